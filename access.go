@@ -129,7 +129,10 @@ func (s *Store) checkAccount(what string) error {
 type viewer = kernel.Viewer
 
 // viewer looks up the view's user and projects. It writes nothing.
-func (s *Store) viewer(tx db.Tx) (viewer, error) {
+func (s *Store) viewer(tx db.Tx) (viewer, error) { return s.viewerBeside(tx, nil) }
+
+// viewerBeside is viewer with the bounds that another one has read in the transaction; nil: none has.
+func (s *Store) viewerBeside(tx db.Tx, other *viewer) (viewer, error) {
 	if s.denied != nil {
 		return viewer{}, s.denied
 	}
@@ -138,7 +141,9 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 	if v.User, err = s.userRow(tx); err != nil {
 		return v, err
 	}
-	if err := v.ReadBounds(tx, s.now()); err != nil {
+	if other != nil {
+		v.SetBounds(*other)
+	} else if err := v.ReadBounds(tx, s.now()); err != nil {
 		return v, err
 	}
 	for _, id := range s.access.Projects {

@@ -2,7 +2,6 @@ package souvenir
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -79,58 +78,6 @@ type NewMemory struct {
 	Similar int
 }
 
-// Stored is a memory as it was stored or changed.
-type Stored struct {
-	Memory
-	Indexed  bool      // searches find it by meaning; false: only by its words, until it has a vector
-	Similar  []Similar // earlier near duplicates, the most similar first
-	Warnings []string  // notes for the caller; the memory is stored
-
-	// ProjectCreated reports whether this call created the project.
-	ProjectCreated bool
-
-	Effect Effect // the effect of a write by key, or with IfAbsent; empty for other writes
-}
-
-// Effect is the effect of a write by key, or with IfAbsent.
-type Effect string
-
-// The values of [Effect].
-const (
-	EffectAdded     Effect = "added"     // there was no memory with this key, or this content
-	EffectUpdated   Effect = "updated"   // the memory has a new revision
-	EffectUnchanged Effect = "unchanged" // the memory was already in this state
-)
-
-// MarshalJSON returns the memory's form with indexed, similar, project_created and warnings.
-func (s Stored) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		writtenMemory
-		storedJSON
-	}{s.Memory.json(), storedJSON{s.Indexed, s.Similar, s.ProjectCreated, s.Warnings, s.Effect}})
-}
-
-// UnmarshalJSON reads the output of MarshalJSON.
-func (s *Stored) UnmarshalJSON(data []byte) error {
-	var beside storedJSON
-	var m Memory
-	if err := withMemory(data, &m, &beside); err != nil {
-		return err
-	}
-	*s = Stored{Memory: m, Indexed: beside.Indexed, Similar: beside.Similar, Warnings: beside.Warnings,
-		ProjectCreated: beside.ProjectCreated, Effect: beside.Effect}
-	return nil
-}
-
-// storedJSON holds the additional members of a stored memory.
-type storedJSON struct {
-	Indexed        bool      `json:"indexed"`
-	Similar        []Similar `json:"similar,omitempty"`
-	ProjectCreated bool      `json:"project_created,omitempty"`
-	Warnings       []string  `json:"warnings,omitempty"`
-	Effect         Effect    `json:"effect,omitempty"`
-}
-
 // AddMemory stores a memory and returns it as stored. When it returns, the memory is durable and every search finds it.
 // If the embedder fails, the memory is stored anyway, can be found by its words, and is embedded later.
 //
@@ -167,7 +114,7 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 			return nil, err
 		}
 		if !slices.ContainsFunc(drafts, func(d kernel.Draft) bool { return d.IfAbsent }) {
-			return s.storeDrafts(ctx, drafts, options, nil, (*memoryWriter).add)
+			return s.storeDrafts(ctx, drafts, options, nil, nil)
 		}
 		return s.storeOnce(ctx, drafts, options, (*memoryWriter).add)
 	})
@@ -279,7 +226,7 @@ func (s *Store) embedsAtOnce(drafts []kernel.Draft) bool {
 	return size <= shortMemories
 }
 
-// storeDrafts stores drafts in one commit, each with write. Before anything is embedded at a cost, look, which may be
+// storeDrafts stores drafts in one commit, each with write; nil is [memoryWriter.add]. Before anything is embedded at a cost, look, which may be
 // nil, sees each draft and the place to which it goes.
 func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
 	look func(db.Tx, draftPlace, *kernel.Draft) error,
@@ -307,41 +254,219 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 	if err != nil {
 		return nil, err
 	}
-	var added []Stored
-	if len(drafts) > fewMemories {
-		ctx = db.Yielding(ctx) // others are answered first
-	}
-	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		added = make([]Stored, 0, len(drafts))
-		w, err := s.newWriter(tx, v)
-		if err != nil {
-			return err
-		}
-		for i := range drafts {
-			a, err := write(w, &drafts[i])
-			if err != nil {
-				return atPosition(err, i, len(drafts))
-			}
-			a.Similar = slices.DeleteFunc(slices.Clone(similar[i]),
-				func(s Similar) bool { return s.ID == a.ID }) // an existing rule, or the memory with this key
-			if !a.Indexed && !drafts[i].WordsOnly {
-				a.Warnings = append(a.Warnings, warnings...)
-			}
-			added = append(added, a)
-			if (i+1)%1000 == 0 {
-				o.Progress("store", i+1, len(drafts))
-			}
-		}
-		return w.flush()
-	})
-	if err != nil {
+	a := &addition{drafts: drafts, similar: similar, warnings: warnings, write: write, progress: o.Progress}
+	if err := s.storeAddition(ctx, a); err != nil {
 		return nil, err
 	}
+	added := a.added
 	o.Progress("store", len(drafts), len(drafts))
 	if slices.ContainsFunc(added, func(a Stored) bool { return !a.Indexed }) {
 		s.wake(ctx)
 	}
 	return added, nil
+}
+
+// addition is what a call stores, each draft with write.
+type addition struct {
+	drafts   []kernel.Draft
+	similar  [][]Similar                                        // of each draft
+	warnings []string                                           // for memories that are not found by meaning yet
+	write    func(*memoryWriter, *kernel.Draft) (Stored, error) // nil: [memoryWriter.add]
+	progress Progress
+
+	added []Stored // the result
+}
+
+// run stores an addition; the writer is to be flushed afterwards.
+func (a *addition) run(w *memoryWriter) error {
+	a.added = make([]Stored, 0, len(a.drafts))
+	write := a.write
+	if write == nil {
+		write = (*memoryWriter).add
+	}
+	for i := range a.drafts {
+		stored, err := write(w, &a.drafts[i])
+		if err != nil {
+			return atPosition(err, i, len(a.drafts))
+		}
+		stored.Similar = slices.DeleteFunc(slices.Clone(a.similar[i]),
+			func(s Similar) bool { return s.ID == stored.ID }) // an existing rule, or the memory with this key
+		if !stored.Indexed && !a.drafts[i].WordsOnly {
+			stored.Warnings = append(stored.Warnings, a.warnings...)
+		}
+		a.added = append(a.added, stored)
+		if (i+1)%1000 == 0 {
+			a.progress("store", i+1, len(a.drafts))
+		}
+	}
+	return nil
+}
+
+// storeAddition stores an addition in a transaction, small ones together with those of other calls.
+func (s *Store) storeAddition(ctx context.Context, a *addition) error {
+	if len(a.drafts) > fewMemories {
+		ctx = db.Yielding(ctx) // others are answered first
+	} else if s.together != nil && a.sharesCommit() && !s.db.InTransaction(ctx) && !s.db.InSnapshot(ctx) {
+		return s.storeShared(ctx, a)
+	}
+	return s.storeAlone(ctx, a)
+}
+
+func (s *Store) storeAlone(ctx context.Context, a *addition) error {
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		w, err := s.newWriter(tx, v)
+		if err == nil {
+			err = a.run(w)
+		}
+		if err != nil {
+			return err
+		}
+		return w.flush()
+	})
+}
+
+// sharing is a call that may share a transaction with others, for an engine that does not share commits by itself: all
+// of them read what they need, and then the rows of all are sent at once.
+type sharing struct {
+	ctx   context.Context
+	store *Store
+	*addition
+	user int64 // row
+	err  error
+	// apart says that the transaction was not for this call: it needs one of its own.
+	apart bool
+}
+
+// mostSharing is how many calls share a transaction. There is one at a time, so that they do not undo each other's work.
+const mostSharing = 64
+
+// storeShared stores an addition as [Store.storeAlone] does.
+func (s *Store) storeShared(ctx context.Context, a *addition) error {
+	m := &sharing{ctx: ctx, store: s, addition: a}
+	if err := s.together.Do(ctx, m); err != nil {
+		return err
+	}
+	if m.apart {
+		return s.storeAlone(ctx, a)
+	}
+	return m.err
+}
+
+// storeTogether does calls that came while others were done.
+func (s *shared) storeTogether(group []*sharing) {
+	if len(group) == 1 {
+		m := group[0]
+		m.err = m.store.storeAlone(m.ctx, m.addition)
+		return
+	}
+	for _, m := range group {
+		m.apart = true // also if this panics
+	}
+	stored, err := s.storeGroup(group)
+	// What one of them met, such as a quota or an id that exists, must not fail the others.
+	if err != nil && (errors.Is(err, errApart) || errors.Is(err, db.ErrConstraint)) {
+		return
+	}
+	for _, m := range stored {
+		m.apart, m.err = false, wrap(err)
+		if err == nil {
+			m.store.rememberUser(m.ctx, m.user)
+		}
+	}
+}
+
+// errApart undoes the transaction of several calls because of one of them.
+var errApart = errors.New("a call cannot share the transaction")
+
+// storeGroup stores what several calls store, and returns those that the transaction was for.
+func (s *shared) storeGroup(group []*sharing) (stored []*sharing, err error) {
+	err = s.db.Write(context.WithoutCancel(group[0].ctx), func(tx db.Tx) error {
+		stored = nil
+		var writers []*memoryWriter
+		for _, m := range group {
+			var first *memoryWriter
+			if len(writers) > 0 {
+				first = writers[0]
+			}
+			w, err := m.prepare(tx, first)
+			if err != nil {
+				return err
+			}
+			if w != nil {
+				stored, writers = append(stored, m), append(writers, w)
+			}
+		}
+		for i, w := range writers {
+			if err := stored[i].within(w, stored[i].run); err != nil {
+				return errors.Join(errApart, err)
+			}
+		}
+		for i, w := range writers {
+			err := stored[i].within(w, func(w *memoryWriter) error { return w.flush() })
+			if err != nil {
+				return errors.Join(errApart, err)
+			}
+		}
+		return nil
+	})
+	return stored, err
+}
+
+// sharesCommit reports whether what is stored depends on nothing but the places where it goes.
+func (a *addition) sharesCommit() bool {
+	return a.write == nil && !slices.ContainsFunc(a.drafts, func(d kernel.Draft) bool {
+		return d.RuleType != "" || d.Key != "" || d.Times.Supersedes != "" || len(d.Related) > 0
+	})
+}
+
+// within runs fn for the call's viewer.
+func (m *sharing) within(w *memoryWriter, fn func(*memoryWriter) error) error {
+	db.ActFor(w.Tx, m.store.caller(w.Viewer))
+	defer db.ActFor(w.Tx, nil)
+	return fn(w)
+}
+
+// prepare reads what a call needs before it stores, and writes nothing. It returns nil for a call that would have to
+// write, such as to make a project, or that is refused. first is the writer of another call in the transaction.
+func (m *sharing) prepare(tx db.Tx, first *memoryWriter) (*memoryWriter, error) {
+	var known *viewer
+	if first != nil {
+		known = &first.Viewer
+	}
+	v, err := m.store.viewerBeside(tx, known)
+	if err != nil || v.User == 0 {
+		return nil, byItself(err)
+	}
+	m.user = v.User
+	w, err := m.store.newWriter(tx, v)
+	if err != nil {
+		return nil, err
+	}
+	if first != nil {
+		w.Beside(first.Writer)
+	}
+	there := true
+	err = m.within(w, func(w *memoryWriter) error {
+		for i := range m.drafts {
+			if there, err = w.isThere(&m.drafts[i]); err != nil || !there {
+				return byItself(err)
+			}
+		}
+		return nil
+	})
+	if err != nil || !there {
+		return nil, err
+	}
+	return w, nil
+}
+
+// byItself drops an error that the call alone gets again.
+func byItself(err error) error {
+	var known *Error
+	if errors.As(err, &known) {
+		return nil
+	}
+	return err
 }
 
 // atPosition adds to an error the position of the memory that it is about.

@@ -83,6 +83,32 @@ func (w *memoryWriter) placeIn(collection string, project int64) (*kernel.Place,
 	return w.Partition(at.row, project)
 }
 
+// isThere finds the place of a draft, and reports whether it is there already.
+func (w *memoryWriter) isThere(d *kernel.Draft) (bool, error) {
+	name := placeName{d.Collection, d.ProjectID, d.ProjectName}
+	if w.places[name] != nil {
+		return true, nil
+	}
+	owner, project := w.Viewer.User, int64(0)
+	if d.ProjectID != "" || d.ProjectName != "" || w.Viewer.Limited {
+		at, row, err := w.store.destination(w.Tx, w.Viewer, d)
+		if err != nil || at.row == 0 || row == 0 {
+			return false, err
+		}
+		if project, err = w.project(d.ProjectID, d.ProjectName); err != nil || project != row {
+			return false, err
+		}
+		if owner, err = projectOwner(w.Tx, w.Viewer, row); err != nil {
+			return false, err
+		}
+	}
+	place, err := w.PlaceByName(owner, d.Collection, project)
+	if place != nil {
+		w.places[name] = place
+	}
+	return place != nil, err
+}
+
 // project returns the row of the project that a write names, 0 for none, and creates an unknown one.
 func (w *memoryWriter) project(id, name string) (int64, error) {
 	ref := ProjectRef{ID: id, Name: name}
@@ -268,14 +294,13 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	row, err := db.Insert(w.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance,
-			classification, rule_type, key, event_time, expires_at, valid_from, valid_until,
-			supersedes, metadata, revision, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
+	row, err := db.InsertNumbered(w.Tx, `memory`, `INSERT INTO memory (id, uid, partition_id, content, event_type, state,
+			importance, classification, rule_type, key, event_time, expires_at, valid_from, valid_until, supersedes, metadata,
+			revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		m.ID, place.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(string(m.Importance)),
 		db.OrNull(string(m.Classification)), db.OrNull(string(m.RuleType)), db.OrNull(m.Key), d.EventTime,
 		d.Times.Expires, d.Times.From, d.Times.Until,
-		db.OrNull(d.Times.Supersedes), string(metadata), created, max(now, created))
+		db.OrNull(d.Times.Supersedes), string(metadata), m.Revision, created, max(now, created))
 	if err != nil {
 		return Stored{}, err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/together"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -246,6 +247,7 @@ type Store struct {
 // shared is the state common to all views of a store.
 type shared struct {
 	db       *db.Spanning
+	together *together.Queue[*sharing] // nil: the engine shares commits by itself
 	embedder Embedder
 	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache
@@ -344,6 +346,9 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		access: Access{User: LocalUser}, operator: true,
 	}
 	s.index.DB = s.db
+	if u, says := engine.(db.Ungrouped); says && u.Ungrouped() {
+		s.together = &together.Queue[*sharing]{Run: s.storeTogether, Most: mostSharing}
+	}
 	s.objects = &objects.Objects{Storage: o.Objects, DB: s.db, Now: s.now, Log: o.Logger}
 	if f, tells := engine.(db.Follower); tells {
 		s.index.Others = f.Follow

@@ -206,6 +206,31 @@ type Queuer interface {
 	Queue(query string, args ...any) error
 }
 
+// InsertNumbered runs an INSERT of one row into a table and returns the row's number. The statement is INSERT INTO table
+// (id, …) VALUES (?, …); the arguments are those of the other columns. An engine may send it later, as with [Queue].
+func InsertNumbered(tx Tx, table, query string, args ...any) (row int64, err error) {
+	n, able := tx.(Numberer)
+	if !able {
+		return Insert(tx, query+` RETURNING id`, append([]any{nil}, args...)...)
+	}
+	if row, err = n.Number(table); err != nil {
+		return 0, err
+	}
+	return row, Queue(tx, query, append([]any{row}, args...)...)
+}
+
+// Numberer is a Tx of an engine for which each statement is a round trip.
+type Numberer interface {
+	// Number returns a number that no row of a table has, nor will have without it.
+	Number(table string) (int64, error)
+}
+
+// Ungrouped is a DB that does not let callers share a commit, and for which several small writes in one transaction cost
+// much less than in one each.
+type Ungrouped interface {
+	Ungrouped() bool
+}
+
 // Follower is a DB that tells when other processes have written. It is a hint: the log of changes is what counts.
 type Follower interface {
 	// Follow calls fn, until Close, soon after another process has changed memories. It may miss some, and call fn without

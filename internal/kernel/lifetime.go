@@ -34,6 +34,9 @@ func (v *Viewer) ReadBounds(tx db.Tx, now int64) error {
 	return err
 }
 
+// SetBounds sets the bounds that another viewer has read in the same transaction.
+func (v *Viewer) SetBounds(read Viewer) { v.Bounds, v.target = read.Bounds, read.target }
+
 // Alive is the condition that a memory, a row of the given table, has not expired, to be appended to another condition.
 // It is empty if no memory has expired.
 func (v Viewer) Alive(memory string) string {

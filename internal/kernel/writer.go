@@ -22,7 +22,11 @@ type Writer struct {
 	Target     int64  // profile that new vectors must have; another process may have changed it
 	outdated   bool   // something was written with another profile than target
 	partitions map[int64]*Place
+	numbers    map[int64]*passageNumbers // by partition
 }
+
+// passageNumbers is the number of a partition's next passage: in the database, and in memory.
+type passageNumbers struct{ first, next int64 }
 
 // Settings that say which profile new vectors must have, and which all vectors have.
 const (
@@ -32,7 +36,8 @@ const (
 
 // NewWriter returns a writer for a transaction. The profile and the model are those of the store's embedder.
 func NewWriter(tx db.Tx, v Viewer, profile int64, model string) (*Writer, error) {
-	w := &Writer{Tx: tx, Viewer: v, profile: profile, model: model, partitions: map[int64]*Place{}}
+	w := &Writer{Tx: tx, Viewer: v, profile: profile, model: model, partitions: map[int64]*Place{},
+		numbers: map[int64]*passageNumbers{}}
 	if v.target != nil {
 		w.Target = *v.target
 		return w, nil
@@ -42,6 +47,10 @@ func NewWriter(tx db.Tx, v Viewer, profile int64, model string) (*Writer, error)
 	return w, err
 }
 
+// Beside makes w one of several writers of a transaction, for the sake of other viewers: each counts what the others
+// have written and not flushed.
+func (w *Writer) Beside(other *Writer) { w.numbers = other.numbers }
+
 // Flush writes the counts held in memory. It must be called before the transaction ends.
 func (w *Writer) Flush() error {
 	if w.outdated {
@@ -49,14 +58,14 @@ func (w *Writer) Flush() error {
 			return err
 		}
 	}
-	for _, p := range w.partitions {
-		if p.next == p.first {
+	for partition, n := range w.numbers {
+		if n.next == n.first {
 			continue
 		}
-		if err := db.Queue(w.Tx, `UPDATE partition SET next_passage = ? WHERE id = ?`, p.next, p.Partition); err != nil {
+		if err := db.Queue(w.Tx, `UPDATE partition SET next_passage = ? WHERE id = ?`, n.next, partition); err != nil {
 			return err
 		}
-		p.first = p.next
+		n.first = n.next
 	}
 	return nil
 }
@@ -73,7 +82,7 @@ type Place struct {
 	SharedBy               string // owner of the project, if not the caller
 	OwnProfile             int64  // profile of the collection's own vectors; 0 for none
 	OwnSize                int    // their dimensions
-	first, next            int64  // number of the partition's next passage: in the file, and in memory
+	numbers                *passageNumbers
 }
 
 // Partition returns the place of a collection and a project (0: none), by row. If there are several, it is the first;
@@ -117,21 +126,25 @@ func (w *Writer) PlaceByName(owner int64, collection string, project int64) (*Pl
 // placeWhere returns the place of the partition p, in the collection c, for which a condition holds.
 func (w *Writer) placeWhere(condition string, args ...any) (*Place, error) {
 	var p Place
+	var next int64
 	err := w.Tx.QueryRow(`SELECT p.id, coalesce(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name,
 		coalesce(c.own_profile, 0), coalesce(f.dimensions, 0), coalesce(j.uid, ''), coalesce(j.name, ''),
 			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END
 		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
 		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
 		WHERE `+condition, append([]any{w.Viewer.User}, args...)...).
-		Scan(&p.Partition, &p.Project, &p.first, &p.Owner, &p.OwnerID, &p.collection, &p.OwnProfile, &p.OwnSize, &p.ProjectID,
+		Scan(&p.Partition, &p.Project, &next, &p.Owner, &p.OwnerID, &p.collection, &p.OwnProfile, &p.OwnSize, &p.ProjectID,
 			&p.ProjectName, &p.SharedBy)
 	if err != nil {
 		return nil, err
 	}
 	if known, ok := w.partitions[p.Partition]; ok {
-		return known, nil // its number of the next passage counts
+		return known, nil
 	}
-	p.next = p.first
+	if w.numbers[p.Partition] == nil { // otherwise that counts
+		w.numbers[p.Partition] = &passageNumbers{next, next}
+	}
+	p.numbers = w.numbers[p.Partition]
 	w.partitions[p.Partition] = &p
 	return &p, nil
 }
@@ -233,8 +246,8 @@ func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []
 	for _, p := range passages {
 		vector, profile, current := w.vectorOf(p, at, own)
 		indexed = indexed && current
-		id := at.Partition<<PassageBits | at.next
-		at.next++
+		id := at.Partition<<PassageBits | at.numbers.next
+		at.numbers.next++
 		if err := db.Queue(w.Tx, `INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) `+
 			`VALUES (?, ?, ?, ?, ?, ?, ?)`,
 			id, memory, p.Start, p.Length, p.Blank, profile, EncodeVector(vector)); err != nil {

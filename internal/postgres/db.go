@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ type DB struct {
 	name        string
 	schema      string
 	announcer   *announcer
+	numbers     numbers
 
 	mu      sync.Mutex
 	closed  bool
@@ -64,6 +66,8 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	// Another mode is for a pooler of transactions, where a request to cancel may meet another client's statement, and has
 	// ended PgBouncer 1.18: there a statement ends with its connection.
 	if config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		// Planning takes longer than running most statements. A pooler would have to know this parameter.
+		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 		config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 			return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
 		}
@@ -75,7 +79,7 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	}
 	d := &DB{pool: pool, statements: newStatements(maxStatements), writing: make(chan struct{}, writers),
 		readOnly: o.ReadOnly, log: o.Logger,
-		lockTimeout: lockTimeout}
+		lockTimeout: lockTimeout, numbers: numbers{free: map[string][]int64{}}}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -102,6 +106,9 @@ const writers = 8
 
 // ReadOnly reports whether every Write returns db.ErrReadOnly.
 func (d *DB) ReadOnly() bool { return d.readOnly }
+
+// Ungrouped reports that each Write has a transaction of its own.
+func (d *DB) Ungrouped() bool { return true }
 
 // Close waits for running calls and closes all connections.
 func (d *DB) Close() error {
@@ -243,7 +250,7 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 		return tx.lost, false
 	}
 	if err := tx.commit(); err != nil {
-		return err, tx.rerun != nil
+		return err, tx.rerun != nil || tx.violated && !exclusive
 	}
 	if tx.changed {
 		d.announcer.committed()
@@ -254,21 +261,33 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 // commit makes the work durable. It waits for the answer even if the context ends: without it, the outcome is
 // unknown.
 func (tx *Tx) commit() error {
-	if !tx.begun {
+	if !tx.begun && !slices.ContainsFunc(tx.pending, func(p pending) bool { return p.work }) {
 		return nil // no statement came
-	}
-	if err := tx.flush(); err != nil {
-		return err
 	}
 	tx.ctx = context.WithoutCancel(tx.ctx)
 	if tx.conn.IsClosed() {
 		return tx.failed("commit", net.ErrClosed)
 	}
-	if _, err := tx.conn.PgConn().Exec(tx.ctx, "COMMIT").ReadAll(); err != nil {
+	if len(tx.pending) == 0 {
+		_, err := tx.conn.PgConn().Exec(tx.ctx, "COMMIT").ReadAll()
+		tx.over = err == nil
 		return tx.failed("commit", unanswered(err))
 	}
-	tx.over = true
-	return nil
+	tx.begun = true
+	batch := &pgx.Batch{}
+	waiting := tx.enqueue(batch)
+	batch.Queue("COMMIT")
+	answers := tx.conn.SendBatch(tx.ctx, batch)
+	if err := tx.settled(answers, waiting, unanswered); err != nil {
+		_ = answers.Close() // the error counts
+		return err
+	}
+	_, err := answers.Exec()
+	if closed := answers.Close(); err == nil {
+		err = closed
+	}
+	tx.over = err == nil
+	return tx.failed("commit", unanswered(err))
 }
 
 // command runs statements that begin or end a transaction.

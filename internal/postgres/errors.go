@@ -90,6 +90,9 @@ func classify(op string, err error) error {
 // with an ERROR. What ends the connection, FATAL and PANIC too, may come between the work and the answer. (The driver's
 // SafeToRetry is of no use here: it holds for a connection that closes while the answer is awaited.)
 func unanswered(err error) error {
+	if err == nil {
+		return nil
+	}
 	var answer *pgconn.PgError
 	if errors.As(err, &answer) {
 		severity := cmp.Or(answer.SeverityUnlocalized, answer.Severity)

@@ -8,8 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// What needs no answer of its own travels with the next statement that does: the beginning of a transaction, its
-// caller, and statements of [Tx.Queue].
+// What needs no answer of its own travels with the next statement that does, or with the COMMIT: the beginning of a
+// transaction, its caller, and statements of [Tx.Queue].
 
 // pending is a statement that is not sent yet.
 type pending struct {
@@ -17,26 +17,55 @@ type pending struct {
 	args []any
 	// work says that it is one of the transaction's function: its errors are those of such a statement.
 	work bool
+	// row is set for an INSERT of one row, which may be sent as one statement with others; see merge.go.
+	row *newRow
 }
 
 // Queue runs a statement whose result does not matter, before the next one or at the end. If it fails, the transaction
 // is lost.
 func (tx *Tx) Queue(query string, args ...any) error {
-	st, bound, err := tx.prepare(query, args)
+	if err := tx.usable(); err != nil {
+		return err
+	}
+	values, types, err := values(query, args)
+	if err != nil {
+		return err
+	}
+	st, bound, err := tx.d.statements.bound(query, values, types)
+	if err == nil {
+		err = tx.allowed(st)
+	}
 	if err != nil {
 		return err
 	}
 	tx.settle()
-	tx.pending = append(tx.pending, pending{st.text, bound, true})
+	p := pending{text: st.text, args: bound, work: true}
+	if shape := tx.d.statements.insertOf(query); shape != nil {
+		p.row = &newRow{shape, values, types}
+	}
+	tx.pending = append(tx.pending, p)
+	tx.waiting += sizeOf(values)
 	tx.changed = tx.changed || st.changes
-	if len(tx.pending) >= mostPending {
+	if len(tx.pending) >= mostPending || tx.waiting >= mostWaiting {
 		return tx.flush()
 	}
 	return nil
 }
 
-// mostPending bounds what is kept in memory.
-const mostPending = 200
+// mostPending and mostWaiting, in bytes, bound what is kept in memory.
+const mostPending, mostWaiting = 2000, 4 << 20
+
+func sizeOf(values []any) (bytes int) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			bytes += len(v)
+		case []byte:
+			bytes += len(v)
+		}
+	}
+	return bytes
+}
 
 // flush sends what is pending.
 func (tx *Tx) flush() error {
@@ -46,7 +75,7 @@ func (tx *Tx) flush() error {
 	batch := &pgx.Batch{}
 	waiting := tx.enqueue(batch)
 	answers := tx.conn.SendBatch(tx.ctx, batch)
-	err := tx.settled(answers, waiting)
+	err := tx.settled(answers, waiting, nil)
 	if closed := answers.Close(); err == nil {
 		err = tx.failed("exec", closed)
 	}
@@ -55,17 +84,21 @@ func (tx *Tx) flush() error {
 
 // enqueue puts what is pending into a batch.
 func (tx *Tx) enqueue(batch *pgx.Batch) (waiting []pending) {
-	waiting, tx.pending = tx.pending, nil
+	waiting = merged(tx.pending)
+	tx.pending, tx.waiting = nil, 0
 	for _, p := range waiting {
 		batch.Queue(p.text, p.args...)
 	}
 	return waiting
 }
 
-// settled reads the answers to what was pending.
-func (tx *Tx) settled(answers pgx.BatchResults, waiting []pending) error {
+// settled reads the answers to what was pending. Its errors go through lost, unless that is nil.
+func (tx *Tx) settled(answers pgx.BatchResults, waiting []pending, lost func(error) error) error {
 	for _, p := range waiting {
 		if _, err := answers.Exec(); err != nil {
+			if lost != nil {
+				err = lost(err)
+			}
 			err = tx.failed("exec", err)
 			tx.violated = tx.violated || p.work && (errors.Is(err, db.ErrUnique) || errors.Is(err, db.ErrForeignKey))
 			return err

@@ -89,8 +89,9 @@ type statements struct {
 	dialect *db.Dialect
 	most    int
 
-	mu   sync.RWMutex
-	done map[string]statement
+	mu      sync.RWMutex
+	done    map[string]statement
+	inserts map[string]*insert // by statement; nil for others than INSERTs of a row
 }
 
 // statement is a text, and which argument each of its parameters is.
@@ -112,7 +113,8 @@ const (
 )
 
 func newStatements(most int) *statements {
-	return &statements{dialect: db.NewDialect(most, spelling...), most: most, done: map[string]statement{}}
+	return &statements{dialect: db.NewDialect(most, spelling...), most: most, done: map[string]statement{},
+		inserts: map[string]*insert{}}
 }
 
 // boolean is an argument that is a boolean, or 1 and 0 where an integer is asked for.
@@ -133,20 +135,29 @@ func (b boolean) BoolValue() (pgtype.Bool, error) {
 
 // bind returns the text and the arguments of a statement for the driver.
 func (s *statements) bind(query string, args []any) (statement, []any, error) {
-	values := make([]any, len(args))
-	types := make([]byte, len(args))
+	values, types, err := values(query, args)
+	if err != nil {
+		return statement{}, nil, err
+	}
+	return s.bound(query, values, types)
+}
+
+// values converts the arguments of a statement, and returns the type of each: n for NULL, i, f, t, x, or b for a
+// boolean.
+func values(query string, args []any) (values []any, types []byte, err error) {
+	values, types = make([]any, len(args)), make([]byte, len(args))
 	for i, arg := range args {
 		if isBoolean(arg) {
 			v, _, err := db.ToValue(arg)
 			if err != nil {
-				return statement{}, nil, err
+				return nil, nil, err
 			}
 			values[i], types[i] = boolean(v == int64(1)), 'b'
 			continue
 		}
 		v, _, err := db.ToValue(arg)
 		if err != nil {
-			return statement{}, nil, fmt.Errorf("postgres: argument %d: %w", i+1, err)
+			return nil, nil, fmt.Errorf("postgres: argument %d: %w", i+1, err)
 		}
 		values[i] = v
 		switch v := v.(type) {
@@ -159,7 +170,7 @@ func (s *statements) bind(query string, args []any) (statement, []any, error) {
 		case string:
 			if types[i] = 't'; !storable(v) {
 				if kindOf(query) == writes {
-					return statement{}, nil, &Error{Op: "exec", kind: db.ErrConstraint,
+					return nil, nil, &Error{Op: "exec", kind: db.ErrConstraint,
 						err: fmt.Errorf("argument %d is not UTF-8, or has U+0000: %.100q", i+1, v)}
 				}
 				types[i] = 'n' // no stored text equals it
@@ -168,6 +179,11 @@ func (s *statements) bind(query string, args []any) (statement, []any, error) {
 			types[i] = 'x'
 		}
 	}
+	return values, types, nil
+}
+
+// bound returns the text of a statement for values of some types, and those that are its parameters.
+func (s *statements) bound(query string, values []any, types []byte) (statement, []any, error) {
 	st, err := s.translate(query, string(types))
 	if err != nil {
 		return statement{}, nil, err

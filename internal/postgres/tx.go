@@ -29,6 +29,7 @@ type Tx struct {
 	// unsettled says that told may be out of date.
 	unsettled bool
 	pending   []pending // to be sent before the next statement
+	waiting   int       // bytes of its arguments
 	begun     bool      // the server has begun the transaction
 }
 
@@ -78,7 +79,7 @@ func (tx *Tx) Savepoint(fn func() error) error {
 		if kept || tx.over || tx.rerun != nil || tx.ctx.Err() != nil || tx.conn.IsClosed() {
 			return // what is not kept is undone with the transaction
 		}
-		tx.unsettled, tx.pending = true, nil // settings are undone, too
+		tx.unsettled, tx.pending, tx.waiting = true, nil, 0 // settings are undone, too
 		if err := tx.command("ROLLBACK TO part; RELEASE part"); err == nil {
 			tx.lost = nil
 		}
@@ -152,10 +153,18 @@ func (tx *Tx) prepare(query string, args []any) (statement, []any, error) {
 		return statement{}, nil, err
 	}
 	st, bound, err := tx.d.statements.bind(query, args)
-	if err == nil && st.kind == writes && !tx.writable && !tx.scratch {
-		err = &Error{Op: "exec", kind: db.ErrReadOnly, err: errors.New("a Read does not write")}
+	if err == nil {
+		err = tx.allowed(st)
 	}
 	return st, bound, err
+}
+
+// allowed refuses a write in a transaction for reading.
+func (tx *Tx) allowed(st statement) error {
+	if st.kind == writes && !tx.writable && !tx.scratch {
+		return &Error{Op: "exec", kind: db.ErrReadOnly, err: errors.New("a Read does not write")}
+	}
+	return nil
 }
 
 // usable is called before each statement.
@@ -211,7 +220,7 @@ func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([]
 		batch.Queue("RELEASE " + guard)
 	}
 	answers := tx.conn.SendBatch(tx.ctx, batch)
-	if err := tx.settled(answers, waiting); err != nil {
+	if err := tx.settled(answers, waiting, nil); err != nil {
 		_ = answers.Close() // the error counts
 		return nil, err
 	}

@@ -54,6 +54,7 @@ func Run(t *testing.T, e Engine) {
 		{"a Write that runs again sees none of its former work", func(t *testing.T, d db.DB) { runsAgain(t, e, d) }},
 		{"an error undoes the work of its Write alone", errorUndoesItsOwn},
 		{"a savepoint undoes its part alone", savepoints},
+		{"rows that are queued", queuedRows},
 		{"a panic undoes its Write, and goes on", panics},
 		{"errors have classes", errorsHaveClasses},
 		{"a call ends with its context", endsWithContext},

@@ -3,6 +3,8 @@ package pgtest
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"net"
 	"net/url"
@@ -56,6 +58,12 @@ func NewProxy(t testing.TB, address string) *Proxy {
 	return p
 }
 
+// preparedCommit is in what executes a COMMIT that the driver has prepared.
+var preparedCommit = func() []byte {
+	sum := sha256.Sum256([]byte("COMMIT"))
+	return []byte("\x00stmtcache_" + hex.EncodeToString(sum[:24]) + "\x00")
+}()
+
 // pass connects a client with the server until one of them ends, or the connection is cut.
 func (p *Proxy) pass(ctx context.Context, client net.Conn, address string) {
 	defer func() { _ = client.Close() }()
@@ -90,7 +98,8 @@ func (p *Proxy) pass(ctx context.Context, client net.Conn, address string) {
 		if answered.Swap(false) {
 			p.Trips.Add(1)
 		}
-		commits := bytes.Contains(buffer[:n], []byte("COMMIT\x00"))
+		commits := bytes.Contains(buffer[:n], []byte("COMMIT\x00")) && !bytes.HasPrefix(buffer[:n], []byte("P")) ||
+			bytes.Contains(buffer[:n], preparedCommit)
 		switch cut := Cut(p.Cut.Load()); {
 		case cut == AtOnce, cut == BeforeCommit && commits:
 			p.Cut.Store(int32(Never))

@@ -1,0 +1,174 @@
+package postgres
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Queued INSERTs of one row with the same text become one statement with many rows: triggers for statements run once
+// for all of them, and write the row of a partition once, whose versions would otherwise be read again and again until
+// the commit.
+
+// insert is an INSERT of one row whose values are all arguments.
+type insert struct {
+	head, tail string // INSERT INTO table (columns), and what follows the values
+	columns    int
+}
+
+// newRow is a row that waits for its INSERT.
+type newRow struct {
+	*insert
+	values []any
+	types  []byte
+}
+
+var insertsRow = regexp.MustCompile(`^(INSERT INTO \w+\s+\([\w\s,]+\))\s+VALUES \(\?((?:, \?)*)\)(\s+ON CONFLICT[^?]*)?$`)
+
+// insertOf returns the shape of an INSERT that may be merged with others, nil for any other statement.
+func (s *statements) insertOf(query string) *insert {
+	s.mu.RLock()
+	shape, known := s.inserts[query]
+	s.mu.RUnlock()
+	if known {
+		return shape
+	}
+	if m := insertsRow.FindStringSubmatch(query); m != nil {
+		shape = &insert{head: m[1], tail: m[3], columns: strings.Count(m[2], "?") + 1}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.inserts) >= s.most {
+		clear(s.inserts)
+	}
+	s.inserts[query] = shape
+	return shape
+}
+
+// merged returns statements with one for all rows of an INSERT. INSERTs change places with each other, and with nothing
+// else.
+func merged(all []pending) []pending {
+	out := make([]pending, 0, len(all))
+	for len(all) > 0 {
+		n := 0
+		for n < len(all) && all[n].row != nil {
+			n++
+		}
+		if n > 1 {
+			out = append(out, mergedRows(all[:n])...)
+		} else if n == 1 {
+			out = append(out, all[0])
+		} else {
+			out, n = append(out, all[0]), 1
+		}
+		all = all[n:]
+	}
+	return out
+}
+
+// mergedRows is merged for INSERTs alone. A statement with ON CONFLICT must not meet a row twice.
+func mergedRows(all []pending) (out []pending) {
+	var order []*insert
+	groups := map[*insert][]pending{}
+	met := map[*insert]map[any]bool{}
+	emit := func() {
+		for _, shape := range order {
+			out = append(out, together(shape, groups[shape])...)
+		}
+		order = nil
+		clear(groups)
+		clear(met)
+	}
+	for _, p := range all {
+		shape := p.row.insert
+		if shape.tail != "" && met[shape][p.row.values[0]] {
+			emit()
+		}
+		if groups[shape] == nil {
+			order, met[shape] = append(order, shape), map[any]bool{}
+		}
+		groups[shape] = append(groups[shape], p)
+		if shape.tail != "" {
+			met[shape][p.row.values[0]] = true
+		}
+	}
+	emit()
+	return out
+}
+
+// together makes one statement of rows, unless a column has values of several types.
+func together(shape *insert, rows []pending) []pending {
+	if len(rows) == 1 {
+		return rows
+	}
+	var lists, names, chosen []string
+	var args []any
+	for c := range shape.columns {
+		list, kind, ok := column(rows, c)
+		if !ok {
+			return rows
+		}
+		if list == nil {
+			chosen = append(chosen, "NULL")
+			continue
+		}
+		args = append(args, list)
+		name := fmt.Sprintf("c%d", c)
+		lists, names = append(lists, fmt.Sprintf("$%d::%s[]", len(args), kind)), append(names, name)
+		chosen = append(chosen, "r."+name)
+	}
+	if len(args) == 0 {
+		return rows
+	}
+	text := fmt.Sprintf("%s SELECT %s FROM unnest(%s) AS r (%s)%s", shape.head, strings.Join(chosen, ", "),
+		strings.Join(lists, ", "), strings.Join(names, ", "), shape.tail)
+	return []pending{{text: text, args: args, work: true}}
+}
+
+// column returns the values of a column as an argument and their type; nil if all of them are NULL.
+func column(rows []pending, c int) (list any, kind string, ok bool) {
+	var of byte
+	for _, p := range rows {
+		switch t := p.row.types[c]; {
+		case t == 'n' || t == of:
+		case of == 0:
+			of = t
+		default:
+			return nil, "", false
+		}
+	}
+	switch of {
+	case 0:
+		return nil, "", true
+	case 'i':
+		return listOf(rows, c, func(v any) int64 { return v.(int64) }), "int8", true
+	case 'b':
+		return listOf(rows, c, func(v any) int64 {
+			if v.(boolean) {
+				return 1
+			}
+			return 0
+		}), "int8", true
+	case 'f':
+		return listOf(rows, c, func(v any) float64 { return v.(float64) }), "float8", true
+	case 't':
+		return listOf(rows, c, func(v any) string { return v.(string) }), "text", true
+	}
+	bytes := make([][]byte, len(rows))
+	for i, p := range rows {
+		bytes[i], _ = p.row.values[c].([]byte)
+	}
+	return bytes, "bytea", true
+}
+
+// listOf has nil for NULL.
+func listOf[T any](rows []pending, c int, convert func(any) T) []*T {
+	list := make([]*T, len(rows))
+	for i, p := range rows {
+		if p.row.types[c] != 'n' {
+			v := convert(p.row.values[c])
+			list[i] = &v
+		}
+	}
+	return list
+}
