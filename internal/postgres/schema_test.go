@@ -14,8 +14,8 @@ import (
 
 var (
 	createTable = regexp.MustCompile(`(?s)CREATE TABLE (\w+) \((.*?)\n\);`)
-	addColumn   = regexp.MustCompile(`ALTER TABLE (\w+) ADD COLUMN (.*);`)
-	columnLine  = regexp.MustCompile(`^\s*(\w+)\s+(bigint|text|bytea|jsonb|xid8)\b(.*)`)
+	addColumn   = regexp.MustCompile(`ALTER TABLE (\w+) ADD COLUMN ([^;]*);`)
+	columnLine  = regexp.MustCompile(`(?s)^\s*(\w+)\s+(bigint|text|bytea|jsonb|xid8)\b(.*)`)
 )
 
 // kindsOfColumns are SQLite's types of columns, by those of PostgreSQL.
