@@ -42,7 +42,7 @@ func measure(ctx context.Context, path string, settings []setting, w io.Writer) 
 	loaded := map[storing]*loadedSet{}
 	defer func() {
 		for _, l := range loaded {
-			err = errors.Join(err, l.store.Close())
+			err = errors.Join(err, l.close())
 		}
 	}()
 	for _, setting := range settings {
@@ -69,16 +69,21 @@ func measure(ctx context.Context, path string, settings []setting, w io.Writer) 
 
 // loadedSet is a set in a store.
 type loadedSet struct {
-	store *souvenir.Store
-	ids   map[string]string // from a memory's id in the store to that in the set
+	store    *souvenir.Store
+	embedder souvenir.Embedder
+	ids      map[string]string // from a memory's id in the store to that in the set
 }
 
 func load(ctx context.Context, s set, how storing) (*loadedSet, error) {
-	store, err := souvenir.Open(ctx, ":memory:", how.options())
+	embedder, err := how.embedder(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	l := &loadedSet{store: store, ids: map[string]string{}}
+	store, err := souvenir.Open(ctx, ":memory:", how.options(embedder))
+	if err != nil {
+		return nil, err
+	}
+	l := &loadedSet{store: store, embedder: embedder, ids: map[string]string{}}
 	for _, conv := range s.convs {
 		_, err := store.AddCollection(ctx, souvenir.NewCollection{Name: conv})
 		if err == nil && how.direct {
@@ -87,10 +92,18 @@ func load(ctx context.Context, s set, how storing) (*loadedSet, error) {
 			err = l.storeByTool(ctx, conv, s.memories[conv])
 		}
 		if err != nil {
-			return nil, errors.Join(err, store.Close())
+			return nil, errors.Join(err, l.close())
 		}
 	}
 	return l, nil
+}
+
+func (l *loadedSet) close() error {
+	err := l.store.Close()
+	if model, ok := l.embedder.(io.Closer); ok {
+		err = errors.Join(err, model.Close())
+	}
+	return err
 }
 
 // add stores the memories of a collection at once.
@@ -142,7 +155,7 @@ func (l *loadedSet) ask(ctx context.Context, s set, how setting) ([]answer, erro
 	ranking.Default = how.weights
 	var answers []answer
 	for _, q := range s.questions {
-		query, err := how.query(ctx, q.Conv, q.Question)
+		query, err := how.query(ctx, l.embedder, q.Conv, q.Question)
 		if err != nil {
 			return nil, err
 		}

@@ -22,8 +22,10 @@ type setting struct {
 
 // storing is what has to be known before memories are stored: settings that agree in it share a store.
 type storing struct {
-	disk   bool
-	direct bool
+	disk    bool
+	direct  bool
+	model   string // the folder of a transformer or the name of a service; empty: the built-in model
+	centred bool
 }
 
 type evidenceKind int
@@ -51,6 +53,7 @@ var settingWords = []settingWord{
 			Known: s.weights.Known}
 	}},
 	{"disk", "search in the database, without an index in memory", func(s *setting) { s.disk = true }},
+	{"centred", "subtract the mean of 300 texts from a transformer's vectors", func(s *setting) { s.centred = true }},
 	{"direct", "store with AddMemories; else each memory is stored by the tool memory, as assistants do",
 		func(s *setting) { s.direct = true }},
 }
@@ -60,6 +63,8 @@ func settingHelp() string {
 	for _, w := range settingWords {
 		fmt.Fprintf(&b, "  %-12s %s\n", w.word, w.about)
 	}
+	fmt.Fprintf(&b, "  %-12s embed with a transformer in a folder, or with a service and the key in SOUVENIR_EMBEDDER_KEY: "+
+		"%s\n", "model=NAME", strings.Join(serviceNames(), ", "))
 	fmt.Fprintf(&b, "  %-12s a weight of internal/ranking: late=0; also %s\n", "NAME=VALUE",
 		strings.Join(weightNames(), ", "))
 	return b.String()
@@ -73,6 +78,10 @@ func parseSetting(value string) (setting, error) {
 	}
 	s := setting{name: name, weights: ranking.Default}
 	for word := range strings.SplitSeq(words, ",") {
+		if model, ok := strings.CutPrefix(word, "model="); ok {
+			s.model = model
+			continue
+		}
 		if weight, value, ok := strings.Cut(word, "="); ok {
 			if err := s.setWeight(weight, value); err != nil {
 				return s, err
@@ -112,9 +121,9 @@ func weightNames() []string {
 }
 
 // options are those of the store. Ids are numbers, so that ties have the same order in every run: that of storing.
-func (s storing) options() *souvenir.Options {
+func (s storing) options(embedder souvenir.Embedder) *souvenir.Options {
 	n := 0
-	options := &souvenir.Options{NewID: func() string {
+	options := &souvenir.Options{Embedder: embedder, NewID: func() string {
 		n++
 		return fmt.Sprintf("%08d", n)
 	}}
@@ -125,9 +134,10 @@ func (s storing) options() *souvenir.Options {
 }
 
 // query is the search for the answer of a question.
-func (s setting) query(ctx context.Context, collection, question string) (souvenir.Query, error) {
+func (s setting) query(
+	ctx context.Context, embedder souvenir.Embedder, collection, question string,
+) (souvenir.Query, error) {
 	q := souvenir.Query{Text: question, Collections: []string{collection}, Limit: depth}
-	embedder := souvenir.Builtin()
 	switch s.by {
 	case textOnly:
 		q.Vector = make([]float32, embedder.Dimensions()) // of zeros: similar to nothing
