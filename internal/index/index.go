@@ -1,6 +1,7 @@
 package index
 
 import (
+	"math"
 	"sync"
 
 	"github.com/souvenir-ai/souvenir/internal/alike"
@@ -45,6 +46,8 @@ type Index struct {
 	passages   int
 	size       int // sum of counted over all partitions
 	peak       int // the most entries that memories has held, see thin
+	expected   expected
+	highest    int64 // no memory has been put since the last clear whose row is above it
 }
 
 // New returns an empty index.
@@ -166,7 +169,7 @@ func (ix *Index) Rows(partition int64) []int64 {
 func (ix *Index) clear() {
 	ix.memories = make(map[int64]*memory)
 	ix.partitions = make(map[int64]*partition)
-	ix.passages, ix.size, ix.peak = 0, 0, 0
+	ix.passages, ix.size, ix.peak, ix.highest = 0, 0, 0, math.MinInt64
 }
 
 // codes reports whether vectors of a size are kept as codes.
@@ -178,6 +181,7 @@ func (ix *Index) add(m *Memory) {
 	p.add(held, m, ix.dot, ix.codes)
 	p.join(held, m.Turn)
 	ix.memories[m.Row] = held
+	ix.highest = max(ix.highest, m.Row)
 	ix.peak = max(ix.peak, len(ix.memories))
 	ix.passages += len(m.Entries)
 	ix.account(p)

@@ -18,13 +18,16 @@ func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bo
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	skipped := make([]bool, len(s.rows))
-	living := 0
+	living, highest := 0, ix.highest
 	for i, row := range s.rows {
 		if skip != nil && skip(row) {
 			skipped[i] = true
 			continue
 		}
-		ix.remove(row)
+		if row <= highest {
+			ix.remove(row)
+		}
+		ix.highest = max(ix.highest, row)
 		living += int(s.counts[i])
 	}
 	if living == 0 {
@@ -35,13 +38,18 @@ func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bo
 	p.changes++
 	base := uint32(len(p.owners))
 	before := p.shared()
+	room := ix.expected.room(p, len(s.passages))
+	p.grow(room)
+	if len(ix.memories) == 0 {
+		ix.memories = make(map[int64]*memory, room)
+	}
 	held := p.addMemories(s, skipped)
 	for i := range held {
 		if !skipped[i] {
 			ix.memories[held[i].row] = &held[i]
 		}
 	}
-	p.addVectors(s, base, ix.codes)
+	p.addVectors(s, base, ix.codes, room)
 	if len(s.postings.groups) > 0 {
 		added := s.postings
 		added.base, added.slots = base, uint32(len(p.owners))-base
@@ -58,11 +66,43 @@ func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bo
 	return nil
 }
 
+// Expect says about how many passages a partition will have, all of its segments put. So each of these need not copy
+// what was there before.
+func (ix *Index) Expect(partition int64, passages int) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.expected = expected{partition, passages}
+}
+
+// expected is what Expect was told last.
+type expected struct {
+	partition int64
+	passages  int
+}
+
+// mostAhead limits how far what is expected counts, in times of what is there.
+const mostAhead = 8
+
+// room returns how many passages a partition should have room for when it gets more.
+func (e expected) room(p *partition, more int) int {
+	n := len(p.owners) + more
+	if p.id != e.partition || n <= cap(p.owners) {
+		return n
+	}
+	return max(n, min(e.passages, mostAhead*n))
+}
+
+// grow makes room for passages.
+func (p *partition) grow(room int) {
+	more := room - len(p.owners)
+	p.owners, p.passages = slices.Grow(p.owners, more), slices.Grow(p.passages, more)
+	p.spans, p.lengths = slices.Grow(p.spans, more), slices.Grow(p.lengths, more)
+	p.sketches = slices.Grow(p.sketches, more)
+}
+
 // addMemories assigns the next slots to the passages of a segment. Those of skipped memories are dead.
 func (p *partition) addMemories(s *Segment, skipped []bool) []memory {
 	held := make([]memory, len(s.rows))
-	p.owners = slices.Grow(p.owners, len(s.passages))
-	p.sketches = slices.Grow(p.sketches, len(s.passages))
 	turns := s.turns
 	for i, row := range s.rows {
 		var t *Turn
@@ -105,11 +145,15 @@ func (p *partition) shared() int {
 	return n
 }
 
-func (p *partition) addVectors(s *Segment, base uint32, codes func(size int) bool) {
+func (p *partition) addVectors(s *Segment, base uint32, codes func(size int) bool, room int) {
 	for i := range s.matrices {
 		from := &s.matrices[i]
 		to := p.matrix(from.size, codes)
 		to.longest = max(to.longest, from.longest)
+		if len(from.slots) == len(s.passages) { // as nearly always
+			to.slots = slices.Grow(to.slots, room-int(base))
+			to.coarse = slices.Grow(to.coarse, len(from.coarse)*(room-int(base))/len(from.slots))
+		}
 		for _, slot := range from.slots {
 			to.slots = append(to.slots, base+slot)
 		}

@@ -177,6 +177,11 @@ func (c *Cache) readSegments(tx db.Tx, p *part) error {
 	if err != nil {
 		return err
 	}
+	var passages int
+	if err := tx.QueryRow(`SELECT passages FROM partition WHERE id = ?`, p.id).Scan(&passages); err != nil {
+		return err
+	}
+	c.ix.Expect(p.id, passages)
 	read, failed := make(chan []byte, 1), make(chan error, 1)
 	go func() {
 		var err error
