@@ -83,6 +83,7 @@ func DecodeSketch(b []byte) (s Sketch) {
 		s.Words[i] = binary.LittleEndian.Uint64(b[8*i:])
 	}
 	s.Whole, s.Content = binary.LittleEndian.Uint32(b[16:]), binary.LittleEndian.Uint16(b[20:])
+	s.Content = min(s.Content, maxTokens)
 	s.Facts, s.Wide = b[22], b[23] != 0
 	return s
 }
@@ -128,7 +129,7 @@ type Probe struct {
 	hidden  int // facts whose bit is that of another one
 	beside  int // words whose bit is that of another one
 
-	needed [2][maxTokens + 1]int32 // by whether the other text is wide and by its content: one more than need; 0 = unknown
+	bounds [2 * maxContent]int32 // by kind: how many bits a sketch must have in common with the content; 0 = unknown
 }
 
 // sharedBit is a bit that more than one token has.
@@ -167,6 +168,18 @@ func NewProbe(t Text, least float64) *Probe {
 	return p
 }
 
+// maxContent is above the content of each sketch.
+const maxContent = 2 * maxTokens
+
+// kind says which sketches need the same.
+func (s *Sketch) kind() int {
+	kind := int(s.Content)
+	if s.Wide {
+		kind += maxContent
+	}
+	return kind % (2 * maxContent)
+}
+
 // need returns how many tokens a text must have in common with the given one, at least.
 func (p *Probe) need(s *Sketch) int32 {
 	for common := range int(min(p.sketch.Content, s.Content)) + 1 {
@@ -174,7 +187,16 @@ func (p *Probe) need(s *Sketch) int32 {
 			return int32(common)
 		}
 	}
-	return math.MaxInt32 - 1
+	return math.MaxInt32
+}
+
+// bound returns how many bits a sketch must have in common with the content, at least; a negative number if it need have
+// none.
+func (p *Probe) bound(s *Sketch) int32 {
+	if need := p.need(s); need > 0 {
+		return max(1, need-int32(p.more))
+	}
+	return -1
 }
 
 // common returns at most how many tokens a text has in common with the given one.
@@ -214,21 +236,18 @@ func (p *Probe) evidence(s *Sketch, common, factsInCommon int, similarity float6
 
 // Scan appends the places of those sketches whose texts may be like the given one if their vectors are equal.
 func (p *Probe) Scan(sketches []Sketch, places []int32) []int32 {
-	content, whole, more := p.content, p.sketch.Whole, int32(p.more)
+	first, second, whole := p.content[0], p.content[1], p.sketch.Whole
 	for i := range sketches {
 		s := &sketches[i]
-		needed := &p.needed[0][min(s.Content, maxTokens)]
-		if s.Wide {
-			needed = &p.needed[1][min(s.Content, maxTokens)]
+		bound := &p.bounds[s.kind()]
+		if *bound == 0 {
+			*bound = p.bound(s)
 		}
-		if *needed == 0 {
-			*needed = p.need(s) + 1
-		}
-		common := int32(bits.OnesCount64(s.Words[0]&content[0]) + bits.OnesCount64(s.Words[1]&content[1]))
-		if common+more < *needed-1 && s.Whole != whole {
+		common := int32(bits.OnesCount64(s.Words[0]&first) + bits.OnesCount64(s.Words[1]&second))
+		if common < *bound && s.Whole != whole {
 			continue
 		}
-		if s.Whole == whole && whole != 0 || int32(p.common(s)) >= *needed-1 && p.May(s, 1) {
+		if p.May(s, 1) {
 			places = append(places, int32(i))
 		}
 	}
@@ -241,11 +260,15 @@ func (p *Probe) May(s *Sketch, similarity float64) bool {
 	if s.Whole == p.sketch.Whole && s.Whole != 0 {
 		return true
 	}
+	common := p.common(s)
+	if common < int(p.bounds[s.kind()]) { // cheaper to see than the evidence
+		return false
+	}
 	// What is a fact in one text may begin no sentence in the other.
 	ours := s.Words.common(&p.facts) + p.hidden
 	theirs := s.Words.common(&p.sketch.Words) + p.beside
 	if s.Facts < math.MaxUint8 {
 		theirs = min(theirs, int(s.Facts))
 	}
-	return p.evidence(s, p.common(s), max(ours, theirs), similarity) >= p.least
+	return p.evidence(s, common, max(ours, theirs), similarity) >= p.least
 }
