@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
@@ -266,70 +265,6 @@ func (s *Store) rank(tx db.Tx, r *rankedQuery) (found retrieval.Ranked, err erro
 		}
 	}
 	return found, err
-}
-
-// page is a page of hits before their memories are read. A nil query means that nothing was ranked.
-type page struct {
-	hits  []index.Hit
-	query *rankedQuery
-}
-
-// show reads the memories of a page with all that the query asks for. Offset is how many hits come before them.
-func (s *Store) show(tx db.Tx, v viewer, q Query, p page, offset int) ([]Hit, error) {
-	hits, err := s.showMemories(tx, v, q.contentColumn(), p, offset)
-	if err != nil {
-		return nil, err
-	}
-	if hits, err = hitsAsOf(tx, v, hits, q.AsOf); err != nil {
-		return nil, err
-	}
-	if q.WithoutContent {
-		withoutContent(hits)
-	}
-	return hits, addFiles(tx, v, hits, q.IncludeFiles)
-}
-
-// showMemories reads the memories of a page.
-func (s *Store) showMemories(tx db.Tx, v viewer, content string, p page, offset int) ([]Hit, error) {
-	rows := make([]int64, len(p.hits))
-	byRow := make(map[int64]*index.Hit, len(p.hits))
-	for i := range p.hits {
-		rows[i] = p.hits[i].Row
-		byRow[p.hits[i].Row] = &p.hits[i]
-	}
-	found, err := s.loadColumns(tx, v, content, rows)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	hits := make([]Hit, len(found))
-	for i, m := range found {
-		hits[i] = Hit{Memory: m.Memory, Rank: offset + i + 1, End: len(m.Content)}
-		if p.query != nil {
-			p.query.describe(&hits[i], byRow[m.row])
-		}
-	}
-	return hits, nil
-}
-
-// describe sets the hit's position in the memory, and its scores.
-func (r *rankedQuery) describe(hit *Hit, h *index.Hit) {
-	hit.Score, hit.Confidence = float64(h.Score), float64(h.Confidence)
-	hit.Parts.Vector = float64(h.Cosine)
-	if r.ideal > 0 {
-		hit.Parts.Text = float64(h.BM25 / r.ideal)
-	}
-	hit.Explanation = explanationOf(r.explanations[h.Row])
-	hit.Start, hit.End = passageOf(hit.Content, h.Span)
-}
-
-// passageOf returns the offsets of a passage in a content, or the whole content if the passage does not fit. The index
-// may reflect a change that this snapshot does not contain; then the passage belongs to other content.
-func passageOf(content string, span index.Span) (start, end int) {
-	start, end = int(span.Start), int(span.End)
-	if start > end || end > len(content) || !utf8.ValidString(content[start:end]) {
-		return 0, len(content)
-	}
-	return start, end
 }
 
 // Priors are evidence for memories that does not depend on the query. Each weight is relative to 1 for all other
