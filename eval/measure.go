@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -76,6 +77,9 @@ type loadedSet struct {
 
 func load(ctx context.Context, s set, how storing) (*loadedSet, error) {
 	embedder, err := how.embedder(ctx, s)
+	if err == nil { // a service that does not answer ends the command here
+		_, err = embedder.Embed(ctx, souvenir.ForDocument, []string{"a text"})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +98,10 @@ func load(ctx context.Context, s set, how storing) (*loadedSet, error) {
 		if err != nil {
 			return nil, errors.Join(err, l.close())
 		}
+	}
+	if status, err := store.Upkeep().EmbeddingStatus(ctx); err != nil || status.Pending > 0 {
+		return nil, errors.Join(err, l.close(), fmt.Errorf("%s: %d passages have no vectors %s", embedder.Model(),
+			status.Pending, status.LastError))
 	}
 	return l, nil
 }
@@ -160,6 +168,9 @@ func (l *loadedSet) ask(ctx context.Context, s set, how setting) ([]answer, erro
 			return nil, err
 		}
 		results, err := l.store.Search(ctx, query)
+		if err == nil && how.model != "" && len(results.Warnings) > 0 { // it would measure words alone
+			err = errors.New(strings.Join(results.Warnings, "; "))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("question %s: %w", q.QID, err)
 		}
