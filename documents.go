@@ -3,14 +3,17 @@ package souvenir
 import (
 	"context"
 	"encoding/json"
-	"reflect"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
 // How files are found by what they say. A worker has Options.Documents read each stored file, and keeps the text in the
@@ -48,6 +51,9 @@ const (
 	TextFailed  FileTextState = filetext.Failed // the file could not be read; Reason says why
 )
 
+// leastConfidence is that of documents that a search with the built-in model returns, unless it asks for another.
+const leastConfidence = 0.25
+
 // checkDocuments checks the option Documents.
 func (o *Options) checkDocuments() error {
 	if o.Documents != nil && isNil(o.Documents) {
@@ -81,6 +87,7 @@ func (s *Store) WaitIndexed(ctx context.Context, id string) (File, error) {
 		return File{}, err
 	}
 	s.texts.Wake()
+	defer fairqueue.Pause(context.WithoutCancel(ctx))()
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		f, err := s.GetFile(ctx, id)
 		if err != nil || f.Text.State != TextWaiting || !s.texts.Running() {
@@ -145,15 +152,8 @@ func (h *DocumentHit) UnmarshalJSON(data []byte) error {
 
 // documents finds the files of a query, by their texts.
 func (s *Store) documents(tx db.Tx, v viewer, q Query, pq preparedQuery) ([]DocumentHit, error) {
-	if q.Documents == 0 || !q.rankable() || !q.AsOf.IsZero() {
-		return nil, nil
-	}
-	conditions := q.scope()
-	conditions.ProjectID, conditions.ProjectName, conditions.whenever = "", "", false
-	if len(conditions.Filter) == 0 {
-		conditions.Filter = nil
-	}
-	if !reflect.DeepEqual(conditions, Query{}) {
+	conditions := len(q.Collections) + len(q.Classification) + len(q.Tags) + len(q.Keys) + len(q.Filter)
+	if q.Documents == 0 || !q.rankable() || !q.AsOf.IsZero() || conditions > 0 {
 		return nil, nil
 	}
 	sel, err := documentSelection(tx, v, q)
@@ -165,6 +165,9 @@ func (s *Store) documents(tx db.Tx, v viewer, q Query, pq preparedQuery) ([]Docu
 		pq.vector, pq.own = nil, false // a vector of another model
 	}
 	asked := Query{Text: q.Text, Vector: pq.vector, Sort: SortRelevance, Limit: q.Documents, MinScore: q.MinScore}
+	if asked.MinScore == 0 && isBuiltin(s.embedder) {
+		asked.MinScore = leastConfidence
+	}
 	if !asked.rankable() {
 		return nil, nil
 	}
@@ -172,7 +175,7 @@ func (s *Store) documents(tx db.Tx, v viewer, q Query, pq preparedQuery) ([]Docu
 	if err != nil {
 		return nil, err
 	}
-	return s.showDocuments(tx, v, p)
+	return s.showDocuments(tx, v, p, pq.terms)
 }
 
 // documentSelection returns the partitions with the texts that a query covers.
@@ -197,7 +200,16 @@ func documentSelection(tx db.Tx, v viewer, q Query) (sel selection, err error) {
 }
 
 // showDocuments reads the files of a page, those that are visible.
-func (s *Store) showDocuments(tx db.Tx, v viewer, p page) (hits []DocumentHit, err error) {
+func (s *Store) showDocuments(tx db.Tx, v viewer, p page, terms []text.Term) (hits []DocumentHit, err error) {
+	weight := func(part string) (sum float64) { // how much of the query a part of a passage has
+		has := strings.Fields(text.Indexed(part))
+		for _, t := range terms {
+			if slices.Contains(has, t.Text) {
+				sum += float64(t.Weight)
+			}
+		}
+		return sum
+	}
 	for _, h := range p.hits {
 		var file int64
 		var passage []byte
@@ -212,14 +224,14 @@ func (s *Store) showDocuments(tx db.Tx, v viewer, p page) (hits []DocumentHit, e
 		if err != nil {
 			return nil, err
 		}
+		if !utf8.Valid(passage) { // the index is of another state of the text
+			passage = nil
+		}
 		for _, f := range files {
-			hit := DocumentHit{FileID: f.ID, Filename: f.Filename, MIMEType: f.MIMEType, Size: f.Size, MemoryID: f.MemoryID,
-				ProjectID: f.ProjectID, Place: filetext.PlaceOf(places, int(h.Span.Start)), Rank: len(hits) + 1,
-				Score: float64(h.Score), Confidence: float64(h.Confidence)}
-			if utf8.Valid(passage) { // else the index is of another state of the text
-				hit.Text = string(passage)
-			}
-			hits = append(hits, hit)
+			hits = append(hits, DocumentHit{FileID: f.ID, Filename: f.Filename, MIMEType: f.MIMEType, Size: f.Size,
+				MemoryID: f.MemoryID, ProjectID: f.ProjectID,
+				Place: filetext.PlaceOf(places, int(h.Span.Start), string(passage), weight), Text: string(passage),
+				Rank: len(hits) + 1, Score: float64(h.Score), Confidence: float64(h.Confidence)})
 		}
 	}
 	return hits, nil

@@ -98,7 +98,8 @@ type Query struct {
 
 	// Documents is how many files to return besides, found by their texts: 0, for none, to 20. They are ranked on their
 	// own, and searched with a Text or a Vector in the whole store or in a project: none is found with any other
-	// condition on memories, since files have no such attributes.
+	// condition on memories, since files have no such attributes. With the built-in model and without MinScore, those
+	// with a Confidence below 0.25 are left out: a few files always come next.
 	Documents int
 
 	IncludeFiles bool // summaries of each hit's files; without it they are only counted

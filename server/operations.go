@@ -316,7 +316,8 @@ func components() map[string]schema {
 func shareThings(all map[string]schema) {
 	share[souvenir.File](all, schema{"memory_id": orNull(text("")), "size": note("Bytes"),
 		"sha256": note("64 hexadecimal digits"),
-		"owner":  note("User id")}, "project_id")
+		"owner":  note("User id"),
+		"text":   note("What searches find of it: state is waiting, indexed, none or failed")}, "project_id")
 	share[ChangedFile](all, schema{"success": constant(true)})
 	share[souvenir.TrashEntry](all,
 		schema{"id": note("Of a memory or a file: its own id"), "title": note("The beginning of the memory, or the name"),

@@ -45,7 +45,20 @@ func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c request.Ca
 		return nil, err
 	}
 	request.Of(r.Context()).FileID = f.ID
-	return ChangedFile{true, f, "file " + failure.Quote(f.Filename) + " is stored"}, nil
+	return ChangedFile{true, indexed(r.Context(), c, f), "file " + failure.Quote(f.Filename) + " is stored"}, nil
+}
+
+// readSoon is how long the answer to an upload waits for what searches find of the file.
+const readSoon = 2 * time.Second
+
+// indexed returns a file with what searches find of it, if that is known soon.
+func indexed(ctx context.Context, c request.Caller, f souvenir.File) souvenir.File {
+	ctx, cancel := context.WithTimeout(ctx, readSoon)
+	defer cancel()
+	if read, err := c.Store.WaitIndexed(ctx, f.ID); err == nil {
+		return read
+	}
+	return f // it is read later, or has just been deleted
 }
 
 // finishUpload reads the fields after the file and applies them. On an error the file is unchanged.

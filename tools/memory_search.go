@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // searchResult is the result of memory search. Models read it: fields without information are left out.
@@ -22,6 +23,36 @@ type searchResult struct {
 	HasMore  bool               `json:"has_more"`
 	Warnings []string           `json:"warnings"`
 	Way      souvenir.Way       `json:"way,omitempty"` // how it was searched, if explain was given
+
+	Documents []foundDocument `json:"documents,omitempty"` // files found by what they say, on the first page
+}
+
+// foundDocument is a file whose text is about the query.
+type foundDocument struct {
+	Type      string  `json:"type"` // file
+	FileID    string  `json:"file_id"`
+	Filename  string  `json:"filename"`
+	MIMEType  string  `json:"mime_type"`
+	Place     string  `json:"place,omitempty"` // such as "page 3"
+	Text      string  `json:"text"`            // the passage
+	MemoryID  string  `json:"memory_id,omitempty"`
+	ProjectID string  `json:"project_id,omitempty"`
+	Score     float64 `json:"score"` // rounded to three digits
+}
+
+const (
+	documentsShown = 3    // at most, with memories
+	documentLength = 1200 // characters of a passage
+)
+
+// documentViews formats the documents of a search.
+func documentViews(hits []souvenir.DocumentHit) (views []foundDocument) {
+	for _, h := range hits {
+		views = append(views, foundDocument{Type: "file", FileID: h.FileID, Filename: h.Filename, MIMEType: h.MIMEType,
+			Place: h.Place, Text: shorten.Characters(h.Text, documentLength), MemoryID: h.MemoryID, ProjectID: h.ProjectID,
+			Score: threeDigits(h.Score)})
+	}
+	return views
 }
 
 // searchGroup is the part of a page in one collection. The owner distinguishes collections with the same name, and
@@ -102,13 +133,16 @@ func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, erro
 	if a.Collection != "" {
 		q.Collections = []string{a.Collection}
 	}
+	if !a.OnlyMemories && a.Offset == 0 && s.allows(souvenir.ScopeFilesRead) {
+		q.Documents = documentsShown
+	}
 	found, err := s.store.Search(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	result := searchResult{
 		Results: []searchGroup{}, Total: found.Total, Offset: found.Offset, Limit: found.Limit, Sort: found.Sort,
-		HasMore: found.HasMore(), Warnings: []string{}, Way: found.Way,
+		HasMore: found.HasMore(), Warnings: []string{}, Way: found.Way, Documents: documentViews(found.Documents),
 	}
 	result.Warnings = append(result.Warnings, found.Warnings...)
 	for _, g := range found.Groups() {

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -30,7 +31,8 @@ var uploadDocument = define[uploadDocumentArguments](definition{
 	description: `Keep a file beside a memory. Either link one that is uploaded already (file_id and memory_id), ` +
 		`or store a small one: filename with content (text) or content_base64 (anything else), and memory_id if it belongs ` +
 		`to a memory. ` +
-		`Large files go to POST /api/files/upload first. Returns the file; GET /api/files/ID gives its bytes.`,
+		`Large files go to POST /api/files/upload first. Returns the file, and as text what memory search finds of it; ` +
+		`GET /api/files/ID gives its bytes.`,
 	actions: []action{{
 		scope: souvenir.ScopeFilesWrite,
 		optional: []string{"file_id", "memory_id", "filename", "mime_type", "content", "content_base64", "description",
@@ -74,7 +76,24 @@ func (s *Set) uploadDocument(ctx context.Context, a *uploadDocumentArguments) (a
 		}
 	}
 	file.Size = int64(len(content))
-	return s.store.AddFile(ctx, file, bytes.NewReader(content))
+	added, err := s.store.AddFile(ctx, file, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	return s.indexed(ctx, added), nil
+}
+
+// readSoon is how long an answer waits for what searches find of a file.
+const readSoon = 2 * time.Second
+
+// indexed returns a file with what searches find of it, if that is known soon.
+func (s *Set) indexed(ctx context.Context, f souvenir.File) souvenir.File {
+	ctx, cancel := context.WithTimeout(ctx, readSoon)
+	defer cancel()
+	if read, err := s.store.WaitIndexed(ctx, f.ID); err == nil {
+		return read
+	}
+	return f // it is read later, or has just been deleted
 }
 
 // linkFile links a file to a memory, and updates the file's description, category and tags.
@@ -95,9 +114,13 @@ func (s *Set) linkFile(ctx context.Context, a *uploadDocumentArguments) (any, er
 		}
 		return &value
 	}
-	return s.store.UpdateFile(ctx, a.FileID, souvenir.FileUpdate{
+	linked, err := s.store.UpdateFile(ctx, a.FileID, souvenir.FileUpdate{
 		MemoryID: &a.MemoryID, Description: given(a.Description), Category: given(a.Category), Tags: a.Tags,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return s.indexed(ctx, linked), nil
 }
 
 // decodeBase64 decodes the base64 of RFC 4648, with either alphabet, with or without padding, in one line or

@@ -131,7 +131,7 @@ output, everything else to standard error.`,
 		c.filesCommand(), c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.recoverCommand(),
 		c.reindexCommand(), c.purgeCommand(),
 		c.statsCommand(),
-		c.versionCommand(),
+		c.versionCommand(), c.readDocumentCommand(),
 	)
 	root.SetHelpCommand(helpCommand())
 	group(root)

@@ -16,7 +16,7 @@ func (c *cli) reindexCommand() *cobra.Command {
 		Short: "Rebuild everything that searches use",
 		Long: `Splits, analyses and embeds all memories again. It is needed only if "souvenir check" says so.
 Searches and writes continue meanwhile. If it is interrupted, the next run continues where it
-stopped.`,
+stopped. Files whose text could not be read are read again when "souvenir serve" runs.`,
 		Example: "  souvenir reindex",
 	}
 	db, asJSON, embedder := dbFlag(command), jsonFlag(command), newEmbedderFlags(command)

@@ -116,7 +116,7 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 	}
 	store, err := s.db.open(ctx,
 		&souvenir.Options{ReadOnly: *s.readOnly, IndexMemory: s.indexMemory.limit(), KeepTrash: keepTrash(*s.trashDays),
-			Logger: log, Embedder: embedder, KeepModel: embedder == nil})
+			Logger: log, Embedder: embedder, KeepModel: embedder == nil, Documents: documentReader()})
 	if err != nil {
 		return openError(s.db, how, err)
 	}

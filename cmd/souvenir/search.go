@@ -16,7 +16,8 @@ func (c *cli) searchCommand() *cobra.Command {
 		Short: "Find memories by meaning and by word",
 		Long: `Finds memories in the file itself, whether or not a server is running on it. The query is plain
 language. The score is between 0 and 1; "souvenir search" shows the best matching passage of each
-memory. Without a query, the newest memories are listed.`,
+memory. Without a query, the newest memories are listed. Files that are found by what they say follow
+the memories, with the page, heading or line; "souvenir serve" reads new files.`,
 		Example: `  souvenir search "what did we decide about the database?"
   souvenir search deploy --project atlas --limit 3
   souvenir search --tag infra --sort created_at_desc
@@ -35,6 +36,7 @@ memory. Without a query, the newest memories are listed.`,
 	sort := flags.String("sort", "", "the `order`: "+strings.Join(orders, ", ")+
 		"; otherwise relevance, or without a query updated_at_desc")
 	_ = command.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp))
+	onlyMemories := flags.Bool("only-memories", false, "find no files by what they say")
 	embedder := newEmbedderFlags(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		if *limit < 1 || *limit > souvenir.MaxLimit {
@@ -43,6 +45,9 @@ memory. Without a query, the newest memories are listed.`,
 		query := souvenir.Query{
 			Text: strings.Join(args, " "), Collections: *collections, Tags: *tags,
 			Limit: *limit, Offset: *offset, Sort: souvenir.SortOrder(*sort), IncludeFiles: *asJSON,
+		}
+		if *offset == 0 && !*onlyMemories {
+			query.Documents = min(*limit, souvenir.MaxDocuments)
 		}
 		chosen, err := embedder.embedder()
 		if err != nil {
@@ -65,7 +70,7 @@ memory. Without a query, the newest memories are listed.`,
 			}
 			if *asJSON {
 				return printJSON(&c.out, searchResult{orEmpty(found.Hits), found.Total, found.Offset, found.Limit, found.Sort,
-					found.HasMore(), orEmpty(found.Warnings)})
+					found.HasMore(), orEmpty(found.Warnings), found.Documents})
 			}
 			return c.printHits(found)
 		})
@@ -81,6 +86,8 @@ type searchResult struct {
 	Sort     souvenir.SortOrder `json:"sort_order"`
 	HasMore  bool               `json:"has_more"`
 	Warnings []string           `json:"warnings"`
+
+	Documents []souvenir.DocumentHit `json:"documents,omitempty"` // files found by what they say
 }
 
 // projectRef finds the project given on a command line, where a name and an id look alike.
@@ -106,13 +113,15 @@ func (c *cli) printHits(found souvenir.Results) error {
 	for _, warning := range found.Warnings {
 		fmt.Fprintf(c.stderr, "souvenir: %s\n", plain(warning))
 	}
-	if len(found.Hits) == 0 {
-		fmt.Fprintln(c.stderr, "nothing found")
-		return nil
-	}
 	columns := terminalWidth(c.stdout)
 	if columns == 0 {
 		columns = pipedWidth
+	}
+	if len(found.Hits) == 0 {
+		if len(found.Documents) == 0 {
+			fmt.Fprintln(c.stderr, "nothing found")
+		}
+		return c.printDocuments(found.Documents, columns)
 	}
 	var rows [][]string
 	for _, hit := range found.Hits {
@@ -130,5 +139,21 @@ func (c *cli) printHits(found souvenir.Results) error {
 		fmt.Fprintf(c.stderr, "%d to %d of %d; --offset %d shows the next\n", found.Offset+1, found.Offset+len(found.Hits),
 			found.Total, found.Offset+len(found.Hits))
 	}
-	return nil
+	if len(found.Documents) > 0 {
+		fmt.Fprintln(&c.out)
+	}
+	return c.printDocuments(found.Documents, columns)
+}
+
+// printDocuments prints the files found by what they say.
+func (c *cli) printDocuments(found []souvenir.DocumentHit, columns int) error {
+	if len(found) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, d := range found {
+		rows = append(rows, []string{fmt.Sprintf("%.3f", d.Score), d.FileID, plain(d.Filename), plain(d.Place),
+			shorten(plain(d.Text), max(leastText, columns-beforeText-len(d.Filename)-len(d.Place)))})
+	}
+	return table(&c.out, []string{"SCORE", "FILE", "NAME", "PLACE", "TEXT"}, rows)
 }

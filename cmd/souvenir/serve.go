@@ -223,7 +223,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	}
 	defer listener.Close()
 	store, err := s.db.open(ctx, &souvenir.Options{
-		Reserve: serveReserve, Embedder: embedder,
+		Reserve: serveReserve, Embedder: embedder, Documents: documentReader(),
 		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), Quota: s.quota(), IndexMemory: s.indexMemory.limit(),
 		Logger:       log,
 		KeepActivity: *s.keepActivity, MaxActivity: *s.maxActivity,

@@ -176,18 +176,26 @@ func encodePlaces(places []Place) (string, error) {
 	return string(text), err
 }
 
-// PlaceOf returns the name of the place in which a byte of a text is, from the column text_places; "" for none.
-func PlaceOf(places string, at int) string {
+// PlaceOf returns the name of the place of a passage that begins at a byte of a text, from the column text_places; ""
+// for none. Of several places in the passage, it is the first of those whose text has the most weight.
+func PlaceOf(places string, start int, passage string, weight func(part string) float64) string {
 	var list []placeJSON
 	_ = json.Unmarshal([]byte(places), &list) // empty: none
-	i, found := slices.BinarySearchFunc(list, at, func(p placeJSON, at int) int { return p.Start - at })
+	first, found := slices.BinarySearchFunc(list, start, func(p placeJSON, at int) int { return p.Start - at })
 	if !found {
-		i--
+		first--
 	}
-	if i < 0 {
-		return ""
+	best, most := "", -1.0
+	for i := max(0, first); i < len(list) && list[i].Start < start+len(passage); i++ {
+		end := len(passage)
+		if i+1 < len(list) {
+			end = min(end, list[i+1].Start-start)
+		}
+		if w := weight(passage[max(0, list[i].Start-start):max(0, end)]); w > most {
+			best, most = list[i].Name, w
+		}
 	}
-	return list[i].Name
+	return best
 }
 
 type placeJSON Place

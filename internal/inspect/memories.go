@@ -66,7 +66,13 @@ func (in *inspection) checkMemories() error {
 		in.progress("memories", done, total)
 		return nil
 	})
-	in.report.Checked["memory"] = done
+	if err != nil {
+		return err
+	}
+	var texts int
+	err = in.tx.QueryRow(`SELECT coalesce(sum(memories), 0) FROM partition WHERE id IN (` + kernel.TextPartitions + `)`).
+		Scan(&texts)
+	in.report.Checked["memory"] = done - texts
 	return err
 }
 

@@ -28,6 +28,8 @@ type memoriesPage struct {
 	Pages    web.Leaves
 	Projects []web.Option // targets of a move; the first is no project
 	None     bool         // there are no memories at all
+
+	Documents []souvenir.DocumentHit // files found by their texts
 }
 
 // All reports whether a step can apply to all matches and not only to the selected ones. By relevance, every memory
@@ -76,6 +78,11 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	return page, nil
 }
 
+const (
+	documentsShown = 5   // files, below the memories
+	documentClip   = 400 // bytes of a passage
+)
+
 // findMemories fills in the list.
 func (s *Service) findMemories(r *http.Request, c request.Caller, data *memoriesPage) error {
 	query, err := data.Search.query()
@@ -83,6 +90,9 @@ func (s *Service) findMemories(r *http.Request, c request.Caller, data *memories
 		return err
 	}
 	query.Explain = query.Text != ""
+	if query.Offset == 0 {
+		query.Documents = documentsShown
+	}
 	results, err := c.Store.Search(r.Context(), query)
 	if err != nil {
 		return err
@@ -96,6 +106,10 @@ func (s *Service) findMemories(r *http.Request, c request.Caller, data *memories
 		}
 	}
 	data.Found, data.Warnings = results.Total, results.Warnings
+	for _, d := range results.Documents {
+		d.Text = textview.ClipAround(d.Text, textview.SearchWords(data.Search.Text), documentClip)
+		data.Documents = append(data.Documents, d)
+	}
 	data.Pages = web.LeavesOf(web.Pager{Name: "page", Page: data.Search.Page,
 		Pages: max(1, (results.Total+web.PerPage-1)/web.PerPage)}, data.Search.values())
 	words := textview.SearchWords(data.Search.Text)

@@ -1,0 +1,50 @@
+package server_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/documents"
+	"github.com/souvenir-ai/souvenir/server"
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+)
+
+// reading starts a server that reads documents.
+func reading(t *testing.T) *servertest.World {
+	t.Helper()
+	p := servertest.Template(t)
+	d := p.Copy(t)
+	store := d.Open(t, &souvenir.Options{Documents: documents.New(nil)})
+	w := servertest.Serve(t, p, store, server.Options{})
+	w.Database = d
+	return w
+}
+
+func TestUploadsSayWhatIsIndexedAndPagesFindIt(t *testing.T) {
+	w := reading(t)
+	pdf, err := os.ReadFile(filepath.Join("..", "documents", "testdata", "runbook.pdf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "runbook.pdf", Kind: "application/pdf",
+		Value: string(pdf)}, servertest.Part{Name: "project_id", Value: "shop"}).
+		Expect(http.StatusOK, `"text":{"state":"indexed","passages":1,"characters":`)
+	f := uploadedFile(sent)
+	picture := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "dot.png", Kind: "",
+		Value: "\x89PNG\r\n\x1a\n"}).
+		Expect(http.StatusOK, `"state":"none"`, "files of type image/png are not read"))
+
+	owner := w.SignedIn(servertest.Owner)
+	servertest.CheckPage(w, owner.Get("/files/"+f.ID).Expect(http.StatusOK, "Found by its text: ", "in 1 passage"))
+	servertest.CheckPage(w, owner.Get("/files/"+picture.ID).Expect(http.StatusOK,
+		"Not found by its text: files of type image/png are not read"))
+	const search = "/memories?q=where+are+backups+restored+and+verified"
+	servertest.CheckPage(w, owner.Get(search).Expect(http.StatusOK, `<h2 id="documents">Files</h2>`,
+		`href="/files/`+f.ID+`"`, "page 2", "Utrecht"))
+	owner.Get(search + "&tag=daily").Expect(http.StatusOK).Without("Utrecht")
+	w.SignedIn(servertest.Reader).Get(search).Expect(http.StatusOK, "Utrecht") // of the project
+	w.SignedIn(servertest.Stranger).Get(search).Expect(http.StatusOK).Without("Utrecht", f.ID)
+}

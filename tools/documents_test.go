@@ -1,0 +1,80 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/documents"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+func TestSearchFindsDocumentsByWhatTheySay(t *testing.T) {
+	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Documents: documents.New(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	anna := store.As(souvenir.Access{User: "anna"})
+	call := func(set *tools.Set, name, arguments string) (result map[string]any) {
+		t.Helper()
+		answer, err := set.Call(context.Background(), name, json.RawMessage(arguments))
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := json.Marshal(answer)
+		if err == nil {
+			err = json.Unmarshal(encoded, &result)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result
+	}
+	pdf, err := os.ReadFile(filepath.Join("..", "documents", "testdata", "runbook.pdf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := tools.New(anna, nil)
+	call(all, "memory", `{"action": "store", "content": "Lunch is at noon."}`)
+	file := call(all, "upload_document", `{"filename": "runbook.pdf", "project_name": "Ops", "content_base64": "`+
+		base64.StdEncoding.EncodeToString(pdf)+`"}`)
+	if text, _ := file["text"].(map[string]any); text["state"] != "indexed" || text["passages"] != 1.0 {
+		t.Errorf("upload_document returned %v, want what was indexed", file["text"])
+	}
+	call(all, "upload_document", `{"filename": "值班.md", "content": "# 值班\n\n部署窗口在星期二上午九点打开。"}`)
+
+	const search = `{"action": "search", "query": "where are backups restored and verified?"}`
+	found, _ := call(all, "memory", search)["documents"].([]any)
+	if len(found) != 1 {
+		t.Fatalf("got the documents %v, want the runbook alone", found)
+	}
+	hit, _ := found[0].(map[string]any)
+	if hit["type"] != "file" || hit["file_id"] != file["id"] || hit["place"] != "page 2" ||
+		!strings.Contains(hit["text"].(string), "Utrecht") {
+		t.Errorf("got %v, want the passage of the file, with its page", hit)
+	}
+	if found, _ = call(all, "memory", `{"action": "search", "query": "部署窗口什么时候打开"}`)["documents"].([]any); len(found) == 0 ||
+		found[0].(map[string]any)["place"] != "line 3, 值班" {
+		t.Errorf("got the documents %v, want the Chinese one", found)
+	}
+	for name, result := range map[string]map[string]any{
+		"only memories": call(all, "memory", strings.Replace(search, "{", `{"only_memories": true, `, 1)),
+		"the next page": call(all, "memory", strings.Replace(search, "{", `{"offset": 1, `, 1)),
+		"another user":  call(tools.New(store.As(souvenir.Access{User: "eve"}), nil), "memory", search),
+		"another project": call(tools.New(store.As(souvenir.Access{User: "anna", Projects: []string{"x"}}), nil), "memory",
+			search),
+		"a credential without files:read": call(tools.New(anna, &tools.Options{Allows: func(s souvenir.Scope) bool {
+			return s != souvenir.ScopeFilesRead
+		}}), "memory", search),
+	} {
+		if result["documents"] != nil {
+			t.Errorf("%s: got the documents %v, want none", name, result["documents"])
+		}
+	}
+}
