@@ -259,10 +259,10 @@ func removeProject(tx db.Tx, project int64) error {
 	// Past versions of moved memories, from their time in the project, remain for its owner.
 	for _, statement := range []string{
 		`UPDATE file SET project_id = NULL WHERE project_id = ?`,
-		`INSERT INTO partition (collection_id) SELECT DISTINCT p.collection_id FROM partition p
-			JOIN memory_revision r ON r.partition_id = p.id
-			WHERE p.project_id = ? AND NOT EXISTS (SELECT 1 FROM partition o WHERE o.collection_id = p.collection_id
-			AND o.project_id IS NULL)`,
+		`INSERT INTO partition (collection_id) WITH left_over (id) AS MATERIALIZED (
+				SELECT DISTINCT p.collection_id FROM partition p JOIN memory_revision r ON r.partition_id = p.id
+				WHERE p.project_id = ? AND NOT EXISTS (SELECT 1 FROM partition o WHERE o.collection_id = p.collection_id
+				AND o.project_id IS NULL)) SELECT id FROM left_over`,
 		`UPDATE memory_revision SET partition_id = (SELECT o.id FROM partition p
 			JOIN partition o ON o.collection_id = p.collection_id
 			WHERE p.id = memory_revision.partition_id AND o.project_id IS NULL ORDER BY o.id LIMIT 1)

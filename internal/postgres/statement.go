@@ -31,7 +31,7 @@ var spelling = []string{
 	db.Scalar, `to_jsonb(?)`,
 	db.Module, `module_of(metadata)`,
 	db.SameContent, `octet_length(content) = octet_length(?1) AND right(content, 16) = right(?1, 16) AND content = ?1`,
-	db.Clock, `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS int8)`,
+	db.Clock, `CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS int8)`,
 	db.SliceOf, `bytes_of(`,
 	db.SliceAt, `, `,
 

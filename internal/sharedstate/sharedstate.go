@@ -30,7 +30,7 @@ func (l *Lease) Take(ctx context.Context) (held bool, err error) {
 	err = l.db.Write(ctx, func(tx db.Tx) error {
 		got, err := tx.Exec(`INSERT INTO shared_state (key, value, expires_at) VALUES (?1, ?2, `+db.Clock+` + ?3)
 			ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
-			WHERE shared_state.value = excluded.value OR shared_state.expires_at <= `+db.Clock, l.key, l.owner,
+			WHERE shared_state.value = excluded.value OR shared_state.expires_at <= excluded.expires_at - ?3`, l.key, l.owner,
 			l.life.Microseconds())
 		held = got.RowsAffected > 0
 		return err

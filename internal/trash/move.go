@@ -281,15 +281,23 @@ func (t *Mover) moveRevisions(entry, row int64, id string) (count int, size int6
 	return len(numbers), size, nil
 }
 
+// keepFiles and keptFiles record the memories of files for which a condition holds. Citus plans the query of an INSERT
+// apart if the rows get numbers, and a join of tables then only within WITH.
+const (
+	keepFiles = `INSERT INTO trash_link (kind, source, target, position) WITH link (source, target) AS MATERIALIZED (
+		SELECT f.uid, m.uid FROM file f JOIN memory m ON m.id = f.memory_id WHERE `
+	keptFiles = ` SELECT 'file', source, target, 0 FROM link WHERE true ON CONFLICT DO NOTHING`
+)
+
 // keepLinks records the links from and to a deleted memory, and its files, which stay.
 func (t *Mover) keepLinks(row int64) error {
 	for _, statement := range []string{
-		`INSERT INTO trash_link (kind, source, target, position) SELECT 'memory', m.uid, r.uid, l.position FROM memory_link l
-			JOIN memory m ON m.id = l.memory_id JOIN memory r ON r.id = l.related_id WHERE l.memory_id = ?1 OR l.related_id = ?1
+		`INSERT INTO trash_link (kind, source, target, position) WITH link (source, target, position) AS MATERIALIZED (
+				SELECT m.uid, r.uid, l.position FROM memory_link l JOIN memory m ON m.id = l.memory_id
+				JOIN memory r ON r.id = l.related_id WHERE l.memory_id = ?1 OR l.related_id = ?1)
+			SELECT 'memory', source, target, position FROM link WHERE true
 			ON CONFLICT (source, target, kind) DO UPDATE SET position = excluded.position`,
-		`INSERT INTO trash_link (kind, source, target, position) SELECT 'file', f.uid, m.uid, 0 FROM file f
-			JOIN memory m ON m.id = f.memory_id
-			WHERE f.memory_id = ?1 AND f.state = 'stored' ON CONFLICT DO NOTHING`,
+		keepFiles + `f.memory_id = ?1 AND f.state = 'stored')` + keptFiles,
 	} {
 		if _, err := t.Tx.Exec(statement, row); err != nil {
 			return err
@@ -322,9 +330,7 @@ func (t *Mover) moveFile(f File) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.Tx.Exec(`INSERT INTO trash_link (kind, source, target, position) SELECT 'file', f.uid, m.uid, 0
-		FROM file f JOIN memory m ON m.id = f.memory_id
-			WHERE f.id = ? ON CONFLICT DO NOTHING`, f.Row); err != nil {
+	if _, err := t.Tx.Exec(keepFiles+`f.id = ?)`+keptFiles, f.Row); err != nil {
 		return err
 	}
 	_, err = t.Tx.Exec(`UPDATE file SET state = 'trashed', uid = ?, memory_id = NULL, project_id = NULL WHERE id = ?`,
