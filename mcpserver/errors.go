@@ -23,7 +23,7 @@ const serverError = "the server failed; its log has the cause"
 
 // passing maps temporary errors of the server to messages for the client.
 var passing = map[souvenir.Kind]string{
-	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; " +
+	souvenir.KindBusy: "the store is locked, or its database cannot be reached; nothing was changed; " +
 		"try again in a moment",
 	souvenir.KindFull:           "the disk of the store is full; nothing was stored; tell the user",
 	souvenir.KindOutcomeUnknown: "the database did not answer: this may have been stored; look before trying again",
