@@ -124,6 +124,7 @@ func TestUnreachableAddresses(t *testing.T) {
 }
 
 func TestForeignAndNewerSchemas(t *testing.T) {
+	pgtest.NotOnCitus(t, "schemas of tests have the tables already")
 	address := pgtest.Address(t)
 	if _, err := postgres.Open(t.Context(), address, &souvenir.Options{ReadOnly: true}); !errors.Is(err,
 		souvenir.ErrNotFound) {

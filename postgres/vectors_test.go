@@ -35,6 +35,7 @@ var withoutIndex = souvenir.Options{Embedder: places, IndexMemory: -1}
 // vectors makes the index of vectors in a schema, for all partitions. Without pgvector it skips the test.
 func vectors(t *testing.T, address string) {
 	t.Helper()
+	pgtest.NotOnCitus(t, "an index of vectors is not supported yet")
 	there := pgtest.Query(t, address, `SELECT coalesce(max(default_version), '') FROM pg_available_extensions
 		WHERE name = 'vector'`)[0]
 	if there == "" || strings.HasPrefix(there, "0.") && slices.Contains([]string{"1", "2", "3", "4", "5", "6", "7"},

@@ -20,28 +20,38 @@ type changes struct{ *Tx }
 type position struct {
 	newest  int64
 	running []int64 // in order, all below newest
+	node    int64   // whose transactions they are, on Citus; else 0
 }
 
 func (p position) mark() db.Mark {
-	if p.newest == 0 {
+	if p.newest == 0 && p.node == 0 {
 		return ""
 	}
 	numbers := []string{strconv.FormatInt(p.newest, 10)}
 	for _, xid := range p.running {
 		numbers = append(numbers, strconv.FormatInt(xid, 10))
 	}
+	if p.node != 0 {
+		numbers = append(numbers, onNode+strconv.FormatInt(p.node, 10))
+	}
 	return db.Mark(strings.Join(numbers, " "))
 }
 
+// onNode begins the last field of a mark on Citus.
+const onNode = "@"
+
 func parseMark(mark db.Mark) (p position, err error) {
 	for i, field := range strings.Fields(string(mark)) {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
+		number, node := strings.CutPrefix(field, onNode)
+		n, err := strconv.ParseInt(number, 10, 64)
+		switch {
+		case err != nil:
 			return p, fmt.Errorf("postgres: a mark of another engine: %w", err)
-		}
-		if i == 0 {
+		case node:
+			p.node = n
+		case i == 0:
 			p.newest = n
-		} else {
+		default:
 			p.running = append(p.running, n)
 		}
 	}
@@ -56,16 +66,28 @@ func (c changes) Add(memory int64) error {
 	return err
 }
 
+// here is the newest transaction of the log, and the newest that was removed from it.
+const here = `SELECT coalesce(max(xid)::text::int8, 0) AS xid, (SELECT xid::text::int8 FROM change_floor) AS removed,
+	0::int8 AS node FROM change`
+
+// onWorker is the same on Citus. Until the first change after a move of the schema, the log is another worker's.
+const onWorker = `SELECT CASE WHEN f.node = c.system_identifier
+		THEN coalesce((SELECT max(xid)::text::int8 FROM change), 0) ELSE 0 END AS xid,
+	f.xid::text::int8 AS removed, c.system_identifier AS node FROM change_floor f, pg_control_system() c`
+
 // position returns that of the transaction's snapshot. What the transaction itself wrote is not behind it yet: it
 // counts as running.
 func (c changes) position() (p position, removed int64, err error) {
 	var own int64
 	var running string
-	err = c.QueryRow(`SELECT n.xid, (SELECT xid::text::int8 FROM change_floor),
-			coalesce(pg_current_xact_id_if_assigned()::text::int8, 0),
+	query := here
+	if c.d.distributed {
+		query = onWorker
+	}
+	err = c.QueryRow(`SELECT n.xid, n.removed, coalesce(pg_current_xact_id_if_assigned()::text::int8, 0),
 			(SELECT coalesce(string_agg(x::text, ' ' ORDER BY x), '') FROM pg_snapshot_xip(pg_current_snapshot()) x
-				WHERE x::text::int8 < n.xid)
-		FROM (SELECT coalesce(max(xid)::text::int8, 0) AS xid FROM change) n`).Scan(&p.newest, &removed, &own, &running)
+				WHERE x::text::int8 < n.xid), n.node
+		FROM (`+query+`) n`).Scan(&p.newest, &removed, &own, &running, &p.node)
 	if err != nil {
 		return p, 0, err
 	}
@@ -96,6 +118,9 @@ func (c changes) Since(mark db.Mark, limit int) ([]int64, db.Mark, bool, error) 
 	now, removed, err := c.position()
 	if err != nil {
 		return nil, mark, false, err
+	}
+	if seen.node != 0 && seen.node != now.node {
+		return nil, mark, false, nil
 	}
 	// Snapshots of one server are in a row: the older one has seen less, or seen more of it running.
 	if now.newest < seen.newest || now.newest == seen.newest && len(now.running) >= len(seen.running) {

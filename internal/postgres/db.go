@@ -4,13 +4,12 @@
 // A Write is SERIALIZABLE and runs again when PostgreSQL undoes it (40001, 40P01). After a few times it runs alone:
 // every Write locks the table write_turn, in a mode that admits others, or in an exclusive one to run alone.
 //
-// What it does not do yet: nothing is sharded. Backups are PostgreSQL's own.
+// On Citus a schema lies on one worker. Backups are PostgreSQL's own.
 package postgres
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -34,6 +33,8 @@ type DB struct {
 	readOnly   bool
 	walled     bool  // policies hold for the role of the connections; see wall.go
 	near       *near // nil: there is no index of vectors; see near.go
+	// distributed says that Citus keeps the schema on a worker; see citus.go.
+	distributed bool
 	// lockTimeout is how long a Write waits for a lock that another one holds, such as a long transaction; then it is
 	// ErrBusy.
 	lockTimeout time.Duration
@@ -73,6 +74,7 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 		}
 	}
 	config.ConnConfig.OnNotification = ignored
+	config.ConnConfig.OnNotice = noticed
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, classify("open", err)
@@ -84,7 +86,10 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	d.announcer = newAnnouncer(d)
-	err = d.migrate(ctx, o)
+	err = d.lookForCitus(ctx)
+	if err == nil {
+		err = d.migrate(ctx, o)
+	}
 	if err == nil {
 		err = d.lookForWall(ctx)
 	}
@@ -233,10 +238,7 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 		mode = "EXCLUSIVE"
 	}
 	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), writable: true,
-		// LOCK takes no snapshot: one that waited for it sees what was committed meanwhile.
-		pending: d.beginning("BEGIN ISOLATION LEVEL SERIALIZABLE",
-			fmt.Sprintf("SET LOCAL lock_timeout = %d", d.lockTimeout.Milliseconds()),
-			"LOCK TABLE write_turn IN "+mode+" MODE")}
+		pending: d.beginning("BEGIN ISOLATION LEVEL SERIALIZABLE", d.takeTurn(mode)...)}
 	defer tx.rollback() // also in a panic
 	err = fn(tx)
 	switch {
@@ -271,7 +273,7 @@ func (tx *Tx) commit() error {
 	if len(tx.pending) == 0 {
 		_, err := tx.conn.PgConn().Exec(tx.ctx, "COMMIT").ReadAll()
 		tx.over = err == nil
-		return tx.failed("commit", unanswered(err))
+		return tx.failed("commit", tx.uncommitted(err))
 	}
 	tx.begun = true
 	batch := &pgx.Batch{}
@@ -287,7 +289,7 @@ func (tx *Tx) commit() error {
 		err = closed
 	}
 	tx.over = err == nil
-	return tx.failed("commit", unanswered(err))
+	return tx.failed("commit", tx.uncommitted(err))
 }
 
 // command runs statements that begin or end a transaction.
@@ -305,6 +307,7 @@ func (tx *Tx) rollback() {
 		return
 	}
 	tx.over = true
+	delete(tx.conn.PgConn().CustomData(), reason)
 	if !tx.begun || tx.conn.IsClosed() {
 		return
 	}

@@ -62,8 +62,12 @@ func (tx *Tx) ExecScript(script string) error {
 	if err := tx.flush(); err != nil {
 		return err
 	}
-	_, err := tx.conn.PgConn().Exec(tx.ctx, script).ReadAll()
-	return tx.failed("script", err)
+	for _, part := range tx.d.scriptParts(script) {
+		if _, err := tx.conn.PgConn().Exec(tx.ctx, part).ReadAll(); err != nil {
+			return tx.failed("script", err)
+		}
+	}
+	return nil
 }
 
 // Savepoint runs fn as a part of the transaction, which is undone after its error or panic.
@@ -274,7 +278,7 @@ func (tx *Tx) failed(op string, err error) error {
 		tx.lost = ended
 		return ended
 	}
-	err = classify(op, err)
+	err = classify(op, tx.ofWorker(err))
 	if again(err) {
 		tx.rerun = err
 	}

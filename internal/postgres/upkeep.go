@@ -80,7 +80,11 @@ func (d *DB) Scratch(ctx context.Context, fn func(db.Tx) error) error {
 
 // Size returns the size of the store's tables and indexes.
 func (d *DB) Size(tx db.Tx) (s db.Size, err error) {
-	err = tx.QueryRow(`SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c
+	size := "pg_total_relation_size(c.oid)"
+	if d.distributed {
+		size = "citus_total_relation_size(c.oid)"
+	}
+	err = tx.QueryRow(`SELECT coalesce(sum(` + size + `), 0)::int8 FROM pg_class c
 		JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND c.relkind = 'r'`).
 		Scan(&s.Database)
 	return s, err

@@ -16,7 +16,9 @@ import (
 )
 
 func TestReferencesToMissingRowsAreCounted(t *testing.T) {
-	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
+	address := pgtest.Address(t)
+	pgtest.Altered(address)
+	d, err := postgres.Open(t.Context(), address, db.Opening{Readers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,10 @@ const server = "server"
 func (d *DB) lookForWall(ctx context.Context) error {
 	err := d.pool.QueryRow(ctx, `SELECT coalesce(bool_or(row_security_active(oid)), false) FROM pg_class
 		WHERE relname = 'memory' AND relnamespace = current_schema()::regnamespace`).Scan(&d.walled)
+	if err == nil && d.walled && d.distributed {
+		return &Error{Op: "open", err: errors.New("row-level security does not work on Citus, as workers do not learn the " +
+			"caller; connect as the owner of the tables")}
+	}
 	return classify("open", err)
 }
 
@@ -28,6 +33,9 @@ func (d *DB) lookForWall(ctx context.Context) error {
 func (d *DB) beginning(begin string, more ...string) (all []pending) {
 	if d.walled {
 		more = append(more, "SET LOCAL souvenir.caller = '"+server+"'")
+	}
+	if d.distributed {
+		more = append(distributedSettings(), more...)
 	}
 	for _, text := range append([]string{begin}, more...) {
 		all = append(all, pending{text: text})

@@ -25,6 +25,18 @@ var schemas struct {
 	conn *pgx.Conn // copies rows with triggers off, which needs a superuser
 	made []string
 	free []string
+	// altered schemas have other tables now.
+	altered map[string]bool
+}
+
+// Altered says that a test changes the tables of its schema, which no other test gets then.
+func Altered(address string) {
+	schemas.mu.Lock()
+	defer schemas.mu.Unlock()
+	if schemas.altered == nil {
+		schemas.altered = map[string]bool{}
+	}
+	schemas.altered[SchemaOf(address)] = true
 }
 
 // Copy returns the address of a schema that holds the same rows as another one, which must have the newest tables. The
@@ -36,15 +48,17 @@ func Copy(t testing.TB, of string) string {
 	defer schemas.mu.Unlock()
 	schema, err := take()
 	if err == nil {
-		err = copyRows(schemaOf(of), schema)
+		err = copyRows(SchemaOf(of), schema)
 	}
 	if err != nil {
-		t.Fatalf("a copy of the schema %s: %v", schemaOf(of), err)
+		t.Fatalf("a copy of the schema %s: %v", SchemaOf(of), err)
 	}
 	t.Cleanup(func() {
 		schemas.mu.Lock()
 		defer schemas.mu.Unlock()
-		schemas.free = append(schemas.free, schema)
+		if !schemas.altered[schema] {
+			schemas.free = append(schemas.free, schema)
+		}
 	})
 	return addressOf(schema)
 }
@@ -116,6 +130,11 @@ func connect(ctx context.Context) error {
 		"client_min_messages": "error"} {
 		config.RuntimeParams[name] = value
 	}
+	if OnCitus() {
+		if config.User, err = copier(ctx); err != nil {
+			return err
+		}
+	}
 	schemas.conn, err = pgx.ConnectConfig(ctx, config)
 	return err
 }
@@ -134,7 +153,10 @@ func makeSchema() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return schema, d.Close()
+	if err := d.Close(); err != nil || !OnCitus() {
+		return schema, err
+	}
+	return schema, distribute(ctx, addressOf(schema))
 }
 
 // copyRows replaces the rows of all tables by those of another schema, and sets the counters of ids.
@@ -152,6 +174,9 @@ func copyRows(from, to string) error {
 	if err != nil {
 		return err
 	}
+	if OnCitus() { // the numbers of changes are a worker's; without its node, the log begins anew with the next change
+		statements = append(statements, fmt.Sprintf("DELETE FROM %[1]s.change; UPDATE %[1]s.change_floor SET node = 0;", to))
+	}
 	_, err = schemas.conn.PgConn().Exec(ctx, strings.Join(statements, "\n")).ReadAll()
 	return err
 }
@@ -167,7 +192,8 @@ func addressOf(schema string) string {
 	return address.String()
 }
 
-func schemaOf(address string) string {
+// SchemaOf returns the schema of an address.
+func SchemaOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""
@@ -182,9 +208,10 @@ const runtimeRole = "souvenir_test_runtime"
 // rows.
 func Walled(t testing.TB, address, wall string) string {
 	t.Helper()
+	NotOnCitus(t, "the caller of a transaction does not reach the worker, so row-level security is not supported")
 	schemas.mu.Lock()
 	defer schemas.mu.Unlock()
-	schema := schemaOf(address)
+	schema := SchemaOf(address)
 	script := fmt.Sprintf(`DO $$ BEGIN
 			IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = '%[1]s') THEN CREATE ROLE %[1]s; END IF;
 		EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;

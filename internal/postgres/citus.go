@@ -1,0 +1,113 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// On Citus, postgres/citus.sql puts all tables of a schema on one worker. The coordinator, to which servers connect,
+// passes their statements on to it as they are, in a transaction of the same isolation: so all that this package
+// promises holds. What differs is here.
+
+// lookForCitus notes whether the schema is one of Citus.
+func (d *DB) lookForCitus(ctx context.Context) error {
+	var there, stamped bool
+	err := d.pool.QueryRow(ctx, `SELECT to_regclass('pg_catalog.pg_dist_schema') IS NOT NULL`).Scan(&there)
+	if err == nil && there {
+		err = d.pool.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_dist_schema
+				WHERE schemaid = to_regnamespace(quote_ident(current_schema()))),
+			EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('change_floor') AND attname = 'node')`).
+			Scan(&d.distributed, &stamped)
+	}
+	if err == nil && d.distributed && !stamped {
+		return &Error{Op: "open", err: errors.New("the schema is distributed by Citus, but not prepared for it: " +
+			"make an ordinary schema, open the store once, and then run postgres/citus.sql")}
+	}
+	return classify("open", err)
+}
+
+// distributedSettings are those of each transaction on Citus: its worker gets the ones that follow, functions of the
+// schema may read tables there, which are all on that worker, and parameters are known when a statement is planned, as
+// Citus needs it for the query of an INSERT.
+func distributedSettings() []string {
+	return []string{"SET LOCAL citus.propagate_set_commands = 'local'",
+		"SET LOCAL citus.allow_nested_distributed_execution = on", "SET LOCAL plan_cache_mode = force_custom_plan"}
+}
+
+// takeTurn has the statements by which a Write waits for its turn. On Citus the lock is on the coordinator alone, where
+// all Writes meet, and not on all workers, of which some may be away; the worker gets the timeout.
+func (d *DB) takeTurn(mode string) []string {
+	timeout := fmt.Sprintf("SET LOCAL lock_timeout = %d", d.lockTimeout.Milliseconds())
+	// LOCK takes no snapshot: one that waited for it sees what was committed meanwhile.
+	lock := "LOCK TABLE write_turn IN " + mode + " MODE"
+	if !d.distributed {
+		return []string{timeout, lock}
+	}
+	return []string{timeout, "SET LOCAL citus.enable_ddl_propagation = off", lock,
+		"SET LOCAL citus.enable_ddl_propagation = on"}
+}
+
+// scriptParts has what a script is sent as: on Citus each statement, since the coordinator passes the whole text on.
+func (d *DB) scriptParts(script string) (parts []string) {
+	if !d.distributed {
+		return []string{script}
+	}
+	begin := 0
+	for i := 0; i < len(script); i++ {
+		if end := skipped(script, i); end > i {
+			i = end - 1
+		} else if body, dollars := strings.CutPrefix(script[i:], "$$"); dollars {
+			i += 2 + strings.Index(body, "$$") + 1
+		} else if script[i] == ';' {
+			parts, begin = append(parts, script[begin:i]), i+1
+		}
+	}
+	return append(parts, script[begin:])
+}
+
+// reason is the key under which a connection has the last notice of what went wrong with a worker.
+const reason = "souvenir: what went wrong with a worker"
+
+// noticed keeps it: some errors of the coordinator (XX000) do not say what the cause was.
+func noticed(conn *pgconn.PgConn, n *pgconn.Notice) {
+	if e := (*pgconn.PgError)(n); undone(e) || strings.HasPrefix(e.Code, "08") {
+		conn.CustomData()[reason] = e
+	}
+}
+
+// undone reports whether an error says that its transaction was undone: for the sake of another one, or of a constraint.
+func undone(e *pgconn.PgError) bool {
+	return strings.HasPrefix(e.Code, "40") || strings.HasPrefix(e.Code, "23")
+}
+
+// ofWorker returns the cause of a statement's error.
+func (tx *Tx) ofWorker(err error) error {
+	var known *Error
+	var answer *pgconn.PgError
+	if !tx.d.distributed || errors.As(err, &known) || !errors.As(err, &answer) || answer.Code != "XX000" {
+		return err
+	}
+	if why, given := tx.conn.PgConn().CustomData()[reason].(*pgconn.PgError); given {
+		return why
+	}
+	return err
+}
+
+// uncommitted is [unanswered]. On Citus the coordinator commits by sending COMMIT to the worker, and answers with an
+// ERROR if that fails: unless the worker gave a reason, it may have committed and ended before it could say so.
+func (tx *Tx) uncommitted(err error) error {
+	var answer *pgconn.PgError
+	if err == nil || !tx.d.distributed || errors.As(err, &answer) && undone(answer) {
+		return unanswered(err)
+	}
+	if why, given := tx.conn.PgConn().CustomData()[reason].(*pgconn.PgError); given && undone(why) {
+		return why
+	}
+	return &Error{Op: "commit", kind: db.ErrOutcomeUnknown, err: err}
+}
