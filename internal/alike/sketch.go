@@ -123,40 +123,28 @@ type Probe struct {
 	sketch  Sketch
 	least   float64 // the evidence from which texts count
 	content Words   // of the tokens that are not function words
-	shared  []sharedBit
-	more    int // the sum of those of shared
+	again   []Words // of those that are there twice or share a bit, those that do so three times, and so on
+	more    int     // tokens that are only in again, and those that are more often there than it says
+	rest    int     // of these, the latter
 	facts   Words
 	hidden  int // facts whose bit is that of another one
 	beside  int // words whose bit is that of another one
 
-	bounds [2 * maxContent]int32 // by kind: how many bits a sketch must have in common with the content; 0 = unknown
+	needs [2 * maxContent]int32 // by kind: one more than need; 0 = unknown
 }
 
-// sharedBit is a bit that more than one token has.
-type sharedBit struct {
-	at   uint32
-	more int // than one
-}
+// mostAgain limits Probe.again.
+const mostAgain = 8
 
 // NewProbe returns a probe for texts that say the same as t with a probability of at least least, above 0 and below 1.
 func NewProbe(t Text, least float64) *Probe {
 	least -= 1e-6 // callers may round
 	p := &Probe{sketch: SketchOf(t), least: math.Log(least / (1 - least))}
 	p.beside = len(t.words) - p.sketch.Words.common(&p.sketch.Words)
-	more := map[uint32]int{}
 	for _, w := range t.tokens {
-		if w.function {
-			continue
+		if !w.function {
+			p.take(bitOf(w.text))
 		}
-		at := bitOf(w.text)
-		if p.content.has(at) {
-			more[at]++
-			p.more++
-		}
-		p.content.add(at)
-	}
-	for at, n := range more {
-		p.shared = append(p.shared, sharedBit{at, n})
 	}
 	for w := range t.facts() {
 		at := bitOf(w)
@@ -166,6 +154,25 @@ func NewProbe(t Text, least float64) *Probe {
 		p.facts.add(at)
 	}
 	return p
+}
+
+// take adds a token that is not a function word.
+func (p *Probe) take(at uint32) {
+	if !p.content.has(at) {
+		p.content.add(at)
+		return
+	}
+	p.more++
+	for i := range mostAgain {
+		if i == len(p.again) {
+			p.again = append(p.again, Words{})
+		}
+		if !p.again[i].has(at) {
+			p.again[i].add(at)
+			return
+		}
+	}
+	p.rest++
 }
 
 // maxContent is above the content of each sketch.
@@ -187,25 +194,14 @@ func (p *Probe) need(s *Sketch) int32 {
 			return int32(common)
 		}
 	}
-	return math.MaxInt32
-}
-
-// bound returns how many bits a sketch must have in common with the content, at least; a negative number if it need have
-// none.
-func (p *Probe) bound(s *Sketch) int32 {
-	if need := p.need(s); need > 0 {
-		return max(1, need-int32(p.more))
-	}
-	return -1
+	return math.MaxInt32 - 1
 }
 
 // common returns at most how many tokens a text has in common with the given one.
 func (p *Probe) common(s *Sketch) int {
-	common := s.Words.common(&p.content)
-	for _, b := range p.shared {
-		if s.Words.has(b.at) {
-			common += b.more
-		}
+	common := s.Words.common(&p.content) + p.rest
+	for i := range p.again {
+		common += s.Words.common(&p.again[i])
 	}
 	return common
 }
@@ -236,18 +232,18 @@ func (p *Probe) evidence(s *Sketch, common, factsInCommon int, similarity float6
 
 // Scan appends the places of those sketches whose texts may be like the given one if their vectors are equal.
 func (p *Probe) Scan(sketches []Sketch, places []int32) []int32 {
-	first, second, whole := p.content[0], p.content[1], p.sketch.Whole
+	first, second, whole, more := p.content[0], p.content[1], p.sketch.Whole, int32(p.more)
 	for i := range sketches {
 		s := &sketches[i]
-		bound := &p.bounds[s.kind()]
-		if *bound == 0 {
-			*bound = p.bound(s)
+		need := &p.needs[s.kind()]
+		if *need == 0 {
+			*need = p.need(s) + 1
 		}
-		common := int32(bits.OnesCount64(s.Words[0]&first) + bits.OnesCount64(s.Words[1]&second))
-		if common < *bound && s.Whole != whole {
+		bits := int32(bits.OnesCount64(s.Words[0]&first) + bits.OnesCount64(s.Words[1]&second))
+		if bits+more < *need-1 && s.Whole != whole {
 			continue
 		}
-		if p.May(s, 1) {
+		if (int32(p.common(s)) >= *need-1 || s.Whole == whole) && p.May(s, 1) {
 			places = append(places, int32(i))
 		}
 	}
@@ -260,15 +256,11 @@ func (p *Probe) May(s *Sketch, similarity float64) bool {
 	if s.Whole == p.sketch.Whole && s.Whole != 0 {
 		return true
 	}
-	common := p.common(s)
-	if common < int(p.bounds[s.kind()]) { // cheaper to see than the evidence
-		return false
-	}
 	// What is a fact in one text may begin no sentence in the other.
 	ours := s.Words.common(&p.facts) + p.hidden
 	theirs := s.Words.common(&p.sketch.Words) + p.beside
 	if s.Facts < math.MaxUint8 {
 		theirs = min(theirs, int(s.Facts))
 	}
-	return p.evidence(s, common, max(ours, theirs), similarity) >= p.least
+	return p.evidence(s, p.common(s), max(ours, theirs), similarity) >= p.least
 }

@@ -16,7 +16,7 @@ type Like struct {
 
 const (
 	scanAtOnce = 1 << 14 // sketches that are compared between two looks at the context
-	mostLike   = 1 << 10 // memories like the text by their words from which on it is no gain to compare them one by one
+	mostLike   = 1 << 8  // memories like the text by their words from which on it is no gain to compare them one by one
 )
 
 // Like returns the memories that may say the same, in no order: those whose vector is near enough and whose sketch does

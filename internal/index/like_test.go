@@ -25,7 +25,7 @@ func TestLikeFindsWhatNearDoes(t *testing.T) {
 			}
 			ix := New()
 			ix.coarse, ix.coded = coarse, 1
-			for row := range int64(1200) {
+			for row := range int64(400) {
 				m := Memory{Row: row, ID: fmt.Sprint(row), Partition: int64(g.IntN(3))}
 				for range 1 + g.IntN(3) {
 					g.passage++
@@ -36,8 +36,8 @@ func TestLikeFindsWhatNearDoes(t *testing.T) {
 				}
 				ix.Put(m)
 			}
-			for range 300 {
-				ix.Delete(int64(g.IntN(1200)))
+			for range 100 {
+				ix.Delete(int64(g.IntN(400)))
 			}
 			ix.verify(t)
 			found := 0
