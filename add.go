@@ -226,8 +226,8 @@ func (s *Store) embedsAtOnce(drafts []kernel.Draft) bool {
 	return size <= shortMemories
 }
 
-// storeDrafts stores drafts in one commit, each with write; nil is [memoryWriter.add]. Before anything is embedded at a cost, look, which may be
-// nil, sees each draft and the place to which it goes.
+// storeDrafts stores drafts in one commit, each with write; nil is [memoryWriter.add]. Before anything is embedded at a
+// cost, look, which may be nil, sees each draft and the place to which it goes.
 func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
 	look func(db.Tx, draftPlace, *kernel.Draft) error,
 	write func(*memoryWriter, *kernel.Draft) (Stored, error)) ([]Stored, error) {

@@ -51,8 +51,8 @@ func used(tx db.Tx, owner int64) (memories, revisions int, bytes int64, err erro
 	err = db.Beyond(tx, func() error {
 		return tx.QueryRow(`SELECT coalesce(sum(p.memories), 0), coalesce(sum(p.revisions), 0),
 				coalesce(sum(p.bytes), 0) + (SELECT coalesce(sum(size), 0) FROM trash WHERE owner_id = ?1 AND kind <> 'file')
-			FROM collection c JOIN partition p ON p.collection_id = c.id WHERE c.owner_id = ?1 AND c.name <> ''`, owner).Scan(&memories,
-			&revisions, &bytes)
+			FROM collection c JOIN partition p ON p.collection_id = c.id WHERE c.owner_id = ?1 AND c.name <> ''`, owner).
+			Scan(&memories, &revisions, &bytes)
 	})
 	return memories, revisions, bytes, err
 }

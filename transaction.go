@@ -173,7 +173,8 @@ type sharing struct {
 	apart bool
 }
 
-// mostSharing is how many calls share a transaction. There is one at a time, so that they do not undo each other's work.
+// mostSharing is how many calls share a transaction. Only one such transaction runs at a time, so that none undoes the
+// work of another.
 const mostSharing = 64
 
 // sharesCommit reports whether what is stored depends on nothing but the places where it goes.

@@ -145,7 +145,8 @@ func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
 	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
 		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+
 			`), (SELECT count(*) FROM collection WHERE name <> ''), (SELECT count(*) FROM project),
-				(SELECT coalesce(sum(memories), 0) FROM partition WHERE id NOT IN (`+kernel.TextPartitions+`)), (SELECT coalesce(sum(passages), 0) FROM partition),
+				(SELECT coalesce(sum(memories), 0) FROM partition WHERE id NOT IN (`+kernel.TextPartitions+`)),
+				(SELECT coalesce(sum(passages), 0) FROM partition),
 				(SELECT count(*) FROM memory_revision), count(*), coalesce(sum(size), 0) FROM file WHERE state = 'stored'`).
 			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)
 		if err != nil {

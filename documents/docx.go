@@ -133,7 +133,8 @@ func (w *writer) paragraphs(ctx context.Context, f *zip.File) error {
 func isHeading(t xml.StartElement) bool {
 	for _, a := range t.Attr {
 		style := strings.ToLower(a.Value)
-		if a.Name.Local == "val" && (strings.HasPrefix(style, "heading") || style == "title" || style >= "1" && style <= "6") {
+		if a.Name.Local == "val" &&
+			(strings.HasPrefix(style, "heading") || style == "title" || style >= "1" && style <= "6") {
 			return true
 		}
 	}

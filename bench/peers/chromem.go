@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// openChromem opens a chromem-go collection that is kept in files, which are not synced to the disk. It has vectors only.
+// openChromem opens a chromem-go collection kept in files, which are not synced to the disk. It has vectors only.
 func openChromem(_ context.Context, dir string) (store, error) {
 	db, err := chromem.NewPersistentDB(dir, false)
 	if err != nil {

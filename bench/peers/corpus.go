@@ -20,9 +20,9 @@ const (
 	most   = 60
 )
 
-// makeCorpus returns n different texts and as many questions as wanted. The texts are paragraphs of Go's documentation and
-// of the descriptions of Debian's packages, where apt has a list of them; if these do not suffice, the others are made
-// of two paragraphs' halves. A question is eight words in a row from a text that is not stored.
+// makeCorpus returns n different texts and as many questions as wanted. The texts are paragraphs of Go's documentation
+// and of the descriptions of Debian's packages, where apt has a list of them; if these do not suffice, the others are
+// made of two paragraphs' halves. A question is eight words in a row from a text that is not stored.
 func makeCorpus(n, questions int) (texts, asked []string, err error) {
 	paragraphs, err := documentation()
 	if err != nil {

@@ -113,6 +113,7 @@ func draw(all []result) []byte {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">texts</text>\n</svg>\n", (left+width-right)/2, height-8)
+	fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">texts</text>\n</svg>\n",
+		(left+width-right)/2, height-8)
 	return b.Bytes()
 }

@@ -80,8 +80,8 @@ func fillUsers(ctx context.Context, s settings, address string) (err error) {
 		return nil
 	})
 	took := time.Since(start).Seconds()
-	fmt.Printf("%d memories of %d users stored in %.0f s: %.0f/s, %d at once, %d connections\n", s.users*each, s.users, took,
-		float64(s.users*each)/took, each, writers)
+	fmt.Printf("%d memories of %d users stored in %.0f s: %.0f/s, %d at once, %d connections\n", s.users*each, s.users,
+		took, float64(s.users*each)/took, each, writers)
 	return errors.Join(err, execute(ctx, address, "VACUUM ANALYZE"))
 }
 

@@ -54,7 +54,8 @@ func bitOf(word string) uint32 {
 
 // SketchOf returns the sketch of a text.
 func SketchOf(t Text) Sketch {
-	s := Sketch{Whole: t.whole(), Content: uint16(t.content), Facts: uint8(min(len(t.facts()), math.MaxUint8)), Wide: t.wide}
+	facts := uint8(min(len(t.facts()), math.MaxUint8))
+	s := Sketch{Whole: t.whole(), Content: uint16(t.content), Facts: facts, Wide: t.wide}
 	for w := range t.words {
 		s.Words.add(bitOf(w))
 	}

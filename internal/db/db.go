@@ -206,8 +206,8 @@ type Queuer interface {
 	Queue(query string, args ...any) error
 }
 
-// InsertNumbered runs an INSERT of one row into a table and returns the row's number. The statement is INSERT INTO table
-// (id, …) VALUES (?, …); the arguments are those of the other columns. An engine may send it later, as with [Queue].
+// InsertNumbered runs an INSERT of one row into a table and returns the row's number. The statement is INSERT INTO
+// table (id, …) VALUES (?, …); the arguments are for the other columns. An engine may send it later, as with [Queue].
 func InsertNumbered(tx Tx, table, query string, args ...any) (row int64, err error) {
 	n, able := tx.(Numberer)
 	if !able {
@@ -225,8 +225,8 @@ type Numberer interface {
 	Number(table string) (int64, error)
 }
 
-// Ungrouped is a DB that does not let callers share a commit, and for which several small writes in one transaction cost
-// much less than in one each.
+// Ungrouped is a DB that does not let callers share a commit, and for which several small writes in one transaction
+// cost much less than in one each.
 type Ungrouped interface {
 	Ungrouped() bool
 }

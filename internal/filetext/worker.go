@@ -191,7 +191,8 @@ func (w *Worker) read(f *waiting) (text Text, storage, err error) {
 			err = context.Cause(ctx)
 		}
 	}()
-	text, err = w.Reader.ReadDocument(ctx, Document{Filename: f.filename, MIMEType: f.kind, Size: f.size, Content: content})
+	text, err = w.Reader.ReadDocument(ctx, Document{Filename: f.filename, MIMEType: f.kind, Size: f.size,
+		Content: content})
 	return text, nil, err
 }
 

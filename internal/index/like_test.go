@@ -43,7 +43,8 @@ func TestLikeFindsWhatNearDoes(t *testing.T) {
 			found := 0
 			for range 100 {
 				text := alike.Read(words())
-				near := Near{Vector: g.unit(4), Partitions: []int64{2, 0, 2, 7}, Least: []float32{0.5, 0.9, -2}[g.IntN(3)], Limit: 2000}
+				least := []float32{0.5, 0.9, -2}[g.IntN(3)]
+				near := Near{Vector: g.unit(4), Partitions: []int64{2, 0, 2, 7}, Least: least, Limit: 2000}
 				like := Like{Near: near, Probe: alike.NewProbe(text, alike.Duplicate), AnyCosine: g.IntN(3) == 0}
 				all, err := ix.Near(t.Context(), near)
 				if err != nil {
@@ -74,7 +75,8 @@ func TestLikeFindsWhatNearDoes(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			like := Like{Near: Near{Vector: g.unit(4), Partitions: []int64{0}, Limit: 1}, Probe: alike.NewProbe(alike.Read("x"), 0.8)}
+			like := Like{Near: Near{Vector: g.unit(4), Partitions: []int64{0}, Limit: 1},
+				Probe: alike.NewProbe(alike.Read("x"), 0.8)}
 			if _, known, err := ix.Like(ctx, like); known || !errors.Is(err, context.Canceled) {
 				t.Errorf("cancelled: known: %v, %v; want context.Canceled", known, err)
 			}

@@ -13,7 +13,8 @@ const DefaultCollection = "default"
 const TextCollection = ""
 
 // TextPartitions selects the partitions with the texts of files.
-const TextPartitions = `SELECT tp.id FROM collection tc JOIN partition tp ON tp.collection_id = tc.id WHERE tc.name = ''`
+const TextPartitions = `SELECT tp.id FROM collection tc JOIN partition tp ON tp.collection_id = tc.id ` +
+	`WHERE tc.name = ''`
 
 // Viewer is the caller in terms of rows: what a view of the store can see. It is found at the beginning of each
 // transaction.

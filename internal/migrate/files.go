@@ -89,8 +89,8 @@ func openFolder(at string) (*os.Root, error) {
 	return os.OpenRoot(at)
 }
 
-// openFile opens a file of a folder. A link that leads out of the folder is an error, and so is what is no file, such as
-// a pipe, from which a read might never return.
+// openFile opens a regular file of a folder. Anything else is an error: a link that leads out of the folder, or a pipe,
+// from which a read might never return.
 func openFile(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Stat(name)
 	if err == nil && !info.Mode().IsRegular() {

@@ -92,8 +92,8 @@ func database(t *testing.T, statements ...string) string {
 	return path
 }
 
-const memoriesTable = `CREATE TABLE memories (id INTEGER PRIMARY KEY, content_hash, content, tags, memory_type, metadata,
-	created_at)`
+const memoriesTable = `CREATE TABLE memories (id INTEGER PRIMARY KEY, content_hash, content, tags, memory_type,
+	metadata, created_at)`
 
 func TestDatabasesWhoseViewsHaveNoEndAreRefused(t *testing.T) {
 	const endless = ` AS WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT `

@@ -23,7 +23,8 @@ type newRow struct {
 	types  []byte
 }
 
-var insertsRow = regexp.MustCompile(`^(INSERT INTO \w+\s+\([\w\s,]+\))\s+VALUES \(\?((?:, \?)*)\)(\s+ON CONFLICT[^?]*)?$`)
+var insertsRow = regexp.MustCompile(
+	`^(INSERT INTO \w+\s+\([\w\s,]+\))\s+VALUES \(\?((?:, \?)*)\)(\s+ON CONFLICT[^?]*)?$`)
 
 // insertOf returns the shape of an INSERT that may be merged with others, nil for any other statement.
 func (s *statements) insertOf(query string) *insert {

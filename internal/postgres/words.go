@@ -43,7 +43,8 @@ func (w words) Clear() error {
 func (w words) Tidy(bool) (more bool, err error) { return false, w.usable() }
 
 // matching has a row for each of some terms in each passage of a range.
-const matching = `passages_with(ARRAY(SELECT terms_of(e, '') FROM jsonb_array_elements_text(list_json(?1)) e), ?2, ?3) t`
+const matching = `passages_with(
+	ARRAY(SELECT terms_of(e, '') FROM jsonb_array_elements_text(list_json(?1)) e), ?2, ?3) t`
 
 // sought returns the argument for terms; ones that no text can have are left out.
 func sought(terms []string) string {

@@ -88,8 +88,8 @@ const (
 func NewCache(limit int64, log *slog.Logger) *Cache {
 	c := &Cache{limit: limit, AtOnce: AtOnce, log: log, ix: index.New(), turn: make(chan struct{}, 1),
 		held: map[int64]*part{}, stale: map[int64]staleMemory{}, density: map[int64]float64{},
-		wanted: map[int64]uint64{}, distrusted: map[int64]bool{}, noted: map[db.Mark]uint64{}, SegmentAt: SegmentAt, Kind: SegmentKind(),
-		wrote: make(chan struct{}, 1)}
+		wanted: map[int64]uint64{}, distrusted: map[int64]bool{}, noted: map[db.Mark]uint64{}, SegmentAt: SegmentAt,
+		Kind: SegmentKind(), wrote: make(chan struct{}, 1)}
 	c.turn <- struct{}{}
 	c.persisting = make(chan struct{}, 1)
 	c.persisting <- struct{}{}

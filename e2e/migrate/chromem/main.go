@@ -23,7 +23,8 @@ func main() {
 		if err := db.ExportToFile(filepath.Join(os.Args[1], name+".gob"), compress, ""); err != nil {
 			log.Fatal(err)
 		}
-		if err := db.ExportToFile(filepath.Join(os.Args[1], name+".enc"), compress, "0123456789abcdef0123456789abcdef"); err != nil {
+		encrypted := filepath.Join(os.Args[1], name+".enc")
+		if err := db.ExportToFile(encrypted, compress, "0123456789abcdef0123456789abcdef"); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -39,7 +40,8 @@ func fill(db *chromem.DB) {
 		},
 		"garden": {{ID: "kettle", Content: "The rain barrel holds 200 litres.", Embedding: []float32{1, 0}}},
 	} {
-		c, err := db.CreateCollection(name, nil, func(context.Context, string) ([]float32, error) { return []float32{1, 0}, nil })
+		embed := func(context.Context, string) ([]float32, error) { return []float32{1, 0}, nil }
+		c, err := db.CreateCollection(name, nil, embed)
 		if err != nil {
 			log.Fatal(err)
 		}
