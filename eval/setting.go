@@ -63,8 +63,8 @@ func settingHelp() string {
 	for _, w := range settingWords {
 		fmt.Fprintf(&b, "  %-12s %s\n", w.word, w.about)
 	}
-	fmt.Fprintf(&b, "  %-12s embed with a transformer in a folder, or with a service and the key in SOUVENIR_EMBEDDER_KEY: "+
-		"%s\n", "model=NAME", strings.Join(serviceNames(), ", "))
+	fmt.Fprintf(&b, "  %-12s embed with a transformer in a folder, or with a service and the key in "+
+		"SOUVENIR_EMBEDDER_KEY: %s\n", "model=NAME", strings.Join(serviceNames(), ", "))
 	fmt.Fprintf(&b, "  %-12s a weight of internal/ranking: late=0; also %s\n", "NAME=VALUE",
 		strings.Join(weightNames(), ", "))
 	return b.String()

@@ -1,6 +1,6 @@
 // Bandwidth measures how fast this machine reads memory, and how near to that the parts of a search come that read
-// something of each memory: the upper halves of codes of 256 numbers, and the sketches of texts. The least of many times
-// counts, which other work on the machine disturbs the least.
+// something of each memory: the upper halves of codes of 256 numbers, and the sketches of texts. The least of many
+// times counts, which other work on the machine disturbs the least.
 //
 //	go run ./bandwidth [-rounds 50]
 package main
@@ -46,7 +46,8 @@ func main() {
 		})
 		sketches := make([]alike.Sketch, memories)
 		for i := range sketches {
-			sketches[i] = alike.Sketch{Words: alike.Words{sparse(random), sparse(random)}, Content: uint16(8 + random.Uint64()%20)}
+			words := alike.Words{sparse(random), sparse(random)}
+			sketches[i] = alike.Sketch{Words: words, Content: uint16(8 + random.Uint64()%20)}
 		}
 		text := alike.Read("The deploy window of Falcon is Tuesday 14:00 UTC, unless the queue worker was restarted before.")
 		report(*rounds, memories, "sketches", memories*int(unsafe.Sizeof(alike.Sketch{})), func(from, to int) {
