@@ -4,8 +4,8 @@
 //
 //	cituskill SECONDS KILL START MOVE STORE...
 //
-// KILL, START and MOVE are commands of the shell. A STORE is TOKEN@URL,URL: two servers of one store. The worker that is
-// ended is that of the first store, and this store is moved. It fails if a server of another store fails meanwhile, if
+// KILL, START and MOVE are commands of the shell. A STORE is TOKEN@URL,URL: two servers of one store. The worker that
+// is ended is that of the first store, and this store is moved. It fails if a server of another store fails meanwhile, if
 // one of the first does not answer 503 with Retry-After, or if something acknowledged is missing afterwards.
 package main
 
@@ -230,7 +230,8 @@ func (s *store) check(ended bool) error {
 			s.fault("stored more than once, without an acknowledgement: %s", content)
 		}
 	}
-	fmt.Printf("  %d without an answer, of which %d are stored; %d acknowledged ones missing\n", len(s.sent), late, missing)
+	fmt.Printf("  %d without an answer, of which %d are stored; %d acknowledged ones missing\n", len(s.sent), late,
+		missing)
 	switch away := s.statuses[killed]; {
 	case ended && (away[http.StatusOK] > 0 || away[http.StatusServiceUnavailable] == 0):
 		s.fault("while its worker was away: got the statuses %v, want 503 only", away)

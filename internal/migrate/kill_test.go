@@ -63,8 +63,8 @@ func TestAnImportThatWasKilledIsCompletedByTheNextOne(t *testing.T) {
 	}
 	for i := range 2400 {
 		fmt.Fprintf(&graph, "{\"type\":\"entity\",\"name\":\"实体 %d\",\"observations\":[\"Number %d.\"]}\n", i%2200, i)
-		fmt.Fprintf(&graph, "{\"type\":\"relation\",\"from\":\"实体 %d\",\"to\":\"实体 %d\",\"relationType\":\"knows\"}\n", i%2200,
-			i*7%2200)
+		fmt.Fprintf(&graph, "{\"type\":\"relation\",\"from\":\"实体 %d\",\"to\":\"实体 %d\",\"relationType\":\"knows\"}\n",
+			i%2200, i*7%2200)
 	}
 	folder := files(t, map[string]string{"conversations.json": chats.String() + "]", "memory.jsonl": graph.String()})
 	for _, from := range []string{"claude", "server-memory"} {

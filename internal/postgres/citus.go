@@ -81,7 +81,7 @@ func noticed(conn *pgconn.PgConn, n *pgconn.Notice) {
 	}
 }
 
-// undone reports whether an error says that its transaction was undone: for the sake of another one, or of a constraint.
+// undone reports whether an error says that its transaction was undone: for another one, or by a constraint.
 func undone(e *pgconn.PgError) bool {
 	return strings.HasPrefix(e.Code, "40") || strings.HasPrefix(e.Code, "23")
 }

@@ -97,8 +97,8 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 			err: fmt.Errorf("the schema has version %d, and a read-only store needs %d", version, latest)}
 	}
 	tx := &Tx{d: d, conn: conn.Conn(), ctx: ctx, writable: true, begun: true}
-	if err := tx.command(fmt.Sprintf("BEGIN; SET LOCAL citus.enable_unsafe_triggers = on; SELECT pg_advisory_xact_lock(%d)",
-		migrating)); err != nil {
+	if err := tx.command(fmt.Sprintf("BEGIN; SET LOCAL citus.enable_unsafe_triggers = on; "+
+		"SELECT pg_advisory_xact_lock(%d)", migrating)); err != nil {
 		return err
 	}
 	defer tx.rollback()

@@ -39,7 +39,8 @@ var Statuses = map[souvenir.Kind]int{
 // passing holds the messages for temporary failures of the server. They replace the error's own text, which names
 // files.
 var passing = map[souvenir.Kind]string{
-	souvenir.KindBusy: "the store is locked, or its database cannot be reached; nothing was changed; try again in a moment",
+	souvenir.KindBusy: "the store is locked, or its database cannot be reached; nothing was changed; try again in a " +
+		"moment",
 	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask the operator of the " +
 		"server for more space",
 	souvenir.KindOutcomeUnknown: "the database did not answer: this may have been stored; look before trying again",
