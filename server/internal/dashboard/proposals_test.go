@@ -218,6 +218,20 @@ func TestAThousandProposalsPageByPage(t *testing.T) {
 	olivia.Get(done.Header.Get("Location")).Expect(http.StatusOK, "Page 40 of 40", "999 proposals waiting")
 }
 
+func TestTheMenuCountsProposalsAnewOnTheirPage(t *testing.T) {
+	d := newDesk(t)
+	d.says("The till is blue.")
+	olivia := d.SignedIn(servertest.Owner)
+	olivia.Get("/").Expect(http.StatusOK, "1 new")
+	second := d.says("The safe is green.")
+	olivia.Get(proposals).Expect(http.StatusOK, "2 new")
+	choose(olivia, "accept", second...).GoesTo(proposals)
+	olivia.Get(proposals).Expect(http.StatusOK, "1 new")
+	olivia.Get("/").Expect(http.StatusOK, "1 new")
+	rob := d.SignedIn(servertest.Reader)
+	rob.Get("/").Expect(http.StatusOK).Without("1 new")
+}
+
 func TestAProposalIsDecidedOnce(t *testing.T) {
 	d := newDesk(t)
 	ids := d.says("The till is blue.", "The till is heavy.")

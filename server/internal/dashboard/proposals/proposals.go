@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/extract"
@@ -19,22 +21,33 @@ import (
 )
 
 const (
-	mostCounted = 100 // proposals that the menu counts
-	mostSources = 3   // turns of a proposal that the page shows
-	sourceClip  = 160 // characters of them
-	maxID       = 128 // bytes of the id of a turn: tools can store anything as one
-	keyClip     = 120 // characters of the key of a conversation
+	mostCounted = 100              // proposals that the menu counts
+	mostUsers   = 10_000           // whose counts are remembered
+	countsFor   = 30 * time.Second // how long the menu of other pages shows a count
+	mostSources = 3                // turns of a proposal that the page shows
+	sourceClip  = 160              // characters of them
+	maxID       = 128              // bytes of the id of a turn: tools can store anything as one
+	keyClip     = 120              // characters of the key of a conversation
 	pageName    = "waiting"
 )
 
 // Service serves the page of the proposals. Create one with [New].
 type Service struct {
 	site *web.Site
+
+	mu      sync.Mutex
+	counted map[string]counted // by user
+}
+
+// counted is how many proposals a user could decide about at a time.
+type counted struct {
+	proposals int
+	at        time.Time
 }
 
 // New creates a Service, and lets the menu count proposals.
 func New(site *web.Site) *Service {
-	s := &Service{site: site}
+	s := &Service{site: site, counted: map[string]counted{}}
 	site.Proposals = s.count
 	return s
 }
@@ -286,9 +299,29 @@ func (p places) of(ctx context.Context, w extract.Pending) (status, error) {
 	return at, err
 }
 
-// count returns how many proposals the user can decide about, at most mostCounted. An error counts as none, since the
-// menu works without.
+// count returns how many proposals the user can decide about, at most mostCounted. All pages show it, so only the page
+// of the proposals counts each time.
 func (s *Service) count(r *http.Request, c request.Caller) int {
+	now := time.Now()
+	s.mu.Lock()
+	before, known := s.counted[c.User.ID]
+	s.mu.Unlock()
+	here := strings.TrimPrefix(r.URL.Path, s.site.Base()) == web.ProposalsPath
+	if known && !here && now.Sub(before.at) < countsFor {
+		return before.proposals
+	}
+	n := s.countNow(r, c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.counted) >= mostUsers {
+		clear(s.counted)
+	}
+	s.counted[c.User.ID] = counted{n, now}
+	return n
+}
+
+// countNow counts them in the store. An error counts as none, since the menu works without.
+func (s *Service) countNow(r *http.Request, c request.Caller) int {
 	places := places{c.Store, map[place]status{}}
 	n, err := extract.NewReviewer(c.Store).Count(r.Context(), mostCounted, func(p extract.Pending) bool {
 		at, err := places.of(r.Context(), p)
