@@ -99,7 +99,7 @@ func TestMembersMemoriesInAProjectBelongToTheProject(t *testing.T) {
 	s := openWords(t, path, Options{})
 	report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}) // the passages, which this file has none of
 	if err != nil || report.Total > 0 && report.Repaired == 0 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("got %+v, %v; want nothing to repair, or a repair", report, err)
 	}
 	for user, want := range map[string][]string{
 		"olga": {"d", "f", "i", "o", "r", "v", "w", "z"}, "will": {"b", "d", "f", "i", "o", "p", "r", "v", "w", "z"},

@@ -22,7 +22,7 @@ func TestConfiguration(t *testing.T) {
 		c.IndexMemory != defaultIndexMemory || c.MaxFile != kernel.LargestFile || c.FileQuota != 7 ||
 		c.KeepActivity != time.Hour ||
 		c.MaxActivity != 9 || c.KeepTrash != 3*time.Hour {
-		t.Errorf("%+v %v", c, err)
+		t.Errorf("got %+v, %v; want the options as they were given", c, err)
 	}
 	// A relative path is shown as an absolute one.
 	t.Chdir(filepath.Dir(path))
@@ -33,7 +33,7 @@ func TestConfiguration(t *testing.T) {
 	defer reader.Close()
 	if c, err := reader.Upkeep().Configuration(t.Context()); err != nil || filepath.Base(c.Path) != "store.db" ||
 		!filepath.IsAbs(c.Path) || !c.ReadOnly || c.KeepActivity != defaultKeepActivity {
-		t.Errorf("%+v %v", c, err)
+		t.Errorf("got %+v, %v; want an absolute path, read-only, and the default activity", c, err)
 	}
 	memory, err := Open(t.Context(), ":memory:", nil)
 	if err != nil {

@@ -192,7 +192,7 @@ func TestFlippedBytesAreNamedAndNeverRepairedAway(t *testing.T) {
 		i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Table == "memory" })
 		if f := report.Findings[i]; f.Repairable || f.Repaired || f.ID != m.ID ||
 			!strings.Contains(f.Problem, "not what was stored") || !strings.Contains(f.Problem, "revision 1 is intact") {
-			t.Errorf("%+v", f)
+			t.Errorf("got %+v, want damage of the memory that nothing repairs, and an intact revision", f)
 		}
 	}
 	// What is done with a damaged memory makes nothing sound, neither it nor the state that is kept of it.
@@ -375,7 +375,7 @@ func TestAFileWithoutHashesGetsThemWhenItIsOpened(t *testing.T) {
 	}
 	s = openWords(t, path, Options{})
 	if report := mustCheck(t, s, nil); !report.OK || !report.HashedSince.Equal(sealedClock()) || report.Verified < 20 {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want OK, with hashes since the migration and at least 20 rows verified", report)
 	}
 }
 

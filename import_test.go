@@ -61,7 +61,7 @@ func TestLinesByHandAreImported(t *testing.T) {
 		}
 		if len(report.Conflicts) != 0 || report.MissingLinks != 0 || report.Counts[transfer.KindMemory].Added+
 			report.Counts[transfer.KindMemory].Unchanged != 5 {
-			t.Errorf("%s: %+v", name, report)
+			t.Errorf("%s: got %+v, want 5 memories and no conflict or missing link", name, report)
 		}
 	}
 	if got := contentsOf(t, s); !slices.Equal(slices.Sorted(slices.Values(got)),
@@ -75,12 +75,12 @@ func TestLinesByHandAreImported(t *testing.T) {
 	tea := found.Hits[0].Memory
 	if tea.ProjectName != "House" || tea.Collection != DefaultCollection || tea.Revision != 1 ||
 		tea.CreatedAt.Format(transfer.ExportTime) != "2020-01-02T02:04:05.000000Z" || !tea.UpdatedAt.Equal(tea.CreatedAt) {
-		t.Errorf("%+v", tea)
+		t.Errorf("got %+v, want revision 1 in House, with the line's time", tea)
 	}
 	later, err := s.As(Access{User: "ann"}).RelatedMemories(t.Context(), "later", 10)
 	if err != nil || len(later) != 1 || later[0].Memory.Metadata["n"] != json.Number("9007199254740993") ||
 		later[0].Memory.Importance != ImportanceHigh {
-		t.Errorf("%+v, %v", later, err)
+		t.Errorf("got %+v, %v; want one memory with its number and importance", later, err)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 			if o == ConflictKeep {
 				if rowsOf(t, s) != before || len(report.Conflicts) != 4 || report.Counts[transfer.KindRevision].Conflicts != 1 ||
 					report.Counts[transfer.KindLink].Conflicts != 1 {
-					t.Errorf("%+v", report)
+					t.Errorf("got %+v, want 4 conflicts and no change", report)
 				}
 				if c := report.Conflicts[3]; c.ID != "m" || c.Kind != transfer.KindMemory || c.Line != 5 {
 					t.Errorf(`got %+v, want ID "m", kind %v and line 5`, c, transfer.KindMemory)
@@ -198,12 +198,12 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 			}
 			if n := report.Counts; n[transfer.KindMemory].Replaced != 1 || n[transfer.KindCollection].Replaced != 1 ||
 				n[transfer.KindProject].Replaced != 1 || n[transfer.KindPreference].Replaced != 1 || len(report.Conflicts) != 0 {
-				t.Errorf("%+v", report)
+				t.Errorf("got %+v, want one of each replaced and no conflict", report)
 			}
 			m, err := s.GetMemory(t.Context(), "m")
 			if err != nil || m.Content != "the new kettle" || m.Revision != 3 || !slices.Equal(m.Tags, []string{"new"}) ||
 				!slices.Equal(m.Related, []string{"n"}) {
-				t.Errorf("%+v, %v", m, err)
+				t.Errorf("got %+v, %v; want the memory as its line has it", m, err)
 			}
 			if former, err := s.Revisions(t.Context(), "m"); err != nil || len(former) != 2 ||
 				former[1].Content != "of the export" {
@@ -212,7 +212,7 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 			}
 			if found, err := s.Search(t.Context(), Query{Text: "teapot"}); err != nil ||
 				slices.ContainsFunc(found.Hits, func(h Hit) bool { return h.Content != "another" && h.ID != "m" }) {
-				t.Errorf("%+v, %v", found, err)
+				t.Errorf("got %+v, %v; want no hit by the former content", found, err)
 			}
 			again := imported(t, s, []byte(lines), ImportOptions{OnConflict: o})
 			if again.Counts[transfer.KindMemory].Unchanged != 1 || again.Counts[transfer.KindRevision].Unchanged != 1 ||
@@ -235,7 +235,7 @@ func TestDataOfAnotherOwnerIsNeverReplaced(t *testing.T) {
 		strings.Replace("{"+line, `"owner":"bob"`, `"owner":"ann"`, 1),
 	)), ImportOptions{})
 	if rowsOf(t, s) != before || len(report.Conflicts) != 2 {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want 2 conflicts and no change", report)
 	}
 	statements(t, s, `INSERT INTO users (uid, created_at) VALUES ('bob', 1)`)
 	before = rowsOf(t, s)
@@ -246,7 +246,7 @@ func TestDataOfAnotherOwnerIsNeverReplaced(t *testing.T) {
 		fileLines("f", "bob", "x"),
 	)), ImportOptions{OnConflict: ConflictReplace})
 	if rowsOf(t, s) != before || len(report.Conflicts) != 2 {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want 2 conflicts and no change", report)
 	}
 	// A file is added only to a memory of the owner that its line names.
 	report = imported(t, s, []byte(byHand(strings.Replace(fileLines("g", "bob", "x"), `"size"`, `"memory_id":"`+mine.ID+

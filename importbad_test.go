@@ -349,7 +349,7 @@ func TestAFileIsReplacedWhenAskedTo(t *testing.T) {
 	report := imported(t, s, []byte(byHand(fileLines("f", "local", "new"))), ImportOptions{OnConflict: ConflictReplace})
 	if report.Counts[transfer.KindFile].Replaced != 1 ||
 		!bytes.Contains(exported(t, s, ExportOptions{}), []byte(base64Of("new"))) {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want the file replaced", report)
 	}
 	invariants(t, s)
 }

@@ -46,7 +46,7 @@ func FuzzImport(f *testing.F) {
 			var known *Error
 			if err != nil && (!errors.As(err, &known) ||
 				!isAny(err, ErrInvalid, ErrTooLarge, ErrForeign, ErrNewer, ErrNotFound, ErrConflict)) {
-				t.Fatalf("%v", err)
+				t.Fatalf("got %v, want an error of a known kind", err)
 			}
 		}
 		invariants(t, s)

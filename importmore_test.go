@@ -104,7 +104,7 @@ func TestManyMemoriesWithRevisionsCrossBatches(t *testing.T) {
 	if report.Counts[transfer.KindMemory] != (ImportCount{Added: 2*transfer.ImportBatch + 3, Unchanged: 1,
 		Conflicts: 1}) ||
 		report.Counts[transfer.KindRevision].Added != 2*(2*transfer.ImportBatch+3) {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want all lines added but one unchanged and one in conflict", report)
 	}
 	invariants(t, s)
 }
@@ -159,7 +159,7 @@ func TestImportKeepsTheSigningKey(t *testing.T) {
 	if n := bytes.Count(keys, []byte(`"retired_at"`)); n != 1 ||
 		!bytes.Contains(keys, []byte(`"kid":"b","algorithm":"EdDSA","private_key":"`+base64Of(strings.Repeat("b", 32))+
 			`","created_at":"2026-11-21T08:00:00.123456Z","retired_at"`)) {
-		t.Errorf("%s", keys)
+		t.Errorf("got %s, want the first key retired, and only that", keys)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestDeletedUsersStayDeleted(t *testing.T) {
 	before := rowsOf(t, s)
 	if report := imported(t, s, []byte(byHand(line)),
 		ImportOptions{OnConflict: ConflictReplace}); len(report.Conflicts) != 1 || rowsOf(t, s) != before {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want one conflict and no change", report)
 	}
 	// And what a deleted user left elsewhere does not disable a user here.
 	imported(t, s, []byte(byHand(`{"type":"memory","owner":"v","content":"x"}`)), ImportOptions{})

@@ -90,7 +90,7 @@ func TestCheckFindsNamesThatAreLookedUpAsOthers(t *testing.T) {
 		damage(t, s, fmt.Sprintf(`UPDATE %s SET name_key = 'x'`, table))
 		if report := mustCheck(t, s, nil); !slices.ContainsFunc(report.Findings,
 			func(f Finding) bool { return f.Table == table && strings.Contains(f.Problem, "folded") }) {
-			t.Errorf("%s: %+v", table, report)
+			t.Errorf("%s: got %+v, want a finding about the folded name", table, report)
 		}
 	}
 }

@@ -392,7 +392,7 @@ func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
 	report, err := Recover(t.Context(), path, out, &RecoveryOptions{Embedder: wordEmbedder("words-1")})
 	if err != nil || report.OK || report.Check.Verified != 0 || report.Check.Unverified != 4 ||
 		report.Tables["memory"].Rows != 1 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("got %+v, %v; want one memory, and 4 rows that cannot be verified", report, err)
 	}
 	s := openWords(t, out, Options{})
 	if found, err := s.Search(t.Context(), Query{Text: "kettle"}); err != nil || len(found.Hits) != 1 {

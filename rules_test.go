@@ -155,7 +155,7 @@ func TestARuleStaysTheOnlyOneUnderConcurrentChanges(t *testing.T) {
 		note := mustAdd(t, s, NewMemory{Content: "note", ProjectID: ref.ID}).ID
 		expect := func(what string, err error, kinds ...error) {
 			if err != nil && !isAny(err, kinds...) {
-				t.Errorf("%s: %v", what, err)
+				t.Errorf("%s: got %v, want success or an expected kind", what, err)
 			}
 		}
 		group.Go(func() {

@@ -207,7 +207,7 @@ func TestTokenValuesAreSpreadOverAllDigits(t *testing.T) {
 	for range 2000 {
 		value := newValue(tokenStart)
 		if len(value) != 47 || seen[value] {
-			t.Fatalf("%q", value)
+			t.Fatalf("got %q, want 47 characters that no other token has", value)
 		}
 		seen[value] = true
 		for _, digit := range value[10:] { // the first digit of a number of 256 bits is not spread evenly

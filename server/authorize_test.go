@@ -93,7 +93,7 @@ func TestApplicationsOnTheDeviceListenWhereTheyLike(t *testing.T) {
 		answer := b.LetIn(app.AuthorizeURL("redirect_uri", given), nil).GoesTo(given)
 		if answer.Get("code") == "" || answer.Get("state") != "state of the client" ||
 			answer.Get("iss") != servertest.PublicAt {
-			t.Errorf("%s: %v", given, answer)
+			t.Errorf("%s: got %v, want a code, the state and the issuer", given, answer)
 		}
 	}
 }

@@ -446,7 +446,7 @@ func TestTheSameApplicationAgain(t *testing.T) {
 	form := b.Get(app.AuthorizeURL()).Stays(http.StatusOK, "allowed it before").HTML.Fields()
 	if !slices.Equal(form["scope"], []string{"memory:read", "files:read"}) || form.Get("projects") != "some" ||
 		!slices.Equal(form["project"], []string{"shop"}) {
-		t.Errorf("%v", form)
+		t.Errorf("got %v, want what was allowed before", form)
 	}
 	// What it has not asked for before is ticked, as for the first time.
 	more := w.RegisterAs("More", "none")

@@ -191,7 +191,7 @@ func TestFilesComeInPages(t *testing.T) {
 		}
 		if strings.Join(names, " ") != c.names || p.Count != len(names) || p.Total != c.total || p.Limit != c.limit ||
 			p.Offset != c.start || p.HasMore != c.more {
-			t.Errorf("%q: %v %+v", c.query, names, p)
+			t.Errorf("%q: got %v, %+v; want the files %s of %d", c.query, names, p, c.names, c.total)
 		}
 	}
 	for query, argument := range map[string]string{

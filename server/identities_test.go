@@ -258,7 +258,7 @@ func TestOneAccountForOneIdentity(t *testing.T) {
 		callback := p.signIn(b.Get("/login/provider"))
 		all.Go(func() {
 			if page := b.Get(callback); page.Status != http.StatusSeeOther || b.Cookie("auth_token") == "" {
-				t.Errorf("%d: %.300s", page.Status, page.Body)
+				t.Errorf("%d: got %.300s, want a redirect and a session", page.Status, page.Body)
 			}
 		})
 	}

@@ -253,7 +253,7 @@ func TestMCPBatchesAreAnsweredInTheRevisionsThatHaveThem(t *testing.T) {
 		postMessage(w, servertest.Reader, revision, batch).Expect(http.StatusOK, "opens at nine").Decode(&replies)
 		if len(replies) != 5 || replies[0].Error != nil || replies[1].Error.Code != -32601 ||
 			replies[2].Error.Code != -32600 || string(replies[3].ID) != `"c"` || replies[4].Result == nil {
-			t.Errorf("%q: %+v", revision, replies)
+			t.Errorf("%q: got %+v, want 5 replies, the second and third errors", revision, replies)
 		}
 	}
 	for _, revision := range []string{"2025-06-18", handshake, stateless} {

@@ -42,7 +42,8 @@ func TestStatusesOfOAuthErrors(t *testing.T) {
 			roomsOnly("").fail(w, r, c.err)
 			if w.Code != c.status || !strings.Contains(w.Body.String(), `"error":"`+c.code+`"`) ||
 				strings.Contains(w.Body.String(), "secret") || w.Header().Get("WWW-Authenticate") != "" {
-				t.Errorf("%d %s %v", w.Code, w.Body.String(), w.Header())
+				t.Errorf("got %d %s %v; want %d, the code %s, and nothing secret",
+					w.Code, w.Body.String(), w.Header(), c.status, c.code)
 			}
 		})
 	}

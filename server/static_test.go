@@ -27,7 +27,7 @@ func TestFilesOfPagesArePacked(t *testing.T) {
 		got := w.Browser().Send(r).Expect(http.StatusOK)
 		if (got.Header.Get("Content-Encoding") == "gzip") != packed || got.Header.Get("Vary") != "Accept-Encoding" ||
 			got.Header.Get("Content-Type") != "text/javascript; charset=utf-8" {
-			t.Errorf("%q: %v", accepted, got.Header)
+			t.Errorf("%q: got %v, want the script, packed only if accepted", accepted, got.Header)
 		}
 		content := []byte(got.Body)
 		if packed {

@@ -144,7 +144,7 @@ func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
 		config := decode[struct{ MCPServers map[string]entry }](t, o.stdout).MCPServers["souvenir"]
 		if config.Command != "npx" ||
 			!slices.Equal(config.Args, append([]string{"-y", "mcp-remote", address + "/mcp"}, more...)) || len(config.Env) > 0 {
-			t.Errorf("%s: %s", address, o.stdout)
+			t.Errorf("%s: got %s, want npx mcp-remote with the address and no variables", address, o.stdout)
 		}
 	}
 	if o := c.run(t, "client-config", "claude-ai", "--public-url", "https://nas.local"); !strings.Contains(o.stderr,

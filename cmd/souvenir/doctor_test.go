@@ -36,7 +36,7 @@ func TestDoctor(t *testing.T) {
 	o := c.run(t, "doctor", other)
 	if o.code != exitError || o.stderr != "" || !strings.Contains(o.stdout, "\nproblem  metadata ") ||
 		!strings.Contains(o.stdout, "--public-url") {
-		t.Errorf("%+v", o)
+		t.Errorf("got %+v, want a problem of the metadata that names --public-url", o)
 	}
 	if o := c.run(t, "doctor", other, "--json"); o.code != exitError || !strings.Contains(o.stdout, `"level": "problem"`) {
 		t.Errorf(`got %+v, want code %v and "level": "problem" in the stdout`, o, exitError)

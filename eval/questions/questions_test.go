@@ -148,13 +148,13 @@ func TestTextsAreFilledIn(t *testing.T) {
 	for _, c := range collections {
 		for _, m := range c.Memories {
 			if strings.ContainsAny(m.Text, "{}|") || strings.Contains(m.Text, "  ") || m.Text == "" {
-				t.Errorf("%s: %s: %q", c.Name, m.ID, m.Text)
+				t.Errorf("%s: %s: got %q, want a text without gaps or placeholders", c.Name, m.ID, m.Text)
 			}
 		}
 	}
 	for _, q := range questions {
 		if strings.ContainsAny(q.Text, "{}|") || q.Text == "" {
-			t.Errorf("%s: %q", q.ID, q.Text)
+			t.Errorf("%s: got %q, want a question without placeholders", q.ID, q.Text)
 		}
 	}
 }

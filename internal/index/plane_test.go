@@ -109,7 +109,7 @@ func TestPlaneOfFewAndEqualVectors(t *testing.T) {
 		}
 		for _, x := range append(places, float32(explained[0]), float32(explained[1])) {
 			if math.IsNaN(float64(x)) || math.Abs(float64(x)) > 1.0001 {
-				t.Errorf("%v: %v, %v", vectors, places, explained)
+				t.Errorf("%v: got %v, %v; want numbers from -1 to 1", vectors, places, explained)
 			}
 		}
 	}

@@ -402,7 +402,7 @@ func TestManyWritersUnderFailuresAndCancellations(t *testing.T) {
 						stored.Store(name, true)
 					} else if !errors.Is(err, context.Canceled) && !errors.Is(err, ErrUnique) &&
 						!strings.Contains(err.Error(), "on purpose") {
-						t.Errorf("%s: %v", name, err)
+						t.Errorf("%s: got %v, want success, or an error that the test provoked", name, err)
 					}
 				}
 			})

@@ -258,7 +258,7 @@ func usersLastAdminRace(f *fixture) {
 		if errors.Is(err, souvenir.ErrConflict) {
 			refused.Add(1)
 		} else if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
-			f.Errorf("%v", err)
+			f.Errorf("got %v, want success, ErrConflict or ErrNotFound", err)
 		}
 	})
 	admins := 0

@@ -368,7 +368,7 @@ func (v visit) self(what string, changes bool, call func(s *Store, user string) 
 		}
 	default:
 		if err != nil && v.access.User != "noah" {
-			v.Errorf("%s: %v", what, err)
+			v.Errorf("%s: got %v, want success", what, err)
 		}
 		return answer, err
 	}

@@ -99,7 +99,7 @@ func TestADocumentMakesAClient(t *testing.T) {
 		left := time.Until(c.ExpiresAt)
 		if c.ID != id || c.Kind != souvenir.ClientDocument || c.Metadata.ClientName != "Editor" ||
 			c.Metadata.TokenEndpointAuthMethod != souvenir.AuthNone || left > 2*time.Hour || left < 119*time.Minute {
-			t.Errorf("%+v", c)
+			t.Errorf("got %+v, want the document's client for two hours", c)
 		}
 	}
 	if n := host.asked.Load(); n != 1 {

@@ -104,7 +104,7 @@ func TestGraphShowsWhatIsConnected(t *testing.T) {
 		!slices.Equal(slices.Sorted(slices.Values(d.Projects)), []string{"About boats", "About bread"}) ||
 		!slices.Equal(slices.Sorted(slices.Values(d.Types)), []string{"no type", "note"}) ||
 		!slices.Equal(slices.Sorted(slices.Values(d.Collections)), []string{"default", "kitchen"}) {
-		t.Fatalf("%+v", d)
+		t.Fatalf("got %+v, want 20 nodes with their projects, types and collections", d)
 	}
 	links, similar := 0, 0
 	for i := 0; i < len(d.Edges); i += 3 {
@@ -203,7 +203,7 @@ func TestMapShowsMemoriesByMeaning(t *testing.T) {
 	d := picture(sam, "/map/data")
 	if len(d.IDs) != 20 || d.Total != 20 || len(d.Edges) != 0 || len(d.Explained) != 2 ||
 		d.Explained[0] < d.Explained[1] || d.Explained[0] < 0.2 || d.Explained[0]+d.Explained[1] > 1 {
-		t.Fatalf("%+v", d)
+		t.Fatalf("got %+v, want 20 nodes and what two axes explain, the larger first", d)
 	}
 	side := map[int]int{}
 	for i := range d.IDs {

@@ -43,7 +43,7 @@ func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
 		p.Expect(p.Status, says)
 		if p.Status != http.StatusNotFound && p.Status != http.StatusBadRequest || user != "" &&
 			!strings.Contains(p.Body, fmt.Sprintf("value=%q", user)) {
-			t.Errorf("%q: %d %.300s", user, p.Status, p.Body)
+			t.Errorf("%q: got %d %.300s, want 400 or 404, and the form as it was", user, p.Status, p.Body)
 		}
 		servertest.CheckPage(w, p)
 	}
