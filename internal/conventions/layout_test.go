@@ -112,6 +112,28 @@ func TestTheTableOfWalksCountsTheirFiles(t *testing.T) {
 	}
 }
 
+// TestEachDocumentIsLinked finds pages in docs that the pages where a reader begins do not link.
+func TestEachDocumentIsLinked(t *testing.T) {
+	atRoot(t)
+	begin := ""
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "docs/architecture.md"} {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin += strings.ReplaceAll(string(content), "](docs/", "](")
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("got %d pages, %v; want at least 20", len(pages), err)
+	}
+	for _, page := range pages {
+		if !strings.Contains(begin, "]("+filepath.Base(page)) {
+			t.Errorf("got no link to %s, want one in README.md, CONTRIBUTING.md or docs/architecture.md", page)
+		}
+	}
+}
+
 // TestDecisionsAreNewestFirst finds headings of docs/decisions.md without a date, and dates that rise.
 func TestDecisionsAreNewestFirst(t *testing.T) {
 	atRoot(t)
