@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/expected"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
@@ -169,6 +171,9 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 	request.Of(r.Context()).Dialect = rt.dialect
 	if rt.dialect == request.Pages {
 		web.SetHeaders(w.Header())
+		if method == http.MethodGet {
+			r = r.WithContext(expected.Like(r.Context(), sameRequest(r)))
+		}
 	}
 	var c request.Caller
 	if rt.Needs != route.Public {
@@ -202,6 +207,12 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 	default:
 		s.answer(w, r, http.StatusOK, answer)
 	}
+}
+
+// sameRequest is equal for requests of one browser for one page.
+func sameRequest(r *http.Request) string {
+	sum := sha256.Sum256([]byte(r.Header.Get("Cookie") + "\n" + r.URL.RequestURI()))
+	return string(sum[:])
 }
 
 // handle calls the handler of a route. A page is returned as rendered: it shows one state of the store, which ends

@@ -231,6 +231,30 @@ type Ungrouped interface {
 	Ungrouped() bool
 }
 
+// Once returns what read returns, and what it has returned before in the same transaction, if that is one for reading.
+// The key says what is read.
+func Once[T any](tx Tx, key string, read func() (T, error)) (T, error) {
+	k, able := tx.(Keeper)
+	if !able || tx.Writable() {
+		return read()
+	}
+	kept := k.Kept()
+	if known, ok := kept[key].(T); ok {
+		return known, nil
+	}
+	value, err := read()
+	if err == nil {
+		kept[key] = value
+	}
+	return value, err
+}
+
+// Keeper is a Tx that keeps what [Once] reads.
+type Keeper interface {
+	// Kept returns the values by key, which live as long as the transaction.
+	Kept() map[string]any
+}
+
 // Follower is a DB that tells when other processes have written. It is a hint: the log of changes is what counts.
 type Follower interface {
 	// Follow calls fn, until Close, soon after another process has changed memories. It may miss some, and call fn without

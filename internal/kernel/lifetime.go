@@ -22,10 +22,15 @@ const boundsAt = `SELECT coalesce((SELECT max(expires_at) FROM memory WHERE expi
 	(SELECT min(valid_from) FROM memory WHERE valid_from > ?1),
 	EXISTS (SELECT 1 FROM memory WHERE supersedes IS NOT NULL)`
 
-// ReadBounds sets the bounds for a time, and in a transaction that may write the profile that new vectors must have.
+// ReadBounds sets the bounds for a time, which within a snapshot is that of its first call, and in a transaction that may write the profile that new vectors must have.
 func (v *Viewer) ReadBounds(tx db.Tx, now int64) error {
 	if !tx.Writable() {
-		return tx.QueryRow(boundsAt, now).Scan(&v.Expired, &v.Ended, &v.Begins, &v.Superseded)
+		var err error
+		v.Bounds, err = db.Once(tx, "bounds", func() (b Bounds, err error) {
+			err = tx.QueryRow(boundsAt, now).Scan(&b.Expired, &b.Ended, &b.Begins, &b.Superseded)
+			return b, err
+		})
+		return err
 	}
 	var target int64
 	err := tx.QueryRow(boundsAt+`, coalesce((SELECT value FROM setting WHERE key = '`+SettingTarget+`'), 0)`, now).

@@ -23,6 +23,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/expected"
 )
 
 // DB is an open database.
@@ -43,6 +44,7 @@ type DB struct {
 	schema      string
 	announcer   *announcer
 	numbers     numbers
+	ahead       ahead
 
 	mu      sync.Mutex
 	closed  bool
@@ -81,7 +83,7 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	}
 	d := &DB{pool: pool, statements: newStatements(maxStatements), writing: make(chan struct{}, writers),
 		readOnly: o.ReadOnly, log: o.Logger,
-		lockTimeout: lockTimeout, numbers: numbers{free: map[string][]int64{}}}
+		lockTimeout: lockTimeout, numbers: numbers{free: map[string][]int64{}}, ahead: ahead{all: map[string]*plan{}}}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -163,8 +165,13 @@ func (d *DB) read(ctx context.Context, begin string, scratch bool, fn func(db.Tx
 	defer conn.Release()
 	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), scratch: scratch,
 		pending: d.beginning(begin)}
+	if !scratch {
+		tx.seen = newSeen()
+		tx.expect(expected.Next(ctx))
+	}
 	defer tx.rollback()
 	err = fn(tx)
+	tx.learn()
 	if ctx.Err() != nil && (err == nil || tx.lost != nil) {
 		return ctx.Err()
 	}

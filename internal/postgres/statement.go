@@ -99,6 +99,8 @@ type statement struct {
 	text string
 	args []int
 	kind kind
+	// constant says that a statement returns the same rows whenever it runs on a snapshot.
+	constant bool
 	// changes says that the statement changes memories, or what has some.
 	changes bool
 }
@@ -234,6 +236,7 @@ func (s *statements) translate(query, types string) (statement, error) {
 // withParameters writes $1 for ?, or ?1, with the types of the arguments.
 func withParameters(query, types string) (statement, error) {
 	st := statement{kind: kindOf(query), changes: changesMemories.MatchString(query)}
+	st.constant = st.kind == reads && !varies.MatchString(query)
 	var text strings.Builder
 	places := map[int]int{} // argument -> parameter
 	highest := 0

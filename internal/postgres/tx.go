@@ -31,6 +31,16 @@ type Tx struct {
 	pending   []pending // to be sent before the next statement
 	waiting   int       // bytes of its arguments
 	begun     bool      // the server has begun the transaction
+	kept      map[string]any
+	seen      *seen // what a transaction for reading has read; nil for others
+}
+
+// Kept returns what db.Once keeps.
+func (tx *Tx) Kept() map[string]any {
+	if tx.kept == nil {
+		tx.kept = map[string]any{}
+	}
+	return tx.kept
 }
 
 // Context returns the context of the Read or Write that the transaction belongs to.
@@ -194,6 +204,24 @@ func (tx *Tx) run(st statement, args []any, most int) ([][]driver.Value, error) 
 const guard = "guard"
 
 func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([][]driver.Value, error) {
+	key := ""
+	if tx.seen != nil && st.constant {
+		key = tx.seen.key(tx.caller, st.text, args, most)
+		if rows, ok := tx.seen.rows[key]; ok {
+			tx.seen.note(key, st, args, most)
+			return rows, nil
+		}
+	}
+	all, err := tx.send(st, args, most, result, tx.expected(key))
+	if key != "" && err == nil {
+		tx.seen.keep(key, all)
+		tx.seen.note(key, st, args, most)
+	}
+	return all, err
+}
+
+// send runs a statement and returns its rows; ahead is read with it.
+func (tx *Tx) send(st statement, args []any, most int, result *db.Result, ahead []read) ([][]driver.Value, error) {
 	tx.settle()
 	if st.kind != writes && len(tx.pending) == 0 {
 		rows, err := tx.conn.Query(tx.ctx, st.text, args...)
@@ -211,7 +239,7 @@ func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([]
 			if err := tx.flush(); err != nil {
 				return nil, err
 			}
-			return tx.runInto(st, args, most, result)
+			return tx.send(st, args, most, result, nil)
 		}
 	}
 	batch := &pgx.Batch{}
@@ -223,12 +251,18 @@ func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([]
 	if st.kind == writes {
 		batch.Queue("RELEASE " + guard)
 	}
+	for _, r := range ahead {
+		batch.Queue(r.st.text, r.args...)
+	}
 	answers := tx.conn.SendBatch(tx.ctx, batch)
 	if err := tx.settled(answers, waiting, nil); err != nil {
 		_ = answers.Close() // the error counts
 		return nil, err
 	}
 	guarded, all, err := tx.answered(answers, st.kind == writes, most, result)
+	if err == nil {
+		err = tx.readAhead(answers, ahead)
+	}
 	closed := answers.Close()
 	if err == nil {
 		tx.changed = tx.changed || st.changes

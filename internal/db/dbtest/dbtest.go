@@ -55,6 +55,7 @@ func Run(t *testing.T, e Engine) {
 		{"an error undoes the work of its Write alone", errorUndoesItsOwn},
 		{"a savepoint undoes its part alone", savepoints},
 		{"rows that are queued", queuedRows},
+		{"a statement with other arguments is another one", sameStatements},
 		{"a panic undoes its Write, and goes on", panics},
 		{"errors have classes", errorsHaveClasses},
 		{"a call ends with its context", endsWithContext},

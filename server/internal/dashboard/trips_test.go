@@ -8,16 +8,18 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// Pages of a store in a database take no more round trips to it than they did, once what they search is in memory. The
-// goal is 8 for each.
+// Pages of a store in a database take no more round trips to it than they did, once what they search is in memory and a
+// person has opened them before. The goal is 8 for each.
 func TestPagesTakeABoundedNumberOfRoundTrips(t *testing.T) {
 	servertest.NeedsDatabase(t)
 	p := servertest.Template(t)
 	d, trips := p.Copy(t).Counted(t)
 	b := servertest.Serve(t, p, d.Open(t, nil), server.Options{}).SignedIn(servertest.Owner)
-	for path, most := range map[string]int64{"/": 40, "/memories": 33, "/memories?q=tea": 43, "/projects": 31, "/files": 20,
-		"/trash": 14, "/graph": 15, "/activity": 18, "/tokens": 15, "/settings": 13, "/proposals": 16} {
-		b.Get(path).Expect(http.StatusOK)
+	for path, most := range map[string]int64{"/": 8, "/memories": 8, "/memories?q=tea": 22, "/projects": 8, "/files": 8,
+		"/trash": 8, "/graph": 8, "/activity": 8, "/tokens": 8, "/settings": 8, "/proposals": 8} {
+		for range 4 {
+			b.Get(path).Expect(http.StatusOK)
+		}
 		got := most + 1
 		for try := 0; try < 3 && got > most; try++ { // the server's own work may come in between
 			before := trips()

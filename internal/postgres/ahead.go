@@ -1,0 +1,121 @@
+package postgres
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ahead has what transactions have read, by key; see package expected. The next one with the same key reads that with
+// its first statement. Each of these statements would be sent with the same arguments, on the same snapshot: so it may
+// be of no use, but not wrong.
+type ahead struct {
+	mu  sync.Mutex
+	all map[string]*plan
+}
+
+// plan is what a transaction is expected to read.
+type plan struct {
+	reads  []read
+	missed map[string]int // how often a statement did not come as expected
+}
+
+// read is a statement with its arguments.
+type read struct {
+	key string // of seen
+	st  statement
+	// args are those of the driver.
+	args []any
+	most int // rows; 0: all
+}
+
+const (
+	mostPlans = 1000 // of a server
+	mostAhead = 50   // reads of a plan
+	// mostMissed is how often a statement may not come as expected, such as one with the time in its arguments.
+	mostMissed = 3
+)
+
+func (a *ahead) plan(key string) *plan {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.all[key]
+}
+
+// set replaces a plan; nil removes it.
+func (a *ahead) set(key string, p *plan) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p == nil {
+		delete(a.all, key)
+		return
+	}
+	if len(a.all) >= mostPlans {
+		clear(a.all)
+	}
+	a.all[key] = p
+}
+
+// learn makes the plan of what the transaction has read.
+func (tx *Tx) learn() {
+	s := tx.seen
+	if s == nil || s.name == "" {
+		return
+	}
+	if tx.lost != nil {
+		tx.d.ahead.set(s.name, nil)
+		return
+	}
+	next := &plan{missed: map[string]int{}}
+	if s.plan != nil {
+		maps.Copy(next.missed, s.plan.missed)
+		for _, r := range s.plan.reads {
+			if !s.used[r.key] {
+				next.missed[r.st.text]++
+			}
+		}
+	}
+	for i, r := range s.order {
+		if i > 0 && len(next.reads) < mostAhead && next.missed[r.st.text] < mostMissed { // the first one is sent in any case
+			next.reads = append(next.reads, r)
+		}
+	}
+	tx.d.ahead.set(s.name, next)
+}
+
+// expect has a transaction read what ones with the same key have read.
+func (tx *Tx) expect(key string) {
+	if key != "" && !tx.d.walled && tx.conn.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		tx.seen.name, tx.seen.plan = key, tx.d.ahead.plan(key)
+	}
+}
+
+// expected returns what is to be read with the first statement.
+func (tx *Tx) expected(first string) (all []read) {
+	if tx.seen == nil || tx.seen.plan == nil || tx.begun {
+		return nil
+	}
+	for _, r := range tx.seen.plan.reads {
+		if r.key != first {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// readAhead reads the answers to what was expected.
+func (tx *Tx) readAhead(answers pgx.BatchResults, all []read) error {
+	for _, r := range all {
+		rows, err := answers.Query()
+		if err != nil {
+			return err
+		}
+		read, err := collect(rows, r.most)
+		if err != nil {
+			return err
+		}
+		tx.seen.keep(r.key, read)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/expected"
+	"github.com/souvenir-ai/souvenir/internal/postgres"
+	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
+)
+
+// What a transaction reads ahead is what it would have read, and takes one round trip.
+func TestReadingAheadChangesNothingButRoundTrips(t *testing.T) {
+	proxy := pgtest.NewProxy(t, pgtest.Address(t))
+	d, err := postgres.Open(t.Context(), proxy.Address, db.Opening{Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	set := func(key string, value int) {
+		t.Helper()
+		write(t, d, func(tx db.Tx) error {
+			_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, ?)
+				ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, value)
+			return err
+		})
+	}
+	// page reads values, one after the other, the last one of a key of its own.
+	page := func(request, own string) (got string, trips int64) {
+		t.Helper()
+		ctx := context.WithoutCancel(t.Context())
+		if request != "" {
+			ctx = expected.Like(ctx, request)
+		}
+		before := proxy.Trips.Load()
+		err := d.Read(ctx, func(tx db.Tx) error {
+			for _, key := range []string{"a", "b", "c", "a", own} {
+				values, err := db.Column[int](tx, `SELECT value FROM setting WHERE key = ?`, key)
+				if err != nil {
+					return err
+				}
+				var n int
+				if err := tx.QueryRow(`SELECT count(*) FROM setting WHERE key = ?`, key).Scan(&n); err != nil {
+					return err
+				}
+				got += fmt.Sprint(values, n, " ")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got, proxy.Trips.Load() - before
+	}
+	set("a", 1)
+	set("b", 2)
+	for round := range 8 {
+		own := fmt.Sprint("own ", round)
+		set(own, round)
+		set("a", 10+round)
+		if round > 3 {
+			set("c", round)
+		}
+		want, _ := page("", own)
+		if got, _ := page("page", own); got != want {
+			t.Errorf("round %d: got %s, want %s", round, got, want)
+		}
+	}
+	for range 5 {
+		page("same", "b")
+	}
+	if _, trips := page("same", "b"); trips != 2 { // all reads, and the end
+		t.Errorf("a page with the same reads: got %d round trips, want 2", trips)
+	}
+	if _, trips := page("", "b"); trips < 6 {
+		t.Errorf("a page that is not expected: got %d round trips, want at least 6", trips)
+	}
+}
+
+// A statement that cannot be read ahead any more costs a request its answer once at most.
+func TestReadingAheadWhatIsGoneIsForgotten(t *testing.T) {
+	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	write(t, d, func(tx db.Tx) error {
+		_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES ('divisor', 1)`)
+		return err
+	})
+	page := func(divide bool) error {
+		return d.Read(expected.Like(t.Context(), "page"), func(tx db.Tx) error {
+			var n int
+			if err := tx.QueryRow(`SELECT count(*) FROM setting`).Scan(&n); err != nil || !divide {
+				return err
+			}
+			return tx.QueryRow(`SELECT 1 / value FROM setting WHERE key = 'divisor'`).Scan(&n)
+		})
+	}
+	for range 2 {
+		if err := page(true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, d, func(tx db.Tx) error {
+		_, err := tx.Exec(`UPDATE setting SET value = 0 WHERE key = 'divisor'`)
+		return err
+	})
+	_ = page(false) // reads ahead what it does not need
+	if err := page(false); err != nil {
+		t.Errorf("the next time: got %v, want no error", err)
+	}
+}
