@@ -81,6 +81,12 @@ type Nearer interface {
 	WithVectors(in Range, vector []byte, keep func(memory int64) bool) (int, error)
 }
 
+// Selective is a Vectors of an engine that finds the vectors of some memories faster than all of a range.
+type Selective interface {
+	// CompareOf is Compare for the passages of some memories.
+	CompareOf(in Range, vector []byte, profiles, memories []int64, fn func(Compared) error) error
+}
+
 // Tended is a DB with background work of its own, such as an index that is filled after the writes.
 type Tended interface {
 	// Tend does what is due. One process on a database does it at a time; with wait it waits for its turn, otherwise it

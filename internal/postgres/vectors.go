@@ -12,7 +12,21 @@ func (tx *Tx) Vectors() db.Vectors { return vectors{tx} }
 
 type vectors struct{ *Tx }
 
+const comparable = `SELECT id, memory_id, start, length, vector FROM passage
+	WHERE id BETWEEN ? AND ? AND length(vector) = ? AND profile_id IN ` + db.Integers
+
 func (v vectors) Compare(in db.Range, vector []byte, profiles []int64, fn func(db.Compared) error) error {
+	return v.compare(vector, fn, comparable, in.First, in.Last, len(vector), db.List(profiles))
+}
+
+// CompareOf reads the passages of the memories by their index.
+func (v vectors) CompareOf(in db.Range, vector []byte, profiles, memories []int64,
+	fn func(db.Compared) error) error {
+	return v.compare(vector, fn, comparable+` AND memory_id IN `+db.Integers, in.First, in.Last, len(vector),
+		db.List(profiles), db.List(memories))
+}
+
+func (v vectors) compare(vector []byte, fn func(db.Compared) error, statement string, args ...any) error {
 	query := floats(vector)
 	return db.Stream(v.Tx, func(row db.Rows) error {
 		var c db.Compared
@@ -22,9 +36,7 @@ func (v vectors) Compare(in db.Range, vector []byte, profiles []int64, fn func(d
 		}
 		c.Cosine = cosine(query, other)
 		return fn(c)
-	}, `SELECT id, memory_id, start, length, vector FROM passage
-		WHERE id BETWEEN ? AND ? AND length(vector) = ? AND profile_id IN `+db.Integers,
-		in.First, in.Last, len(vector), db.List(profiles))
+	}, statement, args...)
 }
 
 func floats(vector []byte) []float32 {

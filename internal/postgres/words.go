@@ -42,9 +42,22 @@ func (w words) Clear() error {
 // Tidy has nothing to do: dropped terms are rows that PostgreSQL removes by itself.
 func (w words) Tidy(bool) (more bool, err error) { return false, w.usable() }
 
-// matching has a row for each of some terms in each passage of a range.
-const matching = `passages_with(
-	ARRAY(SELECT terms_of(e, '') FROM jsonb_array_elements_text(list_json(?1)) e), ?2, ?3) t`
+// matching has a row for each of some terms in each passage of a range; its parameters are ?1 to ?3.
+var matching = withTerms(`?1`, `?2`, `?3`)
+
+// withTerms is matching with other parameters. As a function of the schema it would not become a part of the statement.
+func withTerms(terms, first, last string) string {
+	terms = `(SELECT terms_of(e, '') FROM jsonb_array_elements_text(list_json(` + terms + `)) e)`
+	return `(SELECT i.term, i.passage_id, i.times FROM passage_term i WHERE i.term IN ` + terms + `
+			AND i.passage_id BETWEEN ` + first + ` AND ` + last + `
+		UNION ALL SELECT n.term, x.id, count(*)
+			FROM passage_text x LEFT JOIN word_partition w ON w.partition_id = x.id / 4294967296,
+				LATERAL terms_of(x.content, x.tags) n (term)
+			WHERE x.id BETWEEN greatest(` + first + `, (SELECT o.upto + 1 FROM word_partition o
+					WHERE o.partition_id = ` + first + ` / 4294967296)) AND ` + last + `
+				AND x.id > coalesce(w.upto, 0) AND n.term IN ` + terms + `
+			GROUP BY n.term, x.id) t`
+}
 
 // sought returns the argument for terms; ones that no text can have are left out.
 func sought(terms []string) string {
@@ -76,8 +89,7 @@ func (w words) Frequencies(in db.Range, passages []int64, terms []string, fn fun
 		FROM (SELECT q.place - 1 AS place, t.passage_id, t.times
 			FROM (SELECT (SELECT terms_of(q.term, '')) AS term, q.place
 					FROM jsonb_array_elements_text(list_json(?2)) WITH ORDINALITY AS q (term, place)) q
-				JOIN passages_with(ARRAY(SELECT terms_of(e, '') FROM jsonb_array_elements_text(list_json(?2)) e), ?3, ?4) t
-					ON t.term = q.term) t
+				JOIN `+withTerms(`?2`, `?3`, `?4`)+` ON t.term = q.term) t
 		JOIN wanted w ON w.id = t.passage_id JOIN passage p ON p.id = w.id JOIN passage_text x ON x.id = w.id`,
 		db.List(passages), db.List(terms), in.First, in.Last)
 }

@@ -58,7 +58,7 @@ const (
 	ByMemory   Way = "memory"   // in the index in memory
 	BySegments Way = "segments" // likewise, after loading some of it from segments
 	ByNearest  Way = "pgvector" // in the database, at least partly by its index of vectors
-	ByScan     Way = "scan"     // in the database, comparing all vectors
+	ByScan     Way = "scan"     // in the database, comparing all vectors, or all that a filter selects
 )
 
 // maxMatches bounds the passages of one partition that are scored by words; the rest, by FTS5's own ranking, is
@@ -118,22 +118,32 @@ func (d *databaseSearch) matchWords() error {
 		d.rare = append(d.rare, terms[i])
 	}
 	for _, p := range d.q.Partitions {
-		found, err := d.tx.Words().Best(kernel.PassageRange(p), terms, maxMatches)
+		found, err := d.matching(p, terms)
 		if err != nil {
 			return err
-		}
-		if len(found) == maxMatches && len(d.rare) > 0 { // those with an exact term may be missing
-			first, err := d.tx.Words().Best(kernel.PassageRange(p), d.rare, maxMatches)
-			if err != nil {
-				return err
-			}
-			found = slices.Compact(slices.Sorted(slices.Values(append(found, first...))))
 		}
 		if err := d.scorePassages(p, found, terms); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// matching returns passages of a partition that may share words: all of the memories that a filter selects if these are
+// few, or else those that match best.
+func (d *databaseSearch) matching(partition int64, terms []string) ([]int64, error) {
+	in := kernel.PassageRange(partition)
+	if rows := d.selected(mostSelected); rows != nil {
+		return db.Column[int64](d.tx, `SELECT id FROM passage WHERE memory_id IN `+db.Integers+
+			` AND id BETWEEN ? AND ? ORDER BY id`, db.List(rows), in.First, in.Last)
+	}
+	found, err := d.tx.Words().Best(in, terms, maxMatches)
+	if err == nil && len(found) == maxMatches && len(d.rare) > 0 { // those with an exact term may be missing
+		var first []int64
+		first, err = d.tx.Words().Best(in, d.rare, maxMatches)
+		found = slices.Compact(slices.Sorted(slices.Values(append(found, first...))))
+	}
+	return found, err
 }
 
 // count adds up the counts of all partitions.
@@ -271,13 +281,33 @@ func (d *databaseSearch) compareVectors() error {
 		}
 		found, err := d.nearest(p, vector, profiles)
 		if err == nil && !found {
-			err = d.tx.Vectors().Compare(kernel.PassageRange(p), vector, profiles, d.compared)
+			err = d.compareAll(p, vector, profiles)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mostSelected is how many memories of a filter are few, however many there are.
+const mostSelected = 2000
+
+// selected returns the memories that a filter selects if they are known, and at most so many; otherwise nil.
+func (d *databaseSearch) selected(most int) []int64 {
+	if _, able := d.tx.Vectors().(db.Selective); !able || d.q.Rows == nil || d.q.Rows.Len() > most {
+		return nil
+	}
+	return append([]int64{}, slices.Collect(d.q.Rows.All())...)
+}
+
+// compareAll compares the vectors of a partition, of those memories alone that a filter selects if these are few of all.
+func (d *databaseSearch) compareAll(partition int64, vector []byte, profiles []int64) error {
+	in := kernel.PassageRange(partition)
+	if rows := d.selected(max(mostSelected, d.stats.Passages/4)); rows != nil {
+		return d.tx.Vectors().(db.Selective).CompareOf(in, vector, profiles, rows, d.compared)
+	}
+	return d.tx.Vectors().Compare(in, vector, profiles, d.compared)
 }
 
 // compared handles a passage whose vector was compared.

@@ -565,6 +565,25 @@ func vectors(t *testing.T, d db.DB) {
 	equal(t, "of both", compare(all, profiles...), "0 true 0+7 1.000, 1 true 1+7 0.600, 2 true 2+7 NaN, 5 true 5+7 -1.000")
 	equal(t, "of a range", compare(db.Range{First: first + 1, Last: first + 1}, profiles...), "1 true 1+7 0.600")
 	equal(t, "of no profile", compare(all), "")
+	read(t, d, func(tx db.Tx) error {
+		some, able := tx.Vectors().(db.Selective)
+		if !able {
+			return nil
+		}
+		for _, memories := range [][]int64{{memory}, {memory + 1}, {}, {memory + 1, memory}} {
+			n := 0
+			err := some.CompareOf(all, floats(1, 0), profiles, memories, func(db.Compared) error { n++; return nil })
+			if err != nil {
+				return err
+			}
+			want := 0
+			if slices.Contains(memories, memory) {
+				want = 4
+			}
+			equal(t, fmt.Sprint("passages of the memories ", memories), n, want)
+		}
+		return nil
+	})
 	stop := errors.New("stop")
 	err := d.Read(t.Context(), func(tx db.Tx) error {
 		return tx.Vectors().Compare(all, floats(1, 0), profiles, func(db.Compared) error { return stop })
