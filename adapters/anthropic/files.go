@@ -26,8 +26,9 @@ const (
 )
 
 const (
-	maxPath  = 512 // bytes
-	maxDepth = 32  // directories above a file, without /memories
+	maxPath  = 512    // bytes
+	maxDepth = 32     // directories above a file, without /memories
+	maxMoved = 10_000 // files that a rename moves: all in one transaction, for which other writers wait
 )
 
 // file is a file with its text.

@@ -334,6 +334,10 @@ func (m *Memory) rename(ctx context.Context, c sdk.BetaMemoryTool20250818Command
 	if err != nil || len(moved) == 0 {
 		return "", orRefuse(err, "Error: The path %s does not exist", from)
 	}
+	if len(moved) > maxMoved {
+		return "", refuse("Error: %s has %d files; at most %d can be renamed at once. Rename the directories in it", from,
+			len(moved), maxMoved)
+	}
 	if free, err := m.files.free(ctx, to); err != nil || !free {
 		return "", orRefuse(err, "Error: The destination %s already exists", to)
 	}

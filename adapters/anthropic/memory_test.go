@@ -504,6 +504,25 @@ func TestLongViewsAreCut(t *testing.T) {
 	}
 }
 
+// All are moved in one transaction, and other writers wait for it.
+func TestARenameOfTooManyFilesIsRefused(t *testing.T) {
+	store := newStore(t)
+	memories := make([]souvenir.NewMemory, 10_001)
+	for i := range memories {
+		memories[i] = souvenir.NewMemory{EventType: "memory_file", Content: "x", Metadata: map[string]any{
+			"path": fmt.Sprintf("/memories/many/%d", i), "directories": []string{"/memories/many"}}}
+	}
+	if _, err := store.AddMemories(t.Context(), memories, nil); err != nil {
+		t.Fatal(err)
+	}
+	m := adapter.NewMemory(store, nil)
+	text, failed := run(t, m, rename("/memories/many", "/memories/other"))
+	if !failed || !strings.Contains(text, "has 10001 files; at most 10000") {
+		t.Errorf("got %q, want an error that names both numbers", text)
+	}
+	must(t, m, rename("/memories/many/7", "/memories/seven"), view("/memories/many/8"))
+}
+
 func TestFilesHaveALimit(t *testing.T) {
 	m := adapter.NewMemory(newStore(t), nil)
 	must(t, m, create("/memories/a", long("a", souvenir.MaxContent)), create("/memories/lines", "a"+long("\n", 1_000_000)))
