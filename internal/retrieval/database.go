@@ -301,7 +301,7 @@ func (d *databaseSearch) selected(most int) []int64 {
 	return append([]int64{}, slices.Collect(d.q.Rows.All())...)
 }
 
-// compareAll compares the vectors of a partition, of those memories alone that a filter selects if these are few of all.
+// compareAll compares the vectors of a partition; of a filter's memories alone if these are few of all.
 func (d *databaseSearch) compareAll(partition int64, vector []byte, profiles []int64) error {
 	in := kernel.PassageRange(partition)
 	if rows := d.selected(max(mostSelected, d.stats.Passages/4)); rows != nil {
