@@ -5,8 +5,8 @@
 //	cituskill SECONDS KILL START MOVE STORE...
 //
 // KILL, START and MOVE are commands of the shell. A STORE is TOKEN@URL,URL: two servers of one store. The worker that
-// is ended is that of the first store, and this store is moved. It fails if a server of another store fails meanwhile, if
-// one of the first does not answer 503 with Retry-After, or if something acknowledged is missing afterwards.
+// is ended is that of the first store, and this store is moved. It fails if a server of another store fails meanwhile,
+// if one of the first does not answer 503 with Retry-After, or if something acknowledged is missing afterwards.
 package main
 
 import (

@@ -10,7 +10,8 @@ func TestTransactionsOfARequestAreNumbered(t *testing.T) {
 	one, again, other := expected.Like(t.Context(), "page"), expected.Like(t.Context(), "page"),
 		expected.Like(t.Context(), "other page")
 	first, second := expected.Next(one), expected.Next(one)
-	if first == second || first != expected.Next(again) || second != expected.Next(again) || first == expected.Next(other) {
+	if first == second || first != expected.Next(again) || second != expected.Next(again) ||
+		first == expected.Next(other) {
 		t.Errorf("got %q and %q, want two keys, which are the same for the same request alone", first, second)
 	}
 	if got := expected.Next(t.Context()); got != "" {
