@@ -1,4 +1,4 @@
-package souvenir_test
+package systemtest
 
 import (
 	"context"
