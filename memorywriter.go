@@ -83,8 +83,8 @@ func (w *memoryWriter) placeIn(collection string, project int64) (*kernel.Place,
 	return w.Partition(at.row, project)
 }
 
-// isThere finds the place of a draft, and reports whether it is there already.
-func (w *memoryWriter) isThere(d *kernel.Draft) (bool, error) {
+// exists reports whether the place of a draft exists already, and finds it.
+func (w *memoryWriter) exists(d *kernel.Draft) (bool, error) {
 	name := placeName{d.Collection, d.ProjectID, d.ProjectName}
 	if w.places[name] != nil {
 		return true, nil

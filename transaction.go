@@ -222,7 +222,7 @@ func (s *shared) storeTogether(group []*sharing) {
 // errApart undoes the transaction of several calls because of one of them.
 var errApart = errors.New("a call cannot share the transaction")
 
-// storeGroup stores what several calls store, and returns those that the transaction was for.
+// storeGroup stores what several calls store, and returns the calls that the transaction was for.
 func (s *shared) storeGroup(group []*sharing) (stored []*sharing, err error) {
 	err = s.db.Write(context.WithoutCancel(group[0].ctx), func(tx db.Tx) error {
 		stored = nil
@@ -272,7 +272,7 @@ func (m *sharing) prepare(tx db.Tx, first *memoryWriter) (*memoryWriter, error) 
 	}
 	v, err := m.store.viewerBeside(tx, known)
 	if err != nil || v.User == 0 {
-		return nil, byItself(err)
+		return nil, unlessRefused(err)
 	}
 	m.user = v.User
 	w, err := m.store.newWriter(tx, v)
@@ -282,23 +282,23 @@ func (m *sharing) prepare(tx db.Tx, first *memoryWriter) (*memoryWriter, error) 
 	if first != nil {
 		w.Beside(first.Writer)
 	}
-	there := true
+	exists := true
 	err = m.within(w, func(w *memoryWriter) error {
 		for i := range m.drafts {
-			if there, err = w.isThere(&m.drafts[i]); err != nil || !there {
-				return byItself(err)
+			if exists, err = w.exists(&m.drafts[i]); err != nil || !exists {
+				return unlessRefused(err)
 			}
 		}
 		return nil
 	})
-	if err != nil || !there {
+	if err != nil || !exists {
 		return nil, err
 	}
 	return w, nil
 }
 
-// byItself drops an error that the call alone gets again.
-func byItself(err error) error {
+// unlessRefused drops the error of a call that is refused: alone, it is refused again.
+func unlessRefused(err error) error {
 	var known *Error
 	if errors.As(err, &known) {
 		return nil

@@ -119,13 +119,13 @@ func (a *memoryArguments) takeKnown() (rest map[string]any, err error) {
 	for i := range knownParameters {
 		p := &knownParameters[i]
 		key := p.name
-		given, isThere := rest[key]
+		given, present := rest[key]
 		ofProject := key == "project_name" || key == "project_id"
 		if !known.FieldByIndex(p.index).IsZero() || ofProject && projectGiven {
 			delete(rest, key)
 			continue
 		}
-		if !isThere || given == nil {
+		if !present || given == nil {
 			continue
 		}
 		decoded, err := p.decode("metadata."+key, given)

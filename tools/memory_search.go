@@ -180,8 +180,8 @@ func (a *memoryArguments) filter() (souvenir.Filter, souvenir.ProjectRef, error)
 	for i := range knownParameters {
 		p := &knownParameters[i]
 		key := p.name
-		given, isThere := filter[key]
-		if !isThere {
+		given, present := filter[key]
+		if !present {
 			continue
 		}
 		if list, ok := given.([]any); isAbsent(given) && given != nil || ok && len(list) == 0 { // null means "not set" here
