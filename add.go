@@ -62,13 +62,13 @@ type NewMemory struct {
 	// this memory is deleted. The caller must be allowed to change it, and it must not be a rule.
 	Supersedes string
 
-	// Metadata is the caller's own: any JSON object, at most 64 KiB. Its keys mean nothing to the store, whatever their
+	// Metadata is the caller's own: any JSON object, at most 64 KiB. Its keys mean nothing to the store, under any
 	// names: a "state" in it is not State. A [Filter] names such a key by [Own].
 	Metadata map[string]any
 
 	// ShownMetadata is metadata in the form of the interface, as [Memory.ShownMetadata] returns it, for programs that
 	// pass on the input of an agent or a file: known keys set the fields above, the object "custom" holds own keys
-	// whatever their names, and all other keys are own keys, too.
+	// under any names, and all other keys are own keys, too.
 	ShownMetadata map[string]any
 
 	// Embedding is the caller's own vector, for a collection with OwnVectors.

@@ -45,8 +45,8 @@ type Condition struct {
 	AtLeast, MoreThan, AtMost, LessThan any
 }
 
-// Own returns the key by which a [Filter] names a key of the caller's own metadata, whatever its name: "custom." and
-// the name.
+// Own returns the key by which a [Filter] names a key of the caller's own metadata, under any name: "custom." and the
+// name.
 func Own(key string) string { return filter.OwnPrefix + key }
 
 // In matches a key that equals any of the values.

@@ -92,7 +92,7 @@ type Memory struct {
 	Tags           []string // in the order given
 	Related        []string // ids of the memories that this one links to, if they are visible through this view
 
-	// Metadata holds the caller's own keys only, whatever their names; ShownMetadata adds the known ones.
+	// Metadata holds the caller's own keys only, under any names; ShownMetadata adds the known ones.
 	Metadata map[string]any
 
 	Revision  int // 1 when stored, one more with each update

@@ -14,9 +14,9 @@ const (
 	defaultBatch = 3000 // tokens
 	maxBatch     = 1_000_000
 	maxShown     = 100  // turns of a batch
-	maxPassed    = 1000 // turns of a batch with those that are not shown
+	maxPassed    = 1000 // turns of a batch, with the ones not shown
 	context4     = 4    // turns before a batch
-	maxUnread    = 3    // turns one after another of which the model makes nothing
+	maxUnread    = 3    // turns in a row that the model makes nothing of
 	overhead     = 1500 // tokens of the instructions
 )
 
@@ -32,7 +32,7 @@ type Options struct {
 	Collection    string // where to store what is learned; empty means souvenir.DefaultCollection
 	Conversations string // where the turns are; empty means souvenir.ConversationCollection
 
-	// Review keeps proposals until [Learner.Accept] or [Learner.Refuse]. False applies them, but for those that would
+	// Review keeps proposals until [Learner.Accept] or [Learner.Refuse]. False applies them, except for ones that would
 	// change a memory that was not learned: these wait for review.
 	Review bool
 
@@ -88,7 +88,7 @@ type Report struct {
 	Applied []Applied `json:"applied,omitempty"` // in order, None included
 	Kept    []Pending `json:"kept,omitempty"`    // for review
 	Refused []Refused `json:"refused,omitempty"` // proposals that are not allowed
-	Unread  []string  `json:"unread,omitempty"`  // ids of turns of which the model makes nothing
+	Unread  []string  `json:"unread,omitempty"`  // ids of turns that the model makes nothing of
 	More    bool      `json:"more,omitempty"`    // a bound was reached: the next call continues
 }
 

@@ -174,7 +174,7 @@ func (s *Storage) unlessGone(ctx context.Context, err error) error {
 	return err
 }
 
-// failed describes the error of a request, without the secret key, whatever the service answered.
+// failed describes the error of a request, without the secret key, even if the service answered with it.
 func (s *Storage) failed(ctx context.Context, verb string, err error) error {
 	if err == nil {
 		return nil

@@ -114,7 +114,7 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 	return nil, watched.failed
 }
 
-// wholeWanted reports whether a request is for all bytes, whatever the client has.
+// wholeWanted reports whether a request is for all bytes, even if the client has some.
 func wholeWanted(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.Header.Get("Range") == "" && r.Header.Get("If-None-Match") == "" &&
 		r.Header.Get("If-Modified-Since") == ""

@@ -149,7 +149,7 @@ func isBlank(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) }) < 0
 }
 
-// SearchMemory returns the user's memories about a query, the best first: turns of sessions, and whatever else is
+// SearchMemory returns the user's memories about a query, the best first: turns of sessions, and anything else
 // stored for the user. An empty query finds nothing.
 func (s *MemoryService) SearchMemory(ctx context.Context, req *memory.SearchRequest) (*memory.SearchResponse, error) {
 	if req == nil || req.UserID == "" || isBlank(req.Query) {

@@ -218,7 +218,7 @@ func attackUntilClosed(s settings) error {
 	return err
 }
 
-// try sends a request and reads the answer, whatever it is.
+// try sends a request and reads the answer, of any status.
 func (c *connection) try(request []byte) (status int, err error) {
 	if _, err := c.Write(request); err != nil {
 		return 0, err

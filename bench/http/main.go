@@ -201,7 +201,7 @@ func full(binary string, s settings) (err error) {
 }
 
 // latency compares a search over one connection, with and without MCP, with one through the library, in turns, so that
-// whatever else the machine does weighs on both.
+// other work on the machine weighs on both.
 func latency(p *process, path, user, token string) error {
 	ctx := context.Background()
 	whole, err := souvenir.Open(ctx, path, nil)

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// SketchVersion is the version of what sketches say. It changes with whatever changes the tokens of a text.
+// SketchVersion is the version of what sketches say. It changes when the tokens of a text do.
 const SketchVersion = 1
 
 // Sketch is what a text has of words, in few bytes: enough to tell of nearly all texts that they do not say the same as

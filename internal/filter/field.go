@@ -160,7 +160,7 @@ func links(v kernel.Viewer) field {
 		JOIN collection c ON c.id = p.collection_id WHERE `+visible, `r.uid`, args...)
 }
 
-// OwnPrefix begins the name of a key of the caller's own metadata, whatever that key is called.
+// OwnPrefix begins the name of a key of the caller's own metadata, under any name.
 const OwnPrefix = kernel.CustomKey + "."
 
 // fieldOf returns how a key is compared for the caller.

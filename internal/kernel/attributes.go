@@ -48,7 +48,7 @@ type Attributes struct {
 var KnownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
 	"rule_type", "tags", "related_memory_ids"}
 
-// CustomKey is the metadata key of an object that holds the caller's own keys, whatever their names. Own keys with the
+// CustomKey is the metadata key of an object that holds the caller's own keys, under any names. Own keys with the
 // name of a known key are shown in it.
 const CustomKey = "custom"
 
@@ -144,7 +144,7 @@ func (a Attributes) Patch(patch map[string]any) (Attributes, error) {
 	return a, nil
 }
 
-// PatchOwn applies a JSON merge patch (RFC 7396) to the caller's own metadata, whatever the names of the keys. The
+// PatchOwn applies a JSON merge patch (RFC 7396) to the caller's own metadata, under any names. The
 // patch must be canonical.
 func (a Attributes) PatchOwn(patch map[string]any) Attributes {
 	if len(patch) == 0 {

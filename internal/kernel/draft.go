@@ -35,7 +35,7 @@ type Draft struct {
 type DraftFields struct {
 	Collection, Content string
 	Known               Attributes
-	Own                 map[string]any // the caller's own, whatever the names of the keys
+	Own                 map[string]any // the caller's own, under any names
 	Metadata            map[string]any // as callers give and see it: known and own keys
 	Embedding           []float32
 	Key                 string

@@ -22,8 +22,8 @@ const boundsAt = `SELECT coalesce((SELECT max(expires_at) FROM memory WHERE expi
 	(SELECT min(valid_from) FROM memory WHERE valid_from > ?1),
 	EXISTS (SELECT 1 FROM memory WHERE supersedes IS NOT NULL)`
 
-// ReadBounds sets the bounds for a time, which within a snapshot is that of its first call, and in a transaction that
-// may write the profile that new vectors must have.
+// ReadBounds sets the bounds for a time, which within a snapshot is the time of its first call. In a transaction that
+// may write it also reads the profile that new vectors must have.
 func (v *Viewer) ReadBounds(tx db.Tx, now int64) error {
 	if !tx.Writable() {
 		var err error

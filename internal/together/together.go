@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Queue has calls that wait while others are done. One of those that wait does all of them, in its own goroutine, once
-// the ones before are done. So a call that comes alone does not wait.
+// Queue has calls that wait while others are done. One of the waiting calls does all of them, in its own goroutine,
+// once the ones before are done. So a call that comes alone does not wait.
 type Queue[T any] struct {
 	// Run does some calls, at most Most, in the order in which they came.
 	Run  func(calls []T)
@@ -52,7 +52,7 @@ func (q *Queue[T]) Do(ctx context.Context, call T) error {
 	return nil
 }
 
-// leave takes a call out of those that wait. It reports false if the call is being done, or is to lead.
+// leave takes a call out of the waiting ones. It reports false if the call is being done, or is to lead.
 func (q *Queue[T]) leave(w *waiting[T]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -28,7 +28,7 @@ func (t Times) Equal(o Times) bool {
 	return same(t.Expires, o.Expires) && same(t.From, o.From) && same(t.Until, o.Until) && t.Supersedes == o.Supersedes
 }
 
-// Check checks the times, whatever the clock says.
+// Check checks the times with each other, not with the clock.
 func (t Times) Check() error {
 	for _, at := range []struct {
 		argument string

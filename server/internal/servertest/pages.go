@@ -211,7 +211,7 @@ func checkAddress(w *World, address string, ids map[string]int) {
 	}
 }
 
-// has reports whether the server has a route for a path, whatever its method.
+// has reports whether the server has a route for a path, with any method.
 func (w *World) has(path string) bool {
 	if known, ok := w.routes.Load(path); ok {
 		return known.(bool)

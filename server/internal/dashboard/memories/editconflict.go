@@ -92,7 +92,7 @@ func typedOfRevision(r souvenir.Revision, now memoryHead) memoryTyped {
 	h := memoryHead{Memory: souvenir.Memory{Content: r.Content, Metadata: map[string]any{}}}
 	for key, value := range r.Metadata {
 		switch key {
-		case "custom": // own keys, whatever their names
+		case "custom": // own keys, under any names
 			if custom, ok := value.(map[string]any); ok {
 				maps.Copy(h.Metadata, custom)
 				continue
