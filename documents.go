@@ -3,6 +3,7 @@ package souvenir
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -22,37 +23,76 @@ import (
 // MaxDocuments is the most files that Query.Documents asks for.
 const MaxDocuments = 20
 
-// DocumentReader reads what documents say: its method ReadDocument returns the [DocumentText] of a [Document]. It is
-// called for one file at a time, and never holds up a call of the store. Only what it calls Reason, and its errors,
-// reach callers.
-type DocumentReader = filetext.Reader
+// DocumentReader reads what documents say.
+type DocumentReader interface {
+	// ReadDocument returns what a document says, or an error if that could not be found out. It must honour its context,
+	// which ends after a minute. It is called for one file at a time, and never holds up a call of the store. A panic
+	// counts as an error. Only DocumentText.Reason and the text of errors reach those who see the file.
+	ReadDocument(ctx context.Context, d Document) (DocumentText, error)
+}
 
-// Document is a file to be read: its name, MIME type, size, and content.
-type Document = filetext.Document
+// Document is a file to be read.
+type Document struct {
+	Filename string
+	MIMEType string // as it was detected when the file was stored
+	Size     int64  // bytes
+	Content  io.ReaderAt
+}
 
-// DocumentText is what a document says: its text, and the names of its places (pages, headings or lines).
-type DocumentText = filetext.Text
+// DocumentText is what a document says.
+type DocumentText struct {
+	// Text is UTF-8. The store keeps at most 1 MiB of it, and of small files at most 64 KiB or 16 times their size,
+	// whichever is more. Empty: the document has no text, and Reason says why.
+	Text      string
+	Places    []DocumentPlace // in the order of Start; none: places are not known
+	Truncated bool            // Text is the beginning only
+	Reason    string          // why there is no text, or not all of it, for people; empty: all of it is there
+}
 
-// DocumentPlace is where a part of a document begins in its text, and the part's name.
-type DocumentPlace = filetext.Place
+// DocumentPlace is a part of a document.
+type DocumentPlace struct {
+	Start int    // the byte of the text at which it begins
+	Name  string // such as "page 3"
+}
 
-// FileText says what searches for documents find of a file: its state, the number of passages and characters, whether
-// these are the file's beginning only, and why there are none.
-type FileText = filetext.Status
+// FileText says what searches for documents find of a file.
+type FileText struct {
+	State      FileTextState `json:"state"`
+	Passages   int           `json:"passages"`
+	Characters int           `json:"characters"`
+	Truncated  bool          `json:"truncated,omitempty"` // these are the file's beginning only
+	Reason     string        `json:"reason,omitempty"`    // why there are none, or not all
+}
 
-// FileTextState says whether searches find a file: a string.
-type FileTextState = filetext.State
+// FileTextState says whether searches find a file.
+type FileTextState string
 
 // The values of [FileTextState].
 const (
-	TextWaiting FileTextState = filetext.Waiting // to be read, by a store with Options.Documents
-	TextIndexed FileTextState = filetext.Indexed
-	TextNone    FileTextState = filetext.None   // the file has no text; Reason says more
-	TextFailed  FileTextState = filetext.Failed // the file could not be read; Reason says why
+	TextWaiting = FileTextState(filetext.Waiting) // to be read, by a store with Options.Documents
+	TextIndexed = FileTextState(filetext.Indexed)
+	TextNone    = FileTextState(filetext.None)   // the file has no text; Reason says more
+	TextFailed  = FileTextState(filetext.Failed) // the file could not be read; Reason says why
 )
 
 // leastConfidence is that of documents that a search with the built-in model returns, unless it asks for another.
 const leastConfidence = 0.25
+
+// documentReader is a DocumentReader for internal/filetext, whose types have the same fields.
+type documentReader struct{ reader DocumentReader }
+
+func (r documentReader) ReadDocument(ctx context.Context, d filetext.Document) (filetext.Text, error) {
+	t, err := r.reader.ReadDocument(ctx, Document(d))
+	places := make([]filetext.Place, len(t.Places))
+	for i, p := range t.Places {
+		places[i] = filetext.Place(p)
+	}
+	return filetext.Text{Text: t.Text, Places: places, Truncated: t.Truncated, Reason: t.Reason}, err
+}
+
+func fileText(s filetext.Status) FileText {
+	return FileText{FileTextState(s.State), s.Passages, s.Characters, s.Truncated, s.Reason}
+}
 
 // checkDocuments checks the option Documents.
 func (o *Options) checkDocuments() error {
@@ -66,7 +106,7 @@ func (o *Options) checkDocuments() error {
 // startDocuments starts reading files if there is a reader for them.
 func (s *Store) startDocuments() {
 	s.texts = &filetext.Worker{
-		DB: s.db, Reader: s.options.Documents, Objects: s.objects, Log: s.log, Now: s.now, NewID: s.newID,
+		DB: s.db, Reader: documentReader{s.options.Documents}, Objects: s.objects, Log: s.log, Now: s.now, NewID: s.newID,
 		Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Stored: s.worker.Wake,
 	}
 	if isBuiltin(s.embedder) {

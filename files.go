@@ -544,7 +544,7 @@ func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile,
 			return err
 		}
 		f.SHA256, f.CreatedAt, f.UpdatedAt = hex.EncodeToString(sum), kernel.ToTime(created), kernel.ToTime(updated)
-		f.Text = filetext.StatusOf(state, info)
+		f.Text = fileText(filetext.StatusOf(state, info))
 		f.Tags, err = kernel.DecodeStrings(tags)
 		found = append(found, f)
 		return err
