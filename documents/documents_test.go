@@ -16,6 +16,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/documents"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // read reads a document with a name, and fails if that is an error.
@@ -227,6 +228,7 @@ func hostile(t testing.TB) map[string]souvenir.Document {
 }
 
 func TestHostileFilesDoNoHarm(t *testing.T) {
+	longtest.Only(t)
 	for name, d := range hostile(t) {
 		text, err := documents.New(nil).ReadDocument(t.Context(), d)
 		if len(text.Text) > 1<<20 || len(text.Places) > 5000 || !utf8.ValidString(text.Text) {
@@ -263,6 +265,7 @@ func TestServe(t *testing.T) {
 }
 
 func TestPDFIsReadInAProcessOfItsOwn(t *testing.T) {
+	longtest.Only(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

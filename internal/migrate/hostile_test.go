@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/migrate"
 )
 
@@ -30,6 +31,7 @@ func cutInHalf(t *testing.T, folder, name string) string {
 }
 
 func TestHostileFilesAreRefused(t *testing.T) {
+	longtest.Only(t)
 	file := func(content string) string { return filepath.Join(files(t, map[string]string{"x": content}), "x") }
 	store := openStore(t)
 	for _, test := range []struct{ from, path, want string }{
@@ -135,6 +137,7 @@ func TestRowsWithValuesOfOtherTypesAreSkipped(t *testing.T) {
 }
 
 func TestAnExportThatUnpacksToFarTooMuchIsRefused(t *testing.T) {
+	longtest.Only(t)
 	type document struct{ ID, Content string }
 	type collection struct {
 		Name      string

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/migrate"
 )
 
@@ -43,6 +44,7 @@ func importKilled(t *testing.T, store, from, path string) {
 }
 
 func TestAnImportThatWasKilledIsCompletedByTheNextOne(t *testing.T) {
+	longtest.Only(t)
 	if path := os.Getenv("MIGRATE_TEST_STORE"); path != "" {
 		store, err := souvenir.Open(t.Context(), path, nil)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/objects/objectstest"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
 )
@@ -107,7 +108,7 @@ func (s *shelf) purge(store *Store) PurgeReport {
 
 func TestObjects(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {
-		for name, test := range map[string]func(*shelf){
+		tests := map[string]func(*shelf){
 			"contents are objects, and no key says whose":           contentsAreObjects,
 			"contents move there and back":                          contentsMove,
 			"a move that is interrupted goes on":                    interruptedMove,
@@ -128,8 +129,9 @@ func TestObjects(t *testing.T) {
 			"a storage that hangs or panics holds up nothing else":  hangingStorage,
 			"backups and recovered files name them":                 copiesOfTheFile,
 			"content that goes back stays where the store says":     filesStayInTables,
-		} {
-			t.Run(name, func(t *testing.T) { test(newShelf(t, empty)) })
+		}
+		for _, name := range longtest.Keys(tests, 1, 4) {
+			t.Run(name, func(t *testing.T) { tests[name](newShelf(t, empty)) })
 		}
 	})
 }
