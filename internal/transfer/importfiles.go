@@ -212,7 +212,8 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 }
 
 // memoryOf selects a memory by id and owner.
-const memoryOf = `SELECT m.id ` + kernel.FromMemory + ` JOIN users u ON u.id = c.owner_id WHERE m.uid = ? AND u.uid = ?
+const memoryOf = `SELECT m.id ` + kernel.FromMemory + ` JOIN users u ON u.id = c.owner_id
+	WHERE c.name <> '' AND m.uid = ? AND u.uid = ?
 	AND u.namespace = ?`
 
 // chunk takes the next piece of the file that is being read.

@@ -248,7 +248,7 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	}
 	m.stands = s.revision
 	switch {
-	case s.owner != m.owner || s.namespace != m.namespace:
+	case s.owner != m.owner || s.namespace != m.namespace || s.collection == kernel.TextCollection:
 		return s.row, conflicting, nil
 	case m.equals(s):
 		return s.row, unchanged, nil
