@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -39,7 +41,10 @@ func (r *reader) apart(ctx context.Context, d souvenir.Document) (souvenir.Docum
 	var out, failed bounded
 	out.most, failed.most = maxAnswer, 4096
 	process.Stdout, process.Stderr = &out, &failed
+	endWithUs(process)
+	runtime.LockOSThread() // Linux takes the end of this thread for ours
 	err := process.Run()
+	runtime.UnlockOSThread()
 	var a answer
 	switch {
 	case ctx.Err() != nil:
@@ -74,6 +79,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	debug.SetMemoryLimit(softMemory)
 	limitProcess()
+	time.AfterFunc(patience, func() { os.Exit(1) }) // a loop of the library heeds no context
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	data, err := io.ReadAll(io.LimitReader(in, maxPacked))

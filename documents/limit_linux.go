@@ -1,6 +1,11 @@
 package documents
 
-import "golang.org/x/sys/unix"
+import (
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // limitProcess bounds the memory and the processor time of this process. Where that fails, its parent still ends it.
 func limitProcess() {
@@ -8,3 +13,6 @@ func limitProcess() {
 	seconds := uint64(2 * patience.Seconds())
 	_ = unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: seconds, Max: seconds})
 }
+
+// endWithUs makes a process end when this one does, however that ends.
+func endWithUs(process *exec.Cmd) { process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
