@@ -48,3 +48,16 @@ func TestUploadsSayWhatIsIndexedAndPagesFindIt(t *testing.T) {
 	w.SignedIn(servertest.Reader).Get(search).Expect(http.StatusOK, "Utrecht") // of the project
 	w.SignedIn(servertest.Stranger).Get(search).Expect(http.StatusOK).Without("Utrecht", f.ID)
 }
+
+func TestWhoHasFilesButNoMemoriesCanSearch(t *testing.T) {
+	w := reading(t)
+	stranger := w.SignedIn(servertest.Stranger)
+	stranger.Get("/memories").Expect(http.StatusOK, "No memories yet").Without(`type="search"`)
+	upload(w, servertest.Stranger, servertest.Part{Name: "file", Filename: "发布说明.txt", Kind: "text/plain",
+		Value: "每周四晚上十点部署到生产环境。"}).Expect(http.StatusOK, `"state":"indexed"`)
+	servertest.CheckPage(w, stranger.Get("/memories").Expect(http.StatusOK, "No memories yet", `type="search"`,
+		"The search above finds your"))
+	servertest.CheckPage(w, stranger.Get("/memories?q=什么时候部署到生产环境").Expect(http.StatusOK, "发布说明.txt",
+		"No memories, but 1 file", "每周四晚上十点").Without("No memories yet", "No results"))
+	stranger.Get("/memories?q=x&tag=none").Expect(http.StatusOK, `type="search"`, "No results")
+}

@@ -27,10 +27,13 @@ type memoriesPage struct {
 	Rows     []memoryRow
 	Pages    web.Leaves
 	Projects []web.Option // targets of a move; the first is no project
-	None     bool         // there are no memories at all
+	Files    bool         // there are files; known only if there are no memories
 
 	Documents []souvenir.DocumentHit // files found by their texts
 }
+
+// None reports whether there are no memories at all.
+func (p memoriesPage) None() bool { return p.Problem == "" && !p.Search.Filtered() && p.Found == 0 }
 
 // All reports whether a step can apply to all matches and not only to the selected ones. By relevance, every memory
 // matches to some degree.
@@ -73,7 +76,13 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	if failed != nil {
 		return nil, failed
 	}
-	data.None = !web.FromScript(r) && data.Choices.Memories == 0
+	if data.None() {
+		files, err := c.Store.FilePage(r.Context(), souvenir.FileQuery{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		data.Files = len(files.Files) > 0
+	}
 	page.Data = data
 	return page, nil
 }
@@ -148,7 +157,6 @@ func (p *memoriesPage) projectOf(r *http.Request, c request.Caller, m souvenir.M
 
 // filterChoices are the values that the form offers, with their numbers of memories.
 type filterChoices struct {
-	Memories                                         int
 	Projects, Collections, EventTypes, States, Sorts []web.Option
 	Importances, Classifications, RuleTypes          []web.Option
 }
@@ -160,7 +168,7 @@ func (s *Service) filterChoices(r *http.Request, c request.Caller, search memory
 	if err != nil {
 		return filterChoices{}, err
 	}
-	choices := filterChoices{Memories: overview.Memories}
+	var choices filterChoices
 	withCount := func(label string, n int) string { return label + " (" + web.Thousands(n) + ")" }
 	without := 0
 	counts := map[string]int{}
