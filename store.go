@@ -247,6 +247,7 @@ type Store struct {
 type shared struct {
 	db       *db.Spanning
 	together *together.Queue[*sharing] // nil: the engine shares commits by itself
+	apart    together.Apart[userKey]
 	embedder Embedder
 	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache

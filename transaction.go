@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -171,11 +172,17 @@ type sharing struct {
 	err  error
 	// apart says that the transaction was not for this call: it needs one of its own.
 	apart bool
+	// undone says that it was undone, maybe because of this call.
+	undone bool
 }
 
-// mostSharing is how many calls share a transaction. Only one such transaction runs at a time, so that none undoes the
-// work of another.
-const mostSharing = 64
+const (
+	// mostSharing is how many calls share a transaction. Only one such transaction runs at a time, so that none undoes
+	// the work of another.
+	mostSharing = 64
+	// sharedLocks is how long it waits for a lock, and sharedFor how long it takes at most, for others wait for its end.
+	sharedLocks, sharedFor = 500 * time.Millisecond, 10 * time.Second
+)
 
 // sharesCommit reports whether what is stored depends on nothing but the places where it goes.
 func (a *addition) sharesCommit() bool {
@@ -186,12 +193,22 @@ func (a *addition) sharesCommit() bool {
 
 // storeShared stores an addition as [Store.storeAlone] does.
 func (s *Store) storeShared(ctx context.Context, a *addition) error {
-	m := &sharing{ctx: ctx, store: s, addition: a}
-	if err := s.together.Do(ctx, m); err != nil {
+	who, alone := userKey{s.access.Namespace, s.access.User}, func() error { return s.storeAlone(ctx, a) }
+	if is, err := s.apart.Do(ctx, who, false, alone); is {
 		return err
 	}
-	if m.apart {
-		return s.storeAlone(ctx, a)
+	m := &sharing{ctx: ctx, store: s, addition: a}
+	err := s.together.Do(ctx, m)
+	switch {
+	case err != nil:
+		return err
+	case m.undone:
+		_, err := s.apart.Do(ctx, who, true, alone)
+		return err
+	case m.apart:
+		return alone()
+	case m.err == nil && m.user != 0:
+		s.rememberUser(ctx, m.user)
 	}
 	return m.err
 }
@@ -199,32 +216,61 @@ func (s *Store) storeShared(ctx context.Context, a *addition) error {
 // storeTogether does calls that came while others were done.
 func (s *shared) storeTogether(group []*sharing) {
 	if len(group) == 1 {
-		m := group[0]
-		m.err = m.store.storeAlone(m.ctx, m.addition)
+		group[0].storeFirst()
 		return
 	}
 	for _, m := range group {
-		m.apart = true // also if this panics
+		m.apart, m.undone = true, true
 	}
+	defer func() { _ = recover() }() // each runs again by itself, and panics there
 	stored, err := s.storeGroup(group)
-	// What one of them met, such as a quota or an id that exists, must not fail the others.
-	if err != nil && (errors.Is(err, errApart) || errors.Is(err, db.ErrConstraint)) {
-		return
+	if err == nil {
+		for _, m := range group {
+			m.undone = false
+		}
 	}
 	for _, m := range stored {
-		m.apart, m.err = false, wrap(err)
-		if err == nil {
-			m.store.rememberUser(m.ctx, m.user)
-		}
+		m.apart, m.undone, m.err = leaves(err), leaves(err), wrap(err)
 	}
 }
 
-// errApart undoes the transaction of several calls because of one of them.
-var errApart = errors.New("a call cannot share the transaction")
+// storeFirst does a call that came alone, in short, since the next ones wait.
+func (m *sharing) storeFirst() {
+	ctx, cancel := context.WithTimeout(db.Hurried(m.ctx, sharedLocks), sharedFor)
+	defer cancel()
+	m.err = m.store.storeAlone(ctx, m.addition)
+	if leaves(m.err) && m.ctx.Err() == nil {
+		m.apart = errors.Is(m.err, db.ErrBusy) || errors.Is(m.err, context.DeadlineExceeded)
+		m.undone = m.apart
+	}
+}
+
+// leaves reports whether after an error of a transaction nothing of it is stored, and it may run again.
+func leaves(err error) bool {
+	return err != nil && !errors.Is(err, db.ErrOutcomeUnknown) && !errors.Is(err, db.ErrClosed)
+}
+
+// groupContext is neutral: it has nothing of one call alone, and ends when no call waits any more.
+func groupContext(group []*sharing) (context.Context, context.CancelFunc) {
+	ctx, end := db.Hurried(context.Background(), sharedLocks), time.Now()
+	most := end.Add(sharedFor)
+	for _, m := range group {
+		deadline, ends := m.ctx.Deadline()
+		if !ends || deadline.After(most) {
+			deadline = most
+		}
+		if deadline.After(end) {
+			end = deadline
+		}
+	}
+	return context.WithDeadline(ctx, end)
+}
 
 // storeGroup stores what several calls store, and returns the calls that the transaction was for.
 func (s *shared) storeGroup(group []*sharing) (stored []*sharing, err error) {
-	err = s.db.Write(context.WithoutCancel(group[0].ctx), func(tx db.Tx) error {
+	ctx, cancel := groupContext(group)
+	defer cancel()
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		stored = nil
 		var writers []*memoryWriter
 		for _, m := range group {
@@ -242,13 +288,13 @@ func (s *shared) storeGroup(group []*sharing) (stored []*sharing, err error) {
 		}
 		for i, w := range writers {
 			if err := stored[i].within(w, stored[i].run); err != nil {
-				return errors.Join(errApart, err)
+				return err
 			}
 		}
 		for i, w := range writers {
 			err := stored[i].within(w, func(w *memoryWriter) error { return w.flush() })
 			if err != nil {
-				return errors.Join(errApart, err)
+				return err
 			}
 		}
 		return nil

@@ -184,6 +184,21 @@ func ShouldYield(tx Tx, began time.Time) bool {
 	return says && time.Since(began) >= yieldAfter && c.Contended()
 }
 
+type hurried struct{}
+
+// Hurried marks the writes of a context, of which one runs at a time, as such that many calls wait for: each lock is
+// waited for so long at most, then the write is ErrBusy. If the context has a deadline, the answer to the COMMIT is not
+// awaited much longer, either. An engine has a connection for such a write beside all others.
+func Hurried(ctx context.Context, locks time.Duration) context.Context {
+	return context.WithValue(ctx, hurried{}, locks)
+}
+
+// IsHurried reports whether a context is marked by [Hurried], and how long locks are waited for.
+func IsHurried(ctx context.Context) (locks time.Duration, is bool) {
+	locks, is = ctx.Value(hurried{}).(time.Duration)
+	return locks, is
+}
+
 // Contender is a Tx of an engine with one writer at a time.
 type Contender interface {
 	// Contended reports whether other writers wait for the end of this transaction.

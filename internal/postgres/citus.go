@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -40,17 +41,36 @@ func distributedSettings() []string {
 		"SET LOCAL citus.allow_nested_distributed_execution = on", "SET LOCAL plan_cache_mode = force_custom_plan"}
 }
 
-// takeTurn has the statements by which a Write waits for its turn. On Citus the lock is on the coordinator alone, where
-// all Writes meet, and not on all workers, of which some may be away; the worker gets the timeout.
-func (d *DB) takeTurn(mode string) []string {
-	timeout := fmt.Sprintf("SET LOCAL lock_timeout = %d", d.lockTimeout.Milliseconds())
-	// LOCK takes no snapshot: one that waited for it sees what was committed meanwhile.
-	lock := "LOCK TABLE write_turn IN " + mode + " MODE"
-	if !d.distributed {
-		return []string{timeout, lock}
+// takeTurn has the statements by which a Write waits for its turn, and for how long it waits for other locks. On Citus
+// the lock is on the coordinator alone, where all Writes meet, and not on all workers, of which some may be away; the
+// worker gets the timeout.
+func (d *DB) takeTurn(exclusive bool, wait time.Duration) (all []pending) {
+	add := func(texts ...string) {
+		for _, text := range texts {
+			all = append(all, pending{text: text})
+		}
 	}
-	return []string{timeout, "SET LOCAL citus.enable_ddl_propagation = off", lock,
-		"SET LOCAL citus.enable_ddl_propagation = on"}
+	timeout := func(of time.Duration) { add(fmt.Sprintf("SET LOCAL lock_timeout = %d", of.Milliseconds())) }
+	mode := "ROW EXCLUSIVE"
+	if exclusive {
+		mode = "EXCLUSIVE"
+		timeout(min(wait, turnTime))
+	} else {
+		timeout(wait)
+	}
+	if d.distributed {
+		add("SET LOCAL citus.enable_ddl_propagation = off")
+	}
+	// LOCK takes no snapshot: one that waited for it sees what was committed meanwhile.
+	add("LOCK TABLE write_turn IN " + mode + " MODE")
+	all[len(all)-1].turn = exclusive
+	if d.distributed {
+		add("SET LOCAL citus.enable_ddl_propagation = on")
+	}
+	if exclusive {
+		timeout(wait)
+	}
+	return all
 }
 
 // scriptParts has what a script is sent as: on Citus each statement, since the coordinator passes the whole text on.

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -83,6 +84,53 @@ func TestAWriteWaitsALimitedTimeForALongTransaction(t *testing.T) {
 	}
 	if err := write(other, nothing); err != nil {
 		t.Errorf("the same Write afterwards: got %v, want no error", err)
+	}
+}
+
+// A Write that wants to run alone while another one runs for long does not hold up those that come after it.
+func TestAWriteThatWaitsToRunAloneHoldsUpNoOther(t *testing.T) {
+	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	add := func(ctx context.Context, key string, then func() error) error {
+		return d.Write(ctx, func(tx db.Tx) error {
+			_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1)`, key)
+			if err == nil {
+				err = then()
+			}
+			return err
+		})
+	}
+	nothing := func() error { return nil }
+	if err := add(t.Context(), "there", nothing); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	refused := make(chan error, 1)
+	err = add(t.Context(), "long", func() error {
+		go func() { refused <- add(ctx, "there", nothing) }() // it looks again, alone
+		for waiting := 0; waiting == 0; {
+			err := d.Read(t.Context(), func(tx db.Tx) error {
+				return tx.QueryRow(`SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'write_turn'::regclass`).
+					Scan(&waiting)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if err := add(t.Context(), "later", nothing); err != nil {
+			t.Errorf("a Write while another waits to run alone: got %v, want no error", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := <-refused; !errors.Is(err, db.ErrUnique) {
+		t.Errorf("the Write that waited to run alone: got %v, want %v", err, db.ErrUnique)
 	}
 }
 

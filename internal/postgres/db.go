@@ -31,6 +31,7 @@ type DB struct {
 	pool       *pgxpool.Pool
 	statements *statements
 	writing    chan struct{} // holds an element for each Write that has a connection
+	hurried    chan struct{} // the same for those of db.Hurried
 	readOnly   bool
 	walled     bool  // policies hold for the role of the connections; see wall.go
 	near       *near // nil: there is no index of vectors; see near.go
@@ -61,7 +62,7 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 		return nil, &Error{Op: "address", err: errors.New("the address of the database cannot be understood; " +
 			"it looks like postgres://user:password@host:5432/name")} // the driver's error may quote a password
 	}
-	config.MaxConns = max(config.MaxConns, int32(o.Readers)+writers)
+	config.MaxConns = max(config.MaxConns, int32(o.Readers)+writers+1)
 	config.ConnConfig.RuntimeParams["jit"] = "off" // it takes longer than most statements
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "souvenir"
@@ -82,7 +83,7 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 		return nil, classify("open", err)
 	}
 	d := &DB{pool: pool, statements: newStatements(maxStatements), writing: make(chan struct{}, writers),
-		readOnly: o.ReadOnly, log: o.Logger,
+		hurried: make(chan struct{}, 1), readOnly: o.ReadOnly, log: o.Logger,
 		lockTimeout: lockTimeout, numbers: numbers{free: map[string][]int64{}}, ahead: ahead{all: map[string]*plan{}}}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -190,6 +191,8 @@ const (
 	alone       = 4
 	patience    = 60 * time.Second
 	lockTimeout = 30 * time.Second // for each lock; as long as SQLite waits for another process
+	// turnTime is how long it waits for the turn to run alone: no other begins meanwhile, and one may run for long.
+	turnTime = 500 * time.Millisecond
 )
 
 // Write runs fn in a serializable transaction, and again if PostgreSQL undoes it for the sake of another.
@@ -210,7 +213,12 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 			return ctx.Err()
 		}
 		err, rerun := d.try(ctx, attempt >= alone, fn)
-		if rerun && !again(err) {
+		pause := rand.N(time.Millisecond << min(attempt, 6))
+		switch {
+		case !rerun || again(err):
+		case errors.Is(err, db.ErrBusy): // those that wait behind it come first, and then it tries again beside them
+			attempt, pause = 0, turnTime
+		default:
 			attempt = alone - 1 // what it met may be of a transaction that its snapshot does not show: look again, alone
 		}
 		if !rerun {
@@ -222,16 +230,20 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 		d.log.DebugContext(ctx, "a transaction runs again", "attempt", attempt+1, "reason", err)
 		select {
 		case <-ctx.Done():
-		case <-time.After(rand.N(time.Millisecond << min(attempt, 6))):
+		case <-time.After(pause):
 		}
 	}
 }
 
 // try runs fn once. With rerun, the error does not count.
 func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err error, rerun bool) {
+	turns, wait := d.writing, d.lockTimeout
+	if locks, is := db.IsHurried(ctx); is {
+		turns, wait = d.hurried, min(wait, locks)
+	}
 	select { // Writes that wait for each other leave the connections of Reads alone
-	case d.writing <- struct{}{}:
-		defer func() { <-d.writing }()
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
 	case <-ctx.Done():
 		return ctx.Err(), false
 	}
@@ -240,12 +252,8 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 		return d.unavailable(ctx, err), false
 	}
 	defer conn.Release()
-	mode := "ROW EXCLUSIVE"
-	if exclusive {
-		mode = "EXCLUSIVE"
-	}
 	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), writable: true,
-		pending: d.beginning("BEGIN ISOLATION LEVEL SERIALIZABLE", d.takeTurn(mode)...)}
+		pending: d.beginning("BEGIN ISOLATION LEVEL SERIALIZABLE", d.takeTurn(exclusive, wait)...)}
 	defer tx.rollback() // also in a panic
 	err = fn(tx)
 	switch {
@@ -267,18 +275,28 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 	return nil, false
 }
 
+// answerTime is how much longer than its context the COMMIT of a hurried Write may take.
+const answerTime = 2 * time.Second
+
 // commit makes the work durable. It waits for the answer even if the context ends: without it, the outcome is
 // unknown.
 func (tx *Tx) commit() error {
 	if !tx.begun && !slices.ContainsFunc(tx.pending, func(p pending) bool { return p.work }) {
 		return nil // no statement came
 	}
-	tx.ctx = context.WithoutCancel(tx.ctx)
+	ctx := context.WithoutCancel(tx.ctx)
+	end, ends := tx.ctx.Deadline()
+	tx.ctx = ctx // an end of the other one is an unknown outcome
+	if _, is := db.IsHurried(ctx); is && ends {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(answerTime))
+		defer cancel()
+	}
 	if tx.conn.IsClosed() {
 		return tx.failed("commit", net.ErrClosed)
 	}
 	if len(tx.pending) == 0 {
-		_, err := tx.conn.PgConn().Exec(tx.ctx, "COMMIT").ReadAll()
+		_, err := tx.conn.PgConn().Exec(ctx, "COMMIT").ReadAll()
 		tx.over = err == nil
 		return tx.failed("commit", tx.uncommitted(err))
 	}
@@ -286,7 +304,7 @@ func (tx *Tx) commit() error {
 	batch := &pgx.Batch{}
 	waiting := tx.enqueue(batch)
 	batch.Queue("COMMIT")
-	answers := tx.conn.SendBatch(tx.ctx, batch)
+	answers := tx.conn.SendBatch(ctx, batch)
 	if err := tx.settled(answers, waiting, unanswered); err != nil {
 		_ = answers.Close() // the error counts
 		return err

@@ -17,6 +17,8 @@ type pending struct {
 	args []any
 	// work says that it is one of the transaction's function: its errors are those of such a statement.
 	work bool
+	// turn says that it asks for the turn to write alone, for which a Write waits a moment only.
+	turn bool
 	// row is set for an INSERT of one row, which may be sent as one statement with others; see merge.go.
 	row *newRow
 }
@@ -100,6 +102,9 @@ func (tx *Tx) settled(answers pgx.BatchResults, waiting []pending, lost func(err
 				err = lost(err)
 			}
 			err = tx.failed("exec", err)
+			if p.turn && errors.Is(err, db.ErrBusy) {
+				tx.rerun = err
+			}
 			tx.violated = tx.violated || p.work && (errors.Is(err, db.ErrUnique) || errors.Is(err, db.ErrForeignKey))
 			return err
 		}

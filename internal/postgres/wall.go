@@ -30,15 +30,16 @@ func (d *DB) lookForWall(ctx context.Context) error {
 }
 
 // beginning has the statements that begin a transaction, which is for the store as a whole.
-func (d *DB) beginning(begin string, more ...string) (all []pending) {
-	if d.walled {
-		more = append(more, "SET LOCAL souvenir.caller = '"+server+"'")
-	}
+func (d *DB) beginning(begin string, turn ...pending) (all []pending) {
+	all = append(all, pending{text: begin})
 	if d.distributed {
-		more = append(distributedSettings(), more...)
+		for _, text := range distributedSettings() {
+			all = append(all, pending{text: text})
+		}
 	}
-	for _, text := range append([]string{begin}, more...) {
-		all = append(all, pending{text: text})
+	all = append(all, turn...)
+	if d.walled {
+		all = append(all, pending{text: "SET LOCAL souvenir.caller = '" + server + "'"})
 	}
 	return all
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Cut is what a [Proxy] does at the next COMMIT: it closes the connection.
+// Cut is what a [Proxy] does at the next COMMIT: mostly it closes the connection.
 type Cut int32
 
 // The moments at which a connection is closed.
@@ -21,6 +21,7 @@ const (
 	BeforeCommit     // the server does not get the COMMIT
 	AfterCommit      // the server has answered; the client does not get the answer
 	AtOnce           // at the next message of the client, whatever it is
+	Silent           // the server does not get the COMMIT, and the connection stays open
 )
 
 // Proxy passes on connections to the server, until it is to cut one.
@@ -104,6 +105,11 @@ func (p *Proxy) pass(ctx context.Context, client net.Conn, address string) {
 		case cut == AtOnce, cut == BeforeCommit && commits:
 			p.Cut.Store(int32(Never))
 			return
+		case cut == Silent && commits:
+			p.Cut.Store(int32(Never))
+			for n, err := client.Read(buffer); err == nil && n > 0 && buffer[0] != 'X'; n, err = client.Read(buffer) {
+			}
+			return // the client gives up
 		case cut == AfterCommit && commits:
 			p.Cut.Store(int32(Never))
 			swallow.Store(true)
