@@ -43,7 +43,7 @@ const mostArguments = 4 << 10
 
 // varies matches statements whose result does not depend on the snapshot alone.
 var varies = regexp.MustCompile(
-	`(?i)\b(clock_timestamp|random|gen_random_uuid|nextval|currval|set_config|current_setting|pg_\w+)\s*\(`)
+	`(?i)\b((clock|statement)_timestamp|random|gen_random_uuid|nextval|currval|set_config|current_setting|pg_\w+)\s*\(`)
 
 // key is different for statements with different texts, arguments, rows or callers.
 func (s *seen) key(c *db.Caller, text string, args []any, most int) string {
