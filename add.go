@@ -314,6 +314,9 @@ func (s *Store) storeAddition(ctx context.Context, a *addition) error {
 
 func (s *Store) storeAlone(ctx context.Context, a *addition) error {
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		if err := db.Reserve(tx, "memory", len(a.drafts)); err != nil {
+			return err
+		}
 		w, err := s.newWriter(tx, v)
 		if err == nil {
 			err = a.run(w)

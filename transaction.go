@@ -270,8 +270,15 @@ func groupContext(group []*sharing) (context.Context, context.CancelFunc) {
 func (s *shared) storeGroup(group []*sharing) (stored []*sharing, err error) {
 	ctx, cancel := groupContext(group)
 	defer cancel()
+	drafts := 0
+	for _, m := range group {
+		drafts += len(m.drafts)
+	}
 	err = s.db.Write(ctx, func(tx db.Tx) error {
 		stored = nil
+		if err := db.Reserve(tx, "memory", drafts); err != nil {
+			return err
+		}
 		var writers []*memoryWriter
 		for _, m := range group {
 			var first *memoryWriter

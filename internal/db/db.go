@@ -223,6 +223,8 @@ type Queuer interface {
 
 // InsertNumbered runs an INSERT of one row into a table and returns the row's number. The statement is INSERT INTO
 // table (id, …) VALUES (?, …); the arguments are for the other columns. An engine may send it later, as with [Queue].
+// Rows that a transaction inserts in this way have rising numbers, higher than those of all transactions that ended
+// before it began; among them, those that it inserts otherwise may have any.
 func InsertNumbered(tx Tx, table, query string, args ...any) (row int64, err error) {
 	n, able := tx.(Numberer)
 	if !able {
@@ -238,6 +240,16 @@ func InsertNumbered(tx Tx, table, query string, args ...any) (row int64, err err
 type Numberer interface {
 	// Number returns a number that no row of a table has, nor will have without it.
 	Number(table string) (int64, error)
+	// Reserve says how many numbers will be asked for, before the first one and before other statements.
+	Reserve(table string, n int) error
+}
+
+// Reserve says how many rows [InsertNumbered] will insert into a table. An engine may need it to save a round trip.
+func Reserve(tx Tx, table string, n int) error {
+	if r, able := tx.(Numberer); able {
+		return r.Reserve(table, n)
+	}
+	return nil
 }
 
 // Ungrouped is a DB that does not let callers share a commit, and for which several small writes in one transaction

@@ -44,7 +44,6 @@ type DB struct {
 	name        string
 	schema      string
 	announcer   *announcer
-	numbers     numbers
 	ahead       ahead
 
 	mu      sync.Mutex
@@ -84,7 +83,7 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	}
 	d := &DB{pool: pool, statements: newStatements(maxStatements), writing: make(chan struct{}, writers),
 		hurried: make(chan struct{}, 1), readOnly: o.ReadOnly, log: o.Logger,
-		lockTimeout: lockTimeout, numbers: numbers{free: map[string][]int64{}}, ahead: ahead{all: map[string]*plan{}}}
+		lockTimeout: lockTimeout, ahead: ahead{all: map[string]*plan{}}}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}

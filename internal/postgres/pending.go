@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"database/sql/driver"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
@@ -19,6 +20,8 @@ type pending struct {
 	work bool
 	// turn says that it asks for the turn to write alone, for which a Write waits a moment only.
 	turn bool
+	// answer gets the rows of a statement that has some.
+	answer func(rows [][]driver.Value)
 	// row is set for an INSERT of one row, which may be sent as one statement with others; see merge.go.
 	row *newRow
 }
@@ -97,7 +100,7 @@ func (tx *Tx) enqueue(batch *pgx.Batch) (waiting []pending) {
 // settled reads the answers to what was pending. Its errors go through lost, unless that is nil.
 func (tx *Tx) settled(answers pgx.BatchResults, waiting []pending, lost func(error) error) error {
 	for _, p := range waiting {
-		if _, err := answers.Exec(); err != nil {
+		if err := p.received(answers); err != nil {
 			if lost != nil {
 				err = lost(err)
 			}
@@ -111,4 +114,21 @@ func (tx *Tx) settled(answers pgx.BatchResults, waiting []pending, lost func(err
 		tx.begun = true
 	}
 	return nil
+}
+
+// received reads the answer to a statement.
+func (p pending) received(answers pgx.BatchResults) error {
+	if p.answer == nil {
+		_, err := answers.Exec()
+		return err
+	}
+	rows, err := answers.Query()
+	if err != nil {
+		return err
+	}
+	all, err := collect(rows, 0)
+	if err == nil {
+		p.answer(all)
+	}
+	return err
 }

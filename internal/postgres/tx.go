@@ -32,7 +32,9 @@ type Tx struct {
 	waiting   int       // bytes of its arguments
 	begun     bool      // the server has begun the transaction
 	kept      map[string]any
-	seen      *seen // what a transaction for reading has read; nil for others
+	numbers   map[string][]int64 // for new rows, by table
+	taken     int                // how many were taken the last time
+	seen      *seen              // what a transaction for reading has read; nil for others
 }
 
 // Kept returns what db.Once keeps.

@@ -67,7 +67,7 @@ func Run(t *testing.T, e Engine) {
 		{"rows are scanned", rowsScanned},
 		{"arguments go to their parameters", parameters},
 		{"a statement counts its rows", rowsAffected},
-		{"numbers of rows rise and are not used again", rowNumbers},
+		{"numbers of rows rise and are not used again", func(t *testing.T, d db.DB) { rowNumbers(t, e, d) }},
 		{"the clock moves on", clockMovesOn},
 		{"rows are counted, and go with what they belong to", counters},
 		{"texts of the dialect mean what they say", dialect},

@@ -72,24 +72,41 @@ func rowsAffected(t *testing.T, d db.DB) {
 	})
 }
 
-// rowNumbers checks that a row that is inserted later has a higher number, also once the newest was deleted, and that a
-// partition's number fits into 31 bits, since numbers of passages begin with it.
-func rowNumbers(t *testing.T, d db.DB) {
+// rowNumbers checks that a row that is inserted later has a higher number, however and by whichever handle, also once
+// the newest was deleted, and that a partition's number fits into 31 bits, since numbers of passages begin with it.
+func rowNumbers(t *testing.T, e Engine, d db.DB) {
 	partition := place(t, d)
+	handles := []db.DB{d, d}
+	if e.Second != nil {
+		handles[1] = e.Second(t, d)
+		defer handles[1].Close()
+	}
 	var last int64
-	for i := range 6 {
-		var row int64
-		write(t, d, func(tx db.Tx) (err error) {
-			row, err = addMemory(tx, partition, fmt.Sprint("numbered ", i), "{}")
+	for i := range 12 {
+		var rows []int64
+		write(t, handles[i/2%2], func(tx db.Tx) (err error) {
+			rows = nil
+			for n := 0; n < 1+i/4 && err == nil; n++ {
+				var row int64
+				uid := fmt.Sprint("numbered ", i, " ", n)
+				if i%3 == 0 {
+					row, err = addMemory(tx, partition, uid, "{}")
+				} else {
+					row, err = db.InsertNumbered(tx, "memory", numberedMemory, uid, partition, "text", nil)
+				}
+				rows = append(rows, row)
+			}
 			return err
 		})
-		if row <= last {
-			t.Errorf("memory %d: got number %d after %d, want a higher one", i, row, last)
+		for n, row := range rows {
+			if row <= last {
+				t.Errorf("memory %d of transaction %d: got number %d after %d, want a higher one", n, i, row, last)
+			}
+			last = row
 		}
-		last = row
 		if i%2 == 1 {
 			write(t, d, func(tx db.Tx) error {
-				_, err := tx.Exec(`DELETE FROM memory WHERE id = ?`, row)
+				_, err := tx.Exec(`DELETE FROM memory WHERE id = ?`, last)
 				return err
 			})
 		}
