@@ -17,27 +17,7 @@ func TestWordsAreFoundWhereverTheyAre(t *testing.T) {
 	}
 	defer d.Close()
 	const passages = 1200
-	var partition, memory int64
-	write(t, d, func(tx db.Tx) error {
-		user, err := db.Insert(tx, `INSERT INTO users (uid, created_at) VALUES ('ann', 0) RETURNING id`)
-		if err != nil {
-			return err
-		}
-		collection, err := db.Insert(tx, `INSERT INTO collection (owner_id, name, description, created_at, updated_at)
-			VALUES (?, 'default', '', 0, 0) RETURNING id`, user)
-		if err != nil {
-			return err
-		}
-		if partition, err = db.Insert(tx, `INSERT INTO partition (collection_id) VALUES (?) RETURNING id`,
-			collection); err != nil {
-			return err
-		}
-		if memory, err = db.Insert(tx, `INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at,
-			updated_at) VALUES ('one', ?, 'text', '{}', 1, 0, 0) RETURNING id`, partition); err != nil {
-			return err
-		}
-		return add(tx, partition, memory, 0, passages)
-	})
+	partition, memory := withPassages(t, d, passages)
 	in := db.Range{First: partition << 32, Last: partition<<32 | 1<<31}
 	answers := func() (all string) {
 		err := d.Read(t.Context(), func(tx db.Tx) error {
@@ -116,6 +96,63 @@ func TestWordsAreFoundWhereverTheyAre(t *testing.T) {
 	if changed == before {
 		t.Errorf("got the same answers after changes, want others: %s", before)
 	}
+}
+
+// What belongs to a collection goes with it from the index of words, too.
+func TestWordsOfACollectionGoWithIt(t *testing.T) {
+	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	partition, _ := withPassages(t, d, 1200)
+	if err := d.Tend(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	terms := func() (n int) {
+		err := d.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELECT count(*) FROM passage_term`).Scan(&n) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if got := terms(); got < 1200 {
+		t.Fatalf("terms in the index: got %d, want at least 1200", got)
+	}
+	write(t, d, func(tx db.Tx) error { return tx.Words().Drop(partition << 32) })
+	write(t, d, func(tx db.Tx) error {
+		_, err := tx.Exec(`DELETE FROM collection`)
+		return err
+	})
+	if got := terms(); got != 0 {
+		t.Errorf("terms in the index after the collection is deleted: got %d, want 0", got)
+	}
+}
+
+// withPassages stores a memory with passages.
+func withPassages(t *testing.T, d db.DB, passages int64) (partition, memory int64) {
+	t.Helper()
+	write(t, d, func(tx db.Tx) error {
+		user, err := db.Insert(tx, `INSERT INTO users (uid, created_at) VALUES ('ann', 0) RETURNING id`)
+		if err != nil {
+			return err
+		}
+		collection, err := db.Insert(tx, `INSERT INTO collection (owner_id, name, description, created_at, updated_at)
+			VALUES (?, 'default', '', 0, 0) RETURNING id`, user)
+		if err != nil {
+			return err
+		}
+		if partition, err = db.Insert(tx, `INSERT INTO partition (collection_id) VALUES (?) RETURNING id`,
+			collection); err != nil {
+			return err
+		}
+		if memory, err = db.Insert(tx, `INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at,
+			updated_at) VALUES ('one', ?, 'text', '{}', 1, 0, 0) RETURNING id`, partition); err != nil {
+			return err
+		}
+		return add(tx, partition, memory, 0, passages)
+	})
+	return partition, memory
 }
 
 func write(t *testing.T, d db.DB, fn func(db.Tx) error) {
