@@ -28,13 +28,13 @@ const (
 func readMail(ctx context.Context, data []byte) (souvenir.DocumentText, error) {
 	m, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {
-		return readLines(decode(data, ""), false), nil
+		return readLines(decode(data, ""), false), nil //nolint:nilerr // it is a text, but no mail
 	}
 	r := &mailReader{ctx: ctx}
 	r.place("headers")
 	for _, name := range []string{"Subject", "From", "To", "Cc", "Date"} {
 		if value := words(m.Header.Get(name)); value != "" && r.add(name+": "+value+"\n") != nil {
-			return r.result(), nil
+			return r.result(), nil //nolint:nilerr // there is enough text
 		}
 	}
 	r.paragraph()
@@ -124,7 +124,7 @@ func (r *mailReader) multipart(kind string, parts *multipart.Reader, depth int) 
 	for {
 		p, err := parts.NextRawPart()
 		if err != nil {
-			return nil // the end, or what is left is broken
+			return nil //nolint:nilerr // the end, or what is left is broken
 		}
 		before := r.Len()
 		if err := r.part(p.Header, p, depth+1); err != nil {

@@ -124,7 +124,7 @@ func readTable(ctx context.Context, text string, comma rune) (souvenir.DocumentT
 			return w.result(), nil
 		}
 		if err != nil {
-			return readLines(text, false), nil
+			return readLines(text, false), nil //nolint:nilerr // it is a text, but no table
 		}
 		line, _ := rows.FieldPos(0)
 		if columns == nil {
@@ -185,8 +185,8 @@ func readJSON(ctx context.Context, text string) (souvenir.DocumentText, error) {
 		if errors.Is(err, io.EOF) && len(levels) == 0 {
 			return w.result(), nil
 		}
-		if err != nil { // no JSON, or the beginning of it
-			return readLines(text, false), nil
+		if err != nil {
+			return readLines(text, false), nil //nolint:nilerr // no JSON, or the beginning of it
 		}
 		delimiter, isDelimiter := token.(json.Delim)
 		if isDelimiter && (delimiter == '}' || delimiter == ']') {

@@ -219,7 +219,7 @@ func (p *Probe) evidence(s *Sketch, common, factsInCommon int, similarity float6
 		e[dice] = 2 * float64(common) / float64(ours+theirs)
 	}
 	e[facts] = e[overlap] * (1 - 1/float64(1+factsInCommon))
-	if common == ours && common == theirs {
+	if ours == theirs && common == ours {
 		e[exact] = 1
 	}
 	if p.sketch.Wide || s.Wide {

@@ -19,7 +19,7 @@ func qdrantStores(path string) []string {
 			continue
 		}
 		names, _ := fs.Glob(root.FS(), "collection/*/storage.sqlite")
-		root.Close()
+		_ = root.Close()
 		var stores []string
 		for _, name := range names {
 			store := filepath.Join(folder, filepath.FromSlash(name))
