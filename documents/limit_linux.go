@@ -15,4 +15,6 @@ func limitProcess() {
 }
 
 // endWithUs makes a process end when this one does, however that ends.
-func endWithUs(process *exec.Cmd) { process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+func endWithUs(process *exec.Cmd) {
+	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
