@@ -99,8 +99,8 @@ func loadUsers(tx db.Tx, condition string, args ...any) ([]storedUser, error) {
 
 // listed is the condition for a user that lists include: one with an account, or with anything in the store. A call
 // that stored nothing leaves a row, too.
-const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id) OR EXISTS (SELECT 1
-	FROM project WHERE owner_id = u.id)
+const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id AND name <> '')
+	OR EXISTS (SELECT 1 FROM project WHERE owner_id = u.id)
 	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id
 	AND state = 'stored'))`
 

@@ -262,6 +262,15 @@ func documentsAreNoMemories(r *reading) {
 	if err != nil || stats.Memories > 0 || stats.Collections > 0 {
 		r.Errorf("got %+v and %v, want no memories and collections", stats, err)
 	}
+	cat := r.store.As(Access{User: "cat"})
+	if err := cat.EraseFile(ctx, r.read(cat, NewFile{Filename: "c.txt"}, "a zebra").ID); err != nil {
+		r.Fatal(err)
+	}
+	for u, err := range r.store.Accounts().Users(ctx) {
+		if err != nil || u.ID == "cat" {
+			r.Errorf("got the user %+v and %v, want no one who has nothing left", u, err)
+		}
+	}
 	if _, err := ann.GetCollection(ctx, ""); err == nil {
 		r.Error("GetCollection of the empty name: got no error, want one")
 	}
