@@ -252,7 +252,7 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 type EmbeddingStatus struct {
 	Model      string `json:"model"`
 	Dimensions int    `json:"dimensions"`
-	Passages   int    `json:"passages"` // of the memories visible through the view
+	Passages   int    `json:"passages"` // of the memories and the texts of files visible through the view
 	Pending    int    `json:"pending"`  // passages that wait to be embedded
 	Changing   bool   `json:"changing"` // the store is changing to this model; searches use words only until it is done
 
@@ -260,8 +260,8 @@ type EmbeddingStatus struct {
 	// the store was opened. Searches use words only then. It is empty when the file has Model or is changing to it.
 	FileModel string `json:"file_model,omitempty"`
 
-	// Progress of a model change: Changed of Memories have been embedded again. Both count the memories that are visible
-	// through the view and whose vectors the store makes. Changed only grows until the change is done, and is Memories
+	// Progress of a model change: Changed of Memories have been embedded again. Both count the memories and the texts of
+	// files that are visible through the view and whose vectors the store makes. Changed only grows until the change is done, and is Memories
 	// then. From is the previous model; empty when the store is not changing.
 	Memories int    `json:"memories"`
 	Changed  int    `json:"changed"`
@@ -281,6 +281,11 @@ func (h *Upkeep) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
 		if err != nil {
 			return err
 		}
+		texts, err := documentSelection(tx, v, Query{})
+		if err != nil {
+			return err
+		}
+		sel.Partitions = append(sel.Partitions, texts.Partitions...)
 		return s.embeddingStatus(tx, sel.PartitionList(), &e)
 	})
 	return e, err

@@ -121,3 +121,24 @@ func TestTextsOfFilesAreOutOfReach(t *testing.T) {
 		r.wantFound(ann, ProjectRef{ID: "p"}, "a.txt")
 	})
 }
+
+// Texts of files get their vectors in the background, if the embedder is another program.
+func TestWaitEmbeddedWaitsForTextsOfFiles(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, empty database) {
+		r := newReading(t, empty)
+		ann := r.store.As(Access{User: "ann"})
+		for i := range 20 {
+			r.read(ann, NewFile{Filename: fmt.Sprint(i, ".txt")}, strings.Repeat("a zebra and other words\n", 200))
+			if err := ann.Upkeep().WaitEmbedded(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := count(t, r.store, `SELECT count(*) FROM passage WHERE vector IS NULL`); n > 0 {
+				t.Fatalf("got %d passages without a vector, want none", n)
+			}
+		}
+		status, err := r.store.As(Access{User: "bob"}).Upkeep().EmbeddingStatus(t.Context())
+		if err != nil || status.Passages > 0 {
+			t.Errorf("another user: got %+v and %v, want no passages", status, err)
+		}
+	})
+}
