@@ -28,7 +28,9 @@ type DB interface {
 	//
 	// An engine decides to run fn again by the error of a statement or of the commit, and remembers that error, since
 	// fn may wrap or ignore it. If the engine gives up, Write returns ErrBusy. A panic of fn rolls back and propagates.
-	// A statement that failed has changed nothing, and the transaction can continue.
+	// A statement that failed has changed nothing. The transaction can continue after one that writes; after one that
+	// reads, an engine may have lost it: then the next statement and Write return that error, unless a [Tx.Savepoint]
+	// was around it. References from memory_tag and passage to memory may be checked only at the commit.
 	//
 	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other transaction
 	// adds it before fn's work is committed. So a rule that fn checks by reading, such as a quota, the last
@@ -206,7 +208,9 @@ type Contender interface {
 }
 
 // Queue runs a statement whose result does not matter. An engine may send it with the next one, or at the end of the
-// transaction; then its error is that one's, and the transaction is lost.
+// transaction; then its error is that one's, and the transaction is lost. INSERTs of one row with the same text may
+// become one statement, where the first of them was; but new memories stay before what refers to them. Other rows must
+// not refer to ones that are queued. One with DO UPDATE needs its first column among those that conflict for that.
 func Queue(tx Tx, query string, args ...any) error {
 	if q, able := tx.(Queuer); able {
 		return q.Queue(query, args...)

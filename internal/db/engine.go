@@ -37,7 +37,8 @@ type Words interface {
 
 // Counting is a Words of an engine that knows how often a passage has a term.
 type Counting interface {
-	// Frequencies calls fn for each of some terms that each of some passages has, the passages in one range.
+	// Frequencies calls fn for each of some terms that each of some passages has, the passages in one range: how often
+	// [Words.Occurrences] names it.
 	Frequencies(in Range, passages []int64, terms []string, fn func(Frequency) error) error
 }
 

@@ -3,6 +3,7 @@ package postgres
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,7 @@ import (
 type insert struct {
 	head, tail string // INSERT INTO table (columns), and what follows the values
 	columns    int
+	parent     bool // rows of other tables refer to its rows
 }
 
 // newRow is a row that waits for its INSERT.
@@ -21,6 +23,19 @@ type newRow struct {
 	*insert
 	values []any
 	types  []byte
+}
+
+// parents are tables to whose new rows queued ones refer. Other references are checked at the COMMIT, or are to rows
+// that are there.
+var parents = regexp.MustCompile(`^INSERT INTO memory\s`)
+
+// conflict finds the first column of an INSERT that updates a row which is there, and the columns by which it is there.
+var conflict = regexp.MustCompile(`^INSERT INTO \w+\s+\(\s*(\w+)[^)]*\)\s+VALUES[^A-Z]*ON CONFLICT\s+\(([^)]*)\)`)
+
+// byFirst reports whether rows with different first columns do not meet in an ON CONFLICT.
+func byFirst(query string) bool {
+	m := conflict.FindStringSubmatch(query)
+	return m == nil || slices.Contains(strings.FieldsFunc(m[2], func(r rune) bool { return r == ',' || r <= ' ' }), m[1])
 }
 
 var insertsRow = regexp.MustCompile(
@@ -34,8 +49,8 @@ func (s *statements) insertOf(query string) *insert {
 	if known {
 		return shape
 	}
-	if m := insertsRow.FindStringSubmatch(query); m != nil {
-		shape = &insert{head: m[1], tail: m[3], columns: strings.Count(m[2], "?") + 1}
+	if m := insertsRow.FindStringSubmatch(query); m != nil && byFirst(query) {
+		shape = &insert{head: m[1], tail: m[3], columns: strings.Count(m[2], "?") + 1, parent: parents.MatchString(query)}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +82,8 @@ func merged(all []pending) []pending {
 	return out
 }
 
-// mergedRows is merged for INSERTs alone. A statement with ON CONFLICT must not meet a row twice.
+// mergedRows is merged for INSERTs alone. A row goes to the first one of its shape, but new rows of parents stay before
+// those that may refer to them. A statement with ON CONFLICT must not meet a row twice.
 func mergedRows(all []pending) (out []pending) {
 	var order []*insert
 	groups := map[*insert][]pending{}
@@ -81,8 +97,11 @@ func mergedRows(all []pending) (out []pending) {
 		clear(met)
 	}
 	for _, p := range all {
-		shape := p.row.insert
-		if shape.tail != "" && met[shape][p.row.values[0]] {
+		shape, first := p.row.insert, p.row.values[0]
+		if bytes, is := first.([]byte); is {
+			first = string(bytes)
+		}
+		if shape.tail != "" && met[shape][first] || shape.parent && groups[shape] == nil {
 			emit()
 		}
 		if groups[shape] == nil {
@@ -90,7 +109,7 @@ func mergedRows(all []pending) (out []pending) {
 		}
 		groups[shape] = append(groups[shape], p)
 		if shape.tail != "" {
-			met[shape][p.row.values[0]] = true
+			met[shape][first] = true
 		}
 	}
 	emit()

@@ -121,3 +121,29 @@ func sameStatements(t *testing.T, d db.DB) {
 		return nil
 	})
 }
+
+// queuedChildren checks that a row may refer to one that is queued before it, whatever was queued before both.
+func queuedChildren(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	const turn = `INSERT INTO turn (memory_id, partition_id, conversation, at, speaker) VALUES (?, ?, ?, ?, ?)`
+	var old int64
+	write(t, d, func(tx db.Tx) (err error) {
+		old, err = addMemory(tx, partition, "old", "{}")
+		return err
+	})
+	write(t, d, func(tx db.Tx) error {
+		if err := db.Queue(tx, turn, old, partition, 1, 1, "ann"); err != nil {
+			return err
+		}
+		fresh, err := db.InsertNumbered(tx, "memory", numberedMemory, "new", partition, "text", nil)
+		if err != nil {
+			return err
+		}
+		return db.Queue(tx, turn, fresh, partition, 1, 2, "ben")
+	})
+	read(t, d, func(tx db.Tx) error {
+		times, err := db.Column[int64](tx, `SELECT at FROM turn ORDER BY at`)
+		equal(t, "the times of turns", fmt.Sprint(times), "[1 2]")
+		return err
+	})
+}

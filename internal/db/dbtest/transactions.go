@@ -211,6 +211,37 @@ func errorUndoesItsOwn(t *testing.T, d db.DB) {
 	})
 }
 
+// failedRead checks what follows a read that fails: the Write goes on, or fails as a whole; within a savepoint, that
+// alone is undone.
+func failedRead(t *testing.T, d db.DB) {
+	fails := func(tx db.Tx) error { return tx.QueryRow(`SELECT missing FROM setting`).Scan(new(int)) }
+	var next error
+	err := d.Write(t.Context(), func(tx db.Tx) error {
+		if err := set(tx, key("first"), 1); err != nil {
+			return err
+		}
+		is(t, "a read that fails", fails(tx), errAny)
+		next = set(tx, key("second"), 1)
+		return nil
+	})
+	want := 2
+	if next != nil {
+		want = 0
+		is(t, "a Write that goes on after its lost transaction", err, errAny)
+	} else {
+		is(t, "a Write that goes on", err, nil)
+	}
+	write(t, d, func(tx db.Tx) error {
+		is(t, "a part with a read that fails", tx.Savepoint(func() error { return fails(tx) }), errAny)
+		return set(tx, key("third"), 1)
+	})
+	read(t, d, func(tx db.Tx) error {
+		n, err := count(tx)
+		equal(t, "rows", n, want+1)
+		return err
+	})
+}
+
 // savepoints checks parts of a transaction: kept, undone by an error, by a panic, and one within another.
 func savepoints(t *testing.T, d db.DB) {
 	refused := errors.New("refused")
