@@ -126,12 +126,15 @@ func sameStatements(t *testing.T, d db.DB) {
 func queuedChildren(t *testing.T, d db.DB) {
 	partition := place(t, d)
 	const turn = `INSERT INTO turn (memory_id, partition_id, conversation, at, speaker) VALUES (?, ?, ?, ?, ?)`
-	var old int64
-	write(t, d, func(tx db.Tx) (err error) {
-		old, err = addMemory(tx, partition, "old", "{}")
-		return err
-	})
 	write(t, d, func(tx db.Tx) error {
+		old, err := db.InsertNumbered(tx, "memory", numberedMemory, "old", partition, "text", nil)
+		if err != nil {
+			return err
+		}
+		var there int
+		if err := tx.QueryRow(`SELECT count(*) FROM memory`).Scan(&there); err != nil { // what is queued is sent
+			return err
+		}
 		if err := db.Queue(tx, turn, old, partition, 1, 1, "ann"); err != nil {
 			return err
 		}
