@@ -261,8 +261,8 @@ type EmbeddingStatus struct {
 	FileModel string `json:"file_model,omitempty"`
 
 	// Progress of a model change: Changed of Memories have been embedded again. Both count the memories and the texts of
-	// files that are visible through the view and whose vectors the store makes. Changed only grows until the change is done, and is Memories
-	// then. From is the previous model; empty when the store is not changing.
+	// files that are visible through the view and whose vectors the store makes. Changed only grows until the change is
+	// done, and is Memories then. From is the previous model; empty when the store is not changing.
 	Memories int    `json:"memories"`
 	Changed  int    `json:"changed"`
 	From     string `json:"from,omitempty"`

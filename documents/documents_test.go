@@ -337,7 +337,9 @@ func FuzzJSON(f *testing.F) {
 	fuzzed(f, "a.json", "application/json", []byte(`{"a": [1, {"b": null}], "c": "d"} 2`))
 }
 
-func FuzzMail(f *testing.F) { fuzzed(f, "a.eml", "message/rfc822", []byte(letter)) }
+func FuzzMail(f *testing.F) {
+	fuzzed(f, "a.eml", "message/rfc822", []byte(letter), []byte("From: =?utf-8?q?=80?=\n\n"))
+}
 
 func FuzzDOCX(f *testing.F) {
 	fuzzed(f, "a.docx", "", docx(f, `<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>a</w:t></w:r></w:p>`))

@@ -63,9 +63,9 @@ func words(value string) string {
 	}}
 	decoded, err := d.DecodeHeader(value)
 	if err != nil {
-		decoded = strings.ToValidUTF8(value, "\ufffd")
+		decoded = value
 	}
-	return strings.Join(strings.Fields(decoded), " ")
+	return strings.Join(strings.Fields(strings.ToValidUTF8(decoded, "\ufffd")), " ")
 }
 
 // part reads a part, and the parts in it.
