@@ -2,8 +2,8 @@
 // e-mail, PDF and DOCX. [New] makes a reader for souvenir.Options.Documents.
 //
 // A file is data from anyone. Each is read up to a size, in one pass, without following any reference in it. The reader
-// of PDF is a library that cannot be interrupted; with [Options].Command it runs in a process of its own, whose time
-// and memory are bounded.
+// of PDF is a library that cannot be interrupted, and that a file can make allocate any amount of memory, which ends a
+// program. So it runs in a process of its own ([Options].Command), whose time and memory are bounded.
 package documents
 
 import (
@@ -31,21 +31,27 @@ const (
 // Options change what [New] returns. Nil means the zero value.
 type Options struct {
 	// Command is a program and its arguments that calls [Serve] with its standard input and output. It reads PDF files,
-	// each in a process of its own, without an environment. None: they are read in this process, where a file made for it
-	// can keep a processor busy.
+	// each in a process of its own, without an environment. None: PDF files are not read, unless TrustPDF.
 	Command []string
+
+	// TrustPDF is whether to read PDF files in this process if there is no Command. A file made for it can end the
+	// program, or keep a processor busy, so it is for files whose authors you trust.
+	TrustPDF bool
 }
 
 // New returns a reader of documents.
 func New(options *Options) souvenir.DocumentReader {
 	r := &reader{}
 	if options != nil {
-		r.command = slices.Clone(options.Command)
+		r.command, r.trustPDF = slices.Clone(options.Command), options.TrustPDF
 	}
 	return r
 }
 
-type reader struct{ command []string }
+type reader struct {
+	command  []string
+	trustPDF bool
+}
 
 // ReadDocument returns what a document says.
 func (r *reader) ReadDocument(ctx context.Context, d souvenir.Document) (souvenir.DocumentText, error) {
@@ -64,10 +70,13 @@ func (r *reader) ReadDocument(ctx context.Context, d souvenir.Document) (souveni
 		if format == "docx" {
 			return readDOCX(ctx, d.Content, d.Size)
 		}
-		if len(r.command) > 0 {
+		switch {
+		case len(r.command) > 0:
 			return r.apart(ctx, d)
+		case r.trustPDF:
+			return readPDF(ctx, d.Content, d.Size)
 		}
-		return readPDF(ctx, d.Content, d.Size)
+		return souvenir.DocumentText{Reason: "PDF files are not read here: the program has no process for it"}, nil
 	default:
 		data, err := io.ReadAll(io.NewSectionReader(d.Content, 0, min(d.Size, maxBytes)))
 		if err != nil {

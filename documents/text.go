@@ -28,7 +28,7 @@ func decode(data []byte, charset string) string {
 	case strings.HasPrefix(string(data[:min(2, len(data))]), "\xfe\xff"):
 		charset = "utf-16be"
 	case valid(data):
-		return string(data)
+		return strings.ToValidUTF8(string(data), "")
 	case charset == "" || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "us-ascii"):
 		charset = "windows-1252"
 		if text, err := simplifiedchinese.GB18030.NewDecoder().Bytes(data); err == nil && chinese(string(text)) {
@@ -43,10 +43,13 @@ func decode(data []byte, charset string) string {
 	return strings.ToValidUTF8(string(data), "\ufffd")
 }
 
-// valid reports whether bytes are UTF-8; the last character may be cut.
+// valid reports whether bytes are UTF-8; the last character may be cut if no more bytes are read.
 func valid(data []byte) bool {
-	for i := range min(utf8.UTFMax, len(data)+1) {
-		if utf8.Valid(data[:len(data)-i]) {
+	for cut := range utf8.UTFMax {
+		if cut > 0 && len(data) < maxBytes {
+			return false
+		}
+		if utf8.Valid(data[:len(data)-cut]) {
 			return true
 		}
 	}

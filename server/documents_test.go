@@ -17,7 +17,7 @@ func reading(t *testing.T) *servertest.World {
 	t.Helper()
 	p := servertest.Template(t)
 	d := p.Copy(t)
-	store := d.Open(t, &souvenir.Options{Documents: documents.New(nil)})
+	store := d.Open(t, &souvenir.Options{Documents: documents.New(&documents.Options{TrustPDF: true})})
 	w := servertest.Serve(t, p, store, server.Options{})
 	w.Database = d
 	return w

@@ -15,7 +15,8 @@ import (
 )
 
 func TestSearchFindsDocumentsByWhatTheySay(t *testing.T) {
-	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Documents: documents.New(nil)})
+	store, err := souvenir.Open(t.Context(), ":memory:",
+		&souvenir.Options{Documents: documents.New(&documents.Options{TrustPDF: true})})
 	if err != nil {
 		t.Fatal(err)
 	}

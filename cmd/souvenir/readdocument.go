@@ -16,7 +16,7 @@ const readDocument = "read-document"
 // documentReader returns the reader of the files that a server stores.
 func documentReader() souvenir.DocumentReader {
 	self, err := os.Executable()
-	if err != nil { // then PDF files are read in this process
+	if err != nil { // then PDF files are not read
 		return documents.New(nil)
 	}
 	return documents.New(&documents.Options{Command: []string{self, readDocument}})
