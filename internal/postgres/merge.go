@@ -35,7 +35,11 @@ var conflict = regexp.MustCompile(`^INSERT INTO \w+\s+\(\s*(\w+)[^)]*\)\s+VALUES
 // byFirst reports whether rows with different first columns do not meet in an ON CONFLICT.
 func byFirst(query string) bool {
 	m := conflict.FindStringSubmatch(query)
-	return m == nil || slices.Contains(strings.FieldsFunc(m[2], func(r rune) bool { return r == ',' || r <= ' ' }), m[1])
+	if m == nil {
+		return true
+	}
+	key := strings.FieldsFunc(m[2], func(r rune) bool { return r == ',' || r <= ' ' })
+	return slices.Contains(key, m[1])
 }
 
 var insertsRow = regexp.MustCompile(
