@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -340,7 +341,7 @@ func TestRootPackageHasOnlyAllowedModules(t *testing.T) {
 			}
 			chains := g.chains(modulePath)
 			reported := map[string]bool{}
-			for _, path := range sortedKeys(chains) {
+			for _, path := range slices.Sorted(maps.Keys(chains)) {
 				p := g[path]
 				if p.Standard || p.Module == nil || p.Module.Path == modulePath {
 					continue
@@ -507,7 +508,7 @@ func TestLayersCatchViolations(t *testing.T) {
 func (l layer) check(g graph) (found, unchecked []string) {
 	for _, pattern := range l.From {
 		matched := false
-		for _, from := range sortedKeys(g) {
+		for _, from := range slices.Sorted(maps.Keys(g)) {
 			if g[from].DepOnly || !match(pattern, from) {
 				continue
 			}
@@ -516,7 +517,7 @@ func (l layer) check(g graph) (found, unchecked []string) {
 				continue
 			}
 			chains := g.chains(from)
-			for _, to := range sortedKeys(chains) {
+			for _, to := range slices.Sorted(maps.Keys(chains)) {
 				chain := chains[to]
 				if len(chain) == 1 || l.Reach == direct && len(chain) > 2 || !matchAny(l.Never, to) {
 					continue
@@ -592,13 +593,4 @@ func listPackages(t *testing.T, env string, args []string) graph {
 		}
 		g[p.ImportPath] = p
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
