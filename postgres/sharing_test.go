@@ -60,16 +60,23 @@ func lock(t *testing.T, address string, users ...string) (release func()) {
 // waits returns once a statement waits for the lock of a row.
 func waits(t *testing.T, address string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), address)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(t.Context()) }()
+	defer func() { _ = conn.Close(context.Background()) }()
+	statement := `SELECT EXISTS (SELECT 1 FROM pg_locks w WHERE NOT w.granted
+		AND EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = w.pid AND l.relation = 'partition'::regclass))`
+	if pgtest.OnCitus() { // the lock is on a worker, in a table with a number
+		statement = `SELECT EXISTS (SELECT 1 FROM citus_locks w WHERE NOT w.granted
+			AND EXISTS (SELECT 1 FROM citus_locks l WHERE l.global_pid = w.global_pid
+				AND l.relation_name LIKE current_schema() || '.partition%'))`
+	}
 	for waiting := false; !waiting; runtime.Gosched() {
-		err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM pg_locks w WHERE NOT w.granted
-			AND EXISTS (SELECT 1 FROM pg_locks l WHERE l.pid = w.pid AND l.relation = 'partition'::regclass))`).Scan(&waiting)
-		if err != nil {
-			t.Fatal(err)
+		if err := conn.QueryRow(ctx, statement).Scan(&waiting); err != nil {
+			t.Fatal("no statement waits for the lock:", err)
 		}
 	}
 }
