@@ -22,6 +22,16 @@ func Like(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, key{}, &request{key: name})
 }
 
+// Part marks a context as one of a part of the request that runs beside the others, and so has transactions of its own.
+// It is the same context if it is not of a request.
+func Part(ctx context.Context, name string) context.Context {
+	r, _ := ctx.Value(key{}).(*request)
+	if r == nil {
+		return ctx
+	}
+	return Like(ctx, name+" "+r.key)
+}
+
 // Next returns the key of the request's next transaction, "" for a context that is not of such a request.
 func Next(ctx context.Context) string {
 	r, _ := ctx.Value(key{}).(*request)

@@ -18,3 +18,18 @@ func TestTransactionsOfARequestAreNumbered(t *testing.T) {
 		t.Errorf("a context of no request: got %q, want none", got)
 	}
 }
+
+func TestAPartHasTransactionsOfItsOwn(t *testing.T) {
+	one, again := expected.Like(t.Context(), "page"), expected.Like(t.Context(), "page")
+	part, partAgain := expected.Part(one, "menu"), expected.Part(again, "menu")
+	first := expected.Next(one)
+	if got := expected.Next(part); got == first || got != expected.Next(partAgain) || got == expected.Next(part) {
+		t.Errorf("got %q, want a key that is the same for the same part alone", got)
+	}
+	if second := expected.Next(again); second != first {
+		t.Errorf("beside the part: got %q, want %q", second, first)
+	}
+	if got := expected.Next(expected.Part(t.Context(), "menu")); got != "" {
+		t.Errorf("a part of no request: got %q, want none", got)
+	}
+}

@@ -162,20 +162,28 @@ func (d *DB) read(ctx context.Context, begin string, scratch bool, fn func(db.Tx
 	if err != nil {
 		return d.unavailable(ctx, err)
 	}
-	defer conn.Release()
 	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), scratch: scratch,
 		pending: d.beginning(begin)}
+	defer d.leave(tx, conn)
 	if !scratch {
 		tx.seen = newSeen()
 		tx.expect(expected.Next(ctx))
 	}
-	defer tx.rollback()
 	err = fn(tx)
 	tx.learn()
 	if ctx.Err() != nil && (err == nil || tx.lost != nil) {
 		return ctx.Err()
 	}
 	return err
+}
+
+// leave ends a transaction that read, and gives its connection back. The caller does not wait for the server's answer.
+func (d *DB) leave(tx *Tx, conn *pgxpool.Conn) {
+	tx.over = true
+	d.running.Go(func() {
+		tx.end()
+		conn.Release()
+	})
 }
 
 func (d *DB) unavailable(ctx context.Context, err error) error {
@@ -325,12 +333,16 @@ func (tx *Tx) command(text string) error {
 	return tx.failed("transaction", err)
 }
 
-// rollback ends a transaction that is not committed. A connection that does not answer is closed, which ends it, too.
+// rollback ends a transaction that is not committed.
 func (tx *Tx) rollback() {
-	if tx.over {
-		return
+	if !tx.over {
+		tx.over = true
+		tx.end()
 	}
-	tx.over = true
+}
+
+// end has the server end a transaction. A connection that does not answer is closed, which ends it, too.
+func (tx *Tx) end() {
 	delete(tx.conn.PgConn().CustomData(), reason)
 	if !tx.begun || tx.conn.IsClosed() {
 		return

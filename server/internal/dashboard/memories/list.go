@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/expected"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
@@ -56,9 +57,10 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	var choosing sync.WaitGroup
 	var failed error
 	if search := data.Search; !web.FromScript(r) { // both are slow for many memories
+		part := r.WithContext(expected.Part(r.Context(), "choices"))
 		choosing.Go(func() {
 			_, broken := failure.Guard(r.Context(), s.log, "choices of filters", func() (any, error) {
-				data.Choices, failed = s.filterChoices(r, c, search, data.Projects)
+				data.Choices, failed = s.filterChoices(part, c, search, data.Projects)
 				return nil, nil
 			})
 			failed = cmp.Or(failed, broken)
