@@ -306,7 +306,7 @@ func (a *addition) run(w *memoryWriter) error {
 func (s *Store) storeAddition(ctx context.Context, a *addition) error {
 	if len(a.drafts) > fewMemories {
 		ctx = db.Yielding(ctx) // others are answered first
-	} else if s.together != nil && a.sharesCommit() && !s.db.InTransaction(ctx) && !s.db.InSnapshot(ctx) {
+	} else if s.batches != nil && a.sharesCommit() && !s.db.InTransaction(ctx) && !s.db.InSnapshot(ctx) {
 		return s.storeShared(ctx, a)
 	}
 	return s.storeAlone(ctx, a)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/souvenir-ai/souvenir/internal/activitylog"
+	"github.com/souvenir-ai/souvenir/internal/batch"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/filetext"
@@ -25,7 +26,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
-	"github.com/souvenir-ai/souvenir/internal/together"
 )
 
 // Options change how [Open] works. The zero value of a field means its documented default; a nil *Options means all
@@ -246,8 +246,8 @@ type Store struct {
 // shared is the state common to all views of a store.
 type shared struct {
 	db       *db.Spanning
-	together *together.Queue[*sharing] // nil: the engine shares commits by itself
-	apart    together.Apart[userKey]
+	batches  *batch.Queue[*sharing]    // nil: the engine shares commits by itself
+	unshared batch.Quarantine[userKey] // users whose calls share no transaction for now
 	embedder Embedder
 	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache
@@ -347,7 +347,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 	}
 	s.index.DB = s.db
 	if u, says := engine.(db.Ungrouped); says && u.Ungrouped() {
-		s.together = &together.Queue[*sharing]{Run: s.storeTogether, Most: mostSharing}
+		s.batches = &batch.Queue[*sharing]{Run: s.storeBatch, Most: mostSharing}
 	}
 	s.objects = &objects.Objects{Storage: o.Objects, DB: s.db, Now: s.now, Log: o.Logger}
 	if f, tells := engine.(db.Follower); tells {

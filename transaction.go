@@ -194,16 +194,16 @@ func (a *addition) sharesCommit() bool {
 // storeShared stores an addition as [Store.storeAlone] does.
 func (s *Store) storeShared(ctx context.Context, a *addition) error {
 	who, alone := userKey{s.access.Namespace, s.access.User}, func() error { return s.storeAlone(ctx, a) }
-	if is, err := s.apart.Do(ctx, who, false, alone); is {
+	if is, err := s.unshared.Do(ctx, who, false, alone); is {
 		return err
 	}
 	m := &sharing{ctx: ctx, store: s, addition: a}
-	err := s.together.Do(ctx, m)
+	err := s.batches.Do(ctx, m)
 	switch {
 	case err != nil:
 		return err
 	case m.undone:
-		_, err := s.apart.Do(ctx, who, true, alone)
+		_, err := s.unshared.Do(ctx, who, true, alone)
 		return err
 	case m.apart:
 		return alone()
@@ -213,8 +213,8 @@ func (s *Store) storeShared(ctx context.Context, a *addition) error {
 	return m.err
 }
 
-// storeTogether does calls that came while others were done.
-func (s *shared) storeTogether(group []*sharing) {
+// storeBatch stores the calls that arrived while the batch before ran.
+func (s *shared) storeBatch(group []*sharing) {
 	if len(group) == 1 {
 		group[0].storeFirst()
 		return

@@ -467,18 +467,18 @@ func (h *Upkeep) StoreIndex(ctx context.Context) error {
 		return err
 	}
 	if err = s.index.Persist(ctx, true); err == nil {
-		err = s.tend(ctx, true)
+		err = s.maintain(ctx, true)
 	}
 	return wrap(err)
 }
 
-// tend lets the engine do its own work in the background.
-func (s *shared) tend(ctx context.Context, wait bool) error {
-	engine, able := s.db.DB.(db.Tended)
+// maintain lets the engine do its own work in the background.
+func (s *shared) maintain(ctx context.Context, wait bool) error {
+	engine, able := s.db.DB.(db.Maintainer)
 	if !able {
 		return nil
 	}
-	return engine.Tend(ctx, wait)
+	return engine.Maintain(ctx, wait)
 }
 
 // FileMove is the result of [Upkeep.MoveFiles].
@@ -551,7 +551,7 @@ func (s *shared) tidy(ctx context.Context) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
 		s.log.Warn("the search index could not be stored; the next start reads the texts instead", "error", err)
 	}
-	err = s.tend(ctx, false)
+	err = s.maintain(ctx, false)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
 		s.log.Warn("the database's index of vectors could not be brought up to date", "error", err)
 	}

@@ -118,13 +118,13 @@ func TestTheIndexOfVectorsFindsWhatAComparisonFinds(t *testing.T) {
 			}
 		}
 	}
-	tend := func() {
+	maintain := func() {
 		t.Helper()
 		if err := s.Upkeep().StoreIndex(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tend()
+	maintain()
 	check("filled")
 	content := "A zeppelin waits at pier 17."
 	if _, err := s.UpdateMemory(t.Context(), stored[7].ID, souvenir.MemoryUpdate{Content: &content}); err != nil {
@@ -141,7 +141,7 @@ func TestTheIndexOfVectorsFindsWhatAComparisonFinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("after changes")
-	tend()
+	maintain()
 	if got := pgtest.Query(t, address, `SELECT count(*) FROM passage_near WHERE embedding IS NOT NULL`)[0]; got != "1100" {
 		t.Errorf("after upkeep: got %s passages in the index, want 1100", got)
 	}
@@ -149,7 +149,7 @@ func TestTheIndexOfVectorsFindsWhatAComparisonFinds(t *testing.T) {
 	execute(t, address, `UPDATE passage SET vector = (SELECT vector FROM passage ORDER BY id LIMIT 1)
 		WHERE id IN (SELECT id FROM passage ORDER BY id DESC LIMIT 300)`)
 	check("with other vectors")
-	tend()
+	maintain()
 	if got := pgtest.Query(t, address, `SELECT count(*) FROM passage_near WHERE embedding IS NULL`)[0]; got != "0" {
 		t.Errorf("after upkeep: got %s passages without their new vector, want 0", got)
 	}

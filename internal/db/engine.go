@@ -88,11 +88,11 @@ type Selective interface {
 	CompareOf(in Range, vector []byte, profiles, memories []int64, fn func(Compared) error) error
 }
 
-// Tended is a DB with background work of its own, such as an index that is filled after the writes.
-type Tended interface {
-	// Tend does what is due. One process on a database does it at a time; with wait it waits for its turn, otherwise it
-	// leaves the work to the other.
-	Tend(ctx context.Context, wait bool) error
+// Maintainer is a DB with background work of its own, such as an index that is filled after the writes.
+type Maintainer interface {
+	// Maintain does the work that is due. One process on a database does it at a time; with wait it waits for its turn,
+	// otherwise it leaves the work to the other.
+	Maintain(ctx context.Context, wait bool) error
 }
 
 // Changes is the log of memories written or deleted by any process. Triggers add to it when the row of a memory is

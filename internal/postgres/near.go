@@ -13,9 +13,9 @@ import (
 )
 
 // An index of vectors by the extension pgvector is optional; postgres/vectors.sql makes it. The table passage_near has
-// the vectors of large partitions, in 16 bits per number: near_partition says of which, and up to which passage. Tend
-// fills it. A search reads the passages after that one, and those whose vector has changed, beside the nearest that the
-// index names, and compares all of them exactly.
+// the vectors of large partitions, in 16 bits per number: near_partition says which partitions, and up to which passage.
+// Maintain fills it. A search reads the passages after that one, and passages whose vector has changed, beside the
+// nearest that the index names, and compares all of them exactly.
 
 // near is what there is of the index.
 type near struct {
@@ -25,9 +25,9 @@ type near struct {
 }
 
 const (
-	mostBehind = 2000 // passages that a search compares besides those that the index names
-	worthwhile = 200  // passages that are not in the index before Tend adds them
-	tendedOnce = 100  // passages that a transaction adds: others who delete these wait for it
+	mostBehind  = 2000 // passages that a search compares besides those that the index names
+	worthwhile  = 200  // passages that are not in the index before Maintain adds them
+	addedAtOnce = 100  // passages that a transaction adds: others who delete these wait for it
 
 	leastCandidates, mostCandidates = 200, 1000 // of a search of the index (hnsw.ef_search): pgvector allows 1000
 )
@@ -184,12 +184,12 @@ func textOf(vector []byte) string {
 	return string(append(text, ']'))
 }
 
-// Tend brings the indexes of words and of vectors up to date where much is not in them.
-func (d *DB) Tend(ctx context.Context, wait bool) error {
+// Maintain brings the indexes of words and of vectors up to date where much is not in them.
+func (d *DB) Maintain(ctx context.Context, wait bool) error {
 	if d.readOnly {
 		return nil
 	}
-	if err := d.tendWords(ctx, wait); err != nil || d.near == nil || !d.near.fills {
+	if err := d.maintainWords(ctx, wait); err != nil || d.near == nil || !d.near.fills {
 		return err
 	}
 	type due struct{ partition, size int64 }
@@ -227,8 +227,8 @@ func (d *DB) Tend(ctx context.Context, wait bool) error {
 	return err
 }
 
-// tending is the key of the lock under which one process at a time fills the index.
-const tending = 0x5375766f
+// maintenanceLock is the key of the lock under which one process at a time fills the index.
+const maintenanceLock = 0x5375766f
 
 // locked takes a lock until the end of the transaction. Without wait it reports false if another process has it.
 func locked(tx db.Tx, key int64, wait bool) (alone bool, err error) {
@@ -242,7 +242,7 @@ func locked(tx db.Tx, key int64, wait bool) (alone bool, err error) {
 
 // tendSome adds some passages of a partition to the index. It reports whether there may be more to do.
 func (d *DB) tendSome(tx db.Tx, partition, size int64, wait bool) (more bool, err error) {
-	if alone, err := locked(tx, tending, wait); err != nil || !alone {
+	if alone, err := locked(tx, maintenanceLock, wait); err != nil || !alone {
 		return false, err
 	}
 	first := partition << 32
@@ -257,7 +257,7 @@ func (d *DB) tendSome(tx db.Tx, partition, size int64, wait bool) (more bool, er
 		return false, err
 	case known != size: // of another model
 		gone, err := tx.Exec(`DELETE FROM passage_near WHERE id IN (SELECT id FROM passage_near WHERE id BETWEEN ? AND ?
-			LIMIT ?)`, first, first|(1<<32-1), 10*tendedOnce)
+			LIMIT ?)`, first, first|(1<<32-1), 10*addedAtOnce)
 		if err == nil && gone.RowsAffected == 0 {
 			_, err = tx.Exec(`UPDATE near_partition SET dimensions = ?, upto = ? WHERE partition_id = ?`, size, first-1,
 				partition)
@@ -265,7 +265,7 @@ func (d *DB) tendSome(tx db.Tx, partition, size int64, wait bool) (more bool, er
 		return true, err
 	}
 	added, last, err := d.passages(tx, `SELECT id, memory_id, CASE WHEN length(vector) = ?1 THEN vector END FROM passage
-		WHERE id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4`, 4*size, upto, first|(1<<32-1), tendedOnce)
+		WHERE id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4`, 4*size, upto, first|(1<<32-1), addedAtOnce)
 	if err != nil {
 		return false, err
 	}
@@ -286,7 +286,7 @@ func (d *DB) tendSome(tx db.Tx, partition, size int64, wait bool) (more bool, er
 func (d *DB) tendChanged(tx db.Tx, first, upto, size int64) (more bool, err error) {
 	changed, last, err := d.passages(tx, `SELECT n.id, n.memory_id, p.vector FROM passage_near n
 		JOIN passage p ON p.id = n.id WHERE n.id BETWEEN ?1 AND ?2 AND n.embedding IS NULL AND length(p.vector) = ?3
-		ORDER BY n.id LIMIT ?4`, first, upto, 4*size, tendedOnce)
+		ORDER BY n.id LIMIT ?4`, first, upto, 4*size, addedAtOnce)
 	if err != nil || last == 0 {
 		return false, err
 	}

@@ -9,7 +9,7 @@ import (
 
 // Words is full text in tables of the schema: the terms of each passage (passage_text), and for each term its passages
 // (passage_term). A term of a partition is a range of its key. Only passages up to word_partition.upto have rows there,
-// which Tend adds, and triggers keep; the terms of later ones are read from passage_text.
+// which Maintain adds, and triggers keep; the terms of later ones are read from passage_text.
 func (tx *Tx) Words() db.Words { return words{tx} }
 
 type words struct{ *Tx }
@@ -149,8 +149,8 @@ const (
 	indexing = 0x53757670
 )
 
-// tendWords brings the index of words up to date where much is not in it.
-func (d *DB) tendWords(ctx context.Context, wait bool) error {
+// maintainWords brings the index of words up to date where much is not in it.
+func (d *DB) maintainWords(ctx context.Context, wait bool) error {
 	var due []int64
 	err := d.Read(ctx, func(tx db.Tx) (err error) {
 		due, err = db.Column[int64](tx, `SELECT p.id FROM partition p LEFT JOIN word_partition w ON w.partition_id = p.id

@@ -61,7 +61,7 @@ func TestWordsAreFoundWhereverTheyAre(t *testing.T) {
 	if got := indexed(); got != 0 {
 		t.Errorf("passages in the index before the background: got %d, want 0", got)
 	}
-	if err := d.Tend(t.Context(), true); err != nil {
+	if err := d.Maintain(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	if got := indexed(); got != passages {
@@ -106,7 +106,7 @@ func TestWordsOfACollectionGoWithIt(t *testing.T) {
 	}
 	defer d.Close()
 	partition, _ := withPassages(t, d, 1200)
-	if err := d.Tend(t.Context(), true); err != nil {
+	if err := d.Maintain(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	terms := func() (n int) {

@@ -1,5 +1,5 @@
-// Package together lets calls that come at the same time be done at once.
-package together
+// Package batch runs calls that arrive at the same time in one batch.
+package batch
 
 import (
 	"context"
@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Queue has calls that wait while others are done. One of the waiting calls does all of them, in its own goroutine,
-// once the ones before are done. So a call that comes alone does not wait.
+// Queue collects the calls that arrive while a batch runs. Then one of them runs them all as the next batch, in its own
+// goroutine. So a call that arrives alone does not wait.
 type Queue[T any] struct {
-	// Run does some calls, at most Most, in the order in which they came.
+	// Run runs a batch of at most Most calls, in the order in which they arrived.
 	Run  func(calls []T)
 	Most int
 
@@ -21,10 +21,10 @@ type Queue[T any] struct {
 
 type waiting[T any] struct {
 	call T
-	turn chan bool // true: it runs the next ones; false: it is done
+	turn chan bool // true: it runs the next batch; false: it is done
 }
 
-// Do returns nil when Run has had the call, or the error of ctx if that ends before.
+// Do returns nil when Run has run the call, or the error of ctx if that ends before.
 func (q *Queue[T]) Do(ctx context.Context, call T) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -52,7 +52,14 @@ func (q *Queue[T]) Do(ctx context.Context, call T) error {
 	return nil
 }
 
-// leave takes a call out of the waiting ones. It reports false if the call is being done, or is to lead.
+// Waiting returns how many calls wait for the next batch.
+func (q *Queue[T]) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}
+
+// leave removes a waiting call. It reports false if the call is running, or is to lead.
 func (q *Queue[T]) leave(w *waiting[T]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,7 +71,7 @@ func (q *Queue[T]) leave(w *waiting[T]) bool {
 	return true
 }
 
-// lead does what waits, its own call first, and passes the turn on, even if Run panics.
+// lead runs what waits, its own call first, and passes the turn on, even if Run panics.
 func (q *Queue[T]) lead() {
 	q.mu.Lock()
 	n := min(len(q.waiting), q.Most)

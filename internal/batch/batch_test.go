@@ -1,4 +1,4 @@
-package together_test
+package batch_test
 
 import (
 	"context"
@@ -8,13 +8,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/together"
+	"github.com/souvenir-ai/souvenir/internal/batch"
 )
 
-func TestCallsThatWaitAreDoneAtOnce(t *testing.T) {
+func TestWaitingCallsRunInOneBatch(t *testing.T) {
 	var groups [][]int
 	begun, release := make(chan struct{}, 1), make(chan struct{})
-	q := together.Queue[int]{Most: 3, Run: func(calls []int) {
+	q := batch.Queue[int]{Most: 3, Run: func(calls []int) {
 		groups = append(groups, slices.Clone(calls))
 		if calls[0] == 0 {
 			begun <- struct{}{}
@@ -54,7 +54,7 @@ func TestCallsThatWaitAreDoneAtOnce(t *testing.T) {
 
 func TestAPanicEndsItsOwnCallAlone(t *testing.T) {
 	first := true
-	q := together.Queue[int]{Most: 8, Run: func([]int) {
+	q := batch.Queue[int]{Most: 8, Run: func([]int) {
 		if first {
 			first = false
 			panic("on purpose")

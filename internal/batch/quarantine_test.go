@@ -1,19 +1,19 @@
-package together_test
+package batch_test
 
 import (
 	"errors"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/together"
+	"github.com/souvenir-ai/souvenir/internal/batch"
 )
 
-// A caller is kept apart from a call that failed on, until one goes well.
-func TestACallerIsKeptApartUntilACallGoesWell(t *testing.T) {
-	var a together.Apart[string]
+// A caller is in quarantine after a call that failed, until one succeeds.
+func TestACallerStaysInQuarantineUntilACallSucceeds(t *testing.T) {
+	var q batch.Quarantine[string]
 	failed := errors.New("failed")
 	ran := 0
 	do := func(who string, add bool, result error) (is bool, err error) {
-		return a.Do(t.Context(), who, add, func() error {
+		return q.Do(t.Context(), who, add, func() error {
 			ran++
 			return result
 		})
@@ -37,13 +37,13 @@ func TestACallerIsKeptApartUntilACallGoesWell(t *testing.T) {
 	}
 }
 
-func TestACallerThatPanicsStaysApart(t *testing.T) {
-	var a together.Apart[string]
+func TestACallerThatPanicsStaysInQuarantine(t *testing.T) {
+	var q batch.Quarantine[string]
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = a.Do(t.Context(), "ann", true, func() error { panic("on purpose") })
+		_, _ = q.Do(t.Context(), "ann", true, func() error { panic("on purpose") })
 	}()
-	if is, err := a.Do(t.Context(), "ann", false, func() error { return nil }); !is || err != nil {
-		t.Errorf("the call after a panic: got %t, %v; want it run apart", is, err)
+	if is, err := q.Do(t.Context(), "ann", false, func() error { return nil }); !is || err != nil {
+		t.Errorf("the call after a panic: got %t, %v; want it run in quarantine", is, err)
 	}
 }
