@@ -1,4 +1,8 @@
 // Package cohere embeds texts with the service of Cohere.
+//
+//	embedder, err := cohere.New(cohere.Options{Key: key})
+//	...
+//	store, err := souvenir.Open(ctx, "agent.db", &souvenir.Options{Embedder: embedder})
 package cohere
 
 import (

@@ -1,4 +1,8 @@
 // Package gemini embeds texts with Google's Gemini API.
+//
+//	embedder, err := gemini.New(gemini.Options{Key: key})
+//	...
+//	store, err := souvenir.Open(ctx, "agent.db", &souvenir.Options{Embedder: embedder})
 package gemini
 
 import (

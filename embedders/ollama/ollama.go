@@ -1,4 +1,8 @@
 // Package ollama embeds texts with a model that Ollama runs, on this machine or another.
+//
+//	embedder, err := ollama.New(ollama.Options{Model: "all-minilm"})
+//	...
+//	store, err := souvenir.Open(ctx, "agent.db", &souvenir.Options{Embedder: embedder})
 package ollama
 
 import (

@@ -1,5 +1,9 @@
 // Package openai embeds texts with any server that has OpenAI's endpoint for embeddings: OpenAI itself, and vLLM,
 // llama.cpp, LM Studio, LocalAI, Infinity, Mistral, Jina, Together, Azure and others at their own BaseURL.
+//
+//	embedder, err := openai.New(openai.Options{Key: key})
+//	...
+//	store, err := souvenir.Open(ctx, "agent.db", &souvenir.Options{Embedder: embedder})
 package openai
 
 import (

@@ -1,4 +1,8 @@
 // Package voyage embeds texts with the service of Voyage AI.
+//
+//	embedder, err := voyage.New(voyage.Options{Key: key})
+//	...
+//	store, err := souvenir.Open(ctx, "agent.db", &souvenir.Options{Embedder: embedder})
 package voyage
 
 import (
