@@ -82,8 +82,8 @@ type checkResult struct {
 
 func (c *cli) printCheck(report souvenir.CheckReport) error {
 	if report.Total == 0 {
-		fmt.Fprintf(&c.out, "ok: %d memories in %d passages, %d files; everything is intact\n", report.Checked["memory"],
-			report.Checked["passage"], report.Checked["file"])
+		fmt.Fprintf(&c.out, "%s %d memories in %d passages, %d files; everything is intact\n", c.out.in(green, "ok:"),
+			report.Checked["memory"], report.Checked["passage"], report.Checked["file"])
 		c.printVerified(report)
 		return nil
 	}
@@ -104,7 +104,7 @@ func (c *cli) printCheck(report souvenir.CheckReport) error {
 	if more := report.Total - len(report.Findings); more > 0 {
 		fmt.Fprintf(&c.out, "and %d more\n", more)
 	}
-	fmt.Fprintf(&c.out, "%d found, %d repaired\n", report.Total, report.Repaired)
+	fmt.Fprintln(&c.out, c.out.in(red, fmt.Sprintf("%d found, %d repaired", report.Total, report.Repaired)))
 	c.printVerified(report)
 	if len(report.Damaged) > 0 || report.Unverified > 0 {
 		fmt.Fprintln(&c.out, "damaged data cannot be rebuilt: restore it from a backup, write it again, delete it, or "+

@@ -56,13 +56,13 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	case errors.Is(err, errSilent):
 		return exitError
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		fmt.Fprintln(c.stderr, "souvenir: interrupted")
+		c.complain(red, "interrupted")
 		return exitError
 	case errors.As(err, &wrong) || !c.running:
-		fmt.Fprintf(c.stderr, "souvenir: %s\nsee: %s --help\n", strings.TrimSpace(fault.Text(err)), command.CommandPath())
+		c.complain(red, "%s\nsee: %s --help", strings.TrimSpace(fault.Text(err)), command.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(c.stderr, "souvenir: %s\n", fault.Text(inFlags(command, err)))
+	c.complain(red, "%s", fault.Text(inFlags(command, err)))
 	return exitError
 }
 
@@ -87,7 +87,7 @@ func inFlags(command *cobra.Command, err error) error {
 var wordStart = regexp.MustCompile(`([a-z])([A-Z])`)
 
 func (c *cli) rootCommand() *cobra.Command {
-	c.out.file = c.stdout
+	c.out.file, c.out.painted = c.stdout, c.paints(c.stdout)
 	root := &cobra.Command{
 		Use:     "souvenir",
 		Version: readBuild().Version,
@@ -99,6 +99,9 @@ whether or not a server is running on it.
 Every flag can also be set with an environment variable: SOUVENIR_ and the flag's name in capitals,
 with _ for -. --public-url is SOUVENIR_PUBLIC_URL. A flag on the command line wins over a variable.
 Secrets can be read from a file, with --NAME-file, or with SOUVENIR_NAME_FILE.
+
+On a terminal, output has colours, unless NO_COLOR is set or TERM is dumb, and long work shows how
+far it is. In pipes and files there is neither.
 
 Exit status: 0 on success, 1 on failure, 2 if the command line is wrong. Results go to standard
 output, everything else to standard error.`,
@@ -131,7 +134,7 @@ output, everything else to standard error.`,
 		c.filesCommand(), c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.recoverCommand(),
 		c.reindexCommand(), c.purgeCommand(),
 		c.statsCommand(),
-		c.versionCommand(), c.readDocumentCommand(),
+		c.manCommand(), c.versionCommand(), c.readDocumentCommand(),
 	)
 	root.SetHelpCommand(helpCommand())
 	group(root)

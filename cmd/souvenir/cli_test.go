@@ -79,7 +79,7 @@ func TestListsAsJSON(t *testing.T) {
 		{"export", "out.jsonl"}, {"import", "out.jsonl"},
 		{"backup", "copy.db"}, {"restore", "copy.db", "--db", "other.db"}, {"check"},
 		{"copy", "--from", "souvenir.db", "--to", "copied.db"},
-		{"recover", "souvenir.db", "recovered.db"}, {"reindex"}, {"purge"}, {"stats"}, {"version"},
+		{"recover", "souvenir.db", "recovered.db"}, {"reindex"}, {"purge"}, {"stats"}, {"man", "pages"}, {"version"},
 	}
 	for _, args := range lists {
 		o := c.run(t, append(args, "--json")...)
@@ -127,6 +127,10 @@ func TestMistakesInTheCommandLineEndWithTwo(t *testing.T) {
 		{"user add", "needs NAME"},
 		{"user update ben", "there is nothing to change"},
 		{"user update ben --role king", `"king"|admin`},
+		{"user update ben --role user --admin", `--role is "user" and --admin is true|give one`},
+		{"user add zoe --no-password --role king", `"king"|admin`},
+		{"user invite --role king", `"king"|admin`},
+		{"user invite --role admin --admin=false", "--admin is false"},
 		{"user add one two", `got "two" besides`},
 		{"user add zoe", "password is missing|--password-stdin"},
 		{"user add zoe --no-password --password-stdin", "more than one way"},

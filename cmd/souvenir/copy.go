@@ -78,10 +78,12 @@ func (c *cli) copyStore(ctx context.Context, source, target *souvenir.Store) (do
 	exported := make(chan error, 1)
 	go func() {
 		counted := rows.counting(1)
-		_, err := source.Upkeep().Export(ctx, io.MultiWriter(write, counted), &souvenir.ExportOptions{Credentials: true})
+		// The export knows how much there is, and is never far ahead of the import.
+		_, err := source.Upkeep().Export(ctx, io.MultiWriter(write, counted), &souvenir.ExportOptions{Credentials: true,
+			Progress: staged("copy", progress)})
 		exported <- write.CloseWithError(err)
 	}()
-	done.Imported, err = target.Upkeep().Import(ctx, read, &souvenir.ImportOptions{Progress: progress})
+	done.Imported, err = target.Upkeep().Import(ctx, read, nil)
 	_ = read.CloseWithError(err) // ends the export after an error
 	if failed := <-exported; err == nil {
 		err = failed
@@ -90,12 +92,21 @@ func (c *cli) copyStore(ctx context.Context, source, target *souvenir.Store) (do
 		return done, err
 	}
 	counted := rows.counting(-1)
-	if _, err = target.Upkeep().Export(ctx, counted, &souvenir.ExportOptions{Credentials: true}); err != nil {
+	if _, err = target.Upkeep().Export(ctx, counted, &souvenir.ExportOptions{Credentials: true,
+		Progress: staged("compare", progress)}); err != nil {
 		return done, err
 	}
 	done.Missing, done.Other = rows.left()
 	done.Check, err = target.Upkeep().Check(ctx, &souvenir.CheckOptions{Progress: progress})
 	return done, err
+}
+
+// staged puts a word before the stages of a progress; nil stays nil.
+func staged(word string, progress souvenir.Progress) souvenir.Progress {
+	if progress == nil {
+		return nil
+	}
+	return func(stage string, done, total int) { progress(word+" "+stage, done, total) }
 }
 
 func (c *cli) printCopied(asJSON bool, to location, done copied) error {
@@ -109,10 +120,10 @@ func (c *cli) printCopied(asJSON bool, to location, done copied) error {
 			return err
 		}
 		for _, kind := range slices.Sorted(maps.Keys(done.Missing)) {
-			fmt.Fprintf(c.stderr, "souvenir: %d rows (%s) are missing in %s, or differ there\n", done.Missing[kind], kind, to)
+			c.warn("%d rows (%s) are missing in %s, or differ there", done.Missing[kind], kind, to)
 		}
 		for _, kind := range slices.Sorted(maps.Keys(done.Other)) {
-			fmt.Fprintf(c.stderr, "souvenir: %s has %d rows (%s) that were not copied\n", to, done.Other[kind], kind)
+			c.warn("%s has %d rows (%s) that were not copied", to, done.Other[kind], kind)
 		}
 		if !done.Check.OK {
 			if err := c.printCheck(done.Check); err != nil {

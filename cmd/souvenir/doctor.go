@@ -88,6 +88,17 @@ func (c *cli) printFindings(findings []doctor.Finding) {
 		if f.Mend != "" {
 			line += " " + f.Mend
 		}
-		fmt.Fprintf(&c.out, "%-8s %-12s %s\n", f.Level, f.Check, plain(line))
+		level := c.out.in(levelPaint(f.Level), fmt.Sprintf("%-8s", f.Level))
+		fmt.Fprintf(&c.out, "%s %-12s %s\n", level, f.Check, plain(line))
 	}
+}
+
+func levelPaint(level doctor.Level) paint {
+	switch level {
+	case doctor.OK:
+		return green
+	case doctor.Warning:
+		return yellow
+	}
+	return red
 }

@@ -56,7 +56,7 @@ image. Without a URL it asks the server on this machine at --listen.`,
 		if *asJSON {
 			return printJSON(&c.out, health)
 		}
-		fmt.Fprintf(&c.out, "ok: %s\n", url)
+		fmt.Fprintf(&c.out, "%s %s\n", c.out.in(green, "ok:"), url)
 		return nil
 	})
 }

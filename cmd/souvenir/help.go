@@ -36,7 +36,8 @@ func (c *cli) printHelp(command *cobra.Command, _ []string) {
 	}
 	fmt.Fprintf(w, "%s\n\n", strings.TrimSpace(long))
 
-	fmt.Fprintln(w, "Usage:")
+	paint := paintOf(w)
+	fmt.Fprintln(w, paint(bold, "Usage:"))
 	if command.Runnable() && !command.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "  %s\n", command.UseLine())
 	}
@@ -46,7 +47,7 @@ func (c *cli) printHelp(command *cobra.Command, _ []string) {
 	}
 	printFlags(w, command)
 	if command.HasExample() {
-		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.TrimRight(command.Example, "\n"))
+		fmt.Fprintf(w, "\n%s\n%s\n", paint(bold, "Examples:"), strings.TrimRight(command.Example, "\n"))
 	}
 	if command.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\n\"%s COMMAND --help\" shows more about a command.\n", command.CommandPath())
@@ -54,7 +55,7 @@ func (c *cli) printHelp(command *cobra.Command, _ []string) {
 }
 
 func printChildren(w io.Writer, command *cobra.Command) {
-	width := 0
+	paint, width := paintOf(w), 0
 	for _, child := range command.Commands() {
 		width = max(width, len(child.Name()))
 	}
@@ -65,10 +66,10 @@ func printChildren(w io.Writer, command *cobra.Command) {
 				continue
 			}
 			if !printed {
-				fmt.Fprintf(w, "\n%s\n", title)
+				fmt.Fprintf(w, "\n%s\n", paint(bold, title))
 				printed = true
 			}
-			fmt.Fprintf(w, "  %-*s  %s\n", width, child.Name(), child.Short)
+			fmt.Fprintf(w, "  %s  %s\n", paint(cyan, fmt.Sprintf("%-*s", width, child.Name())), child.Short)
 		}
 	}
 	for _, g := range command.Groups() {
@@ -83,29 +84,36 @@ func printChildren(w io.Writer, command *cobra.Command) {
 
 // printFlags prints each flag above its description: the variable's name leaves no room beside it.
 func printFlags(w io.Writer, command *cobra.Command) {
-	title := "\nFlags, and the variables that set them:\n"
+	paint := paintOf(w)
+	title := "\n" + paint(bold, "Flags, and the variables that set them:") + "\n"
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
 		if flag.Hidden || !hasVariable(flag) {
 			return
 		}
 		fmt.Fprint(w, title)
 		title = ""
-		kind, usage := pflag.UnquoteUsage(flag)
-		name := "--" + flag.Name
-		if flag.Shorthand != "" {
-			name = "-" + flag.Shorthand + ", " + name
-		}
-		if kind != "" {
-			name += " " + strings.ToUpper(kind)
-		}
-		name = fmt.Sprintf("%-34s %s", name, variable(flag.Name))
-		switch flag.DefValue {
-		case "", "false", "0", "[]", "0s":
-		default:
-			usage += fmt.Sprintf(" (default %s)", shortDuration(flag))
-		}
+		name, usage := flagTexts(flag)
+		name = paint(cyan, fmt.Sprintf("%-34s", name)) + " " + paint(faint, variable(flag.Name))
 		fmt.Fprintf(w, "  %s\n      %s\n", name, usage)
 	})
+}
+
+// flagTexts returns how a flag is given, and what it means.
+func flagTexts(flag *pflag.Flag) (name, usage string) {
+	kind, usage := pflag.UnquoteUsage(flag)
+	name = "--" + flag.Name
+	if flag.Shorthand != "" {
+		name = "-" + flag.Shorthand + ", " + name
+	}
+	if kind != "" {
+		name += " " + strings.ToUpper(kind)
+	}
+	switch flag.DefValue {
+	case "", "false", "0", "[]", "0s":
+	default:
+		usage += fmt.Sprintf(" (default %s)", shortDuration(flag))
+	}
+	return name, usage
 }
 
 // shortDuration formats a flag's default, a duration, without its zero units: 24h for 24h0m0s.

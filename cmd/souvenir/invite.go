@@ -32,7 +32,7 @@ Admins can do the same on the page "Invitations", where they can also revoke inv
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	flags := command.Flags()
 	publicURL := flags.String("public-url", "http://"+defaultListen, "`url` where people reach the server")
-	admin := flags.Bool("admin", false, "the user will manage users, clients and the store as a whole")
+	roles := newRoleFlags(command)
 	email := flags.String("email", "", "the user's e-mail `address`; nothing is sent to it")
 	note := flags.String("note", "", "`text` to recognize the invitation by")
 	validFor := flags.Duration("valid-for", 7*24*time.Hour, "`duration` for which the link works, such as 48h")
@@ -43,10 +43,11 @@ Admins can do the same on the page "Invitations", where they can also revoke inv
 		if *validFor <= 0 {
 			return misused("--valid-for is %s; give a duration such as 48h", *validFor)
 		}
-		n := souvenir.NewInvitation{Email: *email, Note: *note, ExpiresAt: time.Now().Add(*validFor)}
-		if *admin {
-			n.Role = souvenir.RoleAdmin
+		role, err := roles.chosen()
+		if err != nil {
+			return err
 		}
+		n := souvenir.NewInvitation{Email: *email, Note: *note, Role: role, ExpiresAt: time.Now().Add(*validFor)}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
 			added, err := store.Accounts().AddInvitation(ctx, n)
 			if err != nil {

@@ -265,15 +265,15 @@ func (c *cli) printLearned(f learnFlags, r learned, err error) error {
 		err = printed
 	}
 	for _, refused := range r.Refused {
-		fmt.Fprintf(c.stderr, "souvenir: left out a proposal of the model, since %s: %s\n", refused.Why,
+		c.warn("left out a proposal of the model, since %s: %s", refused.Why,
 			shorten(plain(cmp.Or(refused.Proposal.Content, refused.Proposal.Reason)), pipedWidth))
 	}
 	if len(r.Unread) > 0 {
-		fmt.Fprintf(c.stderr, "souvenir: the model gave no usable answer for %s, passed over: %s\n",
+		c.warn("the model gave no usable answer for %s, passed over: %s",
 			counted(len(r.Unread), "turn"), strings.Join(r.Unread, ", "))
 	}
 	if r.More && err == nil {
-		fmt.Fprintln(c.stderr, "souvenir: a limit was reached; run the command again to continue")
+		c.warn("a limit was reached; run the command again to continue")
 	}
 	return err
 }

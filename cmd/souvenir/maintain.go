@@ -73,7 +73,9 @@ meanwhile.`,
 			}
 			purged, err := store.Upkeep().Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: *keep, TrustClock: *trust})
 			if err == nil && *compact {
+				end := c.busy("compacting")
 				err = store.Upkeep().Compact(ctx)
+				end()
 			}
 			if err != nil {
 				return err

@@ -104,13 +104,13 @@ func (c *cli) printMigration(r migrate.Report, err error, end func(), asJSON boo
 		fmt.Fprintf(&c.out, "%d turns of %d conversations: %d added\n", r.Turns, r.Conversations, r.TurnsAdded)
 	}
 	for _, reason := range r.Reasons {
-		fmt.Fprintf(c.stderr, "souvenir: skipped %s\n", plain(reason))
+		c.warn("skipped %s", plain(reason))
 	}
 	if more := r.Skipped - len(r.Reasons); more > 0 {
-		fmt.Fprintf(c.stderr, "souvenir: skipped %d more\n", more)
+		c.warn("skipped %d more", more)
 	}
 	if r.MissingLinks > 0 {
-		fmt.Fprintf(c.stderr, "souvenir: %d links lead to memories that are not there\n", r.MissingLinks)
+		c.warn("%d links lead to memories that are not there", r.MissingLinks)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -157,7 +156,7 @@ and then take the --s3-... flags away.`,
 				return err
 			}
 			if moved.Damaged > 0 {
-				fmt.Fprintf(c.stderr, "souvenir: %d chunks are damaged, and stay where they are; see souvenir check\n",
+				c.warn("%d chunks are damaged, and stay where they are; see souvenir check",
 					moved.Damaged)
 			}
 			if err := c.printResult(*asJSON, object{"chunks": moved.Chunks, "bytes": moved.Bytes, "damaged": moved.Damaged},

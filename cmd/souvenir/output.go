@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,8 +17,9 @@ import (
 
 // output is standard output. It keeps the first error, so that commands need not check each print.
 type output struct {
-	file *os.File
-	err  error
+	file    *os.File
+	painted bool // it may have colours
+	err     error
 }
 
 // Write writes, unless an earlier write has failed.
@@ -61,7 +63,8 @@ func orEmpty[T any](list []T) []T {
 
 // table prints rows in columns under a heading.
 func table(w io.Writer, heading []string, rows [][]string) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var lines bytes.Buffer // paint would count as columns
+	t := tabwriter.NewWriter(&lines, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.Join(heading, "\t"))
 	for _, row := range rows {
 		for i := range row {
@@ -69,7 +72,12 @@ func table(w io.Writer, heading []string, rows [][]string) error {
 		}
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	first, rest, _ := strings.Cut(lines.String(), "\n")
+	_, err := fmt.Fprintf(w, "%s\n%s", paintOf(w)(bold, first), rest)
+	return err
 }
 
 // plain formats a text in one line, without terminal control sequences.

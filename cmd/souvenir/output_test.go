@@ -112,7 +112,7 @@ func TestBarLine(t *testing.T) {
 		{2, 4, "copy         ███████████████░░░░░░░░░░░░░░░  50 %  2 of 4"},
 		{9, 4, "copy         ██████████████████████████████ 100 %  9 of 4"},
 	} {
-		if got := barLine("copy", test.done, test.total); got != test.want {
+		if got, _ := barLine("copy", test.done, test.total); got != test.want {
 			t.Errorf("barLine(%d, %d) = %q; want %q", test.done, test.total, got, test.want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 // bar shows on a terminal how far a long task has come. Only the goroutine that does the work may use it.
 type bar struct {
 	out   *os.File
+	paint func(paint, string) string
 	stage string
 	drawn time.Time // when the line was last drawn
 	width int       // characters of it
@@ -28,8 +29,22 @@ func (c *cli) progress() (souvenir.Progress, func()) {
 	if !isTerminal(c.stderr) {
 		return nil, func() {}
 	}
-	b := &bar{out: c.stderr}
+	b := &bar{out: c.stderr, paint: func(_ paint, text string) string { return text }}
+	if c.paints(c.stderr) {
+		b.paint = painted
+	}
 	return b.step, b.clear
+}
+
+// busy shows on a terminal what takes long, of work that does not tell how far it is. The function that it returns ends
+// it.
+func (c *cli) busy(doing string) func() {
+	if !isTerminal(c.stderr) {
+		return func() {}
+	}
+	b := &bar{out: c.stderr}
+	b.draw(doing+" …", "")
+	return b.clear
 }
 
 // step draws the bar, unless it was drawn just now.
@@ -39,30 +54,40 @@ func (b *bar) step(stage string, done, total int) {
 		return
 	}
 	b.stage, b.drawn = stage, now
-	b.draw(barLine(stage, done, total))
+	line, full := barLine(stage, done, total)
+	b.draw(line, full)
 }
 
-func (b *bar) draw(line string) {
-	fmt.Fprintf(b.out, "\r%s%s", line, strings.Repeat(" ", max(0, b.width-len([]rune(line)))))
-	b.width = len([]rune(line))
+// draw draws a line, of which a part gets the paint of the bar.
+func (b *bar) draw(line, full string) {
+	if columns := terminalWidth(b.out); columns > 0 {
+		line = shorten(line, columns-1) // a longer one would begin another
+	}
+	width := len([]rune(line))
+	if full != "" {
+		line = strings.Replace(line, full, b.paint(cyan, full), 1)
+	}
+	fmt.Fprintf(b.out, "\r%s%s", line, strings.Repeat(" ", max(0, b.width-width)))
+	b.width = width
 }
 
 // clear erases the bar, so that the next output takes its place.
 func (b *bar) clear() {
 	if b.width > 0 {
-		b.draw("")
+		b.draw("", "")
 		fmt.Fprint(b.out, "\r")
 		b.width = 0
 	}
 }
 
-// barLine formats the bar of a stage of work; a total of 0 is unknown.
-func barLine(stage string, done, total int) string {
+// barLine formats the bar of a stage of work; a total of 0 is unknown. It returns the part that is done, too.
+func barLine(stage string, done, total int) (line, filled string) {
 	if total <= 0 {
-		return fmt.Sprintf("%-12s %d", stage, done)
+		return fmt.Sprintf("%-12s %d", stage, done), ""
 	}
 	part := min(1, max(0, float64(done)/float64(total)))
 	full := int(part * barWidth)
-	return fmt.Sprintf("%-12s %s%s %3.0f %%  %d of %d", stage, strings.Repeat("█", full),
-		strings.Repeat("░", barWidth-full), part*100, done, total)
+	filled = strings.Repeat("█", full)
+	return fmt.Sprintf("%-12s %s%s %3.0f %%  %d of %d", stage, filled, strings.Repeat("░", barWidth-full), part*100, done,
+		total), filled
 }

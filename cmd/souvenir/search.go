@@ -111,7 +111,7 @@ const (
 
 func (c *cli) printHits(found souvenir.Results) error {
 	for _, warning := range found.Warnings {
-		fmt.Fprintf(c.stderr, "souvenir: %s\n", plain(warning))
+		c.warn("%s", plain(warning))
 	}
 	columns := terminalWidth(c.stdout)
 	if columns == 0 {

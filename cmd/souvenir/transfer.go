@@ -57,7 +57,9 @@ copy a whole store, "souvenir backup" is quicker.
 			Progress: progress}
 		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
 			if out == standardStream {
-				options.Progress = nil // both streams share the terminal
+				if !isRegular(c.stdout) {
+					options.Progress = nil // both streams share the terminal, or so does what reads the pipe
+				}
 				_, err := store.Upkeep().Export(ctx, &c.out, options)
 				return err
 			}
@@ -208,10 +210,16 @@ func checkBefore(ctx context.Context, in io.Reader, progress souvenir.Progress) 
 
 // reader hides from the library that a pipe has a Seek method, which always fails.
 func reader(file *os.File) io.Reader {
-	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+	if isRegular(file) {
 		return file
 	}
 	return struct{ io.Reader }{file}
+}
+
+// isRegular reports whether a stream is a file, no pipe and no terminal.
+func isRegular(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Mode().IsRegular()
 }
 
 func (c *cli) printImport(report souvenir.ImportReport) error {
@@ -230,16 +238,16 @@ func (c *cli) printImport(report souvenir.ImportReport) error {
 		return err
 	}
 	for _, x := range report.Conflicts {
-		fmt.Fprintf(c.stderr, "souvenir: line %d: %s %q was not imported: %s\n", x.Line, x.Kind, x.ID, plain(x.Reason))
+		c.warn("line %d: %s %q was not imported: %s", x.Line, x.Kind, x.ID, plain(x.Reason))
 	}
 	if report.MissingLinks > 0 {
-		fmt.Fprintf(c.stderr, "souvenir: %d links lead to memories that are not in the store\n", report.MissingLinks)
+		c.warn("%d links lead to memories that are not in the store", report.MissingLinks)
 	}
 	if report.Ignored > 0 {
-		fmt.Fprintf(c.stderr, "souvenir: %d lines were ignored\n", report.Ignored)
+		c.warn("%d lines were ignored", report.Ignored)
 	}
 	if len(report.Warnings) > 0 {
-		fmt.Fprintf(c.stderr, "souvenir: %s\n", plain(strings.Join(report.Warnings, "; ")))
+		c.warn("%s", plain(strings.Join(report.Warnings, "; ")))
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ restored stays in the trash; the others are still restored.`,
 				case ctx.Err() != nil:
 					return ctx.Err()
 				case err != nil:
-					fmt.Fprintf(c.stderr, "souvenir: %s\n", fault.Text(renamed(err, "id", "ID")))
+					c.warn("%s", fault.Text(renamed(err, "id", "ID")))
 					failed++
 				case *asJSON:
 					restored = append(restored, e)

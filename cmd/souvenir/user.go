@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,20 +38,21 @@ that user the account.`,
 		Args: wants(1, 1, "NAME"),
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
-	admin := command.Flags().Bool("admin", false, "the user manages users, clients and the store as a whole")
+	roles := newRoleFlags(command)
 	email := command.Flags().String("email", "", "an e-mail `address`")
 	id := command.Flags().String("id", "",
 		"the user's permanent `id`, for a user with memories but no account yet; otherwise a new one is generated")
 	password := newPasswordFlags(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
+		role, err := roles.chosen()
+		if err != nil {
+			return err
+		}
 		secret, err := c.password(ctx, password, "Password for "+args[0])
 		if err != nil {
 			return err
 		}
-		n := souvenir.NewUser{ID: *id, Name: args[0], Email: *email, Password: secret}
-		if *admin {
-			n.Role = souvenir.RoleAdmin
-		}
+		n := souvenir.NewUser{ID: *id, Name: args[0], Email: *email, Password: secret, Role: role}
 		return withStore(ctx, *db, forMaking, func(store *souvenir.Store) error {
 			user, err := store.Accounts().AddUser(ctx, n)
 			if err != nil {
@@ -143,14 +142,18 @@ that are not given stay. Memories and tokens stay with the user. The last admin 
 			"ben@example.com",
 		Args: wants(1, 1, "NAME"),
 	}
-	roles := []string{string(souvenir.RoleUser), string(souvenir.RoleAdmin)}
-	db, asJSON := dbFlag(command), jsonFlag(command)
+	db, asJSON, roles := dbFlag(command), jsonFlag(command), newRoleFlags(command)
 	name := command.Flags().String("name", "", "the new `name`")
 	email := command.Flags().String("email", "", "the new `address`; - removes it")
-	role := command.Flags().String("role", "", "the `role`: "+strings.Join(roles, " or "))
-	_ = command.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(roles, cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, args []string) error {
+		role, err := roles.chosen()
+		if err != nil {
+			return err
+		}
 		var u souvenir.UserUpdate
+		if role != "" {
+			u.Role = &role
+		}
 		if *name != "" {
 			u.Name = name
 		}
@@ -159,15 +162,8 @@ that are not given stay. Memories and tokens stay with the user. The last admin 
 		} else if *email != "" {
 			u.Email = email
 		}
-		if *role != "" {
-			if !slices.Contains(roles, *role) {
-				return misused("--role is %q; give %s", *role, strings.Join(roles, " or "))
-			}
-			given := souvenir.Role(*role)
-			u.Role = &given
-		}
 		if u == (souvenir.UserUpdate{}) {
-			return misused("there is nothing to change; give --name, --email or --role")
+			return misused("there is nothing to change; give --name, --email, --role or --admin")
 		}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
 			user, err := store.Accounts().UpdateUser(ctx, args[0], u)
