@@ -6,7 +6,7 @@ export async function keysLeadThroughThePage(someone, { user }) {
   const page = await someone(user)
   await page.go('/profile')
   await page.keyboard.press('Tab')
-  assert.equal(await page.focused(), 'Skip to the content')
+  assert.equal(await page.focused(), 'Skip to content')
   await page.keyboard.press('Enter')
   assert.equal(await page.focused(), 'main')
 }
@@ -44,6 +44,7 @@ export async function theMenuSaysWhereOneIs(someone, { user }) {
   await page.go('/')
   const places = await page.locator('.menu nav a').evaluateAll((links) => links.map((link) => link.textContent))
   for (const place of places) {
+    await page.evaluate(() => document.querySelectorAll('.menu .folded').forEach((part) => (part.open = true)))
     await page.follow(place, '.menu')
     assert.equal(await page.textContent('.menu [aria-current=page]'), place)
   }
@@ -59,6 +60,42 @@ export async function whoIsNoAdminIsToldSo(someone, { other }) {
   for (const name of ['Users', 'Invitations', 'Backup and restore']) assert.ok(!places.includes(name), `${name} is offered`)
   await page.go('/users', 403)
   assert.match(await page.main(), /admin/i)
+}
+
+export async function theMenuIsBesideANarrowWindowAndFits(someone, { user }) {
+  const page = await someone(user, { colorScheme: 'light', viewport: { width: 900, height: 900 } })
+  await page.go('/activity')
+  const [menu, main] = [await page.locator('.menu nav').boundingBox(), await page.locator('main').boundingBox()]
+  assert.ok(menu.x + menu.width <= main.x, 'the menu is above the page')
+  assert.ok(await page.evaluate(() => document.querySelector('header').scrollHeight <= innerHeight), 'the menu is higher than the window')
+  assert.equal(await page.locator('.menu').getByRole('link', { name: 'Users' }).isVisible(), false)
+  await page.locator('.menu').getByText('Server').click()
+  await page.follow('Users', '.menu')
+  assert.equal(await page.heading(), 'Users')
+  assert.equal(await page.locator('.menu').getByRole('link', { name: 'Users' }).isVisible(), true)
+}
+
+// The theme changes without a new page, is kept for the next one, and for the sign-in.
+export async function aThemeIsChosenAndKept(someone, { user }) {
+  for (const look of [undefined, phone]) {
+    const page = await someone(user, look)
+    const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+    await page.go('/memories/new')
+    await page.fill('textarea', 'What is typed stays.')
+    if (look) await page.tap('.menu > summary')
+    const before = await ground()
+    const other = look ? 'Light' : 'Dark'
+    await page.send(other, '.menu')
+    const after = await ground()
+    assert.notEqual(after, before)
+    assert.equal(await page.inputValue('textarea'), 'What is typed stays.')
+    await page.go('/')
+    assert.equal(await ground(), after)
+    if (look) await page.tap('.menu > summary')
+    assert.equal(await page.locator('.themes [aria-pressed=true]').innerText(), other)
+    await page.send('System', '.menu')
+    assert.equal(await ground(), before)
+  }
 }
 
 export async function signingOutEndsIt(someone, { user }) {

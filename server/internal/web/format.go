@@ -22,6 +22,7 @@ func pageWords() template.FuncMap {
 		"day":        Date,
 		"clock":      func(t time.Time, zone *time.Location) string { return t.In(zone).Format("15:04") },
 		"call":       func(call any, base string) calledAt { return calledAt{call, base} },
+		"places":     func(group menuGroup, base string) placesAt { return placesAt{group, base} },
 		"scope":      ScopeMeaning,
 		"browser":    BrowserName,
 		"sentence":   Sentence,
@@ -36,6 +37,12 @@ func pageWords() template.FuncMap {
 // calledAt is a recorded call for the template of its sentence, with the base of the links in it.
 type calledAt struct {
 	Call any
+	Base string
+}
+
+// placesAt is a part of the menu for the template of its links.
+type placesAt struct {
+	menuGroup
 	Base string
 }
 

@@ -61,7 +61,7 @@ func (s *Site) Done(path, notice string) Redirect {
 	return Redirect(s.Path(withNotice(path, NoticeParameter, notice)))
 }
 
-// withNotice returns the address of a page with a new notice and without the former one.
+// withNotice returns the address of a page with a new notice, or with none, and without the former one.
 func withNotice(path, parameter, value string) string {
 	u, err := url.Parse(path)
 	if err != nil {
@@ -70,7 +70,9 @@ func withNotice(path, parameter, value string) string {
 	query := u.Query()
 	query.Del(NoticeParameter)
 	query.Del(undoParameter)
-	query.Set(parameter, value)
+	if parameter != "" {
+		query.Set(parameter, value)
+	}
 	u.RawQuery = query.Encode()
 	return u.String()
 }

@@ -37,6 +37,9 @@ type frame struct {
 	Notice *notice
 	Data   any
 
+	Theme   string // of the browser, from themes
+	Address string // of the page, without Base and without a notice; empty: it answers a form
+
 	Invitations int // to projects, pending for the user
 	Proposals   int // that the user can decide about
 }
@@ -49,6 +52,9 @@ type notice struct {
 
 // Menu is the menu of the page.
 func (p frame) Menu() []menuGroup { return menu(*p.User, p.Here, p.Invitations, p.Proposals) }
+
+// Themes are the themes to choose from.
+func (frame) Themes() []theme { return themes }
 
 // Asset is the address of a file of static, with its version.
 func (p frame) Asset(name string) (string, error) {

@@ -91,9 +91,9 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, p Page
 	}
 	c := request.Of(r.Context()).Caller
 	data := frame{Title: p.Title, Base: s.Base(), CSRF: s.FormToken(w, r), Here: strings.TrimPrefix(r.URL.Path, s.Base()),
-		Data: p.Data}
+		Theme: themeOf(r), Data: p.Data}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		data.Notice = s.notice(r, c)
+		data.Notice, data.Address = s.notice(r, c), withNotice(strings.TrimPrefix(r.URL.RequestURI(), s.Base()), "", "")
 	}
 	if c.SignInID != "" {
 		data.User = &c.User

@@ -79,10 +79,11 @@ func (s *Site) SetCookie(w http.ResponseWriter, name, value string, maxAge int) 
 		Secure: s.Secure(), SameSite: http.SameSiteLaxMode})
 }
 
-// Routes are the routes that every page needs: static files, and undo.
+// Routes are the routes that every page needs: static files, undo, and the theme.
 func (s *Site) Routes() []route.Route {
 	return []route.Route{
 		route.Get("/static/{file...}", route.Public, s.static),
 		route.Post("/undo", route.Person, s.takeBack),
+		route.Post("/theme", route.Public, s.setTheme),
 	}
 }

@@ -12,7 +12,21 @@ addEventListener('keydown', (event) => {
 })
 
 // Where a browser cannot show what a closed element holds, the menu beside a wide page is opened.
-if (!CSS.supports('selector(::details-content)') && matchMedia('(min-width: 64rem)').matches) document.querySelector('.menu')?.setAttribute('open', '')
+if (!CSS.supports('selector(::details-content)') && matchMedia('(min-width: 52rem)').matches) document.querySelector('.menu')?.setAttribute('open', '')
+
+// The theme changes at once, and what is typed on the page stays. The server keeps it for the next one.
+addEventListener('submit', (event) => {
+  const form = event.target.closest?.('.themes')
+  const theme = event.submitter?.value
+  if (!form || !theme) return
+  event.preventDefault()
+  if (theme === 'system') delete document.documentElement.dataset.theme
+  else document.documentElement.dataset.theme = theme
+  for (const button of form.querySelectorAll('button')) button.setAttribute('aria-pressed', String(button === event.submitter))
+  dispatchEvent(new Event('souvenir:theme'))
+  fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form, event.submitter)), redirect: 'manual' })
+    .catch(() => problem('The server does not answer, so the theme is not kept. Check your connection.'))
+})
 
 // Times in the reader's own zone.
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })

@@ -471,11 +471,13 @@ function listen() {
     event.preventDefault()
     keys[event.key]()
   })
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+  const recolour = () => {
     readColours()
     state.sigma?.setSetting('labelColor', { color: state.colours.text })
     redraw()
-  })
+  }
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', recolour)
+  addEventListener('souvenir:theme', recolour)
 }
 
 start()
