@@ -76,6 +76,11 @@ func TestConsentNeverTicksAccount(t *testing.T) {
 	b, app := w.SignedIn(servertest.Owner), w.Register("none")
 	asked := app.AuthorizeURL("scope", "memory:read memory:write account")
 	p := b.Get(asked).Stays(http.StatusOK, "Manage your tokens", "It can give others access")
+	for i, fieldset := range p.HTML.All("fieldset")[:2] { // it is a choice of its own
+		if got := strings.Contains(fieldset.Text, "Manage your tokens"); got != (i == 1) {
+			t.Errorf("part %d of the form has the scope account: %v, want it in the second alone", i, got)
+		}
+	}
 	if scopes := p.HTML.Fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
 		t.Errorf("ticked are %q, want %v", scopes, []string{"memory:read", "memory:write"})
 	}

@@ -48,11 +48,12 @@ type consentPage struct {
 	Action, Asked, Nonce string
 	Problem              string // the form's error; empty: none
 	Client               clientView
-	Rights               []rightView
-	Writes               bool // some of Rights change things
+	Rights               []rightView // about memories and files
+	Others               []rightView // to manage an account or the server: a choice of its own, never ticked beforehand
+	Writes               bool        // some of Rights change things
 	ReadOnly, Limited    bool
 	Projects             []projectView
-	Others               string // chosen projects that are not in the list, one per line
+	Unlisted             string // chosen projects that are not in the list, one per line
 	More                 bool   // there are more projects than Projects
 	Again                bool   // the application has been authorized before
 	User                 string // name of the person
@@ -166,6 +167,10 @@ func (s *Server) consentPage(r *http.Request, c request.Caller, a *asking, state
 	for _, right := range rights() {
 		if slices.Contains(state.offered, right.Scope) {
 			right.Chosen = slices.Contains(state.view.Scopes, right.Scope)
+			if right.Scope == souvenir.ScopeAccount || right.Scope == souvenir.ScopeAdmin {
+				p.Others = append(p.Others, right)
+				continue
+			}
 			p.Writes = p.Writes || right.Writes
 			p.Rights = append(p.Rights, right)
 		}
@@ -184,7 +189,7 @@ func (s *Server) consentPage(r *http.Request, c request.Caller, a *asking, state
 		delete(named, long)
 		p.Projects = append(p.Projects, view)
 	}
-	p.Others = strings.Join(slices.DeleteFunc(slices.Clone(state.view.Projects),
+	p.Unlisted = strings.Join(slices.DeleteFunc(slices.Clone(state.view.Projects),
 		func(ref string) bool { return !named[ref] }), "\n")
 	status := http.StatusOK
 	if state.problem != "" {
