@@ -1,6 +1,7 @@
 // The list of memories: searched as one types, filtered, read, and many changed at once.
 import assert from 'node:assert/strict'
 import { call } from '../client.mjs'
+import { phone } from '../browser.mjs'
 import { figure, median } from '../figures.mjs'
 
 export const stores = ['small', 'large']
@@ -16,8 +17,9 @@ export async function searchAnswersAsOneTypes(someone, { user }) {
   assert.equal(await page.focused(), 'q')
   page.transfers = []
   await page.locator('#q').pressSequentially('tiles of the coast', { delay: 160 })
-  await page.waitForFunction(() => /best match first/.test(document.getElementById('found').textContent))
+  await page.waitForFunction(() => /\bfits?\b/.test(document.getElementById('found').textContent))
   await page.settle()
+  assert.equal(await page.locator('#sort option:checked').textContent(), 'Best match')
   assert.match(page.url(), /q=tiles/)
   assert.match(await rows(page).first().textContent(), /tiles/i)
   assert.match(await page.locator('#results .score').first().textContent(), /words .*meaning/s)
@@ -37,6 +39,7 @@ export async function filtersNarrowTheListAndAreTakenOff(someone, { user, user_i
   const page = await someone(user)
   await page.go('/memories')
   const all = await found(page)
+  await page.locator('.filters > summary').click()
   await page.selectOption('#event_type', 'decision')
   await page.waitForURL('**event_type=decision**')
   await page.settle()
@@ -55,9 +58,58 @@ export async function filtersNarrowTheListAndAreTakenOff(someone, { user, user_i
   await page.locator('.chips').getByRole('link', { name: 'Clear filters' }).click()
   await page.settle()
   assert.equal(await found(page), all)
+  await page.locator('.filters > summary').click()
   await page.fill('#tag', 'no such tag')
   await page.keyboard.press('Enter')
   await page.waitForFunction(() => /No results/.test(document.getElementById('results').textContent))
+}
+
+export async function theFirstMemoryIsAboveTheFoldOfAPhone(someone, { user }) {
+  const page = await someone(user, { ...phone, viewport: { width: 360, height: 640 } })
+  for (const path of ['/memories', '/memories?q=tiles', '/memories?view=reading']) {
+    await page.go(path)
+    const box = await page.locator('#results .what, #results .reading .markdown').first().boundingBox()
+    assert.ok(box.y + Math.min(box.height, 100) <= 640, `${path}: the first memory begins at ${box.y}`)
+  }
+}
+
+export async function theBarForManyIsThereWhileSomethingIsChosen(someone, { user }) {
+  const page = await someone(user)
+  await page.go('/memories')
+  assert.equal(await page.locator('#bulk').isVisible(), false)
+  const before = await rows(page).nth(2).boundingBox()
+  await rows(page).first().locator('input[type=checkbox]').check()
+  assert.equal(await page.locator('#bulk').isVisible(), true)
+  assert.deepEqual(await rows(page).nth(2).boundingBox(), before) // nothing has moved
+  await page.locator('#none').click()
+  assert.equal(await page.locator('#bulk').isVisible(), false)
+  await page.locator('#all-here').check()
+  assert.match(await page.textContent('#chosen'), /25 selected/)
+}
+
+export async function arrowKeysGoThroughTheResults(someone, { user }) {
+  const page = await someone(user)
+  await page.go('/memories?q=tiles')
+  await page.focus('#q')
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp']) await page.keyboard.press(key)
+  const first = await rows(page).first().locator('.what > a').getAttribute('href')
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute('href')), first)
+  await page.keyboard.press('Escape')
+  assert.equal(await page.focused(), 'q')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(`**${first}`)
+}
+
+export async function weakerMatchesAreFolded(someone, { user }) {
+  const page = await someone(user)
+  await page.go('/memories?sort=created_at_asc')
+  await page.fill('#q', 'zzxxqq wwvv')
+  await page.waitForFunction(() => /Nothing fits/.test(document.getElementById('found').textContent))
+  assert.ok(!page.url().includes('sort='), `${page.url()} has the order of the list`)
+  assert.equal(await rows(page).first().isVisible(), false)
+  await page.locator('#weaker > summary').click()
+  assert.equal(await rows(page).first().isVisible(), true)
 }
 
 export async function theReadingViewShowsTheTexts(someone, { user }) {
@@ -130,7 +182,7 @@ export async function theListWorksWithoutScripts(someone, { user }) {
   await page.fill('#q', 'tiles of the coast')
   await page.keyboard.press('Enter')
   await page.settle()
-  assert.match(await page.textContent('#found'), /best match first/)
+  assert.match(await page.textContent('#found'), /\bfits?\b/)
   await rows(page).first().locator('input[type=checkbox]').check()
   await page.locator('#bulk').getByRole('button', { name: 'Archive' }).click()
   await page.settle()

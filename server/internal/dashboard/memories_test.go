@@ -83,13 +83,15 @@ func TestSearchOfMemoriesWhileTyping(t *testing.T) {
 		strings.Repeat("Water all day long. ", 100)})
 	olivia := w.SignedIn(servertest.Owner)
 	part := find(olivia, "q=otter")
-	part.Expect(http.StatusOK, "<mark>otters</mark>", "3 memories, best match first", `class="score"`, "words 0.",
+	part.Expect(http.StatusOK, "<mark>otters</mark>", "1 memory fits",
+		"<summary>2 weaker matches</summary>", `class="score"`, "words 0.",
 		"meaning 0.", "<rect").Without("<html", "<h1", `id="filters"`)
 	if rows := rows(part); len(rows) != 3 {
 		t.Errorf("%d rows, want 3", len(rows))
 	}
 	find(olivia, "q=otter&view=reading").Expect(http.StatusOK, "<strong>otters</strong>", "Read more").Without("<table")
-	find(olivia, "q=zyxwvut").Expect(http.StatusOK, "No memory has these words.")
+	find(olivia, "q=zyxwvut").Expect(http.StatusOK, "Nothing fits: no memory has these words",
+		"<summary>3 weaker matches</summary>")
 	whole := olivia.Get("/memories?q=otter")
 	whole.Expect(http.StatusOK, `value="otter"`, "<mark>otters</mark>")
 	if whole.Header.Get("Vary") == "" {
@@ -97,6 +99,52 @@ func TestSearchOfMemoriesWhileTyping(t *testing.T) {
 	}
 	find(olivia, "q="+strings.Repeat("x", souvenir.MaxQuery+1)).Expect(http.StatusBadRequest,
 		"The search text is 65537 bytes; at most 65536 are allowed.", `role="alert"`).Without("<html")
+}
+
+func TestWeakerMatchesAreFoldedOnTheFirstPageOnly(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	var many []souvenir.NewMemory
+	for i := range 30 {
+		many = append(many, souvenir.NewMemory{Content: fmt.Sprintf("Kettle number %d stands on a shelf.", i)})
+	}
+	fill(w, servertest.Owner, append(many, souvenir.NewMemory{Content: "Otters sleep under the old pier."})...)
+	olivia := w.SignedIn(servertest.Owner)
+	first := find(olivia, "q=where+do+otters+sleep")
+	first.Expect(http.StatusOK, "1 memory fits", `<details class="weaker" id="weaker">`, "32 weaker matches")
+	if found := first.HTML.All("summary"); len(rows(first)) != 25 || len(found) == 0 {
+		t.Errorf("the first page has %d rows, want 25", len(rows(first)))
+	}
+	find(olivia, "q=where+do+otters+sleep&page=2").Expect(http.StatusOK, "33 memories, best match first").Without("weaker")
+	find(olivia, "q=where+do+otters+sleep&sort=created_at_asc").Expect(http.StatusOK).Without("weaker", "best match first")
+}
+
+func TestOrdersFollowTheSearchWhileTyping(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	olivia := w.SignedIn(servertest.Owner)
+	find(olivia, "q=shop").Expect(http.StatusOK,
+		`id="sort" name="sort" hx-swap-oob="true"><option value="" selected>Best match</option>`)
+	find(olivia, "").Expect(http.StatusOK, `hx-swap-oob="true"><option value="" selected>Recently updated</option>`)
+	olivia.Get("/memories?q=shop").Expect(http.StatusOK, ">Best match</option>").Without("hx-swap-oob")
+}
+
+func TestExcerptsInTheListHaveNoMarkdown(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	fill(w, servertest.Owner, souvenir.NewMemory{Content: "# Harbour\n\nThe **otters** eat `fish`, see " +
+		"[the map](https://a.example/x)." + strings.Repeat(" And more.", 100) + " Last comes a *zebra* <b>x</b>."})
+	olivia := w.SignedIn(servertest.Owner)
+	find(olivia, "").Expect(http.StatusOK,
+		"<b>Harbour</b> The <b>otters</b> eat <code>fish</code>, see the map. And more.", " …").Without("# Harbour", "**")
+	find(olivia, "q=zebra").Expect(http.StatusOK, "… ", "<mark>zebra</mark> &lt;b&gt;x&lt;/b&gt;.").Without("*zebra*")
+}
+
+func TestChipsNameWhatAddressesHaveByID(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	first := fill(w, servertest.Owner, souvenir.NewMemory{Content: "The otters live in the river."})
+	fill(w, servertest.Owner, souvenir.NewMemory{Content: "They moved in May.", Related: first})
+	olivia := w.SignedIn(servertest.Owner)
+	find(olivia, "related="+first[0]).Expect(http.StatusOK, "Linked to: <b>The otters live in the river.</b>")
+	find(w.SignedIn(servertest.Stranger), "related="+first[0]).Without("otters")
+	find(olivia, "project="+w.Users[servertest.Owner]+"/shop").Expect(http.StatusOK, "Project: <b>The shop</b>")
 }
 
 func TestFiltersOfMemories(t *testing.T) {

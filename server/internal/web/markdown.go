@@ -19,3 +19,6 @@ var renderer = sync.OnceValue(func() *markdown.Renderer {
 
 // Markdown renders a stored text: the only way to render Markdown here, since it bounds the cost.
 func Markdown(source string) template.HTML { return renderer().HTML(source) }
+
+// Excerpt returns the beginning of a stored text for a list: in one line, without the marks of its Markdown.
+func Excerpt(source string) []markdown.Span { return renderer().Excerpt(source) }

@@ -62,7 +62,7 @@ func (s *Service) changeMemories(w http.ResponseWriter, r *http.Request, c reque
 		return nil, failure.Invalid("back", "back is "+failure.Quote(values.Get("back"))+
 			"; the query of the list's address is expected")
 	}
-	search := readMemorySearch(query)
+	search := readMemorySearch(query, web.ZoneOf(r))
 	ids, err := s.chosenMemories(r, c, values, search)
 	if err != nil {
 		return nil, err

@@ -51,8 +51,8 @@ const (
 // showDuplicates shows near duplicates among the most recently updated memories.
 func (s *Service) showDuplicates(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	query := r.URL.Query()
-	data := duplicatesPage{Search: readMemorySearch(query), Similar: cmp.Or(query.Get("similar"), defaultLikeness),
-		Limit: defaultCompared}
+	data := duplicatesPage{Search: readMemorySearch(query, web.ZoneOf(r)), Limit: defaultCompared,
+		Similar: cmp.Or(query.Get("similar"), defaultLikeness)}
 	page := web.Page{Template: "duplicates", Title: "Near duplicates"}
 	err := s.findDuplicates(r, c, &data)
 	if err != nil {

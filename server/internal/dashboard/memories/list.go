@@ -26,6 +26,9 @@ type memoriesPage struct {
 	Past     int // the requested part, if it is past the last one; else 0
 	WordsHit bool
 	Rows     []memoryRow
+	Fits     int          // of the rows, those that fit the search
+	Sorts    []web.Option // orders
+	Swapped  bool         // a script gets the list alone, and the orders besides
 	Pages    web.Leaves
 	Projects []web.Option // targets of a move; the first is no project
 	Files    bool         // there are files; known only if there are no memories
@@ -40,6 +43,44 @@ func (p memoriesPage) None() bool { return p.Problem == "" && !p.Search.Filtered
 // matches to some degree.
 func (p memoriesPage) All() bool { return p.Search.Text == "" && p.Found > len(p.Rows) }
 
+// Folds reports whether weaker matches are folded away: on the first page of a search by relevance.
+func (p memoriesPage) Folds() bool {
+	return p.Search.Text != "" && p.Search.ByRelevance() && p.Search.Page == 1
+}
+
+// Fitting are the rows that fit the search, or all.
+func (p memoriesPage) Fitting() rowList {
+	return p.some("Memories", func(m memoryRow) bool { return m.Fits || !p.Folds() })
+}
+
+// Weaker are the other rows; nil: none.
+func (p memoriesPage) Weaker() *rowList {
+	if !p.Folds() || p.Fits == len(p.Rows) {
+		return nil
+	}
+	list := p.some("Weaker matches", func(m memoryRow) bool { return !m.Fits })
+	return &list
+}
+
+func (p memoriesPage) some(label string, keep func(memoryRow) bool) rowList {
+	list := rowList{Search: p.Search, Label: label}
+	for _, row := range p.Rows {
+		list.Base = row.Base
+		if keep(row) {
+			list.Rows = append(list.Rows, row)
+		}
+	}
+	return list
+}
+
+// WeakerLabel names the weaker matches, with their number.
+func (p memoriesPage) WeakerLabel() string {
+	if n := p.Found - p.Fits; n > 1 {
+		return web.Thousands(n) + " weaker matches"
+	}
+	return "A weaker match"
+}
+
 // Most is how many of the matches can be changed in one step.
 func (p memoriesPage) Most() int { return min(p.Found, maxBulk) }
 
@@ -48,15 +89,19 @@ func (p memoriesPage) More() bool { return p.Found > maxBulk }
 
 // showMemories shows the memories that match the search.
 func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	data := memoriesPage{Search: readMemorySearch(r.URL.Query())}
+	data := memoriesPage{Search: readMemorySearch(r.URL.Query(), web.ZoneOf(r)), Swapped: web.FromScript(r)}
+	data.Sorts = choose(sortOptions(data.Search.Text != ""), data.Search.Sort)
 	page := web.Page{Template: "memories", Title: "Memories", Part: "memory-results"}
 	var err error
 	if data.Projects, err = s.projectOptions(r, c, ""); err != nil {
 		return nil, err
 	}
+	if err := data.nameChips(r, c); err != nil {
+		return nil, err
+	}
 	var choosing sync.WaitGroup
 	var failed error
-	if search := data.Search; !web.FromScript(r) { // both are slow for many memories
+	if search := data.Search; !data.Swapped { // both are slow for many memories
 		part := r.WithContext(expected.Part(r.Context(), "choices"))
 		choosing.Go(func() {
 			_, broken := failure.Guard(r.Context(), s.log, "choices of filters", func() (any, error) {
@@ -131,9 +176,30 @@ func (s *Service) findMemories(r *http.Request, c request.Caller, data *memories
 			return err
 		}
 		data.WordsHit = data.WordsHit || hit.Parts.Text > 0
+		if row.Fits = data.Folds() && row.fits(words); row.Fits {
+			data.Fits++
+		}
 		data.Rows = append(data.Rows, row)
 	}
 	return nil
+}
+
+// nameChips finds names for what the address names by id.
+func (p *memoriesPage) nameChips(r *http.Request, c request.Caller) error {
+	for _, one := range p.Projects {
+		if p.Search.Project != "" && one.Value == p.Search.Project {
+			p.Search.projectName = one.Label
+		}
+	}
+	if p.Search.Related == "" {
+		return nil
+	}
+	m, err := c.Store.GetMemory(r.Context(), p.Search.Related)
+	if errors.Is(err, souvenir.ErrNotFound) {
+		return nil
+	}
+	p.Search.relatedTitle = titleOf(m.Content)
+	return err
 }
 
 // projectOf returns the project of a memory as OWNER/ID, since several users may use the same id.
@@ -159,8 +225,8 @@ func (p *memoriesPage) projectOf(r *http.Request, c request.Caller, m souvenir.M
 
 // filterChoices are the values that the form offers, with their numbers of memories.
 type filterChoices struct {
-	Projects, Collections, EventTypes, States, Sorts []web.Option
-	Importances, Classifications, RuleTypes          []web.Option
+	Projects, Collections, EventTypes, States []web.Option
+	Importances, Classifications, RuleTypes   []web.Option
 }
 
 // filterChoices loads the available values.
@@ -210,7 +276,6 @@ func (s *Service) filterChoices(r *http.Request, c request.Caller, search memory
 	choices.Importances = options("Any", append([]string{web.NotSet}, memoryImportances...))
 	choices.Classifications = options("Any", append([]string{web.NotSet}, memoryClassifications...))
 	choices.RuleTypes = options("Any", append([]string{web.NotSet}, memoryRuleTypes...))
-	choices.Sorts = sortOptions(search.Text != "")
 	for _, made := range []struct {
 		options *[]web.Option
 		value   string
@@ -218,7 +283,7 @@ func (s *Service) filterChoices(r *http.Request, c request.Caller, search memory
 		{&choices.Projects, search.Project}, {&choices.Collections, search.Collection},
 		{&choices.EventTypes, search.EventType}, {&choices.States, search.State},
 		{&choices.Importances, search.Importance}, {&choices.Classifications, search.Classification},
-		{&choices.RuleTypes, search.RuleType}, {&choices.Sorts, search.Sort},
+		{&choices.RuleTypes, search.RuleType},
 	} {
 		*made.options = choose(*made.options, made.value)
 	}

@@ -3,9 +3,12 @@ package memories
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 const (
@@ -22,6 +25,7 @@ type memoryRow struct {
 	Words   []string           // search words in the visible text, as spelled there
 	Long    bool               // the text is longer than the reading view shows
 	Text    string             // of the reading view
+	Fits    bool               // it fits the search, and is not a weaker match
 }
 
 // Label names the memory in labels for screen readers.
@@ -52,10 +56,7 @@ func rowOf(hit souvenir.Hit, words []string, reading bool) memoryRow {
 	if len(words) > 0 {
 		passage = hit.Content[hit.Start:hit.End]
 	}
-	row.Clip = textview.Marked(textview.ClipAround(passage, words, maxClip), words)
-	if hit.Start > 0 && len(words) > 0 {
-		row.Clip = slices.Insert(row.Clip, 0, textview.Segment{Text: "… "})
-	}
+	row.Clip = excerpt(passage, words, hit.Start == 0 || len(words) == 0, maxClip)
 	for _, s := range row.Clip {
 		if s.Marked && !slices.ContainsFunc(row.Words, func(word string) bool { return strings.EqualFold(word, s.Text) }) {
 			row.Words = append(row.Words, s.Text)
@@ -65,4 +66,51 @@ func rowOf(hit souvenir.Hit, words []string, reading bool) memoryRow {
 		row.Text, row.Long = textview.Opening(hit.Content, maxReading)
 	}
 	return row
+}
+
+// excerpt is what a list shows of a text: at most some characters of its beginning, or from the best match on.
+func excerpt(text string, words []string, whole bool, most int) []textview.Segment {
+	window, start := textview.Window(text, words, most)
+	var all []textview.Segment
+	if !whole || !start {
+		all = append(all, textview.Segment{Text: "… "})
+	}
+	left := most
+	spans := web.Excerpt(window)
+	for i, span := range spans {
+		piece := shorten.Characters(span.Text, left)
+		left -= utf8.RuneCountInString(piece)
+		cut := len(piece) < len(span.Text)
+		if last := i == len(spans)-1; last || cut {
+			piece = strings.TrimRight(piece, " ")
+		}
+		for _, s := range textview.Marked(piece, words) {
+			s.Strong, s.Code = span.Strong, span.Code
+			all = append(all, s)
+		}
+		if cut || left <= 0 && i < len(spans)-1 {
+			return append(all, textview.Segment{Text: " …"})
+		}
+	}
+	if len(window) < len(text) && left > 0 && len(text)-len(window) > 1 && !strings.HasSuffix(text, window) {
+		all = append(all, textview.Segment{Text: " …"})
+	}
+	return all
+}
+
+// fits reports whether the memory is probably about the search, or has all of its words.
+func (m memoryRow) fits(words []string) bool {
+	const probably = 0.5 // as get_context has it
+	if m.Confidence >= probably {
+		return true
+	}
+	return len(words) > 0 && textview.HasAll(m.Content, words)
+}
+
+// rowList is a part of the list: memories that fit a search, or weaker matches.
+type rowList struct {
+	Rows   []memoryRow
+	Search memorySearch
+	Base   string // path of the server
+	Label  string
 }

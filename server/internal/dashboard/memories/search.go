@@ -1,6 +1,7 @@
 package memories
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -27,6 +28,9 @@ type memorySearch struct {
 	Related                                        string // id of a linked memory
 	Sort, View                                     string
 	Page                                           int
+
+	zone                      web.Zone // of the days
+	projectName, relatedTitle string   // for the chips; empty: not known
 }
 
 const (
@@ -67,7 +71,7 @@ func relabel(message, argument, label string) string {
 }
 
 // readMemorySearch reads an address; query validates it.
-func readMemorySearch(query url.Values) memorySearch {
+func readMemorySearch(query url.Values, zone web.Zone) memorySearch {
 	// Invalid UTF-8 cannot be shown in the form again.
 	get := func(name string) string { return strings.ToValidUTF8(query.Get(name), "\uFFFD") }
 	// A value may be blank on purpose; see notSet.
@@ -87,6 +91,7 @@ func readMemorySearch(query url.Values) memorySearch {
 		Module:       text("module"), CreatedFrom: text("created_from"), CreatedTo: text("created_to"),
 		UpdatedFrom: text("updated_from"), UpdatedTo: text("updated_to"),
 		Key: text("key"), Value: text("value"), Related: text("related"), Sort: text("sort"), View: text("view"), Page: 1,
+		zone: zone,
 	}
 	for _, tag := range query["tag"] {
 		if tag = strings.TrimSpace(strings.ToValidUTF8(tag, "\uFFFD")); tag != "" && !slices.Contains(m.Tags, tag) {
@@ -146,6 +151,12 @@ func (m memorySearch) WithoutTag(tag string) string {
 // Reading reports whether the list has the reading view instead of the table.
 func (m memorySearch) Reading() bool { return m.View == viewReading }
 
+// ByRelevance reports whether the best matches come first.
+func (m memorySearch) ByRelevance() bool { return m.Text != "" && m.Sort == "" }
+
+// ZoneName is the time zone of the days.
+func (m memorySearch) ZoneName() string { return m.zone.Name() }
+
 // ByUpdate reports whether the most recently updated memories come first.
 func (m memorySearch) ByUpdate() bool {
 	return m.Sort == string(souvenir.SortUpdatedDesc) || m.Sort == "" && m.Text == ""
@@ -161,12 +172,6 @@ func (m memorySearch) DayInput(value string) string {
 
 // Filtered reports whether anything but the order and the view is chosen.
 func (m memorySearch) Filtered() bool { return m.Text != "" || len(m.chips()) > 0 }
-
-// Narrow reports whether one of the less common filters is on.
-func (m memorySearch) Narrow() bool {
-	return m.Importance+m.Classification+m.RuleType+m.Module+m.CreatedFrom+m.CreatedTo+m.UpdatedFrom+m.UpdatedTo+m.Key+
-		m.Value+m.Related != "" || m.HideArchived
-}
 
 // chip is an active filter, and the address without it.
 type chip struct{ Name, Value, Without string }
@@ -188,7 +193,7 @@ func (m memorySearch) chips() []chip {
 	if _, id, found := strings.Cut(project, "/"); found {
 		project = id
 	}
-	add("Project", "project", project)
+	add("Project", "project", cmp.Or(m.projectName, project))
 	add("Collection", "collection", m.Collection)
 	add("Type", "event_type", m.EventType)
 	add("State", "state", m.State)
@@ -203,7 +208,7 @@ func (m memorySearch) chips() []chip {
 	add("Stored until", "created_to", m.CreatedTo)
 	add("Changed from", "updated_from", m.UpdatedFrom)
 	add("Changed until", "updated_to", m.UpdatedTo)
-	add("Linked to", "related", m.Related)
+	add("Linked to", "related", cmp.Or(m.relatedTitle, m.Related))
 	if m.Key != "" || m.Value != "" {
 		without := m
 		without.Key, without.Value = "", ""
@@ -310,7 +315,7 @@ func (m memorySearch) filter() (souvenir.Filter, error) {
 	}
 	for key, span := range map[string][2]string{"created": {m.CreatedFrom, m.CreatedTo},
 		"updated": {m.UpdatedFrom, m.UpdatedTo}} {
-		condition, err := spanOf(key, span[0], span[1])
+		condition, err := spanOf(key, span[0], span[1], m.zone.Location)
 		if err != nil {
 			return nil, err
 		}
@@ -372,15 +377,15 @@ func (s timeSpan) condition() souvenir.Condition {
 	return c
 }
 
-// spanOf parses the ends of a time span: days, the last one included, or exact times.
-func spanOf(key, from, to string) (timeSpan, error) {
+// spanOf parses the ends of a time span: days in a time zone, the last one included, or exact times.
+func spanOf(key, from, to string, zone *time.Location) (timeSpan, error) {
 	var s timeSpan
 	var err error
-	if s.from, _, err = dayOrTime(key+"_from", from); err != nil {
+	if s.from, _, err = dayOrTime(key+"_from", from, zone); err != nil {
 		return s, err
 	}
 	wholeDay := false
-	if s.before, wholeDay, err = dayOrTime(key+"_to", to); err == nil && wholeDay {
+	if s.before, wholeDay, err = dayOrTime(key+"_to", to, zone); err == nil && wholeDay {
 		s.before = s.before.AddDate(0, 0, 1)
 	}
 	if err == nil && !s.before.IsZero() && !s.from.Before(s.before) {
@@ -390,11 +395,11 @@ func spanOf(key, from, to string) (timeSpan, error) {
 	return s, err
 }
 
-func dayOrTime(name, value string) (at time.Time, wholeDay bool, err error) {
+func dayOrTime(name, value string, zone *time.Location) (at time.Time, wholeDay bool, err error) {
 	if value == "" {
 		return time.Time{}, false, nil
 	}
-	if at, err := time.Parse(time.DateOnly, value); err == nil {
+	if at, err := time.ParseInLocation(time.DateOnly, value, zone); err == nil {
 		return at, true, nil
 	}
 	at, err = time.Parse(time.RFC3339Nano, value)

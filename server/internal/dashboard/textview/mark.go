@@ -13,6 +13,8 @@ import (
 type Segment struct {
 	Text   string
 	Marked bool // it matches a search word
+	Strong bool // emphasized in the text
+	Code   bool
 }
 
 // Opening returns the beginning of a text, cut at the end of a line or a word if there is one nearby.
@@ -59,6 +61,35 @@ func ClipAround(text string, words []string, most int) string {
 		line = "… " + line
 	}
 	return line
+}
+
+// Window returns the part of a text that an excerpt of at most the given number of characters needs: from shortly
+// before the first of the words on, or from its beginning. It keeps the lines.
+func Window(text string, words []string, most int) (window string, start bool) {
+	const ahead = 60 // bytes before the word
+	const far = 16 << 10
+	const marks = 4 // bytes for a character: of an address, or of marks that an excerpt leaves out
+	if len(text) > far {
+		text, _ = Opening(text, far)
+	}
+	from := 0
+	if at := firstMatch(text, words); at > most*2/3 {
+		from = at - ahead
+		if line := strings.LastIndexByte(text[:at], '\n') + 1; line > from {
+			from = line
+		}
+		for from > 0 && !utf8.RuneStart(text[from]) {
+			from--
+		}
+		if space := strings.IndexByte(text[from:at], ' '); space >= 0 && from > 0 && text[from-1] != '\n' {
+			from += space + 1
+		}
+	}
+	to := min(len(text), from+marks*most)
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to--
+	}
+	return text[from:to], from == 0
 }
 
 // SearchWords returns the words of a search, in lower case.
@@ -110,6 +141,18 @@ func eachWord(text string, yield func(start, end int) bool) {
 	}
 }
 
+// HasAll reports whether the beginning of a text, 16 KiB, has a match of each word.
+func HasAll(text string, words []string) bool {
+	const far = 16 << 10
+	text = text[:min(len(text), far)]
+	missing := slices.Clone(words)
+	eachWord(text, func(start, end int) bool {
+		missing = slices.DeleteFunc(missing, func(sought string) bool { return sameWord(text[start:end], sought) })
+		return len(missing) > 0
+	})
+	return len(missing) == 0
+}
+
 // firstMatch returns the position of the first match of any word; -1: none.
 func firstMatch(text string, words []string) int {
 	found := -1
@@ -137,7 +180,7 @@ func Marked(text string, words []string) []Segment {
 			if start > last {
 				all = append(all, Segment{Text: text[last:start]})
 			}
-			all = append(all, Segment{text[start:end], true})
+			all = append(all, Segment{Text: text[start:end], Marked: true})
 			last = end
 		}
 		return true

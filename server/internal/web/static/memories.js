@@ -10,7 +10,8 @@ addEventListener('htmx:configRequest', (event) => {
   }
 })
 
-const boxes = () => [...document.querySelectorAll('input[form=bulk][name=id]')]
+// What is folded away is not chosen with all.
+const boxes = () => [...document.querySelectorAll('input[form=bulk][name=id]')].filter((box) => box.checked || !box.closest('details:not([open])'))
 
 function count() {
   const place = document.getElementById('chosen')
@@ -20,8 +21,10 @@ function count() {
   const everything = document.getElementById('all')?.checked
   place.textContent = everything ? 'All selected' : chosen ? `${chosen} selected` : 'None selected'
   const here = document.getElementById('all-here')
-  here.checked = all.length > 0 && chosen === all.length
-  here.indeterminate = chosen > 0 && chosen < all.length
+  if (here) {
+    here.checked = all.length > 0 && chosen === all.length
+    here.indeterminate = chosen > 0 && chosen < all.length
+  }
   document.getElementById('bulk').classList.toggle('on', chosen > 0 || Boolean(everything))
 }
 
@@ -38,7 +41,49 @@ addEventListener('click', (event) => {
 })
 addEventListener('change', (event) => {
   if (event.target.id === 'all-here') for (const box of boxes()) box.checked = event.target.checked
-  if (event.target.closest('#bulk') || event.target.getAttribute('form') === 'bulk') count()
+  if (event.target.id === 'all-here' || event.target.closest('#bulk') || event.target.getAttribute('form') === 'bulk') count()
+})
+addEventListener('click', (event) => {
+  if (event.target.id !== 'none') return
+  for (const box of boxes()) box.checked = false
+  const all = document.getElementById('all')
+  if (all) all.checked = false
+  count()
+  document.getElementById('all-here')?.focus()
+})
+
+// Who begins to search gets the best matches first, whatever the order of the list was.
+const search = document.getElementById('q')
+let sought = search?.value.trim() !== ''
+search?.addEventListener('input', () => {
+  const now = search.value.trim() !== ''
+  if (now !== sought) document.getElementById('sort').value = ''
+  sought = now
+})
+
+// The arrow keys go through the results, and Escape back to the search.
+addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || !search) return
+  const links = [...document.querySelectorAll('#results .what > a, #results .reading .open, #weaker > summary')].filter((link) => link.checkVisibility())
+  const at = links.indexOf(document.activeElement)
+  const inSearch = document.activeElement === search
+  if (at < 0 && !inSearch) return
+  if (event.key === 'Escape' && at >= 0) search.focus()
+  else if (event.key === 'ArrowDown' && links.length > 0) links[Math.min(at + 1, links.length - 1)].focus()
+  else if (event.key === 'ArrowUp' && at >= 0) (links[at - 1] ?? search).focus()
+  else return
+  event.preventDefault()
+})
+
+// A menu closes when something else is clicked, and with Escape.
+addEventListener('click', (event) => {
+  for (const open of document.querySelectorAll('details.tools[open]')) if (!open.contains(event.target)) open.open = false
+})
+addEventListener('keydown', (event) => {
+  const open = document.querySelector('details.tools[open]')
+  if (event.key !== 'Escape' || !open) return
+  open.open = false
+  open.querySelector('summary').focus()
 })
 
 // Announces to screen readers how many were found.
