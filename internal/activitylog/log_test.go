@@ -1,4 +1,4 @@
-package activitylog
+package activitylog_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -32,7 +33,7 @@ func (f *file) write(_ context.Context, batch []int, flushes int) error {
 }
 
 // fill adds calls, with a context that has ended, so that none waits for room.
-func fill(t *testing.T, l *Log[int], from, to int) {
+func fill(t *testing.T, l *activitylog.Log[int], from, to int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -53,29 +54,31 @@ func numbers(from, to int) []int {
 
 func TestCallsAreWrittenInOrderAndInBatches(t *testing.T) {
 	f := &file{}
-	l := New(f.write, slog.New(slog.DiscardHandler))
-	fill(t, l, 0, 2*Batch+1)
-	if l.Waiting() != 2*Batch+1 {
-		t.Errorf("%d calls wait, want %v", l.Waiting(), 2*Batch+1)
+	l := activitylog.New(f.write, slog.New(slog.DiscardHandler))
+	fill(t, l, 0, 2*activitylog.Batch+1)
+	if l.Waiting() != 2*activitylog.Batch+1 {
+		t.Errorf("%d calls wait, want %v", l.Waiting(), 2*activitylog.Batch+1)
 	}
 	if err := l.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(f.written, numbers(0, 2*Batch+1)) || !slices.Equal(f.flushes, []int{0, 1, 2}) || l.Waiting() != 0 {
+	if !slices.Equal(f.written, numbers(0, 2*activitylog.Batch+1)) || !slices.Equal(f.flushes, []int{0, 1, 2}) ||
+		l.Waiting() != 0 {
 		t.Errorf("%d calls are written in the batches %v, and %d wait", len(f.written), f.flushes, l.Waiting())
 	}
 }
 
 func TestUnwrittenCallsAreRetried(t *testing.T) {
 	f := &file{err: errors.New("held")}
-	l := New(f.write, slog.New(slog.DiscardHandler))
-	fill(t, l, 0, Batch+1)
+	l := activitylog.New(f.write, slog.New(slog.DiscardHandler))
+	fill(t, l, 0, activitylog.Batch+1)
 	if err := l.Flush(t.Context()); !errors.Is(err, f.err) {
 		t.Fatalf("got %v, want %v", err, f.err)
 	}
-	fill(t, l, Batch+1, Batch+3)
+	fill(t, l, activitylog.Batch+1, activitylog.Batch+3)
 	f.err = nil
-	if err := l.Flush(t.Context()); err != nil || !slices.Equal(f.written, numbers(0, Batch+3)) || l.Lost() != 0 {
+	if err := l.Flush(t.Context()); err != nil || !slices.Equal(f.written, numbers(0, activitylog.Batch+3)) ||
+		l.Lost() != 0 {
 		t.Errorf("%v; written are %v, lost %d", err, f.written, l.Lost())
 	}
 }
@@ -83,13 +86,15 @@ func TestUnwrittenCallsAreRetried(t *testing.T) {
 func TestTheOldestOfTooManyCallsAreLostAndCounted(t *testing.T) {
 	f := &file{err: errors.New("held")}
 	var logged bytes.Buffer
-	l := New(f.write, slog.New(slog.NewTextHandler(&logged, nil)))
-	fill(t, l, 0, Room+1)
-	if l.Lost() != Batch || l.Waiting() != Room-Batch+1 {
-		t.Errorf("%d calls are lost and %d wait, want lost %v and waiting %v", l.Lost(), l.Waiting(), Batch, Room-Batch+1)
+	l := activitylog.New(f.write, slog.New(slog.NewTextHandler(&logged, nil)))
+	fill(t, l, 0, activitylog.Room+1)
+	if l.Lost() != activitylog.Batch || l.Waiting() != activitylog.Room-activitylog.Batch+1 {
+		t.Errorf("%d calls are lost and %d wait, want lost %v and waiting %v", l.Lost(), l.Waiting(),
+			activitylog.Batch, activitylog.Room-activitylog.Batch+1)
 	}
 	f.err = nil
-	if err := l.Flush(t.Context()); err != nil || !slices.Equal(f.written, numbers(Batch, Room+1)) {
+	if err := l.Flush(t.Context()); err != nil ||
+		!slices.Equal(f.written, numbers(activitylog.Batch, activitylog.Room+1)) {
 		t.Errorf("%v; %d calls are written", err, len(f.written))
 	}
 	if text := logged.String(); strings.Count(text, "calls=256") != 1 {
@@ -99,21 +104,21 @@ func TestTheOldestOfTooManyCallsAreLostAndCounted(t *testing.T) {
 
 func TestAFullLogWaitsForTheWriter(t *testing.T) {
 	f := &file{}
-	l := New(f.write, slog.New(slog.DiscardHandler))
-	fill(t, l, 0, Room)
+	l := activitylog.New(f.write, slog.New(slog.DiscardHandler))
+	fill(t, l, 0, activitylog.Room)
 	l.Start()
-	if !l.Add(t.Context(), Room) {
+	if !l.Add(t.Context(), activitylog.Room) {
 		t.Error("the call is refused, want it accepted")
 	}
 	l.Stop()
-	if !slices.Equal(f.written, numbers(0, Room+1)) || l.Lost() != 0 {
+	if !slices.Equal(f.written, numbers(0, activitylog.Room+1)) || l.Lost() != 0 {
 		t.Errorf("%d calls are written, and %d lost", len(f.written), l.Lost())
 	}
 }
 
 func TestAStoppedLogHasWrittenTheRestAndAcceptsNoCall(t *testing.T) {
 	f := &file{}
-	l := New(f.write, slog.New(slog.DiscardHandler))
+	l := activitylog.New(f.write, slog.New(slog.DiscardHandler))
 	l.Start()
 	fill(t, l, 0, 3)
 	l.Stop()
@@ -124,7 +129,7 @@ func TestAStoppedLogHasWrittenTheRestAndAcceptsNoCall(t *testing.T) {
 
 func TestCallsOfAClosedStoreAreNotKept(t *testing.T) {
 	f := &file{err: db.ErrClosed}
-	l := New(f.write, slog.New(slog.DiscardHandler))
+	l := activitylog.New(f.write, slog.New(slog.DiscardHandler))
 	fill(t, l, 0, 3)
 	if err := l.Flush(t.Context()); !errors.Is(err, db.ErrClosed) || l.Waiting() != 0 {
 		t.Errorf("%v; %d calls wait, want 0", err, l.Waiting())

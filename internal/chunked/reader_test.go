@@ -1,4 +1,4 @@
-package chunked
+package chunked_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/souvenir-ai/souvenir/internal/chunked"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
@@ -31,8 +32,8 @@ func (s *stored) load(number int64) ([]byte, error) {
 	return s.content[8*number : min(8*number+8, int64(len(s.content)))], s.err
 }
 
-func (s *stored) open(ctx context.Context) *Reader {
-	return NewReader(ctx, int64(len(s.content)), 8, s.load)
+func (s *stored) open(ctx context.Context) *chunked.Reader {
+	return chunked.NewReader(ctx, int64(len(s.content)), 8, s.load)
 }
 
 func TestContentOfAnySizeIsReadAsAnIOReader(t *testing.T) {
@@ -155,17 +156,18 @@ func TestACallersReaderIsHeldToTheRules(t *testing.T) {
 		"an end that is an error": {reads{{2, nil}, {0, wrapped}}, 2, "connection lost"},
 		"nothing for ever":        {reads{{1, nil}, {0, nil}}, 1, io.ErrNoProgress.Error()},
 	} {
-		n, err := Fill(t.Context(), Strict{&c.reads}, make([]byte, 6))
+		n, err := chunked.Fill(t.Context(), chunked.Strict{&c.reads}, make([]byte, 6))
 		if n != c.n || err == nil || !strings.Contains(err.Error(), c.says) || errors.Is(err, io.EOF) != (c.says == "EOF") {
 			t.Errorf("%s: %d bytes and %v, want %d and %q", name, n, err, c.n, c.says)
 		}
 	}
-	if n, err := Fill(t.Context(), strings.NewReader("abcdef"), make([]byte, 6)); n != 6 || err != nil {
+	if n, err := chunked.Fill(t.Context(), strings.NewReader("abcdef"), make([]byte, 6)); n != 6 || err != nil {
 		t.Errorf("a full buffer: %d, %v; want 6", n, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if n, err := Fill(ctx, strings.NewReader("abcdef"), make([]byte, 6)); n != 0 || !errors.Is(err, context.Canceled) {
+	if n, err := chunked.Fill(ctx, strings.NewReader("abcdef"), make([]byte, 6)); n != 0 ||
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of the context: %d, %v; want 0", n, err)
 	}
 }

@@ -1,4 +1,4 @@
-package clientmeta
+package clientmeta_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
@@ -22,7 +23,7 @@ func TestMetadataAreCheckedAndWrittenInTheirStoredForm(t *testing.T) {
 			`"redirect_uris":["cursor://x/y"],` +
 			`"response_types":["code"],"token_endpoint_auth_method":"none","x":{"y":[1,null]}}`,
 	} {
-		var m Metadata
+		var m clientmeta.Metadata
 		if err := json.Unmarshal([]byte(request), &m); err != nil {
 			t.Fatal(err)
 		}
@@ -53,10 +54,10 @@ func TestUnstorableMetadataIsRefused(t *testing.T) {
 		`{"redirect_uris":["a:/"],"grant_types":["refresh_token"]}`:                                 "grant_types",
 		`{"redirect_uris":["a:/"],"response_types":["token"]}`:                                      "response_types",
 		`{"redirect_uris":["a:/"],"logo_uri":"javascript:alert(1)"}`:                                "logo_uri",
-		`{"redirect_uris":["a:/"],"x":"` + strings.Repeat("x", MaxBytes) + `"}`:                     "",
+		`{"redirect_uris":["a:/"],"x":"` + strings.Repeat("x", clientmeta.MaxBytes) + `"}`:          "",
 		`{"redirect_uris":["a:/"],"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`: "",
 	} {
-		var m Metadata
+		var m clientmeta.Metadata
 		err := m.UnmarshalJSON([]byte(request))
 		if err == nil {
 			_, err = m.Checked(methods)
@@ -77,7 +78,7 @@ func TestURLsOfClientMetadataDocuments(t *testing.T) {
 		"https://app.example/c#": false, "https://app.example/c?": false, `https://app.example\c`: false, "": false,
 		"https://app.example/" + strings.Repeat("x", 3000): false,
 	} {
-		if got := IsDocumentURL(id); got != want {
+		if got := clientmeta.IsDocumentURL(id); got != want {
 			t.Errorf("%.60s: %v, want %v", id, got, want)
 		}
 	}
@@ -86,7 +87,7 @@ func TestURLsOfClientMetadataDocuments(t *testing.T) {
 func TestValuesOfVisibleASCII(t *testing.T) {
 	for value, kind := range map[string]fault.Kind{"abc-~!": "", "a b": fault.KindInvalid, "a\x7f": fault.KindInvalid,
 		"ü": fault.KindInvalid, "123456789": fault.KindTooLarge} {
-		err := CheckVisibleASCII("client_secret", value, 8)
+		err := clientmeta.CheckVisibleASCII("client_secret", value, 8)
 		var known *fault.Error
 		if errors.As(err, &known); (err == nil) != (kind == "") || known != nil && known.Kind != kind {
 			t.Errorf("%q gives %v", value, err)

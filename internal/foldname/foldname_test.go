@@ -1,10 +1,12 @@
-package foldname
+package foldname_test
 
 import (
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
 func TestNamesThatLookTheSameHaveOneKey(t *testing.T) {
@@ -22,19 +24,19 @@ func TestNamesThatLookTheSameHaveOneKey(t *testing.T) {
 		{"①", "1"},
 	} {
 		for _, name := range same[1:] {
-			if Key(name) != Key(same[0]) {
-				t.Errorf("%q has the key %q, %q has %q, want the same", name, Key(name), same[0], Key(same[0]))
+			if foldname.Key(name) != foldname.Key(same[0]) {
+				t.Errorf("%q has the key %q, %q has %q, want the same", name, foldname.Key(name), same[0], foldname.Key(same[0]))
 			}
 		}
 	}
 	for _, other := range [][2]string{{"apollo", "аpollo"}, {"a b", "ab"}, {"istanbul", "ıstanbul"}, {"cafe", "café"},
 		{"app-1", "app-2"}} {
-		if Key(other[0]) == Key(other[1]) {
+		if foldname.Key(other[0]) == foldname.Key(other[1]) {
 			t.Errorf("%q and %q have one key", other[0], other[1])
 		}
 	}
 	for _, empty := range []string{"", " ", "\u200b", "\u200d\u202e", "\u3164", "\U000E0061\ufe0f"} {
-		if key := Key(empty); key != "" {
+		if key := foldname.Key(empty); key != "" {
 			t.Errorf("%q has the key %q; want none", empty, key)
 		}
 	}
@@ -56,11 +58,11 @@ func TestTypingErrorsAreReported(t *testing.T) {
 		{"订单服务", "账单服务", false}, {"第一季度项目", "第二季度项目", false}, {"客户订单服务平台", "客户订单服务台", true},
 		{"проект", "прокет", true}, {"same", "same", false}, {"", "a", false},
 	} {
-		if Typo(c.a, c.b) != c.want || Typo(c.b, c.a) != c.want {
+		if foldname.Typo(c.a, c.b) != c.want || foldname.Typo(c.b, c.a) != c.want {
 			t.Errorf("%q and %q: %v, want %v", c.a, c.b, !c.want, c.want)
 		}
 	}
-	if long := strings.Repeat("x", 300); Typo(long, long+"y") {
+	if long := strings.Repeat("x", 300); foldname.Typo(long, long+"y") {
 		t.Error("names of 300 characters: got a typo of each other, want them not compared")
 	}
 }
@@ -71,8 +73,8 @@ func TestFoldingIsIdempotentPerCharacter(t *testing.T) {
 			continue
 		}
 		for _, name := range []string{string(r), "a" + string(r) + "\u0345", string(r) + "\u200d\u0301"} {
-			if key := Key(name); utf8.ValidString(name) && Key(key) != key {
-				t.Fatalf("%q has the key %q, whose key is %q, want the same", name, key, Key(key))
+			if key := foldname.Key(name); utf8.ValidString(name) && foldname.Key(key) != key {
+				t.Fatalf("%q has the key %q, whose key is %q, want the same", name, key, foldname.Key(key))
 			}
 		}
 	}
@@ -87,14 +89,14 @@ func FuzzKeyIsItsOwnKey(f *testing.F) {
 		if !utf8.ValidString(a) {
 			t.Skip("names are checked to be UTF-8 before they are folded")
 		}
-		key := Key(a)
-		if again := Key(key); again != key {
+		key := foldname.Key(a)
+		if again := foldname.Key(key); again != key {
 			t.Errorf("%q has the key %q, whose key is %q, want the same", a, key, again)
 		}
-		if Key(strings.ToUpper(key)) == "" && key != "" || strings.TrimSpace(key) != key {
+		if foldname.Key(strings.ToUpper(key)) == "" && key != "" || strings.TrimSpace(key) != key {
 			t.Errorf("%q has the key %q", a, key)
 		}
-		if Typo(key, b) != Typo(b, key) {
+		if foldname.Typo(key, b) != foldname.Typo(b, key) {
 			t.Errorf("%q and %q differ by direction, want the same both ways", key, b)
 		}
 	})

@@ -1,31 +1,33 @@
-package jsonbound
+package jsonbound_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 )
 
 func TestCount(t *testing.T) {
 	for text, want := range map[string]int{
 		``: 1, `1`: 1, `"a,[{\",["`: 1, `[]`: 2, `[1,2]`: 3, `{"a,":[{},"}"]}`: 5, `"`: 1, `"\`: 1,
 	} {
-		if got := Count([]byte(text)); got != want {
+		if got := jsonbound.Count([]byte(text)); got != want {
 			t.Errorf("%s has %d values, want %d", text, got, want)
 		}
 	}
 	large := []byte(`{"a":[` + strings.Repeat(`[],`, 1000) + `[]]}`)
-	if got := Count(large); got < 2000 {
+	if got := jsonbound.Count(large); got < 2000 {
 		t.Errorf("%d values, want at least 2000", got)
 	}
-	if n := testing.AllocsPerRun(10, func() { Count(large) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { jsonbound.Count(large) }); n != 0 {
 		t.Errorf("counting allocates %v times, want 0", n)
 	}
 }
 
 func collect(text string) string {
 	var all []string
-	Members([]byte(text), func(m Member) bool {
+	jsonbound.Members([]byte(text), func(m jsonbound.Member) bool {
 		all = append(all, string(m.Key)+"="+string(m.Value))
 		return true
 	})
@@ -51,14 +53,14 @@ func FuzzMembers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		found := map[string]bool{}
-		Members([]byte(text), func(m Member) bool {
+		jsonbound.Members([]byte(text), func(m jsonbound.Member) bool {
 			var key string
 			if json.Unmarshal(m.Key, &key) == nil {
 				found[key] = json.Valid(m.Value)
 			}
 			return true
 		})
-		Count([]byte(text))
+		jsonbound.Count([]byte(text))
 		var want map[string]json.RawMessage
 		if json.Unmarshal([]byte(text), &want) != nil {
 			return

@@ -1,9 +1,11 @@
-package jsonescape
+package jsonescape_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/jsonescape"
 )
 
 func TestLoneSurrogateFindsEscapesThatStandForNoCharacter(t *testing.T) {
@@ -12,7 +14,7 @@ func TestLoneSurrogateFindsEscapesThatStandForNoCharacter(t *testing.T) {
 		`"x\udc00"`: 2, `"\ud800\ud800\udc00"`: 1, `"\ud83d\ude00\udfff"`: 13, `"\ud800\u0041"`: 1, `"\ud800x\udc00"`: 1,
 		`{"\ud800":1}`: 2, `"\\\ud800"`: 3, `\`: -1, `"\u12`: -1, `"\ud800\`: 1,
 	} {
-		if _, got := LoneSurrogate([]byte(text)); got != want {
+		if _, got := jsonescape.LoneSurrogate([]byte(text)); got != want {
 			t.Errorf("LoneSurrogate(%s): got offset %d, want %d", text, got, want)
 		}
 	}
@@ -22,7 +24,7 @@ func FuzzLoneSurrogate(f *testing.F) {
 	f.Add(`"\ud83d\ude00"`)
 	f.Add(`["\\\udc00"]`)
 	f.Fuzz(func(t *testing.T, text string) {
-		escape, at := LoneSurrogate([]byte(text))
+		escape, at := jsonescape.LoneSurrogate([]byte(text))
 		if at >= 0 && text[at:at+6] != escape {
 			t.Fatalf("LoneSurrogate(%q): got %q at %d, which stands elsewhere, want %v", text, escape, at, escape)
 		}

@@ -1,9 +1,10 @@
-package kernel
+package kernel_test
 
 import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // noHashes is a transaction of an engine that keeps no hashes. It panics at any statement.
@@ -12,14 +13,14 @@ type noHashes struct{ db.Tx }
 func (noHashes) Hashes() bool { return false }
 
 func TestWithoutHashesEveryRowIsSoundAndNoneIsRead(t *testing.T) {
-	if sound, err := RowSound(noHashes{}, MemoryKind, 1); !sound || err != nil {
+	if sound, err := kernel.RowSound(noHashes{}, kernel.MemoryKind, 1); !sound || err != nil {
 		t.Errorf("got sound %t, %v, want true and no error", sound, err)
 	}
-	if err := DoubtRow(noHashes{}, MemoryKind, 1); err != nil {
+	if err := kernel.DoubtRow(noHashes{}, kernel.MemoryKind, 1); err != nil {
 		t.Error(err)
 	}
-	for _, table := range HashedTables() {
-		err := EachHash(noHashes{}, table, func(h RowHash) error {
+	for _, table := range kernel.HashedTables() {
+		err := kernel.EachHash(noHashes{}, table, func(h kernel.RowHash) error {
 			t.Errorf("%s: row %d has a hash", table.Name, h.ID)
 			return nil
 		})

@@ -1,18 +1,20 @@
-package kernel
+package kernel_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 func TestPreparedPassagesAreReusedByTheirText(t *testing.T) {
 	const size = 40
 	first, second := "The first sentence is about tea.", "The second one is about coffee."
 	third := "The third one is about milk."
-	content, p := first+"\n\n"+second, Prepared{}
+	content, p := first+"\n\n"+second, kernel.Prepared{}
 	texts := map[string]bool{}
-	for _, passage := range Split(content, size) {
+	for _, passage := range kernel.Split(content, size) {
 		texts[content[passage.Start:passage.Start+passage.Length]] = true
 	}
 	if len(texts) != 2 {
@@ -38,7 +40,7 @@ func TestPreparedPassagesAreReusedByTheirText(t *testing.T) {
 		t.Errorf("with a passage that is not prepared they are %+v, %v, want incomplete, with 2 passages, the "+
 			"second with text and without a vector", passages, complete)
 	}
-	for i, plain := range Split(changed, size) {
+	for i, plain := range kernel.Split(changed, size) {
 		if got := passages[i]; got.Start != plain.Start || got.Length != plain.Length || got.Indexed != plain.Indexed {
 			t.Errorf("passage %d is %+v, want %+v", i, got, plain)
 		}
@@ -46,7 +48,7 @@ func TestPreparedPassagesAreReusedByTheirText(t *testing.T) {
 }
 
 func TestAContentOfWhiteSpaceIsOneBlankPassage(t *testing.T) {
-	p := Prepared{}
+	p := kernel.Prepared{}
 	if missing := p.Add(" \n", 40, nil); missing != nil {
 		t.Errorf("to embed: %q, want nil", missing)
 	}

@@ -1,4 +1,4 @@
-package naming
+package naming_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -96,9 +97,9 @@ func TestProjectsAreFoundAsCallersNameThem(t *testing.T) {
 		{viewer: kernel.Viewer{User: anna}, id: "boat", name: "Apollo", err: "disagree: that project is named \"Boat\""},
 		{viewer: kernel.Viewer{User: anna}, id: "new", name: "Garden", err: `has the id "u-ben/garden"`},
 	} {
-		var found *Project
+		var found *naming.Project
 		err := read(t, store, func(tx db.Tx) (err error) {
-			found, err = Find(tx, test.viewer, test.id, test.name)
+			found, err = naming.Find(tx, test.viewer, test.id, test.name)
 			return err
 		})
 		var row int64
@@ -118,21 +119,21 @@ func TestProjectsAreFoundAsCallersNameThem(t *testing.T) {
 // A former name leads to its project, for members only if they were members when the project had it.
 func TestFormerNamesLeadToTheirProject(t *testing.T) {
 	store := open(t)
-	write(t, store, func(tx db.Tx) error { return Rename(tx, Project{Row: annasBoat}, "Ship", 20) })
-	write(t, store, func(tx db.Tx) error { return Rename(tx, Project{Row: bensGarden}, "Park", 5) })
-	write(t, store, func(tx db.Tx) error { return Rename(tx, Project{Row: bensGarden}, "Meadow", 20) })
+	write(t, store, func(tx db.Tx) error { return naming.Rename(tx, naming.Project{Row: annasBoat}, "Ship", 20) })
+	write(t, store, func(tx db.Tx) error { return naming.Rename(tx, naming.Project{Row: bensGarden}, "Park", 5) })
+	write(t, store, func(tx db.Tx) error { return naming.Rename(tx, naming.Project{Row: bensGarden}, "Meadow", 20) })
 	for name, want := range map[string]struct {
 		row    int64
 		former string
 	}{"Ship": {annasBoat, ""}, "boat": {annasBoat, "Boat"}, "Meadow": {bensGarden, ""}, "PARK": {bensGarden, "Park"},
 		"Garden": {}} {
-		var found *Project
+		var found *naming.Project
 		err := read(t, store, func(tx db.Tx) (err error) {
-			found, err = Find(tx, kernel.Viewer{User: anna}, "", name)
+			found, err = naming.Find(tx, kernel.Viewer{User: anna}, "", name)
 			return err
 		})
 		if found == nil {
-			found = &Project{}
+			found = &naming.Project{}
 		}
 		if err != nil || found.Row != want.row || found.Former != want.former {
 			t.Errorf("%q: got project %d by its former name %q, %v; want %d by %q", name, found.Row, found.Former, err, want.row,
@@ -163,7 +164,7 @@ func TestANameWithTwoProjectsListsBoth(t *testing.T) {
 	})
 	for _, id := range []string{"apollo", ""} {
 		err := read(t, store, func(tx db.Tx) error {
-			_, err := Find(tx, kernel.Viewer{User: anna}, id, map[bool]string{true: "apollo"}[id == ""])
+			_, err := naming.Find(tx, kernel.Viewer{User: anna}, id, map[bool]string{true: "apollo"}[id == ""])
 			return err
 		})
 		var known *fault.Error
@@ -184,7 +185,7 @@ func TestNearNamesAreOfferedAmongVisibleProjects(t *testing.T) {
 			made, err := db.Insert(tx, `INSERT INTO project (owner_id, uid, name, name_key, created_at, updated_at)
 				VALUES (?, ?, ?, ?, 1, 1) RETURNING id`, anna, name, name, foldname.Key(name))
 			if err == nil {
-				warnings, err = Near(tx, kernel.Viewer{User: anna}, made)
+				warnings, err = naming.Near(tx, kernel.Viewer{User: anna}, made)
 			}
 			if err == nil {
 				_, err = tx.Exec(`DELETE FROM project WHERE id = ?`, made)
@@ -201,7 +202,7 @@ func TestNearNamesAreOfferedAmongVisibleProjects(t *testing.T) {
 
 func TestOnlyMembersWhoMayWritePass(t *testing.T) {
 	for role, allowed := range map[string]bool{"reader": false, "writer": true, "owner": true} {
-		p := Project{UID: "p", Owner: "u-ben", Role: role}
+		p := naming.Project{UID: "p", Owner: "u-ben", Role: role}
 		var known *fault.Error
 		if err := p.CheckWritable(); (err == nil) != allowed || err != nil && (!errors.As(err, &known) ||
 			known.Kind != fault.KindForbidden || !strings.Contains(known.Message, "u-ben/p")) {

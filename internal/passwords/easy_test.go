@@ -1,8 +1,10 @@
-package passwords
+package passwords_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/passwords"
 )
 
 // Those of 8 characters and more that are near the top of every list of leaked passwords, and what people make of them
@@ -20,7 +22,7 @@ func TestCommonPasswordsAreRefused(t *testing.T) {
 		internet monkey123 dragon99! 1dragon1 changeit
 		correcthorsebatterystaple souvenir souvenir1 Souvenir2026! s0uv3n1r! testtest passwort1 motdepasse motdepasse1
 		contraseña пароль123 geheim123`) {
-		if Easy(password, "anna") == "" {
+		if passwords.Easy(password, "anna") == "" {
 			t.Errorf("got %s allowed, want it refused", password)
 		}
 	}
@@ -29,7 +31,7 @@ func TestCommonPasswordsAreRefused(t *testing.T) {
 		"ann abel 123": "annabel",
 		"jörgmüller1":  "Jörg Müller", "JÖRG MÜLLER!": "jörg müller", "ben9ben7": "ben",
 	} {
-		if Easy(password, name) == "" || Easy(password, "zoe") != "" {
+		if passwords.Easy(password, name) == "" || passwords.Easy(password, "zoe") != "" {
 			t.Errorf("%s is allowed to %s, or refused to others", password, name)
 		}
 	}
@@ -44,7 +46,7 @@ func TestUncommonPasswordsAreAllowed(t *testing.T) {
 		"summer of sixty nine", "mühsam ernährt sich", "anna and the king", "souvenirs de vacances", "1848 revolution",
 		"zyzzyva!", "abcdxyzq9", "qwerty is a layout",
 	} {
-		if why := Easy(password, "anna"); why != "" {
+		if why := passwords.Easy(password, "anna"); why != "" {
 			t.Errorf("%s is refused as %s; want none", password, why)
 		}
 	}

@@ -1,4 +1,4 @@
-package passwords
+package passwords_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/passwords"
 )
 
 // The hashes are those of the reference implementation's own tests (phc-winner-argon2, src/test.c).
@@ -19,7 +20,7 @@ const (
 )
 
 func TestHashesAreComparedAndOnlyWeakOnesRenewed(t *testing.T) {
-	h := make(Hasher, 1)
+	h := make(passwords.Hasher, 1)
 	for _, stored := range []string{strong, weak} {
 		for password, want := range map[string]bool{"password": true, "passwort": false, "": false, "pass\x00": false} {
 			if right, err := h.Compare(t.Context(), stored, password); err != nil || right != want {
@@ -31,7 +32,7 @@ func TestHashesAreComparedAndOnlyWeakOnesRenewed(t *testing.T) {
 		t.Errorf("a strong hash is renewed to %q, %v; want none", renewed, err)
 	}
 	renewed, err := h.Renew(t.Context(), weak, "password")
-	if err != nil || CheckHash(renewed) != nil {
+	if err != nil || passwords.CheckHash(renewed) != nil {
 		t.Fatalf("a weak hash is renewed to %q, %v", renewed, err)
 	}
 	if right, err := h.Compare(t.Context(), renewed, "password"); err != nil || !right {
@@ -40,7 +41,7 @@ func TestHashesAreComparedAndOnlyWeakOnesRenewed(t *testing.T) {
 }
 
 func TestDifferentEncodingsOfAPasswordAreTheSame(t *testing.T) {
-	h := make(Hasher, 1)
+	h := make(passwords.Hasher, 1)
 	hash, err := h.New(t.Context(), "password", "gru\u0308ne\u00a0Heidelbeeren", "anna") // decomposed, no-break space
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +52,7 @@ func TestDifferentEncodingsOfAPasswordAreTheSame(t *testing.T) {
 }
 
 func TestInvalidPasswordsAreNotQuoted(t *testing.T) {
-	h := make(Hasher, 1)
+	h := make(passwords.Hasher, 1)
 	for password, kind := range map[string]fault.Kind{
 		strings.Repeat("xy ", 400): fault.KindTooLarge, "a\x07bcdefgh": fault.KindInvalid, "\xffabcdefgh": fault.KindInvalid,
 		"kurz7": fault.KindInvalid, "Anna Lindqvist": fault.KindInvalid, "password1": fault.KindInvalid,
@@ -67,7 +68,7 @@ func TestInvalidPasswordsAreNotQuoted(t *testing.T) {
 }
 
 func TestAFullHasherWaitsUntilTheContextEnds(t *testing.T) {
-	h := make(Hasher, 1)
+	h := make(passwords.Hasher, 1)
 	h <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -82,7 +83,7 @@ func TestAFullHasherWaitsUntilTheContextEnds(t *testing.T) {
 
 // New hashes cost what the OWASP Password Storage Cheat Sheet asks for, and no program can make them cheaper.
 func TestNewHashesHaveTheFullCost(t *testing.T) {
-	hash, err := make(Hasher, 1).New(t.Context(), "password", "ten blue kettles", "anna")
+	hash, err := make(passwords.Hasher, 1).New(t.Context(), "password", "ten blue kettles", "anna")
 	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
 		t.Errorf("a new hash is %q, %v; want 19456 KiB and two passes", hash, err)
 	}

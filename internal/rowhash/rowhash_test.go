@@ -1,15 +1,17 @@
-package rowhash
+package rowhash_test
 
 import (
 	"bytes"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
 
 func mustHash(t *testing.T, names string, values ...any) []byte {
 	t.Helper()
-	sum, err := Hash(names, values)
-	if err != nil || len(sum) != Size {
-		t.Fatalf("%x, %v; want a length of %v", sum, err, Size)
+	sum, err := rowhash.Hash(names, values)
+	if err != nil || len(sum) != rowhash.Size {
+		t.Fatalf("%x, %v; want a length of %v", sum, err, rowhash.Size)
 	}
 	return sum
 }
@@ -46,18 +48,18 @@ func TestHashesCoverTheWholeText(t *testing.T) {
 }
 
 func TestUnhashableValuesAreRefused(t *testing.T) {
-	if sum, err := Hash("x", []any{struct{}{}}); err == nil {
+	if sum, err := rowhash.Hash("x", []any{struct{}{}}); err == nil {
 		t.Errorf("got %x, want an error", sum)
 	}
 }
 
 func TestXorIsASetOfRows(t *testing.T) {
 	a, b := mustHash(t, "x", "a"), mustHash(t, "x", "b")
-	both := Xor(a, b)
-	if !bytes.Equal(both, Xor(b, a)) || !bytes.Equal(Xor(both, b), a) || bytes.Equal(both, a) {
+	both := rowhash.Xor(a, b)
+	if !bytes.Equal(both, rowhash.Xor(b, a)) || !bytes.Equal(rowhash.Xor(both, b), a) || bytes.Equal(both, a) {
 		t.Error("joining and leaving do not undo each other")
 	}
-	if got := Xor(nil, a); got == nil || len(got) != 0 {
+	if got := rowhash.Xor(nil, a); got == nil || len(got) != 0 {
 		t.Errorf("got %x of known damage, want an empty slice that is not nil", got)
 	}
 }

@@ -1,14 +1,16 @@
-package turns
+package turns_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
-func of(content string, metadata map[string]any) *Turn {
-	return Of(Memory{Content: content, Metadata: metadata, Created: 7})
+func of(content string, metadata map[string]any) *turns.Turn {
+	return turns.Of(turns.Memory{Content: content, Metadata: metadata, Created: 7})
 }
 
 func TestTheFirstNameOfAConversationCounts(t *testing.T) {
@@ -47,12 +49,12 @@ func TestMemoriesWithoutAConversationKeyHaveNone(t *testing.T) {
 }
 
 func TestConversationsOfADay(t *testing.T) {
-	at := func(when string, project bool, event string) *Turn {
+	at := func(when string, project bool, event string) *turns.Turn {
 		created, err := time.Parse(time.RFC3339, when)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Of(Memory{EventType: event, InProject: project, Created: created.UnixMicro()})
+		return turns.Of(turns.Memory{EventType: event, InProject: project, Created: created.UnixMicro()})
 	}
 	morning, evening := at("2024-05-01T00:00:00Z", true, "conversation"), at("2024-05-01T23:59:59Z", true, "Conversation")
 	if morning == nil || evening == nil || morning.Conversation != evening.Conversation {
@@ -118,7 +120,7 @@ func TestAsks(t *testing.T) {
 		"Where were you? I waited for hours at the station in the rain.": false, "?": true,
 		"?" + strings.Repeat("ä", 39): true, "?" + strings.Repeat("ä", 40): false,
 	} {
-		if got := Asks(content); got != want {
+		if got := turns.Asks(content); got != want {
 			t.Errorf("%q asks: %v, want %v", content, got, want)
 		}
 	}

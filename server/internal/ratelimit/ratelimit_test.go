@@ -1,14 +1,16 @@
-package ratelimit
+package ratelimit_test
 
 import (
 	"fmt"
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
 )
 
 func TestALimitHoldsForEachKey(t *testing.T) {
-	l := New(3, time.Hour)
+	l := ratelimit.New(3, time.Hour)
 	for range 3 {
 		if wait := l.AllowKey("a"); wait != 0 {
 			t.Errorf("wait %v within the limit, want 0", wait)
@@ -27,12 +29,13 @@ func TestALimitHoldsForEachKey(t *testing.T) {
 func TestAddressesOfOneConnectionAreOne(t *testing.T) {
 	for _, same := range [][2]string{{"2001:db8::1", "2001:db8::ffff:1"}, {"::ffff:1.2.3.4", "1.2.3.4"},
 		{"fe80::1%eth0", "fe80::2%eth1"}} {
-		if AddressKey(netip.MustParseAddr(same[0])) != AddressKey(netip.MustParseAddr(same[1])) {
+		if ratelimit.AddressKey(netip.MustParseAddr(same[0])) != ratelimit.AddressKey(netip.MustParseAddr(same[1])) {
 			t.Errorf("%v are two, want one key", same)
 		}
 	}
 	for _, different := range [][2]string{{"2001:db8::1", "2001:db8:0:1::1"}, {"1.2.3.4", "1.2.3.5"}} {
-		if AddressKey(netip.MustParseAddr(different[0])) == AddressKey(netip.MustParseAddr(different[1])) {
+		a, b := netip.MustParseAddr(different[0]), netip.MustParseAddr(different[1])
+		if ratelimit.AddressKey(a) == ratelimit.AddressKey(b) {
 			t.Errorf("%v are one", different)
 		}
 	}
@@ -40,7 +43,7 @@ func TestAddressesOfOneConnectionAreOne(t *testing.T) {
 
 // However many come, the memory that they take is bounded, and what is used stays.
 func TestRecentForgetsWhatIsUnused(t *testing.T) {
-	m := Recent[string, int]{Most: 100}
+	m := ratelimit.Recent[string, int]{Most: 100}
 	m.Set("used", 7)
 	for i := range 10_000 {
 		m.Set(fmt.Sprint(i), i)
