@@ -69,7 +69,7 @@ func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
 		return list
 	}
 	var ids []string
-	steps, many := 50, 0
+	steps, many := 25, 0
 	if longtest.On() {
 		steps = 120
 	}
@@ -106,7 +106,7 @@ func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			ids = slices.Delete(ids, at, at+1)
-		case step%3 == 0:
+		case step%3 == 0 || many == 0:
 			when = "after more changes than are tested again"
 			many++
 			others := make([]NewMemory, 2_100)

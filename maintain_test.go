@@ -276,24 +276,24 @@ func TestReindexIsRefused(t *testing.T) {
 
 func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
 	s := openWords(t, "", Options{})
-	var all []string
-	for i := range 250 {
-		m := mustAdd(t, s, NewMemory{Content: fmt.Sprint("n", i)})
-		all = append(all, m.ID)
-		if i > 3 {
-			damage(t, s, fmt.Sprintf(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes,
-				created_at)
-				SELECT memory.id, r.value, partition_id, 'former', '{}', 0 FROM memory, json_each('[1,2,3,4]') r WHERE uid = '%s'`,
-				m.ID),
-				fmt.Sprintf(`UPDATE memory SET revision = 5 WHERE uid = '%s'`, m.ID))
-		}
+	memories := make([]NewMemory, 250)
+	for i := range memories {
+		memories[i].Content = fmt.Sprint("n", i)
 	}
+	all, err := s.AddMemories(t.Context(), memories, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revised := fmt.Sprintf(`memory.id > (SELECT id FROM memory WHERE uid = '%s')`, all[3].ID)
+	damage(t, s, `INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at)
+		SELECT memory.id, r.value, partition_id, 'former', '{}', 0 FROM memory, json_each('[1,2,3,4]') r WHERE `+revised,
+		`UPDATE memory SET revision = 5 WHERE `+revised)
 	for _, c := range []struct{ keep, deleted, left int }{{0, 0, 4}, {4, 0, 4}, {3, 246, 3}, {1, 492, 1}, {9, 0, 1}} {
 		p, err := s.Upkeep().Purge(t.Context(), &PurgeOptions{KeepRevisions: c.keep})
 		if err != nil || p.Revisions != c.deleted {
 			t.Errorf("keeping %d: %+v, %v; want %d deleted", c.keep, p, err, c.deleted)
 		}
-		revisions, err := s.Revisions(t.Context(), all[100])
+		revisions, err := s.Revisions(t.Context(), all[100].ID)
 		if err != nil || len(revisions) != c.left+1 || c.left > 0 && revisions[1].Number != 4 {
 			t.Errorf("keeping %d: %+v, %v", c.keep, revisions, err)
 		}

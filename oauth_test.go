@@ -250,10 +250,7 @@ func TestDamagedOAuthRowsAreErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "damaged.db")
-			s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := openWords(t, path, Options{})
 			tokens, refresh := mustLetIn(t, s, s, mustRegister(t, s))
 			mustExec(t, s, damage)
 			if err := s.Close(); err != nil {

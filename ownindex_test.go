@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // ownRows counts the rows of the index of own metadata.
@@ -143,7 +144,7 @@ func TestSelectiveFiltersReadOnlyTheirMemories(t *testing.T) {
 		engine = e
 		return recording{e, &statements}
 	})
-	memories := make([]NewMemory, 400)
+	memories := make([]NewMemory, longtest.Size(400, 120))
 	for i := range memories {
 		memories[i] = NewMemory{Content: fmt.Sprint("memory ", i), Metadata: map[string]any{
 			"session": fmt.Sprint("s", i/10), "n": i, "lead": i%3 == 0}}
@@ -199,7 +200,7 @@ func TestTheNarrowestOfSeveralConditionsOnOwnMetadataIsReadFirst(t *testing.T) {
 	if _, err := s.AddMemories(t.Context(), memories, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []struct {
+	tests := []struct {
 		filter Filter
 		first  bool
 		want   int
@@ -213,17 +214,20 @@ func TestTheNarrowestOfSeveralConditionsOnOwnMetadataIsReadFirst(t *testing.T) {
 		{Filter{"object": Not([]any{nil}), "session": Between("s7", "s7~")}, true, 10},
 		{Filter{"half": 1, "object": Not([]any{nil})}, false, fewRows + 1},
 		{Filter{"state": nil, "session": "s7"}, false, 10},
-	} {
-		for _, length := range []int64{0, 100} {
-			err := s.write(t.Context(), func(tx db.Tx, _ viewer) error { return kernel.IndexMetadata(tx, length) })
-			if err != nil {
-				t.Fatal(err)
-			}
+	}
+	for _, length := range []int64{0, 100} {
+		err := s.write(t.Context(), func(tx db.Tx, _ viewer) error { return kernel.IndexMetadata(tx, length) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range tests {
 			found, err := s.Search(t.Context(), Query{Filter: test.filter})
 			if err != nil || found.Total != test.want {
 				t.Errorf("%v with %d bytes indexed: %d memories, %v; want %d", test.filter, length, found.Total, err, test.want)
 			}
 		}
+	}
+	for _, test := range tests {
 		err := s.read(t.Context(), func(tx db.Tx, v viewer) error {
 			sel, err := s.selection(tx, v, Query{Filter: test.filter})
 			if first := strings.HasPrefix(sel.Condition, filter.InThese); first != test.first {

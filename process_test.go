@@ -323,7 +323,7 @@ func TestNextSearchSeesAnotherProcessesWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := openWords(t, path, Options{IndexMemory: memory})
 			p := startProcess(t, job{Path: path, Work: "on demand"})
-			for i := range 20 {
+			for i := range longtest.Size(20, 6) {
 				content := fmt.Sprintf("%s: the parcel q%d has arrived", name, i)
 				fmt.Fprintln(p.in, content)
 				id := p.line()
@@ -545,7 +545,7 @@ func (d *deaf) Error(...any)          { d.failed = true }
 func (d *deaf) Errorf(string, ...any) { d.failed = true }
 
 func TestConsistencyCheckFindsDamage(t *testing.T) {
-	for _, damage := range []string{
+	for i, damage := range []string{
 		``,
 		`DELETE FROM passage`,
 		`DELETE FROM passage_text WHERE rowid = (SELECT min(id) FROM passage)`,
@@ -560,6 +560,9 @@ func TestConsistencyCheckFindsDamage(t *testing.T) {
 		`UPDATE memory SET metadata = '[]'`,
 		`DELETE FROM change`,
 	} {
+		if !longtest.Part(i, 1, 4) {
+			continue
+		}
 		s := openWords(t, "", Options{})
 		mustAdd(t, s, NewMemory{Content: "one memory", Tags: []string{"tagged"}})
 		if damage != "" {
