@@ -14,11 +14,12 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/extract"
+	"github.com/souvenir-ai/souvenir/internal/emptystore"
 )
 
 func open(t *testing.T) *souvenir.Store {
 	t.Helper()
-	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), nil)
+	store, err := souvenir.Open(t.Context(), emptystore.Path(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

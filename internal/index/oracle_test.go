@@ -9,6 +9,7 @@ import (
 	"sort"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
@@ -375,6 +376,9 @@ func dots() map[string]dotFunc {
 func TestSearchAgreesWithOracle(t *testing.T) {
 	for name, dot := range dots() {
 		for seed := range uint64(20) {
+			if !longtest.Part(int(seed), 1, 2) {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				g := newGenerator(seed)
 				ix := New()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/emptystore"
 	"github.com/souvenir-ai/souvenir/internal/migrate"
 )
 
@@ -117,7 +118,7 @@ func notesFolder(t *testing.T) string {
 
 func openStore(t *testing.T) *souvenir.Store {
 	t.Helper()
-	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), nil)
+	store, err := souvenir.Open(t.Context(), emptystore.Path(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/emptystore"
 	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
 	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
@@ -61,7 +61,7 @@ func (d *documentHost) answers(status int, header map[string]string, text string
 
 func newDocumentServer(t *testing.T, client *http.Client) *Server {
 	t.Helper()
-	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "documents.db"), nil)
+	store, err := souvenir.Open(t.Context(), emptystore.Path(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

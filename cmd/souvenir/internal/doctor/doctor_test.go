@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +24,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/cmd/souvenir/internal/doctor"
+	"github.com/souvenir-ai/souvenir/internal/emptystore"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
@@ -48,7 +48,7 @@ type setting struct {
 
 func newPlace(t *testing.T, how setting) place {
 	t.Helper()
-	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "doctor.db"), nil)
+	store, err := souvenir.Open(t.Context(), emptystore.Path(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
