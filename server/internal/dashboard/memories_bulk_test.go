@@ -130,6 +130,26 @@ func TestManyMemoriesAreChangedAndUndone(t *testing.T) {
 	}
 }
 
+// Many memories that are deleted at once come back with the links between them.
+func TestUndoneDeletionsRestoreLinks(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	var ids []string
+	for i := range 20 {
+		ids = append(ids, fill(w, servertest.Owner,
+			souvenir.NewMemory{Content: "some text", Tags: []string{"linked"}, Related: ids[max(0, i-1):]})...)
+	}
+	olivia := w.SignedIn(servertest.Owner)
+	p := change(olivia, "tag=linked", "delete", url.Values{"id": ids}).Expect(http.StatusOK, "20 memories are deleted.")
+	undo(olivia, p).Expect(http.StatusOK, "Undone.")
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
+	for i, id := range ids {
+		m, err := view.GetMemory(t.Context(), id)
+		if err != nil || len(m.Related) != min(i, 1) {
+			t.Errorf("memory %d is back with links %v, %v, want %d and no error", i, m.Related, err, min(i, 1))
+		}
+	}
+}
+
 func plus(fields url.Values, name, value string) url.Values {
 	all := cloned(fields)
 	if name != "" {

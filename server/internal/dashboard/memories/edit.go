@@ -98,7 +98,7 @@ func (e *memoryEdit) page(r *http.Request, c request.Caller) (web.Page, error) {
 		case err != nil:
 			return web.Page{}, err
 		}
-		e.Linked = append(e.Linked, relatedMemory{ID: m.ID, Title: titleOf(m.Content), EventType: m.EventType,
+		e.Linked = append(e.Linked, relatedMemory{ID: m.ID, Title: Title(m.Content), EventType: m.EventType,
 			UpdatedAt: m.UpdatedAt})
 	}
 	return web.Page{Template: "memoryedit", Title: "Edit “" + e.Title + "”", Data: e}, nil

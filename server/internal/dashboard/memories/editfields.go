@@ -127,8 +127,8 @@ func objectInField(object map[string]any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// objectTyped parses metadata.
-func objectTyped(typed string) (map[string]any, error) {
+// ParseMetadata parses the metadata that a user typed.
+func ParseMetadata(typed string) (map[string]any, error) {
 	if strings.TrimSpace(typed) == "" {
 		return map[string]any{}, nil
 	}
@@ -189,7 +189,7 @@ func (t memoryTyped) patch(h memoryHead) (patch, changes map[string]any, err err
 	if t.Metadata == before.Metadata {
 		return patch, nil, nil
 	}
-	own, err := objectTyped(t.Metadata)
+	own, err := ParseMetadata(t.Metadata)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -200,11 +200,11 @@ func (t memoryTyped) patch(h memoryHead) (patch, changes map[string]any, err err
 				", which has a field of its own above")
 		}
 	}
-	was, err := objectTyped(before.Metadata)
+	was, err := ParseMetadata(before.Metadata)
 	if err != nil {
 		return nil, nil, err
 	}
-	changes, err = mergePatch("metadata", was, own)
+	changes, err = MetadataPatch("metadata", was, own)
 	return patch, changes, err
 }
 
@@ -220,8 +220,8 @@ func anyList(list []string) any {
 	return all
 }
 
-// mergePatch returns the JSON merge patch (RFC 7396) from one object to another. It cannot add a null.
-func mergePatch(at string, before, after map[string]any) (map[string]any, error) {
+// MetadataPatch returns the JSON merge patch (RFC 7396) from one object to another. It cannot add a null.
+func MetadataPatch(at string, before, after map[string]any) (map[string]any, error) {
 	patch := map[string]any{}
 	for key := range before {
 		if _, stays := after[key]; !stays {
@@ -239,7 +239,7 @@ func mergePatch(at string, before, after map[string]any) (map[string]any, error)
 			return nil, failure.Invalid("metadata", at+" has null at "+failure.Quote(key)+"; leave the key out instead")
 		case isObject:
 			old, _ := was.(map[string]any) // none: the patch is the whole object
-			inner, err := mergePatch(at+" at "+failure.Quote(key), old, object)
+			inner, err := MetadataPatch(at+" at "+failure.Quote(key), old, object)
 			if err != nil {
 				return nil, err
 			}

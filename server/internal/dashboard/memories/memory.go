@@ -56,13 +56,14 @@ func (s *Service) memoryHead(r *http.Request, c request.Caller, here string) (me
 		return memoryHead{}, err
 	}
 	status, err := c.Store.Insights().GetMemoryStatus(r.Context(), m.ID)
-	return memoryHead{Memory: m, Status: status, Title: titleOf(m.Content), Path: web.MemoryPath(m.ID), Here: here}, err
+	return memoryHead{Memory: m, Status: status, Title: Title(m.Content), Path: web.MemoryPath(m.ID), Here: here}, err
 }
 
 // titleLength is the length of a title, in characters.
 const titleLength = 80
 
-func titleOf(content string) string {
+// Title returns the title of a memory: its first line with words, up to 80 characters.
+func Title(content string) string {
 	return cmp.Or(shorten.Title(content, titleLength), "An empty memory")
 }
 
@@ -250,7 +251,7 @@ func (p *memoryPage) readRelated(ctx context.Context, store *souvenir.Store) err
 	}
 	titles := map[string]string{}
 	for _, m := range found {
-		titles[m.ID] = titleOf(m.Content)
+		titles[m.ID] = Title(m.Content)
 		list := &p.Outgoing
 		view := relatedMemory{ID: m.ID, Title: titles[m.ID], EventType: m.EventType, UpdatedAt: m.UpdatedAt}
 		switch {

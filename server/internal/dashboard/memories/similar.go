@@ -59,8 +59,8 @@ func (s *Service) showSimilar(_ http.ResponseWriter, r *http.Request, c request.
 			continue
 		}
 		data.Found = append(data.Found, similarMemory{
-			ID: hit.ID, Title: titleOf(hit.Content), Percent: int(100*souvenir.Likeness(head.Content, hit.Content) + 0.5),
-			Part: titleOf(hit.Content[hit.Start:hit.End]), UpdatedAt: hit.UpdatedAt,
+			ID: hit.ID, Title: Title(hit.Content), Percent: int(100*souvenir.Likeness(head.Content, hit.Content) + 0.5),
+			Part: Title(hit.Content[hit.Start:hit.End]), UpdatedAt: hit.UpdatedAt,
 		})
 	}
 	slices.SortStableFunc(data.Found, func(a, b similarMemory) int { return b.Percent - a.Percent })

@@ -93,7 +93,7 @@ func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Ca
 		}
 	}
 	var places []float32
-	err = s.inTurn(r.Context(), func() error {
+	err = s.busy.Do(r.Context(), func() error {
 		places, err = layout.Places(r.Context(), len(g.Nodes), edges)
 		return err
 	})

@@ -45,7 +45,7 @@ func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery)
 	if err != nil {
 		return m, err
 	}
-	err = s.inTurn(ctx, func() error {
+	err = s.busy.Do(ctx, func() error {
 		m, err = c.Store.Insights().Map(ctx, souvenir.MapQuery{List: q.list(), Limit: limit})
 		return err
 	})

@@ -16,18 +16,19 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/slots"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // Service serves the pictures. Create one with [New].
 type Service struct {
 	site *web.Site
-	busy chan struct{} // one element per picture in computation
+	busy slots.Slots // one per processor: a picture keeps one busy, and more at once would slow down tool calls
 }
 
 // New creates a Service.
 func New(site *web.Site) *Service {
-	return &Service{site: site, busy: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	return &Service{site: site, busy: make(slots.Slots, runtime.GOMAXPROCS(0))}
 }
 
 // Routes are the pages of the graph and the map, the data for their scripts, and the memory panel.
@@ -167,22 +168,10 @@ type picturePage struct {
 	InWords     any // table of the graph or the map; nil: the diagram
 }
 
-// inTurn runs do, which keeps a processor busy for a while. As many run at once as there are processors; the others
-// wait, so that tool calls are not slowed down.
-func (s *Service) inTurn(ctx context.Context, do func() error) error {
-	select {
-	case s.busy <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-s.busy }()
-	return do()
-}
-
 // ReadGraph computes a graph, in turn.
 func (s *Service) ReadGraph(ctx context.Context, c request.Caller, q souvenir.GraphQuery) (g souvenir.Graph,
 	err error) {
-	err = s.inTurn(ctx, func() error {
+	err = s.busy.Do(ctx, func() error {
 		g, err = c.Store.Insights().Graph(ctx, q)
 		return err
 	})

@@ -1,13 +1,15 @@
-package memories
+package dashboard_test
 
 import (
 	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/memories"
 )
 
-// applied is a merge patch put on an object, as RFC 7396 has it.
+// applied applies a merge patch to an object, as RFC 7396 says.
 func applied(target, patch any) any {
 	object, ok := patch.(map[string]any)
 	if !ok {
@@ -33,15 +35,15 @@ func TestMetadataPatchesProduceTheTypedText(t *testing.T) {
 		`{"a":"x","b":{"a":{}}}`, `{"b":{"a":{"x":1},"y":2}}`, `{"a":9007199254740993}`, `{"a":null}`}
 	for _, from := range objects {
 		for _, to := range objects {
-			before, err := objectTyped(from)
+			before, err := memories.ParseMetadata(from)
 			if err != nil {
 				t.Fatal(err)
 			}
-			after, err := objectTyped(to)
+			after, err := memories.ParseMetadata(to)
 			if err != nil {
 				t.Fatal(err)
 			}
-			patch, err := mergePatch("metadata", before, after)
+			patch, err := memories.MetadataPatch("metadata", before, after)
 			if (err != nil) != (to == `{"a":null}` && from != to) {
 				t.Errorf("%s to %s: got %v, want an error only for a value that becomes null", from, to, err)
 			}
@@ -66,7 +68,7 @@ func TestTitlesOfTexts(t *testing.T) {
 		"a\tb\x01c": "a b c", strings.Repeat("é", 100): strings.Repeat("é", 80) + "…", "> quoted": "quoted",
 		"***": "An empty memory",
 	} {
-		if got := titleOf(content); got != want {
+		if got := memories.Title(content); got != want {
 			t.Errorf("%q has the title %q, want %q", content, got, want)
 		}
 	}
