@@ -26,6 +26,16 @@ type writer struct {
 	topics []topic
 }
 
+// Memories returns n of the texts that stores are filled with, the same each time.
+func Memories(n int) []string {
+	w := newWriter()
+	all := make([]string, n)
+	for i := range all {
+		all[i] = w.text(pick(w, w.topics))
+	}
+	return all
+}
+
 func newWriter() *writer {
 	return &writer{rand.New(rand.NewPCG(7, 7)), commonWords(), topics()}
 }

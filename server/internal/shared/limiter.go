@@ -19,7 +19,8 @@ type Limiter struct {
 	interval time.Duration
 	values   Values
 	refused  Refused
-	now      func() time.Time
+
+	Now func() time.Time // time.Now, but in tests
 }
 
 // limitedKeys is how many addresses a server counts if it counts by itself.
@@ -27,13 +28,13 @@ const limitedKeys = 10_000
 
 // NewLimiter makes a limiter of a kind of event.
 func NewLimiter(store *souvenir.Store, log *slog.Logger, kind string, burst int, interval time.Duration) *Limiter {
-	return &Limiter{burst: burst, interval: interval, now: time.Now,
+	return &Limiter{burst: burst, interval: interval, Now: time.Now,
 		values: Values{Store: store, Log: log, Kind: kind, Life: time.Duration(burst) * interval, Most: limitedKeys}}
 }
 
 // Allow counts an event for an address, and returns how long to wait if it exceeds the limit; 0: allowed.
 func (l *Limiter) Allow(ctx context.Context, address netip.Addr) (wait time.Duration, err error) {
-	key, now := ratelimit.AddressKey(address), l.now()
+	key, now := ratelimit.AddressKey(address), l.Now()
 	if wait := l.refused.Wait(key, now); wait > 0 {
 		return wait, nil
 	}

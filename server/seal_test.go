@@ -1,31 +1,16 @@
-package seal_test
+package server_test
 
 import (
 	"path/filepath"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/seal"
 )
 
-func open(t *testing.T, path string) *souvenir.Store {
-	t.Helper()
-	s, err := souvenir.Open(t.Context(), path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
 func TestSealedTextsOpenOnOtherServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "souvenir.db")
-	one, other := seal.Sealer{Store: open(t, path)}, seal.Sealer{Store: open(t, path)}
-	stranger := seal.Sealer{Store: open(t, filepath.Join(t.TempDir(), "souvenir.db"))}
+	one, other := seal.Sealer{Store: openPath(t, path)}, seal.Sealer{Store: openPath(t, path)}
+	stranger := seal.Sealer{Store: openPath(t, filepath.Join(t.TempDir(), "souvenir.db"))}
 	sealed, err := one.Seal(t.Context(), "question", []byte("a text"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package shared
+package server_test
 
 import (
 	"log/slog"
@@ -9,25 +9,26 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/shared"
 )
 
 var anywhere = netip.MustParseAddr("198.51.100.7")
 
 // limiterAt makes a limiter of 3 events and one more each minute, by a clock that the test moves on.
-func limiterAt(store *souvenir.Store, log *slog.Logger, now *time.Time) *Limiter {
-	l := NewLimiter(store, log, "test", 3, time.Minute)
-	l.now = func() time.Time { return *now }
+func limiterAt(store *souvenir.Store, log *slog.Logger, now *time.Time) *shared.Limiter {
+	l := shared.NewLimiter(store, log, "test", 3, time.Minute)
+	l.Now = func() time.Time { return *now }
 	return l
 }
 
-func (l *Limiter) expect(t *testing.T, what string, from netip.Addr, want time.Duration) {
+func allowed(t *testing.T, l *shared.Limiter, what string, from netip.Addr, want time.Duration) {
 	t.Helper()
 	if got, err := l.Allow(t.Context(), from); got != want || err != nil {
 		t.Errorf("%s: got a wait of %v, %v, want %v", what, got, err, want)
 	}
 }
 
-func openStore(t *testing.T, path string) *souvenir.Store {
+func openPath(t *testing.T, path string) *souvenir.Store {
 	t.Helper()
 	s, err := souvenir.Open(t.Context(), path, nil)
 	if err != nil {
@@ -39,50 +40,50 @@ func openStore(t *testing.T, path string) *souvenir.Store {
 
 func TestALimitIsABurstAndThenOneInEachInterval(t *testing.T) {
 	for name, store := range map[string]*souvenir.Store{"in memory": nil,
-		"in a store": openStore(t, filepath.Join(t.TempDir(), "limit.db"))} {
+		"in a store": openPath(t, filepath.Join(t.TempDir(), "limit.db"))} {
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		l := limiterAt(store, slog.New(slog.DiscardHandler), &now)
 		for range 3 {
-			l.expect(t, name+", within the burst", anywhere, 0)
+			allowed(t, l, name+", within the burst", anywhere, 0)
 		}
 		for range 5 { // a refused event does not extend the wait
-			l.expect(t, name+", after the burst", anywhere, time.Minute)
+			allowed(t, l, name+", after the burst", anywhere, time.Minute)
 		}
-		l.expect(t, name+", elsewhere", netip.MustParseAddr("198.51.100.8"), 0)
+		allowed(t, l, name+", elsewhere", netip.MustParseAddr("198.51.100.8"), 0)
 		now = now.Add(45 * time.Second)
-		l.expect(t, name+", later", anywhere, 15*time.Second)
+		allowed(t, l, name+", later", anywhere, 15*time.Second)
 		now = now.Add(15 * time.Second)
-		l.expect(t, name+", after the wait", anywhere, 0)
-		l.expect(t, name+", once more", anywhere, time.Minute)
+		allowed(t, l, name+", after the wait", anywhere, 0)
+		allowed(t, l, name+", once more", anywhere, time.Minute)
 		now = now.Add(-time.Hour)
-		l.expect(t, name+", by a clock that is an hour behind", anywhere, time.Minute)
+		allowed(t, l, name+", by a clock that is an hour behind", anywhere, time.Minute)
 		now = now.Add(24 * time.Hour)
 		for range 3 {
-			l.expect(t, name+", the next day", anywhere, 0)
+			allowed(t, l, name+", the next day", anywhere, 0)
 		}
 	}
 }
 
 // A flood of refused events costs no writes: the store is not even asked.
 func TestRefusedEventsDoNotReachTheStore(t *testing.T) {
-	store := openStore(t, filepath.Join(t.TempDir(), "flood.db"))
+	store := openPath(t, filepath.Join(t.TempDir(), "flood.db"))
 	var log strings.Builder
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	l := limiterAt(store, slog.New(slog.NewTextHandler(&log, nil)), &now)
 	for range 3 {
-		l.expect(t, "within the burst", anywhere, 0)
+		allowed(t, l, "within the burst", anywhere, 0)
 	}
-	l.expect(t, "after the burst", anywhere, time.Minute)
+	allowed(t, l, "after the burst", anywhere, time.Minute)
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(time.Second / 2)
-	l.expect(t, "soon after", anywhere, time.Minute-time.Second/2)
+	allowed(t, l, "soon after", anywhere, time.Minute-time.Second/2)
 	if log.Len() > 0 {
 		t.Errorf("the log: got %s, want nothing", log.String())
 	}
 	now = now.Add(time.Second)
-	l.expect(t, "without the store", anywhere, 0) // this server begins to count by itself
+	allowed(t, l, "without the store", anywhere, 0) // this server begins to count by itself
 	if !strings.Contains(log.String(), "counts by itself") {
 		t.Errorf("the log: got %q, want that the server counts by itself", log.String())
 	}
@@ -90,12 +91,12 @@ func TestRefusedEventsDoNotReachTheStore(t *testing.T) {
 
 func TestAKeyIsUsedOnceByAllServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "used.db")
-	values := func() *Values {
-		return &Values{Store: openStore(t, path), Log: slog.New(slog.DiscardHandler), Kind: "test", Life: time.Hour, Most: 10}
+	values := func() *shared.Values {
+		return &shared.Values{Store: openPath(t, path), Log: slog.New(slog.DiscardHandler), Kind: "test", Life: time.Hour, Most: 10}
 	}
 	one, other := values(), values()
 	for i, c := range []struct {
-		v    *Values
+		v    *shared.Values
 		key  string
 		want bool
 	}{{one, "a", true}, {one, "a", false}, {other, "a", false}, {other, "b", true}, {one, "b", false}, {one, "", true},
