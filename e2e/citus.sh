@@ -33,7 +33,7 @@ export SOUVENIR_TEST_POSTGRES=$address SOUVENIR_TEST_CITUS=1
 
 if [[ -z ${CITUS_LOAD_ONLY-} ]]; then
 	cd "$root"
-	go test -vet=off -count=1 -timeout 20m ./internal/postgres/... ./postgres ./internal/sharedstate
+	go test -vet=off -count=1 -timeout 20m ./internal/postgres/... ./postgres
 	if [[ $short == --short ]]; then
 		go test -vet=off -count=1 -short -timeout 20m -run '/postgres' -skip 'TheStoreKeeps|EveryFunction' ./internal/systemtest
 	else

@@ -1,4 +1,4 @@
-package sharedstate_test
+package postgres_test
 
 import (
 	"context"
