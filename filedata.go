@@ -397,7 +397,7 @@ func (u *upload) giveUp(ctx context.Context) {
 		return
 	}
 	if err := u.s.removeAbandoned(context.WithoutCancel(ctx), u.row, math.MaxInt64); err != nil {
-		u.s.log.Warn("remains of an unfinished file could not be removed yet", "file", u.id, "error", err)
+		u.s.log.WarnContext(ctx, "remains of an unfinished file could not be removed yet", "file", u.id, "error", err)
 	}
 }
 
@@ -452,7 +452,7 @@ func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db
 		return err
 	}
 	if err := kernel.RemoveFile(context.WithoutCancel(ctx), s.db, f.row); err != nil {
-		s.log.Warn("the bytes of a deleted file could not be removed yet", "file", id, "error", err)
+		s.log.WarnContext(ctx, "the bytes of a deleted file could not be removed yet", "file", id, "error", err)
 	}
 	return nil
 }

@@ -3,10 +3,7 @@ package souvenir
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -44,131 +41,6 @@ func (h *Upkeep) own(ctx context.Context, method string) (*Store, error) {
 		return h.s, err
 	}
 	return h.s, h.s.checkAccount(method)
-}
-
-// Configuration describes how a store works: the options passed to Open, with their defaults, and what they apply to.
-type Configuration struct {
-	Path       string `json:"path"`       // absolute path of the file; ":memory:" for none; "" for a store not in a file
-	ReadOnly   bool   `json:"read_only"`  // the file is never written to
-	Engine     string `json:"engine"`     // version of the storage engine
-	Model      string `json:"model"`      // of the embedder
-	Dimensions int    `json:"dimensions"` // of its vectors
-
-	IndexMemory  int64         `json:"index_memory"` // bytes; negative: no index in memory
-	MaxFile      int64         `json:"max_file"`     // bytes of a file
-	FileQuota    int64         `json:"file_quota"`   // bytes of all files of an owner; 0: no quota
-	NewFiles     FilePlace     `json:"new_files"`    // where the content of new files goes
-	Quota        Quota         `json:"quota"`        // of memories
-	KeepActivity time.Duration `json:"keep_activity"`
-	MaxActivity  int           `json:"max_activity"` // recorded calls
-	KeepTrash    time.Duration `json:"keep_trash"`   // negative: no trash, deletions are permanent
-}
-
-// Configuration returns the store's configuration. It is for the Store that Open returned; a view gets ErrForbidden.
-func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
-	s, err := h.operator(ctx, "Configuration")
-	if err != nil {
-		return Configuration{}, err
-	}
-	o := s.options
-	c := Configuration{
-		Path: s.db.Upkeep().Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
-		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, NewFiles: o.NewFiles, Quota: o.Quota,
-		KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
-		KeepTrash: o.KeepTrash,
-	}
-	if c.Path != "" && c.Path != ":memory:" {
-		absolute, err := filepath.Abs(c.Path)
-		if err != nil {
-			return Configuration{}, wrap(err)
-		}
-		c.Path = absolute
-	}
-	c.Engine = strings.TrimPrefix(s.db.Upkeep().Name(), "SQLite ")
-	return c, s.read(ctx, func(db.Tx, viewer) error { return nil }) // returns an error on a closed store
-}
-
-// Health returns nil if the store works, or an error that describes the problem. ErrFull means that the disk is full:
-// reading works, deleting works while [Options].Reserve lasts, and nothing new is stored. Each call checks again, so
-// the result becomes nil once the problem is gone.
-//
-// It is for the Store that Open returned; a view gets ErrForbidden.
-func (h *Upkeep) Health(ctx context.Context) error {
-	s, err := h.operator(ctx, "Health")
-	if err != nil {
-		return err
-	}
-	if err := s.db.Read(ctx, func(tx db.Tx) error { _, err := tx.Exec(`SELECT 1`); return err }); err != nil {
-		return wrap(err)
-	}
-	err = s.db.Upkeep().Room(ctx)
-	if errors.Is(err, db.ErrFull) {
-		return &Error{Kind: KindFull,
-			Message: fmt.Sprintf("the disk is full: nothing new is stored until there is space; reading and deleting work (%v)",
-				err), Err: err}
-	}
-	return wrap(err)
-}
-
-// Stats are numbers about a whole store.
-type Stats struct {
-	// as many as [Accounts.Users] returns in all namespaces: users with an account or with anything in the store
-	Users       int `json:"users"`
-	Collections int `json:"collections"`
-	Projects    int `json:"projects"`
-	Memories    int `json:"memories"`
-	Passages    int `json:"passages"`  // the searched units: a long memory has several
-	Revisions   int `json:"revisions"` // past versions of memories
-	Files       int `json:"files"`
-
-	FileBytes     int64 `json:"file_bytes"`     // of all uploaded files
-	Objects       int   `json:"objects"`        // chunks of files in object storage, those of the trash included
-	ObjectBytes   int64 `json:"object_bytes"`   // of these
-	GoneObjects   int   `json:"gone_objects"`   // no longer needed, or never finished, and not deleted yet
-	DatabaseBytes int64 `json:"database_bytes"` // the store's file
-	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact returns them to the system
-	LogBytes      int64 `json:"log_bytes"`      // the write-ahead log beside the file
-
-	LostActivity int `json:"lost_activity"` // calls that this handle could not record; see RecordActivity
-
-	// Embedding is the state of the vectors of all users.
-	Embedding EmbeddingStatus `json:"embedding"`
-}
-
-// Stats returns numbers about the whole store. It is for the Store that Open returned; a view gets ErrForbidden.
-func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
-	s, err := h.operator(ctx, "Stats")
-	if err != nil {
-		return Stats{}, err
-	}
-	st := Stats{LostActivity: s.activity.Lost()}
-	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
-		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+
-			`), (SELECT count(*) FROM collection WHERE name <> ''), (SELECT count(*) FROM project),
-				(SELECT coalesce(sum(memories), 0) FROM partition WHERE id NOT IN (`+kernel.TextPartitions+`)),
-				(SELECT coalesce(sum(passages), 0) FROM partition),
-				(SELECT count(*) FROM memory_revision), count(*), coalesce(sum(size), 0) FROM file WHERE state = 'stored'`).
-			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)
-		if err != nil {
-			return err
-		}
-		if err := tx.QueryRow(`SELECT count(*) FILTER (WHERE state = 'stored'),
-			coalesce(sum(size) FILTER (WHERE state = 'stored'), 0), count(*) FILTER (WHERE state = 'leaving')
-			FROM file_object`).Scan(&st.Objects, &st.ObjectBytes, &st.GoneObjects); err != nil {
-			return err
-		}
-		size, err := s.db.Upkeep().Size(tx)
-		if err != nil {
-			return err
-		}
-		st.DatabaseBytes, st.FreeBytes, st.LogBytes = size.Database, size.Free, size.Log
-		all, err := db.Column[int64](tx, `SELECT id FROM partition`)
-		if err != nil {
-			return err
-		}
-		return s.embeddingStatus(tx, db.List(all), &st.Embedding)
-	})
-	return st, err
 }
 
 // PurgeOptions select what [Upkeep.Purge] deletes besides expired data. Nil means the zero value.

@@ -38,11 +38,13 @@ const maxClientNames = 10_000
 
 // noteCall notes the call of a tool.
 func (s *Server) noteCall(ctx context.Context, c tools.Call) {
+	s.observeCall(c)
 	s.addCall(ctx, c.Activity())
 }
 
 // noteMCPCall notes the call of an MCP client.
 func (s *Server) noteMCPCall(ctx context.Context, c mcpserver.Call) {
+	s.observeCall(c.Call)
 	n := c.Activity()
 	n.Client = c.Client
 	s.addCall(ctx, n)
@@ -86,7 +88,7 @@ func (s *Server) record(r *http.Request, e *request.State, out *response, took t
 func (s *Server) keep(ctx context.Context, n souvenir.NewActivity) {
 	err := s.store.Upkeep().RecordActivity(context.WithoutCancel(ctx), n)
 	if err != nil && !errors.Is(err, souvenir.ErrReadOnly) && !errors.Is(err, souvenir.ErrClosed) {
-		s.log.WarnContext(ctx, "a call was not recorded", "request_id", request.Of(ctx).ID, "error", err)
+		s.log.WarnContext(ctx, "a call was not recorded", "error", err)
 	}
 }
 

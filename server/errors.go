@@ -46,10 +46,10 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		if busy { // not a fault of the server, and floods of requests would fill the log
 			level = slog.LevelDebug
 		}
-		s.log.Log(r.Context(), level, "a request could not be answered", "request_id", request.Of(r.Context()).ID, "route",
+		s.log.Log(r.Context(), level, "a request could not be answered", "route",
 			request.Of(r.Context()).Route, "error", err)
 	case http.StatusInternalServerError, http.StatusInsufficientStorage:
-		s.log.ErrorContext(r.Context(), "a request failed", "request_id", request.Of(r.Context()).ID, "route",
+		s.log.ErrorContext(r.Context(), "a request failed", "route",
 			request.Of(r.Context()).Route, "error", err)
 	case http.StatusUnauthorized, http.StatusForbidden:
 		if request.Of(r.Context()).Dialect == request.API { // OAuth has challenges of its own, and people sign in on a page

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -19,10 +20,7 @@ const requestID = "X-Request-Id"
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	e := &request.State{ID: r.Header.Get(requestID), Ticket: s.queue.Ticket()}
-	if !validRequestID(e.ID) {
-		e.ID = rand.Text()
-	}
+	e := &request.State{ID: s.idOf(r), Ticket: s.queue.Ticket()}
 	out := &response{ResponseWriter: w, control: http.NewResponseController(w), patience: s.options.Patience}
 	r = r.WithContext(fairqueue.With(request.With(r.Context(), e), e.Ticket))
 	e.Address = s.remote(r)
@@ -43,6 +41,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		took := time.Since(began)
 		s.note(r, e, out, took)
+		s.observe(e, out, took)
 		s.record(r, e, out, took)
 		if broken != nil {
 			panic(broken)
@@ -70,7 +69,7 @@ func (s *Server) recoverPanics(out *response, r *http.Request, broken any) (left
 		return broken
 	}
 	e := request.Of(r.Context())
-	s.log.ErrorContext(r.Context(), "a request caused a panic", "request_id", e.ID, "route", e.Route, "panic",
+	s.log.ErrorContext(r.Context(), "a request caused a panic", "route", e.Route, "panic",
 		broken, "stack", string(debug.Stack()))
 	if out.status != 0 {
 		return http.ErrAbortHandler
@@ -83,7 +82,6 @@ func (s *Server) recoverPanics(out *response, r *http.Request, broken any) (left
 // note logs the request.
 func (s *Server) note(r *http.Request, e *request.State, out *response, took time.Duration) {
 	attributes := []slog.Attr{
-		slog.String("request_id", e.ID),
 		slog.String("method", r.Method),
 		slog.String("route", e.Route),
 		slog.String("path", withoutTokens(r.URL.Path)),
@@ -123,6 +121,16 @@ func withoutTokens(path string) string {
 		}
 	}
 	return strings.Join(parts, "/")
+}
+
+// idOf returns the id of a request: that of a trusted proxy, or a new one. Others could give theirs to requests of
+// their own, and confuse who reads the log.
+func (s *Server) idOf(r *http.Request) string {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if id := r.Header.Get(requestID); err == nil && s.trusted(peer.Addr().Unmap()) && validRequestID(id) {
+		return id
+	}
+	return rand.Text()
 }
 
 // validRequestID accepts common ids, and nothing that could be misread in a log, or be a token.

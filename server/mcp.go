@@ -77,7 +77,7 @@ func (s *Server) noteMCPError(ctx context.Context, method string, err error) {
 		e.MissingScope = missing.Scope
 	case errors.As(err, &rpcError), errors.As(err, &known) && failure.Statuses[known.Kind] != 0, failure.GivenUp(err):
 	default:
-		s.log.ErrorContext(ctx, "a request failed", "request_id", e.ID, "route", e.Route, "mcp_method", method, "error", err)
+		s.log.ErrorContext(ctx, "a request failed", "route", e.Route, "mcp_method", method, "error", err)
 	}
 }
 

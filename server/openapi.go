@@ -129,7 +129,7 @@ var statusTexts = map[string]string{
 	"401": "The client is unknown or deactivated, or its secret is wrong",
 	"404": "It does not exist, or is not visible to the caller",
 	"429": "Too many of these; the header Retry-After says for how many seconds to wait",
-	"503": "A quota or the disk is full",
+	"503": "A quota or the disk is full, or the store cannot be read",
 }
 
 // responses are the possible answers, by status.

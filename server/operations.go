@@ -26,7 +26,10 @@ func operations() map[string]operation {
 // toolOperations describe the service, and call its tools over REST and MCP.
 func toolOperations() map[string]operation {
 	return map[string]operation{
-		"GET /health":       {summary: "Whether the service works", answer: of[Health](nil)},
+		"GET /health":      {summary: "Whether the service works", answer: of[Health](nil)},
+		"GET /health/live": {summary: "Whether the process answers", answer: of[Liveness](nil)},
+		"GET /health/ready": {summary: "Whether requests can be answered, and what is wrong", answer: of[Readiness](nil),
+			wrong: []string{"503"}},
 		"GET /openapi.json": {summary: "This document", answer: anything("An OpenAPI 3.1 document")},
 
 		"GET /tools": {summary: "The tools", answer: of[ToolList](nil)},

@@ -46,6 +46,8 @@ func (s *Server) routes() []dialectRoute {
 func (s *Server) interfaceRoutes() []route.Route {
 	return append(append(s.sharingRoutes(), s.trashRoutes()...), []route.Route{
 		route.Get("/health", route.Public, s.health),
+		route.Get("/health/live", route.Public, s.alive),
+		route.Get("/health/ready", route.Public, s.ready),
 		route.Get("/openapi.json", route.Public, s.describe),
 
 		route.Get("/tools", route.Public, s.listTools),

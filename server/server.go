@@ -39,8 +39,14 @@ type Options struct {
 	Version string
 
 	// Logger receives every request (without its query, credential and content) and the causes of errors that are
-	// not sent to callers. Nil means no logging.
+	// not sent to callers. Each line that belongs to a request has its request_id; see [LogHandler]. Nil means no
+	// logging.
 	Logger *slog.Logger
+
+	// OnRequest is called after every request, and OnCall after every call of a tool, in the goroutine of the request:
+	// for metrics. They must be safe for concurrent use. Nil means that nothing is called.
+	OnRequest func(Answered)
+	OnCall    func(Called)
 
 	// Authenticate returns the principal of a request, for a program that has users and a sign-in of its own. The
 	// server calls it before it reads the request's credential, for every route that needs one, but not for the
@@ -121,8 +127,8 @@ type Options struct {
 	// Patience is how long a client may stall while it sends a request or receives a response. Zero means a minute.
 	Patience time.Duration
 
-	// TrustedProxies are the addresses of proxies whose X-Forwarded-For header is trusted: limits per address use
-	// the address given there. Nil means proxies on this machine (127.0.0.0/8 and ::1); an empty list means none.
+	// TrustedProxies are the addresses of proxies whose headers X-Forwarded-For and X-Request-Id are trusted: limits per
+	// address use the address given there, and logs and answers have the id given there. Nil means proxies on this machine (127.0.0.0/8 and ::1); an empty list means none.
 	TrustedProxies []netip.Prefix
 
 	// ClientDocuments fetches the documents of OAuth clients that are identified by a URL (client id metadata
@@ -191,6 +197,7 @@ func New(store *souvenir.Store, options *Options) *Server {
 	if s.log = s.options.Logger; s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.log = slog.New(LogHandler(s.log.Handler()))
 	s.options.PublicURL = strings.TrimSuffix(s.options.PublicURL, "/")
 	crossSite := http.NewCrossOriginProtection()
 	if s.options.PublicURL != "" {

@@ -88,7 +88,7 @@ func (s *Server) undo(ctx context.Context, c request.Caller, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()
 	if err := c.Store.DeleteFile(ctx, id); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
-		s.log.ErrorContext(ctx, "a file whose upload failed could not be deleted", "request_id", request.Of(ctx).ID, "file",
+		s.log.ErrorContext(ctx, "a file whose upload failed could not be deleted", "file",
 			id, "error", err)
 	}
 }

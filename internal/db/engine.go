@@ -145,8 +145,11 @@ type Upkeep interface {
 	// Flush removes the bytes of deleted data from the write-ahead log; ErrLogInUse while readers hold it,
 	// ErrUnsupported if the engine cannot empty that log.
 	Flush(ctx context.Context) error
-	// Room returns an ErrFull while the disk has no room for writes.
+	// Room returns an ErrFull while the disk has no room for writes, and an ErrReadOnly while it has become read-only
+	// under a database that was opened for writing.
 	Room(ctx context.Context) error
+	// Writing returns how many calls of Write are running or waiting in this process.
+	Writing() int
 
 	// Scratch is Read on a connection of its own. Its function may create temporary tables, which end with it.
 	Scratch(ctx context.Context, fn func(Tx) error) error

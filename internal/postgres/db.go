@@ -15,6 +15,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -49,6 +50,8 @@ type DB struct {
 	mu      sync.Mutex
 	closed  bool
 	running sync.WaitGroup
+
+	writes atomic.Int64 // calls of Write
 }
 
 // maxStatements bounds the texts of statements that are kept.
@@ -214,6 +217,8 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 		return err
 	}
 	defer d.running.Done()
+	d.writes.Add(1)
+	defer d.writes.Add(-1)
 	began := time.Now()
 	for attempt := 0; ; attempt++ {
 		if ctx.Err() != nil {

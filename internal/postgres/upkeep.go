@@ -73,6 +73,9 @@ func (d *DB) Flush(context.Context) error { return unsupported("flush") }
 // Room always reports room: the disk is the server's.
 func (d *DB) Room(ctx context.Context) error { return ctx.Err() }
 
+// Writing returns how many calls of Write are running or waiting.
+func (d *DB) Writing() int { return int(d.writes.Load()) }
+
 // Scratch is Read in a transaction that may create temporary tables.
 func (d *DB) Scratch(ctx context.Context, fn func(db.Tx) error) error {
 	return d.read(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ", true, fn)

@@ -50,6 +50,8 @@ type Cache struct {
 
 	distrusted map[int64]bool // partitions whose segments could not be loaded
 
+	counted counted
+
 	density map[int64]float64 // bytes per passage of partitions that did not fit
 	wanted  map[int64]uint64  // partitions to load in the background, with the clock of the search that wanted them
 	loading bool              // a background load is running
@@ -144,9 +146,13 @@ func (c *Cache) release() { c.turn <- struct{}{} }
 // [Cache.LoadIfDue] after it.
 func (c *Cache) Use(tx db.Tx, partitions []int64, search func(*index.Index) error) (Way, error) {
 	if c.limit < 0 || tx.Writable() { // what a transaction writes may be undone, and others may not find it
+		c.count("")
 		return "", nil
 	}
 	parts, way, err := c.prepare(tx, partitions)
+	if err == nil {
+		c.count(way)
+	}
 	if err != nil || way == "" {
 		return "", err
 	}

@@ -357,6 +357,7 @@ func (c *Cache) shrink(grown *part) {
 			}
 		}
 		if oldest != nil {
+			c.counted.evictions.Add(1)
 			c.drop(oldest)
 			continue
 		}
@@ -365,6 +366,7 @@ func (c *Cache) shrink(grown *part) {
 			c.density[grown.id] = float64(bytes) / float64(max(1, passages))
 			c.log.Warn("a part of the search index does not fit into its memory; it is searched on disk", "limit", c.limit,
 				"partition", grown.id, "bytes", bytes, "passages", passages)
+			c.counted.evictions.Add(1)
 			c.drop(grown)
 		}
 		return

@@ -113,3 +113,24 @@ func TestOnAFullDiskTheReserveLetsThingsBeDeleted(t *testing.T) {
 	}
 	must(t, db.Write(t.Context(), insert("after")))
 }
+
+// A disk that fails is made read-only by the system, under files that are open. A mount over the folder that may not be
+// written to stands for it.
+func TestADiskThatBecomesReadOnlyIsNoticed(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("cannot make a disk: %v", err)
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
+	db := openTest(t, testConfig(filepath.Join(dir, "test.db")))
+	t.Cleanup(func() { _ = db.Close() })
+	db.roomEvery = 0
+	must(t, db.Room(t.Context()))
+	must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_RDONLY, "size=4m"))
+	mustBe(t, db.Room(t.Context()), ErrReadOnly)
+	must(t, syscall.Unmount(dir, syscall.MNT_DETACH))
+	must(t, db.Room(t.Context()))
+	if left, err := filepath.Glob(filepath.Join(dir, ".souvenir-probe-*")); err != nil || len(left) != 0 {
+		t.Errorf("the checks left %v, %v; want nothing", left, err)
+	}
+}

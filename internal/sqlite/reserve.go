@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -51,7 +52,7 @@ func (d *DB) makeRoom(ctx context.Context, part int64) bool {
 	held := walSize(d.reservePath())
 	released := d.reserve > 0 && os.Remove(d.reservePath()) == nil
 	if released && held >= d.reserve {
-		d.log.Warn("the disk is full; reserved space is used for deleting", "path", d.path)
+		d.log.WarnContext(ctx, "the disk is full; reserved space is used for deleting", "path", d.path)
 	}
 	// A deletion shrinks the log only once it is copied into the file.
 	err := d.writer.exclusive(ctx, func() error {
@@ -120,8 +121,8 @@ func (d *DB) probe(size int64) error {
 	return full(errors.Join(fill(f, size), f.Close()))
 }
 
-// Room returns an ErrFull while the disk has no room for writes. After a problem, it checks again at most every
-// roomEvery.
+// Room returns an ErrFull while the disk has no room for writes, and an ErrReadOnly while it is read-only. After a
+// problem, it checks again at most every roomEvery.
 func (d *DB) Room(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -150,5 +151,24 @@ func (d *DB) lookForRoom() error {
 	if err := d.takeReserve(); errors.Is(err, ErrFull) {
 		return fmt.Errorf("sqlite: %s: %w", d.path, err)
 	}
+	return d.lookForFile()
+}
+
+// lookForFile returns an ErrReadOnly if the disk no longer takes a file beside the database: the system makes a disk
+// read-only that fails. It looks at most every roomEvery.
+func (d *DB) lookForFile() error {
+	if d.roomError == nil && time.Since(d.fileMade) < d.roomEvery {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(d.path), ".souvenir-probe-*")
+	if errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("sqlite: %s: %w: %w", d.path, ErrReadOnly, err)
+	}
+	d.fileMade = time.Now()
+	if err != nil {
+		return nil //nolint:nilerr // a folder that takes no new files may still hold a file that is written to
+	}
+	_ = f.Close()
+	_ = os.Remove(f.Name())
 	return nil
 }

@@ -29,6 +29,12 @@ var maintainVisits = map[string]func(v visit){
 	"Health": func(v visit) {
 		v.refuses("Health", func(s *Store) error { return s.Upkeep().Health(v.Context()) })
 	},
+	"Problems": func(v visit) {
+		v.refuses("Problems", func(s *Store) error { _, err := s.Upkeep().Problems(v.Context()); return err })
+	},
+	"Runtime": func(v visit) {
+		v.refuses("Runtime", func(s *Store) error { _, err := s.Upkeep().Runtime(v.Context()); return err })
+	},
 	"Check": func(v visit) {
 		v.refuses("Check", func(s *Store) error {
 			report, err := s.Upkeep().Check(v.Context(), &CheckOptions{Repair: true})

@@ -255,8 +255,7 @@ func (s *Server) refuseAsking(r *http.Request, a *asking, err error) (any, error
 	var say *souvenir.OAuthError
 	if !errors.As(err, &say) {
 		e := request.Of(r.Context())
-		s.log.ErrorContext(r.Context(), "an application could not be authorized", "request_id", e.ID, "route", e.Route,
-			"error",
+		s.log.ErrorContext(r.Context(), "an application could not be authorized", "route", e.Route, "error",
 			err)
 		say = &souvenir.OAuthError{Code: errServer, Description: "the server failed"}
 	}

@@ -193,9 +193,8 @@ func (d *clientDocuments) mayFetch(ctx context.Context, id string, known bool) e
 func (s *Server) renewClient(ctx context.Context, id string) (souvenir.Client, error) {
 	registration, life, err := s.documents.fetch(ctx, id)
 	if err != nil {
-		s.log.WarnContext(ctx, "the document of an OAuth client could not be fetched", "request_id", request.Of(ctx).ID,
-			"client",
-			id, "error", err)
+		s.log.WarnContext(ctx, "the document of an OAuth client could not be fetched", "client", id, "error",
+			err)
 		return souvenir.Client{}, invalidClient("the document at " + failure.Quote(id) + " " + tellDocument(err))
 	}
 	c, err := s.store.Accounts().SetDocumentClient(ctx,

@@ -186,6 +186,17 @@ func (s *Service) logout(w http.ResponseWriter, r *http.Request, _ request.Calle
 	return s.site.Done("/login", "signed-out"), nil
 }
 
+// Failed reports whether an answer of a route, "METHOD /pattern", with a status means that a sign-in has failed.
+func Failed(route string, status int) bool {
+	switch route {
+	case "POST /login":
+		return status == http.StatusUnauthorized
+	case "GET " + providerAnswersPath:
+		return status == http.StatusForbidden
+	}
+	return false
+}
+
 // Routes are the routes for signing in and out, and for the user's own account.
 func (s *Service) Routes() []route.Route {
 	all := []route.Route{

@@ -156,8 +156,8 @@ func (s *Service) refuseProvider(r *http.Request, j loginState, err error) (any,
 	} else if !errors.As(err, &refusal) {
 		return nil, err
 	}
-	s.log.WarnContext(r.Context(), "a sign-in at the identity provider was refused", "request_id",
-		request.Of(r.Context()).ID, "error", brief(refusal.cause))
+	s.log.WarnContext(r.Context(), "a sign-in at the identity provider was refused",
+		"error", brief(refusal.cause))
 	data := refusedSignIn{Problem: web.Sentence(refusal.message)}
 	if j.Session == "" {
 		data.Other = s.otherSignIn(j.Next, j.Again || refusal.again)

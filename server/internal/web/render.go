@@ -113,8 +113,8 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, p Page
 		err = all[p.Template].ExecuteTemplate(&body, root, data)
 	}
 	if err != nil {
-		s.log.ErrorContext(r.Context(), "a page could not be rendered", "request_id", request.Of(r.Context()).ID, "page",
-			p.Template, "error", err)
+		s.log.ErrorContext(r.Context(), "a page could not be rendered", "page", p.Template, "error",
+			err)
 		return Rendered{}
 	}
 	return Rendered{status, body.Bytes()}
