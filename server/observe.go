@@ -39,8 +39,8 @@ func Refusals() []Refusal {
 	return []Refusal{RefusedSignIn, RefusedCredential, RefusedRate, RefusedBusy}
 }
 
-// Called describes a call of a tool, for [Options].OnCall. It has few different values, and none that says who called or
-// what about.
+// Called describes a call of a tool, for [Options].OnCall. It has few different values, and none that says who called
+// or what about.
 type Called struct {
 	Tool     string // empty: the requested tool is unknown
 	Action   string // empty: the tool has no actions, or the requested one is unknown
@@ -78,8 +78,8 @@ func refusalOf(e *request.State, status int) Refusal {
 	return ""
 }
 
-// LogHandler returns a handler that adds the id of a request, as request_id, to every line that is logged for it: by the
-// server, and by the store if it has the same logger ([souvenir.Options].Logger). [New] wraps its own logger so.
+// LogHandler returns a handler that adds the id of a request, as request_id, to every line that is logged for it: by
+// the server, and by the store if it has the same logger ([souvenir.Options].Logger). [New] wraps its own logger so.
 func LogHandler(inner slog.Handler) slog.Handler {
 	if _, is := inner.(requestLog); is {
 		return inner

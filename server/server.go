@@ -127,8 +127,9 @@ type Options struct {
 	// Patience is how long a client may stall while it sends a request or receives a response. Zero means a minute.
 	Patience time.Duration
 
-	// TrustedProxies are the addresses of proxies whose headers X-Forwarded-For and X-Request-Id are trusted: limits per
-	// address use the address given there, and logs and answers have the id given there. Nil means proxies on this machine (127.0.0.0/8 and ::1); an empty list means none.
+	// TrustedProxies are the addresses of proxies whose headers X-Forwarded-For and X-Request-Id are trusted: limits
+	// per address use the address given there, and logs and answers have the id given there. Nil means proxies
+	// on this machine (127.0.0.0/8 and ::1); an empty list means none.
 	TrustedProxies []netip.Prefix
 
 	// ClientDocuments fetches the documents of OAuth clients that are identified by a URL (client id metadata

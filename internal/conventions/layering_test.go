@@ -242,6 +242,14 @@ var rules = []layer{
 		Why:    "a program that wants one of these imports it: others link neither it nor its libraries",
 	},
 	{
+		From: []string{"./", "./internal/...", "./mcpserver/...", "./tools/...", "./server/...", "./embedders/...",
+			"./extract", "./documents/...", "./s3/..."},
+		Except: []string{"./server/metrics"},
+		Never:  []string{"./server/metrics", "github.com/prometheus/...", "google.golang.org/protobuf/..."},
+		Reach:  anyDepth,
+		Why:    "a program that wants metrics imports ./server/metrics: others link neither it nor its library",
+	},
+	{
 		From:  []string{"./internal/service"},
 		Never: []string{"./", "./internal/...", "./embedders/..."},
 		Reach: direct,

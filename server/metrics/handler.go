@@ -1,0 +1,51 @@
+package metrics
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// State is the answer of /problems on the listener for metrics.
+type State struct {
+	Up       bool               `json:"up"`              // the store can be read
+	Error    string             `json:"error,omitempty"` // why not
+	Problems []souvenir.Problem `json:"problems"`        // never nil
+}
+
+// Handler serves GET /metrics, and GET /problems: what is wrong, with the messages that [server.Server] keeps from the
+// public. Neither needs a credential, so it belongs on a listener that only the operator reaches.
+func (m *Metrics) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	mux.HandleFunc("GET /problems", func(w http.ResponseWriter, r *http.Request) {
+		state := State{Up: true, Problems: []souvenir.Problem{}}
+		status := http.StatusOK
+		if all, err := m.store.problems(r.Context()); err != nil {
+			state.Up, state.Error, status = false, err.Error(), http.StatusServiceUnavailable
+		} else {
+			state.Problems = all
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(state) // the client is gone
+	})
+	return mux
+}
+
+// Names returns the names of all metrics, in no order; those of histograms without their suffixes.
+func (m *Metrics) Names() ([]string, error) {
+	families, err := m.registry.Gather()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range families {
+		names = append(names, f.GetName())
+	}
+	return names, nil
+}
