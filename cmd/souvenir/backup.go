@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -64,12 +65,23 @@ func (c *cli) restoreCommand() *cobra.Command {
 		Long: `Creates a new store from the backup IN, which is not changed. The backup is checked first; a file
 that is damaged, or is not a store, is refused. The store's file must not exist: to replace one,
 stop the server and move its file away, together with the files of the same name that end in -wal
-and -shm.`,
-		Example: `  souvenir restore souvenir-2026-11-21.db --db souvenir.db`,
-		Args:    wants(1, 1, "IN"),
+and -shm.
+
+With --drill it restores into a temporary folder beside the backup, opens the result as a server
+would, checks all of it, and deletes it again: the exit status is 0 if everything is sound, else 1.
+IN can then also be the folder of "souvenir serve --backup-to": it takes the newest backup in it. It
+needs as much space as the backup.`,
+		Example: `  souvenir restore souvenir-2026-11-21.db --db souvenir.db
+  souvenir restore --drill /mnt/backup`,
+		Args: wants(1, 1, "IN"),
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
-	return c.command(command, func(ctx context.Context, args []string) error {
+	rehearse := command.Flags().Bool("drill", false,
+		"restore into a temporary folder, check everything, and delete it again")
+	return c.storing(command, func(ctx context.Context, args []string) error {
+		if *rehearse {
+			return c.rehearse(ctx, args[0], *asJSON)
+		}
 		if err := db.needsFile("restore a dump of the database with pg_restore, or read an export with \"souvenir " +
 			"import\""); err != nil {
 			return err
@@ -86,4 +98,20 @@ and -shm.`,
 		}
 		return c.printCopy(*asJSON, "restored", string(*db))
 	})
+}
+
+// rehearse carries out a drill.
+func (c *cli) rehearse(ctx context.Context, in string, asJSON bool) error {
+	path, err := newestBackup(in)
+	if err != nil {
+		return err
+	}
+	progress, end := c.progress()
+	defer end()
+	d, err := drill(ctx, path, filepath.Dir(path), progress)
+	end()
+	if err != nil {
+		return fmt.Errorf("IN %q cannot be restored: %w", path, err)
+	}
+	return c.printDrill(asJSON, d)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
+	"github.com/souvenir-ai/souvenir/server/metrics"
 )
 
 // settings are the flags of serve.
@@ -44,6 +45,8 @@ type settings struct {
 	queuePerUser        *int
 	queueWait           *time.Duration
 	bodyMemory          byteSize
+	metrics             *string
+	backups             schedule
 	listed              func() []server.Setting
 	provider            providerFlags
 	embedder            embedderFlags
@@ -63,6 +66,10 @@ to standard error.
 It listens on this machine only. To make it reachable from elsewhere, put a proxy with TLS in front
 of it, such as Caddy or nginx, and set --public-url to the URL that clients use. The server derives
 all its addresses from that URL, which must not change.
+
+With --metrics it serves numbers for Prometheus on a second address, for the operator only. With
+--backup-to it backs its file up at an interval, restores and checks each backup, and keeps the
+newest; "souvenir restore --drill" does the same with one by hand.
 
 It cleans up daily, as "souvenir purge" does: it never deletes memories or files, and past versions
 of memories only with --keep-revisions.
@@ -143,6 +150,7 @@ func (c *cli) serveCommand() *cobra.Command {
 				"keeps all"),
 	}
 	limitFlags(flags, s)
+	s.operationFlags(command)
 	_ = command.RegisterFlagCompletionFunc("log-level",
 		cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = command.RegisterFlagCompletionFunc("log-format",
@@ -189,7 +197,22 @@ func (s *settings) check() error {
 	if err := s.checkKept(); err != nil {
 		return err
 	}
+	if err := s.backups.check(*s.db); err != nil {
+		return err
+	}
 	return s.checkTurns()
+}
+
+// operationFlags adds the flags for who runs the server.
+func (s *settings) operationFlags(command *cobra.Command) {
+	flags := command.Flags()
+	s.metrics = flags.String("metrics", "",
+		"`host:port` for metrics, at /metrics, and /problems, without credentials; empty: none")
+	flags.StringVar(&s.backups.dir, "backup-to", "",
+		"`folder` for scheduled backups, each verified by restoring it; empty: none")
+	flags.DurationVar(&s.backups.every, "backup-every", 24*time.Hour, "`duration` between scheduled backups")
+	flags.IntVar(&s.backups.keep, "keep-backups", 14, "`number` of scheduled backups to keep, the newest")
+	_ = command.MarkFlagDirname("backup-to") // for completion only; the flag is there
 }
 
 func (c *cli) serve(ctx context.Context, s *settings) error {
@@ -222,17 +245,18 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	defer listener.Close()
-	store, err := s.db.open(ctx, &souvenir.Options{
-		Reserve: serveReserve, Embedder: embedder, Documents: documentReader(),
-		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), Quota: s.quota(), IndexMemory: s.indexMemory.limit(),
-		Logger:       log,
-		KeepActivity: *s.keepActivity, MaxActivity: *s.maxActivity,
-		KeepTrash: keepTrash(*s.trashDays),
-	})
+	own, err := listenForMetrics(*s.metrics)
+	if err != nil {
+		return err
+	}
+	measured := metrics.New(&metrics.Options{Version: readBuild().Version, Revision: readBuild().Revision, Logger: log})
+	store, err := s.db.open(ctx, s.storeOptions(log, embedder, s.hooks(measured)))
 	if err != nil {
 		return openError(*s.db, forMaking, err)
 	}
 	defer store.Close()
+	measured.Watch(store)
+	defer serveMetrics(ctx, own, measured, log)()
 	objectsOf(ctx).warn(ctx, log)
 	first, err := addFirstUser(ctx, store, admin, log)
 	if err != nil {
@@ -248,6 +272,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	warnOfPlainHTTP(log, listener.Addr(), publicURL)
 	handler := server.New(store, &server.Options{
 		PublicURL: publicURL, Version: readBuild().Version, Logger: log, NoQueryTokens: *s.noQueryTokens,
+		OnRequest: measured.Answered, OnCall: measured.Called,
 		TrustedProxies: s.trustedProxies,
 		Toolsets:       chosen, ReadOnly: *s.readOnly, Snippets: snippets, Provider: provider, NoActivity: *s.noActivity,
 		Settings:   s.listed(),
@@ -259,7 +284,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	}
 	fmt.Fprintf(&c.out, "listening on http://%s\n", address(*s.listen, listener))
 	c.welcome(log, *s.logFormat, first, s.db.String(), publicURL)
-	stop := upkeep{*s.purgeEvery, *s.keepRevisions}.start(ctx, store, log)
+	stop := s.startUpkeep(ctx, store, measured, log)
 	defer stop()
 	if err := store.Upkeep().LoadIndex(ctx); err != nil && ctx.Err() == nil {
 		log.Warn("the search index could not be loaded at the start; the first search tries again", "error", err)
@@ -269,6 +294,38 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	}
 	stop()
 	return store.Close()
+}
+
+// storeOptions returns how the store works.
+func (s *settings) storeOptions(log *slog.Logger, embedder souvenir.Embedder,
+	hooks []souvenir.Hooks) *souvenir.Options {
+	return &souvenir.Options{Reserve: serveReserve, Embedder: embedder, Hooks: hooks, Documents: documentReader(),
+		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), Quota: s.quota(), IndexMemory: s.indexMemory.limit(),
+		Logger: log, KeepActivity: *s.keepActivity, MaxActivity: *s.maxActivity, KeepTrash: keepTrash(*s.trashDays)}
+}
+
+// hooks returns the store's hooks: for metrics, if they are served.
+func (s *settings) hooks(m *metrics.Metrics) []souvenir.Hooks {
+	if *s.metrics == "" {
+		return nil
+	}
+	return []souvenir.Hooks{m.Hooks()}
+}
+
+// startUpkeep begins the daily cleanup and the scheduled backups, and returns a function that ends them and waits.
+func (s *settings) startUpkeep(ctx context.Context, store *souvenir.Store, m *metrics.Metrics,
+	log *slog.Logger) (stop func()) {
+	b := s.backups
+	b.note, b.now = m.BackedUp, time.Now
+	if b.dir != "" {
+		m.BackupsEvery(b.every)
+	}
+	endPurging := upkeep{*s.purgeEvery, *s.keepRevisions}.start(ctx, store, log)
+	endBackups := b.start(ctx, store, log)
+	return func() {
+		endPurging()
+		endBackups()
+	}
 }
 
 // listedSettings returns the flags with their values, without secrets.
@@ -299,9 +356,9 @@ func (c *cli) logger(level, format string) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: least}
 	switch format {
 	case "text":
-		return slog.New(slog.NewTextHandler(c.stderr, options)), nil
+		return slog.New(server.LogHandler(slog.NewTextHandler(c.stderr, options))), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(c.stderr, options)), nil
+		return slog.New(server.LogHandler(slog.NewJSONHandler(c.stderr, options))), nil
 	}
 	return nil, misused("--log-format is %q; give text or json", format)
 }

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/metrics"
+)
+
+// schedule makes backups of a server's store in a folder, verifies each by restoring it, and keeps the newest.
+type schedule struct {
+	dir   string
+	every time.Duration
+	keep  int
+	note  func(metrics.Backup) // after each, and at the start
+	now   func() time.Time
+}
+
+const (
+	backupRetry = 15 * time.Minute // after a failure
+	backupFloor = time.Minute      // the least time between backups
+)
+
+// check refuses settings that cannot work. A database is backed up by its own tools.
+func (b schedule) check(db location) error {
+	switch {
+	case b.dir == "":
+		return nil
+	case db.isDatabase():
+		return misused("--backup-to is given, but --db is a PostgreSQL database: back it up with pg_dump or pg_basebackup")
+	case b.every < backupFloor:
+		return misused("--backup-every is %s; give %s or more, such as 24h", b.every, backupFloor)
+	case b.keep < 1:
+		return misused("--keep-backups is %d; give 1 or more", b.keep)
+	}
+	if info, err := os.Stat(b.dir); err != nil || !info.IsDir() {
+		return misused("--backup-to is %q, which is not a folder; create it, on another disk than the store's", b.dir)
+	}
+	return nil
+}
+
+// start begins the backups and returns a function that ends them and waits.
+func (b schedule) start(ctx context.Context, store *souvenir.Store, log *slog.Logger) (stop func()) {
+	if b.dir == "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		pause := b.due()
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			}
+			began := time.Now()
+			d, err := b.run(ctx, store)
+			if ctx.Err() != nil {
+				return
+			}
+			next := b.every
+			if err != nil {
+				next = min(b.every, backupRetry)
+				log.Error("the backup failed; the former ones are kept", "folder", b.dir, "error", err, "again in", next)
+			} else {
+				log.Info("made a backup, restored and checked it", "file", d.Backup, "bytes", d.Bytes, "memories", d.Memories,
+					"took", time.Since(began).Round(time.Millisecond))
+			}
+			b.report(err, time.Since(began))
+			timer.Reset(next)
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// due returns how long it is until the next backup, by the newest in the folder.
+func (b schedule) due() time.Duration {
+	newest := b.report(nil, 0)
+	if newest.Made.IsZero() {
+		return 0
+	}
+	return min(max(0, b.every-b.now().Sub(newest.Made)), b.every) // a clock that was ahead must not stop backups
+}
+
+// report tells the metrics what is in the folder.
+func (b schedule) report(failed error, took time.Duration) (r metrics.Backup) {
+	r = metrics.Backup{Err: failed, Duration: took}
+	names, err := backups(b.dir)
+	if r.Kept = len(names); err == nil && r.Kept > 0 {
+		newest := names[len(names)-1]
+		r.Made, _ = backupMade(newest)
+		if info, err := os.Stat(filepath.Join(b.dir, newest)); err == nil {
+			r.Bytes = info.Size()
+		}
+	}
+	b.note(r)
+	return r
+}
+
+// run makes one backup, and then deletes the oldest ones. A backup gets its name only once it is verified, so that no
+// file that cannot be restored takes the place of one that can.
+func (b schedule) run(ctx context.Context, store *souvenir.Store) (d drilled, err error) {
+	path := filepath.Join(b.dir, backupPrefix+b.now().UTC().Format(backupTime)+backupSuffix)
+	made := path + unverified
+	if err := store.Upkeep().Backup(ctx, made, nil); err != nil {
+		return d, err
+	}
+	d, err = drill(ctx, made, b.dir, nil)
+	switch {
+	case ctx.Err() != nil:
+		return d, errors.Join(ctx.Err(), os.Remove(made))
+	case err == nil && !d.OK:
+		err = fmt.Errorf("the backup was restored, and its check found %d problems, such as: %s; the store itself may be "+
+			"damaged: run \"souvenir check\"", d.Problems, d.First)
+	}
+	if err != nil {
+		// It stays for who looks into it, under one name, so that failures do not fill the disk.
+		return d, errors.Join(err, os.Rename(made, filepath.Join(b.dir, backupPrefix+"failed"+unverified)))
+	}
+	if err := os.Rename(made, path); err != nil {
+		return d, err
+	}
+	d.Backup = path
+	return d, b.forget()
+}
+
+// forget deletes the oldest backups beyond those to keep.
+func (b schedule) forget() error {
+	names, err := backups(b.dir)
+	for err == nil && len(names) > b.keep {
+		err = os.Remove(filepath.Join(b.dir, names[0]))
+		names = names[1:]
+	}
+	return err
+}

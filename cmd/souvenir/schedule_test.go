@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/metrics"
+)
+
+// scheduled is a schedule over a small store, whose clock the test sets.
+func scheduled(t *testing.T, keep int) (b schedule, store *souvenir.Store, now *time.Time, noted *[]metrics.Backup) {
+	t.Helper()
+	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "souvenir.db"), &souvenir.Options{IndexMemory: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	if _, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: "Tea at four."}); err != nil {
+		t.Fatal(err)
+	}
+	now, noted = new(time.Time), new([]metrics.Backup)
+	*now = time.Date(2026, 11, 26, 3, 17, 0, 0, time.UTC)
+	return schedule{dir: t.TempDir(), every: 24 * time.Hour, keep: keep, now: func() time.Time { return *now },
+		note: func(m metrics.Backup) { *noted = append(*noted, m) }}, store, now, noted
+}
+
+// inFolder lists a folder.
+func inFolder(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestScheduledBackupsAreVerifiedAndTheNewestKept(t *testing.T) {
+	b, store, now, _ := scheduled(t, 2)
+	foreign := "souvenir-2026-11-21.db" // of a person, who decides about it
+	if err := os.WriteFile(filepath.Join(b.dir, foreign), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		d, err := b.run(t.Context(), store)
+		if err != nil || !d.OK || d.Memories != 1 {
+			t.Fatalf("got %+v, %v; want a sound backup with a memory", d, err)
+		}
+		*now = now.Add(b.every)
+	}
+	want := []string{foreign, "souvenir-20261127T031700Z.db", "souvenir-20261128T031700Z.db"}
+	if got := inFolder(t, b.dir); !slices.Equal(got, want) {
+		t.Errorf("the folder has %v, want %v", got, want)
+	}
+	if due := b.due(); due != 0 {
+		t.Errorf("a day later the next is due in %v, want now", due)
+	}
+	*now = now.Add(-time.Hour)
+	if due := b.due(); due != time.Hour {
+		t.Errorf("an hour before, the next is due in %v, want an hour", due)
+	}
+	*now = now.Add(-1000 * time.Hour)
+	if due := b.due(); due != b.every {
+		t.Errorf("with a clock that was ahead, the next is due in %v, want %v at most", due, b.every)
+	}
+}
+
+func TestABackupThatCannotBeVerifiedReplacesNoOther(t *testing.T) {
+	b, store, now, _ := scheduled(t, 1)
+	if _, err := b.run(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	m, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: strings.Repeat("The word is kettle. ", 50)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	damage(t, store, m.Content)
+	*now = now.Add(b.every)
+	for range 2 { // under one name
+		if d, err := b.run(t.Context(), store); err == nil || d.OK {
+			t.Fatalf("got %+v, %v; want a backup that is not sound", d, err)
+		}
+	}
+	want := []string{"souvenir-20261126T031700Z.db", "souvenir-failed.unverified"}
+	if got := inFolder(t, b.dir); !slices.Equal(got, want) {
+		t.Errorf("the folder has %v, want %v", got, want)
+	}
+	if names, err := backups(b.dir); err != nil || len(names) != 1 {
+		t.Errorf("backups are %v, %v; want the sound one", names, err)
+	}
+}
+
+// damage changes a letter of a text in the file of a store, as a disk might.
+func damage(t *testing.T, store *souvenir.Store, text string) {
+	t.Helper()
+	c, err := store.Upkeep().Configuration(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{c.Path, c.Path + "-wal"} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.ReplaceAll(string(content), text, strings.Replace(text, "kettle", "kettie", 1))
+		if changed == string(content) {
+			continue
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.WriteString(changed)
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestACancelledBackupLeavesNothing(t *testing.T) {
+	b, store, _, noted := scheduled(t, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.run(ctx, store); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	if got := inFolder(t, b.dir); len(got) != 0 {
+		t.Errorf("the folder has %v, want nothing", got)
+	}
+	if len(*noted) != 0 {
+		t.Errorf("%v was noted, want nothing", *noted)
+	}
+}
+
+func TestADrillRestoresTheNewestBackupOfAFolder(t *testing.T) {
+	b, store, now, _ := scheduled(t, 9)
+	for range 2 {
+		if _, err := b.run(t.Context(), store); err != nil {
+			t.Fatal(err)
+		}
+		*now = now.Add(b.every)
+	}
+	c := call{dir: t.TempDir()}
+	d := decode[drilled](t, c.ok(t, "restore", "--drill", b.dir, "--json"))
+	if !d.OK || d.Memories != 1 || filepath.Base(d.Backup) != "souvenir-20261127T031700Z.db" {
+		t.Errorf("got %+v, want the newest backup, sound, with a memory", d)
+	}
+	if got := c.ok(t, "restore", "--drill", d.Backup); !strings.Contains(got, "; sound") {
+		t.Errorf("got %q, want that it is sound", got)
+	}
+	if got := inFolder(t, b.dir); len(got) != 2 {
+		t.Errorf("the folder has %v, want the two backups", got)
+	}
+	if o := c.run(t, "restore", "--drill", t.TempDir()); o.code != exitError || !strings.Contains(o.stderr, "no backup") {
+		t.Errorf("an empty folder: got %+v, want an error", o)
+	}
+	bad := filepath.Join(t.TempDir(), "bad.db")
+	if err := os.WriteFile(bad, []byte("no store"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o := c.run(t, "restore", "--drill", bad); o.code != exitError || !strings.Contains(o.stderr, "cannot be restored") {
+		t.Errorf("a file that is no backup: got %+v, want an error", o)
+	}
+}
