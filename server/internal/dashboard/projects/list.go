@@ -22,10 +22,11 @@ type projectHead struct {
 
 // Tabs are the pages of the project.
 func (h projectHead) Tabs() []web.Tab {
-	tabs := []web.Tab{
-		{Path: h.Path, Name: "Overview", Here: false}, {Path: h.Path + "/rules", Name: "Rules", Here: false},
-		{Path: h.Path + "/todo", Name: "To-do", Here: false}, {Path: h.Path + "/members", Name: "Members", Here: false},
-		{Path: h.Path + "/modules", Name: "Modules", Here: false}, {Path: h.Path + "/context", Name: "Context", Here: false},
+	var tabs []web.Tab
+	for _, tab := range [][2]string{{"Overview", ""}, {"Memories", "/memories"}, {"Files", "/files"},
+		{"Conversations", "/conversations"}, {"Rules", "/rules"}, {"To-do", "/todo"}, {"Context", "/context"},
+		{"Members", "/members"}, {"Modules", "/modules"}} {
+		tabs = append(tabs, web.Tab{Path: h.Path + tab[1], Name: tab[0], Here: false})
 	}
 	if h.CanManage() {
 		tabs = append(tabs, web.Tab{Path: h.Path + "/settings", Name: "Settings", Here: false})

@@ -26,6 +26,7 @@ type projectPage struct {
 	HasTodo   bool
 	Progress  souvenir.TodoProgress
 	Rules     souvenir.Rules
+	Files     int
 	Tokens    int // size of the context that an agent gets at the start
 }
 
@@ -69,6 +70,12 @@ func (s *Service) showProject(_ http.ResponseWriter, r *http.Request, c request.
 	if data.Rules, err = c.Store.Rules(r.Context(), head.Reference()); err != nil {
 		return nil, err
 	}
+	files, err := c.Store.FilePage(r.Context(), souvenir.FileQuery{Limit: 1,
+		FileList: souvenir.FileList{ProjectID: head.Reference().ID}})
+	if err != nil {
+		return nil, err
+	}
+	data.Files = files.Total
 	given, err := c.Store.GetContext(r.Context(), souvenir.ContextQuery{ProjectID: head.Reference().ID})
 	if err != nil {
 		return nil, err

@@ -29,6 +29,9 @@ func (s *Service) Routes() []route.Route {
 		route.Post(generalRulesPath+"/delete", route.Person, s.deleteRule),
 
 		route.Page(project, route.Person, s.showProject),
+		route.SearchPage(project+"/memories", route.Person, "q", s.showMemoriesOf),
+		route.Page(project+"/files", route.Person, s.showFilesOf),
+		route.Page(project+"/conversations", route.Person, s.showConversationsOf),
 		route.Page(project+"/rules", route.Person, s.showRules),
 		route.Post(project+"/rules/delete", route.Person, s.deleteRule),
 		route.Page(project+"/todo", route.Person, s.showTodo),

@@ -28,6 +28,9 @@ addEventListener('submit', (event) => {
     .catch(() => problem('The server does not answer, so the theme is not kept. Check your connection.'))
 })
 
+// Where tabs have to be scrolled, the open one is in sight.
+document.querySelector('.tabs [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+
 // Times in the reader's own zone.
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
