@@ -1,5 +1,6 @@
 // A project: made, shared, its rules written, its tasks ticked, and saved by two at a time.
 import assert from 'node:assert/strict'
+import { phone } from '../browser.mjs'
 
 export async function aProjectIsMadeRenamedAndDeleted(someone, { user }) {
   const page = await someone(user)
@@ -38,6 +39,67 @@ export async function aTaskIsTickedInPlaceAndWithoutScripts(someone, { user, use
   await box(plain).uncheck()
   await plain.send('Save')
   assert.match(await plain.textContent('#progress'), /2 of 5/)
+}
+
+export async function aTaskIsAddedAndOrderedByKeysButtonsAndMouse(someone, { user }) {
+  const page = await someone(user)
+  await page.go('/projects')
+  await page.fill('main form[method=post] [name=name]', 'Ferry')
+  await page.send('Create project')
+  await page.follow('To-do', '.tabs')
+  await page.fill('#task', 'paint the hull')
+  await page.send('Add')
+  for (const text of ['mend the sails', 'fill the tank']) {
+    const version = await page.textContent('#version')
+    await page.fill('#task', text)
+    await page.keyboard.press('Enter')
+    await page.waitForFunction((before) => document.getElementById('version').textContent !== before, version)
+    await page.settle()
+    assert.equal(await page.focused(), 'task')
+    assert.equal(await page.inputValue('#task'), '')
+  }
+  const order = async () => (await page.locator('.boxes .task').allTextContents()).join(' ')
+  assert.equal(await order(), 'T1 T2 T3')
+  assert.match(await page.textContent('#progress'), /0 of 3/)
+  const row = (id) => page.locator('.boxes > li', { hasText: id })
+  const becomes = (want) => page.waitForFunction((ids) => [...document.querySelectorAll('.boxes .task')].map((task) => task.textContent).join(' ') === ids, want)
+  await row('T3').locator('input[type=checkbox]').focus()
+  await page.keyboard.press('Alt+ArrowUp')
+  await becomes('T1 T3 T2')
+  await page.settle()
+  assert.equal(await page.evaluate(() => document.activeElement.closest('li')?.querySelector('.task').textContent), 'T3')
+  await page.keyboard.press('Alt+ArrowUp')
+  await becomes('T3 T1 T2')
+  await page.settle()
+  await row('T3').dragTo(row('T2'))
+  await becomes('T1 T2 T3')
+  await page.settle()
+  const small = await someone(user, phone)
+  await small.go(new URL(page.url()).pathname)
+  await small.getByRole('button', { name: 'Move down: T1' }).tap()
+  await small.waitForFunction(() => [...document.querySelectorAll('.boxes .task')].map((task) => task.textContent).join(' ') === 'T2 T1 T3')
+  const plain = await someone(user, undefined, { javaScriptEnabled: false })
+  await plain.go(new URL(page.url()).pathname)
+  await plain.fill('#task', 'leave')
+  await plain.send('Add')
+  await plain.getByRole('button', { name: 'Move up: T4' }).click()
+  await plain.settle()
+  assert.equal((await plain.locator('.boxes .task').allTextContents()).join(' '), 'T2 T1 T4 T3')
+}
+
+export async function aProjectsContentsAreTabs(someone, { user, user_id, project }) {
+  for (const look of [undefined, phone]) {
+    const page = await someone(user, look)
+    await page.go(`/projects/${user_id}/${project}`)
+    for (const tab of ['Memories', 'Files', 'Conversations', 'Rules', 'To-do', 'Context', 'Members']) {
+      await page.locator('.tabs').getByRole('link', { name: tab, exact: true }).click()
+      await page.settle()
+      const here = page.locator('.tabs [aria-current=page]')
+      assert.equal(await here.textContent(), tab)
+      const box = await here.boundingBox()
+      assert.ok(box.x >= 0 && box.x + box.width <= page.viewportSize().width, `${tab} is out of sight`)
+    }
+  }
 }
 
 export async function whoSavesSecondIsShownBothTexts(someone, { user, user_id, other, project }) {

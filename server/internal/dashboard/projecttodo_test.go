@@ -304,3 +304,81 @@ func TestInvalidTodoDocument(t *testing.T) {
 	olivia.Post(shop(w)+"/edit", writes(olivia, shop(w)+"/edit", "todo", shopTodo)).GoesTo(shop(w) + "/todo?undo=")
 	olivia.Get(shop(w)+"/todo").Expect(http.StatusOK, "of 3 tasks done")
 }
+
+// markOf is the form value of the check box of a task.
+func markOf(t *testing.T, p *servertest.Page, task string) string {
+	t.Helper()
+	for _, button := range p.HTML.All("button") {
+		if strings.HasPrefix(button.Attr("value"), "up.") && button.Attr("aria-label") == "Move up: "+task {
+			return strings.TrimPrefix(button.Attr("value"), "up.")
+		}
+	}
+	t.Fatalf("no button moves %q", task)
+	return ""
+}
+
+func TestTasksAreAddedWithTheNextID(t *testing.T) {
+	w, store, olivia := withTodo(t, shopTodo)
+	add := func(b *servertest.Browser, text string) *servertest.Page {
+		return b.Submit(b.Get(shop(w)+"/todo"), shop(w)+"/todo/add", url.Values{"task": {text}})
+	}
+	add(olivia, "  count\nthe   coins ").Expect(http.StatusSeeOther)
+	want := strings.Replace(shopTodo, "- [ ] T3 close at six\n", "- [ ] T3 close at six\n- [ ] T4 count the coins\n", 1)
+	if got := todoOf(t, store).Content; got != want {
+		t.Errorf("the document is\n%s\nwant\n%s", got, want)
+	}
+	add(olivia, " ").Expect(http.StatusBadRequest, "Task is empty")
+	add(olivia, strings.Repeat("é", 1001)).Expect(http.StatusBadRequest, "at most 1000")
+	add(olivia, servertest.Hostile).Expect(http.StatusSeeOther)
+	servertest.CheckPage(w, olivia.Get(shop(w)+"/todo").Expect(http.StatusOK, "T5</b>"))
+	rita := w.SignedIn(servertest.Reader)
+	rita.Get(shop(w)+"/todo").Expect(http.StatusOK).Without("/todo/add", "/todo/move")
+	csrf := rita.Get("/profile").Hidden().Get("csrf")
+	rita.Post(shop(w)+"/todo/add", url.Values{"task": {"a"}, "csrf": {csrf}}).Expect(http.StatusForbidden)
+}
+
+func TestTheFirstTaskMakesTheTodo(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	olivia := w.SignedIn(servertest.Owner)
+	olivia.Submit(olivia.Get(shop(w)+"/todo"), shop(w)+"/todo/add", url.Values{"task": {"open at nine"}})
+	olivia.Get(shop(w)+"/todo").Expect(http.StatusOK, "T1</b> open at nine", "<b>0</b> of 1 task done")
+}
+
+func TestTasksAreOrdered(t *testing.T) {
+	w, store, olivia := withTodo(t, shopTodo)
+	move := func(how, task, onto string) *servertest.Page {
+		page := olivia.Get(shop(w) + "/todo")
+		values := url.Values{"move": {how + "." + markOf(t, page, task)}, "section": {"tasks"}}
+		if onto != "" {
+			values.Set("onto", markOf(t, page, onto))
+		}
+		return olivia.Submit(page, shop(w)+"/todo/move", values)
+	}
+	moved := strings.Replace(strings.Replace(shopTodo, "- [ ] T3 close at six\n", "", 1), "- [ ] T1",
+		"- [ ] T3 close at six\n- [ ] T1", 1)
+	for _, step := range []struct{ how, task, onto, want string }{
+		{"up", "T3", "", moved}, {"up", "T3", "", moved}, {"down", "T3", "", shopTodo}, {"down", "T3", "", shopTodo},
+		{"to", "T3", "T1", moved}, {"to", "T3", "T1", shopTodo}, {"up", "T2", "", shopTodo},
+	} {
+		move(step.how, step.task, step.onto).Expect(http.StatusSeeOther)
+		if got := todoOf(t, store).Content; got != step.want {
+			t.Fatalf("%s %s: the document is\n%s\nwant\n%s", step.how, step.task, got, step.want)
+		}
+	}
+	page := olivia.Get(shop(w) + "/todo") // a task of another depth is no place
+	olivia.Submit(page, shop(w)+"/todo/move", url.Values{"move": {"to." + markOf(t, page, "T3")},
+		"onto": {markOf(t, page, "T2")}, "section": {"tasks"}}).Expect(http.StatusOK, "nothing was moved")
+	olivia.Submit(page, shop(w)+"/todo/move", url.Values{"move": {"over.1.x.0"}}).Expect(http.StatusBadRequest)
+}
+
+func TestATickTellsTheNewVersionAndOneCount(t *testing.T) {
+	w, store, olivia := withTodo(t, shopTodo)
+	page := olivia.Get(shop(w) + "/todo")
+	if n := strings.Count(page.Body, "1 of 3"); n > 0 || !strings.Contains(page.Body, "<b>1</b> of 3 tasks done") {
+		t.Errorf("the count of the tasks is beside the heading %d times, want it at the head of the page alone", n)
+	}
+	form := ticks(page.FormTo(shop(w)+"/todo/tick", "section", "tasks"), 0)
+	now := todoOf(t, store).Revision
+	asks(olivia, http.MethodPost, shop(w)+"/todo/tick", form).Expect(http.StatusOK,
+		fmt.Sprintf("Version %d</a>", now+1), `id="version" hx-swap-oob="true"`)
+}

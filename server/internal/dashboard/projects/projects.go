@@ -36,6 +36,8 @@ func (s *Service) Routes() []route.Route {
 		route.Post(project+"/rules/delete", route.Person, s.deleteRule),
 		route.Page(project+"/todo", route.Person, s.showTodo),
 		route.Post(project+"/todo/tick", route.Person, s.tickTodo),
+		route.Post(project+"/todo/add", route.Person, s.addTask),
+		route.Post(project+"/todo/move", route.Person, s.moveTask),
 		route.Page(project+"/members", route.Person, s.showMembers),
 		route.Post(project+"/members", route.Person, s.changeMembers),
 		route.Page(project+"/modules", route.Person, s.showModules),

@@ -25,6 +25,8 @@ type todoPage struct {
 	Sections []todoCard // the active ones first, then their background
 	One      bool       // only one section is shown, part by part
 	Told     string     // the result of the last change
+	CSRF     string     // of the form that adds the first task
+	Path     string     // of the project's page
 }
 
 // boardOrder is the order of the sections on the board, the actionable ones first.
@@ -62,6 +64,12 @@ type todoCard struct {
 	More     bool // the board shows only part of it
 	Problem  string
 }
+
+// Adds reports whether the card has the line that adds a task.
+func (c todoCard) Adds() bool { return c.CanWrite && c.Key == string(souvenir.SectionTasks) }
+
+// Tagged reports whether the card shows its count: the count of the tasks is at the head of the page.
+func (c todoCard) Tagged() bool { return c.Count > 0 && c.Key != string(souvenir.SectionTasks) }
 
 // Lists reports whether the card shows a check box.
 func (c todoCard) Lists() bool {
@@ -120,7 +128,8 @@ func (s *Service) showTodo(w http.ResponseWriter, r *http.Request, c request.Cal
 	}
 	todo, err := c.Store.GetTodo(r.Context(), head.Reference())
 	if errors.Is(err, souvenir.ErrNotFound) {
-		return web.Page{Template: "projecttodo", Title: "To-do of " + head.Name, Data: todoPage{Head: head}}, nil
+		return web.Page{Template: "projecttodo", Title: "To-do of " + head.Name,
+			Data: todoPage{Head: head, CSRF: s.site.FormToken(w, r), Path: s.site.Path(head.Path)}}, nil
 	}
 	if err != nil {
 		return nil, err
