@@ -2,8 +2,10 @@ package dashboard_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -26,4 +28,24 @@ func TestThePageOfAMemory(t *testing.T) {
 		t.Errorf("who has not signed in is sent to %q, want %v", p.Header.Get("Location"), "/login?next=%2Fmemories%2F"+
 			w.Memory)
 	}
+}
+
+func TestThePageOfAMemorySaysItsTextOnce(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	olivia := w.SignedIn(servertest.Owner)
+	for content, heading := range map[string]string{
+		"# The **otters**\n\nsleep":   "Decision in The shop", // a title without the marks
+		"# Otter pier\n\nThey sleep.": "Otter pier",
+		"Otter pier alone":            "Decision in The shop",
+		"# Otter pier":                "Decision in The shop",
+	} {
+		id := fill(w, servertest.Owner, souvenir.NewMemory{Content: content, ProjectID: "shop", EventType: "decision"})[0]
+		page := olivia.Get("/memories/"+id).Expect(http.StatusOK, "<h1>"+heading+"</h1>")
+		_, main, _ := strings.Cut(page.Body, "<main")
+		if n := strings.Count(main, "tter"); n != 1 {
+			t.Errorf("%q: the page says it %d times, want once", content, n)
+		}
+	}
+	id := fill(w, servertest.Owner, souvenir.NewMemory{Content: "# Otter pier\n\nThey sleep."})[0]
+	olivia.Get("/memories/"+id+"?view=text").Expect(http.StatusOK, "<h1>Memory</h1>", "# Otter pier")
 }

@@ -14,7 +14,8 @@ import (
 // class as "narrow" for a card in the middle of the window, and head for a style sheet or a script of its own.
 type Page struct {
 	Template string // without .html
-	Title    string // also the only first-level heading
+	Title    string // also the only first-level heading, unless Heading is set
+	Heading  string // of a page whose title repeats what is on it; empty: the title
 	Status   int    // zero: 200
 	Data     any
 
@@ -30,6 +31,7 @@ type Redirect string
 // frame is the data of all templates.
 type frame struct {
 	Title  string
+	Head   string // the first-level heading
 	Base   string // path of the server, without a trailing slash
 	CSRF   string // value of the hidden field csrf of every form
 	User   *souvenir.User

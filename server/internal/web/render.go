@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"html/template"
@@ -90,8 +91,8 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, p Page
 		status = p.Status
 	}
 	c := request.Of(r.Context()).Caller
-	data := frame{Title: p.Title, Base: s.Base(), CSRF: s.FormToken(w, r), Here: strings.TrimPrefix(r.URL.Path, s.Base()),
-		Theme: themeOf(r), Data: p.Data}
+	data := frame{Title: p.Title, Head: cmp.Or(p.Heading, p.Title), Base: s.Base(), CSRF: s.FormToken(w, r),
+		Here: strings.TrimPrefix(r.URL.Path, s.Base()), Theme: themeOf(r), Data: p.Data}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		data.Notice, data.Address = s.notice(r, c), withNotice(strings.TrimPrefix(r.URL.RequestURI(), s.Base()), "", "")
 	}

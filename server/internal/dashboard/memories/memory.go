@@ -137,7 +137,28 @@ func (s *Service) showMemory(_ http.ResponseWriter, r *http.Request, c request.C
 	if err := data.readRelated(r.Context(), c.Store); err != nil {
 		return nil, err
 	}
-	return web.Page{Template: "memory", Title: head.Title, Data: data}, nil
+	heading := data.takeHeading()
+	return web.Page{Template: "memory", Title: head.Title, Heading: heading, Data: data}, nil
+}
+
+// takeHeading returns the heading of the page, so that the page says the memory's text once: the heading with which the
+// text begins, which it then leaves out below, or what the memory is.
+func (p *memoryPage) takeHeading() string {
+	first, rest, _ := strings.Cut(strings.TrimLeft(p.Shown.Text, "\r\n"), "\n")
+	title, ok := strings.CutPrefix(first, "# ")
+	if title = strings.TrimSpace(title); p.View == "markdown" && ok && title == p.Title && strings.TrimSpace(rest) != "" {
+		p.HTML = web.Markdown(rest)
+		return p.Title
+	}
+	kind := "Memory"
+	if p.EventType != "" {
+		kind = web.Sentence(strings.ReplaceAll(p.EventType, "-", " "))
+		kind = strings.TrimSuffix(kind, ".")
+	}
+	if p.ProjectName != "" {
+		kind += " in " + p.ProjectName
+	}
+	return kind
 }
 
 // lookOf renders a text, or as much of its beginning as a page has room for.

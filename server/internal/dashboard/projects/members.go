@@ -3,7 +3,6 @@ package projects
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,7 +22,8 @@ type membersPage struct {
 	Waiting web.Pager
 	New     web.Form
 	Role    souvenir.MemberRole // selected for a new member
-	Names   []string            // suggested users
+	People  []person            // whom the page suggests
+	Sought  string              // a part of their names; empty: any
 	Roles   []roleInWords
 }
 
@@ -70,10 +70,11 @@ func (s *Service) membersPage(r *http.Request, c request.Caller, form web.Form, 
 	}
 	data := membersPage{Head: head, New: form, Role: role, Roles: rolesInWords}
 	if head.CanManage() {
-		if data.Names, err = s.acquaintances(r.Context(), c, members); err != nil {
+		if data.Invited, err = c.Store.InvitedMembers(r.Context(), head.Reference()); err != nil {
 			return web.Page{}, err
 		}
-		if data.Invited, err = c.Store.InvitedMembers(r.Context(), head.Reference()); err != nil {
+		data.Sought = strings.TrimSpace(r.URL.Query().Get("user"))
+		if data.People, err = s.people(r.Context(), c, data.Sought, members, data.Invited); err != nil {
 			return web.Page{}, err
 		}
 		data.Invited, data.Waiting = web.Paginate(data.Invited, r, "invited")
@@ -82,45 +83,8 @@ func (s *Service) membersPage(r *http.Request, c request.Caller, form web.Form, 
 	for _, m := range members {
 		data.Members = append(data.Members, memberView{m, cmp.Or(m.Name, m.User), m.User == c.User.ID, m.User == head.Owner})
 	}
-	return web.Page{Template: "projectmembers", Title: "Members of " + head.Name, Data: data}, nil
-}
-
-// acquaintances returns the names that the page suggests for invitations: for an admin those of all users, for
-// others those of users with whom they share another project. So the page does not reveal who else has an account.
-func (s *Service) acquaintances(ctx context.Context, c request.Caller, members []souvenir.Member) ([]string, error) {
-	const most, projects = 200, 20
-	var names []string
-	if c.User.Role == souvenir.RoleAdmin {
-		page, err := s.store.Accounts().UserPage(ctx, souvenir.UserQuery{Accounts: true})
-		if err != nil {
-			return nil, err
-		}
-		for _, u := range page.Users {
-			if !u.Disabled {
-				names = append(names, u.Name)
-			}
-		}
-	} else {
-		all, err := c.Store.Projects(ctx)
-		if err != nil {
-			return nil, err
-		}
-		all = slices.DeleteFunc(all, func(p souvenir.Project) bool { return p.Members < 2 })
-		for _, p := range all[:min(len(all), projects)] {
-			people, err := c.Store.Members(ctx, projectHead{Project: p}.Reference())
-			if err != nil && !errors.Is(err, souvenir.ErrNotFound) { // just deleted, or this user removed from it
-				return nil, err
-			}
-			for _, m := range people {
-				names = append(names, m.Name)
-			}
-		}
-	}
-	slices.Sort(names)
-	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool {
-		return name == "" || slices.ContainsFunc(members, func(m souvenir.Member) bool { return m.Name == name })
-	})
-	return names[:min(len(names), most)], nil
+	return web.Page{Template: "projectmembers", Title: "Members of " + head.Name, Data: data,
+		Part: "member-people"}, nil
 }
 
 // changeMembers invites a user to a project, withdraws an invitation, changes a role, or removes a member.
@@ -133,7 +97,8 @@ func (s *Service) changeMembers(w http.ResponseWriter, r *http.Request, c reques
 	if err != nil {
 		return nil, err
 	}
-	user, role := strings.TrimSpace(values.Get("user")), souvenir.MemberRole(values.Get("role"))
+	user := strings.TrimSpace(cmp.Or(values.Get("pick"), values.Get("user")))
+	role := souvenir.MemberRole(values.Get("role"))
 	switch change := values.Get("change"); change {
 	case "add":
 		return s.addToProject(r, c, head, user, role)
