@@ -32,7 +32,7 @@ func Likeness(a, b string) float64 {
 // ownDuplicate is the cosine similarity at which callers' own vectors count as near duplicates: their model is unknown.
 const ownDuplicate = 0.9
 
-// candidates is how many memories with similar vectors have their texts compared.
+// candidates is how many memories have their texts compared at most.
 const candidates = 16
 
 // similarTo finds, for each draft that asks for it, the visible memories that say almost the same. It runs before the
@@ -96,10 +96,11 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 	return similar, err
 }
 
-// duplicatesOf finds the memories that are likely to say the same as a text, among the nearest ones, at most limit.
+// duplicatesOf finds the memories that are likely to say the same as a text: all of them, if the texts of at most limit
+// memories may say the same; else those among as many nearest ones.
 func (s *Store) duplicatesOf(tx db.Tx, vector []float32, partitions []int64, given alike.Text, limit int) ([]index.Hit,
 	error) {
-	least := float32(alike.Candidate)
+	const least = float32(alike.Candidate)
 	var like []index.Hit
 	known := false
 	way, err := s.useIndex(tx, partitions, func(ix *index.Index) (err error) {
@@ -111,21 +112,12 @@ func (s *Store) duplicatesOf(tx db.Tx, vector []float32, partitions []int64, giv
 	if err != nil {
 		return nil, err
 	}
-	if way != "" && known { // so there is nothing to find but these, if they are among the nearest
-		if like, err = s.duplicatesAmong(tx, given, like); err != nil || len(like) == 0 {
+	if way == "" || !known {
+		if like, err = s.near(tx, vector, partitions, least, limit); err != nil {
 			return nil, err
 		}
-		for i, h := range like {
-			if i == 0 || h.Cosine < least {
-				least = h.Cosine
-			}
-		}
 	}
-	hits, err := s.near(tx, vector, partitions, least, limit)
-	if err != nil {
-		return nil, err
-	}
-	return s.duplicatesAmong(tx, given, hits)
+	return s.duplicatesAmong(tx, given, like)
 }
 
 // duplicatesAmong keeps the hits whose text is likely to say the same as another text, and scores them by that
