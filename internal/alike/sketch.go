@@ -7,6 +7,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
 // SketchVersion is the version of what sketches say. It changes when the tokens of a text do.
@@ -131,8 +134,11 @@ type Probe struct {
 	hidden  int // facts whose bit is that of another one
 	beside  int // words whose bit is that of another one
 
-	needs [2 * maxContent]int32 // by kind: one more than need; 0 = unknown
+	sieve simd.Sieve // its needs are one more than need; 0 = unknown
 }
+
+// mostFacts is how many facts are as good as any number: a scan does not tell more of them apart.
+const mostFacts = simd.SieveCounts - 1
 
 // mostAgain limits Probe.again.
 const mostAgain = 8
@@ -154,6 +160,8 @@ func NewProbe(t Text, least float64) *Probe {
 		}
 		p.facts.add(at)
 	}
+	p.sieve.First, p.sieve.Second, p.sieve.Number = p.content[0], p.content[1], uint64(p.sketch.Whole)
+	p.sieve.More, p.sieve.Count = int64(p.more)+1, int64(p.sketch.Facts)
 	return p
 }
 
@@ -176,22 +184,24 @@ func (p *Probe) take(at uint32) {
 	p.rest++
 }
 
-// maxContent is above the content of each sketch.
-const maxContent = 2 * maxTokens
-
-// kind says which sketches need the same.
-func (s *Sketch) kind() int {
+// kind says which sketches need the same, if as many facts may be in common.
+func (s *Sketch) kind(facts uint8) int {
 	kind := int(s.Content)
 	if s.Wide {
-		kind += maxContent
+		kind += simd.SieveSizes
 	}
-	return kind % (2 * maxContent)
+	return (int(facts)*2*simd.SieveSizes + kind) % (simd.SieveCounts * 2 * simd.SieveSizes)
 }
 
-// need returns how many tokens a text must have in common with the given one, at least.
-func (p *Probe) need(s *Sketch) int32 {
+// need returns how many tokens a text must have in common with the given one, at least, if they have at most so many
+// facts in common.
+func (p *Probe) need(s *Sketch, facts uint8) int32 {
+	inCommon := int(facts)
+	if facts == mostFacts {
+		inCommon = math.MaxInt32
+	}
 	for common := range int(min(p.sketch.Content, s.Content)) + 1 {
-		if p.evidence(s, common, math.MaxInt32, 1) >= p.least {
+		if p.evidence(s, common, inCommon, 1) >= p.least {
 			return int32(common)
 		}
 	}
@@ -231,24 +241,52 @@ func (p *Probe) evidence(s *Sketch, common, factsInCommon int, similarity float6
 	return sum
 }
 
+// siftAtOnce is how many sketches are looked at before it is known what their kinds need.
+const siftAtOnce = 512
+
 // Scan appends the places of those sketches whose texts may be like the given one if their vectors are equal.
 func (p *Probe) Scan(sketches []Sketch, places []int32) []int32 {
-	first, second, whole, more := p.content[0], p.content[1], p.sketch.Whole, int32(p.more)
-	for i := range sketches {
-		s := &sketches[i]
-		need := &p.needs[s.kind()]
-		if *need == 0 {
-			*need = p.need(s) + 1
+	from := 0
+	if simd.CanSift() {
+		var marks [siftAtOnce / 8]byte
+		for len(sketches)-from >= 8 {
+			some := sketches[from : from+min(siftAtOnce, (len(sketches)-from)/8*8)]
+			p.sieve.Sift(bytesOf(some), marks[:])
+			for i, mark := range marks[:len(some)/8] {
+				for ; mark != 0; mark &= mark - 1 {
+					if at := 8*i + bits.TrailingZeros8(mark); p.passes(&some[at]) {
+						places = append(places, int32(from+at))
+					}
+				}
+			}
+			from += len(some)
 		}
-		bits := int32(bits.OnesCount64(s.Words[0]&first) + bits.OnesCount64(s.Words[1]&second))
-		if bits+more < *need-1 && s.Whole != whole {
-			continue
-		}
-		if (int32(p.common(s)) >= *need-1 || s.Whole == whole) && p.May(s, 1) {
-			places = append(places, int32(i))
+	}
+	for i := range sketches[from:] {
+		if p.passes(&sketches[from+i]) {
+			places = append(places, int32(from+i))
 		}
 	}
 	return places
+}
+
+// bytesOf returns sketches as the bytes that a sieve reads, which are in this order on the machines that can.
+func bytesOf(sketches []Sketch) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(sketches))), len(sketches)*int(unsafe.Sizeof(Sketch{})))
+}
+
+// passes reports whether the text of a sketch may be like the given one if their vectors are equal.
+func (p *Probe) passes(s *Sketch) bool {
+	facts := min(max(p.sketch.Facts, s.Facts), mostFacts) // a fact in common is one of either text
+	need := &p.sieve.Needs[s.kind(facts)]
+	if *need == 0 {
+		*need = p.need(s, facts) + 1
+	}
+	common := bits.OnesCount64(s.Words[0]&p.content[0]) + bits.OnesCount64(s.Words[1]&p.content[1])
+	if s.Whole != p.sketch.Whole && (common+p.more < int(*need-1) || p.common(s) < int(*need-1)) {
+		return false
+	}
+	return p.May(s, 1)
 }
 
 // May reports whether a text may be like the given one, given its sketch and the cosine similarity of their vectors or

@@ -3,6 +3,7 @@ package alike
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,39 @@ func TestSketchesMissNoLikeText(t *testing.T) {
 	}
 	if refused := compared - passed; alike < 1000 || refused < 1000 {
 		t.Errorf("of %d pairs %d were alike and %d refused: want 1,000 of each", compared, alike, refused)
+	}
+}
+
+// TestAScanFindsWhatPasses compares scans, which look at many sketches at once, with a look at each of them.
+func TestAScanFindsWhatPasses(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	all := pairs(t)
+	var sketches []Sketch
+	for len(sketches) < 3*siftAtOnce+5 {
+		p := all[random.IntN(len(all))]
+		sketches = append(sketches, SketchOf(Read(p.A)), Sketch{}, SketchOf(Read(changed(random, p.B))))
+	}
+	found, facts := 0, map[uint8]bool{}
+	for range 300 {
+		text := Read(changed(random, all[random.IntN(len(all))].A))
+		least := []float64{Duplicate, 0.5, 0.1}[random.IntN(3)]
+		p := NewProbe(text, least)
+		var want []int32
+		for i := range sketches {
+			if p.passes(&sketches[i]) {
+				want = append(want, int32(i))
+				facts[max(p.sketch.Facts, sketches[i].Facts)] = true
+			} else if p.May(&sketches[i], 1) {
+				t.Fatalf("%q may be like sketch %d, which does not pass", text.source, i)
+			}
+		}
+		if got := NewProbe(text, least).Scan(sketches, nil); !slices.Equal(got, want) {
+			t.Fatalf("%q: a scan found %v, want %v", text.source, got, want)
+		}
+		found += len(want)
+	}
+	if found < 300 || len(facts) < 3 {
+		t.Errorf("%d were found, with %d numbers of facts; want more", found, len(facts))
 	}
 }
 
