@@ -111,7 +111,7 @@ func (s *search) run() ([]Hit, int, error) {
 
 // matchTerms adds up the BM25 score of each passage, term by term, and makes passages with any term candidates.
 func (s *search) matchTerms() error {
-	saturation := s.q.BM25.Saturation()
+	parts := termParts{saturation: s.q.BM25.Saturation()}
 	exact := NewExact(s.stats.Passages)
 	s.weights = make([]float32, len(s.q.Terms))
 	lists := make([]termLists, len(s.regions))
@@ -130,8 +130,9 @@ func (s *search) matchTerms() error {
 		if containing == 0 {
 			continue
 		}
+		parts.begin(factor, containing)
 		for j, r := range s.regions {
-			if err := s.addTerm(r, lists[j], factor, saturation); err != nil {
+			if err := s.addTerm(r, lists[j], &parts); err != nil {
 				return err
 			}
 		}
@@ -163,28 +164,6 @@ func (s *search) containing(lists []termLists) (n int) {
 		n += len(lists[i].recent)
 	}
 	return n
-}
-
-// addTerm adds one term's part to the scores of one partition.
-func (s *search) addTerm(r region, lists termLists, factor float32, saturation Saturation) (err error) {
-	scores, candidates := s.bm25[r.from:r.to], s.candidates[r.from/64:r.to/64]
-	highest := s.stats.MaxBM25
-	lists.each(&s.postings, func(list []posting) bool {
-		for _, e := range list {
-			if r.dead > 0 && r.owners[e.slot] == nil {
-				continue
-			}
-			score := scores[e.slot] + factor*saturation.Of(e.frequency, r.lengths[e.slot])
-			scores[e.slot] = score
-			// No term lowers a score, so the highest sum on the way is the highest at the end.
-			highest = max(highest, score)
-			candidates[e.slot/64] |= 1 << (e.slot % 64)
-		}
-		err = s.ctx.Err()
-		return err == nil
-	})
-	s.stats.MaxBM25 = highest
-	return err
 }
 
 // count returns the number of memories to rank. If it has to call Keep, or cannot tell otherwise, it makes every

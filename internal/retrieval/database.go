@@ -255,7 +255,7 @@ func (d *databaseSearch) bm25Of(times func(term int) uint32, terms uint32,
 	exact := false
 	for i, t := range d.q.Terms {
 		if n := times(i); n > 0 {
-			score += d.idf[t.Text] * saturation.Of(n, terms)
+			score += float32(d.idf[t.Text] * saturation.Of(n, terms)) // in memory, it is not fused with the sum either
 			exact = exact || slices.Contains(d.rare, t.Text)
 		}
 	}

@@ -1,0 +1,122 @@
+package index
+
+// termParts says what one term adds to the BM25 of a passage: factor times the saturation of its frequency.
+type termParts struct {
+	saturation Saturation
+	factor     float32
+	once       [mostOnce]float32 // by the length of the passage, for a term that is there once; empty if known is false
+	known      bool
+}
+
+const (
+	mostOnce  = 256  // above the lengths of nearly all passages
+	leastOnce = 1024 // passages from which on it is less work to have the parts of all lengths first
+)
+
+// begin prepares for a term that some passages contain.
+func (t *termParts) begin(factor float32, passages int) {
+	t.factor, t.known = factor, passages >= leastOnce
+	if !t.known {
+		return
+	}
+	for length := range t.once {
+		t.once[length] = t.of(1, uint32(length))
+	}
+}
+
+// of returns the part for a passage.
+func (t *termParts) of(frequency, length uint32) float32 {
+	// The conversion keeps the product from being fused with the sum to which it is added.
+	return float32(t.factor * t.saturation.Of(frequency, length))
+}
+
+// addTerm adds one term's part to the scores of one partition.
+func (s *search) addTerm(r region, lists termLists, parts *termParts) error {
+	for i := range lists.frozen {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		s.addFrozen(&r, lists.frozen[i], parts)
+	}
+	for _, e := range lists.recent {
+		s.addPosting(&r, e, parts)
+	}
+	return s.ctx.Err()
+}
+
+// addPosting adds a term's part to the score of a passage.
+func (s *search) addPosting(r *region, e posting, parts *termParts) {
+	if r.dead > 0 && r.owners[e.slot] == nil {
+		return
+	}
+	at := r.from + int(e.slot)
+	score := s.bm25[at] + parts.of(e.frequency, r.lengths[e.slot])
+	s.bm25[at] = score
+	// No term lowers a score, so the highest sum on the way is the highest at the end.
+	s.stats.MaxBM25 = max(s.stats.MaxBM25, score)
+	s.candidates[at/64] |= 1 << (at % 64)
+}
+
+// addFrozen adds a term's part to the scores of the passages in a list.
+func (s *search) addFrozen(r *region, list frozenList, parts *termParts) {
+	room := s.postings[:]
+	if parts.known {
+		room = room[:1]
+	}
+	for {
+		if parts.known {
+			s.addShort(r, &list, parts)
+		}
+		n := list.read(room)
+		if n == 0 {
+			return
+		}
+		for _, e := range room[:n] {
+			s.addPosting(r, e, parts)
+		}
+	}
+}
+
+// addShort adds a term's part to the scores of the next passages in a list, as far as their postings take few bytes. So
+// do nearly all of a common term.
+func (s *search) addShort(r *region, list *frozenList, parts *termParts) {
+	scores := s.bm25[r.from+int(list.base):][:list.slots]
+	lengths, owners := r.lengths[list.base:][:len(scores)], r.owners[list.base:][:len(scores)]
+	first := uint(r.from) + uint(list.base)
+	highest, next, data := s.stats.MaxBM25, uint(list.next), list.data
+	for len(data) > 2 { // two bytes of a slot, and one of a frequency
+		coded, size, frequency := uint(data[0]), 1, uint32(1)
+		if coded >= 0x80 {
+			if data[1] >= 0x80 {
+				break
+			}
+			coded, size = coded&0x7f|uint(data[1])<<7, 2
+		}
+		slot := next + coded>>1
+		if slot >= uint(len(scores)) {
+			break
+		}
+		if coded&1 == 0 {
+			if frequency = uint32(data[size]); frequency >= 0x80 {
+				break
+			}
+			size++
+		}
+		next, data = slot+1, data[size:]
+		if r.dead > 0 && owners[slot] == nil {
+			continue
+		}
+		score, length := scores[slot], lengths[slot]
+		if frequency == 1 && length < mostOnce {
+			score += parts.once[length]
+		} else {
+			score += parts.of(frequency, length)
+		}
+		scores[slot] = score
+		if score > highest {
+			highest = score
+		}
+		s.candidates[(first+slot)/64] |= 1 << ((first + slot) % 64)
+	}
+	s.stats.MaxBM25, list.next, list.data = highest, uint32(next), data
+}

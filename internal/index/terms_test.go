@@ -1,0 +1,59 @@
+package index
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// TestTermsAddUpTheSameInBothWays adds up the parts of terms as they are added for common terms and for rare ones:
+// lists of all densities, terms that are there more than once, long passages and dead ones.
+func TestTermsAddUpTheSameInBothWays(t *testing.T) {
+	g := newGenerator(11)
+	ix := New()
+	ix.settleAt = 3000
+	for row := range int64(2500) {
+		e := Entry{Passage: row}
+		length := 1 + g.IntN(12)
+		if g.IntN(50) == 0 {
+			length = 200 + g.IntN(200)
+		}
+		for range length {
+			e.Terms = append(e.Terms, fmt.Sprint("w", int(math.Exp(g.Float64()*math.Log(600)))))
+		}
+		ix.Put(Memory{Row: row, ID: fmt.Sprint(row), Partition: 1 + row%2, Entries: []Entry{e}})
+	}
+	for range 2 {
+		sum := func(known bool) *search {
+			s := &search{ctx: t.Context(), q: &Query{Partitions: []int64{1, 2}}, scratch: new(scratch)}
+			s.open(ix.partitions)
+			parts := termParts{saturation: BM25{K1: 0.9, B: 0.4, Pivot: 6}.Saturation()}
+			for word := range 600 {
+				parts.begin(0.1+float32(word%7), 0)
+				if known {
+					parts.begin(0.1+float32(word%7), leastOnce)
+				}
+				for _, r := range s.regions {
+					if err := s.addTerm(r, r.find(fmt.Sprint("w", word)), &parts); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			return s
+		}
+		got, want := sum(true), sum(false)
+		if !slices.Equal(got.bm25, want.bm25) || !slices.Equal(got.candidates, want.candidates) ||
+			got.stats.MaxBM25 != want.stats.MaxBM25 {
+			t.Fatalf("the sums differ; highest %v, want %v", got.stats.MaxBM25, want.stats.MaxBM25)
+		}
+		if highest := slices.Max(want.bm25); highest != want.stats.MaxBM25 || highest == 0 {
+			t.Errorf("the highest sum is said to be %v, want %v", want.stats.MaxBM25, highest)
+		}
+		for row := range int64(2500) {
+			if row%7 == 0 {
+				ix.Delete(row)
+			}
+		}
+	}
+}
