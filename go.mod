@@ -3,6 +3,7 @@ module github.com/souvenir-ai/souvenir
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/asg017/sqlite-vec-go-bindings v0.1.6
 	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/coreos/go-oidc/v3 v3.20.0

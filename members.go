@@ -174,11 +174,7 @@ func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user strin
 	}
 	var updated Member
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		find := managedProject
-		if s.operator {
-			find = operatorProject
-		}
-		p, err := find(tx, v, project)
+		p, err := s.managed(tx, v, project)
 		if err != nil {
 			return err
 		}
@@ -223,7 +219,8 @@ func setRole(tx db.Tx, p naming.Project, m person, role MemberRole) (Member, err
 // who may remove others; every member may leave. The owner of record cannot (ErrForbidden).
 //
 // Removing a member ends their invitations to a higher role. A pending invitation, named as it was typed, is withdrawn.
-// A user who is neither a member nor invited is ErrNotFound, whether the user exists or not.
+// A user who is neither a member nor invited is ErrNotFound, whether the user exists or not. The operator's store,
+// which names projects as in AddMember, may remove any member.
 func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user string) (err error) {
 	defer inGo[ProjectRef](&err, "user", "user")
 	if err := s.checkUnsealed("DeleteMember"); err != nil {
@@ -233,7 +230,7 @@ func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user strin
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		p, forbidden := managedProject(tx, v, project)
+		p, forbidden := s.managed(tx, v, project)
 		if forbidden != nil && (p.Row == 0 || v.Limited) {
 			return forbidden
 		}
@@ -261,6 +258,14 @@ func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user strin
 func endInvitationsOf(tx db.Tx, project, sender int64) error {
 	_, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND sender_id = ?`, project, sender)
 	return err
+}
+
+// managed returns a project whose members the caller may change.
+func (s *Store) managed(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, error) {
+	if s.operator {
+		return operatorProject(tx, v, ref)
+	}
+	return managedProject(tx, v, ref)
 }
 
 // operatorProject returns the project that a reference names for the operator: OWNER/ID names a project of any user,

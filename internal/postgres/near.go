@@ -13,9 +13,9 @@ import (
 )
 
 // An index of vectors by the extension pgvector is optional; postgres/vectors.sql makes it. The table passage_near has
-// the vectors of large partitions, in 16 bits per number: near_partition says which partitions, and up to which passage.
-// Maintain fills it. A search reads the passages after that one, and passages whose vector has changed, beside the
-// nearest that the index names, and compares all of them exactly.
+// the vectors of large partitions, in 16 bits per number: near_partition says which partitions, and up to which
+// passage. Maintain fills it. A search reads the passages after that one, and passages whose vector has changed,
+// beside the nearest that the index names, and compares all of them exactly.
 
 // near is what there is of the index.
 type near struct {

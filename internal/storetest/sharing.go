@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -157,6 +158,8 @@ func sharingMembers(f *fixture) {
 	f.failsAt("DeleteMember of no member",
 		owner.store.DeleteMember(f.ctx, apollo, "local"), souvenir.ErrNotFound,
 		"user", `"local"`)
+	f.check("DeleteMember by the operator", f.operator.DeleteMember(f.ctx, apollo, "rita"))
+	f.equal("rita is a member", slices.Contains(owner.members(), "rita reader"), false)
 }
 
 func sharingArguments(f *fixture) {

@@ -23,6 +23,8 @@ type database interface {
 	copied(tb testing.TB) database
 	// open opens the store.
 	open(options Options) (*Store, error)
+	// where is the path or the address, for another process.
+	where() string
 	// engine opens the database past the store.
 	engine(readOnly bool) (db.DB, error)
 	// tables returns a query that gives queries of the rows of all tables as text, but for the table setting.
@@ -59,6 +61,8 @@ func emptyInFile(tb testing.TB) database {
 }
 
 func (f file) name() string { return "file" }
+
+func (f file) where() string { return f.path }
 
 func (f file) copied(tb testing.TB) database {
 	tb.Helper()
@@ -99,6 +103,8 @@ type schema struct{ address string }
 
 func (s schema) name() string { return "postgres" }
 
+func (s schema) where() string { return s.address }
+
 func (s schema) copied(tb testing.TB) database {
 	tb.Helper()
 	return schema{pgtest.Copy(tb, s.address)}
@@ -134,6 +140,8 @@ func behindWall(tb testing.TB, s schema) walled {
 }
 
 func (w walled) name() string { return "walled" }
+
+func (w walled) where() string { return w.runtime }
 
 func (w walled) copied(tb testing.TB) database {
 	tb.Helper()

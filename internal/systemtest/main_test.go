@@ -1,6 +1,7 @@
 package systemtest
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -8,4 +9,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Drop(longtest.MainWithCheapPasswords(m))) }
+func TestMain(m *testing.M) {
+	if where := os.Getenv(serverVariable); where != "" {
+		if err := serveHistory(where); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(pgtest.Drop(longtest.MainWithCheapPasswords(m)))
+}

@@ -28,8 +28,8 @@ const (
 type Proxy struct {
 	Address string // of the same database, through the proxy
 	Cut     atomic.Int32
-	// Trips is how often a client has sent something after an answer. A ROLLBACK does not count: whoever has read does not
-	// wait for its answer.
+	// Trips is how often a client has sent something after an answer. A ROLLBACK does not count: after a read its answer
+	// is not waited for.
 	Trips atomic.Int64
 }
 
