@@ -37,3 +37,25 @@ export async function aTokenIsMadeWithoutScripts(someone, { user }) {
   await call(token, 'memory', { action: 'search', query: 'kettle' })
   await assert.rejects(call(token, 'memory', { action: 'store', content: 'x' }), /403/)
 }
+
+// On the empty store the overview is a path, which follows what the client does without being loaded again.
+export async function aNewAccountIsLedToItsFirstSearch(someone, { user, token }) {
+  const page = await someone(user)
+  await page.go('/')
+  if (!(await page.locator('#path').count())) return // the small store is past its beginning
+  assert.equal(await page.locator('.path > li').count(), 3)
+  await page.follow('Cursor', '.path nav')
+  await page.locator('#path-connect button[data-copy]').click() // one click copies
+  await page.waitForFunction(() => /Copied|Chosen/.test(document.querySelector('#path-connect button[data-copy]').textContent))
+  await page.fill('#path-ask', 'colour of the kettle')
+  await call(token, 'memory', { action: 'store', content: 'The first kettle is blue.' })
+  await page.waitForFunction(() => /Connected: /.test(document.getElementById('path-connect').textContent), null, { timeout: 15_000 })
+  await page.waitForFunction(() => /first kettle/.test(document.getElementById('path-store').textContent), null, { timeout: 15_000 })
+  assert.equal(await page.inputValue('#path-ask'), 'colour of the kettle', 'what was typed is gone')
+  await page.press('#path-ask', 'Enter')
+  await page.settle()
+  assert.match(await page.textContent('#path-search'), /first kettle is blue/)
+  assert.match(await page.textContent('#path-status'), /All three steps are done/)
+  await page.follow('Show the overview', '#path-status')
+  assert.equal(await page.locator('#path').count(), 0)
+}

@@ -58,7 +58,8 @@ type Dashboard struct {
 func New(o Options) *Dashboard {
 	drawn := pictures.New(o.Site)
 	return &Dashboard{
-		Overview:  overview.New(overview.Options{Store: o.Store, NoActivity: o.NoActivity, ToolNames: o.ToolNames}),
+		Overview: overview.New(overview.Options{Site: o.Site, Store: o.Store, NoActivity: o.NoActivity,
+			ToolNames: o.ToolNames, Snippets: o.overviewSnippets()}),
 		Memories:  memories.New(memories.Options{Site: o.Site, Store: o.Store, Logger: o.Logger, Graph: drawn.ReadGraph}),
 		Proposals: proposals.New(o.Site),
 		Projects:  projects.New(o.Site, o.Store),
@@ -69,6 +70,20 @@ func New(o Options) *Dashboard {
 			Snippets: o.Snippets}),
 		Upkeep: upkeep.New(upkeep.Options{Site: o.Site, SignIn: o.SignIn, Store: o.Store, Logger: o.Logger,
 			Settings: o.Settings}),
+	}
+}
+
+// overviewSnippets adapts Options.Snippets for the overview; nil if none are given.
+func (o Options) overviewSnippets() func(address, token string) []overview.Snippet {
+	if o.Snippets == nil {
+		return nil
+	}
+	return func(address, token string) []overview.Snippet {
+		var all []overview.Snippet
+		for _, one := range o.Snippets(address, token) {
+			all = append(all, overview.Snippet(one))
+		}
+		return all
 	}
 }
 

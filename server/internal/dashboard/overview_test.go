@@ -36,7 +36,7 @@ func TestOverviewShowsWhatIsStored(t *testing.T) {
 	w.SignedIn(servertest.Reader).Get("/").Expect(http.StatusOK, "The shop opens at nine.",
 		`<span class="number">1</span> memory`).Without(servertest.Secret)
 	w.SignedIn(servertest.Stranger).Get("/").Expect(http.StatusOK, "No memories yet", "Get started",
-		`href="/connect"`).Without(servertest.Secret, "nine", "Growth")
+		`href="/connect?client=Another%20client"`).Without(servertest.Secret, "nine", "Growth")
 	w.SignedIn(servertest.Admin).Get("/").Expect(http.StatusOK, "No memories yet").Without(servertest.Secret, "nine",
 		"listed the collections")
 }

@@ -17,21 +17,25 @@ import (
 
 // Options are the dependencies of a Service.
 type Options struct {
-	Store      *souvenir.Store // the operator's
-	NoActivity bool            // calls are not recorded
-	ToolNames  []string        // filter values for recorded calls
+	Site       *web.Site
+	Store      *souvenir.Store                       // the operator's
+	NoActivity bool                                  // calls are not recorded
+	ToolNames  []string                              // filter values for recorded calls
+	Snippets   func(address, token string) []Snippet // how to connect clients; nil: only the address is shown
 }
 
 // Service serves the overview. Create one with [New].
 type Service struct {
+	site       *web.Site
 	store      *souvenir.Store
 	noActivity bool
 	toolNames  []string
+	snippets   func(address, token string) []Snippet
 }
 
 // New creates a Service.
 func New(o Options) *Service {
-	return &Service{store: o.Store, noActivity: o.NoActivity, toolNames: o.ToolNames}
+	return &Service{site: o.Site, store: o.Store, noActivity: o.NoActivity, toolNames: o.ToolNames, snippets: o.Snippets}
 }
 
 // Routes are the routes of the overview and the recorded calls.
@@ -46,9 +50,9 @@ func (s *Service) Routes() []route.Route {
 // overviewPage is the data of the home page.
 type overviewPage struct {
 	souvenir.Overview
-	Projects, Apps int  // totals, with memories or without
-	Callers        int  // programs that have called, without browsers
-	Connected      bool // a client has called; only looked up while the page is empty
+	Projects, Apps int        // totals, with memories or without
+	Callers        int        // programs that have called, without browsers
+	Path           *firstPath // nil: the account is past its beginning
 	Zone           web.Zone
 	Growth         growth
 	Choices        []dayChoice
@@ -78,8 +82,13 @@ const (
 
 // showOverview shows the overview. While vectors are computed, a script polls that part alone.
 func (s *Service) showOverview(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	if web.FromScript(r) && r.Header.Get("HX-Target") == healthID {
-		return s.showHealth(w, r, c)
+	if web.FromScript(r) {
+		switch r.Header.Get("HX-Target") {
+		case healthID:
+			return s.showHealth(w, r, c)
+		case pathID:
+			return s.showPathMark(w, r, c)
+		}
 	}
 	days, err := daysOf(r)
 	if err != nil {
@@ -90,7 +99,15 @@ func (s *Service) showOverview(w http.ResponseWriter, r *http.Request, c request
 		souvenir.OverviewQuery{Days: days, Location: data.Zone.Location}); err != nil {
 		return nil, err
 	}
+	grants, err := c.Store.Accounts().Grants(r.Context())
+	if err != nil {
+		return nil, err
+	}
 	if err := s.fillOverview(r, c, &data); err != nil {
+		return nil, err
+	}
+	data.Apps = len(grants)
+	if err := s.fillPath(w, r, c, &data, grants); err != nil {
 		return nil, err
 	}
 	for _, one := range overviewDays {
@@ -121,11 +138,7 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 	if err != nil {
 		return err
 	}
-	grants, err := c.Store.Accounts().Grants(r.Context())
-	if err != nil {
-		return err
-	}
-	data.Projects, data.Apps = len(projects), len(grants)
+	data.Projects = len(projects)
 	recent, err := c.Store.Search(r.Context(), souvenir.Query{Sort: souvenir.SortUpdatedDesc, Limit: recentShown})
 	if err != nil {
 		return err
@@ -148,21 +161,7 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 			data.Callers++
 		}
 	}
-	if data.Empty() {
-		data.Connected, err = hasCalled(r, c)
-	}
-	return err
-}
-
-// hasCalled reports whether a client of the user's has ever called.
-func hasCalled(r *http.Request, c request.Caller) (bool, error) {
-	for _, kind := range []souvenir.CredentialKind{souvenir.CredentialToken, souvenir.CredentialClient} {
-		calls, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Credential: kind, Limit: 1})
-		if err != nil || len(calls.Activities) > 0 {
-			return err == nil, err
-		}
-	}
-	return false, nil
+	return nil
 }
 
 // countedList is a list of names with counts, the largest first.
