@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/redact"
@@ -86,8 +87,9 @@ const (
 	maxNote             = 200  // characters
 )
 
-// HasAccounts reports whether any account exists in the namespace, disabled or not. While there is none, an invitation
-// for [InvitationSetup] can create the first one. It is cheap.
+// HasAccounts reports whether any account in the namespace can sign in, disabled or not: it has a password, or an
+// identity at a provider. While there is none, an invitation for [InvitationSetup] can create the first one, or give an
+// account without a password one. It is cheap.
 func (h *Accounts) HasAccounts(ctx context.Context) (bool, error) {
 	s, err := h.operator(ctx, "HasAccounts")
 	if err != nil {
@@ -102,9 +104,31 @@ func (h *Accounts) HasAccounts(ctx context.Context) (bool, error) {
 }
 
 func hasAccounts(tx db.Tx, namespace string) (has bool, err error) {
-	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM users WHERE namespace = ? AND name_key IS NOT NULL)`,
+	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM users u WHERE u.namespace = ? AND u.name_key IS NOT NULL
+		AND (u.password IS NOT NULL OR EXISTS (SELECT 1 FROM external_identity e WHERE e.user_id = u.id)))`,
 		namespace).Scan(&has)
 	return has, err
+}
+
+// setUpAccount writes the first account that can sign in. One of that name that only had tokens so far, such as the
+// command line creates without a password, becomes it and keeps its memories: the holder of this invitation becomes an
+// admin in any case.
+func (s *Store) setUpAccount(tx db.Tx, n NewUser, hash string) (storedUser, error) {
+	found, err := loadUsers(tx, `u.namespace = ? AND u.name_key = ? AND u.disabled_at IS NULL`, s.access.Namespace,
+		foldname.Key(n.Name))
+	if err != nil {
+		return storedUser{}, err
+	}
+	if len(found) == 0 {
+		return s.addAccount(tx, n, hash)
+	}
+	account := found[0]
+	account.Name, account.Role, account.password = n.Name, n.Role, hash
+	account.Email = cmp.Or(n.Email, account.Email)
+	if err := s.setAccount(tx, account); err != nil {
+		return storedUser{}, err
+	}
+	return findUser(tx, s.access.Namespace, account.ID)
 }
 
 // AddInvitation adds an invitation. Only the answer holds its value; the store keeps a hash. One for [InvitationSetup]
@@ -189,7 +213,7 @@ func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitati
 		case err != nil:
 			return added, err
 		case has:
-			return added, newError(KindConflict, "purpose", "this store has accounts already; an admin can invite more people")
+			return added, newError(KindConflict, "purpose", "people can sign in to this store already; an admin can invite more")
 		}
 		if _, err := tx.Exec(`DELETE FROM invitation WHERE purpose = 'setup'`); err != nil {
 			return added, err
@@ -372,7 +396,11 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 		if err != nil {
 			return err
 		}
-		if made, err = s.addAccount(tx, n, hash); err != nil {
+		add := s.addAccount
+		if i.Purpose == InvitationSetup {
+			add = s.setUpAccount
+		}
+		if made, err = add(tx, n, hash); err != nil {
 			return err
 		}
 		if linked {

@@ -77,7 +77,7 @@ of memories only with --keep-revisions.
 SIGTERM and SIGINT (Ctrl-C) stop it: it finishes running requests, for up to --grace; a second
 signal stops it at once. Every answered write is on disk in any case.
 
-On a store without users it prints a link to a page where the first user creates an admin account.
+On a store without users who can sign in, it prints a link to a page that creates an admin account.
 The link works once, for 24 hours; another start prints a new one, and the old one stops working. Or
 create the first user with --admin-user and --admin-password or --admin-password-file.
 
@@ -413,14 +413,27 @@ func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.Ne
 		return firstUser{}, nil
 	}
 	added, err := store.Accounts().AddUser(ctx, *admin)
-	if errors.Is(err, souvenir.ErrConflict) { // another process has just done the same
-		return firstUser{}, nil
+	if errors.Is(err, souvenir.ErrConflict) {
+		if has, err := store.Accounts().HasAccounts(ctx); err != nil || has { // another process has just done the same
+			return firstUser{}, err
+		}
+		added, err = setUpAs(ctx, store, *admin)
 	}
 	if err != nil {
 		return firstUser{}, fmt.Errorf("the first user cannot be created from --admin-user and --admin-password: %w", err)
 	}
 	log.Info("created the first user", "name", added.Name)
 	return firstUser{added: added.Name}, nil
+}
+
+// setUpAs gives an account without a password that of the first user, as the link does that a start prints.
+func setUpAs(ctx context.Context, store *souvenir.Store, admin souvenir.NewUser) (souvenir.User, error) {
+	i, err := store.Accounts().AddInvitation(ctx, souvenir.NewInvitation{Purpose: souvenir.InvitationSetup})
+	if err != nil {
+		return souvenir.User{}, err
+	}
+	return store.Accounts().AcceptInvitation(ctx,
+		souvenir.InvitationAcceptance{Value: i.Value, Name: admin.Name, Password: admin.Password})
 }
 
 // address returns where a listener can be reached: the host as requested, with the actual port.

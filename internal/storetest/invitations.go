@@ -19,6 +19,7 @@ func invitations() concept {
 		{"of several concurrent acceptances of an invitation, one succeeds", invitationsRace},
 		{"an invitation counts as long as its maker is an admin", invitationsOfAdmins},
 		{"the first account is an admin's, by the newest link", setUp},
+		{"an account that cannot sign in leaves the set-up open, which can give it a password", setUpOfTokens},
 		{"of several concurrent set-ups of a store, one succeeds", setUpRace},
 		{"an identity takes the place of a password", invitationsIdentity},
 		{"errors name what is wrong with a new invitation", invitationsArguments},
@@ -257,13 +258,45 @@ func setUp(f *fixture) {
 	f.inAnother(func(other *fixture) {
 		added := other.invite(setup)
 		other.invited(added)
-		ann := other.addUser(souvenir.NewUser{Name: "ann"})
+		ann := other.addUser(souvenir.NewUser{Name: "ann", Password: password})
 		other.uninvited("after the first account", added.Value, "has been set up")
 		other.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(true)})
 		other.equal("has accounts, disabled ones", other.hasAccounts(), true)
 		other.check("DeleteUser", other.store.Accounts().DeleteUser(f.ctx, ann.ID, nil))
 		other.equal("has accounts, deleted ones", other.hasAccounts(), false)
 		other.invited(added)
+	})
+}
+
+func setUpOfTokens(f *fixture) {
+	builder := f.addUser(souvenir.NewUser{Name: "builder", Role: souvenir.RoleAdmin, Email: "builder@example.com"})
+	gone := f.addUser(souvenir.NewUser{Name: "gone"})
+	f.updateUser("gone", souvenir.UserUpdate{Disabled: pointer(true)})
+	f.equal("has accounts that can sign in", f.hasAccounts(), false)
+	added := f.invite(souvenir.NewInvitation{Purpose: souvenir.InvitationSetup})
+	f.invited(added)
+	_, err := f.store.Accounts().AcceptInvitation(f.ctx,
+		souvenir.InvitationAcceptance{Value: added.Value, Name: "gone", Password: password})
+	f.failsAt("with the name of a disabled account", err, souvenir.ErrConflict, "name")
+	f.invited(added)
+	made := f.accept(souvenir.InvitationAcceptance{Value: added.Value, Name: "Builder", Password: password})
+	f.equal("it is the account that was there", []any{made.ID, made.Role, made.Email, made.HasPassword},
+		[]any{builder.ID, souvenir.RoleAdmin, "builder@example.com", true})
+	_, err = f.store.Accounts().CheckPassword(f.ctx, souvenir.Credentials{Name: "builder", Password: password})
+	f.check("CheckPassword", err)
+	f.equal("the disabled one", f.getUser(gone.ID).HasPassword, false)
+	f.equal("has accounts", f.hasAccounts(), true)
+	f.uninvited("that was used", added.Value, "has been used")
+
+	f.inAnother(func(other *fixture) {
+		ann := other.addUser(souvenir.NewUser{Name: "ann"})
+		added := other.invite(souvenir.NewInvitation{Purpose: souvenir.InvitationSetup})
+		other.invited(added)
+		_, err := other.store.Accounts().LinkIdentity(other.ctx,
+			souvenir.NewIdentity{User: ann.ID, Issuer: "https://id.example", Subject: "1"})
+		other.check("LinkIdentity", err)
+		other.equal("has accounts, at a provider", other.hasAccounts(), true)
+		other.uninvited("after an account at a provider", added.Value, "has been set up")
 	})
 }
 
