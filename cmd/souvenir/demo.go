@@ -51,11 +51,16 @@ func (c *cli) demo(ctx context.Context, path, listen string, opens bool) error {
 	where := address(listen, listener)
 	publicURL := localURL(where)
 	password := rand.Text()[:12]
-	filled, err := demo.Fill(ctx, path, demo.Options{PublicURL: publicURL, Password: password})
+	progress, end := c.progress()
+	defer end()
+	filled, err := demo.Fill(ctx, path, demo.Options{PublicURL: publicURL, Password: password,
+		Documents: documentReader(), Progress: progress})
+	end()
 	if err != nil {
 		return err
 	}
-	store, err := souvenir.Open(ctx, path, &souvenir.Options{KeepActivity: demo.KeepActivity})
+	store, err := souvenir.Open(ctx, path, &souvenir.Options{KeepActivity: demo.KeepActivity,
+		Documents: documentReader()})
 	if err != nil {
 		return err
 	}

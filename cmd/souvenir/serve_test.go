@@ -508,8 +508,8 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, body := request(t, "POST", p.url+"/tools/call", token, bytes.NewReader(call)); status != http.StatusOK ||
-		!strings.Contains(body, "331") {
-		t.Errorf(`the token that is shown gets %d %s, want status %v and "331" in body`, status, body, http.StatusOK)
+		!strings.Contains(body, "333") {
+		t.Errorf(`the token that is shown gets %d %s, want status %v and "333" in body`, status, body, http.StatusOK)
 	}
 	demoLinkSignsIn(t, page)
 	databases, err := filepath.Glob(filepath.Join(folder, "*", "demo.db"))
@@ -560,6 +560,9 @@ func demoLinkSignsIn(t *testing.T, printed string) {
 	get(link, "Hello, demo")
 	get(site+"/activity", "claude-code/2.1.4")
 	get(site+"/memories/duplicates", "2 groups of near duplicates")
+	get(site+"/proposals", "Deploy window")
+	get(site+"/memories?q=who+pulled+the+plug+of+the+primary", "standby-measured.eml")
+	get(site+"/memories?q=how+long+is+a+coach+in+metres+of+lane", "group-bookings.html")
 	get(site+"/trash", "Deleted (4)")
 	get(site+"/project-invitations", "Tide tables")
 	get(link, "used already")

@@ -18,6 +18,8 @@ import (
 const (
 	days = 70 // that the story lasts, today included
 
+	related = 0.1 // the score from which on a client links a memory to another
+
 	// KeepActivity keeps the calls of the whole story.
 	KeepActivity = 365 * 24 * time.Hour
 )
@@ -26,6 +28,11 @@ const (
 type Options struct {
 	PublicURL string // of the server, for which an application is authorized
 	Password  string // of the user
+
+	// Documents reads the files, so that searches find them by what they say; nil: they are not read.
+	Documents souvenir.DocumentReader
+
+	Progress souvenir.Progress // nil: none
 }
 
 // Filled is what the filled store holds.
@@ -41,7 +48,8 @@ func Fill(ctx context.Context, path string, o Options) (filled Filled, err error
 	began := now.AddDate(0, 0, 1-days).Truncate(24 * time.Hour)
 	f := &filler{ctx: ctx, options: o, began: began, ends: now, clock: &clock{at: began},
 		random: rand.New(rand.NewPCG(9, 11)), latest: map[string]string{}}
-	f.store, err = souvenir.Open(ctx, path, &souvenir.Options{Now: f.clock.now, KeepActivity: KeepActivity})
+	f.store, err = souvenir.Open(ctx, path, &souvenir.Options{Now: f.clock.now, KeepActivity: KeepActivity,
+		Documents: o.Documents})
 	if err != nil {
 		return Filled{}, err
 	}
@@ -117,14 +125,14 @@ func (f *filler) at(t time.Time) {
 	}
 }
 
-// weeks stores the memories day by day, with what else the clients did on each. It ends two days ago.
+// weeks stores the memories day by day, with what else the clients did on each. It ends yesterday.
 func (f *filler) weeks() error {
 	all, err := data.Memories()
 	if err != nil {
 		return err
 	}
 	slices.SortStableFunc(all, func(a, b souvenir.NewMemory) int { return strings.Compare(dateOf(a), dateOf(b)) })
-	var busy [days - 2]int // how far the story is by the end of each day
+	var busy [days - 1]int // how far the story is by the end of each day
 	total := 0
 	for day := range busy {
 		total += 2 + f.random.IntN(9)
@@ -146,6 +154,9 @@ func (f *filler) weeks() error {
 			return err
 		}
 		done = upTo
+		if f.options.Progress != nil {
+			f.options.Progress("days", day+1, len(busy))
+		}
 	}
 	return nil
 }
@@ -193,7 +204,7 @@ func (f *filler) day(day time.Time, memories []souvenir.NewMemory) error {
 }
 
 // remember stores one memory through a client (negative: the one whose business it is), linked to the ones before that
-// share a tag, or else to the main memory of its project.
+// share a tag, or else to the main memory of its project, or to what says most nearly the same.
 func (f *filler) remember(m souvenir.NewMemory, by int) error {
 	project, tags := m.ProjectName, m.Tags
 	if name, ok := m.ShownMetadata["project_name"].(string); ok {
@@ -216,6 +227,15 @@ func (f *filler) remember(m souvenir.NewMemory, by int) error {
 	}
 	if by < 0 {
 		by = f.clientFor(project)
+	}
+	if len(m.Related) == 0 {
+		near, err := f.clients[by].view.Search(f.ctx, souvenir.Query{Text: m.Content, Limit: 1, MinScore: related})
+		if err != nil {
+			return err
+		}
+		for _, hit := range near.Hits {
+			m.Related = append(m.Related, hit.ID)
+		}
 	}
 	added, err := f.clients[by].view.AddMemory(f.ctx, m)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/extract"
 )
 
 // steps returns what the projects got besides memories, by the day of the story.
@@ -109,6 +110,9 @@ func (f *filler) files() error {
 		{"timetable-nordkyst-winter.csv", "data", "berth", "What Nordkyst sent for the winter",
 			strings.NewReader("service,weekday,departure,harbour,ship\nN1,Mon-Fri,07:30,Bodø,Havørn\n" +
 				"N1,Sat,09:00,Bodø,Havørn\nN2,Mon-Sun,15:45,Værøy,Landego\n")},
+		{"standby-measured.eml", "document", "berth", "Samuel's mail about the standby", strings.NewReader(standbyMail)},
+		{"group-bookings.html", "document", "berth", "What the operators were sent about groups",
+			strings.NewReader(groupBookings)},
 		{"takeover.md", "document", "berth", "How the standby takes over",
 			strings.NewReader("# Takeover\n\n1. Stop the writers: `shipit pause berth`.\n2. Promote Bergen.\n" +
 				"3. Point the pool at it, start the writers.\n\n**Never** start both: seats would be sold twice.\n")},
@@ -127,9 +131,27 @@ func (f *filler) files() error {
 		if err := f.record(claude, souvenir.NewActivity{Tool: "POST /api/files/upload", FileID: added.ID}); err != nil {
 			return err
 		}
+		if _, err := f.clients[claude].view.WaitIndexed(f.ctx, added.ID); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+const standbyMail = "From: Samuel Osei <samuel@quayside.example>\r\nTo: Mara <mara@quayside.example>\r\n" +
+	"Subject: The standby, measured\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" +
+	"Hello Mara,\r\n\r\nI pulled the plug of the primary three times on Tuesday night. Bergen was promoted after " +
+	"41, 38 and 44 seconds, and no booking was lost. The slowest part is the pool: it waits half a minute before it " +
+	"gives up the old address.\r\n\r\nSamuel\r\n"
+
+const groupBookings = `<!doctype html><title>Group bookings</title>
+<h1>Group bookings for operators</h1>
+<p>A group is ten passengers or more. Groups of up to 300 get a quote at once; larger ones are called back.</p>
+<h2>Cancelling</h2>
+<p>A group pays nothing if it cancels 21 days before the departure, and a quarter of the fare after that.</p>
+<h2>Coaches</h2>
+<p>A coach counts as twelve metres of lane. Drivers travel free and sleep in a cabin on night crossings.</p>
+`
 
 // deckPlan draws the lanes of a vehicle deck.
 func deckPlan() (io.Reader, error) {
@@ -240,7 +262,29 @@ func (f *filler) today() error {
 	if err := f.record(cursor, souvenir.NewActivity{Tool: "memory", Action: "update", MemoryID: window}); err != nil {
 		return err
 	}
+	if err := f.propose(); err != nil {
+		return err
+	}
 	return f.deletions()
+}
+
+// propose has near duplicates wait for a decision, as "souvenir learn --consolidate" does without a model.
+func (f *filler) propose() error {
+	berth, err := f.view.GetProject(f.ctx, souvenir.ProjectRef{Name: "berth"})
+	if err != nil {
+		return err
+	}
+	view := f.store.As(souvenir.Access{User: f.user.ID, Through: "learn"})
+	for _, project := range []string{"", f.user.ID + "/" + berth.ID} {
+		learner, err := extract.New(view, extract.Options{ProjectID: project, Review: true})
+		if err != nil {
+			return err
+		}
+		if _, err := learner.Consolidate(f.ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // deletions puts into the trash what a client and the user have thrown away.
