@@ -30,7 +30,7 @@ const (
 	KindForeign         = fault.KindForeign         // the file is not a Souvenir store
 	KindNewer           = fault.KindNewer           // the store was written by a newer version of this package
 	KindCorrupt         = fault.KindCorrupt         // the store is damaged
-	KindOutcomeUnknown  = fault.KindOutcomeUnknown  // the database did not answer: it may have been stored; look first
+	KindOutcomeUnknown  = fault.KindOutcomeUnknown  // the disk or the database failed: it may be stored; look first
 	KindInternal        = fault.KindInternal        // anything else
 )
 
@@ -108,7 +108,7 @@ var storeErrors = []struct {
 		"call the store with the context that they give"},
 	{db.ErrOlder, KindReadOnly, ""},
 	{db.ErrOutcomeUnknown, KindOutcomeUnknown,
-		"the database did not answer when this was to be stored: it may have been stored; look before trying again"},
+		"the disk or the database failed when this was to be stored: it may have been stored; look before trying again"},
 	{db.ErrBusy, KindBusy, ""},
 	{db.ErrUnavailable, KindBusy, "the database cannot be reached; try again in a moment"},
 	{db.ErrInterrupted, KindBusy, "the database ended this call before it was done; nothing was changed; try again"},

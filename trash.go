@@ -528,17 +528,19 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 	err := s.db.Read(ctx, func(tx db.Tx) error {
 		return tx.QueryRow(`SELECT coalesce(sum(passages), 0) FROM partition`).Scan(&passages)
 	})
-	if err != nil {
-		return err
-	}
-	if passages <= scrubNow {
-		err := s.scrub(ctx)
-		if !errors.Is(err, db.ErrFull) && !errors.Is(err, db.ErrBusy) {
-			return err
+	if err == nil && passages <= scrubNow {
+		if err = s.scrub(ctx); err == nil {
+			return nil
 		}
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, db.ErrFull), errors.Is(err, db.ErrBusy), errors.Is(err, db.ErrIO):
 		// The rows are gone; removing their traces needs to write, and waits until that is possible.
-		s.log.Warn("traces of what was erased stay in the file until the store can write: the disk is full, or others write",
-			"error", err)
+		s.log.Warn("traces of what was erased stay in the file until the store can write: the disk is full or fails, or "+
+			"others write", "error", err)
+	default:
+		return err
 	}
 	s.erased.Store(true)
 	s.worker.Wake()

@@ -26,7 +26,7 @@ var passing = map[souvenir.Kind]string{
 	souvenir.KindBusy: "the store is locked, or its database cannot be reached; nothing was changed; " +
 		"try again in a moment",
 	souvenir.KindFull:           "the disk of the store is full; nothing was stored; tell the user",
-	souvenir.KindOutcomeUnknown: "the database did not answer: this may have been stored; look before trying again",
+	souvenir.KindOutcomeUnknown: "the disk or the database failed: this may have been stored; look before trying again",
 }
 
 // isCallers reports whether an error is about the caller's input, and so safe to show to the caller.

@@ -292,9 +292,10 @@ func (w *writer) abandon() {
 func (w *writer) commit() {
 	w.shared = len(w.members) > 1
 	began := time.Now()
-	err := w.late.write(w.conn)
+	err, failed := w.late.write(w.conn), undone
 	if err == nil {
 		_, err = w.conn.exec("COMMIT", nil)
+		failed = unconfirmed
 	}
 	w.mu.Lock()
 	waiting := len(w.queue)
@@ -312,7 +313,20 @@ func (w *writer) commit() {
 		w.answer(errAgain)
 		return
 	}
-	w.answer(classify("commit", err))
+	w.answer(failed(err))
+}
+
+// undone is the error of a commit that did not begin.
+func undone(err error) error { return classify("commit", err) }
+
+// unconfirmed is the error of a commit that failed. If the disk failed, the log may hold all of it: then it is undone
+// unless the program, or the machine, ends before the next commit, which overwrites it.
+func unconfirmed(err error) error {
+	if primaryCode(err) != codeIOErr {
+		return undone(err)
+	}
+	code, _ := resultCode(err)
+	return &Error{Op: "commit", Code: code, kind: errors.Join(db.ErrOutcomeUnknown, ErrIO), err: err}
 }
 
 func (w *writer) answer(outcome error) {

@@ -43,7 +43,7 @@ var passing = map[souvenir.Kind]string{
 		"moment",
 	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask the operator of the " +
 		"server for more space",
-	souvenir.KindOutcomeUnknown: "the database did not answer: this may have been stored; look before trying again",
+	souvenir.KindOutcomeUnknown: "the disk or the database failed: this may have been stored; look before trying again",
 }
 
 // Internal is the message for an error that the caller did not cause.
