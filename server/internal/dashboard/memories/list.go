@@ -198,7 +198,7 @@ func (p *memoriesPage) nameChips(r *http.Request, c request.Caller) error {
 	if errors.Is(err, souvenir.ErrNotFound) {
 		return nil
 	}
-	p.Search.relatedTitle = titleOf(m.Content)
+	p.Search.relatedTitle = Title(m.Content)
 	return err
 }
 
