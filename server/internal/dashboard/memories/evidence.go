@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/souvenir-ai/souvenir"
 )
 
 // evidence is one kind of evidence that adds to the score of a search result, or lowers it.
@@ -41,6 +43,14 @@ func (m memoryRow) Reasons() []evidence {
 	add(evidence{Name: "Exact name or identifier", Kind: "own", Gain: e.Exact})
 	add(evidence{Name: "Speaker is named", Kind: "own", Gain: e.Speaker})
 	add(evidence{Name: "Is a question", Kind: "own", Gain: e.Asking})
+	for _, prior := range []struct {
+		name string
+		*souvenir.Evidence
+	}{{"Recently updated", e.Recency}, {"Important", e.Importance}, {"State", e.State}} {
+		if prior.Evidence != nil {
+			add(evidence{Name: prior.name, Kind: "own", Gain: prior.Gain})
+		}
+	}
 	for _, l := range e.Lenders {
 		r := evidence{Name: placeInWords(l.Place), Kind: "lent", Gain: l.Gain}
 		if l.Place != 0 {

@@ -41,6 +41,8 @@ func (s *Service) Routes() []route.Route {
 	return []route.Route{
 		route.SearchPage("/memories", route.Person, "q", s.showMemories),
 		route.Post("/memories/bulk", route.Person, s.changeMemories),
+		route.SearchPage("/memories/compare", route.Person, "q", s.showCompare),
+		route.SearchPage("/find", route.Person, "q", s.showFind),
 		route.Page("/memories/new", route.Person, s.showNewMemory),
 		route.Post("/memories/new", route.Person, s.addMemory),
 		route.Page("/memories/duplicates", route.Person, s.showDuplicates),

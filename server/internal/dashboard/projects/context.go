@@ -1,6 +1,7 @@
 package projects
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -14,7 +15,10 @@ import (
 
 // contextPage shows the context that an agent gets when it begins to work on a project.
 type contextPage struct {
-	Head     projectHead
+	Head     projectHead // without a Path: none is chosen
+	Tabs     bool        // it is a page of the project
+	Action   string      // path of the page
+	Projects []web.Option
 	Query    string
 	Budget   string
 	Error    string // about the budget
@@ -47,9 +51,44 @@ func (s *Service) showContext(_ http.ResponseWriter, r *http.Request, c request.
 	if err != nil {
 		return nil, err
 	}
-	data := contextPage{Head: head, Query: r.URL.Query().Get("query"), Budget: r.URL.Query().Get("budget")}
-	page := web.Page{Template: "projectcontext", Title: "Context of " + head.Name, Part: "context-parts"}
-	q := souvenir.ContextQuery{Query: data.Query, ProjectID: head.Reference().ID}
+	data := contextPage{Head: head, Tabs: true, Action: head.Path + "/context"}
+	return s.contextPage(r, c, data, "Context of "+head.Name)
+}
+
+// showAnyContext shows the context in any project, or in none.
+func (s *Service) showAnyContext(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	data := contextPage{Action: "/context", Projects: []web.Option{{Label: "No project"}}}
+	all, err := c.Store.Projects(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	chosen := r.URL.Query().Get("project")
+	for _, p := range all {
+		value := p.Owner + "/" + p.ID
+		label := p.Name
+		if p.Owner != c.User.ID {
+			label += " of " + cmp.Or(p.OwnerName, p.Owner)
+		}
+		data.Projects = append(data.Projects, web.Option{Value: value, Label: label, Chosen: value == chosen})
+		if value == chosen {
+			data.Head = projectHead{Project: p, Path: web.ProjectPath(p)}
+		}
+	}
+	if chosen != "" && data.Head.Path == "" {
+		return nil, &failure.Error{Status: http.StatusNotFound, Message: "project " + failure.Quote(chosen) +
+			" not found, or you have no access to it"}
+	}
+	return s.contextPage(r, c, data, "What agents get")
+}
+
+func (s *Service) contextPage(r *http.Request, c request.Caller, data contextPage, title string) (any, error) {
+	data.Query, data.Budget = r.URL.Query().Get("query"), r.URL.Query().Get("budget")
+	page := web.Page{Template: "projectcontext", Title: title, Part: "context-parts"}
+	q := souvenir.ContextQuery{Query: data.Query}
+	if data.Head.Path != "" {
+		q.ProjectID = data.Head.Reference().ID
+	}
+	var err error
 	if data.Budget != "" {
 		if q.TokenBudget, err = strconv.Atoi(data.Budget); err != nil {
 			q.TokenBudget = -1
@@ -94,13 +133,25 @@ func (p *contextPage) fill(given souvenir.Context) {
 		rules = *given.ProjectRules
 	}
 	add("Identity", "Nothing here yet. To set it, store a memory with the event type IDENTITY.", "", given.Identity)
+	if p.Head.Path == "" {
+		p.addGeneral(add, given)
+		return
+	}
 	add("Project rules: do", "Nothing here yet.", p.Head.Path+"/edit?text=do", rules.Do)
 	add("Project rules: don’t", "Nothing here yet.", p.Head.Path+"/edit?text=dont", rules.Dont)
 	add("To-do", "Nothing here yet.", p.Head.Path+"/edit?text=todo", rules.Todo)
+	p.addGeneral(add, given)
+}
+
+// addGeneral adds the parts that are not a project's own.
+func (p *contextPage) addGeneral(add func(string, string, string, ...*souvenir.ContextMemory),
+	given souvenir.Context) {
 	add("Rules for all your work", "Nothing here yet.", generalRulesPath, pointers(given.GeneralDoDont)...)
-	add("Short dos and don’ts",
-		"Nothing here. Memories classified as do or dont are listed here; the rules above replace them.", "",
-		pointers(given.ProjectDoDont)...)
+	if p.Head.Path != "" {
+		add("Short dos and don’ts",
+			"Nothing here. Memories classified as do or dont are listed here; the rules above replace them.", "",
+			pointers(given.ProjectDoDont)...)
+	}
 	add("Related memories", "Nothing here.", "", pointers(given.Related)...)
 	p.Parts = append(p.Parts, contextPart{Name: "How to work with the memory", Lines: given.Guide,
 		Tokens: tokensOf(given.Guide)})

@@ -42,6 +42,7 @@ func (s *Service) Routes() []route.Route {
 		route.Post(project+"/members", route.Person, s.changeMembers),
 		route.Page(project+"/modules", route.Person, s.showModules),
 		route.SearchPage(project+"/context", route.Person, "query", s.showContext),
+		route.SearchPage("/context", route.Person, "query", s.showAnyContext),
 		route.Page(project+"/settings", route.Person, s.showProjectSettings),
 		route.Post(project+"/settings", route.Person, s.renameProject),
 		route.Post(project+"/delete", route.Person, s.deleteProject),
