@@ -102,3 +102,19 @@ export async function aFileIsStoredWithAMemoryAndTakenOff(someone, { user, memor
   await page.go(`/memories/${memory}`)
   assert.doesNotMatch(await page.textContent('section[aria-labelledby=files] ul.rows'), /kettle\.txt/)
 }
+
+export async function memoriesAreLinkedBySearch(someone, { user, memory }) {
+  const page = await someone(user)
+  await page.go(`/memories/${memory}/edit`)
+  const before = await page.locator('#linked input').count()
+  await page.fill('#seek', 'kettle')
+  await page.locator('#seen li').first().waitFor()
+  const title = (await page.locator('#seen li').first().innerText()).slice(0, 20)
+  await page.locator('#seen input').first().check()
+  assert.equal(await page.locator('#linked input').count(), before + 1)
+  await page.fill('#seek', 'zzxxqq')
+  await page.settle()
+  await page.send('Save')
+  assert.ok((await page.locator('section[aria-labelledby=related]').innerText()).includes(title), `${title} is not linked`)
+  await page.send('Undo')
+}

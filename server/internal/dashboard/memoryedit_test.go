@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -313,4 +314,31 @@ func TestHowATextWillLook(t *testing.T) {
 		m.ID).Revision != 1 {
 		t.Error("looking at it has changed it")
 	}
+}
+
+func TestMemoriesToLinkAreFoundBySearch(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	ids := fill(w, servertest.Owner, souvenir.NewMemory{Content: "Otters sleep under the pier."},
+		souvenir.NewMemory{Content: "The pier was built for the otters."},
+		souvenir.NewMemory{Content: "Three otters, one pier."})
+	olivia := w.SignedIn(servertest.Owner)
+	found := "/memories/found?" + url.Values{"seek": {"otters pier"}, "self": ids[:1], "related": ids[1:2]}.Encode()
+	olivia.Get(found).Expect(http.StatusOK, `value="`+ids[2]+`"`).Without(`name="related" value="`+ids[0]+`"`,
+		`name="related" value="`+ids[1]+`"`)
+	w.SignedIn(servertest.Stranger).Get(found).Expect(http.StatusOK).Without(ids...)
+	w.SignedIn(servertest.Stranger).Get("/memories/found?seek=" + ids[2]).Expect(http.StatusOK).Without("Three otters")
+	olivia.Get("/memories/found?seek="+url.QueryEscape("http://memory.test/memories/"+ids[2])).Expect(http.StatusOK,
+		"Three otters, one pier.").Without("Otters sleep")
+
+	edit := "/memories/" + ids[0] + "/edit"
+	page := olivia.Get(edit)
+	again := olivia.Submit(page, edit, url.Values{"preview": {"yes"}, "seek": {"otters pier"}, "related": ids[1:2]})
+	servertest.CheckPage(w, again.Expect(http.StatusOK, `value="`+ids[1]+`" checked`, `value="`+ids[2]+`"> <span>Three`))
+	_, fields := editForm(olivia, ids[0])
+	fields["related"] = ids[1:]
+	olivia.Post(edit, fields).Expect(http.StatusSeeOther)
+	if got := memoryOf(w, servertest.Owner, ids[0]).Related; !slices.Equal(got, ids[1:]) {
+		t.Errorf("it is linked to %v, want %v", got, ids[1:])
+	}
+	olivia.Get(edit).Expect(http.StatusOK, `value="`+ids[1]+`" checked`).Without("<code>" + ids[1])
 }

@@ -24,7 +24,10 @@ type memoryEdit struct {
 	Wrong    map[string]string // errors by field
 	Focus    string            // name of the field with the focus
 	Projects []projectChoice   // possible targets of a move
-	Linked   []relatedMemory   // of the linked memories, as in the form
+	Linked   []relatedMemory   // the linked memories, as in the form
+	Others   []string          // ids of further ones, which the form keeps without showing them
+	Seek     string            // words or an id to find memories to link
+	Seen     []relatedMemory   // what is found
 	Conflict *memoryConflict   // a concurrent change; nil: none
 	Preview  textview.Cut
 	HTML     template.HTML // the rendered preview
@@ -83,23 +86,29 @@ func (s *Service) memoryEdit(r *http.Request, c request.Caller) (*memoryEdit, er
 	return e, nil
 }
 
-// page builds the form's page, with linked memories and the preview.
-func (e *memoryEdit) page(r *http.Request, c request.Caller) (web.Page, error) {
+// editPage builds the form's page, with linked memories and the preview.
+func (s *Service) editPage(r *http.Request, c request.Caller, e *memoryEdit) (web.Page, error) {
 	e.Preview, e.HTML = lookOf(e.Typed.Content)
-	e.Linked = nil
+	e.Linked, e.Others = nil, nil
 	for i, id := range relatedTyped(e.Typed.Related) {
-		if i == shownLinks {
-			break
+		if i >= linksInForm {
+			e.Others = append(e.Others, id)
+			continue
 		}
 		m, err := c.Store.GetMemory(r.Context(), id)
 		switch {
 		case errors.Is(err, souvenir.ErrNotFound):
+			e.Linked = append(e.Linked, relatedMemory{ID: id, Title: "A memory that you cannot see"})
 			continue
 		case err != nil:
 			return web.Page{}, err
 		}
 		e.Linked = append(e.Linked, relatedMemory{ID: m.ID, Title: Title(m.Content), EventType: m.EventType,
 			UpdatedAt: m.UpdatedAt})
+	}
+	var err error
+	if e.Seen, err = s.toLink(r, c, e.Seek, append(relatedTyped(e.Typed.Related), e.ID)); err != nil {
+		return web.Page{}, err
 	}
 	return web.Page{Template: "memoryedit", Title: "Edit “" + e.Title + "”", Data: e}, nil
 }
@@ -109,7 +118,7 @@ func (s *Service) showMemoryEdit(_ http.ResponseWriter, r *http.Request, c reque
 	if err != nil {
 		return nil, err
 	}
-	return e.page(r, c)
+	return s.editPage(r, c, e)
 }
 
 // previewMemory renders a text.
@@ -136,8 +145,8 @@ func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.C
 	e.Typed.take(values)
 	if values.Get("preview") != "" { // the button without JavaScript
 		e.Base, _ = strconv.Atoi(values.Get("base"))
-		e.Focus = "content"
-		return e.page(r, c)
+		e.Focus, e.Seek = "content", strings.TrimSpace(values.Get("seek"))
+		return s.editPage(r, c, e)
 	}
 	base, err := strconv.Atoi(values.Get("base"))
 	if err != nil || base < 1 {
@@ -145,11 +154,11 @@ func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.C
 			"; the form carries the number of the version that it edits, so open the page again")
 	}
 	if base != e.Revision {
-		return e.conflict(r, c, base)
+		return s.conflict(r, c, e, base)
 	}
 	update, err := e.update()
 	if err != nil {
-		return e.refused(r, c, err)
+		return s.refused(r, c, e, err)
 	}
 	stored, err := c.Store.UpdateMemory(r.Context(), e.ID, update)
 	switch {
@@ -159,9 +168,9 @@ func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.C
 			return nil, failed
 		}
 		now.Typed = e.Typed
-		return now.conflict(r, c, base)
+		return s.conflict(r, c, now, base)
 	case err != nil:
-		return e.refused(r, c, err)
+		return s.refused(r, c, e, err)
 	}
 	return s.changedWithUndo(c, web.MemoryPath(e.ID), "Memory saved.", e.Memory, stored.Memory), nil
 }
@@ -197,7 +206,7 @@ func fieldOf(argument string) string {
 }
 
 // refused shows the form again, with the error at its field.
-func (e *memoryEdit) refused(r *http.Request, c request.Caller, err error) (any, error) {
+func (s *Service) refused(r *http.Request, c request.Caller, e *memoryEdit, err error) (any, error) {
 	_, message := failure.Describe(err)
 	argument := argumentOf(err)
 	for _, f := range fieldNames {
@@ -211,7 +220,7 @@ func (e *memoryEdit) refused(r *http.Request, c request.Caller, err error) (any,
 	if len(e.Wrong) == 0 {
 		e.Error = web.Sentence(message)
 	}
-	p, failed := e.page(r, c)
+	p, failed := s.editPage(r, c, e)
 	if failed != nil {
 		return nil, failed
 	}

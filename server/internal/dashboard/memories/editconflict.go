@@ -27,7 +27,7 @@ type fieldConflict struct{ Label, Theirs, Yours string }
 
 // conflict shows the form again, based on the other user's version: each field has this user's value if this user
 // changed it, and else the other's. Texts with changes in different lines are merged. Nothing is stored.
-func (e *memoryEdit) conflict(r *http.Request, c request.Caller, base int) (any, error) {
+func (s *Service) conflict(r *http.Request, c request.Caller, e *memoryEdit, base int) (any, error) {
 	revisions, err := c.Store.Revisions(r.Context(), e.ID)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (e *memoryEdit) conflict(r *http.Request, c request.Caller, base int) (any,
 		}
 	}
 	e.Typed, e.Base, e.Conflict = mine, e.Revision, conflict
-	p, err := e.page(r, c)
+	p, err := s.editPage(r, c, e)
 	p.Status = http.StatusConflict
 	return p, err
 }

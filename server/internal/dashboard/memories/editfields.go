@@ -47,6 +47,9 @@ func (t *memoryTyped) take(values url.Values) {
 	*t = memoryTyped{}
 	for name, into := range t.fields() {
 		*into = strings.ReplaceAll(values.Get(name), "\r\n", "\n")
+		if name == "related" { // one for each ticked memory
+			*into = strings.ReplaceAll(strings.Join(values[name], "\n"), "\r\n", "\n")
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ func (s *Service) Routes() []route.Route {
 		route.SearchPage("/memories", route.Person, "q", s.showMemories),
 		route.Post("/memories/bulk", route.Person, s.changeMemories),
 		route.SearchPage("/memories/compare", route.Person, "q", s.showCompare),
+		route.SearchPage("/memories/found", route.Person, "seek", s.showToLink),
 		route.SearchPage("/find", route.Person, "q", s.showFind),
 		route.Page("/memories/new", route.Person, s.showNewMemory),
 		route.Post("/memories/new", route.Person, s.addMemory),

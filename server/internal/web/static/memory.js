@@ -14,3 +14,11 @@ form?.addEventListener('keydown', (event) => {
 addEventListener('beforeunload', (event) => {
   if (changed) event.preventDefault()
 })
+
+// What was found and ticked stays when something else is looked for.
+addEventListener('change', (event) => {
+  const found = event.target.closest?.('#seen li')
+  if (!found) return
+  document.getElementById('linked').append(found)
+  event.target.focus()
+})
