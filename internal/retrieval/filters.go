@@ -1,27 +1,20 @@
 package retrieval
 
 import (
-	"container/list"
 	"fmt"
-	"sync"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/lru"
 )
 
 // Filters keeps which memories match the conditions that were used last, in step with the log of changes: of a
 // condition that is used again, only the memories that have changed since are tested. The zero value is ready.
-type Filters struct {
-	mu    sync.Mutex
-	kept  map[string]*list.Element // of uses
-	uses  list.List                // of *filtered, the one used last first
-	bytes int
-}
+type Filters struct{ kept lru.Cache[string, filtered] }
 
 // filtered is what matches a condition.
 type filtered struct {
-	key  string
 	mark db.Mark // of the log, up to which rows is right
 	rows *index.RowSet
 }
@@ -43,12 +36,12 @@ func (f *Filters) Matching(tx db.Tx, sel Selection) (*index.RowSet, error) {
 		return nil, err
 	}
 	key := sel.key()
-	old := f.get(key)
-	if old != nil && old.mark == now {
+	old, known := f.kept.Get(key)
+	if known && old.mark == now {
 		return old.rows, nil
 	}
 	var rows *index.RowSet
-	if old != nil {
+	if known {
 		changed, next, complete, err := tx.Changes().Since(old.mark, mostRetested)
 		if err != nil {
 			return nil, err
@@ -67,46 +60,9 @@ func (f *Filters) Matching(tx db.Tx, sel Selection) (*index.RowSet, error) {
 			return nil, err
 		}
 	}
-	f.put(&filtered{key: key, mark: now, rows: rows})
+	f.kept.Put(key, filtered{mark: now, rows: rows}, len(key)+rows.Bytes()+200, mostFiltered) // bytes: an estimate
 	return rows, nil
 }
-
-func (f *Filters) get(key string) *filtered {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	at := f.kept[key]
-	if at == nil {
-		return nil
-	}
-	f.uses.MoveToFront(at)
-	return at.Value.(*filtered)
-}
-
-// put keeps what matches a condition, and drops what was used the longest ago if that is too much.
-func (f *Filters) put(one *filtered) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.kept == nil {
-		f.kept = map[string]*list.Element{}
-	}
-	if before := f.kept[one.key]; before != nil {
-		f.drop(before)
-	}
-	f.kept[one.key] = f.uses.PushFront(one)
-	f.bytes += one.size()
-	for f.bytes > mostFiltered {
-		f.drop(f.uses.Back())
-	}
-}
-
-func (f *Filters) drop(at *list.Element) {
-	one := f.uses.Remove(at).(*filtered)
-	f.bytes -= one.size()
-	delete(f.kept, one.key)
-}
-
-// size estimates the bytes of an entry.
-func (one *filtered) size() int { return len(one.key) + one.rows.Bytes() + 200 }
 
 // key tells conditions and partitions apart.
 func (sel Selection) key() string {
