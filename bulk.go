@@ -55,7 +55,7 @@ type Bulk struct {
 // updatedAtOnce is how many memories one transaction updates.
 const updatedAtOnce = 200
 
-// DeleteMemories deletes all memories that match, also those that are not valid now. Each goes to the trash as an entry
+// DeleteMemories deletes all memories that match, also if they are not valid now. Each goes to the trash as an entry
 // of its own, as with [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their
 // turn: after an error the counts say how many were deleted, and a second call deletes the rest. Memories that no
 // longer match are skipped.
@@ -270,8 +270,8 @@ func (b *bulk) describe(ctx context.Context, o *operation, project ProjectRef) e
 	return nil
 }
 
-// next processes one batch in a commit, and reports whether it was the last. fn gets those that still match. It returns
-// how many of them it processed, from the first on, and how many it changed.
+// next processes one batch in a commit, and reports whether it was the last. fn gets the memories that still match, and
+// returns how many of them it processed, from the first on, and how many it changed.
 func (b *bulk) next(ctx context.Context, most int,
 	fn func(tx db.Tx, v viewer, found []storedMemory) (did, changed int, err error)) (bool, error) {
 	if len(b.rows) == 0 {

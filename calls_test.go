@@ -284,7 +284,7 @@ func takesContext(method reflect.Type) bool {
 	return method.NumIn() > 0 && method.In(0) == reflect.TypeFor[context.Context]()
 }
 
-// callMethod calls a method with some arguments, and zero values for those that follow, and returns its error: what it
+// callMethod calls a method with some arguments, and zero values for the others, and returns its error: what it
 // answers last, or the first of a listing.
 func callMethod(method reflect.Value, ctx context.Context, arguments []any) error {
 	in := []reflect.Value{reflect.ValueOf(ctx)}

@@ -125,7 +125,7 @@ func TestShortenedMemoriesFitAndKeepTheirID(t *testing.T) {
 }
 
 // What may not be left out may be more than a budget; then the answer says how much it is.
-// hostileText is a text of about so many bytes, many of which JSON shows as more.
+// hostileText is a text of about so many bytes. JSON shows many of them as more.
 func hostileText(r *rand.Rand, size int) string {
 	pieces := []string{"<", "\x01", "\"", "\\", "é", "日本", "👩‍👩‍👧", "e\u0301", "\u2028", "word ", " ", "\n", "\u202e", "a"}
 	text := []byte("x")

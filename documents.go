@@ -239,7 +239,7 @@ func documentSelection(tx db.Tx, v viewer, q Query) (sel selection, err error) {
 	return sel, err
 }
 
-// showDocuments reads the files of a page, those that are visible.
+// showDocuments reads the visible files of a page.
 func (s *Store) showDocuments(tx db.Tx, v viewer, p page, terms []text.Term) (hits []DocumentHit, err error) {
 	weight := func(part string) (sum float64) { // how much of the query a part of a passage has
 		has := strings.Fields(text.Indexed(part))

@@ -142,7 +142,7 @@ func rowsOf(tb testing.TB, s *Store) string {
 	return strings.Join(rows, "\n")
 }
 
-// everyRow is one query of all rows of all tables, of which a connection keeps the statement.
+// everyRow is one query of all rows of all tables; a connection keeps its statement.
 var everyRow = sync.OnceValues(func() (string, error) {
 	ctx := context.Background()
 	s, err := Open(ctx, ":memory:", &Options{Embedder: wordEmbedder("words-1")})

@@ -239,7 +239,7 @@ func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
 				t.Errorf("%+v, %v; want missingLinks at most 0", report, err)
 			}
 			for _, c := range report.Conflicts {
-				if c.Kind != transfer.KindFile { // of which two may be on their way at the same time
+				if c.Kind != transfer.KindFile { // two of them may be on their way at the same time
 					t.Errorf("%+v; want kind %v", c, transfer.KindFile)
 				}
 			}

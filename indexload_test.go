@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
-// openFerries opens a store of 300 memories, of which every tenth is about a ferry.
+// openFerries opens a store of 300 memories. Every tenth is about a ferry.
 func openFerries(t *testing.T, path string, options *Options) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), path, options)

@@ -13,7 +13,7 @@ import (
 
 // refusal is a call that must be refused: what with, and the error's kind and argument.
 type refusal struct {
-	arguments []any // after the context; those that are left out are zero
+	arguments []any // after the context; missing ones are zero
 	kind      *Error
 	argument  string
 }
@@ -164,7 +164,7 @@ func (st settled) refusals() map[string]refusal {
 	}
 }
 
-// cannotBeWrong are the methods whose arguments say nothing that could be wrong, and those that take no context.
+// cannotBeWrong are the methods whose arguments cannot be wrong, and methods without a context.
 var cannotBeWrong = map[string]bool{"Check": true, "Clear": true, "DeleteSignIns": true, "Since": true,
 	"LoadIndex": true, "Reindex": true, "StoreIndex": true,
 	"Access": true, "As": true, "Conversation": true, "Key": true, "Close": true, "Snapshot": true, "Sealed": true,

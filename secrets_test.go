@@ -58,7 +58,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 }
 
-// A type that gets a field with a secret must be printed without it, and be among those that the test above looks at.
+// A type that gets a field with a secret must be printed without it, and the test above must cover the type.
 func TestEveryTypeWithASecretHidesIt(t *testing.T) {
 	tested := map[string]bool{}
 	for _, value := range withSecrets() {

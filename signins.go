@@ -511,7 +511,7 @@ func signInRecord() transfer.Record {
 type SharedUpdate struct {
 	Keys []string      // at most 16 different ones, of 1 to 200 bytes
 	Life time.Duration // how long a new value is kept: more than 0, at most a day
-	// Change gets the values in the order of the keys, nil where there is none, and replaces those that change; nil
+	// Change gets the values in the order of the keys, nil where there is none, and replaces the ones that change; nil
 	// deletes one. A value has at most 1,000 bytes. Change may run again before UpdateShared returns, so it must set its
 	// results anew each time.
 	Change func(values [][]byte)

@@ -89,7 +89,7 @@ func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 		// ben's was for ann's client
 		`SELECT count(*) FROM oauth_grant`:                       0,
 		`SELECT count(*) FROM file WHERE project_id IS NOT NULL`: 0,
-		// the background removes those that are leaving
+		// the background removes the users that are being deleted
 		`SELECT count(*) FROM file f JOIN users u ON u.id = f.owner_id WHERE u.uid = 'ann' AND f.state <> 'leaving'`: 0,
 		`SELECT count(*) FROM users WHERE uid = 'ann' AND name IS NULL AND name_key IS NULL`:                         1,
 		`SELECT count(*) FROM users WHERE uid = 'ann' AND (email IS NOT NULL OR password IS NOT NULL)`:               0,

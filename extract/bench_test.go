@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/extract"
 )
 
-// BenchmarkLearn200Turns learns from a conversation of 200 turns, every second of which has a fact, into a store with
+// BenchmarkLearn200Turns learns from a conversation of 200 turns, where every second has a fact, into a store with
 // 2,000 memories. The model answers at once, so that what is measured is the time beside the model's.
 func BenchmarkLearn200Turns(b *testing.B) {
 	m := newModel(b, factual)

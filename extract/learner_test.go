@@ -472,7 +472,7 @@ func TestAKilledLearnerAppliesNothingTwice(t *testing.T) {
 	r := learn(t, learner(t, store, extract.Options{Extractor: m.chat(t), BatchTokens: 100}))
 	got := facts(t, store, inDefault)
 	if len(got) != 40 || r.Turns != 40-before || len(slices.Compact(slices.Clone(got))) != 40 {
-		t.Errorf("got %d facts, of which %d before the last call of %d turns, want 40, each once", len(got), before, r.Turns)
+		t.Errorf("got %d facts, %d of them before the last call of %d turns, want 40, each once", len(got), before, r.Turns)
 	}
 }
 

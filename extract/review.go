@@ -128,7 +128,7 @@ func (s scope) pending() souvenir.List {
 	return l
 }
 
-// proposals lists those that were refused, too.
+// proposals lists refused ones, too.
 func (s scope) proposals() souvenir.List {
 	l := souvenir.List{Collections: []string{s.collection}, ProjectID: s.ref, AsOf: afterLong, Filter: s.filter()}
 	if l.Filter == nil {

@@ -435,7 +435,7 @@ func TestStdioClientThatNeverReadsIsNotReadFrom(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	if n := sent.Load(); n > most+10 {
-		t.Errorf("%d requests were read, of which none could be answered; want about %d", n, most)
+		t.Errorf("%d requests were read, and none could be answered; want about %d", n, most)
 	}
 	if n := server.calls.Load(); n > most {
 		t.Errorf("%d requests were begun; want at most %d", n, most)

@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// emptyLists are bytes of which decoding everything would make thirty times as many.
+// emptyLists are bytes that would become thirty times as many if all of them were decoded.
 var emptyLists = "[" + strings.Repeat("[],", 8<<20/3-1000) + "[]]"
 
 // A body of the largest size costs its own bytes a few times, whatever is in it. Decoded whole, this one takes 274 MiB.

@@ -128,7 +128,7 @@ func TestBoundsOfTheDocument(t *testing.T) {
 					base, known = right[method+" "+pattern+" "+kind]
 				}
 				if !known {
-					t.Errorf("%s %s: got a body of type %s, want a type of which this test has a valid body", method,
+					t.Errorf("%s %s: got a body of type %s, want a type for which this test has a valid body", method,
 						pattern, kind)
 				}
 				for name, schema := range content.Schema.Properties {

@@ -186,7 +186,7 @@ func TestStreamsHoldNoPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = answer.Body.Close() }) // nothing of which is read
+		t.Cleanup(func() { _ = answer.Body.Close() }) // its body is not read
 	}
 	for range 20 {
 		w.Do(servertest.Owner, "GET", "/api/projects", "").Expect(http.StatusOK)

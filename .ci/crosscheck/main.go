@@ -67,7 +67,7 @@ func check(target string) (number int, errs []error, err error) {
 	_, processor, _ := strings.Cut(target, "/")
 	c := checker{sizes: types.SizesFor("gc", processor), files: token.NewFileSet(), done: map[string]*types.Package{},
 		known: map[string]bool{}}
-	for _, p := range packages { // each after those that it imports
+	for _, p := range packages { // each after its imports
 		if strings.HasSuffix(p.ImportPath, ".test") { // the main package that go test generates
 			continue
 		}
@@ -169,7 +169,7 @@ func (c *checker) needBodies(parsed []*ast.File) {
 	}
 }
 
-// importer finds what one package imports among those that were checked before it.
+// importer finds what one package imports among the packages checked before it.
 type importer struct {
 	c    *checker
 	maps map[string]string // import paths that stand for others: vendored ones, and those of tests

@@ -21,7 +21,7 @@ const root = "/memories"
 const (
 	eventFile = "memory_file"
 	keyPath   = "path"        // of the file, from /memories on
-	keyAbove  = "directories" // the paths of those that the file is in, without /memories
+	keyAbove  = "directories" // the paths of the directories that the file is in, without /memories
 	keyText   = "text"        // the text of a file that is empty or blank, whose memory has the path as its content
 )
 

@@ -1,5 +1,5 @@
 // Package trpcagent is a memory service for agents of trpc-agent-go (trpc.group/trpc-go/trpc-agent-go). It does not
-// import the framework: its types are parameters, of which [New] infers most.
+// import the framework: its types are parameters, and [New] infers most of them.
 //
 //	service := trpcagent.New[memory.UserKey, memory.Key, memory.Entry, tool.Tool, session.Session](store,
 //		memory.ResolveAddOptions, memory.ResolveUpdateOptions, memory.ResolveUpdateResult, memory.ResolveSearchOptions)

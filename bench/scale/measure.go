@@ -20,7 +20,7 @@ func one(ctx context.Context, store *souvenir.Store, all []string, opened time.T
 	if err != nil {
 		return err
 	}
-	fmt.Printf("open to first answer %.0f ms, of which the search %.0f; %.0f ms of the processor\n",
+	fmt.Printf("open to first answer %.0f ms (the search %.0f); %.0f ms of the processor\n",
 		ms(time.Since(opened)), ms(took), 1000*(usage.Seconds()-used))
 	var meanwhile []time.Duration
 	for i := 1; ; i++ {

@@ -42,7 +42,7 @@ func (p *process) kill(t *testing.T) {
 	p.wait(t)
 }
 
-// sound opens a store after a crash, nothing of which may be wrong.
+// sound opens a store after a crash. Nothing in it may be wrong.
 func sound(t *testing.T, path string, options *souvenir.Options) *souvenir.Store {
 	t.Helper()
 	store, err := souvenir.Open(t.Context(), path, options)

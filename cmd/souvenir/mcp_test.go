@@ -242,7 +242,7 @@ func TestReadOnlyMCPChangesNothing(t *testing.T) {
 		t.Error("got no hit for anna's memory of the kettle, want it found")
 	}
 	if names := p.tools(t); slices.Contains(names, "create_collection") || !slices.Contains(names, "memory") {
-		t.Errorf("the tools are %q; want those that read", names)
+		t.Errorf("the tools are %q; want the ones that read", names)
 	}
 	if _, err := p.memory(object{"action": "store", "content": "no"}); err == nil {
 		t.Error("a memory was stored, want an error")

@@ -66,7 +66,7 @@ func TestTrashCommands(t *testing.T) {
 	c.fails(t, exitError, "is not in the trash", "trash", "restore", ben, "--user", "anna")
 	o := c.run(t, "trash", "restore", "none", anna[1], "--user", "anna", "--json")
 	if o.code != exitError || !strings.Contains(o.stderr, "none") || len(decode[[]souvenir.TrashEntry](t, o.stdout)) != 1 {
-		t.Errorf("of two of which one can be restored: %+v", o)
+		t.Errorf("of two, when one can be restored: %+v", o)
 	}
 	if got := c.ok(t, "search", "--user", "anna", "--json"); !strings.Contains(got, anna[0]) ||
 		!strings.Contains(got, anna[1]) {

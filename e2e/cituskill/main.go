@@ -230,7 +230,7 @@ func (s *store) check(ended bool) error {
 			s.fault("stored more than once, without an acknowledgement: %s", content)
 		}
 	}
-	fmt.Printf("  %d without an answer, of which %d are stored; %d acknowledged ones missing\n", len(s.sent), late,
+	fmt.Printf("  %d without an answer, %d of them stored; %d acknowledged ones missing\n", len(s.sent), late,
 		missing)
 	switch away := s.statuses[killed]; {
 	case ended && (away[http.StatusOK] > 0 || away[http.StatusServiceUnavailable] == 0):

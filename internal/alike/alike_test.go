@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// labelled is a pair of texts of which people know whether they say the same.
+// labelled is a pair of texts; people said whether they mean the same.
 type labelled struct {
 	Language string `json:"lang"`
 	Kind     string

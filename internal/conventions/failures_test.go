@@ -70,7 +70,7 @@ func wordless(call *ast.CallExpr) bool {
 }
 
 // wantless returns the positions of failures after a comparison whose message does not say what was wanted, and of
-// those that print values alone.
+// ones that print values alone.
 func wantless(set *token.FileSet, file *ast.File) (found []token.Position) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		check, ok := n.(*ast.IfStmt)

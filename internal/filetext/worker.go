@@ -43,7 +43,7 @@ type Worker struct {
 
 const (
 	readTimeout = time.Minute // for one file
-	attempts    = 3           // to read a file, each of which ended with the process
+	attempts    = 3           // to read a file before it is given up, if each ended the process
 	lookAround  = 30 * time.Second
 	lookAgain   = time.Second // while another process reads
 	leaseLife   = 30 * time.Second

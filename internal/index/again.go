@@ -15,7 +15,7 @@ type Again struct {
 	// itself, until [Found.Compare] is asked; 0 = none may.
 	Bounds int
 
-	// Rank gets the candidates, and returns the hits in their final order: those that were found, and members of
+	// Rank gets the candidates, and returns the hits in their final order: the ones found, and members of
 	// the neighbourhoods that may be ranked. It must return them in the same order for a lower limit, as far as they go.
 	// It must not keep the neighbourhoods.
 	Rank func(Found) []Hit
@@ -57,7 +57,7 @@ type stretch struct {
 	neighbourhood int
 }
 
-// joined sorts the ranges of one list, and joins those that overlap or touch.
+// joined sorts the ranges of one list, and joins ranges that overlap or touch.
 func joined(ranges []stretch) []stretch {
 	slices.SortFunc(ranges, func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
 	kept := ranges[:0]

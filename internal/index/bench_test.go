@@ -126,7 +126,7 @@ func BenchmarkReplace(b *testing.B) {
 }
 
 // BenchmarkCompact reports how long searches wait for the compaction of a partition of 100,000
-// passages of which a third is dead.
+// passages, a third of them dead.
 func BenchmarkCompact(b *testing.B) {
 	memories := benchMemories(100_000)
 	ix := New()

@@ -54,7 +54,7 @@ type Term struct {
 	Text   string
 	Weight float32 // factor of the term's part of BM25; a term whose weight is not above 0 and finite is ignored
 	Exact  Exactness
-	Chunk  int // the same number for all parts of an address or a path, of which the rarest is exact; 0 = no part
+	Chunk  int // the same number for all parts of an address or a path; the rarest part is exact; 0 = no part
 }
 
 // Stats describes all living passages of the searched partitions, in relation to one query.

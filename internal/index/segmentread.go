@@ -112,7 +112,7 @@ func (r *segmentReader) number(most int) int {
 	return int(n)
 }
 
-// count reads the number of things of which each takes at least some bytes.
+// count reads a number of things that take at least some bytes each.
 func (r *segmentReader) count(bytes int) int { return r.number(len(r.data) / bytes) }
 
 func (r *segmentReader) difference() int64 {

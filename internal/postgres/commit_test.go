@@ -87,7 +87,7 @@ func TestAWriteWaitsALimitedTimeForALongTransaction(t *testing.T) {
 	}
 }
 
-// A Write that wants to run alone while another one runs for long does not hold up those that come after it.
+// A Write that wants to run alone while another one runs for long does not hold up the Writes after it.
 func TestAWriteThatWaitsToRunAloneHoldsUpNoOther(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
 	if err != nil {

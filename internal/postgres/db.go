@@ -228,7 +228,7 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 		pause := rand.N(time.Millisecond << min(attempt, 6))
 		switch {
 		case !rerun || again(err):
-		case errors.Is(err, db.ErrBusy): // those that wait behind it come first, and then it tries again beside them
+		case errors.Is(err, db.ErrBusy): // the ones that wait behind it come first, and then it tries again beside them
 			attempt, pause = 0, turnTime
 		default:
 			attempt = alone - 1 // what it met may be of a transaction that its snapshot does not show: look again, alone

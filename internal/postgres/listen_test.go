@@ -44,7 +44,7 @@ func TestACommitWakesTheOthersOnTheSchema(t *testing.T) {
 	<-other // it listens again
 	write(`INSERT INTO change (memory_id) VALUES (?)`, 2)
 	<-other
-	time.Sleep(time.Second / 2) // for the greetings of those that listen again
+	time.Sleep(time.Second / 2) // for the greetings of the connections that listen again
 	for _, woken := range []chan struct{}{own, other, stranger} {
 		for len(woken) > 0 {
 			<-woken

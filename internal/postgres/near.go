@@ -25,7 +25,7 @@ type near struct {
 }
 
 const (
-	mostBehind  = 2000 // passages that a search compares besides those that the index names
+	mostBehind  = 2000 // passages that a search compares besides the ones that the index names
 	worthwhile  = 200  // passages that are not in the index before Maintain adds them
 	addedAtOnce = 100  // passages that a transaction adds: others who delete these wait for it
 
@@ -149,7 +149,7 @@ func (v vectors) behind(in db.Range, size int64) (upto int64, passages int, err 
 
 // WithVectors counts the memories in a partition that Nearest has found something in.
 func (v vectors) WithVectors(in db.Range, vector []byte, keep func(memory int64) bool) (n int, err error) {
-	// The memories of which no passage has a vector: their passages are not in the index, or have rows without one.
+	// Memories without a passage that has a vector: their passages are not in the index, or have rows without one.
 	const without = `SELECT c.memory_id FROM (
 			SELECT memory_id FROM passage_near WHERE id BETWEEN ?1 AND ?2 AND embedding IS NULL
 			UNION SELECT p.memory_id FROM near_partition n JOIN passage p ON p.id > n.upto AND p.id <= ?2

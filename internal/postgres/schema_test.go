@@ -21,7 +21,7 @@ var (
 // kindsOfColumns are SQLite's types of columns, by those of PostgreSQL.
 var kindsOfColumns = map[string]string{"bigint": "INTEGER", "text": "TEXT", "bytea": "BLOB", "jsonb": "ANY"}
 
-// ownTables are those that PostgreSQL has for itself: its full text, and its log of changes.
+// ownTables are the tables that only PostgreSQL has: its full text, and its log of changes.
 var ownTables = []string{"passage_text", "passage_term", "change", "change_floor", "word_partition", "write_turn"}
 
 // columnsOf lists the columns of the tables that migrations make, as "table.column TYPE NOT NULL".

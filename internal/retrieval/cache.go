@@ -64,7 +64,7 @@ type Cache struct {
 	wrote      chan struct{} // capacity 1: several writes merge into one signal
 }
 
-// part is a partition of which the index holds something.
+// part is a partition that is in the index, at least in part.
 type part struct {
 	id      int64
 	stale   int     // memories in Cache.stale
@@ -128,7 +128,7 @@ func (c *Cache) State(tx db.Tx, partitions []int64) (State, error) {
 	return InMemory, nil
 }
 
-// Held returns the partitions of which the index holds something, ascending.
+// Held returns the partitions that are in the index, at least in part, ascending.
 func (c *Cache) Held() []int64 {
 	<-c.turn
 	defer c.release()

@@ -130,7 +130,7 @@ func (d *databaseSearch) matchWords() error {
 }
 
 // matching returns passages of a partition that may share words: all of the memories that a filter selects if these are
-// few, or else those that match best.
+// few, or else the ones that match best.
 func (d *databaseSearch) matching(partition int64, terms []string) ([]int64, error) {
 	in := kernel.PassageRange(partition)
 	if rows := d.selected(mostSelected); rows != nil {

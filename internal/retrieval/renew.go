@@ -148,7 +148,7 @@ func replaceSegments(tx db.Tx, partition int64, old []int64, e index.Encoded) (i
 }
 
 // putBack writes a segment of memories that were taken out of the segments of a partition, which now are those with the
-// given ids; it forgets those that are gone. It returns the ids after that, and whether there may be more to put back.
+// given ids; it forgets missing ones. It returns the ids after that, and whether there may be more to put back.
 func (c *Cache) putBack(ctx context.Context, partition int64, ids []int64, taken map[int64]bool) ([]int64, bool,
 	error) {
 	var s collected

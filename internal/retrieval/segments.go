@@ -65,7 +65,7 @@ func (c *Cache) unsegmented(tx db.Tx, passages map[int64]int) (sum int, err erro
 	return sum, nil
 }
 
-// streamed returns the rows that a query selects, of which there may be many.
+// streamed returns the rows that a query selects; there may be many.
 func streamed(tx db.Tx, query string, args ...any) (rows []int64, err error) {
 	err = db.Stream(tx, func(r db.Rows) error {
 		var row int64
@@ -232,7 +232,7 @@ func (c *Cache) putSegment(p *part, s *index.Segment) error {
 	return err
 }
 
-// restFromTexts makes all memories of a partition stale in a round but for those that have changed since.
+// restFromTexts makes all memories of a partition stale in a round, except the ones that have changed since.
 func (c *Cache) restFromTexts(tx db.Tx, p *part, round uint64) error {
 	rows, err := streamed(tx, inPartition, p.id, 0)
 	if err != nil || p.lost {

@@ -120,7 +120,7 @@ func TestForeignWordsMeetTheirTranslation(t *testing.T) {
 	t.Logf("%d pairs", pairs)
 }
 
-// Whole notes, of which none was trained on, find their translation among twenty.
+// Whole notes that were not in the training data find their translation among twenty.
 func TestForeignNotesMeetTheirTranslation(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("distill", "parallel.txt"))
 	if err != nil {

@@ -16,7 +16,7 @@ func bulks() concept {
 	}}
 }
 
-// numbers adds memories, every third of which is a draft.
+// numbers adds memories; every third is a draft.
 func (f *fixture) numbers(n int) {
 	f.Helper()
 	var many []souvenir.NewMemory

@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// stocked stores memories of which one answers "When does the ferry to Naxos leave?", and several share a word with it.
+// stocked stores memories: one answers "When does the ferry to Naxos leave?", and several share a word with it.
 func stocked(f *fixture) {
 	f.Helper()
 	for i := range 30 {

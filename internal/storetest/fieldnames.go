@@ -59,7 +59,7 @@ func fieldsAreNamed(f *fixture) {
 			}
 			namesAField(f, what, known)
 			if known.Argument == "" || known.Kind != souvenir.KindInvalid && known.Kind != souvenir.KindTooLarge {
-				continue // such as what does not exist, of which another field may be the one to blame
+				continue // such as what does not exist: another field may be the wrong one
 			}
 			want := p.valid.Type().Name() + "." + wrong.path
 			if !strings.HasPrefix(known.Field+".", want+".") && !strings.HasPrefix(want+".", known.Field+".") {

@@ -107,5 +107,5 @@ func rowsOf(tb testing.TB, s *Store) string {
 	return strings.Join(rows, "\n")
 }
 
-// rowQueries have one query of all rows of all tables for each engine, of which a connection keeps the statement.
+// rowQueries have one query of all rows of all tables for each engine; a connection keeps its statement.
 var rowQueries sync.Map // name of an engine -> text

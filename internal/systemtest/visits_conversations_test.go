@@ -119,7 +119,7 @@ func (v visit) talks() (shared, own string) {
 // talkOfAlice is where the visitors find the conversation of her project.
 var talkOfAlice = ConversationPlace{ProjectID: "alice/shared"}
 
-// onEachTalk reads the conversations, each of which has two turns for those who see it and none for others.
+// onEachTalk reads the conversations. Each has two turns for users who see it, and none for others.
 func (v visit) onEachTalk(what string, read func(c *Conversation, id string) (int, error)) {
 	v.Helper()
 	shared, own := v.talks()

@@ -117,7 +117,7 @@ func TestTheSecondWallHoldsWithoutConditions(t *testing.T) {
 	}
 }
 
-// changing are statements that change memories, files and trash of everyone, and return those that they have changed.
+// changing are statements that change memories, files and trash of everyone, and return what they have changed.
 var changing = map[string]string{
 	"update memories": `UPDATE memory SET content = content || '.' RETURNING content`,
 	"delete memories": `DELETE FROM memory RETURNING content`,

@@ -11,7 +11,7 @@ import "unicode/utf8"
 // question is about matters more than what it asks. Fitted on the development parts of docs/retrieval.md.
 const (
 	lightWord  = 0.4  // a function word
-	halfPair   = 0.4  // a pair of characters, one of which is mostly grammar
+	halfPair   = 0.4  // a pair of characters, where one is mostly grammar
 	lightPair  = 0.15 // a pair of two such characters
 	nameWeight = 1.5
 )

@@ -64,7 +64,7 @@ func (e *exporter) spaces() ([]namespace, error) {
 	return all, nil
 }
 
-// namespaceItem is a line that names the namespace of those that follow.
+// namespaceItem is a line that names the namespace of the lines after it.
 type namespaceItem struct {
 	lineNumber
 	name string

@@ -1,4 +1,4 @@
-// Package turns finds out which memories are turns of a conversation: of which conversation, by which speaker, at what
+// Package turns finds out which memories are turns of a conversation: which one, by which speaker, at what
 // time, and whether they ask a question. Memories come from very different programs, so it understands several metadata
 // keys.
 package turns

@@ -56,7 +56,7 @@ func Run(t *testing.T, e Engine) {
 		{"a Write whose statement cannot be read may be lost as a whole", failedRead},
 		{"a savepoint undoes its part alone", savepoints},
 		{"rows that are queued", queuedRows},
-		{"rows that are queued after those that they refer to", queuedChildren},
+		{"rows that are queued after the ones that they refer to", queuedChildren},
 		{"a statement with other arguments is another one", sameStatements},
 		{"a panic undoes its Write, and goes on", panics},
 		{"errors have classes", errorsHaveClasses},

@@ -125,7 +125,7 @@ func noPhantoms(t *testing.T, d, other db.DB) {
 	wg.Wait()
 	read(t, d, func(tx db.Tx) error {
 		n, err := count(tx)
-		equal(t, "rows of which there must be one", n, 1)
+		equal(t, "rows (there must be one)", n, 1)
 		return err
 	})
 }

@@ -62,7 +62,7 @@ func picture(b *servertest.Browser, path string) drawnPicture {
 	return d
 }
 
-// fillPictures stores memories of two subjects, in two projects, the first of which links to the others of its subject.
+// fillPictures stores memories of two subjects, in two projects. The first links to the others of its subject.
 func fillPictures(w *servertest.World, user string) (ids []string) {
 	w.T.Helper()
 	steps := servertest.FirstError{}

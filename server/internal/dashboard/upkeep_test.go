@@ -14,7 +14,7 @@ func textOf(p *servertest.Page, id string) string {
 	return ""
 }
 
-// landsAt follows a redirect to an address of which the beginning is known.
+// landsAt follows a redirect to an address that begins as given.
 func landsAt(b *servertest.Browser, p *servertest.Page, address string) *servertest.Page {
 	b.W.T.Helper()
 	p.GoesTo(address)

@@ -187,7 +187,7 @@ func New(t *testing.T, options server.Options) *World {
 	return w
 }
 
-// Serve starts a server on a store, both of which end with the test.
+// Serve starts a server on a store. Both end with the test.
 func Serve(t *testing.T, p Plan, store *souvenir.Store, options server.Options) *World {
 	t.Helper()
 	w := &World{Plan: p, T: t, Store: store, Log: &SyncBuffer{}, routes: &sync.Map{}}

@@ -161,7 +161,7 @@ func Sentence(message string) string {
 // Day is 24 hours.
 const Day = 24 * time.Hour
 
-// BrowserName returns a browser's common name from its User-Agent, most of which is historical. It helps people to
+// BrowserName returns a browser's common name from its User-Agent, which is mostly historical. It helps people to
 // recognize their sign-ins, and decides nothing.
 func BrowserName(userAgent string) string {
 	first := func(names [][2]string) string {

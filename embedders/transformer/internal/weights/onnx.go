@@ -175,7 +175,7 @@ func (o *onnx) readInitializer(data []byte) error {
 		t.Data = narrow(typed, t.Type)
 	}
 	if t.Type != 0 && n*int64(t.Type.Size()) != int64(len(t.Data)) {
-		if (t.Type == I64 || t.Type == F64) && !raw { // a shape or a number, of which nothing is needed
+		if (t.Type == I64 || t.Type == F64) && !raw { // a shape or a number, which is not needed
 			return nil
 		}
 		return fmt.Errorf("initializer %.80q of shape %v has %d bytes; %d are expected of %v numbers", name, dims,
@@ -411,7 +411,7 @@ func (o *onnx) Read(name string) (Tensor, error) {
 }
 
 // dequantise makes numbers of integers: (integer - zero point) * scale. There is one scale in all, or one for each
-// column of a matrix (of those that are turned), or for each row.
+// column of a matrix (of a transposed matrix), or for each row.
 func (o *onnx) dequantise(values []float32, shape []int, w onnxWeight) error {
 	scale, zero := o.initial[w.scale], o.initial[w.zero]
 	columns := 1

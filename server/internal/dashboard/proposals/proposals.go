@@ -242,7 +242,7 @@ func (i *item) compare(room *int) {
 	}
 }
 
-// sourcesOf reads the first turns of proposals, by id: those that still exist and that the user can see.
+// sourcesOf reads the first turns of proposals, by id, if they still exist and the user can see them.
 func sourcesOf(ctx context.Context, store *souvenir.Store, all []extract.Waiting) (map[string]souvenir.Memory, error) {
 	turns := map[string]souvenir.Memory{}
 	var ids []string
