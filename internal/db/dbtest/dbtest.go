@@ -83,6 +83,7 @@ func Run(t *testing.T, e Engine) {
 		{"changes that a Write sees", changesWithin},
 		{"segments go stale with their memories", segmentsGoStale},
 		{"segments go with their partition", segmentsGoWithTheirPartition},
+		{"texts of files go when they are out of date or out of place", textsOfFiles},
 		{"words", words},
 		{"the listing of all terms", occurrences},
 		{"vectors", vectors},

@@ -126,6 +126,22 @@ func occurrences(t *testing.T, d db.DB) {
 	slices.Sort(found)
 	equal(t, "occurrences", strings.Join(found, ", "),
 		"0 content 0 green, 0 content 1 tea, 0 content 2 green, 0 tags 0 drink, 1 content 0 tea")
+	read(t, d, func(tx db.Tx) error {
+		counting, able := tx.Words().(db.Counting)
+		if !able {
+			return nil
+		}
+		var counted []string
+		terms := []string{"tea", "coffee", "drink", "green"}
+		err := counting.Frequencies(db.Range{First: first, Last: first + 9}, []int64{first, first + 1}, terms,
+			func(f db.Frequency) error {
+				counted = append(counted, fmt.Sprint(f.Passage-first, " ", terms[f.Term], " ", f.Times, " of ", f.Terms))
+				return nil
+			})
+		slices.Sort(counted)
+		equal(t, "frequencies", strings.Join(counted, ", "), "0 drink 1 of 4, 0 green 2 of 4, 0 tea 1 of 4, 1 tea 1 of 1")
+		return err
+	})
 	stop := errors.New("stop")
 	is(t, "an error of the function", d.Upkeep().Scratch(t.Context(), func(tx db.Tx) error {
 		return tx.Words().Occurrences(func(int64, string, int, string) error { return stop })
