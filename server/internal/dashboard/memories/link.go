@@ -33,7 +33,7 @@ func (s *Service) toLink(r *http.Request, c request.Caller, seek string, except 
 	var found []relatedMemory
 	add := func(m souvenir.Memory) {
 		if !slices.Contains(except, m.ID) && len(found) < linksFound {
-			found = append(found, relatedMemory{ID: m.ID, Title: titleOf(m.Content), EventType: m.EventType,
+			found = append(found, relatedMemory{ID: m.ID, Title: Title(m.Content), EventType: m.EventType,
 				UpdatedAt: m.UpdatedAt})
 		}
 	}
