@@ -18,11 +18,12 @@ func (s *search) rank() ([]Hit, error) {
 		return nil, err
 	}
 	w := ranker{search: s, score: score, floor: floor, best: newTop(limit), lows: newLows(limit)}
-	enough := s.enough(score, floor)
+	w.enough = s.enough(score, floor)
+	byWords := w.enough > 0
 	for i := range s.regions {
 		w.region = &s.regions[i]
-		if enough > 0 {
-			err = s.walkAbove(w.region, func() float32 { return enough }, w.consider)
+		if byWords {
+			err = s.walkAbove(w.region, w.enoughNow(), w.consider)
 		} else {
 			err = w.rankAll()
 		}
@@ -49,6 +50,24 @@ type ranker struct {
 
 	current *memory // the memory whose passages are being visited
 	hit     Hit     // its best so far
+
+	enough float32 // the least BM25 with which a passage can reach the floor, or one that it had before
+}
+
+// raiseEvery is how many passages are considered before it is worth the work to know what is enough for the floor that
+// they have raised.
+const raiseEvery = 64
+
+// enoughNow returns a function that says from which BM25 on passages are considered, and is called for each of them.
+func (w *ranker) enoughNow() func() float32 {
+	calls, floor := 0, w.floor
+	return func() float32 {
+		if calls++; calls%raiseEvery == 0 && w.floor > floor {
+			floor = w.floor
+			w.enough = w.search.enough(w.score, floor)
+		}
+		return w.enough
+	}
 }
 
 // visit ranks a passage.
