@@ -477,11 +477,11 @@ func (c *cli) welcome(log *slog.Logger, format string, first firstUser, db, publ
 		addToken := "souvenir token add --user NAME --name laptop" + flag
 		add := claudeCode.overHTTP(connect) // a browser is at hand, so it needs no token
 		if format == "json" {
-			log.Info("there are no users yet", "set_up", first.link, "connect", add, "add_user", addUser, "add_token", addToken)
+			log.Info("no one can sign in yet", "set_up", first.link, "connect", add, "add_user", addUser, "add_token", addToken)
 			return
 		}
 		fmt.Fprintf(c.stderr, `
-There are no users yet. Open this link to create the first account; it works once, for 24 hours:
+No one can sign in yet. Open this link to create the first account; it works once, for 24 hours:
 
   %s
 

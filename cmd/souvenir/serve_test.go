@@ -46,6 +46,7 @@ func request(t *testing.T, method, url, token string, body io.Reader) (int, stri
 
 func TestServeSaysWhereItListensAndNothingElse(t *testing.T) {
 	c := newStore(t)
+	c.ok(t, "user", "passwd", "anna", "--password", "nine blue kettles")
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0")
 	status, body := request(t, "GET", p.url+"/health", "", nil)
 	health := decode[server.Health](t, body)
@@ -57,8 +58,8 @@ func TestServeSaysWhereItListensAndNothingElse(t *testing.T) {
 	if code != exitOK || rest != "" {
 		t.Errorf("exit status %d, more on standard output: %q; want 0 and nothing", code, rest)
 	}
-	if strings.Contains(p.stderr.String(), "no users yet") {
-		t.Errorf(`a store with users is welcomed like a new one: %s, want no "no users yet" in the stderr`, p.stderr)
+	if strings.Contains(p.stderr.String(), "can sign in yet") {
+		t.Errorf(`a store with users is welcomed like a new one: %s, want no "can sign in yet" in the stderr`, p.stderr)
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "souvenir.db-wal")); err == nil {
 		t.Error("the log of the file is left behind, want an error")
@@ -379,6 +380,7 @@ func TestServeOffersTheToolsOfItsToolsets(t *testing.T) {
 
 func TestServeUsesItsSettings(t *testing.T) {
 	c := newStore(t)
+	c.ok(t, "user", "passwd", "anna", "--password", "nine blue kettles")
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0", "--no-query-tokens", "--max-file", "1K", "--log-level", "error")
 	if status, _ := request(t, "GET", p.url+"/api/owner-ids/me?token="+token, "", nil); status != http.StatusUnauthorized {
