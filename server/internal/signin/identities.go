@@ -31,8 +31,8 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 	}
 	// The first account is an admin's, created with the link that the server has printed; another account before it
 	// would void that link.
-	if any, err := s.store.Accounts().UserPage(ctx, souvenir.UserQuery{Accounts: true, Limit: 1}); err != nil ||
-		any.Total == 0 {
+	if made, err := s.store.Accounts().UserPage(ctx, souvenir.UserQuery{Accounts: true, Limit: 1}); err != nil ||
+		made.Total == 0 {
 		if err == nil {
 			stranger.message = "This server is not set up yet: create the first account with the link that it printed when it " +
 				"started"
