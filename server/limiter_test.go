@@ -92,7 +92,8 @@ func TestRefusedEventsDoNotReachTheStore(t *testing.T) {
 func TestAKeyIsUsedOnceByAllServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "used.db")
 	values := func() *shared.Values {
-		return &shared.Values{Store: openPath(t, path), Log: slog.New(slog.DiscardHandler), Kind: "test", Life: time.Hour, Most: 10}
+		return &shared.Values{Store: openPath(t, path), Log: slog.New(slog.DiscardHandler), Kind: "test", Life: time.Hour,
+			Most: 10}
 	}
 	one, other := values(), values()
 	for i, c := range []struct {
