@@ -225,6 +225,109 @@ func disable(tx db.Tx, row int64, disabled bool, now int64) error {
 	return endGrants(tx, row, now)
 }
 
+// Pausing: a user stops a client for a while, without ending its access. What it holds stays valid, so that it goes on
+// where it was once it may: its refresh token can be renewed meanwhile, but every access is refused.
+
+// TokenUpdate describes a change to an MCP token. Nil fields change nothing.
+type TokenUpdate struct {
+	Paused *bool // true: the token, and all that was made through it, is refused until it is false again
+}
+
+// GrantUpdate describes a change to an OAuth grant. Nil fields change nothing.
+type GrantUpdate struct {
+	Paused *bool // true: the application, and all tokens that it made, is refused until it is false again
+}
+
+// UpdateToken changes one of the user's tokens, and returns it. Resuming a token resumes what was paused with it. A
+// token that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
+func (h *Accounts) UpdateToken(ctx context.Context, id string, u TokenUpdate) (_ Token, err error) {
+	defer inGo[TokenUpdate](&err, "id", "id")
+	s, err := h.own(ctx, "UpdateToken")
+	if err != nil {
+		return Token{}, err
+	}
+	var updated Token
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		find := func() (storedToken, error) {
+			found, err := loadTokens(tx, s.now(), `t.uid = ? AND t.user_id = ? AND NOT `+tokenEnded, valid.CanonicalID(id),
+				v.User)
+			if err == nil && len(found) == 0 {
+				err = newError(KindNotFound, "id", "{} %s is not a token of this user", show(id))
+			}
+			return append(found, storedToken{})[0], err
+		}
+		t, err := find()
+		if err == nil && u.Paused != nil && *u.Paused == t.PausedAt.IsZero() {
+			err = pauseToken(tx, t, s.now())
+		}
+		if err == nil {
+			t, err = find()
+		}
+		updated = t.Token
+		return err
+	})
+	return updated, err
+}
+
+// pauseToken pauses a token with all that was made through it, or resumes it with what was paused with it.
+func pauseToken(tx db.Tx, t storedToken, now int64) error {
+	const made = `WITH RECURSIVE made (id) AS (
+		SELECT id FROM token WHERE id = ?1 UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id) `
+	if t.PausedAt.IsZero() {
+		_, err := tx.Exec(made+`UPDATE token SET paused_at = ?2 WHERE id IN (SELECT id FROM made) AND paused_at IS NULL`,
+			t.row, now)
+		return err
+	}
+	_, err := tx.Exec(made+`UPDATE token SET paused_at = NULL WHERE id IN (SELECT id FROM made) AND paused_at = ?2`,
+		t.row, t.PausedAt.UnixMicro())
+	return err
+}
+
+// UpdateGrant changes a grant of the view's user, and returns it. A grant that is unknown, or was revoked, is
+// ErrNotFound.
+func (h *Accounts) UpdateGrant(ctx context.Context, id string, u GrantUpdate) (_ Grant, err error) {
+	defer inGo[GrantUpdate](&err, "grant_id", "id")
+	s, err := h.servingOwn(ctx, "UpdateGrant")
+	if err != nil {
+		return Grant{}, err
+	}
+	var updated Grant
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		find := func() (storedGrant, error) {
+			found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL`, id, v.User)
+			if err == nil && len(found) == 0 {
+				err = newError(KindNotFound, "id", "{} %s is not an OAuth grant of this user, or was revoked", show(id))
+			}
+			return append(found, storedGrant{})[0], err
+		}
+		g, err := find()
+		if err == nil && u.Paused != nil && *u.Paused == g.PausedAt.IsZero() {
+			_, err = tx.Exec(`UPDATE oauth_grant SET paused_at = CASE WHEN paused_at IS NULL THEN ? END WHERE id = ?`, s.now(),
+				g.row)
+		}
+		if err == nil {
+			g, err = find()
+		}
+		updated = g.Grant
+		return err
+	})
+	return updated, err
+}
+
+// checkGoing refuses a paused grant.
+func (g storedGrant) checkGoing() error {
+	if g.PausedAt.IsZero() {
+		return nil
+	}
+	return pausedAccess()
+}
+
+// pausedAccess is the error for a credential that its user has paused.
+func pausedAccess() error {
+	return newError(KindForbidden, "",
+		"the user has paused this access; they can resume it in the dashboard, on the page of tokens or of applications")
+}
+
 // DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.
 // Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
 // view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;

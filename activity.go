@@ -33,8 +33,9 @@ type Activity struct {
 	FileID     string    `json:"file_id,omitempty"`   // the call's file; it may have been deleted since
 	Outcome    Outcome   `json:"outcome"`
 	StartedAt  time.Time `json:"started_at"`
-	DurationMS float64   `json:"duration_ms"` // milliseconds, to the microsecond
-	Bytes      int64     `json:"bytes"`       // of the answer; 0: unknown
+	DurationMS float64   `json:"duration_ms"`    // milliseconds, to the microsecond
+	Bytes      int64     `json:"bytes"`          // of the answer; 0: unknown
+	Hits       *int      `json:"hits,omitempty"` // how many memories a search found; nil: it was none, or is not known
 }
 
 // Credential identifies how a call was authenticated.
@@ -77,6 +78,7 @@ type NewActivity struct {
 	StartedAt time.Time // zero: Duration ago, by the store's clock
 	Duration  time.Duration
 	Bytes     int64 // of the answer; 0: unknown
+	Hits      *int  // how many memories a search found; nil: it was none
 }
 
 const (
@@ -345,7 +347,7 @@ func (s *Store) loadActivities(tx db.Tx, v viewer, condition string, args ...any
 		var started, duration int64
 		err := row.Scan(&a.ID, &a.User, &a.UserName, &a.Credential.Kind, &a.Credential.ID, &a.Credential.Name, &a.Client,
 			&a.Tool, &a.Action,
-			&a.ProjectID, &a.MemoryID, &a.FileID, &a.Outcome, &started, &duration, &a.Bytes)
+			&a.ProjectID, &a.MemoryID, &a.FileID, &a.Outcome, &started, &duration, &a.Bytes, &a.Hits)
 		a.StartedAt, a.DurationMS = kernel.ToTime(started), float64(duration)/1000
 		found = append(found, a)
 		return err
@@ -355,7 +357,7 @@ func (s *Store) loadActivities(tx db.Tx, v viewer, condition string, args ...any
 			coalesce(CASE a.credential WHEN 'token' THEN (SELECT t.name FROM token t WHERE t.uid = a.credential_id)
 				WHEN 'client' THEN (SELECT o.name FROM oauth_client o WHERE o.client_id = a.credential_id) END, ''),
 			a.client, a.tool, a.action, coalesce((SELECT j.uid FROM project j WHERE `+project+
-		`), ''), a.memory, a.file, a.outcome, a.started_at, a.duration, a.bytes
+		`), ''), a.memory, a.file, a.outcome, a.started_at, a.duration, a.bytes, a.hits
 		FROM activity a WHERE `+condition, append(projectArgs, args...)...)
 	return found, err
 }
@@ -483,13 +485,13 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 		return strings.TrimSpace(shorten.Bytes(cleanUserAgent(text), most))
 	}
 	_, err = tx.Exec(`INSERT INTO activity (uid, namespace, user_uid, credential, credential_id, client, tool, action,
-		project_id, memory, file, outcome, started_at, duration, bytes)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		project_id, memory, file, outcome, started_at, duration, bytes, hits)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (uid) DO NOTHING`, // it is written again if its answer is lost
 		a.id, namespace, user, string(kind), line(id, valid.MaxName), cleanClient(a.Client), line(a.Tool, maxActivityTool),
 		line(a.Action, maxActivityTool), project,
 		line(a.MemoryID, valid.MaxName), line(a.FileID, valid.MaxName), string(outcome), a.StartedAt.UnixMicro(),
-		max(a.Duration.Microseconds(), 0), max(a.Bytes, 0))
+		max(a.Duration.Microseconds(), 0), max(a.Bytes, 0), a.Hits)
 	return err
 }
 

@@ -152,6 +152,8 @@ func (st settled) arguments() map[string][]any {
 		"DeleteRule":         {p, RuleDo},
 		"DeleteSignIn":       {st.session.ID, (*SignOutOptions)(nil)},
 		"DeleteToken":        {st.token},
+		"UpdateToken":        {st.token, TokenUpdate{Paused: new(true)}},
+		"UpdateGrant":        {st.grant, GrantUpdate{Paused: new(true)}},
 		"DeleteUser":         {"guest", (*DeleteOptions)(nil)},
 		"EndAccess":          {"", AccessKinds()},
 		"EraseFile":          {st.file},

@@ -160,8 +160,9 @@ func addAccounts(t *testing.T, s *Store) {
 		`INSERT INTO token (uid, user_id, grant_id, name, hash, prefix, scopes, created_at) SELECT 't2', user_id, id, 'of `+
 			`Client', X'`+strings.Repeat("cd", 32)+`', 'mcp_b', '["memory:read"]', 5 FROM oauth_grant`,
 		`UPDATE token SET parent_id = (SELECT id FROM token `+
-			`WHERE uid = 't1'), session = 'e0', browser = 'Lynx', with_session = 1 WHERE uid = 't2'`,
-		`UPDATE oauth_grant SET session = 'e0'`, `UPDATE oauth_client SET maker = 'token t1' WHERE client_id = 'c2'`,
+			`WHERE uid = 't1'), session = 'e0', browser = 'Lynx', with_session = 1, paused_at = 8 WHERE uid = 't2'`,
+		`UPDATE oauth_grant SET session = 'e0', paused_at = 9`,
+		`UPDATE oauth_client SET maker = 'token t1' WHERE client_id = 'c2'`,
 		`INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, created_at, expires_at) SELECT `+hash+
 			`, id, 'https://x', 'one-time', 5, 6 FROM oauth_grant`,
 		`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES ('k1', 'EdDSA', `+hash+`, 5)`,
@@ -299,10 +300,11 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 			"created_at updated_at state text_id text_state text_info text_places", // the text_ ones are made again
 		"file_tag": "file_id tag position", "file_chunk": "id sha256 data object",
 		"token": "id uid user_id name hash prefix scopes projects created_at expires_at last_used_at revoked_at " +
-			"grant_id parent_id session browser with_session",
+			"grant_id parent_id session browser with_session paused_at",
 		"oauth_client": "id client_id kind owner_id name auth_method secret_hash redirect_uris metadata created_at " +
 			"updated_at expires_at used_at disabled_at maker",
-		"oauth_grant": "id uid client_id user_id scopes projects resource created_at last_used_at revoked_at refused session",
+		"oauth_grant": "id uid client_id user_id scopes projects resource created_at last_used_at revoked_at refused " +
+			"session paused_at",
 		"oauth_token": "hash grant_id created_at expires_at rotated_at",
 		"signing_key": "id kid algorithm private_key created_at retired_at",
 		"oauth_code":  madeAgain, "session": left, "invitation": left, "project_invitation": left,

@@ -277,6 +277,7 @@ type Grant struct {
 	CreatedAt  time.Time `json:"created_at"`
 	LastUsedAt time.Time `json:"last_used_at"`         // when the client last got tokens, which it does every hour of use
 	SignInID   string    `json:"session_id,omitempty"` // the sign-in in which it was allowed; may have ended
+	PausedAt   time.Time `json:"paused_at,omitzero"`
 }
 
 // Grants returns the grants of the view's user that are not revoked, the newest first.
@@ -344,13 +345,17 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 		var scopes, uris string
 		var projects, refused *string
 		var created, used int64
+		var paused *int64
 		if err := row.Scan(&g.row, &g.client, &g.user, &g.ended, &g.ID, &g.ClientID, &g.ClientName, &uris,
-			&scopes, &refused, &projects, &g.Resource, &created, &used, &g.SignInID); err != nil {
+			&scopes, &refused, &projects, &g.Resource, &created, &used, &g.SignInID, &paused); err != nil {
 			return err
 		}
 		g.CreatedAt = kernel.ToTime(created)
 		if used != 0 {
 			g.LastUsedAt = kernel.ToTime(used)
+		}
+		if paused != nil {
+			g.PausedAt = kernel.ToTime(*paused)
 		}
 		if err := json.Unmarshal([]byte(scopes), &g.Scopes); err != nil {
 			return damaged(err, "the scopes of the OAuth grant %s", g.ID)
@@ -380,7 +385,8 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 		found = append(found, g)
 		return nil
 	}, `SELECT g.id, g.client_id, u.uid, g.revoked_at IS NOT NULL OR u.disabled_at IS NOT NULL, g.uid, c.client_id, c.name,
-			c.redirect_uris, g.scopes, g.refused, g.projects, g.resource, g.created_at, coalesce(g.last_used_at, 0), g.session
+			c.redirect_uris, g.scopes, g.refused, g.projects, g.resource, g.created_at, coalesce(g.last_used_at, 0), g.session,
+			g.paused_at
 		FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id JOIN users u ON u.id = g.user_id WHERE `+condition,
 		args...)
 	return found, err
@@ -536,6 +542,9 @@ func activeGrant(tx db.Tx, u storedUser, id string) (storedGrant, error) {
 		u.row)
 	if err == nil && len(found) == 0 {
 		err = newError(KindNotFound, "grant_id", "{} %s is not an OAuth grant of this user, or has ended", show(id))
+	}
+	if err == nil && !found[0].PausedAt.IsZero() {
+		err = pausedAccess()
 	}
 	if err != nil {
 		return storedGrant{}, err

@@ -442,8 +442,8 @@ type AccessTokenCheck struct {
 func (c AccessTokenCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Token") }
 
 // CheckAccessToken returns the principal of an access token. A token that this store did not sign, that has expired, is
-// for another resource, or whose grant, client or user is no longer valid, is ErrUnauthenticated with the code
-// invalid_token.
+// for another resource, or whose grant, client or user is no longer valid, is ErrUnauthenticated with invalid_token.
+// One of a paused grant is ErrForbidden.
 func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (_ Principal, err error) {
 	defer inGo[AccessTokenCheck](&err, "resource", ".Audience")
 	s, err := h.serving(ctx, "CheckAccessToken")
@@ -499,7 +499,7 @@ func principalOf(tx db.Tx, claims accesstoken.Claims, key string) (Principal, er
 	}
 	g := grants[0]
 	users, err := loadUsers(tx, `u.namespace = ? AND u.uid = ?`, defaultNamespace, g.user)
-	if err != nil {
+	if err = cmp.Or(g.checkGoing(), err); err != nil {
 		return Principal{}, err
 	}
 	words := strings.Fields(claims.Scope)

@@ -88,6 +88,8 @@ func (st settled) refusals() map[string]refusal {
 		"DeleteRule":             {[]any{p, RuleType("maybe")}, ErrInvalid, "rule_type"},
 		"DeleteSignIn":           {[]any{"nowhere", (*SignOutOptions)(nil)}, ErrNotFound, "id"},
 		"DeleteToken":            {[]any{"nowhere"}, ErrNotFound, "id"},
+		"UpdateToken":            {[]any{"nowhere", TokenUpdate{}}, ErrNotFound, "id"},
+		"UpdateGrant":            {[]any{"nowhere", GrantUpdate{}}, ErrNotFound, "id"},
 		"DeleteUser":             {[]any{"noah", (*DeleteOptions)(nil)}, ErrNotFound, "user"},
 		"EndAccess":              {[]any{"", []AccessKind(nil)}, ErrInvalid, "kinds"},
 		"ExchangeCode":           {[]any{exchange}, ErrInvalid, "code"},

@@ -27,6 +27,7 @@ type Token struct {
 	CreatedAt  time.Time `json:"created_at"`
 	LastUsedAt time.Time `json:"last_used_at"` // to the minute; zero: never, null in JSON
 	ExpiresAt  time.Time `json:"expires_at"`   // zero: never, null in JSON
+	PausedAt   time.Time `json:"paused_at,omitzero"`
 
 	// GrantID is the OAuth grant that the token ends with, because an application made it, and ClientName the
 	// application's name. Both are empty for a token that ends with no grant.
@@ -281,9 +282,9 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 // storedToken is a token with the fields that stay inside the store.
 type storedToken struct {
 	Token
-	row, user           int64
-	used                *int64
-	expired, wasRevoked bool
+	row, user                   int64
+	used                        *int64
+	expired, wasRevoked, paused bool // paused: it, or the grant through which it was made
 }
 
 // fromToken joins a token t with its parents, if any: the grant g with its client c, the token p that made it and the
@@ -304,10 +305,10 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 		var scopes string
 		var projects *string
 		var created int64
-		var expires, session *int64
+		var expires, session, paused *int64
 		if err := row.Scan(&t.row, &t.user, &t.ID, &t.Name, &t.Prefix, &scopes, &projects, &created, &t.used, &expires,
 			&t.wasRevoked, &t.GrantID, &t.ClientName,
-			&t.TokenID, &t.TokenName, &t.SignInID, &t.Browser, &t.WithSignIn, &session); err != nil {
+			&t.TokenID, &t.TokenName, &t.SignInID, &t.Browser, &t.WithSignIn, &session, &paused, &t.paused); err != nil {
 			return err
 		}
 		t.CreatedAt = kernel.ToTime(created)
@@ -316,6 +317,9 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 		}
 		if expires != nil {
 			t.ExpiresAt, t.expired = kernel.ToTime(*expires), *expires <= now
+		}
+		if paused != nil {
+			t.PausedAt, t.paused = kernel.ToTime(*paused), true
 		}
 		if t.WithSignIn && session != nil && *session <= now {
 			t.expired = true
@@ -336,7 +340,7 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 	}, `SELECT t.id, t.user_id, t.uid, t.name, t.prefix, t.scopes, t.projects, t.created_at, t.last_used_at, `+
 		`t.expires_at, `+tokenEnded+`,
 			coalesce(g.uid, ''), coalesce(c.name, ''), coalesce(p.uid, ''), coalesce(p.name, ''), t.session, t.browser,
-			t.with_session, e.expires_at `+fromToken+` WHERE `+condition, args...)
+			t.with_session, e.expires_at, t.paused_at, g.paused_at IS NOT NULL `+fromToken+` WHERE `+condition, args...)
 	return found, err
 }
 
@@ -384,7 +388,7 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) (err error) {
 
 // CheckToken returns the user and the rights of an MCP token. A token that is unknown, deleted or expired, whose user
 // is disabled, or whose grant has ended or belongs to a deactivated client, is ErrUnauthenticated, with the same
-// message. It works read-only, too.
+// message. A paused one is ErrForbidden. It works read-only, too.
 //
 // The token is looked up by its hash. The time that takes depends on how many bytes of the hash match a stored one, but
 // senders can neither choose these bytes nor derive a token from them: the look-up needs no constant-time comparison.
@@ -419,6 +423,9 @@ func (h *Accounts) CheckToken(ctx context.Context, value string) (_ Principal, e
 		s.log.DebugContext(ctx, "a token was refused", "id", t.ID, "unknown", t.row == 0, "deleted", t.wasRevoked, "expired",
 			t.expired, "user disabled", u.Disabled)
 		return Principal{}, badToken()
+	}
+	if t.paused {
+		return Principal{}, pausedAccess()
 	}
 	s.noteUse(ctx, use{of: "token", id: t.ID, last: t.used, now: now}, func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE token SET last_used_at = ? WHERE id = ?`, now, t.row)
@@ -507,6 +514,9 @@ func activeToken(tx db.Tx, u storedUser, id string, now int64) (storedToken, err
 	found, err := loadTokens(tx, now, `t.uid = ? AND t.user_id = ?`, id, u.row)
 	if err == nil && (len(found) == 0 || found[0].wasRevoked || found[0].expired) {
 		err = newError(KindNotFound, "token_id", "{} %s is not a token of this user, or has ended", show(id))
+	}
+	if err == nil && found[0].paused {
+		err = pausedAccess()
 	}
 	if err != nil {
 		return storedToken{}, err

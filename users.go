@@ -25,6 +25,10 @@ type User struct {
 	Disabled    bool      `json:"disabled"` // all credentials of the user are refused
 	HasPassword bool      `json:"has_password"`
 	CreatedAt   time.Time `json:"created_at"`
+
+	// LastSeenAt is when a sign-in, a token or an application of the user's was last used, of those that the store still
+	// has. Only [Accounts.UserPage] sets it; zero: never, or not known.
+	LastSeenAt time.Time `json:"last_seen_at,omitzero"`
 }
 
 // Role gives a user rights besides storing memories.
@@ -367,12 +371,39 @@ func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (_ UserPage, err e
 			return err
 		}
 		found, err := loadUsers(tx, condition+order+` LIMIT ? OFFSET ?`, append(args, q.Limit, q.Offset)...)
+		if err != nil {
+			return err
+		}
+		seen, err := lastSeen(tx, found)
 		for _, u := range found {
+			if at := seen[u.row]; at != 0 {
+				u.LastSeenAt = kernel.ToTime(at)
+			}
 			p.Users = append(p.Users, u.User)
 		}
 		return err
 	})
 	return p, err
+}
+
+// lastSeen returns when credentials of users (rows) were last used.
+func lastSeen(tx db.Tx, users []storedUser) (map[int64]int64, error) {
+	rows, seen := make([]int64, len(users)), map[int64]int64{}
+	for i, u := range users {
+		rows[i] = u.row
+	}
+	err := tx.Each(func(row db.Rows) error {
+		var user int64
+		var at *int64
+		err := row.Scan(&user, &at)
+		if at != nil {
+			seen[user] = *at
+		}
+		return err
+	}, `SELECT u.user_id, max(u.last_used_at) FROM (SELECT user_id, last_used_at FROM session
+			UNION ALL SELECT user_id, last_used_at FROM token UNION ALL SELECT user_id, last_used_at FROM oauth_grant) u
+		WHERE u.user_id IN `+db.Integers+` GROUP BY u.user_id`, db.List(rows))
+	return seen, err
 }
 
 // contains returns a LIKE pattern, with the escape character \, for texts that contain a part.

@@ -142,7 +142,7 @@ func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, e
 		souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
 }
 
-// hasEnded reports whether the credential of a request, which was valid, no longer is. An embedding program must itself
+// hasEnded reports whether the credential of a request, which was valid, no longer is, or is paused. An embedding program must itself
 // end the requests that it has authenticated.
 func (s *Server) hasEnded(r *http.Request) bool {
 	token, _, found := s.presented(r)
@@ -150,7 +150,7 @@ func (s *Server) hasEnded(r *http.Request) bool {
 		return false
 	}
 	_, err := s.check(r.Context(), token)
-	return errors.Is(err, souvenir.ErrUnauthenticated)
+	return errors.Is(err, souvenir.ErrUnauthenticated) || errors.Is(err, souvenir.ErrForbidden)
 }
 
 // badCredential is the error for an invalid credential.

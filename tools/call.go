@@ -17,6 +17,7 @@ type Call struct {
 	Project  souvenir.ProjectRef // as named in the call, or the project of the memory that it changes
 	MemoryID string              // the memory of the call; empty for none, and for failed calls
 	FileID   string              // the file of the call; empty for none, and for failed calls
+	Hits     *int                // how many memories a search found; nil for other calls, and for failed ones
 	Duration time.Duration
 	Err      error // nil: it succeeded
 }
@@ -24,7 +25,7 @@ type Call struct {
 // Activity returns the call in the form of [souvenir.Upkeep.RecordActivity], without its user.
 func (c Call) Activity() souvenir.NewActivity {
 	return souvenir.NewActivity{Tool: c.Tool, Action: c.Action, Project: c.Project, MemoryID: c.MemoryID, FileID: c.FileID,
-		Duration: c.Duration, Outcome: souvenir.OutcomeOf(c.Err)}
+		Hits: c.Hits, Duration: c.Duration, Outcome: souvenir.OutcomeOf(c.Err)}
 }
 
 // Call calls a tool by name. Arguments are a JSON object; none and null count as an empty one. The result marshals
@@ -79,6 +80,9 @@ func (s *Set) call(ctx context.Context, name string, arguments json.RawMessage, 
 		return nil, err
 	}
 	c.MemoryID, c.FileID = subject(result)
+	if found, ok := result.(searchResult); ok {
+		c.Hits = &found.Total
+	}
 	if ofMemory {
 		c.MemoryID = cmp.Or(c.MemoryID, memory.ID)
 	}

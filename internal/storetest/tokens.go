@@ -23,6 +23,7 @@ func tokens() concept {
 		{"errors name what is wrong with a new token", tokensArguments},
 		{"a user has at most 1,000 tokens", tokensMost},
 		{"a token that an application made ends with what the application was allowed", tokensGranted},
+		{"a paused credential is refused until it is resumed, with what was made through it", pausedCredentials},
 		{"an application stays in the list as long as a token that it made", tokensKeepGrants},
 	}}
 }

@@ -142,6 +142,13 @@ var oauthVisits = map[string]func(v visit){
 				return s.Accounts().RevokeGrant(v.Context(), id)
 			})
 	},
+	"UpdateGrant": func(v visit) {
+		v.onEachApp("UpdateGrant", "grant-nobodys", func(app connected) string { return app.grant },
+			func(s *Store, id string) error {
+				_, err := s.Accounts().UpdateGrant(v.Context(), id, GrantUpdate{Paused: new(true)})
+				return err
+			})
+	},
 	"Grants": func(v visit) {
 		apps := v.connect("carol", "eve")
 		all, err := v.view.Accounts().Grants(v.Context())

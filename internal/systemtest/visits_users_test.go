@@ -283,6 +283,31 @@ var userVisits = map[string]func(v visit){
 			}
 		}
 	},
+	"UpdateToken": func(v visit) {
+		pause := func(s *Store, id string) error {
+			_, err := s.Accounts().UpdateToken(v.Context(), id, TokenUpdate{Paused: new(true)})
+			return err
+		}
+		for _, m := range neighbours {
+			if m.user == v.access.User {
+				continue
+			}
+			token := v.give(m.user)
+			err := pause(v.view, token.ID)
+			v.check("UpdateToken", nil, err)
+			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
+				v.Errorf("UpdateToken of %s's gives %v, want ErrNotFound, ErrForbidden or ErrReadOnly", m.user, err)
+			}
+			if errors.Is(err, ErrNotFound) {
+				v.denied("UpdateToken", token.ID, err, func(id string) error { return pause(v.view, id) })
+			}
+			if _, err := v.n.Accounts().CheckToken(v.Context(), token.Value); err != nil {
+				v.Errorf("%s's token: got %v, want it valid", m.user, err)
+			}
+		}
+		token := v.give(v.access.User)
+		_, _ = v.self("UpdateToken", true, func(s *Store, _ string) (any, error) { return nil, pause(s, token.ID) })
+	},
 	"DeleteToken": func(v visit) {
 		for _, m := range neighbours {
 			if m.user == v.access.User {

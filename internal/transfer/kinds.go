@@ -423,14 +423,15 @@ func oauthRecords() []Record {
 				{Name: "revoked_at", Form: TimeForm},
 				{Name: "refused", Form: jsonForm, Check: checkStrings},
 				{Name: "session", absent: "", Check: CheckText},
+				{Name: "paused_at", Form: TimeForm},
 			},
 			Selection: `SELECT g.uid, o.client_id, u.uid, g.scopes, g.projects, g.resource, g.created_at, g.last_used_at,
-				g.revoked_at, g.refused, g.session
+				g.revoked_at, g.refused, g.session, g.paused_at
 				FROM oauth_grant g JOIN oauth_client o ON o.id = g.client_id JOIN users u ON u.id = g.user_id`,
 			keyed: `g.uid = ?`, Ordered: `g.id`,
 			insert: `INSERT INTO oauth_grant (uid, scopes, projects, resource, created_at, last_used_at, revoked_at, refused,
-				session, client_id, user_id)
-				VALUES (?1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING`,
+				session, paused_at, client_id, user_id)
+				VALUES (?1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				client, err := t.rows(t.known("client_id", `SELECT id FROM oauth_client WHERE client_id = ?`, v[1]))
 				if err != nil {
@@ -465,17 +466,19 @@ func tokenRecords() []Record {
 				{Name: "session", absent: "", Check: CheckText},
 				{Name: "browser", absent: "", Check: CheckText},
 				{Name: "with_session", Form: CountForm, absent: int64(0)},
+				{Name: "paused_at", Form: TimeForm},
 			},
 			Selection: `SELECT k.uid, u.uid, k.name, k.hash, k.prefix, k.scopes, k.projects, k.created_at, k.expires_at,
 				k.last_used_at, k.revoked_at, g.uid,
-					p.uid, k.session, k.browser, k.with_session
+					p.uid, k.session, k.browser, k.with_session, k.paused_at
 				FROM token k JOIN users u ON u.id = k.user_id LEFT JOIN oauth_grant g ON g.id = k.grant_id
 				LEFT JOIN token p ON p.id = k.parent_id`,
 			keyed: `k.uid = ?`, Ordered: `k.id`,
 			insert: `INSERT INTO token (uid, name, hash, prefix, scopes, projects, created_at, expires_at, last_used_at,
-				revoked_at, session, browser, with_session,
+				revoked_at, session, browser, with_session, paused_at,
 					user_id, grant_id, parent_id)
-				VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?14, ?15, CASE WHEN ?16 <> 0 THEN 1 ELSE 0 END, ?17, ?18, ?19)
+				VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?14, ?15, CASE WHEN ?16 <> 0 THEN 1 ELSE 0 END, ?17, ?18, ?19,
+					?20)
 				ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				rows, err := t.rows(t.person("user", v[1]))
