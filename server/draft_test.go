@@ -48,6 +48,36 @@ func TestWhatWasTypedOutlivesTheSession(t *testing.T) {
 	}
 }
 
+// A form from before a new sign-in, as in another window, is shown again in place of an error.
+func TestWhatWasTypedOutlivesANewSignIn(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	b, fresh := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Owner)
+	form := b.Get("/memories/new")
+	b.SetCookie("auth_token", fresh.Cookie("auth_token"))
+	kept := b.Submit(form, "/memories/new", url.Values{"content": {typed}}).
+		Expect(http.StatusForbidden, "What you typed is still here").Without("<b>It</b>")
+	servertest.CheckPage(w, kept)
+	if stored := b.Submit(kept, "/memories/new", url.Values{"content": {typed}}); stored.Status != http.StatusSeeOther {
+		t.Errorf("sending it again: got %d, want %d", stored.Status, http.StatusSeeOther)
+	}
+	forged := w.FormRequest("/memories/new", url.Values{"csrf": {"x"}, "content": {typed}}.Encode())
+	forged.Header.Set("Origin", "https://elsewhere.example")
+	b.Send(forged).Expect(http.StatusForbidden).Without("typed for an hour")
+}
+
+// A script that is no longer signed in leaves the page, and what is typed there, in place.
+func TestScriptsOfAnEndedSessionStayOnThePage(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	b := w.SignedIn(servertest.Owner)
+	endSessions(t, w)
+	r := w.Request(servertest.Guest, http.MethodGet, "/memories?q=x", nil)
+	r.Header.Set("HX-Request", "true")
+	p := b.Send(r).Expect(http.StatusUnauthorized, "Your session has ended", `href="/login" target="_blank"`)
+	if got := p.Header.Get("HX-Retarget") + p.Header.Get("HX-Redirect"); got != "#problems" {
+		t.Errorf("got the target %q, want only the error area", got)
+	}
+}
+
 // No other site can have a text sent by a person who signs in, and no password is put into a page.
 func TestOnlyOwnFormsAreKeptForTheSignIn(t *testing.T) {
 	w := servertest.New(t, server.Options{})

@@ -218,6 +218,11 @@ func New(store *souvenir.Store, options *Options) *Server {
 func (s *Server) addRooms(crossSite *http.CrossOriginProtection) {
 	s.site = web.New(web.Options{PublicURL: s.options.PublicURL, MaxBody: s.options.MaxBody, CrossSite: crossSite,
 		Logger: s.log})
+	if s.store != nil {
+		if c, err := s.store.Upkeep().Configuration(context.Background()); err == nil {
+			s.site.ReadOnly = c.ReadOnly
+		}
+	}
 	s.signin = signin.New(signin.Options{
 		Site: s.site, Store: s.store, Logger: s.log, Provider: s.identityProvider(), FreeTries: s.options.LoginTries,
 		Welcome: func(r *http.Request, user souvenir.User, title string) (any, error) {

@@ -127,3 +127,38 @@ export async function aSessionThatHasEndedLeadsToTheSignIn(someone, { user }) {
   await page.send('Save')
   assert.match(await page.main(), /Sign in|out of date/)
 }
+
+// What is typed outlives a session: signed in again in another window, or on the page that asks.
+export async function whatIsTypedOutlivesANewSignIn(someone, { user }) {
+  for (const look of [undefined, phone]) {
+    const page = await someone(user, look)
+    await page.go('/memories/new')
+    await page.fill('textarea[name=content]', 'Typed before the session ended.')
+    await page.context().clearCookies()
+    const other = await page.context().newPage()
+    await signIn(Object.assign(other, { expected: [], transfers: [], waiting: new Set() }), user)
+    page.expected = [403]
+    await page.locator('form[action$="/memories/new"] button.primary').first().click()
+    await page.settle()
+    assert.match(await page.heading(), /still here/)
+    assert.equal(await page.inputValue('textarea[name=content]'), 'Typed before the session ended.')
+    page.expected = []
+    await page.send('Send it again')
+    assert.doesNotMatch(await page.heading(), /still here/)
+  }
+}
+
+export async function offlineSaysSoAndSendsNothing(someone, { user }) {
+  for (const look of [undefined, phone]) {
+    const page = await someone(user, look)
+    await page.go('/memories/new')
+    await page.fill('textarea[name=content]', 'Typed in a tunnel.')
+    await page.context().setOffline(true)
+    await page.waitForSelector('#offline')
+    await page.locator('form[action$="/memories/new"] button.primary').first().click()
+    assert.match(await page.innerText('#problems'), /offline/i)
+    assert.equal(await page.inputValue('textarea[name=content]'), 'Typed in a tunnel.')
+    await page.context().setOffline(false)
+    await page.waitForSelector('#offline', { state: 'detached' })
+  }
+}

@@ -70,8 +70,8 @@ func (s *Site) readFormUpTo(w http.ResponseWriter, r *http.Request, most int64) 
 	if err := r.ParseForm(); err != nil {
 		return nil, failure.Invalid("form", "the form cannot be read: "+err.Error())
 	}
-	if err := CheckFormToken(r, r.PostForm.Get(FormField)); err != nil {
-		return nil, err
+	if CheckFormToken(r, r.PostForm.Get(FormField)) != nil {
+		return nil, &staleForm{r.PostForm}
 	}
 	return r.PostForm, nil
 }
@@ -97,3 +97,9 @@ func CheckFormToken(r *http.Request, sent string) error {
 // ErrStaleForm is the error for a form without the current hidden field of its browser.
 var ErrStaleForm = &failure.Error{Status: http.StatusForbidden,
 	Message: "this form is out of date, or cookies are blocked; open the page again and send it once more"}
+
+// staleForm is ErrStaleForm with what was sent, from a page of this origin.
+type staleForm struct{ values url.Values }
+
+func (e *staleForm) Error() string { return ErrStaleForm.Error() }
+func (e *staleForm) Unwrap() error { return ErrStaleForm }

@@ -34,10 +34,18 @@ func (s *Site) draftOf(w http.ResponseWriter, r *http.Request) *Draft {
 		return nil
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxDraft)
-	if r.ParseForm() != nil || !hasText(r.PostForm) {
+	if r.ParseForm() != nil {
 		return nil
 	}
-	values := maps.Clone(r.PostForm)
+	return s.keptDraft(r, r.PostForm)
+}
+
+// keptDraft keeps a form; nil: it has nothing to keep.
+func (s *Site) keptDraft(r *http.Request, form url.Values) *Draft {
+	if !hasText(form) {
+		return nil
+	}
+	values := maps.Clone(form)
 	values.Del(FormField)
 	return &Draft{Action: strings.TrimPrefix(r.URL.Path, s.Base()), Encoded: values.Encode()}
 }

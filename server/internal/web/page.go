@@ -39,6 +39,9 @@ type frame struct {
 	Notice *notice
 	Data   any
 
+	Status   int  // of the answer
+	ReadOnly bool // nothing can be changed
+
 	Theme   string // of the browser, from themes
 	Address string // of the page, without Base and without a notice; empty: it answers a form
 

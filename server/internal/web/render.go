@@ -92,7 +92,8 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, p Page
 	}
 	c := request.Of(r.Context()).Caller
 	data := frame{Title: p.Title, Head: cmp.Or(p.Heading, p.Title), Base: s.Base(), CSRF: s.FormToken(w, r),
-		Here: strings.TrimPrefix(r.URL.Path, s.Base()), Theme: themeOf(r), Data: p.Data}
+		Here: strings.TrimPrefix(r.URL.Path, s.Base()), Status: status, ReadOnly: s.ReadOnly,
+		Theme: themeOf(r), Data: p.Data}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		data.Notice, data.Address = s.notice(r, c), withNotice(strings.TrimPrefix(r.URL.RequestURI(), s.Base()), "", "")
 	}
@@ -159,21 +160,38 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, status int, message 
 			s.Show(w, r, http.StatusUnauthorized, s.SignInPage(*draft))
 			return
 		}
+		if FromScript(r) { // what is typed on the page must not go with it
+			s.showProblem(w, r, http.StatusUnauthorized, "session-ended", nil)
+			return
+		}
 		next := ""
-		if r.Method == http.MethodGet && !FromScript(r) {
+		if r.Method == http.MethodGet {
 			next = "?next=" + url.QueryEscape(r.URL.RequestURI())
 		}
 		s.GoTo(w, r, Redirect(s.Path("/login")+next))
 		return
 	}
-	if FromScript(r) { // into the error area of every page
-		w.Header().Set("HX-Retarget", "#problems")
-		w.Header().Set("HX-Reswap", "innerHTML show:window:top")
-		s.Show(w, r, status, Page{Template: "error", Title: failureTitles[status], Data: Sentence(message),
-			Part: "problem-alone"})
+	// A form may be from before a new sign-in in another window.
+	if stale := (*staleForm)(nil); errors.As(err, &stale) && !FromScript(r) {
+		if draft := s.keptDraft(r, stale.values); draft != nil {
+			if p, ok := s.DraftPage(*draft); ok {
+				s.Show(w, r, status, p)
+				return
+			}
+		}
+	}
+	if FromScript(r) {
+		s.showProblem(w, r, status, "problem-alone", Sentence(message))
 		return
 	}
 	s.Show(w, r, status, Page{Template: "error", Title: failureTitles[status], Data: Sentence(message)})
+}
+
+// showProblem answers a script with a part of the page of errors, for the error area of every page.
+func (s *Site) showProblem(w http.ResponseWriter, r *http.Request, status int, part string, data any) {
+	w.Header().Set("HX-Retarget", "#problems")
+	w.Header().Set("HX-Reswap", "innerHTML show:window:top")
+	s.Show(w, r, status, Page{Template: "error", Title: failureTitles[status], Data: data, Part: part})
 }
 
 // failureTitles are the headings of the error pages.
@@ -183,7 +201,7 @@ var failureTitles = map[int]string{
 	http.StatusForbidden:           "Not allowed",
 	http.StatusNotFound:            "Not found",
 	http.StatusConflict:            "Conflict",
-	http.StatusTooManyRequests:     "Too many attempts",
+	http.StatusTooManyRequests:     "Too many requests",
 	http.StatusInternalServerError: "Something went wrong",
 	http.StatusServiceUnavailable:  "Temporarily unavailable",
 }

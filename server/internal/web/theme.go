@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
@@ -47,5 +48,5 @@ func (s *Site) setTheme(w http.ResponseWriter, r *http.Request, _ request.Caller
 	default:
 		s.SetCookie(w, themeCookie, chosen, keepTheme)
 	}
-	return Redirect(s.LocalPath(values.Get("next"))), nil
+	return Redirect(s.LocalPath(strings.TrimPrefix(values.Get("next"), s.Base()))), nil
 }

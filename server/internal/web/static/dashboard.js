@@ -45,6 +45,16 @@ function localize(root) {
   for (const input of root.querySelectorAll('input[data-zone]')) input.value = zone
 }
 
+// The server learns in which zone the reader lives, so that days begin and end there. See zone.js.
+{
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+  const brand = document.querySelector('.brand')
+  if (zone && brand && !document.cookie.includes(`souvenir_zone=${zone}`)) {
+    const secure = location.protocol === 'https:' ? '; secure' : ''
+    document.cookie = `souvenir_zone=${zone}; path=${brand.getAttribute('href')}; max-age=31536000; samesite=lax${secure}`
+  }
+}
+
 // "/" leads to the search: of this page, or of the memories.
 addEventListener('keydown', (event) => {
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.('input, textarea, select, [contenteditable]')) return
@@ -107,6 +117,30 @@ function problem(text) {
   p.textContent = text
   place.replaceChildren(p)
 }
+// Without a connection nothing is sent: the browser would show an error in place of what is typed here.
+const offlineText = 'You are offline. What you typed stays here; send it when you are connected again.'
+function offline() {
+  const place = document.getElementById('offline')
+  if (navigator.onLine) return place?.remove()
+  if (place) return
+  const p = document.createElement('p')
+  p.id = 'offline'
+  p.className = 'note'
+  p.setAttribute('role', 'status')
+  p.textContent = offlineText
+  document.getElementById('main').prepend(p)
+}
+addEventListener('offline', offline)
+addEventListener('online', offline)
+offline()
+addEventListener('submit', (event) => {
+  if (navigator.onLine || event.target.matches('.themes')) return
+  event.preventDefault()
+  event.stopImmediatePropagation()
+  problem(offlineText)
+  document.getElementById('problems').scrollIntoView({ block: 'nearest' })
+}, true)
+
 addEventListener('htmx:sendError', () => problem('The server does not answer. Check your connection, and try again.'))
 addEventListener('htmx:timeout', () => problem('The server took too long to answer. Try again.'))
 addEventListener('htmx:beforeRequest', () => document.getElementById('problems').replaceChildren())
