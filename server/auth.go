@@ -142,8 +142,8 @@ func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, e
 		souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
 }
 
-// hasEnded reports whether the credential of a request, which was valid, no longer is, or is paused. An embedding program must itself
-// end the requests that it has authenticated.
+// hasEnded reports whether the credential of a request, which was valid, no longer is, or is paused. An embedding
+// program must itself end the requests that it has authenticated.
 func (s *Server) hasEnded(r *http.Request) bool {
 	token, _, found := s.presented(r)
 	if s.options.Authenticate != nil || !found {

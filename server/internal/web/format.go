@@ -16,13 +16,22 @@ import (
 // pageWords returns the functions of the templates.
 func pageWords() template.FuncMap {
 	return template.FuncMap{
-		"ago":        func(t time.Time) string { return Ago(t, time.Now()) },
-		"machine":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"full":       func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
-		"day":        Date,
-		"clock":      func(t time.Time, zone *time.Location) string { return t.In(zone).Format("15:04") },
-		"call":       func(call any, base string) calledAt { return calledAt{call, base} },
-		"places":     func(group menuGroup, base string) placesAt { return placesAt{group, base} },
+		"ago":     func(t time.Time) string { return Ago(t, time.Now()) },
+		"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"full":    func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+		"day":     Date,
+		"clock":   func(t time.Time, zone *time.Location) string { return t.In(zone).Format("15:04") },
+		"call":    func(call any, base string) calledAt { return calledAt{call, base} },
+		"callrow": func(call any, base string, names bool, zone *time.Location) callRow {
+			return callRow{calledAt{call, base}, names, zone}
+		},
+		"places": func(group menuGroup, base string) placesAt { return placesAt{group, base} },
+		"pausing": func(p frame, action, id, name, next string, since time.Time) pausing {
+			if next != "" {
+				next = p.Base + next
+			}
+			return pausing{p.Base, p.CSRF, action, id, name, next, !since.IsZero()}
+		},
 		"scope":      ScopeMeaning,
 		"browser":    BrowserName,
 		"sentence":   Sentence,
@@ -40,10 +49,24 @@ type calledAt struct {
 	Base string
 }
 
+// callRow is a recorded call for the template of its line.
+type callRow struct {
+	calledAt
+	Names bool // with the user's
+	Zone  *time.Location
+}
+
 // placesAt is a part of the menu for the template of its links.
 type placesAt struct {
 	menuGroup
 	Base string
+}
+
+// pausing is a form that pauses a client, or resumes it.
+type pausing struct {
+	Base, CSRF, Action, ID, Name string
+	Next                         string // the page to go back to; empty: that of all clients
+	Paused                       bool
 }
 
 // Ago returns the distance of a time from now, in words.

@@ -42,6 +42,8 @@ var notices = map[string]string{
 	"session":       "That browser is signed out.",
 	"sessions":      "Your other browsers are signed out.",
 	"token":         "Token revoked.",
+	"paused":        "Paused. It is refused until you resume it, and keeps what it has.",
+	"resumed":       "Resumed. It may go on.",
 	"stopped":       "Stopping. What it has done so far stays.",
 	"client":        "Client deactivated. It has lost access to all accounts.",
 	"application":   "Access revoked.",

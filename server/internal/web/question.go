@@ -5,6 +5,7 @@ type Question struct {
 	ID     string // of its heading
 	Title  string
 	Text   string
+	Facts  []Fact // what it is about, in numbers
 	Action string // path of the form
 	Kept   []Fact // the fields of the form
 	Button string

@@ -44,9 +44,11 @@ func (s *Service) Routes() []route.Route {
 		route.Page("/tokens", route.Person, s.showTokens),
 		route.Post("/tokens", route.Person, s.signin.Confirmed("/tokens", s.makeToken)),
 		route.Post("/tokens/end", route.Person, s.endToken),
+		route.Post("/tokens/pause", route.Person, s.pauseToken),
 
 		route.Page("/connected", route.Person, s.showConnected),
 		route.Post("/connected/end", route.Person, s.endConnected),
+		route.Post("/connected/pause", route.Person, s.pauseConnected),
 
 		route.Page("/clients", route.Person, s.showClients),
 		route.Post("/clients", route.Person, s.signin.Confirmed("/clients", s.makeClient)),

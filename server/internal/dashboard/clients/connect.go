@@ -78,6 +78,10 @@ type clientPage struct {
 	Tokens  bool     // it supports tokens
 	Other   bool     // it is anyClient
 	Mark    connectedMark
+
+	Days     string             // how long a token lives, by default
+	Projects []souvenir.Project // to which it can be limited
+	More     int                // projects left out
 }
 
 // clientChoice is an entry in the choice of clients.
@@ -92,11 +96,11 @@ func (s *Service) showConnect(w http.ResponseWriter, r *http.Request, c request.
 	if web.FromScript(r) && r.Header.Get("HX-Target") == connectedID {
 		return s.showConnectedMark(w, r, c)
 	}
-	return s.clientPage(r.URL.Query().Get("client"))
+	return s.clientPage(r, c, r.URL.Query().Get("client"))
 }
 
 // clientPage is the page for a client; empty: for the first.
-func (s *Service) clientPage(chosen string) (web.Page, error) {
+func (s *Service) clientPage(r *http.Request, c request.Caller, chosen string) (web.Page, error) {
 	signing, withToken := s.connection("").Snippets, s.connection(exampleToken).Snippets
 	names := clientNamesOf(signing, withToken)
 	chosen = cmp.Or(chosen, names[0])
@@ -104,8 +108,14 @@ func (s *Service) clientPage(chosen string) (web.Page, error) {
 		return web.Page{}, failure.Invalid("client", "client is "+failure.Quote(chosen)+
 			"; choose a client on the page, such as "+names[0])
 	}
-	data := clientPage{Address: s.connection("").Address, Chosen: chosen, Other: chosen == anyClient,
-		Mark: connectedMark{Since: time.Now().UTC().Format(time.RFC3339), State: stateWaiting}}
+	projects, err := c.Store.Projects(r.Context())
+	if err != nil {
+		return web.Page{}, err
+	}
+	data := clientPage{Days: defaultTokenDays, Projects: projects[:min(len(projects), maxProjects)],
+		More: max(0, len(projects)-maxProjects), Address: s.connection("").Address, Chosen: chosen,
+		Other: chosen == anyClient,
+		Mark:  connectedMark{Since: time.Now().UTC().Format(time.RFC3339), State: stateWaiting}}
 	for _, name := range names {
 		data.Clients = append(data.Clients, clientChoice{name, name == chosen})
 	}
@@ -142,10 +152,16 @@ func (s *Service) connectClient(w http.ResponseWriter, r *http.Request, c reques
 	if !slices.Contains(clientNamesOf(s.connection("").Snippets, s.connection(exampleToken).Snippets), chosen) {
 		return nil, failure.Invalid("client", "client is "+failure.Quote(chosen)+"; choose one on the page")
 	}
-	n := souvenir.NewToken{Name: chosen, SignInID: c.SignInID}
-	if values.Get("access") == tokenReads {
-		n.Scopes = []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}
+	choice := tokenChoice{Days: defaultTokenDays, Access: cmp.Or(values.Get("access"), tokenWrites),
+		Projects: values["project"]}
+	if values.Has("days") {
+		choice.Days = values.Get("days")
 	}
+	n, err := choice.token(chosen, c.User, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	n.SignInID = c.SignInID
 	if chosen == anyClient {
 		n.Name = "Client"
 	}

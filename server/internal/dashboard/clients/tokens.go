@@ -28,6 +28,9 @@ type tokensPage struct {
 	Address  string      // of the MCP endpoint
 }
 
+// defaultTokenDays is how many days a token lives unless its maker says something else.
+const defaultTokenDays = "90"
+
 // maxProjects is the maximum number of projects to choose from.
 const maxProjects = 200
 
@@ -86,7 +89,8 @@ func (c tokenChoice) Limited(project souvenir.Project) bool {
 
 // tokens loads the page before any input.
 func (s *Service) tokens(r *http.Request, c request.Caller) (web.Page, *tokensPage, error) {
-	data := &tokensPage{Chosen: tokenChoice{Days: "90", Access: tokenWrites}, Address: s.connection("").Address,
+	data := &tokensPage{Chosen: tokenChoice{Days: defaultTokenDays, Access: tokenWrites},
+		Address: s.connection("").Address,
 		Form: web.Form{Fields: []web.Field{
 			{Name: "name", Label: "Name", Type: "text", Autocomplete: "off",
 				Hint: "A name to recognize it by, such as its client and machine."},

@@ -20,6 +20,8 @@ type activityPage struct {
 	Wrong    string // error in the filter; empty: none
 	Days     []callDay
 	Kinds    []kindChoice  // what calls did, to choose from
+	Orders   []kindChoice  // how the calls of a day are ordered
+	Uses     []clientUse   // the busiest clients, of the latest calls
 	Client   *clientAccess // the client whose calls are shown; nil: of several, or not known
 	Users    []userChoice  // of the filter; empty: only the user's own calls
 	Names    bool          // the list shows user names
@@ -42,6 +44,7 @@ type callDay struct {
 	Day   time.Time
 	Name  string // Today, Yesterday or a date
 	Calls []callRow
+	By    []callGroup // the same, by client; nil: in their order
 }
 
 // activityFilter is the filter of the calls.
@@ -50,6 +53,7 @@ type activityFilter struct {
 	Kind                                                 string // of deedKinds
 	Since, Until                                         string // days, the last one included
 	Before                                               string
+	Group                                                string // client: the calls of a day are grouped by client
 	Live                                                 bool
 }
 
@@ -99,8 +103,12 @@ func (s *Service) showActivity(_ http.ResponseWriter, r *http.Request, c request
 	if err != nil {
 		return nil, err
 	}
-	data.Kinds = kindChoices(data.Filter)
-	if data.Client, err = clientOf(r, c, data.Filter); err != nil {
+	data.Kinds, data.Orders = kindChoices(data.Filter), orderChoices(data.Filter)
+	if data.Client, err = clientOf(r, c, data.Filter); err == nil && data.Client != nil {
+		data.Client.Next = data.Filter.address("", "")
+		data.Client.Did, err = didOf(r, c, data.Filter)
+	}
+	if err != nil {
 		return nil, err
 	}
 	data.Keep, data.Most = web.Span(configuration.KeepActivity), configuration.MaxActivity
@@ -126,7 +134,7 @@ func filterOf(query url.Values) activityFilter {
 	return activityFilter{User: get("user"), Credential: get("credential"), ID: get("credential_id"),
 		Client: query.Get("client"), Tool: get("tool"), Outcome: get("outcome"),
 		Kind: get("kind"), Project: get("project"), Since: get("since"), Until: get("until"),
-		Before: get("before"), Live: query.Has("live") &&
+		Before: get("before"), Group: get("group"), Live: query.Has("live") &&
 			!query.Has("before")}
 }
 
@@ -134,7 +142,7 @@ func filterOf(query url.Values) activityFilter {
 func (f activityFilter) values() url.Values {
 	values := url.Values{}
 	for name, value := range map[string]string{"user": f.User, "credential": f.Credential, "credential_id": f.ID,
-		"client": f.Client, "tool": f.Tool, "outcome": f.Outcome, "kind": f.Kind,
+		"client": f.Client, "tool": f.Tool, "outcome": f.Outcome, "kind": f.Kind, "group": f.Group,
 		"project": f.Project, "since": f.Since, "until": f.Until} {
 		if value != "" {
 			values.Set(name, value)
@@ -207,6 +215,11 @@ func (s *Service) fillCalls(r *http.Request, c request.Caller, data *activityPag
 		return err
 	}
 	data.Days, data.Lost = byDay(callRows(found.Activities, c, about), data.Zone.Location), found.Lost
+	for i := range data.Days {
+		if data.Filter.Group == groupByClient {
+			data.Days[i].By = byClient(data.Days[i].Calls)
+		}
+	}
 	if found.HasMore {
 		data.Older = data.Filter.address("before", found.Activities[len(found.Activities)-1].ID)
 	}
@@ -232,6 +245,9 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	overview, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit})
 	if err != nil {
 		return err
+	}
+	if data.Filter.Before == "" {
+		data.Uses = usesOf(overview.Activities, c)
 	}
 	for _, a := range overview.Activities { // the latest calls supply the values
 		if a.Client != "" && !slices.Contains(data.Clients, a.Client) && len(data.Clients) < 30 {
@@ -297,4 +313,14 @@ func kindChoices(f activityFilter) []kindChoice {
 	}
 	failed := string(souvenir.OutcomeError)
 	return append(choices, kindChoice{"Failed", only("", failed).address("", ""), f.Kind == "" && f.Outcome == failed})
+}
+
+const groupByClient = "client"
+
+// orderChoices are the links that choose how the calls of a day are ordered.
+func orderChoices(f activityFilter) []kindChoice {
+	byTime, byClient := f, f
+	byTime.Group, byClient.Group = "", groupByClient
+	return []kindChoice{{"By time", byTime.address("", ""), f.Group != groupByClient},
+		{"By client", byClient.address("", ""), f.Group == groupByClient}}
 }

@@ -21,8 +21,12 @@ type clientAccess struct {
 	Since    time.Time // when it was allowed
 	LastUsed time.Time // zero: never
 	Revoke   string    // path of the form that ends it
-	ID       string    // for that form
+	Pause    string    // path of the form that pauses and resumes it
+	Paused   time.Time // since when it is paused; zero: it is not
+	ID       string    // for these forms
 	Token    bool
+	Did      clientUse // its calls
+	Next     string    // the page with its calls
 }
 
 // clientOf returns the user's own token or application that a filter names; nil: none, or it has ended.
@@ -39,8 +43,8 @@ func clientOf(r *http.Request, c request.Caller, f activityFilter) (*clientAcces
 		}
 		t := tokens[i]
 		return &clientAccess{Name: web.ShortName(t.Name), Scopes: t.Scopes, Limited: len(t.Projects),
-			Some: t.Projects != nil, Since: t.CreatedAt, LastUsed: t.LastUsedAt, Revoke: "/tokens/end", ID: t.ID,
-			Token: true}, err
+			Some: t.Projects != nil, Since: t.CreatedAt, LastUsed: t.LastUsedAt, Revoke: "/tokens/end",
+			Pause: "/tokens/pause", Paused: t.PausedAt, ID: t.ID, Token: true}, err
 	case souvenir.CredentialClient:
 		grants, err := c.Store.Accounts().Grants(r.Context())
 		i := slices.IndexFunc(grants, func(g souvenir.Grant) bool { return g.ClientID == f.ID })
@@ -50,7 +54,7 @@ func clientOf(r *http.Request, c request.Caller, f activityFilter) (*clientAcces
 		g := grants[i]
 		return &clientAccess{Name: cmp.Or(web.ShortName(g.ClientName), "An unnamed application"), Scopes: g.Scopes,
 			Limited: len(g.Projects), Some: g.Projects != nil, Since: g.CreatedAt, LastUsed: g.LastUsedAt,
-			Revoke: "/connected/end", ID: g.ID}, err
+			Revoke: "/connected/end", Pause: "/connected/pause", Paused: g.PausedAt, ID: g.ID}, err
 	}
 	return nil, nil
 }

@@ -2,10 +2,12 @@
 package trash
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -36,12 +38,53 @@ func (s *Service) Routes() []route.Route {
 
 // trashPage is the data of the page of the trash.
 type trashPage struct {
-	Entries []souvenir.TrashEntry
+	Entries []trashRow
+	Kinds   []kindLink
+	Kind    souvenir.TrashKind // only these; empty: all
 	Total   int
 	Own     bool // there are entries that the user may erase
 	Pages   web.Pager
+	Leaves  web.Leaves    // the same, with the kind
 	Asks    *web.Question // nil: no question
 	Error   string
+}
+
+// trashRow is a deleted item.
+type trashRow struct {
+	souvenir.TrashEntry
+	Client string // the user's client that deleted it; empty: none, or not known
+}
+
+// kindLink is a link to the items of a kind.
+type kindLink struct {
+	Name, Path string
+	Here       bool
+}
+
+// kindLinks are the links to choose a kind of items.
+func kindLinks(chosen souvenir.TrashKind) []kindLink {
+	links := []kindLink{{"Everything", web.TrashPath, chosen == ""}}
+	for _, kind := range []struct {
+		value souvenir.TrashKind
+		name  string
+	}{{souvenir.TrashMemory, "Memories"}, {souvenir.TrashFile, "Files"}, {souvenir.TrashProject, "Projects"},
+		{souvenir.TrashCollection, "Collections"}} {
+		links = append(links, kindLink{kind.name, web.TrashPath + "?kind=" + string(kind.value), chosen == kind.value})
+	}
+	return links
+}
+
+// deleters returns the names of the user's clients that deleted memories, by memory, of the latest deletions.
+func deleters(ctx context.Context, c request.Caller) (map[string]string, error) {
+	found, err := c.Store.Insights().Activities(ctx, souvenir.ActivityQuery{Tool: "memory", Action: "delete",
+		Outcome: souvenir.OutcomeOK, Limit: souvenir.MaxActivityLimit})
+	names := map[string]string{}
+	for _, a := range found.Activities {
+		if name := cmp.Or(web.ShortName(a.Credential.Name), web.ClientName(a.Client)); names[a.MemoryID] == "" {
+			names[a.MemoryID] = name
+		}
+	}
+	return names, err
 }
 
 func (s *Service) showTrash(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
@@ -53,8 +96,12 @@ func (s *Service) trashPage(r *http.Request, c request.Caller, problem string) (
 	if asked, err := strconv.Atoi(r.URL.Query().Get("entries")); err == nil {
 		data.Pages.Page = min(max(asked, 1), 1_000_000)
 	}
-	p, err := c.Store.Trash().Page(r.Context(),
-		souvenir.TrashQuery{Limit: web.PerPage, Offset: (data.Pages.Page - 1) * web.PerPage})
+	q := souvenir.TrashQuery{Limit: web.PerPage, Offset: (data.Pages.Page - 1) * web.PerPage}
+	if data.Kind = souvenir.TrashKind(r.URL.Query().Get("kind")); data.Kind != "" {
+		q.Kinds = []souvenir.TrashKind{data.Kind}
+	}
+	data.Kinds = kindLinks(data.Kind)
+	p, err := c.Store.Trash().Page(r.Context(), q)
 	if err != nil {
 		return web.Page{}, err
 	}
@@ -66,9 +113,17 @@ func (s *Service) trashPage(r *http.Request, c request.Caller, problem string) (
 			Kept: []web.Fact{{Key: "action", Value: "empty"}}}
 	}
 	data.Pages.Pages = max(1, (p.Total+web.PerPage-1)/web.PerPage)
-	data.Entries, data.Total = p.Entries, p.Total
+	data.Leaves = web.LeavesOf(data.Pages, url.Values{"kind": {string(data.Kind)}})
+	data.Total = p.Total
+	names := map[string]string{}
+	if slices.ContainsFunc(p.Entries, func(e souvenir.TrashEntry) bool { return e.Through == "tool" }) {
+		if names, err = deleters(r.Context(), c); err != nil {
+			return web.Page{}, err
+		}
+	}
 	for _, e := range p.Entries {
 		data.Own = data.Own || e.Own
+		data.Entries = append(data.Entries, trashRow{e, names[e.ID]})
 	}
 	return web.Page{Template: "trash", Title: "Trash", Data: data}, nil
 }
@@ -92,8 +147,8 @@ func (s *Service) changeTrash(w http.ResponseWriter, r *http.Request, c request.
 		})
 		notice = "restored"
 	case "erase":
-		if len(ids) > 1 && values.Get("sure") == "" {
-			return s.askErase(ids), nil
+		if values.Get("sure") == "" {
+			return askErase(r.Context(), c, ids), nil
 		}
 		err, notice = eachTrashed(r.Context(), ids, c.Store.Trash().Erase), "erased"
 	case "empty":
@@ -116,16 +171,21 @@ func (s *Service) changeTrash(w http.ResponseWriter, r *http.Request, c request.
 	return web.Again(p, err)
 }
 
-// askErase asks for confirmation before several entries are erased.
-func (s *Service) askErase(ids []string) web.Page {
+// askErase asks for confirmation before entries are erased, with their number, or the title of the only one.
+func askErase(ctx context.Context, c request.Caller, ids []string) web.Page {
 	kept := []web.Fact{{Key: "action", Value: "erase"}, {Key: "sure", Value: "yes"}}
 	for _, id := range ids {
 		kept = append(kept, web.Fact{Key: "id", Value: id})
 	}
+	title, text := web.Count(len(ids), "entry"), "The selected items are erased with their history. This cannot be undone."
+	if len(ids) == 1 {
+		if entry, err := c.Store.Trash().Get(ctx, ids[0]); err == nil {
+			title, text = "“"+web.Shortened(entry.Title)+"”", "It is erased with its history. This cannot be undone."
+		}
+	}
 	return web.Page{Template: "asks", Title: "Erase", Data: web.QuestionPage{Asks: &web.Question{
-		ID: "erase", Title: fmt.Sprintf("Erase %s permanently?", web.Count(len(ids), "entry")), Action: web.TrashPath,
-		Button: "Erase", Back: web.TrashPath,
-		Text: "The selected items are erased with their history. This cannot be undone.", Kept: kept,
+		ID: "erase", Title: "Erase " + title + " permanently?", Action: web.TrashPath,
+		Button: "Erase", Back: web.TrashPath, Text: text, Kept: kept,
 	}}}
 }
 

@@ -62,6 +62,12 @@ func (s *Service) updateUser(w http.ResponseWriter, r *http.Request, c request.C
 		return nil, err
 	}
 	yes, no, admin, user := true, false, souvenir.RoleAdmin, souvenir.RoleUser
+	switch values.Get("change") {
+	case "user-password":
+		return s.resetPassword(w, r, c, values)
+	case "user-delete":
+		return s.deleteUser(w, r, c, values)
+	}
 	changes := map[string]souvenir.UserUpdate{
 		"user-disabled": {Disabled: &yes}, "user-enabled": {Disabled: &no}, "user-admin": {Role: &admin},
 		"user-user": {Role: &user},
@@ -70,22 +76,30 @@ func (s *Service) updateUser(w http.ResponseWriter, r *http.Request, c request.C
 	switch {
 	case !known:
 		err = failure.Invalid("change", "change is "+failure.Quote(values.Get("change"))+
-			"; user-disabled, user-enabled, user-admin or user-user is needed")
+			"; user-disabled, user-enabled, user-admin, user-user, user-password or user-delete is needed")
 	case values.Get("id") == c.User.ID:
-		err = &failure.Error{Status: http.StatusBadRequest, Message: "this is your own account; ask another admin"}
+		err = ownAccount
 	default:
 		_, err = s.store.Accounts().UpdateUser(r.Context(), values.Get("id"), change)
 	}
 	if err != nil {
-		p, data, failed := s.users(r, c)
-		if failed != nil {
-			return nil, failed
-		}
-		_, message := failure.Describe(err)
-		data.Error = web.Sentence(message)
-		return web.Again(p, err)
+		return s.usersAgain(r, c, err)
 	}
 	return s.site.Done("/users", values.Get("change")), nil
+}
+
+// ownAccount is the error for an admin's change of their own account.
+var ownAccount = &failure.Error{Status: http.StatusBadRequest, Message: "this is your own account; ask another admin"}
+
+// usersAgain is the page of users with an error.
+func (s *Service) usersAgain(r *http.Request, c request.Caller, err error) (any, error) {
+	p, data, failed := s.users(r, c)
+	if failed != nil {
+		return nil, failed
+	}
+	_, message := failure.Describe(err)
+	data.Error = web.Sentence(message)
+	return web.Again(p, err)
 }
 
 // invitationsPage is the data of the page of invitations.

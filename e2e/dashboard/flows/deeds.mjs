@@ -1,0 +1,68 @@
+// What clients did and what was deleted: read, paused, erased; and what admins do to accounts.
+import assert from 'node:assert/strict'
+import { phone, site } from '../browser.mjs'
+import { look } from '../inspect.mjs'
+
+const looks = [undefined, phone] // light and dark
+
+async function call(token, args, name = 'memory') {
+  return fetch(`${process.env.LISTENING}/tools/call`, {
+    method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body: JSON.stringify({ name, arguments: args }),
+  })
+}
+
+export async function aClientIsPausedWhereItsCallsAre(someone, { user, token }) {
+  await call(token, { action: 'search', tags: ['of no memory'] })
+  for (const how of looks) {
+    const page = await someone(user, how)
+    await page.go('/activity')
+    assert.match(await page.main(), /without hits/)
+    await look(page, 'activity', { touch: how === phone })
+    await page.follow('By client')
+    await look(page, 'activity by client', { touch: how === phone })
+    await page.locator('.uses a').first().click()
+    await page.settle()
+    await look(page, 'the activity of a client', { touch: how === phone })
+    await page.send('Pause')
+    assert.match(await page.notice(), /Paused/)
+    assert.equal((await call(token, { action: 'search', query: 'x' })).status, 403)
+    await page.send('Resume')
+    assert.match(await page.notice(), /Resumed/)
+    assert.equal((await call(token, { action: 'search', query: 'x' })).status, 200)
+  }
+}
+
+export async function whatIsErasedIsNamedAndAskedFor(someone, { user, token }) {
+  for (const how of looks) {
+    const { content } = await (await call(token, { action: 'store', content: 'A note to throw away.' })).json().then((answer) => ({ content: JSON.parse(answer.content?.[0]?.text ?? '{}'), ...answer }))
+    const stored = content.id ? content : JSON.parse(content[0].text)
+    await call(token, { action: 'delete', id: stored.id })
+    const page = await someone(user, how)
+    await page.go('/trash')
+    assert.match(await page.main(), /A note to throw away\./)
+    await look(page, 'trash', { touch: how === phone })
+    await page.follow('Memories', 'main')
+    await page.getByRole('button', { name: 'Erase A note to throw away.' }).first().click()
+    await page.settle()
+    assert.match(await page.main(), /Erase “A note to throw away.” permanently\?/)
+    await look(page, 'erasing', { touch: how === phone })
+    await page.send('Erase')
+    assert.match(await page.notice(), /Erased permanently/)
+  }
+}
+
+export async function anAdminIsAskedBeforeAnAccountIsDeleted(someone, { user, other }) {
+  const page = await someone(user, phone)
+  const open = async () => {
+    await page.go('/users')
+    await page.locator('li.card', { hasText: other }).locator('summary').click()
+    return page.locator('li.card', { hasText: other })
+  }
+  assert.match(await (await open()).innerText(), /last seen|not seen yet/)
+  await (await open()).getByRole('button', { name: 'Delete' }).click()
+  await page.settle()
+  assert.match(await page.main(), /everything of theirs/)
+  await look(page, 'deleting an account', { touch: true })
+  await page.follow('Cancel')
+  assert.equal(new URL(page.url()).href, `${site}/users`)
+}

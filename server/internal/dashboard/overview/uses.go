@@ -1,0 +1,130 @@
+package overview
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+)
+
+// What clients did, in numbers: of the latest calls, so that the page costs the same however many there are.
+
+// clientUse is what a client did.
+type clientUse struct {
+	Name   string
+	Path   string // of its calls; empty: none
+	Calls  int
+	Failed int
+	Read   int // without the searches
+	// Searches are those that succeeded; of the ones in Counted it is known what they found, and Empty found nothing.
+	Searches, Counted, Empty int
+	Stored, Updated, Deleted int
+	Part, FailedPart         float64 // of the calls of the busiest, in percent
+}
+
+// usesShown is how many clients the chart shows.
+const usesShown = 8
+
+// add counts a call.
+func (u *clientUse) add(a souvenir.Activity) {
+	u.Calls++
+	if a.Outcome != souvenir.OutcomeOK {
+		u.Failed++
+		return
+	}
+	if a.Tool == "memory" && a.Action == "search" {
+		u.Searches++
+		if a.Hits != nil {
+			u.Counted++
+		}
+		if a.Hits != nil && *a.Hits == 0 {
+			u.Empty++
+		}
+		return
+	}
+	switch deedOf(a).kind {
+	case kindRead:
+		u.Read++
+	case kindStored:
+		u.Stored++
+	case kindUpdated:
+		u.Updated++
+	case kindDeleted:
+		u.Deleted++
+	}
+}
+
+// usesOf counts calls by client, the busiest first. People in browsers are left out.
+func usesOf(calls []souvenir.Activity, c request.Caller) []clientUse {
+	byPath := map[string]*clientUse{}
+	for _, a := range calls {
+		own := a.User == c.User.ID
+		name, _ := callerOf(a, own)
+		if name == "You" {
+			continue
+		}
+		path := clientPath(a, own, c)
+		u := byPath[cmp.Or(path, name)]
+		if u == nil {
+			u = &clientUse{Name: name, Path: path}
+			byPath[cmp.Or(path, name)] = u
+		}
+		u.add(a)
+	}
+	var uses []clientUse
+	for _, u := range byPath {
+		uses = append(uses, *u)
+	}
+	slices.SortFunc(uses, func(a, b clientUse) int {
+		return cmp.Or(b.Calls-a.Calls, cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path))
+	})
+	uses = uses[:min(len(uses), usesShown)]
+	for i := range uses {
+		uses[i].Part = 100 * float64(uses[i].Calls) / float64(uses[0].Calls)
+		uses[i].FailedPart = 100 * float64(uses[i].Failed) / float64(uses[0].Calls)
+	}
+	return uses
+}
+
+// Searched is the total of the searches of which it is known what they found, and of those that found nothing.
+func (p activityPage) Searched() (u clientUse) {
+	for _, one := range p.Uses {
+		u.Counted += one.Counted
+		u.Empty += one.Empty
+	}
+	return u
+}
+
+// didOf counts the latest calls of the client of a filter.
+func didOf(r *http.Request, c request.Caller, f activityFilter) (clientUse, error) {
+	var did clientUse
+	found, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{
+		Credential: souvenir.CredentialKind(f.Credential), ID: f.ID, Limit: souvenir.MaxActivityLimit})
+	for _, a := range found.Activities {
+		did.add(a)
+	}
+	return did, err
+}
+
+// callGroup is the calls of a client on a day.
+type callGroup struct {
+	By, Client string // its name, and the path of its calls
+	Calls      []callRow
+}
+
+// byClient groups the calls of a day, the busiest client first.
+func byClient(calls []callRow) []callGroup {
+	var groups []callGroup
+	for _, call := range calls {
+		i := slices.IndexFunc(groups, func(g callGroup) bool { return g.By == call.By && g.Client == call.Client })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, callGroup{By: call.By, Client: call.Client})
+		}
+		groups[i].Calls = append(groups[i].Calls, call)
+	}
+	slices.SortStableFunc(groups, func(a, b callGroup) int { return len(b.Calls) - len(a.Calls) })
+	return groups
+}
