@@ -5,11 +5,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,10 +23,30 @@ import (
 
 // What disks, cables and programs do to files.
 
-const (
-	damagedSector = 512
-	damageSeeds   = 8 // of each kind, in the long form
-)
+const damagedSector = 512
+
+// damageSeeds is how many damages of each kind to try: 8 in the long form, or a share of the number in
+// SOUVENIR_FAULTS.
+func damageSeeds(t *testing.T) uint64 {
+	t.Helper()
+	said := os.Getenv("SOUVENIR_FAULTS")
+	if said == "" {
+		return uint64(longtest.Size(8, 1))
+	}
+	n, err := strconv.ParseUint(said, 10, 32)
+	if err != nil {
+		t.Fatalf("SOUVENIR_FAULTS is %q, want a number", said)
+	}
+	return n/uint64(len(damageKinds)) + 1
+}
+
+// damageKindsToTry are all kinds, or some of them in a plain run.
+func damageKindsToTry() []string {
+	if os.Getenv("SOUVENIR_FAULTS") != "" {
+		return slices.Sorted(maps.Keys(damageKinds))
+	}
+	return longtest.Keys(damageKinds, 1, 4)
+}
 
 // damageKinds damage a sound file; older is the same file some changes earlier. Nil means nothing to
 // damage.
@@ -300,17 +322,15 @@ func TestNoDamagedFileWithOtherContentIsCalledSound(t *testing.T) {
 	if !sound || !strings.Contains(want, "memory 4 again") {
 		t.Fatalf(`got sound %v and %.300s, want sound true and "memory 4 again" in it`, sound, want)
 	}
-	kinds := longtest.Keys(damageKinds, 1, 4)
+	kinds, tried := damageKindsToTry(), 0
 	for _, kind := range kinds {
 		damage := damageKinds[kind]
-		for seed := range uint64(damageSeeds) {
-			if seed > 0 && !longtest.All() {
-				break
-			}
+		for seed := range damageSeeds(t) {
 			damaged := damage(rand.New(rand.NewPCG(seed, uint64(len(kind)))), bytes.Clone(file), older)
 			if damaged == nil || bytes.Equal(damaged, file) {
 				continue
 			}
+			tried++
 			for _, repair := range []bool{false, true} {
 				sound, held := look(bytes.Clone(damaged), repair)
 				switch {
@@ -326,9 +346,61 @@ func TestNoDamagedFileWithOtherContentIsCalledSound(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d kinds: %v, and %d harmless", len(kinds), outcomes, harmless)
+	t.Logf("%d damages of %d kinds, each checked and repaired: %v, and %d harmless", tried, len(kinds), outcomes, harmless)
 	if outcomes["not sound"] < len(kinds)/2 || longtest.All() &&
 		(outcomes["not sound"] < len(kinds) || outcomes["not opened"] == 0) {
 		t.Errorf("the files come to %v: too few are damaged", outcomes)
 	}
+}
+
+// differing are the pages of a file that are not what they were.
+func differing(damaged, file []byte) (pages []uint32) {
+	for at := 0; at < len(file); at += damagedPage {
+		end := min(at+damagedPage, len(file))
+		if end > len(damaged) || !bytes.Equal(damaged[at:end], file[at:end]) {
+			pages = append(pages, uint32(at/damagedPage+1))
+		}
+	}
+	return pages
+}
+
+// However a file is damaged: what lies on none of the damaged pages is recovered, and the report says that the rest is
+// missing or not what was stored.
+func TestRecoverOfAnyDamageYieldsTheRest(t *testing.T) {
+	longtest.Only(t)
+	file, older := filesToDamage(t)
+	sound := filepath.Join(t.TempDir(), "sound.db")
+	writeFile(t, sound, file)
+	d := &damagedStore{content: file, tables: map[string][]uint32{}, ids: map[string]map[int64][]uint32{}}
+	d.rows = d.read(t, sound, true)
+	writeFile(t, sound, older)
+	d.older = d.read(t, sound, false)
+	recovered, refused := 0, 0
+	for _, kind := range damageKindsToTry() {
+		for seed := range damageSeeds(t) {
+			damaged := damageKinds[kind](rand.New(rand.NewPCG(seed, uint64(len(kind)))), bytes.Clone(file), older)
+			if damaged == nil || bytes.Equal(damaged, file) ||
+				bytes.Equal(damaged[min(damagedPage, len(damaged)):], older[damagedPage:]) { // a sound file, but of yesterday
+				continue
+			}
+			dir := t.TempDir()
+			in, out := filepath.Join(dir, "in.db"), filepath.Join(dir, "out.db")
+			writeFile(t, in, damaged)
+			c := damageCase{name: fmt.Sprintf("%s, seed %d", kind, seed), pages: differing(damaged, file)}
+			report, err := Recover(t.Context(), in, out, &RecoveryOptions{Embedder: wordEmbedder("words-1")})
+			switch first := len(c.pages) > 0 && c.pages[0] == 1; {
+			case err == nil:
+				recovered++
+				t.Run(c.name, func(t *testing.T) { d.compare(t, c, out, report) })
+			case first && isAny(err, ErrForeign, ErrNewer, ErrInvalid):
+				refused++ // by the marks of the file on its first page
+			default:
+				t.Errorf("%s: %v, want no error", c.name, err)
+			}
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Logf("%d damaged files were recovered, %d refused", recovered, refused)
 }

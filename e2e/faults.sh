@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Breaks stores on purpose, as docs/reliability.md describes, and prints the counts: power that goes, disks that fail,
+# migrations that are stopped, damaged files, and files of each older version.
+#
+#   e2e/faults.sh [POINTS]
+#
+# POINTS is how many faults of each kind to try; the default is 10000. 100 take some minutes. It needs Linux and Go.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+points=${1:-10000}
+export SOUVENIR_LONG_TESTS=1 CGO_ENABLED=0
+counted='^ok|^FAIL|--- |points|crashes|damages|recovered|versions'
+
+SOUVENIR_FAULTS=$points go test -vet=off -timeout 0 -v ./internal/faulttest | grep -E "$counted"
+# A damage is checked, repaired and recovered: a tenth of the points.
+SOUVENIR_FAULTS=$(((points + 9) / 10)) go test -vet=off -timeout 0 -v \
+	-run 'NoDamagedFile|RecoverOfAnyDamage|FilesOfEachVersion' . | grep -E "$counted" | grep -v -- '--- PASS: .*/'
