@@ -49,9 +49,18 @@ var lightWords = []map[string]bool{
 
 // language returns the function words of the most likely language of a search text: the one with the most function
 // words in it, at least two. nil = unknown.
-func (a *analyzer) language() (best map[string]bool) {
+func (a *analyzer) language() map[string]bool {
+	if i := a.languageNumber(); i >= 0 {
+		return lightWords[i]
+	}
+	return nil
+}
+
+// languageNumber returns the place of that language in lightWords; -1 = unknown.
+func (a *analyzer) languageNumber() (best int) {
 	const enough = 100 // words
 	most, start := 1, 0
+	best = -1
 	counts := make([]int, len(lightWords))
 	for _, t := range a.tokens[:min(len(a.tokens), enough)] {
 		if t.role == roleWord {
@@ -65,7 +74,7 @@ func (a *analyzer) language() (best map[string]bool) {
 	}
 	for i, n := range counts {
 		if n > most {
-			best, most = lightWords[i], n
+			best, most = i, n
 		}
 	}
 	return best

@@ -1,0 +1,231 @@
+// Package topic says in words what texts are about: which words are typical of a group of texts, and which ones two of
+// them have in common.
+package topic
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// Texts are texts, read for their words. Create one with [Read].
+type Texts struct {
+	Languages []string // of each text, as text.Language guesses
+
+	words    [][]int32 // of each text, each once, in ascending order
+	names    []string  // of each word, as most texts write it; in lower case if they are divided
+	holding  []int     // how many texts have each word
+	function []bool    // it is a function word
+}
+
+// mostWords is how many different words of a text count.
+const mostWords = 60
+
+// Read reads texts. They should be short, such as first lines: only so many words of each count.
+func Read(texts []string) *Texts {
+	r := reader{t: &Texts{Languages: make([]string, len(texts)), words: make([][]int32, len(texts))},
+		forms: map[form]int32{}, terms: map[string]int32{}}
+	for i, s := range texts {
+		r.language = text.Language(s)
+		r.t.Languages[i] = r.language
+		r.t.words[i] = r.read(s)
+	}
+	best := make([]int, len(r.t.names))
+	for f, n := range r.written {
+		if n > best[f.word] || n == best[f.word] && f.form > r.t.names[f.word] {
+			best[f.word], r.t.names[f.word] = n, f.form
+		}
+	}
+	return r.t
+}
+
+// reader reads texts into t. Most words occur many times, and are analysed once.
+type reader struct {
+	t        *Texts
+	language string
+	forms    map[form]int32   // numbers of words; -1: none
+	terms    map[string]int32 // numbers of words by their stems
+	written  map[writtenForm]int
+}
+
+// form is a word as it is written in a language.
+type form struct{ text, language string }
+
+// writtenForm is a way of writing a word.
+type writtenForm struct {
+	word int32
+	form string
+}
+
+func (r *reader) read(s string) []int32 {
+	if r.written == nil {
+		r.written = map[writtenForm]int{}
+	}
+	var words []int32
+	note := func(w string) {
+		number := r.number(w)
+		if number < 0 {
+			return
+		}
+		r.written[writtenForm{number, w}]++
+		if at, known := slices.BinarySearch(words, number); !known {
+			words = slices.Insert(words, at, number)
+			r.t.holding[number]++
+		}
+	}
+	for len(s) > 0 && len(words) < mostWords {
+		begin := strings.IndexFunc(s, isLetter)
+		if begin < 0 {
+			break
+		}
+		s = s[begin:]
+		end := strings.IndexFunc(s, func(c rune) bool { return !isLetter(c) && !isJoint(c) })
+		if end < 0 {
+			end = len(s)
+		}
+		run := strings.TrimRightFunc(s[:end], isJoint)
+		s = s[end:]
+		if continuous(run) {
+			pairs(run, note)
+		} else {
+			note(run)
+		}
+	}
+	return words
+}
+
+func isLetter(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c) }
+
+// isJoint reports whether a character can be inside a word: wi-fi, don't.
+func isJoint(c rune) bool { return c == '-' || c == '\'' || c == '’' || c == '_' }
+
+// continuous reports whether a run is of a script without spaces between words, or begins so.
+func continuous(run string) bool {
+	for _, c := range run {
+		if unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Khmer, unicode.Lao,
+			unicode.Myanmar) {
+			return true
+		}
+	}
+	return false
+}
+
+// pairs notes the pairs of neighbouring characters of a run: most words of Chinese have two.
+func pairs(run string, note func(string)) {
+	_, size := utf8.DecodeRuneInString(run)
+	for at := 0; at+size < len(run); {
+		_, next := utf8.DecodeRuneInString(run[at+size:])
+		note(run[at : at+size+next])
+		at, size = at+size, next
+	}
+}
+
+// number returns the number of a word; -1 for what is no word, such as a number or a single letter.
+func (r *reader) number(w string) int32 {
+	w = strings.ToLower(w)
+	key := form{w, r.language}
+	if number, known := r.forms[key]; known {
+		return number
+	}
+	number := int32(-1)
+	if terms := text.Terms(w); len(terms) > 0 && strings.ContainsFunc(w, unicode.IsLetter) && utf8.RuneCountInString(w) > 1 {
+		term := terms[len(terms)-1] // of a word with parts, the whole; of a pair, the pair
+		known := false
+		if number, known = r.terms[term]; !known {
+			number = int32(len(r.t.names))
+			r.terms[term] = number
+			r.t.names, r.t.holding = append(r.t.names, w), append(r.t.holding, 0)
+			r.t.function = append(r.t.function, false)
+		}
+		if text.IsFunctionWord(term, r.language) {
+			r.t.function[number] = true
+		}
+	}
+	r.forms[key] = number
+	return number
+}
+
+// Shared returns the words that two texts have in common, at most so many, the rarest first; none are function words.
+func (t *Texts) Shared(a, b, most int) []string {
+	var both []int32
+	x, y := t.words[a], t.words[b]
+	for len(x) > 0 && len(y) > 0 {
+		switch {
+		case x[0] < y[0]:
+			x = x[1:]
+		case x[0] > y[0]:
+			y = y[1:]
+		default:
+			if !t.function[x[0]] {
+				both = append(both, x[0])
+			}
+			x, y = x[1:], y[1:]
+		}
+	}
+	slices.SortStableFunc(both, func(a, b int32) int { return cmp.Compare(t.holding[a], t.holding[b]) })
+	return t.named(both, most)
+}
+
+// Names returns the words that are typical of each group of texts, at most so many: those of many of its texts and of
+// few others (c-TF-IDF: M. Grootendorst, BERTopic: Neural topic modeling with a class-based TF-IDF procedure, 2022,
+// counted once per text). Texts may be in no group.
+func (t *Texts) Names(groups [][]int, most int) [][]string {
+	all := make([][]string, len(groups))
+	counts := make([]int, len(t.names))
+	for i, group := range groups {
+		var seen []int32
+		for _, one := range group {
+			for _, word := range t.words[one] {
+				if counts[word] == 0 {
+					seen = append(seen, word)
+				}
+				counts[word]++
+			}
+		}
+		score := func(word int32) float64 {
+			n, held := float64(counts[word]), float64(t.holding[word])
+			if t.function[word] || n < 2 && len(group) > 2 {
+				return 0
+			}
+			// How often it is here, how rarely elsewhere, and both more if the word is in most of them.
+			return n / float64(len(group)) * n / held * math.Log(1+float64(len(t.words))/held)
+		}
+		seen = slices.DeleteFunc(seen, func(word int32) bool { return score(word) == 0 })
+		slices.SortFunc(seen, func(a, b int32) int { return cmp.Or(cmp.Compare(score(b), score(a)), cmp.Compare(a, b)) })
+		all[i] = t.named(seen, most)
+		for _, one := range group {
+			for _, word := range t.words[one] {
+				counts[word] = 0
+			}
+		}
+	}
+	return all
+}
+
+// named returns the first words by name. Pairs of characters that overlap say the same twice.
+func (t *Texts) named(words []int32, most int) []string {
+	names := []string{}
+	for _, word := range words {
+		if len(names) == most {
+			break
+		}
+		if name := t.names[word]; !slices.ContainsFunc(names, func(other string) bool { return overlap(name, other) }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// overlap reports whether the names are pairs of characters, one of which begins with the last character of the other.
+func overlap(a, b string) bool {
+	if utf8.RuneCountInString(a) != 2 || utf8.RuneCountInString(b) != 2 || !continuous(a) {
+		return false
+	}
+	x, y := []rune(a), []rune(b)
+	return x[0] == y[1] || x[1] == y[0]
+}
