@@ -3,15 +3,19 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/layout"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
+	"github.com/souvenir-ai/souvenir/internal/topic"
 )
 
 // Node is a memory as a graph or map shows it.
@@ -36,6 +40,13 @@ type Node struct {
 // MaxNodes is the most memories that [Insights.Graph] and [Insights.Map] show at once.
 const MaxNodes = 5000
 
+// Cluster is memories of a graph or a map that belong together.
+type Cluster struct {
+	// Name is the words that are typical of it, such as "deploy, tests". It is empty if its memories share none.
+	Name  string `json:"name"`
+	Nodes []int  `json:"nodes"` // indexes, ascending
+}
+
 // GraphQuery says which memories a graph shows, and which of them it connects.
 type GraphQuery struct {
 	List // if more than Limit match, the first ones in its order; an empty Sort means SortUpdatedDesc
@@ -45,7 +56,7 @@ type GraphQuery struct {
 	// Neighbours is how many similar memories each memory is connected to: 1 to 10; zero means 3, a negative number none.
 	Neighbours int
 
-	// Similar is the minimum cosine similarity of similar memories: up to 1; zero means 0.6.
+	// Similar is the minimum similarity of similar memories, as in [Edge]: up to 1; zero means 0.6.
 	Similar float64
 
 	// Duplicates, above 0, connects near duplicates instead: memories that say the same with at least this probability.
@@ -54,8 +65,17 @@ type GraphQuery struct {
 
 // Graph is memories and their connections.
 type Graph struct {
-	Nodes    []Node   `json:"nodes"`              // never nil
-	Edges    []Edge   `json:"edges"`              // never nil
+	Nodes []Node `json:"nodes"` // never nil
+	Edges []Edge `json:"edges"` // never nil
+
+	// Clusters are the memories that are more connected with each other than with others, the largest cluster first. A
+	// memory without edges is in that of the most similar one that has some, or in none. Graphs of duplicates have none.
+	Clusters []Cluster `json:"clusters,omitempty"`
+
+	// Nearest are the most similar pairs that are not similar enough for an edge. They say which clusters belong side by
+	// side.
+	Nearest []Edge `json:"-"`
+
 	Total    int      `json:"total"`              // matching memories, including any beyond the limit
 	Warnings []string `json:"warnings,omitempty"` // what a caller should know
 }
@@ -65,8 +85,14 @@ type Edge struct {
 	From int      `json:"from"` // index in Nodes; for EdgeSimilar the lower one
 	To   int      `json:"to"`
 	Kind EdgeKind `json:"kind"`
-	// for EdgeSimilar: cosine similarity or, for duplicates, the probability that they say the same
+
+	// Score of EdgeSimilar is how similar they are: 0 as any two memories in their languages, 0.5 four standard deviations
+	// more than that, and 1 for the same text. For duplicates it is the probability that they say the same.
 	Score float64 `json:"score,omitempty"`
+
+	// Shared are up to three words that both have in their beginnings, the rarest first, such as "deploy, tests". Empty:
+	// none. Those of duplicates are not looked up.
+	Shared string `json:"shared,omitempty"`
 }
 
 // EdgeKind is the reason why two memories are connected.
@@ -95,7 +121,7 @@ func (q *GraphQuery) check() error {
 		return invalid("neighbours", "{} is %d; at most %d are allowed, and a negative number for none", q.Neighbours,
 			maxNeighbours)
 	case !(q.Similar >= -1 && q.Similar <= 1):
-		return invalid("similar", "{} is %v; a cosine similarity up to 1 is expected", q.Similar)
+		return invalid("similar", "{} is %v; a similarity up to 1 is expected", q.Similar)
 	case !(q.Duplicates >= 0 && q.Duplicates <= 1):
 		return invalid("duplicates", "{} is %v; a likelihood from 0 to 1 is expected", q.Duplicates)
 	}
@@ -112,34 +138,95 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 		return Graph{}, err
 	}
 	var g Graph
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		p, err := s.picture(tx, v, q.List, q.Limit)
-		if err != nil {
+	var p *picture
+	var v vectors
+	err = s.read(ctx, func(tx db.Tx, viewer viewer) (err error) {
+		if p, err = s.picture(tx, viewer, q.List, q.Limit, false); err != nil {
 			return err
 		}
-		g = Graph{Nodes: p.nodes, Edges: []Edge{}, Total: p.total, Warnings: p.warnings}
+		g, v = Graph{Nodes: p.nodes, Edges: []Edge{}, Total: p.total}, vectors{}
 		if g.Edges, err = p.links(tx); err != nil || q.Neighbours < 0 {
 			return err
 		}
-		means, places, err := p.means(tx)
+		if v, err = p.means(tx); err != nil || q.Duplicates == 0 {
+			return err
+		}
+		pairs, err := index.Pairs(tx.Context(), v.means, v.size, maxNeighbours, float32(alike.Candidate))
 		if err != nil {
 			return err
 		}
-		if q.Duplicates > 0 {
-			q.Neighbours, q.Similar = maxNeighbours, alike.Candidate
-		}
-		pairs, err := index.Pairs(tx.Context(), means, s.embedder.Dimensions(), q.Neighbours, float32(q.Similar))
-		if err == nil && q.Duplicates > 0 {
-			pairs, err = s.duplicates(tx, p.nodes, places, pairs, q.Duplicates)
-		}
+		pairs, err = s.duplicates(tx, p.nodes, v.places, pairs, q.Duplicates)
 		for _, pair := range pairs {
-			g.Edges = append(g.Edges, Edge{From: places[pair.A], To: places[pair.B], Kind: EdgeSimilar,
+			g.Edges = append(g.Edges, Edge{From: v.places[pair.A], To: v.places[pair.B], Kind: EdgeSimilar,
 				Score: float64(pair.Cosine)})
 		}
-		g.Warnings = p.warnings
 		return err
 	})
-	return g, err
+	if err == nil && q.Duplicates == 0 {
+		err = g.connect(ctx, p, v, q) // needs no snapshot
+	}
+	if err != nil {
+		return Graph{}, err
+	}
+	g.Warnings = p.warnings
+	return g, nil
+}
+
+// connect adds what is similar, and the clusters.
+func (g *Graph) connect(ctx context.Context, p *picture, v vectors, q GraphQuery) error {
+	read := topic.Read(p.texts)
+	var pairs []index.Pair
+	if q.Neighbours > 0 {
+		var err error
+		if pairs, err = index.Pairs(ctx, v.means, v.size, q.Neighbours, -1); err != nil {
+			return err
+		}
+	}
+	similar := read.Scale(v.means, v.size, v.places)
+	for i := range g.Edges {
+		g.Edges[i].Shared = read.SharedWords(g.Edges[i].From, g.Edges[i].To)
+	}
+	for _, pair := range pairs {
+		edge := Edge{From: v.places[pair.A], To: v.places[pair.B], Kind: EdgeSimilar,
+			Score: float64(similar.Of(pair.A, pair.B, pair.Cosine))}
+		if edge.Score < q.Similar {
+			g.Nearest = append(g.Nearest, edge)
+			continue
+		}
+		edge.Shared = read.SharedWords(edge.From, edge.To)
+		g.Edges = append(g.Edges, edge)
+	}
+	edges, nearest := asLayout(g.Edges), asLayout(g.Nearest)
+	groups, err := layout.Communities(ctx, len(g.Nodes), edges)
+	if err != nil {
+		return err
+	}
+	linked := make([]bool, len(g.Nodes))
+	for _, edge := range g.Edges {
+		linked[edge.From], linked[edge.To] = true, true
+	}
+	topic.Fold(groups, linked, nearest)
+	g.Clusters = clusters(read.Clusters(groups))
+	return nil
+}
+
+// asLayout returns edges with how strongly they connect.
+func asLayout(edges []Edge) []layout.Edge {
+	list := make([]layout.Edge, len(edges))
+	for i, edge := range edges {
+		if list[i] = (layout.Edge{A: edge.From, B: edge.To, Weight: 1}); edge.Kind == EdgeSimilar {
+			list[i].Weight = float32(max(edge.Score, 0.01))
+		}
+	}
+	return list
+}
+
+func clusters(found []topic.Cluster) []Cluster {
+	var all []Cluster
+	for _, c := range found {
+		all = append(all, Cluster(c))
+	}
+	return all
 }
 
 // duplicates keeps the pairs of memories that say the same, and replaces the cosine with that probability.
@@ -177,7 +264,34 @@ type MapQuery struct {
 	List // if more than Limit match, the first ones in its order; an empty Sort means SortUpdatedDesc
 
 	Limit int // points, 1 to 5,000; zero means 5,000
+
+	// Sample, if more than Limit match, shows an even sample of nearly as many: always the same ones, however many are
+	// added.
+	Sample bool
+
+	// Layout is how the memories are placed; empty means LayoutAxes.
+	Layout MapLayout
+
+	// Start is an earlier map with LayoutNeighbours: its memories stay about where they were, and the others join them, in
+	// a third of the time.
+	Start *Map
 }
+
+// MapLayout is a way to place memories on a map.
+type MapLayout string
+
+// The values of [MapLayout].
+const (
+	// LayoutAxes shows the first two principal components: fast, but on two axes most memories have many strangers
+	// around them.
+	LayoutAxes MapLayout = "axes"
+
+	// LayoutNeighbours keeps neighbours together (t-SNE), and finds groups. It takes seconds of one processor for 5,000
+	// memories, without holding up other calls.
+	LayoutNeighbours MapLayout = "neighbours"
+)
+
+var mapLayouts = []MapLayout{LayoutAxes, LayoutNeighbours}
 
 // Map is memories laid out by meaning: similar ones lie close together.
 type Map struct {
@@ -188,7 +302,14 @@ type Map struct {
 	// vectors.
 	Unplaced int `json:"unplaced"`
 
-	// Explained is the share of the memories' variance that the directions x and y show: 0 to 1.
+	// Clusters are those of LayoutNeighbours: the memories whose neighbours are mostly among themselves, the largest
+	// cluster first. Nodes are indexes of Points.
+	Clusters []Cluster `json:"clusters,omitempty"`
+
+	// Version changes when other memories are on the map, or any of them means something else. Empty: there are none.
+	Version string `json:"version,omitempty"`
+
+	// Explained is the share of the memories' variance that the directions x and y of LayoutAxes show: 0 to 1.
 	Explained [2]float64 `json:"explained"`
 
 	Warnings []string `json:"warnings,omitempty"` // what a caller should know
@@ -201,55 +322,109 @@ type Point struct {
 	Y float64 `json:"y"`
 }
 
-// Map lays memories out by the first two principal components of their vectors. The same memories always get the same
-// positions.
+// Map lays memories out by their vectors. The same memories always get the same positions, if Start is the same.
 func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 	defer inGo[MapQuery](&err)
 	s := h.s
-	q.Limit = cmp.Or(q.Limit, MaxNodes)
-	if q.Limit < 1 || q.Limit > MaxNodes {
+	q.Limit, q.Layout = cmp.Or(q.Limit, MaxNodes), cmp.Or(q.Layout, LayoutAxes)
+	switch {
+	case q.Limit < 1 || q.Limit > MaxNodes:
 		return Map{}, invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxNodes)
+	case !slices.Contains(mapLayouts, q.Layout):
+		return Map{}, invalid("layout", "{} is %s; allowed are %s", show(string(q.Layout)), oneOf(mapLayouts))
 	}
-	var m Map
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		p, err := s.picture(tx, v, q.List, q.Limit)
-		if err != nil {
-			return err
+	var p *picture
+	var v vectors
+	err = s.read(ctx, func(tx db.Tx, viewer viewer) (err error) {
+		if p, err = s.picture(tx, viewer, q.List, q.Limit, q.Sample); err == nil {
+			v, err = p.means(tx)
 		}
-		means, places, err := p.means(tx)
-		if err != nil {
-			return err
-		}
-		m = Map{Points: []Point{}, Total: p.total, Unplaced: len(p.nodes) - len(places), Warnings: p.warnings}
-		flat, explained, err := index.Plane(tx.Context(), means, s.embedder.Dimensions())
-		if err != nil {
-			return err
-		}
-		most := float32(0)
-		for _, x := range flat {
-			most = max(most, x, -x)
-		}
-		most = cmp.Or(most, 1)
-		for i, place := range places {
-			m.Points = append(m.Points, Point{p.nodes[place], float64(flat[2*i] / most), float64(flat[2*i+1] / most)})
-		}
-		m.Explained = explained
-		return nil
+		return err
 	})
-	return m, err
+	if err != nil {
+		return Map{}, err
+	}
+	m := Map{Points: []Point{}, Total: p.total, Unplaced: len(p.nodes) - len(v.places), Warnings: p.warnings}
+	m.Version = v.version(p.nodes)
+	flat, err := m.lay(ctx, p, v, q)
+	if err != nil {
+		return Map{}, err
+	}
+	most := float32(1e-9)
+	for _, x := range flat {
+		most = max(most, x, -x)
+	}
+	for i, place := range v.places {
+		m.Points = append(m.Points, Point{p.nodes[place], float64(flat[2*i] / most), float64(flat[2*i+1] / most)})
+	}
+	return m, nil
+}
+
+// lay returns x and y of each memory with a vector. It changes the vectors.
+func (m *Map) lay(ctx context.Context, p *picture, v vectors, q MapQuery) (flat []float32, err error) {
+	if q.Layout == LayoutAxes {
+		flat, m.Explained, err = index.Plane(ctx, v.means, v.size)
+		return flat, err
+	}
+	pairs, err := index.Pairs(ctx, v.means, v.size, layout.NearOnes, -1)
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]string, len(v.places))
+	for i, place := range v.places {
+		texts[i] = p.texts[place]
+	}
+	read := topic.Read(texts)
+	similar := read.Scale(v.means, v.size, nil)
+	near, edges := make([]layout.Near, len(pairs)), make([]layout.Edge, len(pairs))
+	for i, pair := range pairs {
+		near[i] = layout.Near{A: pair.A, B: pair.B, Distance: 2 - 2*pair.Cosine}
+		weight := max(similar.Of(pair.A, pair.B, pair.Cosine), 0.01)
+		edges[i] = layout.Edge{A: pair.A, B: pair.B, Weight: weight * weight}
+	}
+	const close = 6 // the neighbours that decide what belongs together
+	groups, err := layout.Communities(ctx, len(v.places), topic.Strongest(len(v.places), close, edges))
+	if err != nil {
+		return nil, err
+	}
+	m.Clusters = clusters(read.Clusters(groups))
+	start, known := layout.Begin(q.Start.places(p.nodes, v.places), near)
+	if !known {
+		if start, _, err = index.Plane(ctx, v.means, v.size); err != nil {
+			return nil, err
+		}
+	}
+	return layout.Neighbours(ctx, len(v.places), near, start, known)
+}
+
+// places returns where some of the nodes are on a map; nil for those that are not.
+func (m *Map) places(nodes []Node, some []int) []*layout.Place {
+	was := make([]*layout.Place, len(some))
+	if m == nil {
+		return was
+	}
+	known := make(map[string]*layout.Place, len(m.Points))
+	for _, point := range m.Points {
+		known[point.ID] = &layout.Place{X: point.X, Y: point.Y}
+	}
+	for i, place := range some {
+		was[i] = known[nodes[place].ID]
+	}
+	return was
 }
 
 // picture is a set of memories to show together.
 type picture struct {
 	s        *Store
 	nodes    []Node
+	texts    []string // the beginnings of their contents
 	total    int
 	ours     map[int64]bool // partitions whose vectors the store makes
 	warnings []string
 }
 
-// picture selects the memories of a listing, up to a limit.
-func (s *Store) picture(tx db.Tx, v viewer, l List, limit int) (*picture, error) {
+// picture selects the memories of a listing, up to a limit: the first ones, or a sample.
+func (s *Store) picture(tx db.Tx, v viewer, l List, limit int, sample bool) (*picture, error) {
 	order := cmp.Or(l.Sort, SortUpdatedDesc)
 	if !slices.Contains(sortOrders[1:], order) {
 		return nil, invalid("sort_order", "{} is %s; lists are sorted by time: allowed are %s", show(string(order)),
@@ -268,26 +443,31 @@ func (s *Store) picture(tx db.Tx, v viewer, l List, limit int) (*picture, error)
 	if p.total, err = sel.Count(tx); err != nil {
 		return nil, err
 	}
+	if sample && p.total > limit {
+		if err := sel.Sample(tx, limit, p.total); err != nil {
+			return nil, err
+		}
+	}
 	rows, err := sel.Page(tx, order.byTime(), limit, 0)
 	if err != nil {
 		return nil, err
 	}
-	p.nodes, err = loadNodes(tx, rows)
+	p.nodes, p.texts, err = loadNodes(tx, rows)
 	return p, err
 }
 
-// loadNodes reads memories that the caller may see, in the order of the rows.
-func loadNodes(tx db.Tx, rows []int64) ([]Node, error) {
-	const labelled = 600 // characters searched for the first line
-	nodes := make([]Node, 0, len(rows))
-	err := tx.Each(func(row db.Rows) error {
+// loadNodes reads memories that the caller may see, in the order of the rows, and the beginnings of their contents.
+func loadNodes(tx db.Tx, rows []int64) (nodes []Node, texts []string, err error) {
+	const begins = 600 // characters
+	nodes = make([]Node, 0, len(rows))
+	err = tx.Each(func(row db.Rows) error {
 		var n Node
 		var content string
 		var created, updated int64
 		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.ProjectOwner,
 			&n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
 		n.Label, n.CreatedAt, n.UpdatedAt = shorten.FirstLine(content), kernel.ToTime(created), kernel.ToTime(updated)
-		nodes = append(nodes, n)
+		nodes, texts = append(nodes, n), append(texts, content)
 		return err
 	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid,
 		''), coalesce(m.event_type, ''), coalesce(m.state, ''),
@@ -295,8 +475,8 @@ func loadNodes(tx db.Tx, rows []int64) ([]Node, error) {
 		FROM `+db.Numbered+` r `+db.InOrder+
 		` memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
 		JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id
-		ORDER BY r.key`, labelled, db.List(rows))
-	return nodes, err
+		ORDER BY r.key`, begins, db.List(rows))
+	return nodes, texts, err
 }
 
 func (p *picture) rows() []int64 {
@@ -338,18 +518,39 @@ func (p *picture) links(tx db.Tx) ([]Edge, error) {
 	return edges, err
 }
 
-// means returns the directions of the nodes that have one, concatenated, and the places of these nodes.
-func (p *picture) means(tx db.Tx) (means []float32, places []int, err error) {
+// vectors are the directions of the nodes that have one, of one size, one after another, and the places of these nodes.
+type vectors struct {
+	means  []float32
+	size   int
+	places []int
+}
+
+// version is a hash of the nodes that have a direction, and of these.
+func (v vectors) version(nodes []Node) string {
+	if len(v.places) == 0 {
+		return ""
+	}
+	hash := fnv.New64a()
+	for _, place := range v.places {
+		hash.Write([]byte(nodes[place].ID))
+	}
+	hash.Write(kernel.EncodeVector(v.means))
+	return strconv.FormatUint(hash.Sum64(), 36)
+}
+
+// means returns the directions of the nodes that have one.
+func (p *picture) means(tx db.Tx) (v vectors, err error) {
+	v.size = p.s.embedder.Dimensions()
 	ready, err := p.s.vectors.Ready(tx)
 	if err != nil {
-		return nil, nil, err
+		return v, err
 	}
 	if !ready {
 		p.warnings = append(p.warnings,
 			"the store is changing to another embedding model; memories cannot be compared until that is done")
-		return nil, nil, nil
+		return v, nil
 	}
-	size := p.s.embedder.Dimensions()
+	size := v.size
 	all := make([]float32, len(p.nodes)*size)
 	var found []bool
 	way, err := p.s.useIndex(tx, p.partitions(), func(ix *index.Index) error {
@@ -357,21 +558,22 @@ func (p *picture) means(tx db.Tx) (means []float32, places []int, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, nil, err
+		return v, err
 	}
 	if way == "" {
 		defer p.s.index.LoadIfDue()
 		if found, err = p.readMeans(tx, size, all); err != nil {
-			return nil, nil, err
+			return v, err
 		}
 	}
 	for i := range found {
 		if found[i] {
-			copy(all[len(places)*size:(len(places)+1)*size], all[i*size:(i+1)*size])
-			places = append(places, i)
+			copy(all[len(v.places)*size:(len(v.places)+1)*size], all[i*size:(i+1)*size])
+			v.places = append(v.places, i)
 		}
 	}
-	return all[:len(places)*size], places, nil
+	v.means = all[:len(v.places)*size]
+	return v, nil
 }
 
 // readMeans does what [index.Index.Means] does from the file.

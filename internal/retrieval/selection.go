@@ -2,6 +2,7 @@ package retrieval
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -109,6 +110,19 @@ func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 		total += p.fitting
 	}
 	return total, err
+}
+
+// Sample restricts a selection of so many memories to about limit of them, and counts it again. Whether a memory is among
+// them depends on its id alone, which ends in random digits.
+func (sel *Selection) Sample(tx db.Tx, limit, total int) error {
+	const parts = 0x1000 // of three hexadecimal digits
+	if sel.Condition != "" {
+		sel.Condition += ` AND `
+	}
+	sel.Condition += `substr(m.uid, 34, 3) < ?`
+	sel.Args = append(slices.Clip(sel.Args), fmt.Sprintf("%03x", max(parts*limit/total*31/32, 1)))
+	_, err := sel.Count(tx)
+	return err
 }
 
 // All returns the rows of the selection, ordered by time.

@@ -16,6 +16,7 @@ func overviews() concept {
 		{"a graph has links, and near duplicates", graphEdges},
 		{"a graph shows the memories that fit, the last updated first", graphSelects},
 		{"a map puts similar memories close together, each time in the same way", mapPlaces},
+		{"a map of neighbours keeps together what is similar, and names it", mapNeighbours},
 		{"what has no vector of the store's is not placed", mapUnplaced},
 		{"graphs and maps refuse invalid queries", picturesRefuse},
 	}}
@@ -140,7 +141,8 @@ func graphEdges(f *fixture) {
 	f.same("nodes", labels(g.Nodes), "the red car", "a red automobile", "tea", "a red automobile")
 	f.equal("edges", g.Edges, []souvenir.Edge{{From: 2, To: 0, Kind: souvenir.EdgeRelated},
 		{From: 2, To: 1, Kind: souvenir.EdgeRelated},
-		{From: 1, To: 3, Kind: souvenir.EdgeSimilar, Score: g.Edges[len(g.Edges)-1].Score}})
+		{From: 1, To: 3, Kind: souvenir.EdgeSimilar, Score: g.Edges[len(g.Edges)-1].Score,
+			Shared: "automobile, red"}})
 	if score := g.Edges[2].Score; score < 0.999 || score > 1 {
 		f.Errorf("equal texts have the similarity %v, want score at least 0.999 and score at most 1", score)
 	}
@@ -204,6 +206,46 @@ func mapPlaces(f *fixture) {
 		souvenir.Map{Points: []souvenir.Point{}})
 }
 
+func mapNeighbours(f *fixture) {
+	for i := range 12 {
+		f.addTexts([]string{"the red car", "hot tea", "apple pear plum"}[i%3])
+	}
+	q := souvenir.MapQuery{Layout: souvenir.LayoutNeighbours, Limit: 20, Sample: true}
+	m := f.layOut(q)
+	for _, p := range m.Points {
+		var near souvenir.Point
+		least := math.Inf(1)
+		for _, o := range m.Points {
+			if apart := math.Hypot(p.X-o.X, p.Y-o.Y); o.ID != p.ID && apart < least {
+				near, least = o, apart
+			}
+		}
+		if near.Label != p.Label || least == 0 {
+			f.Errorf("%q is next to %q, %g apart; want another one that says the same, not in the same place", p.Label,
+				near.Label, least)
+		}
+	}
+	f.equal("clusters", len(m.Clusters), 3)
+	for _, c := range m.Clusters {
+		f.equal("a cluster", []any{len(c.Nodes), c.Name != ""}, []any{4, true})
+	}
+	f.equal("another time", f.layOut(q), m)
+	f.equal("by axes", f.layOut(souvenir.MapQuery{}).Version, m.Version)
+	f.addTexts("hot tea")
+	q.Start = &m
+	again := f.layOut(q)
+	f.equal("with one more", []any{len(again.Points), again.Version == m.Version}, []any{13, false})
+	f.clock.Pass(time.Minute)
+	graph := f.graph(souvenir.GraphQuery{})
+	f.equal("clusters of the graph", len(graph.Clusters), 3)
+	for _, edge := range graph.Edges {
+		if edge.Shared == "" {
+			f.Errorf("an edge from %q to %q shares no words, want some", graph.Nodes[edge.From].Label,
+				graph.Nodes[edge.To].Label)
+		}
+	}
+}
+
 func mapUnplaced(f *fixture) {
 	f.addTexts("the red car")
 	f.imported([]byte(`{"souvenir":"export","version":1}` + "\n" + `{"type":"memory","content":" "}` +
@@ -233,6 +275,8 @@ func picturesRefuse(f *fixture) {
 	}
 	_, err := f.reader.Insights().Map(f.ctx, souvenir.MapQuery{Limit: -1})
 	f.failsAt("Map", err, souvenir.ErrInvalid, "limit")
+	_, err = f.reader.Insights().Map(f.ctx, souvenir.MapQuery{Layout: "circle"})
+	f.failsAt("Map", err, souvenir.ErrInvalid, "layout")
 	_, err = f.reader.Insights().Overview(f.ctx, souvenir.OverviewQuery{Days: 367})
 	f.failsAt("Overview", err, souvenir.ErrInvalid, "days")
 }
