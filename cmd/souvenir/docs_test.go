@@ -21,7 +21,7 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, name := range []string{"README.md", "docs/self-hosting.md", "docs/embedding.md", "docs/clients.md",
-		"docs/proxy.md", "docs/security.md"} {
+		"docs/proxy.md", "docs/security.md", "docs/operations.md"} {
 		content, err := os.ReadFile(filepath.Join(repository, name))
 		if err != nil {
 			t.Fatal(err)
@@ -120,5 +120,32 @@ func TestProgramsOfThePagesBuild(t *testing.T) {
 	compile.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"), "GOWORK=off")
 	if out, err := compile.CombinedOutput(); err != nil || programs != 5 {
 		t.Errorf("compiling %d programs: %v\n%s\nwant 5 that compile", programs, err, out)
+	}
+}
+
+// The files that set up a server set variables of its flags, and ask addresses that it has.
+func TestFilesForOperatorsSetExistingFlags(t *testing.T) {
+	root := (&cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv}).rootCommand()
+	serve, _, err := root.Find([]string{"serve"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, name := range []string{"compose/compose.yaml", "kubernetes/souvenir.yaml", "systemd/souvenir.env",
+		"container/Dockerfile"} {
+		content, err := os.ReadFile(filepath.Join(repository, "packaging", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`\bSOUVENIR_[A-Z_]+`).FindAllString(string(content), -1) {
+			flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(found, "SOUVENIR_")), "_", "-")
+			if flag != "image" && serve.Flags().Lookup(flag) == nil {
+				t.Errorf("%s sets %s, and serve has no flag --%s, want one", name, found, flag)
+			}
+			tried++
+		}
+	}
+	if tried < 10 {
+		t.Errorf("got %d variables, want at least 10", tried)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed" // the licences
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -9,6 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 )
+
+// notices are the licences of what the program contains, written by .ci/licences.
+//
+//go:embed NOTICE.txt
+var notices string
 
 // build is what the Go tool recorded in this binary.
 type build struct {
@@ -59,11 +65,16 @@ func (c *cli) versionCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "version [flags]",
 		Short:   "Print the version",
-		Long:    "Prints the version, and how it was built.",
-		Example: "  souvenir version --json",
+		Long:    "Prints the version, and how it was built; or the licences of everything that the program contains.",
+		Example: "  souvenir version --json\n  souvenir version --licenses | less",
 	}
 	asJSON := jsonFlag(command)
+	licenses := command.Flags().Bool("licenses", false, "print the licences of Souvenir and of what it contains")
 	return c.command(command, func(context.Context, []string) error {
+		if *licenses {
+			fmt.Fprint(&c.out, notices)
+			return nil
+		}
 		b := readBuild()
 		if *asJSON {
 			return printJSON(&c.out, b)

@@ -1,0 +1,195 @@
+// Command licences checks the licence of every module that a package or a test of this module imports, and writes the
+// notices of those that the program links, for it to show: souvenir version --licenses.
+//
+//	go run ./.ci/licences >cmd/souvenir/NOTICE.txt
+//	go run ./.ci/licences -check cmd/souvenir/NOTICE.txt
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// known are phrases of the licences that may be used, the most telling first. All of a licence's phrases must be there.
+var known = []struct {
+	name    string
+	phrases []string
+}{
+	{"Apache-2.0", []string{"apache license", "version 2.0, january 2004"}},
+	{"MPL-2.0", []string{"mozilla public license version 2.0"}},
+	{"ISC", []string{"permission to use, copy, modify, and/or distribute this software for any purpose"}},
+	{"BSD-3-Clause", []string{"redistribution and use in source and binary forms", "neither the name"}},
+	{"BSD-2-Clause", []string{"redistribution and use in source and binary forms", "this list of conditions"}},
+	{"MIT", []string{"permission is hereby granted, free of charge", "the above copyright notice"}},
+	{"CC0-1.0", []string{"cc0 1.0 universal"}},
+}
+
+// systems are those that releases are made for.
+var systems = []string{"linux", "darwin", "windows"}
+
+type module struct {
+	Path, Version, Dir string
+	Main               bool
+}
+
+// licence is the licence of a module.
+type licence struct{ name, text string }
+
+func main() {
+	check := flag.String("check", "", "compare with this `file` in place of writing")
+	flag.Parse()
+	if err := run(*check); err != nil {
+		fmt.Fprintln(os.Stderr, "licences:", err)
+		os.Exit(1)
+	}
+}
+
+func run(check string) error {
+	linked := map[string]module{}
+	for _, system := range systems {
+		if err := modules(linked, system, "./cmd/souvenir"); err != nil {
+			return err
+		}
+	}
+	all := maps.Clone(linked)
+	if err := modules(all, runtime.GOOS, "-test", "./..."); err != nil {
+		return err
+	}
+	found, wrong := map[string]licence{}, []error{}
+	for path, m := range all {
+		l, err := licenceOf(m)
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+		found[path] = l
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return err
+	}
+	notices, err := written(linked, found)
+	if err != nil {
+		return err
+	}
+	if check == "" {
+		_, err := os.Stdout.Write(notices)
+		return err
+	}
+	present, err := os.ReadFile(check)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(present, notices) {
+		return fmt.Errorf("%s is not that of the modules linked now: go run ./.ci/licences >%s", check, check)
+	}
+	fmt.Printf("%d modules, %d of them linked, have licences that may be used\n", len(all), len(linked))
+	return nil
+}
+
+// modules adds the modules of what some packages import, by path.
+func modules(all map[string]module, system string, arguments ...string) error {
+	list := exec.Command("go", append([]string{"list", "-deps", "-json=Module"}, arguments...)...)
+	list.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("%s: %w", list, err)
+	}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct{ Module *module }
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if p.Module != nil && !p.Module.Main {
+			all[p.Module.Path] = *p.Module
+		}
+	}
+}
+
+// licenceOf returns the licence of a module, whose text must be one that is known.
+func licenceOf(m module) (licence, error) {
+	entries, err := os.ReadDir(m.Dir)
+	if err != nil {
+		return licence{}, fmt.Errorf("%s %s: %w", m.Path, m.Version, err)
+	}
+	var texts []string
+	for _, e := range entries {
+		if !named.MatchString(e.Name()) || !e.Type().IsRegular() {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(m.Dir, e.Name()))
+		if err != nil {
+			return licence{}, err
+		}
+		texts = append(texts, tidied(string(content)))
+	}
+	text := strings.Join(texts, "\n")
+	plain := strings.Join(strings.Fields(strings.ToLower(text)), " ")
+	for _, k := range known {
+		if !slices.ContainsFunc(k.phrases, func(phrase string) bool { return !strings.Contains(plain, phrase) }) {
+			return licence{k.name, text}, nil
+		}
+	}
+	return licence{}, fmt.Errorf("%s %s has no licence that may be used in %s: look at it, and at the list in "+
+		".ci/licences/main.go", m.Path, m.Version, m.Dir)
+}
+
+// named are the files with licences and notices.
+var named = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-](md|txt|mit|bsd))?$`)
+
+// tidied removes what differs without meaning.
+func tidied(text string) string {
+	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " \t")
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n") + "\n"
+}
+
+// written returns the notices. Modules with the same text share it.
+func written(linked map[string]module, found map[string]licence) ([]byte, error) {
+	goes, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "LICENSE")) //nolint:staticcheck // of the go that runs this
+	if err != nil {
+		return nil, fmt.Errorf("the licence of Go: %w", err)
+	}
+	users, names := map[string][]string{}, map[string]string{}
+	text := tidied(string(goes))
+	users[text], names[text] = []string{"the Go standard library"}, "BSD-3-Clause"
+	for path, m := range linked {
+		l := found[path]
+		users[l.text] = append(users[l.text], m.Path+" "+m.Version)
+		names[l.text] = l.name
+	}
+	var texts []string
+	for text := range users {
+		slices.Sort(users[text])
+		texts = append(texts, text)
+	}
+	slices.SortFunc(texts, func(a, b string) int { return strings.Compare(users[a][0], users[b][0]) })
+	var out bytes.Buffer
+	out.WriteString("Souvenir is under the MIT licence (LICENSE). It contains the work of others, under these licences.\n")
+	for _, text := range texts {
+		fmt.Fprintf(&out, "\n%s\n%s\n(%s)\n\n%s", strings.Repeat("=", 80), strings.Join(users[text], "\n"), names[text], text)
+	}
+	for _, own := range []string{"internal/static/LICENSES.txt", "server/internal/web/static/vendor/LICENSES.txt"} {
+		content, err := os.ReadFile(own) // of the model, and of what pages show
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&out, "\n%s\n%s\n\n%s", strings.Repeat("=", 80), own, tidied(string(content)))
+	}
+	return out.Bytes(), nil
+}
