@@ -131,9 +131,9 @@ func TestFilesForOperatorsSetExistingFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := 0
-	for _, name := range []string{"compose/compose.yaml", "kubernetes/souvenir.yaml", "systemd/souvenir.env",
-		"container/Dockerfile"} {
-		content, err := os.ReadFile(filepath.Join(repository, "packaging", name))
+	for _, name := range []string{"cmd/souvenir/compose.yaml", "packaging/kubernetes/souvenir.yaml",
+		"packaging/systemd/souvenir.env", "packaging/container/Dockerfile"} {
+		content, err := os.ReadFile(filepath.Join(repository, name))
 		if err != nil {
 			t.Fatal(err)
 		}
