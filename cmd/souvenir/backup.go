@@ -67,8 +67,8 @@ that is damaged, or is not a store, is refused. The store's file must not exist:
 stop the server and move its file away, together with the files of the same name that end in -wal
 and -shm.
 
-With --drill it restores into a temporary folder beside the backup, opens the result as a server
-would, checks all of it, and deletes it again: the exit status is 0 if everything is sound, else 1.
+With --drill it restores into a temporary folder beside the backup, opens the result, checks
+all of it, and deletes it again: the exit status is 0 if everything is sound, else 1.
 IN can then also be the folder of "souvenir serve --backup-to": it takes the newest backup in it. It
 needs as much space as the backup.`,
 		Example: `  souvenir restore souvenir-2026-11-21.db --db souvenir.db

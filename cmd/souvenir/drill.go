@@ -49,8 +49,7 @@ func drill(ctx context.Context, backup, dir string, progress souvenir.Progress) 
 		Progress: progress}); err != nil {
 		return d, err
 	}
-	// Opening it for writing migrates an older version, as a server would.
-	err = withStore(ctx, restored, forWriting, func(store *souvenir.Store) error {
+	check := func(store *souvenir.Store) error {
 		d.Restored = time.Since(began).Seconds()
 		began = time.Now()
 		report, err := store.Upkeep().Check(ctx, &souvenir.CheckOptions{Progress: progress})
@@ -69,8 +68,20 @@ func drill(ctx context.Context, backup, dir string, progress souvenir.Progress) 
 			d.First = strings.Join(strings.Fields(first.Table+" "+first.ID+": "+first.Problem), " ")
 		}
 		return nil
-	})
+	}
+	err = withStore(ctx, restored, forReading, check)
+	if errors.Is(err, souvenir.ErrReadOnly) { // an older version, which has to be migrated first
+		if err = withStore(apart(ctx), restored, forWriting, func(*souvenir.Store) error { return nil }); err == nil {
+			err = withStore(ctx, restored, forReading, check)
+		}
+	}
 	return d, err
+}
+
+// apart returns a context without object storage. What is restored in a drill must not write to the bucket of the real
+// store, where it would delete the objects of files that were unfinished when the backup was made.
+func apart(ctx context.Context) context.Context {
+	return context.WithValue(ctx, objectsKey{}, objects{})
 }
 
 // printDrill prints the outcome of a drill.
