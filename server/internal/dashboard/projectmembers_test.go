@@ -186,6 +186,13 @@ func TestPeopleAreInvitedBySearch(t *testing.T) {
 	olivia.Get(members+"?user=sam").Expect(http.StatusOK, "You share no project with such a person").
 		Without("Invite sam", "Invite rita")
 	page := olivia.Get(members)
+	for _, button := range page.HTML.All("button") { // the Enter key in the field presses the first button of the form
+		if button.Attr("name") == "pick" {
+			t.Error("a suggestion comes before the button that invites the typed name, want it after")
+		} else if strings.TrimSpace(button.Text) == "Invite" {
+			break
+		}
+	}
 	olivia.Submit(page, members, url.Values{"pick": {"walter"}, "user": {"wal"}, "change": {"add"}}).
 		Expect(http.StatusSeeOther)
 	olivia.Get(members+"?user=wal").Expect(http.StatusOK, `<span>walter</span> <span class="tag off">pending</span>`).
