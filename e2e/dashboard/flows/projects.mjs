@@ -148,6 +148,11 @@ export async function membersComeAndGo(someone, { user, user_id, other, project 
   await page.locator('li', { hasText: other }).locator('select').selectOption('writer')
   await page.locator('li', { hasText: other }).getByRole('button', { name: /Change/ }).click()
   await page.settle()
+  assert.match((await page.locator('li', { hasText: other }).allTextContents()).join(' '), /writer\s+pending/) // until it is accepted
+  await theirs.go('/project-invitations')
+  await theirs.getByRole('button', { name: /Accept/ }).first().click()
+  await theirs.settle()
+  await page.go(path)
   assert.match(await page.locator('li', { hasText: other }).first().textContent(), /writer/)
 }
 
