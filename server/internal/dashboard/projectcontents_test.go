@@ -83,7 +83,7 @@ func TestConversationsOfAProjectAreRead(t *testing.T) {
 		}
 	}
 	rita.Get(next).Expect(http.StatusOK, "<em>30</em>", "<em>34</em>", "From the beginning").
-		Without("<em>29</em>", "from=")
+		Without("<em>29</em>", "Later messages")
 	rita.Get(list + "?key=none").Expect(http.StatusNotFound)
 	rita.Get(list + "?key=private&in=secrets").Expect(http.StatusBadRequest)
 	rita.Get(list + "?key=harbour&in=default&from=noon").Expect(http.StatusBadRequest)

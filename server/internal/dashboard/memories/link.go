@@ -22,7 +22,7 @@ func (s *Service) showToLink(_ http.ResponseWriter, r *http.Request, c request.C
 	e := memoryEdit{Seek: strings.TrimSpace(values.Get("seek"))}
 	var err error
 	e.Seen, err = s.toLink(r, c, e.Seek, append(values["related"], values.Get("self")))
-	return web.Page{Template: "memoryedit", Title: "Memories to link", Data: e, Part: "memory-seen"}, err
+	return web.Page{Template: "memoryfound", Title: "Memories to link", Data: e, Part: "memory-seen"}, err
 }
 
 // toLink returns memories that fit words, or have an id or the address of a page, except for some.
