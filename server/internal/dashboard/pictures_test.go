@@ -26,6 +26,10 @@ type drawnPicture struct {
 	Projects, Types, Collections, Warnings []string
 	Total, Unplaced                        int
 	Explained                              []float64
+
+	Shared, Cluster, Folded, Day []int
+	Words, Clusters              []string
+	Arranging                    bool
 }
 
 func picture(b *servertest.Browser, path string) drawnPicture {
@@ -39,7 +43,7 @@ func picture(b *servertest.Browser, path string) drawnPicture {
 	}
 	n := len(d.IDs)
 	for name, list := range map[string]int{"labels": len(d.Labels), "x": len(d.X), "y": len(d.Y),
-		"project": len(d.Project), "type": len(d.Type), "collection": len(d.Collection), "important": len(d.Important)} {
+		"cluster": len(d.Cluster), "day": len(d.Day), "project": len(d.Project), "type": len(d.Type), "collection": len(d.Collection), "important": len(d.Important)} {
 		if list != n {
 			b.W.T.Errorf("%s: %d memories, but %d of %s, want the same", path, n, list, name)
 		}
@@ -49,6 +53,14 @@ func picture(b *servertest.Browser, path string) drawnPicture {
 			d.Collection[i] >= len(d.Collections) {
 			b.W.T.Errorf("%s: memory %d: got %+v, want coordinates of at most 10000 and a project, type and "+
 				"collection that the lists have", path, i, d)
+		}
+	}
+	if 3*len(d.Shared) != 2*len(d.Edges) {
+		b.W.T.Errorf("%s: %d numbers of shared words for %d of edges, want two for three", path, len(d.Shared), len(d.Edges))
+	}
+	for _, cluster := range d.Cluster {
+		if cluster < -1 || cluster >= len(d.Clusters) {
+			b.W.T.Errorf("%s: cluster %d of %d", path, cluster, len(d.Clusters))
 		}
 	}
 	if len(d.Edges)%3 != 0 {
@@ -200,22 +212,86 @@ func TestMapShowsMemoriesByMeaning(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	fillPictures(w, servertest.Stranger)
 	sam := w.SignedIn(servertest.Stranger)
-	d := picture(sam, "/map/data")
-	if len(d.IDs) != 20 || d.Total != 20 || len(d.Edges) != 0 || len(d.Explained) != 2 ||
-		d.Explained[0] < d.Explained[1] || d.Explained[0] < 0.2 || d.Explained[0]+d.Explained[1] > 1 {
-		t.Fatalf("got %+v, want 20 nodes and what two axes explain, the larger first", d)
+	d := arranged(sam, "/map/data")
+	if len(d.IDs) != 20 || d.Total != 20 || len(d.Edges) != 0 || len(d.Clusters) < 2 {
+		t.Fatalf("got %+v, want 20 memories in at least two clusters", d)
 	}
-	side := map[int]int{}
+	// The nearest ones of each memory, and its cluster, are about its subject.
 	for i := range d.IDs {
-		if d.X[i] > 0 {
-			side[d.Project[i]]++
+		nearest := -1
+		for j := range d.IDs {
+			if i != j && (nearest < 0 || apart(d, i, j) < apart(d, i, nearest)) {
+				nearest = j
+			}
+			if d.Cluster[i] == d.Cluster[j] && d.Project[i] != d.Project[j] {
+				t.Errorf("%q and %q are in one cluster, want one for each subject", d.Labels[i], d.Labels[j])
+			}
+		}
+		if d.Project[nearest] != d.Project[i] {
+			t.Errorf("%q is next to %q", d.Labels[i], d.Labels[nearest])
 		}
 	}
-	if !(side[0] == 0 && side[1] == 10 || side[0] == 10 && side[1] == 0) {
-		t.Errorf("on the right of the map lie %v", side)
+	if names := strings.Join(d.Clusters, " "); !strings.Contains(names, "bread") && !strings.Contains(names, "flour") &&
+		!strings.Contains(names, "oven") && !strings.Contains(names, "yeast") && !strings.Contains(names, "salt") &&
+		!strings.Contains(names, "needs") {
+		t.Errorf("the clusters are named %q, want words of their memories", d.Clusters)
 	}
-	sam.Get("/map?show=list").Expect(http.StatusOK, "On the left", "At the bottom",
-		fmt.Sprintf("%.0f%% from left to right", 100*d.Explained[0]))
+	sam.Get("/map?show=list").Expect(http.StatusOK, "Clusters", d.Clusters[0], "20 memories.")
+	// What is stored later joins, and the others stay about where they are.
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
+	later, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "Bread needs a hot oven, flour and salt."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := arranged(sam, "/map/data")
+	at := slices.Index(after.IDs, later.ID)
+	if len(after.IDs) != 21 || at < 0 {
+		t.Fatalf("got %d memories, want 21 with the one that was stored later", len(after.IDs))
+	}
+}
+
+// arranged is a map whose places are computed.
+func arranged(b *servertest.Browser, path string) drawnPicture {
+	for range 100 {
+		if d := picture(b, path); !d.Arranging {
+			return d
+		}
+	}
+	b.W.T.Fatalf("%s is still being computed, want it done after 70 s", path)
+	return drawnPicture{}
+}
+
+func apart(d drawnPicture, i, j int) float64 {
+	return math.Hypot(float64(d.X[i]-d.X[j]), float64(d.Y[i]-d.Y[j]))
+}
+
+// Edges say why they are there; what has none is not drawn, but in a cluster.
+func TestGraphSaysWhy(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	fillPictures(w, servertest.Stranger)
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
+	alone, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "Harbour fees are due in March."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sam := w.SignedIn(servertest.Stranger)
+	d := picture(sam, "/graph/data")
+	if at := slices.Index(d.IDs, alone.ID); len(d.Folded) != 1 || d.Folded[0] != at || d.Cluster[at] < 0 {
+		t.Errorf("got the folded memories %v and the clusters %v, want memory %d folded into a cluster", d.Folded, d.Cluster,
+			at)
+	}
+	named := false
+	for i := 0; i < len(d.Edges); i += 3 {
+		if first := d.Shared[2*i/3]; first < 0 {
+			t.Errorf("%q and %q: no shared words, want some", d.Labels[d.Edges[i]], d.Labels[d.Edges[i+1]])
+		} else if named = true; !strings.Contains(strings.ToLower(d.Labels[d.Edges[i]]), strings.ToLower(d.Words[first])) {
+			t.Errorf("%q is said to have the word %q", d.Labels[d.Edges[i]], d.Words[first])
+		}
+	}
+	if !named || len(d.Clusters) < 2 {
+		t.Errorf("got the words %q and the clusters %q, want both", d.Words, d.Clusters)
+	}
+	sam.Get("/graph?show=list").Expect(http.StatusOK, "Clusters", "1 without connections")
 }
 
 // A picture has what its reader may see, and nothing else.
@@ -267,7 +343,7 @@ func TestWrongFiltersOfPicturesAreNamed(t *testing.T) {
 		"limit=0": "limit is 0; a number from 1 to 5,000", "limit=many": "limit is &#34;many&#34;; a number from 1 to 5,000",
 		"neighbours=11": "neighbours is 11; at most 10", "neighbours=-1": "neighbours is -1; a number from 0 to 10",
 		"neighbours=x": "neighbours is &#34;x&#34;; a number from 0 to 10",
-		"similar=2":    "similar is 2; a cosine similarity up to 1",
+		"similar=2":    "similar is 2; a similarity up to 1",
 		"similar=NaN":  "similar is NaN", "similar=a": "similar is &#34;a&#34;; a number from 0 to 1", "limit=" +
 			url.QueryEscape(servertest.Hostile): "limit is &#34;&lt;script&gt;",
 	} {

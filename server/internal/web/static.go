@@ -75,7 +75,8 @@ func contentType(file string) string {
 	return mime.TypeByExtension(path.Ext(file))
 }
 
-// static serves a file of static. Its address contains its version (?v=), so browsers may cache it.
+// static serves a file of static. Its address contains its version (?v=), so browsers may cache it. Scripts import others
+// without one, which browsers ask for again.
 func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	all, err := assets()
 	if err != nil {
@@ -88,6 +89,9 @@ func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) 
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	if r.URL.Query().Get("v") == "" {
+		h.Set("Cache-Control", "no-cache")
+	}
 	h.Set("Content-Type", a.kind)
 	h.Set("Vary", "Accept-Encoding")
 	content := a.plain

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
@@ -33,6 +35,17 @@ type drawing struct {
 	// the second.
 	Edges []int `json:"edges"`
 
+	// Shared has two numbers for each edge: the words that both memories have, as indexes into Words; -1: none.
+	Shared []int    `json:"shared"`
+	Words  []string `json:"words"`
+
+	Cluster  []int    `json:"cluster"`  // index into Clusters; -1: none
+	Clusters []string `json:"clusters"` // names, the largest cluster first
+	Folded   []int    `json:"folded"`   // memories without edges, which are not drawn
+	Day      []int    `json:"day"`      // days since 1970 in UTC, on which they were stored
+
+	Arranging bool `json:"arranging"` // the places are still being computed: ask again
+
 	Total     int        `json:"total"`     // matches, drawn or not
 	Unplaced  int        `json:"unplaced"`  // memories that are not drawn yet, for lack of vectors
 	Explained [2]float64 `json:"explained"` // of a map
@@ -47,7 +60,9 @@ func draw(nodes []souvenir.Node, places []float32, projects map[string]string) d
 	n := len(nodes)
 	d := drawing{IDs: make([]string, n), Labels: make([]string, n), X: make([]int, n), Y: make([]int, n),
 		Important: make([]int, n),
-		Projects:  []string{}, Types: []string{}, Collections: []string{}, Edges: []int{}, Warnings: []string{}}
+		Cluster:   slices.Repeat([]int{-1}, n), Day: make([]int, n), Clusters: []string{}, Folded: []int{}, Shared: []int{},
+		Words:    []string{},
+		Projects: []string{}, Types: []string{}, Collections: []string{}, Edges: []int{}, Warnings: []string{}}
 	project, kind, collection := numbering{names: &d.Projects}, numbering{names: &d.Types},
 		numbering{names: &d.Collections}
 	most := float32(0)
@@ -59,6 +74,7 @@ func draw(nodes []souvenir.Node, places []float32, projects map[string]string) d
 	}
 	for i, node := range nodes {
 		d.IDs[i], d.Labels[i] = node.ID, shorten.After(node.Label, labelled)
+		d.Day[i] = int(node.CreatedAt.Unix() / (24 * 60 * 60))
 		d.X[i], d.Y[i] = int(math.Round(float64(places[2*i]/most)*10_000)),
 			int(math.Round(float64(places[2*i+1]/most)*10_000))
 		d.Project = append(d.Project, project.of(node.ProjectOwner+"/"+node.ProjectID, projectOfNode(node, projects)))
@@ -74,6 +90,35 @@ func draw(nodes []souvenir.Node, places []float32, projects map[string]string) d
 		}
 	}
 	return d
+}
+
+// addClusters adds which memories belong together.
+func (d *drawing) addClusters(clusters []souvenir.Cluster) {
+	for number, cluster := range clusters {
+		d.Clusters = append(d.Clusters, cluster.Name)
+		for _, i := range cluster.Nodes {
+			d.Cluster[i] = number
+		}
+	}
+}
+
+// addEdges adds the connections, and what memories share.
+func (d *drawing) addEdges(edges []souvenir.Edge) {
+	words := numbering{names: &d.Words}
+	for _, edge := range edges {
+		similar := 0
+		if edge.Kind == souvenir.EdgeSimilar {
+			similar = max(int(100*edge.Score), 1)
+		}
+		d.Edges = append(d.Edges, edge.From, edge.To, similar)
+		both := [2]int{-1, -1}
+		if edge.Shared != "" {
+			for i, word := range strings.SplitN(edge.Shared, ", ", 3)[:min(2, 1+strings.Count(edge.Shared, ", "))] {
+				both[i] = words.of(word, word)
+			}
+		}
+		d.Shared = append(d.Shared, both[:]...)
+	}
 }
 
 // numbering numbers keys in order of appearance, and keeps their names.

@@ -18,6 +18,8 @@ type graphInWords struct {
 	Shown, Total   int
 	Links, Similar int // edges
 	Alone          int // memories without edges
+	Clusters       []clusterInWords
+	Others         int // clusters that are not listed
 	Warnings       []string
 }
 
@@ -70,6 +72,7 @@ func (s *Service) graphWords(ctx context.Context, c request.Caller, q pictureQue
 			words.Alone++
 		}
 	}
+	words.Clusters, words.Others = clustersInWords(g.Clusters, func(i int) souvenir.Node { return g.Nodes[i] })
 	slices.SortStableFunc(words.Rows, func(a, b connectedMemory) int { return b.Links + b.Similar - a.Links - a.Similar })
 	words.Rows = words.Rows[:min(rows, len(words.Rows))]
 	return words, nil
@@ -85,16 +88,10 @@ func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Ca
 	if err != nil {
 		return nil, err
 	}
-	edges := make([]layout.Edge, len(g.Edges))
-	for i, edge := range g.Edges {
-		edges[i] = layout.Edge{A: edge.From, B: edge.To, Weight: 1}
-		if edge.Kind == souvenir.EdgeSimilar {
-			edges[i].Weight = float32(max(edge.Score, 0.1))
-		}
-	}
 	var places []float32
+	var folded []int
 	err = s.busy.Do(r.Context(), func() error {
-		places, err = layout.Places(r.Context(), len(g.Nodes), edges)
+		places, folded, err = graphPlaces(r.Context(), g)
 		return err
 	})
 	if err != nil {
@@ -105,15 +102,53 @@ func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Ca
 		return nil, err
 	}
 	d := draw(g.Nodes, places, projects)
-	for _, edge := range g.Edges {
-		similar := 0
-		if edge.Kind == souvenir.EdgeSimilar {
-			similar = max(int(100*edge.Score), 1)
-		}
-		d.Edges = append(d.Edges, edge.From, edge.To, similar)
-	}
+	d.addEdges(g.Edges)
+	d.addClusters(g.Clusters)
+	d.Folded = append(d.Folded, folded...)
 	d.Total, d.Warnings = g.Total, append(d.Warnings, g.Warnings...)
 	return nil, s.answerPacked(w, r, d)
+}
+
+// graphPlaces returns a place for each memory that has edges; those without are folded. What is nearly similar enough
+// pulls its clusters together.
+func graphPlaces(ctx context.Context, g souvenir.Graph) (places []float32, folded []int, err error) {
+	const weak = 0.03
+	linked, number := make([]bool, len(g.Nodes)), make([]int, len(g.Nodes))
+	for _, edge := range g.Edges {
+		linked[edge.From], linked[edge.To] = true, true
+	}
+	drawn := 0
+	for i := range g.Nodes {
+		if number[i] = drawn; linked[i] {
+			drawn++
+		} else {
+			folded = append(folded, i)
+		}
+	}
+	edges := make([]layout.Edge, 0, len(g.Edges)+len(g.Nearest))
+	for _, edge := range g.Edges {
+		weight := float32(1)
+		if edge.Kind == souvenir.EdgeSimilar {
+			weight = float32(max(edge.Score, 0.1))
+		}
+		edges = append(edges, layout.Edge{A: number[edge.From], B: number[edge.To], Weight: weight})
+	}
+	for _, edge := range g.Nearest {
+		if linked[edge.From] && linked[edge.To] {
+			edges = append(edges, layout.Edge{A: number[edge.From], B: number[edge.To], Weight: weak})
+		}
+	}
+	own, err := layout.Places(ctx, drawn, edges)
+	if err != nil {
+		return nil, nil, err
+	}
+	places = make([]float32, 2*len(g.Nodes))
+	for i := range g.Nodes {
+		if linked[i] {
+			places[2*i], places[2*i+1] = own[2*number[i]], own[2*number[i]+1]
+		}
+	}
+	return places, folded, nil
 }
 
 // nodePage is the data of the memory panel beside a picture.

@@ -1,38 +1,46 @@
 package pictures
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"slices"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// mapInWords is the table view of a map: the memories at its ends show what the directions mean.
+// mapInWords is the table view of a map: its clusters.
 type mapInWords struct {
-	Ends         []mapEnd
+	Clusters     []clusterInWords
+	Others       int // clusters that are not listed
 	Shown, Total int
 	Unplaced     int
-	Explained    percents
+	Arranging    bool // the clusters are not known yet
 	Warnings     []string
 }
 
-// mapEnd is the memories farthest in one direction, the farthest first.
-type mapEnd struct {
-	Name   string
-	Points []souvenir.Point
+// clusterInWords is a cluster with some of its memories.
+type clusterInWords struct {
+	Name    string // empty: its memories share no words
+	Size    int
+	Members []souvenir.Node
 }
 
-// percents are the explained variances of the two directions.
-type percents struct{ Across, Up int }
+const (
+	clustersListed = 24
+	membersListed  = 5
+)
 
-// Both is the variance that the map explains as a whole.
-func (p percents) Both() int { return p.Across + p.Up }
-
-func percentsOf(explained [2]float64) percents {
-	return percents{int(100*explained[0] + 0.5), int(100*explained[1] + 0.5)}
+// clustersInWords returns the largest clusters, and how many more there are.
+func clustersInWords(clusters []souvenir.Cluster, node func(i int) souvenir.Node) (listed []clusterInWords, others int) {
+	for _, cluster := range clusters[:min(clustersListed, len(clusters))] {
+		words := clusterInWords{Name: cluster.Name, Size: len(cluster.Nodes)}
+		for _, i := range cluster.Nodes[:min(membersListed, len(cluster.Nodes))] {
+			words.Members = append(words.Members, node(i))
+		}
+		listed = append(listed, words)
+	}
+	return listed, len(clusters) - len(listed)
 }
 
 // showMap shows the page of the map.
@@ -40,46 +48,102 @@ func (s *Service) showMap(_ http.ResponseWriter, r *http.Request, c request.Call
 	return s.showPicture(r, c, "map", "Map", func(q pictureQuery) (any, error) { return s.mapWords(r.Context(), c, q) })
 }
 
-func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery) (m souvenir.Map, err error) {
-	limit, err := q.limit()
-	if err != nil {
-		return m, err
-	}
-	err = s.busy.Do(ctx, func() error {
-		m, err = c.Store.Insights().Map(ctx, souvenir.MapQuery{List: q.list(), Limit: limit})
-		return err
-	})
-	return m, err
+// arrangedMap is a map, as far as its places are known.
+type arrangedMap struct {
+	souvenir.Map
+	arranging bool // places or clusters are still being computed
 }
 
-// mapWords returns the memories at the ends of a map.
+// readMap returns a map with the places that are kept. If they are not up to date, they are computed in the background,
+// and it waits at most for so long: then memories that have no place yet are unplaced, or if none has, all are placed by
+// axes.
+func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery, patience time.Duration) (arrangedMap,
+	error) {
+	limit, err := q.limit()
+	if err != nil {
+		return arrangedMap{}, err
+	}
+	query := souvenir.MapQuery{List: q.list(), Limit: limit, Sample: limit == 0}
+	var m souvenir.Map
+	if err = s.busy.Do(ctx, func() error {
+		m, err = c.Store.Insights().Map(ctx, query)
+		return err
+	}); err != nil {
+		return arrangedMap{}, err
+	}
+	if m.Version == "" {
+		return arrangedMap{Map: m}, nil
+	}
+	key := mapKey{c.User.ID, q.memories()}
+	kept := s.maps.get(key)
+	if kept == nil || kept.Version != m.Version {
+		query.Layout = souvenir.LayoutNeighbours
+		done := s.maps.compute(key, c.Store, query)
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-done:
+			kept = s.maps.get(key)
+		case <-timer.C:
+		case <-ctx.Done():
+			return arrangedMap{}, ctx.Err()
+		}
+	}
+	if kept == nil {
+		return arrangedMap{m, true}, nil
+	}
+	return placed(m, *kept), nil
+}
+
+// placed moves the memories of a map to the places of a kept one. Those that have none there are unplaced.
+func placed(m, kept souvenir.Map) arrangedMap {
+	was, now := make(map[string]int, len(kept.Points)), make([]int, len(kept.Points))
+	for i, point := range kept.Points {
+		was[point.ID], now[i] = i, -1
+	}
+	points := []souvenir.Point{}
+	for _, point := range m.Points {
+		i, known := was[point.ID]
+		if !known {
+			m.Unplaced++
+			continue
+		}
+		now[i] = len(points)
+		point.X, point.Y = kept.Points[i].X, kept.Points[i].Y
+		points = append(points, point)
+	}
+	m.Points, m.Explained = points, [2]float64{}
+	for _, cluster := range kept.Clusters {
+		nodes := []int{}
+		for _, i := range cluster.Nodes {
+			if now[i] >= 0 {
+				nodes = append(nodes, now[i])
+			}
+		}
+		if len(nodes) > 0 {
+			m.Clusters = append(m.Clusters, souvenir.Cluster{Name: cluster.Name, Nodes: nodes})
+		}
+	}
+	return arrangedMap{m, kept.Version != m.Version}
+}
+
+// mapWords returns the clusters of a map.
 func (s *Service) mapWords(ctx context.Context, c request.Caller, q pictureQuery) (*mapInWords, error) {
-	const each = 6
-	m, err := s.readMap(ctx, c, q)
+	const patience = 20 * time.Second
+	m, err := s.readMap(ctx, c, q, patience)
 	if err != nil {
 		return nil, err
 	}
-	rows := &mapInWords{Shown: len(m.Points), Total: m.Total, Unplaced: m.Unplaced, Explained: percentsOf(m.Explained),
+	words := &mapInWords{Shown: len(m.Points), Total: m.Total, Unplaced: m.Unplaced, Arranging: m.arranging,
 		Warnings: m.Warnings}
-	for _, end := range []struct {
-		name string
-		far  func(p souvenir.Point) float64
-	}{
-		{"On the left", func(p souvenir.Point) float64 { return -p.X }},
-		{"On the right", func(p souvenir.Point) float64 { return p.X }},
-		{"At the top", func(p souvenir.Point) float64 { return p.Y }},
-		{"At the bottom", func(p souvenir.Point) float64 { return -p.Y }},
-	} {
-		points := slices.Clone(m.Points)
-		slices.SortStableFunc(points, func(a, b souvenir.Point) int { return cmp.Compare(end.far(b), end.far(a)) })
-		rows.Ends = append(rows.Ends, mapEnd{end.name, points[:min(each, len(points))]})
-	}
-	return rows, nil
+	words.Clusters, words.Others = clustersInWords(m.Clusters, func(i int) souvenir.Node { return m.Points[i].Node })
+	return words, nil
 }
 
 // mapData returns the points of the map.
 func (s *Service) mapData(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	m, err := s.readMap(r.Context(), c, readPictureQuery(r.URL.Query()))
+	const patience = 700 * time.Millisecond
+	m, err := s.readMap(r.Context(), c, readPictureQuery(r.URL.Query()), patience)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +157,8 @@ func (s *Service) mapData(w http.ResponseWriter, r *http.Request, c request.Call
 		places = append(places, float32(point.X), float32(point.Y))
 	}
 	d := draw(nodes, places, projects)
+	d.addClusters(m.Clusters)
 	d.Total, d.Unplaced, d.Explained, d.Warnings = m.Total, m.Unplaced, m.Explained, append(d.Warnings, m.Warnings...)
+	d.Arranging = m.arranging
 	return nil, s.answerPacked(w, r, d)
 }

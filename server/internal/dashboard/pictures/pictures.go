@@ -24,6 +24,7 @@ import (
 type Service struct {
 	site *web.Site
 	busy slots.Slots // one per processor: a picture keeps one busy, and more at once would slow down tool calls
+	maps arranger
 }
 
 // New creates a Service.
@@ -81,6 +82,12 @@ func (q pictureQuery) values() url.Values {
 		values.Set("colour", q.Colour)
 	}
 	return values
+}
+
+// memories names the memories that a picture shows.
+func (q pictureQuery) memories() string {
+	return url.Values{"project": {q.Project}, "collection": {q.Collection}, "event_type": {q.Type}, "tag": {q.Tag},
+		"limit": {q.Limit}}.Encode()
 }
 
 // Filtered reports whether a filter is on.

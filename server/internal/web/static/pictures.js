@@ -1,4 +1,6 @@
 // The graph and the map: draws memories with sigma, colours and finds them, and shows the chosen one beside the picture.
+import { clustersOf, label, list } from './clusters.js'
+import { picking } from './picking.js'
 
 let place = null // what holds the picture
 const source = location.pathname + '/data' + location.search
@@ -16,6 +18,9 @@ const state = {
   chosen: -1, lit: null, // a memory, and it with its neighbours
   found: null, // memories that were searched for; null: nothing was
   colours: null, sigma: null, graph: null,
+  cluster: null, clusters: [], folded: new Set(), // memories that are not drawn, as nothing connects them
+  since: 0, until: 0, // days of the slider
+  pick: null, // what is selected to be changed
 }
 
 // fetched asks the server for data; what it says is wrong becomes the error.
@@ -58,28 +63,119 @@ async function start() {
     return
   }
   connect()
+  gather()
   readColours()
   group(place.dataset.colour)
   restNear()
   listen()
+  state.pick = picking({ ids: () => state.data.ids, at: placeOf, redraw })
+  slide()
   if (canDraw()) draw()
   else tellThatItCannot()
   const wanted = new URLSearchParams(location.search).get('memory')
   if (wanted) choose(state.data.ids.indexOf(wanted), 'look')
+  if (state.data.arranging) setTimeout(arrange, 1500, 0)
+}
+
+// gather reads the clusters.
+function gather() {
+  state.folded = new Set(state.data.folded)
+  state.clusters = clustersOf(state.data)
+  list(state.clusters, chooseCluster)
+}
+
+// arrange asks again for places that were still being computed, and moves the memories there. Others that have come since are drawn when the page is
+// opened again.
+async function arrange(tries) {
+  const most = 80
+  let data
+  try {
+    data = await fetched(source)
+  } catch {
+    return // the picture is there, only not at its best
+  }
+  if (data.arranging && tries < most) return setTimeout(arrange, 1500 + 250 * tries, tries + 1)
+  if (data.arranging || data.ids.length === 0) return
+  if (data.ids.join() !== state.data.ids.join()) return location.reload()
+  state.data = data
+  for (let i = 0; i < data.ids.length; i++) state.graph?.mergeNodeAttributes(i, { x: data.x[i], y: data.y[i] })
+  gather()
+  describe()
+  redraw()
+}
+
+// slide lets the time slider choose which memories are shown, by the day on which they were stored.
+function slide() {
+  const days = state.data.day
+  const [first, last] = [days.reduce((a, b) => Math.min(a, b)), days.reduce((a, b) => Math.max(a, b))]
+  const [since, until] = [element('since'), element('until')]
+  const date = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' })
+  const named = (day) => date.format(new Date(day * 86_400_000))
+  for (const input of [since, until]) [input.min, input.max] = [first, last]
+  since.value = first
+  until.value = last
+  const read = () => {
+    state.since = Math.min(since.valueAsNumber, until.valueAsNumber)
+    state.until = Math.max(since.valueAsNumber, until.valueAsNumber)
+    const shown = days.reduce((sum, day) => sum + (day >= state.since && day <= state.until), 0)
+    for (const input of [since, until]) input.setAttribute('aria-valuetext', named(input.valueAsNumber))
+    element('times').textContent = `${named(state.since)} to ${named(state.until)}: ${numbers.format(shown)} stored`
+  }
+  for (const input of [since, until]) {
+    input.addEventListener('input', () => {
+      read()
+      redraw()
+    })
+  }
+  since.closest('fieldset').hidden = first === last
+  read()
+}
+
+// isShown reports whether a memory is shown: it is drawn, its colour is on, and it is of the time that was chosen.
+function isShown(i) {
+  const { data, since, until } = state
+  return !state.folded.has(i) && !state.hidden.has(state.groupOf[i]) && data.day[i] >= since && data.day[i] <= until
+}
+
+// placeOf returns where a memory is in the stage, in pixels; null if it is not shown.
+function placeOf(i) {
+  if (!state.sigma || !isShown(i)) return null
+  return state.sigma.graphToViewport({ x: state.data.x[i], y: state.data.y[i] })
+}
+
+// chooseCluster shows a cluster: its memories light up, and are listed beside, the folded ones, too.
+function chooseCluster(cluster) {
+  choose(-1)
+  state.found = new Set(cluster.members)
+  state.cluster = cluster
+  near(cluster.title, cluster.members.slice(0, 30).map((i) => [i, state.folded.has(i) ? 'not linked' : '']),
+    cluster.members.length > 30 ? `And ${numbers.format(cluster.members.length - 30)} more.` : '')
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'small'
+  button.textContent = `Select all ${numbers.format(cluster.members.length)}`
+  button.addEventListener('click', () => state.pick.add(cluster.members))
+  element('near').querySelector('h2').after(button)
+  redraw()
+  element('panel').focus({ preventScroll: true })
+  const drawn = cluster.drawn[cluster.drawn.length >> 1]
+  if (drawn !== undefined) look(drawn)
 }
 
 // describe says in words what the picture shows.
 function describe() {
-  const { ids, total, unplaced, explained, edges, warnings } = state.data
+  const { ids, total, unplaced, edges, warnings, arranging } = state.data
   let text = count(ids.length, 'memory', 'memories')
-  if (total > ids.length + unplaced) text += ` of ${numbers.format(total)}, the newest`
+  if (total > ids.length + unplaced) text += ` of ${numbers.format(total)}${new URLSearchParams(location.search).get('limit') || place.dataset.kind === 'graph' ? ', the newest' : ', a sample'}`
   if (place.dataset.kind === 'graph') {
     let links = 0
     for (let i = 2; i < edges.length; i += 3) if (edges[i] === 0) links++
     text += `, with ${count(links, 'link', 'links')} and ${count(edges.length / 3 - links, 'similar pair', 'similar pairs')}.`
+    const { length } = state.data.folded
+    if (length > 0) text += ` ${count(length, 'memory has', 'memories have')} no connections: the numbers after + count them in their clusters.`
   } else {
-    const [across, up] = explained.map((part) => Math.round(100 * part))
-    text += `. The map shows ${across + up}% of the differences between them: ${across}% from left to right, ${up}% from top to bottom. Near means similar; memories that are far apart can still be similar.`
+    text += '. Near means similar; memories that are far apart can still be similar.'
+    if (arranging) text += ' Their places are still being computed, and will change in a moment.'
     if (unplaced) text += ` ${count(unplaced, 'memory has', 'memories have')} no position yet.`
   }
   for (const warning of warnings) text += ` ${warning[0].toUpperCase()}${warning.slice(1)}.`
@@ -90,11 +186,12 @@ function describe() {
 
 // connect notes with whom each memory is connected.
 function connect() {
-  const { ids, edges } = state.data
+  const { ids, edges, shared, words } = state.data
   state.near = ids.map(() => [])
   for (let i = 0; i < edges.length; i += 3) {
-    state.near[edges[i]].push([edges[i + 1], edges[i + 2], false])
-    state.near[edges[i + 1]].push([edges[i], edges[i + 2], true])
+    const both = [shared[(2 * i) / 3], shared[(2 * i) / 3 + 1]].filter((word) => word >= 0).map((word) => words[word]).join(', ')
+    state.near[edges[i]].push([edges[i + 1], edges[i + 2], false, both])
+    state.near[edges[i + 1]].push([edges[i], edges[i + 2], true, both])
   }
 }
 
@@ -187,24 +284,30 @@ function draw() {
   const scale = (ids.length > 2000 ? 0.6 : ids.length > 500 ? 0.8 : 1.15) * Math.min(1, Math.max(0.65, element('stage').clientWidth / 800))
   const isMap = place.dataset.kind === 'map'
   for (let i = 0; i < ids.length; i++) {
+    if (state.folded.has(i)) continue
     const size = isMap ? 3.2 + important[i] * 1.2 : 3 + Math.min(8, 1.5 * Math.sqrt(state.near[i].length))
     graph.addNode(i, { x: x[i], y: y[i], label: labels[i] || '(empty)', size: size * scale })
   }
   for (let i = 0; i < edges.length; i += 3) {
-    graph.addDirectedEdgeWithKey(i, edges[i], edges[i + 1], edges[i + 2] ? { type: 'thin', similar: true } : { type: 'arrow', size: 1.6 * scale })
+    graph.addDirectedEdgeWithKey(i, edges[i], edges[i + 1], edges[i + 2] ? { type: 'thin', similar: edges[i + 2] } : { type: 'arrow', size: 1.6 * scale })
   }
   state.graph = graph
   const slow = still.matches
   const sigma = new Sigma(graph, element('stage'), {
     allowInvalidContainer: true, zIndex: true, stagePadding: 28, minCameraRatio: 0.02, maxCameraRatio: 3,
-    hideEdgesOnMove: edges.length > 9000, hideLabelsOnMove: true, labelDensity: 0.35, labelGridCellSize: 220, labelRenderedSizeThreshold: isMap ? 5.5 : 7,
+    hideEdgesOnMove: edges.length > 9000, hideLabelsOnMove: true, labelDensity: 0.35, labelGridCellSize: 220, labelRenderedSizeThreshold: state.clusters.length > 0 ? 14 : isMap ? 5.5 : 7,
     labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: '500', labelColor: { color: state.colours.text },
     nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeLabel: drawLabel, defaultDrawNodeHover: drawHover,
     edgeProgramClasses: { thin: Sigma.rendering.EdgeLineProgram, arrow: Sigma.rendering.EdgeArrowProgram }, defaultEdgeType: 'thin',
+    renderEdgeLabels: true, edgeLabelFont: getComputedStyle(document.body).fontFamily, edgeLabelSize: 11, edgeLabelColor: { color: state.colours.text },
     inertiaDuration: slow ? 1 : 200, zoomDuration: slow ? 1 : 250, doubleClickZoomingDuration: slow ? 1 : 200,
   })
   state.sigma = sigma
-  sigma.on('clickNode', ({ node }) => choose(Number(node), 'seen'))
+  sigma.on('clickNode', ({ node, event }) => {
+    if (event.original.shiftKey || event.original.ctrlKey || event.original.metaKey) state.pick.toggle([Number(node)])
+    else choose(Number(node), 'seen')
+  })
+  sigma.on('afterRender', () => label(state.clusters, placeOf, chooseCluster))
   sigma.on('clickStage', () => choose(-1))
   sigma.on('enterNode', () => element('stage').classList.add('over'))
   sigma.on('leaveNode', () => element('stage').classList.remove('over'))
@@ -223,7 +326,8 @@ function redraw() {
 function reduceNode(node, data) {
   const i = Number(node)
   const group = state.groupOf[i]
-  if (state.hidden.has(group)) return { ...data, hidden: true }
+  if (!isShown(i)) return { ...data, hidden: true }
+  if (state.pick.picked.has(i)) return { ...data, color: state.colours.accent, size: data.size + 2, label: '', zIndex: 3 }
   const among = state.chosen >= 0 ? state.lit : state.found
   const bright = !among || among.has(i)
   if (!bright) return { ...data, color: state.colours.dim, label: '', zIndex: 0 }
@@ -240,10 +344,10 @@ function reduceNode(node, data) {
 // reduceEdge says how a connection looks now.
 function reduceEdge(edge, data) {
   const [from, to] = state.graph.extremities(edge).map(Number)
-  if (state.hidden.has(state.groupOf[from]) || state.hidden.has(state.groupOf[to])) return { ...data, hidden: true }
+  if (!isShown(from) || !isShown(to)) return { ...data, hidden: true }
   if (state.chosen >= 0) {
     const own = from === state.chosen || to === state.chosen
-    return own ? { ...data, type: data.similar ? 'thin' : 'arrow', color: state.colours.accent, zIndex: 1 } : { ...data, color: state.colours.faint, zIndex: 0 }
+    return own ? { ...data, label: data.similar ? `${data.similar}%` : 'link', type: data.similar ? 'thin' : 'arrow', color: state.colours.accent, zIndex: 1 } : { ...data, color: state.colours.faint, zIndex: 0 }
   }
   if (state.found) return { ...data, color: state.colours.faint }
   return { ...data, color: data.similar ? state.colours.edge : state.colours.link }
@@ -299,6 +403,8 @@ function drawHover(context, data, settings) {
 // choose shows a memory beside the picture, and with what it is connected; -1 lets go. To look is to move there, too; where it is seen
 // already, on a small screen, what is said about it is brought into sight.
 function choose(i, how) {
+  if (state.cluster) state.found = null
+  state.cluster = null
   state.chosen = i
   state.lit = i < 0 || place.dataset.kind === 'map' ? null : new Set([i, ...state.near[i].map(([other]) => other)])
   const address = new URL(location)
@@ -318,7 +424,8 @@ function choose(i, how) {
 }
 
 function look(i) {
-  const at = state.sigma?.getNodeDisplayData(String(i))
+  const drawn = state.folded.has(i) ? state.clusters[state.data.cluster[i]]?.drawn[0] : i // a folded one is in its cluster
+  const at = state.sigma?.getNodeDisplayData(String(drawn))
   if (!at) return
   const camera = state.sigma.getCamera()
   const to = { x: at.x, y: at.y, ratio: Math.min(camera.ratio, 0.4) }
@@ -369,6 +476,7 @@ function near(title, entries, hint) {
 // restNear is what is next to the picture as long as no memory is chosen.
 function restNear() {
   if (place.dataset.kind === 'map') return near('Nothing selected', [], 'Click a memory to read it here, and to see the nearest ones.')
+  state.cluster = null
   const order = state.near.map((others, i) => [others.length, i]).filter(([n]) => n > 0).sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, 8)
   if (order.length === 0) return near('No connections', [], 'These memories have no links, and none are similar enough. A lower minimum similarity shows more.')
   near('Most connected', order.map(([n, i]) => [i, numbers.format(n)]))
@@ -382,8 +490,8 @@ function nearOf(i) {
     return near('Nearest on the map', order.map(([, other]) => [other, '']))
   }
   const known = new Map()
-  for (const [other, similar, incoming] of [...state.near[i]].sort((a, b) => (a[1] === 0) - (b[1] === 0) ? (b[1] === 0) - (a[1] === 0) : b[1] - a[1])) {
-    const note = similar ? `${similar}% similar` : incoming ? 'links here' : 'linked'
+  for (const [other, similar, incoming, both] of [...state.near[i]].sort((a, b) => (a[1] === 0) - (b[1] === 0) ? (b[1] === 0) - (a[1] === 0) : b[1] - a[1])) {
+    const note = (similar ? `${similar}% similar` : incoming ? 'links here' : 'linked') + (both ? `: ${both}` : '')
     known.set(other, known.has(other) ? `${known.get(other)}, ${note}` : note)
   }
   if (known.size === 0) return near('Connected with', [], 'Nothing in this diagram.')
@@ -417,18 +525,19 @@ async function find(text) {
   }
 }
 
-function showFound(list) {
-  state.found = list && new Set(list)
-  if (list) {
+function showFound(found) {
+  state.cluster = null
+  state.found = found && new Set(found)
+  if (found) {
     state.chosen = -1
     state.lit = null
   }
-  listed(element('hits'), (list ?? []).slice(0, 8).map((i) => [i, '']))
-  if (list) {
+  listed(element('hits'), (found ?? []).slice(0, 8).map((i) => [i, '']))
+  if (found) {
     const status = document.createElement('li')
     status.className = 'hint'
     status.setAttribute('role', 'status')
-    status.textContent = list.length === 0 ? 'No matches.' : list.length > 8 ? `${numbers.format(list.length)} are highlighted.` : ''
+    status.textContent = found.length === 0 ? 'No matches.' : found.length > 8 ? `${numbers.format(found.length)} are highlighted.` : ''
     if (status.textContent) element('hits').append(status)
   }
   redraw()
@@ -463,6 +572,11 @@ function listen() {
   }
   for (const name of ['in', 'out', 'fit']) element(`zoom-${name}`).addEventListener('click', actions[name])
   const keys = {
+    ' ': () => {
+      if (state.chosen >= 0) state.pick.toggle([state.chosen])
+      else if (state.cluster) state.pick.toggle(state.cluster.members)
+    },
+    a: () => state.pick.add(state.pick.inView()),
     '+': actions.in, '=': actions.in, '-': actions.out, 0: actions.fit, Escape: () => choose(-1),
     ArrowLeft: () => actions.move(-1, 0), ArrowRight: () => actions.move(1, 0), ArrowUp: () => actions.move(0, 1), ArrowDown: () => actions.move(0, -1),
   }

@@ -1,0 +1,54 @@
+package pictures
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// As many maps are kept as there is room for: a user's own, and those of all; the least recently used go.
+func TestMapsAreKeptWithinBounds(t *testing.T) {
+	var a arranger
+	first := mapKey{"ann", "0"}
+	for i := range mostKeptOfUser + 1 {
+		a.keep(mapKey{"ann", fmt.Sprint(i)}, souvenir.Map{})
+		if i == 1 {
+			a.kept[first].used = time.Now().Add(time.Hour) // used last
+		}
+	}
+	if len(a.kept) != mostKeptOfUser || a.get(first) == nil || a.get(mapKey{"ann", "1"}) != nil {
+		t.Errorf("%d maps of one user, the first %v; want %d, and the least recently used gone", len(a.kept), a.get(first),
+			mostKeptOfUser)
+	}
+	for i := range 2 * mostKept {
+		a.keep(mapKey{fmt.Sprint("user", i), ""}, souvenir.Map{})
+	}
+	if len(a.kept) != mostKept {
+		t.Errorf("%d maps are kept, want %d", len(a.kept), mostKept)
+	}
+}
+
+// One map is computed at a time, and a user waits for one at most: the last one asked for.
+func TestAUserWaitsForOneMap(t *testing.T) {
+	busy := &arrangement{key: mapKey{"ann", "now"}, done: make(chan struct{})}
+	a := arranger{running: busy}
+	if a.compute(busy.key, nil, souvenir.MapQuery{}) != busy.done {
+		t.Error("what is being computed is computed again")
+	}
+	before := a.compute(mapKey{"ann", "1"}, nil, souvenir.MapQuery{})
+	if a.compute(mapKey{"ann", "1"}, nil, souvenir.MapQuery{}) != before {
+		t.Error("the same map is waited for twice")
+	}
+	a.compute(mapKey{"ben", "1"}, nil, souvenir.MapQuery{})
+	a.compute(mapKey{"ann", "2"}, nil, souvenir.MapQuery{})
+	select {
+	case <-before:
+	default:
+		t.Error("who waits for a map that is no longer wanted waits on")
+	}
+	if len(a.waiting) != 2 || a.waiting[0].key.query != "2" {
+		t.Errorf("%d maps wait, want the last one of each of two users", len(a.waiting))
+	}
+}
