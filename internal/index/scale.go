@@ -7,9 +7,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
-// Scale makes cosines comparable between groups of vectors, such as the texts of a language: a model places the texts of
-// one language closer together than those of another, related or not. Create one with [NewScale]. It is not safe for
-// concurrent use.
+// Scale makes cosines comparable between groups of vectors, such as the texts of a language: a model places the texts
+// of one language closer together than those of another, related or not. Create one with [NewScale]. It is not safe
+// for concurrent use.
 type Scale struct {
 	vectors []float32
 	size    int
@@ -43,8 +43,8 @@ func NewScale(vectors []float32, size int, groups []int, count int) *Scale {
 	return s
 }
 
-// Of returns how similar two vectors are, by their places, given their cosine: 0 as two that have nothing to do with each
-// other, 0.5 four standard deviations above that, which hardly happens by chance, and 1 for equal ones. It is less than
+// Of returns how similar two vectors are, by their places, given their cosine: 0 as two that have nothing to do with
+// each other, 0.5 four standard deviations above that, which hardly happens by chance, and 1 for equal ones. It is less than
 // 0, but at least -1, for those that differ more than most.
 func (s *Scale) Of(a, b int, cosine float32) float32 {
 	level := s.level(s.groups[a], s.groups[b])

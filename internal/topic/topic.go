@@ -133,7 +133,8 @@ func (r *reader) number(w string) int32 {
 		return number
 	}
 	number := int32(-1)
-	if terms := text.Terms(w); len(terms) > 0 && strings.ContainsFunc(w, unicode.IsLetter) && utf8.RuneCountInString(w) > 1 {
+	if terms := text.Terms(w); len(terms) > 0 && strings.ContainsFunc(w, unicode.IsLetter) &&
+		utf8.RuneCountInString(w) > 1 {
 		term := terms[len(terms)-1] // of a word with parts, the whole; of a pair, the pair
 		known := false
 		if number, known = r.terms[term]; !known {

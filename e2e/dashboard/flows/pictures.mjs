@@ -1,6 +1,8 @@
 // The graph and the map: drawn, searched, and left by a click for what is chosen.
 import assert from 'node:assert/strict'
+import { phone, wide } from '../browser.mjs'
 import { figure } from '../figures.mjs'
+import { look } from '../inspect.mjs'
 
 export const stores = ['small', 'large']
 const { STORE } = process.env
@@ -42,6 +44,94 @@ export async function theMapIsDrawnAndColouredByType(someone, { user }) {
   await page.selectOption('#colour', 'type')
   await page.waitForURL('**colour=type**')
   assert.match(await page.textContent('#legend'), /decision/)
+}
+
+// lasso draws around the whole stage, with the mouse or as a finger does.
+async function lasso(page) {
+  await page.click('#lasso-on')
+  const box = await page.locator('#lasso').boundingBox()
+  const at = (x, y) => ({ clientX: box.x + x * box.width, clientY: box.y + y * box.height, pointerId: 1, bubbles: true })
+  const line = [[0.01, 0.01], [0.99, 0.01], [0.99, 0.99], [0.01, 0.99]].map(([x, y]) => at(x, y))
+  if (await page.evaluate(() => matchMedia('(pointer: coarse)').matches)) {
+    await page.evaluate((line) => {
+      const canvas = document.getElementById('lasso')
+      canvas.setPointerCapture = () => {} // there is no finger
+      const send = (kind, one) => canvas.dispatchEvent(new PointerEvent(kind, { ...one, pointerType: 'touch' }))
+      send('pointerdown', line[0])
+      for (const one of line) send('pointermove', one)
+      send('pointerup', line.at(-1))
+    }, line)
+    return
+  }
+  await page.mouse.move(line[0].clientX, line[0].clientY)
+  await page.mouse.down()
+  for (const { clientX, clientY } of line) await page.mouse.move(clientX, clientY)
+  await page.mouse.up()
+}
+
+const picked = async (page) => Number(/^[\d,]+/.exec(await page.textContent('#picked'))?.[0].replace(',', '') ?? 0)
+
+export async function manyAreSelectedWithALassoAndTagged(someone, { user }) {
+  if (STORE !== 'small') return
+  for (const size of [wide, { ...phone, viewport: { width: 360, height: 740 } }]) {
+    const page = await someone(user, size)
+    await drawn(page, '/map')
+    await lasso(page)
+    const all = await picked(page)
+    assert.ok(all > 20, `${all} are selected`)
+    await page.click('#pick-none')
+    assert.equal(await picked(page), 0)
+    await page.focus('#stage')
+    await page.keyboard.press('a')
+    assert.equal(await picked(page), all)
+    await page.click('#pick-none')
+    await page.locator('#cluster-list button').first().click()
+    await page.locator('#near button', { hasText: 'Select all' }).click()
+    const some = await picked(page)
+    assert.ok(some > 1 && some < all, `${some} of ${all} are of the first cluster`)
+    await looked(page)
+    await page.fill('#bulk-tag', 'chosen')
+    await page.send('Add tag')
+    assert.match(await page.main(), new RegExp(`${some} memories`))
+    await page.send('Undo')
+  }
+}
+
+// looked is what axe and the rest say about the page as it is now.
+async function looked(page) {
+  const coarse = await page.evaluate(() => matchMedia('(pointer: coarse)').matches)
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme })
+    await look(page, `the map with a selection (${colorScheme})`, { touch: coarse })
+  }
+}
+
+export async function theTimeSliderAndTheLabelsOfTheGraph(someone, { user }) {
+  if (STORE !== 'small') return
+  for (const size of [wide, { ...phone, viewport: { width: 360, height: 740 } }]) {
+    const page = await someone(user, size)
+    await drawn(page, '/graph')
+    // No label covers a memory or another label.
+    const boxes = await page.evaluate(() => [...document.querySelectorAll('#cluster-labels span')].map((label) => {
+      const { left, top, right, bottom } = label.getBoundingClientRect()
+      return { left, top, right, bottom, text: label.textContent }
+    }))
+    assert.ok(boxes.length > 0)
+    for (const a of boxes) {
+      for (const b of boxes) {
+        if (a !== b) assert.ok(a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top, `${a.text} covers ${b.text}`)
+      }
+    }
+    if (await page.locator('.times').isVisible()) {
+      await page.focus('#until')
+      await page.keyboard.press('Home')
+      const [, shown] = /: ([\d,]+) stored/.exec(await page.textContent('#times'))
+      assert.ok(Number(shown) >= 1)
+      await page.keyboard.press('End')
+    }
+    await page.locator('#near button').first().click()
+    await page.waitForFunction(() => /similar|link/.test(document.getElementById('near').textContent))
+  }
 }
 
 export async function fiveThousandNodesAreDrawnInTime(someone, { user }) {

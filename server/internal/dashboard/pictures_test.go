@@ -56,7 +56,8 @@ func picture(b *servertest.Browser, path string) drawnPicture {
 		}
 	}
 	if 3*len(d.Shared) != 2*len(d.Edges) {
-		b.W.T.Errorf("%s: %d numbers of shared words for %d of edges, want two for three", path, len(d.Shared), len(d.Edges))
+		b.W.T.Errorf("%s: got %d numbers of shared words for %d of edges, want two for three", path, len(d.Shared),
+			len(d.Edges))
 	}
 	for _, cluster := range d.Cluster {
 		if cluster < -1 || cluster >= len(d.Clusters) {
@@ -228,7 +229,7 @@ func TestMapShowsMemoriesByMeaning(t *testing.T) {
 			}
 		}
 		if d.Project[nearest] != d.Project[i] {
-			t.Errorf("%q is next to %q", d.Labels[i], d.Labels[nearest])
+			t.Errorf("%q: got %q next to it, want one of its subject", d.Labels[i], d.Labels[nearest])
 		}
 	}
 	if names := strings.Join(d.Clusters, " "); !strings.Contains(names, "bread") && !strings.Contains(names, "flour") &&
@@ -285,7 +286,7 @@ func TestGraphSaysWhy(t *testing.T) {
 		if first := d.Shared[2*i/3]; first < 0 {
 			t.Errorf("%q and %q: no shared words, want some", d.Labels[d.Edges[i]], d.Labels[d.Edges[i+1]])
 		} else if named = true; !strings.Contains(strings.ToLower(d.Labels[d.Edges[i]]), strings.ToLower(d.Words[first])) {
-			t.Errorf("%q is said to have the word %q", d.Labels[d.Edges[i]], d.Words[first])
+			t.Errorf("%q: got the shared word %q, want one that it has", d.Labels[d.Edges[i]], d.Words[first])
 		}
 	}
 	if !named || len(d.Clusters) < 2 {

@@ -75,8 +75,8 @@ func contentType(file string) string {
 	return mime.TypeByExtension(path.Ext(file))
 }
 
-// static serves a file of static. Its address contains its version (?v=), so browsers may cache it. Scripts import others
-// without one, which browsers ask for again.
+// static serves a file of static. Its address contains its version (?v=), so browsers may cache it. Scripts import
+// others without one, which browsers request again.
 func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	all, err := assets()
 	if err != nil {

@@ -9,10 +9,11 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// The map of the demonstration keeps more neighbours together than two principal components do. Its trustworthiness at 12
-// neighbours is 0.81, theirs is 0.69. The vectors of these short texts differ in many directions: the mean cosine of the
-// nearest 36 is 0.25, that of any two 0.11. Optimizing for trustworthiness itself (J. Venna et al., Information retrieval
-// perspective to nonlinear dimensionality reduction for data visualization, 2010) reached 0.83, at the price of all pairs.
+// The map of the demonstration keeps more neighbours together than two principal components do. Its trustworthiness at
+// 12 neighbours is 0.81, theirs is 0.69. The vectors of these short texts differ in many directions: the mean cosine of
+// the nearest 36 is 0.25, that of any two 0.11. Optimizing for trustworthiness itself (J. Venna et al., Information
+// retrieval perspective to nonlinear dimensionality reduction for data visualization, 2010) reached 0.83, at the price
+// of all pairs.
 func TestNeighboursOnTheMapAreNeighbours(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "demo.db")
 	filled, err := Fill(t.Context(), path, Options{PublicURL: "http://localhost", Password: "nine blue kettles"})

@@ -35,20 +35,20 @@ func TestAUserWaitsForOneMap(t *testing.T) {
 	busy := &arrangement{key: mapKey{"ann", "now"}, done: make(chan struct{})}
 	a := arranger{running: busy}
 	if a.compute(busy.key, nil, souvenir.MapQuery{}) != busy.done {
-		t.Error("what is being computed is computed again")
+		t.Error("got a second computation of what is being computed, want the first")
 	}
 	before := a.compute(mapKey{"ann", "1"}, nil, souvenir.MapQuery{})
 	if a.compute(mapKey{"ann", "1"}, nil, souvenir.MapQuery{}) != before {
-		t.Error("the same map is waited for twice")
+		t.Error("got a second wait for the same map, want the first")
 	}
 	a.compute(mapKey{"ben", "1"}, nil, souvenir.MapQuery{})
 	a.compute(mapKey{"ann", "2"}, nil, souvenir.MapQuery{})
 	select {
 	case <-before:
 	default:
-		t.Error("who waits for a map that is no longer wanted waits on")
+		t.Error("got a wait for a map that is no longer wanted, want it ended")
 	}
 	if len(a.waiting) != 2 || a.waiting[0].key.query != "2" {
-		t.Errorf("%d maps wait, want the last one of each of two users", len(a.waiting))
+		t.Errorf("got %d maps waiting, want the last one of each of two users", len(a.waiting))
 	}
 }

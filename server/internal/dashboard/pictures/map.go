@@ -32,7 +32,8 @@ const (
 )
 
 // clustersInWords returns the largest clusters, and how many more there are.
-func clustersInWords(clusters []souvenir.Cluster, node func(i int) souvenir.Node) (listed []clusterInWords, others int) {
+func clustersInWords(clusters []souvenir.Cluster, node func(i int) souvenir.Node) (listed []clusterInWords,
+	others int) {
 	for _, cluster := range clusters[:min(clustersListed, len(clusters))] {
 		words := clusterInWords{Name: cluster.Name, Size: len(cluster.Nodes)}
 		for _, i := range cluster.Nodes[:min(membersListed, len(cluster.Nodes))] {
@@ -55,8 +56,8 @@ type arrangedMap struct {
 }
 
 // readMap returns a map with the places that are kept. If they are not up to date, they are computed in the background,
-// and it waits at most for so long: then memories that have no place yet are unplaced, or if none has, all are placed by
-// axes.
+// and it waits at most for so long: then memories that have no place yet are unplaced, or if none has, all are placed
+// by axes.
 func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery, patience time.Duration) (arrangedMap,
 	error) {
 	limit, err := q.limit()
