@@ -30,8 +30,8 @@ const (
 // lie to each other (D. Kobak, P. Berens, The art of using t-SNE for single-cell transcriptomics, 2019): it has a place
 // for each point, such as those of a plane. With known, the start is an earlier result that only needs to settle.
 //
-// Give each point's nearest NearOnes others, each pair once; fewer are fine. The same arguments always give the same places. It uses one
-// processor, and checks the context in each round.
+// Give each point's nearest NearOnes others, each pair once; fewer are fine. The same arguments always give the
+// same places. It uses one processor, and checks the context in each round.
 func Neighbours(ctx context.Context, n int, near []Near, start []float32, known bool) ([]float32, error) {
 	if n < 3 {
 		places := []float32{-1, 0, 1, 0}

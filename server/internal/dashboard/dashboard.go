@@ -59,7 +59,7 @@ func New(o Options) *Dashboard {
 	drawn := pictures.New(o.Site)
 	return &Dashboard{
 		Overview: overview.New(overview.Options{Site: o.Site, Store: o.Store, NoActivity: o.NoActivity,
-			ToolNames: o.ToolNames, Snippets: o.overviewSnippets()}),
+			ToolNames: o.ToolNames, Snippets: o.overviewSnippets(), Graph: drawn.ReadGraph}),
 		Memories:  memories.New(memories.Options{Site: o.Site, Store: o.Store, Logger: o.Logger, Graph: drawn.ReadGraph}),
 		Proposals: proposals.New(o.Site),
 		Projects:  projects.New(o.Site, o.Store),

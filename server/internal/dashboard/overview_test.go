@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -53,6 +54,30 @@ func TestOverviewIsGivenToScriptsInParts(t *testing.T) {
 	part(b, "/", "health").Expect(http.StatusOK, `<div id="health">`,
 		"All 2 passages can be searched by meaning").Without("<html", `id="overview"`, "hx-trigger")
 	part(b, "/?days=8", "overview").Expect(http.StatusBadRequest, "Days is &#34;8&#34;")
+}
+
+// What needs attention is named with the page where to deal with it; others' things are not.
+func TestOverviewSaysWhatNeedsAttention(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	olivia := w.SignedIn(servertest.Owner)
+	olivia.Get("/").Expect(http.StatusOK, `hx-get="/attention"`)
+	servertest.CheckPage(w, olivia.Get("/attention").Expect(http.StatusOK, "Nothing needs your attention"))
+	w.Do(servertest.Owner, "POST", "/tools/call", `{"name":"todo","arguments":{"action":"complete","project_id":"none"}}`)
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
+	for range 2 {
+		if _, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "The harbour closes at ten."}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Store.Upkeep().WaitEmbedded(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := olivia.Get("/attention").Expect(http.StatusOK, "1 pair of memories that say nearly the same",
+		`href="/memories/duplicates"`, "1 call failed in the last 7 days", `href="/activity?outcome=error"`)
+	servertest.CheckPage(w, p)
+	part(olivia, "/attention", "attention").Expect(http.StatusOK, `id="attention"`).Without("<html")
+	w.SignedIn(servertest.Stranger).Get("/attention").Expect(http.StatusOK, "Nothing needs your attention").
+		Without("harbour", "pair")
 }
 
 // Days are those of the reader: what was stored at 23:30 in New York belongs to that day there, and to the next one

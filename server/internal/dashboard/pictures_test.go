@@ -43,7 +43,8 @@ func picture(b *servertest.Browser, path string) drawnPicture {
 	}
 	n := len(d.IDs)
 	for name, list := range map[string]int{"labels": len(d.Labels), "x": len(d.X), "y": len(d.Y),
-		"cluster": len(d.Cluster), "day": len(d.Day), "project": len(d.Project), "type": len(d.Type), "collection": len(d.Collection), "important": len(d.Important)} {
+		"cluster": len(d.Cluster), "day": len(d.Day), "project": len(d.Project), "type": len(d.Type),
+		"collection": len(d.Collection), "important": len(d.Important)} {
 		if list != n {
 			b.W.T.Errorf("%s: %d memories, but %d of %s, want the same", path, n, list, name)
 		}

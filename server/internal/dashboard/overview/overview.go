@@ -2,6 +2,7 @@
 package overview
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,6 +23,9 @@ type Options struct {
 	NoActivity bool                                  // calls are not recorded
 	ToolNames  []string                              // filter values for recorded calls
 	Snippets   func(address, token string) []Snippet // how to connect clients; nil: only the address is shown
+
+	// Graph computes graphs, in turn.
+	Graph func(context.Context, request.Caller, souvenir.GraphQuery) (souvenir.Graph, error)
 }
 
 // Service serves the overview. Create one with [New].
@@ -31,17 +35,20 @@ type Service struct {
 	noActivity bool
 	toolNames  []string
 	snippets   func(address, token string) []Snippet
+	graph      func(context.Context, request.Caller, souvenir.GraphQuery) (souvenir.Graph, error)
 }
 
 // New creates a Service.
 func New(o Options) *Service {
-	return &Service{site: o.Site, store: o.Store, noActivity: o.NoActivity, toolNames: o.ToolNames, snippets: o.Snippets}
+	return &Service{site: o.Site, store: o.Store, noActivity: o.NoActivity, toolNames: o.ToolNames, snippets: o.Snippets,
+		graph: o.Graph}
 }
 
 // Routes are the routes of the overview and the recorded calls.
 func (s *Service) Routes() []route.Route {
 	return []route.Route{
 		route.Page("/{$}", route.Person, s.showOverview),
+		route.Page("/attention", route.Person, s.showAttention),
 
 		route.Page("/activity", route.Person, s.showActivity),
 	}
