@@ -308,6 +308,7 @@ function draw() {
     else choose(Number(node), 'seen')
   })
   sigma.on('afterRender', () => label(state.clusters, placeOf, chooseCluster))
+  requestAnimationFrame(() => sigma.scheduleRender()) // it has been drawn once already
   sigma.on('clickStage', () => choose(-1))
   sigma.on('enterNode', () => element('stage').classList.add('over'))
   sigma.on('leaveNode', () => element('stage').classList.remove('over'))
