@@ -140,9 +140,11 @@ func TestLongListsComeInParts(t *testing.T) {
 		if len(seen) != many {
 			t.Errorf("%s: got %d shown, want %d", list, len(seen), many)
 		}
-		first := ada.Get(strings.Split(list, "?")[0]).Body
+		address := regexp.MustCompile(`name="next" value="[^"]*"`) // which forms of every page carry
+		body := func(path string) string { return address.ReplaceAllString(ada.Get(path).Body, "") }
+		first := body(strings.Split(list, "?")[0])
 		for part, same := range map[string]bool{"0": true, "-7": true, "x": true, "1": true, "2": false} {
-			if (ada.Get(list+"="+part).Body == first) != same {
+			if (body(list+"="+part) == first) != same {
 				t.Errorf("%s=%s, want %v", list, part, same)
 			}
 		}

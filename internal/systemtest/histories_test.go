@@ -1,6 +1,7 @@
 package systemtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -33,7 +34,7 @@ type state struct {
 func (s state) write(text string, o outcome) (ok bool, next state) {
 	next = state{There: true, Text: text, ID: o.ID, Revision: 1}
 	if s.There {
-		next = state{true, text, s.ID, s.Revision + 1}
+		next = state{true, text, cmp.Or(s.ID, o.ID), s.Revision + 1}
 	}
 	return o.Unknown || o.Error == "" && o.Revision == next.Revision && o.Created != s.There && s.has(o.ID), next
 }

@@ -269,7 +269,8 @@ func (f *filler) call() error {
 	}
 	recent := f.stored[max(0, len(f.stored)-60):]
 	one := recent[f.random.IntN(len(recent))]
-	call := souvenir.NewActivity{Tool: "memory", Action: "search"}
+	hits := f.random.IntN(8) // one search in eight finds nothing
+	call := souvenir.NewActivity{Tool: "memory", Action: "search", Hits: &hits}
 	if one.project != "" && f.random.IntN(2) == 0 {
 		call.Project = souvenir.ProjectRef{Name: one.project}
 	}
@@ -286,6 +287,9 @@ func (f *filler) call() error {
 		call.Action, call.Outcome, call.Project = "retrieve", "not_found", souvenir.ProjectRef{}
 	case 8:
 		return f.correct(one)
+	}
+	if call.Action != "search" {
+		call.Hits = nil
 	}
 	return f.record(one.by, call)
 }

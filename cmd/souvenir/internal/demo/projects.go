@@ -177,7 +177,7 @@ func (f *filler) progress() error {
 	if err != nil {
 		return err
 	}
-	return f.record(claudeCode, souvenir.NewActivity{Tool: "todo", Action: "complete_task",
+	return f.record(claudeCode, souvenir.NewActivity{Tool: "todo", Action: "complete",
 		Project: souvenir.ProjectRef{Name: "berth"}})
 }
 
