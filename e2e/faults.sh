@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Breaks stores on purpose, as docs/reliability.md describes, and prints the counts: power that goes, disks that fail,
-# migrations that are stopped, damaged files, and files of each older version.
+# migrations that are stopped, damaged files, files of each older version, and servers that are killed under calls.
 #
 #   e2e/faults.sh [POINTS]
 #
@@ -10,9 +10,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 points=${1:-10000}
 export SOUVENIR_LONG_TESTS=1 CGO_ENABLED=0
-counted='^ok|^FAIL|--- |points|crashes|damages|recovered|versions'
+counted='^ok|histories,|^FAIL|--- |points|crashes|damages|recovered|versions'
 
 SOUVENIR_FAULTS=$points go test -vet=off -timeout 0 -v ./internal/faulttest | grep -E "$counted"
 # A damage is checked, repaired and recovered: a tenth of the points.
 SOUVENIR_FAULTS=$(((points + 9) / 10)) go test -vet=off -timeout 0 -v \
 	-run 'NoDamagedFile|RecoverOfAnyDamage|FilesOfEachVersion' . | grep -E "$counted" | grep -v -- '--- PASS: .*/'
+# Histories are looked at with one server and with three.
+SOUVENIR_TEST_HISTORIES=$(((points + 1) / 2)) go test -vet=off -timeout 0 -v -run TestHistoriesAreLinearizable \
+	./internal/systemtest | grep -E "$counted"
