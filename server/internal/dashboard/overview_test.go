@@ -110,3 +110,10 @@ func part(b *servertest.Browser, path, target string) *servertest.Page {
 	r.Header.Set("HX-Target", target)
 	return b.Send(r)
 }
+
+func TestTheOverviewShowsTextsWithoutMarkdown(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	fill(w, servertest.Owner, souvenir.NewMemory{Content: "# Deploy window\n\nReleased on **Thursdays**, `at two`."})
+	w.SignedIn(servertest.Owner).Get("/").Expect(http.StatusOK, "Deploy window Released on Thursdays, at two.").
+		Without("# Deploy", "**Thursdays**")
+}

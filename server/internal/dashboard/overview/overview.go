@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
@@ -151,7 +152,7 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 		return err
 	}
 	for _, hit := range recent.Hits {
-		hit.Content = textview.Clip(hit.Content, 300)
+		hit.Content = plain(hit.Content, 300)
 		data.Recent = append(data.Recent, hit.Memory)
 	}
 	calls, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Limit: recentShown})
@@ -169,6 +170,16 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 		}
 	}
 	return nil
+}
+
+// plain returns the beginning of a text in one line, without the marks of its Markdown.
+func plain(text string, most int) string {
+	opening, _ := textview.Opening(text, 4*most)
+	var line strings.Builder
+	for _, span := range web.Excerpt(opening) {
+		line.WriteString(span.Text)
+	}
+	return textview.Clip(line.String(), most)
 }
 
 // countedList is a list of names with counts, the largest first.
