@@ -101,11 +101,13 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	}
 	var choosing sync.WaitGroup
 	var failed error
+	var choices filterChoices                 // apart from data, which is read meanwhile
 	if search := data.Search; !data.Swapped { // both are slow for many memories
+		projects := data.Projects
 		part := r.WithContext(expected.Part(r.Context(), "choices"))
 		choosing.Go(func() {
 			_, broken := failure.Guard(r.Context(), s.log, "choices of filters", func() (any, error) {
-				data.Choices, failed = s.filterChoices(part, c, search, data.Projects)
+				choices, failed = s.filterChoices(part, c, search, projects)
 				return nil, nil
 			})
 			failed = cmp.Or(failed, broken)
@@ -113,6 +115,7 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	}
 	err = s.findMemories(r, c, &data)
 	choosing.Wait()
+	data.Choices = choices
 	if err != nil {
 		status, message := failure.Describe(err)
 		if status != http.StatusBadRequest && status != http.StatusNotFound {
