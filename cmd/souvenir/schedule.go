@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -114,11 +115,17 @@ func (b schedule) report(failed error, took time.Duration) (r metrics.Backup) {
 // file that cannot be restored takes the place of one that can.
 func (b schedule) run(ctx context.Context, store *souvenir.Store) (d drilled, err error) {
 	path := filepath.Join(b.dir, backupPrefix+b.now().UTC().Format(backupTime)+backupSuffix)
-	made := path + unverified
+	made, rehearsed := path+unverified, filepath.Join(b.dir, scheduledDrill)
+	if err := b.clear(); err != nil {
+		return d, err
+	}
 	if err := store.Upkeep().Backup(ctx, made, nil); err != nil {
 		return d, err
 	}
-	d, err = drill(ctx, made, b.dir, nil)
+	if err = os.Mkdir(rehearsed, 0o700); err == nil {
+		d, err = drill(ctx, made, rehearsed, nil)
+	}
+	err = errors.Join(err, os.RemoveAll(rehearsed))
 	switch {
 	case ctx.Err() != nil:
 		return d, errors.Join(ctx.Err(), os.Remove(made))
@@ -135,6 +142,23 @@ func (b schedule) run(ctx context.Context, store *souvenir.Store) (d drilled, er
 	}
 	d.Backup = path
 	return d, b.forget()
+}
+
+// scheduledDrill is the folder in which a backup is restored. Its name is always the same, so that the next backup
+// finds it after a crash, and other drills in the folder are left alone.
+const scheduledDrill = ".souvenir-scheduled-drill"
+
+// clear deletes what a server that was killed during a backup has left. Otherwise a server that ends in each one, for
+// lack of memory, would fill the disk.
+func (b schedule) clear() error {
+	entries, err := os.ReadDir(b.dir)
+	for _, e := range entries {
+		name, _, is := strings.Cut(e.Name(), unverified)
+		if _, made := backupMade(name); is && made && e.Type().IsRegular() || e.Name() == scheduledDrill {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(b.dir, e.Name())))
+		}
+	}
+	return err
 }
 
 // forget deletes the oldest backups beyond those to keep.

@@ -99,6 +99,32 @@ func TestABackupThatCannotBeVerifiedReplacesNoOther(t *testing.T) {
 	}
 }
 
+// A server that is killed in each backup, for lack of memory, must not fill the disk: what it left goes with the next
+// one. What others have in the folder stays.
+func TestABackupDeletesWhatAKilledOneLeft(t *testing.T) {
+	b, store, _, _ := scheduled(t, 2)
+	others := []string{".souvenir-drill-7", "souvenir-failed.unverified", "tea.db.unverified"}
+	for _, name := range append([]string{"souvenir-20261125T031700Z.db.unverified",
+		"souvenir-20261125T031700Z.db.unverified.part-1", "souvenir-20261125T031700Z.db.unverified.part-1-journal"},
+		others[1:]...) {
+		if err := os.WriteFile(filepath.Join(b.dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{others[0], filepath.Join(scheduledDrill, "half")} {
+		if err := os.MkdirAll(filepath.Join(b.dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.run(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	want := slices.Insert(others, 1, "souvenir-20261126T031700Z.db")
+	if got := inFolder(t, b.dir); !slices.Equal(got, want) {
+		t.Errorf("the folder has %v, want %v", got, want)
+	}
+}
+
 // damage changes a letter of a text in the file of a store, as a disk might.
 func damage(t *testing.T, store *souvenir.Store, text string) {
 	t.Helper()
