@@ -235,7 +235,7 @@ type TokenUpdate struct {
 
 // GrantUpdate describes a change to an OAuth grant. Nil fields change nothing.
 type GrantUpdate struct {
-	Paused *bool // true: the application, and all tokens that it made, is refused until it is false again
+	Paused *bool // true: the application, and all tokens that it made, is refused with this grant until it is false again
 }
 
 // UpdateToken changes one of the user's tokens, and returns it. Resuming a token resumes what was paused with it. A

@@ -65,6 +65,35 @@ func TestApplicationsArePausedAndResumed(t *testing.T) {
 	w.Do("app", "GET", "/api/projects", "").Expect(http.StatusOK)
 }
 
+// Each installation of an application asks by itself. The page of its calls pauses, resumes and revokes all of them.
+func TestAllInstallationsOfAnApplicationArePaused(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	b, app := w.SignedIn(servertest.Owner), w.Register("none")
+	for _, name := range []string{"laptop", "phone"} {
+		w.Hold(name, w.Redeem(app, b.LetIn(app.AuthorizeURL(), nil)).AccessToken)
+	}
+	both := func(status int) {
+		t.Helper()
+		for _, name := range []string{"laptop", "phone"} {
+			w.Do(name, "GET", "/api/projects", "").Expect(status)
+		}
+	}
+	both(http.StatusOK)
+	page := "/activity?credential=client&credential_id=" + url.QueryEscape(app.ID)
+	b.Submit(b.Get("/connected"), "/connected/pause", nil) // one of them
+	b.Get(page).Expect(http.StatusOK, "allowed 2 times").Without("paused</span>")
+	b.Submit(b.Get(page), "/connected/pause", nil)
+	both(http.StatusForbidden)
+	servertest.CheckPage(w, b.Get(page).Expect(http.StatusOK, `<span class="tag off">paused</span>`))
+	b.Submit(b.Get(page), "/connected/pause", nil)
+	both(http.StatusOK)
+	b.Submit(b.Get(page), "/connected/end", nil)
+	both(http.StatusUnauthorized)
+	b.Get("/connected").Without("/connected/pause")
+	gone := url.Values{"csrf": {b.Get("/connected").Hidden().Get("csrf")}, "client": {app.ID}, "paused": {"yes"}}
+	b.Post("/connected/pause", gone).Expect(http.StatusNotFound)
+}
+
 // The page counts what each client did, what failed, and the searches that found nothing.
 func TestActivityCountsByClient(t *testing.T) {
 	w := servertest.New(t, server.Options{})

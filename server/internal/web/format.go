@@ -26,11 +26,11 @@ func pageWords() template.FuncMap {
 			return callRow{calledAt{call, base}, names, zone}
 		},
 		"places": func(group menuGroup, base string) placesAt { return placesAt{group, base} },
-		"pausing": func(p frame, action, id, name, next string, since time.Time) pausing {
+		"pausing": func(p frame, action, field, id, name, next string, since time.Time) pausing {
 			if next != "" {
 				next = p.Base + next
 			}
-			return pausing{p.Base, p.CSRF, action, id, name, next, !since.IsZero()}
+			return pausing{p.Base, p.CSRF, action, field, id, name, next, !since.IsZero()}
 		},
 		"scope":      ScopeMeaning,
 		"browser":    BrowserName,
@@ -64,9 +64,10 @@ type placesAt struct {
 
 // pausing is a form that pauses a client, or resumes it.
 type pausing struct {
-	Base, CSRF, Action, ID, Name string
-	Next                         string // the page to go back to; empty: that of all clients
-	Paused                       bool
+	Base, CSRF, Action, Field, ID, Name string
+
+	Next   string // the page to go back to; empty: that of all clients
+	Paused bool
 }
 
 // Ago returns the distance of a time from now, in words.

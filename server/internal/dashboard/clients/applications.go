@@ -61,14 +61,15 @@ func namesOf(limits []string, visible []souvenir.Project, user string) []string 
 	return names
 }
 
-// endConnected revokes an application's grant at once.
+// endConnected revokes an application's grant at once, or all of its grants.
 func (s *Service) endConnected(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Store.Accounts().RevokeGrant(r.Context(), values.Get("id")); err != nil &&
-		!errors.Is(err, souvenir.ErrNotFound) {
+	err = eachGrant(r.Context(), c, values,
+		func(id string) error { return c.Store.Accounts().RevokeGrant(r.Context(), id) })
+	if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
 	return s.site.Done("/connected", "application"), nil

@@ -2,7 +2,9 @@ package clients
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
@@ -12,23 +14,50 @@ import (
 
 // pauseToken pauses or resumes one of the user's tokens.
 func (s *Service) pauseToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	return s.pause(w, r, "/tokens", func(ctx context.Context, id string, is bool) error {
-		_, err := c.Store.Accounts().UpdateToken(ctx, id, souvenir.TokenUpdate{Paused: &is})
+	return s.pause(w, r, "/tokens", func(ctx context.Context, values url.Values, is bool) error {
+		_, err := c.Store.Accounts().UpdateToken(ctx, values.Get("id"), souvenir.TokenUpdate{Paused: &is})
 		return err
 	})
 }
 
 // pauseConnected pauses or resumes an application.
 func (s *Service) pauseConnected(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	return s.pause(w, r, "/connected", func(ctx context.Context, id string, is bool) error {
-		_, err := c.Store.Accounts().UpdateGrant(ctx, id, souvenir.GrantUpdate{Paused: &is})
-		return err
+	return s.pause(w, r, "/connected", func(ctx context.Context, values url.Values, is bool) error {
+		return eachGrant(ctx, c, values, func(id string) error {
+			_, err := c.Store.Accounts().UpdateGrant(ctx, id, souvenir.GrantUpdate{Paused: &is})
+			return err
+		})
 	})
+}
+
+// eachGrant does something with the grant that a form names with id, or with all of the application that it names with
+// client: each installation of an application has one of its own.
+func eachGrant(ctx context.Context, c request.Caller, form url.Values, do func(id string) error) error {
+	client := form.Get("client")
+	if client == "" {
+		return do(form.Get("id"))
+	}
+	grants, err := c.Store.Accounts().Grants(ctx)
+	if err != nil {
+		return err
+	}
+	found := error(&souvenir.Error{Kind: souvenir.KindNotFound, Argument: "client",
+		Message: "client is " + failure.Quote(client) + ", which has no access, or it was revoked meanwhile"})
+	for _, g := range grants {
+		if g.ClientID != client {
+			continue
+		}
+		found = nil
+		if err := do(g.ID); err != nil && !errors.Is(err, souvenir.ErrNotFound) { // just revoked
+			return err
+		}
+	}
+	return found
 }
 
 // pause does what a form says, and goes back to its page: that of all credentials, or the activity of one.
 func (s *Service) pause(w http.ResponseWriter, r *http.Request, page string,
-	set func(ctx context.Context, id string, is bool) error) (any, error) {
+	set func(ctx context.Context, values url.Values, is bool) error) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
@@ -37,7 +66,7 @@ func (s *Service) pause(w http.ResponseWriter, r *http.Request, page string,
 	if wanted != "yes" && wanted != "no" {
 		return nil, failure.Invalid("paused", "paused is "+failure.Quote(wanted)+"; yes or no is needed")
 	}
-	if err := set(r.Context(), values.Get("id"), wanted == "yes"); err != nil {
+	if err := set(r.Context(), values, wanted == "yes"); err != nil {
 		return nil, err
 	}
 	if back := strings.TrimPrefix(values.Get("next"), s.site.Base()); strings.HasPrefix(back, "/activity?") {

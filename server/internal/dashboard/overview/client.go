@@ -23,7 +23,9 @@ type clientAccess struct {
 	Revoke   string    // path of the form that ends it
 	Pause    string    // path of the form that pauses and resumes it
 	Paused   time.Time // since when it is paused; zero: it is not
-	ID       string    // for these forms
+	Field    string    // of these forms: id, or client for all that an application was allowed
+	ID       string    // its value
+	Times    int       // how often an application was allowed; each installation asks by itself
 	Token    bool
 	Did      clientUse // its calls
 	Next     string    // the page with its calls
@@ -44,17 +46,41 @@ func clientOf(r *http.Request, c request.Caller, f activityFilter) (*clientAcces
 		t := tokens[i]
 		return &clientAccess{Name: web.ShortName(t.Name), Scopes: t.Scopes, Limited: len(t.Projects),
 			Some: t.Projects != nil, Since: t.CreatedAt, LastUsed: t.LastUsedAt, Revoke: "/tokens/end",
-			Pause: "/tokens/pause", Paused: t.PausedAt, ID: t.ID, Token: true}, err
+			Pause: "/tokens/pause", Paused: t.PausedAt, Field: "id", ID: t.ID, Token: true}, err
 	case souvenir.CredentialClient:
 		grants, err := c.Store.Accounts().Grants(r.Context())
-		i := slices.IndexFunc(grants, func(g souvenir.Grant) bool { return g.ClientID == f.ID })
-		if i < 0 {
+		grants = slices.DeleteFunc(grants, func(g souvenir.Grant) bool { return g.ClientID != f.ID })
+		if len(grants) == 0 {
 			return nil, err
 		}
-		g := grants[i]
-		return &clientAccess{Name: cmp.Or(web.ShortName(g.ClientName), "An unnamed application"), Scopes: g.Scopes,
-			Limited: len(g.Projects), Some: g.Projects != nil, Since: g.CreatedAt, LastUsed: g.LastUsedAt,
-			Revoke: "/connected/end", Pause: "/connected/pause", Paused: g.PausedAt, ID: g.ID}, err
+		return accessOf(grants), err
 	}
 	return nil, nil
+}
+
+// accessOf is what an application may do with all that it was allowed, the newest first. It is paused if all of that
+// is.
+func accessOf(grants []souvenir.Grant) *clientAccess {
+	newest := grants[0]
+	a := &clientAccess{Name: cmp.Or(web.ShortName(newest.ClientName), "An unnamed application"), Some: true,
+		Since: newest.CreatedAt, Revoke: "/connected/end", Pause: "/connected/pause", Paused: newest.PausedAt,
+		Field: "client", ID: newest.ClientID, Times: len(grants)}
+	var projects []string
+	for _, g := range grants {
+		a.Scopes = append(a.Scopes, g.Scopes...)
+		projects = append(projects, g.Projects...)
+		a.Some = a.Some && g.Projects != nil
+		if g.LastUsedAt.After(a.LastUsed) {
+			a.LastUsed = g.LastUsedAt
+		}
+		if g.PausedAt.IsZero() {
+			a.Paused = time.Time{}
+		}
+	}
+	slices.Sort(projects)
+	a.Limited = len(slices.Compact(projects))
+	order := souvenir.Scopes()
+	slices.SortFunc(a.Scopes, func(x, y souvenir.Scope) int { return slices.Index(order, x) - slices.Index(order, y) })
+	a.Scopes = slices.Compact(a.Scopes)
+	return a
 }
