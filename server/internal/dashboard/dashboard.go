@@ -56,7 +56,7 @@ type Dashboard struct {
 
 // New creates a Dashboard.
 func New(o Options) *Dashboard {
-	drawn := pictures.New(o.Site)
+	drawn := pictures.New(o.Site, o.Logger)
 	return &Dashboard{
 		Overview: overview.New(overview.Options{Site: o.Site, Store: o.Store, NoActivity: o.NoActivity,
 			ToolNames: o.ToolNames, Snippets: o.overviewSnippets(), Graph: drawn.ReadGraph}),

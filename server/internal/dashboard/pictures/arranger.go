@@ -2,6 +2,9 @@ package pictures
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -11,6 +14,8 @@ import (
 // arranger computes maps in the background, one at a time, so that a processor or more remain for searches, and keeps
 // them. It is safe for concurrent use.
 type arranger struct {
+	log *slog.Logger
+
 	mu      sync.Mutex
 	kept    map[mapKey]*keptMap
 	waiting []*arrangement // one per user at most, in order
@@ -83,11 +88,10 @@ func (a *arranger) compute(key mapKey, view *souvenir.Store, query souvenir.MapQ
 // work computes maps until none is waiting.
 func (a *arranger) work(next *arrangement) {
 	for next != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), longestArranged)
-		query := next.query
-		query.Start = a.get(next.key)
-		m, err := next.view.Insights().Map(ctx, query)
-		cancel()
+		m, err := a.arrange(next)
+		if err != nil {
+			a.log.Warn("a map could not be computed", "user", next.key.user, "error", err)
+		}
 		a.mu.Lock()
 		if err == nil { // else it is tried again when the page is opened again
 			a.keep(next.key, m)
@@ -100,6 +104,20 @@ func (a *arranger) work(next *arrangement) {
 		}
 		a.mu.Unlock()
 	}
+}
+
+// arrange computes a map. A panic is its error: it must not end the server, as no request is there to recover it.
+func (a *arranger) arrange(next *arrangement) (m souvenir.Map, err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), longestArranged)
+	defer cancel()
+	query := next.query
+	query.Start = a.get(next.key)
+	return next.view.Insights().Map(ctx, query)
 }
 
 // keep keeps a map, in place of the least recently used one if there are too many.

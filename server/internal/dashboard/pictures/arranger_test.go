@@ -2,6 +2,8 @@ package pictures
 
 import (
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,5 +52,21 @@ func TestAUserWaitsForOneMap(t *testing.T) {
 	}
 	if len(a.waiting) != 2 || a.waiting[0].key.query != "2" {
 		t.Errorf("got %d maps waiting, want the last one of each of two users", len(a.waiting))
+	}
+}
+
+// A computation that panics has no request that would recover it. The server goes on, and computes the next map.
+func TestAPanicOfAMapDoesNotEndTheServer(t *testing.T) {
+	var lines strings.Builder
+	a := arranger{log: slog.New(slog.NewTextHandler(&lines, nil))}
+	for _, user := range []string{"ann", "ben"} {
+		<-a.compute(mapKey{user, "1"}, nil, souvenir.MapQuery{}) // without a store
+	}
+	a.mu.Lock() // it is done with both
+	defer a.mu.Unlock()
+	for _, user := range []string{"ann", "ben"} {
+		if !strings.Contains(lines.String(), "user="+user+" error=\"panic: ") {
+			t.Errorf("the log is %s, want the panic of %s", lines.String(), user)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -28,8 +29,8 @@ type Service struct {
 }
 
 // New creates a Service.
-func New(site *web.Site) *Service {
-	return &Service{site: site, busy: make(slots.Slots, runtime.GOMAXPROCS(0))}
+func New(site *web.Site, log *slog.Logger) *Service {
+	return &Service{site: site, busy: make(slots.Slots, runtime.GOMAXPROCS(0)), maps: arranger{log: log}}
 }
 
 // Routes are the pages of the graph and the map, the data for their scripts, and the memory panel.
