@@ -96,7 +96,9 @@ func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery,
 	return placed(m, *kept), nil
 }
 
-// placed moves the memories of a map to the places of a kept one. Those that have none there are unplaced.
+// placed moves the memories of a map to the places of a kept one. Those that have none there are unplaced. A cluster of
+// which memories have gone has no name until the places are up to date: its words may be theirs alone, and they may
+// have been erased, or be another user's who no longer shares them.
 func placed(m, kept souvenir.Map) arrangedMap {
 	was, now := make(map[string]int, len(kept.Points)), make([]int, len(kept.Points))
 	for i, point := range kept.Points {
@@ -121,8 +123,12 @@ func placed(m, kept souvenir.Map) arrangedMap {
 				nodes = append(nodes, now[i])
 			}
 		}
+		name := cluster.Name
+		if len(nodes) < len(cluster.Nodes) {
+			name = ""
+		}
 		if len(nodes) > 0 {
-			m.Clusters = append(m.Clusters, souvenir.Cluster{Name: cluster.Name, Nodes: nodes})
+			m.Clusters = append(m.Clusters, souvenir.Cluster{Name: name, Nodes: nodes})
 		}
 	}
 	return arrangedMap{m, kept.Version != m.Version}
