@@ -1,9 +1,11 @@
 package dashboard_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -341,4 +343,23 @@ func TestMemoriesToLinkAreFoundBySearch(t *testing.T) {
 		t.Errorf("it is linked to %v, want %v", got, ids[1:])
 	}
 	olivia.Get(edit).Expect(http.StatusOK, `value="`+ids[1]+`" checked`).Without("<code>" + ids[1])
+}
+
+// A form has room for a million ids, of which each would be compared with all others. Those past one too many are left
+// out; the store refuses the rest.
+func TestAFormWithManyLinksIsCutShort(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	ada := w.SignedIn(servertest.Admin)
+	m := w.AddMemory(servertest.Admin, souvenir.NewMemory{Content: "A text"})
+	_, fields := editForm(ada, m.ID)
+	var typed strings.Builder
+	for i := range 2 * souvenir.MaxRelated {
+		fmt.Fprintf(&typed, "other-%d\n", i)
+	}
+	fields.Set("related", typed.String())
+	p := ada.Post("/memories/"+m.ID+"/edit", fields)
+	p.Expect(http.StatusBadRequest, "at most "+strconv.Itoa(souvenir.MaxRelated))
+	if kept := strings.Count(p.Body, `name="related"`); kept != souvenir.MaxRelated+1 {
+		t.Errorf("the form has %d links again, want %d", kept, souvenir.MaxRelated+1)
+	}
 }

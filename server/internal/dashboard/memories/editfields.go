@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
@@ -99,11 +100,15 @@ func tagsTyped(typed string) ([]string, error) {
 	return tags, nil
 }
 
-// relatedTyped parses ids of memories, or addresses of their pages, one on each line.
+// relatedTyped parses ids of memories, or addresses of their pages, one on each line. It stops after the first that is
+// one too many, which the store refuses: a form has room for a million.
 func relatedTyped(typed string) []string {
 	var ids []string
-	for _, id := range strings.FieldsFunc(typed,
+	for id := range strings.FieldsFuncSeq(typed,
 		func(r rune) bool { return r == '\n' || r == ',' || r == ' ' || r == '\t' }) {
+		if len(ids) > souvenir.MaxRelated {
+			break
+		}
 		if _, after, ok := strings.Cut(id, "/memories/"); ok {
 			id, _, _ = strings.Cut(after, "?")
 			id, _, _ = strings.Cut(id, "/")

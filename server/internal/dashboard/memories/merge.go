@@ -86,10 +86,12 @@ func mergeShown(data mergePage) web.Page {
 
 func distinctIDs(all []string) []string {
 	var ids []string
+	known := map[string]bool{"": true}
 	for _, id := range all {
-		if id != "" && !slices.Contains(ids, id) {
+		if !known[id] {
 			ids = append(ids, id)
 		}
+		known[id] = true
 	}
 	return ids
 }
