@@ -240,21 +240,23 @@ func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, "
 // neighbours returns the check boxes beside one of them, itself included, and its place among them: those with the same
 // indentation and only blank lines between.
 func neighbours(lines []string, boxes []souvenir.Task, i int) (row []block, at int) {
-	row = []block{blockOf(lines, boxes[i])}
+	own := blockOf(lines, boxes[i])
+	next := own // the block after those that are looked at
 	blank := func(from, to int) bool {
 		return from <= to && strings.TrimSpace(strings.Join(lines[from:to], "")) == ""
 	}
 	for k := i - 1; k >= 0; k-- {
-		if b := blockOf(lines, boxes[k]); b.indent == row[0].indent {
-			if !blank(b.to, row[0].from) {
+		if b := blockOf(lines, boxes[k]); b.indent == own.indent {
+			if !blank(b.to, next.from) {
 				break
 			}
-			row = slices.Insert(row, 0, b)
-			at++
+			row, next = append(row, b), b
 		}
 	}
+	slices.Reverse(row)
+	row, at = append(row, own), len(row)
 	for _, box := range boxes[i+1:] {
-		if b := blockOf(lines, box); b.indent == row[at].indent {
+		if b := blockOf(lines, box); b.indent == own.indent {
 			if !blank(row[len(row)-1].to, b.from) {
 				break
 			}
