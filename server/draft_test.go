@@ -65,6 +65,16 @@ func TestWhatWasTypedOutlivesANewSignIn(t *testing.T) {
 	b.Send(forged).Expect(http.StatusForbidden).Without("typed for an hour")
 }
 
+// An answer to an application is not kept: the page that would send it again does not say what is asked.
+func TestAnOldAnswerToAnApplicationIsNotSentAgain(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	b, fresh, app := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Owner), w.Register("none")
+	form := b.Get(app.AuthorizeURL("state", strings.Repeat("x", 100))).Hidden()
+	form.Set("decision", "allow")
+	b.SetCookie("auth_token", fresh.Cookie("auth_token"))
+	b.Post("/oauth/authorize", form).Expect(http.StatusForbidden, "This form is out of date").Without("Send it again")
+}
+
 // A script that is no longer signed in leaves the page, and what is typed there, in place.
 func TestScriptsOfAnEndedSessionStayOnThePage(t *testing.T) {
 	w := servertest.New(t, server.Options{})

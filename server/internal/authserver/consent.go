@@ -211,6 +211,9 @@ func (a *asking) questionFor(c request.Caller, chosen choice) [sha256.Size]byte 
 // again.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	form, err := s.site.ReadForm(w, r)
+	if errors.Is(err, web.ErrStaleForm) { // not to be kept and sent again: people answer on the page with the question
+		err = web.ErrStaleForm
+	}
 	if err != nil {
 		return nil, err
 	}
