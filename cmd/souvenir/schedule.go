@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -161,9 +162,15 @@ func (b schedule) clear() error {
 	return err
 }
 
-// forget deletes the oldest backups beyond those to keep.
+// forget deletes the oldest backups beyond those to keep. One from the future, made while the clock was wrong, is older
+// than it says, and goes first: it must not take the place of one that was just made.
 func (b schedule) forget() error {
 	names, err := backups(b.dir)
+	now := b.now().UTC().Format(backupTime)
+	from := slices.IndexFunc(names, func(name string) bool { return name > backupPrefix+now+backupSuffix })
+	if from >= 0 {
+		names = slices.Concat(names[from:], names[:from])
+	}
 	for err == nil && len(names) > b.keep {
 		err = os.Remove(filepath.Join(b.dir, names[0]))
 		names = names[1:]

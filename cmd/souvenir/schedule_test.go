@@ -74,6 +74,22 @@ func TestScheduledBackupsAreVerifiedAndTheNewestKept(t *testing.T) {
 	}
 }
 
+// With a clock that was years ahead for a while, later backups are older by their names.
+func TestABackupFromTheFutureReplacesNoOther(t *testing.T) {
+	b, store, now, _ := scheduled(t, 1)
+	right := *now
+	for _, at := range []time.Time{right.AddDate(70, 0, 0), right} {
+		*now = at
+		if _, err := b.run(t.Context(), store); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"souvenir-20261126T031700Z.db"}
+	if got := inFolder(t, b.dir); !slices.Equal(got, want) {
+		t.Errorf("the folder has %v, want %v", got, want)
+	}
+}
+
 func TestABackupThatCannotBeVerifiedReplacesNoOther(t *testing.T) {
 	b, store, now, _ := scheduled(t, 1)
 	if _, err := b.run(t.Context(), store); err != nil {
