@@ -499,7 +499,7 @@ func principalOf(tx db.Tx, claims accesstoken.Claims, key string) (Principal, er
 	}
 	g := grants[0]
 	users, err := loadUsers(tx, `u.namespace = ? AND u.uid = ?`, defaultNamespace, g.user)
-	if err = cmp.Or(g.checkGoing(), err); err != nil {
+	if err := cmp.Or(g.checkGoing(), err); err != nil {
 		return Principal{}, err
 	}
 	words := strings.Fields(claims.Scope)

@@ -66,10 +66,11 @@ func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery,
 	}
 	query := souvenir.MapQuery{List: q.list(), Limit: limit, Sample: limit == 0}
 	var m souvenir.Map
-	if err = s.busy.Do(ctx, func() error {
+	err = s.busy.Do(ctx, func() error {
 		m, err = c.Store.Insights().Map(ctx, query)
 		return err
-	}); err != nil {
+	})
+	if err != nil {
 		return arrangedMap{}, err
 	}
 	if m.Version == "" {
