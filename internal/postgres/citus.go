@@ -116,7 +116,24 @@ func (tx *Tx) ofWorker(err error) error {
 	if why, given := tx.conn.PgConn().CustomData()[reason].(*pgconn.PgError); given {
 		return why
 	}
+	if code := worded(answer.Message); code != "" {
+		known := *answer
+		known.Code = code
+		return &known
+	}
 	return err
+}
+
+// worded returns the code of an error by its text, or "". At times the coordinator passes on the text of a worker's
+// error alone, in English unless the worker is set up otherwise.
+func worded(message string) string {
+	switch {
+	case strings.HasPrefix(message, "could not serialize access"):
+		return codeSerialization
+	case strings.HasPrefix(message, "deadlock detected"):
+		return codeDeadlock
+	}
+	return ""
 }
 
 // uncommitted is [unanswered]. On Citus the coordinator commits by sending COMMIT to the worker, and answers with an
