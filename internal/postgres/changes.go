@@ -66,19 +66,20 @@ func (c changes) Add(memory int64) error {
 	return err
 }
 
-// here is the newest transaction of the log, and the newest that was removed from it.
+// here is the newest transaction of the log, and the newest that was removed from it. A Write gets its number after its
+// snapshot: what others with lower numbers do, the snapshot may not know of. So its own is left out.
 const here = `SELECT coalesce(max(xid)::text::int8, 0) AS xid, (SELECT xid::text::int8 FROM change_floor) AS removed,
-	0::int8 AS node FROM change`
+	0::int8 AS node FROM change WHERE xid < pg_snapshot_xmax(pg_current_snapshot())`
 
 // onWorker is the same on Citus. Until the first change after a move of the schema, the log is another worker's.
 const onWorker = `SELECT CASE WHEN f.node = c.system_identifier
-		THEN coalesce((SELECT max(xid)::text::int8 FROM change), 0) ELSE 0 END AS xid,
+		THEN coalesce((SELECT max(xid)::text::int8 FROM change
+			WHERE xid < pg_snapshot_xmax(pg_current_snapshot())), 0) ELSE 0 END AS xid,
 	f.xid::text::int8 AS removed, c.system_identifier AS node FROM change_floor f, pg_control_system() c`
 
-// position returns that of the transaction's snapshot. What the transaction itself wrote is not behind it yet: it
-// counts as running.
-func (c changes) position() (p position, removed int64, err error) {
-	var own int64
+// position returns that of the transaction's snapshot. What the transaction itself wrote, if own is not 0, is not behind
+// it yet.
+func (c changes) position() (p position, removed, own int64, err error) {
 	var running string
 	query := here
 	if c.d.distributed {
@@ -89,12 +90,12 @@ func (c changes) position() (p position, removed int64, err error) {
 				WHERE x::text::int8 < n.xid), n.node
 		FROM (`+query+`) n`).Scan(&p.newest, &removed, &own, &running, &p.node)
 	if err != nil {
-		return p, 0, err
+		return p, 0, 0, err
 	}
 	for _, text := range strings.Fields(running) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return p, 0, err
+			return p, 0, 0, err
 		}
 		p.running = append(p.running, n)
 	}
@@ -102,11 +103,11 @@ func (c changes) position() (p position, removed int64, err error) {
 		p.running = append(p.running, own)
 		slices.Sort(p.running)
 	}
-	return p, removed, err
+	return p, removed, own, err
 }
 
 func (c changes) Mark() (db.Mark, error) {
-	p, _, err := c.position()
+	p, _, _, err := c.position()
 	return p.mark(), err
 }
 
@@ -115,7 +116,7 @@ func (c changes) Since(mark db.Mark, limit int) ([]int64, db.Mark, bool, error) 
 	if err != nil {
 		return nil, mark, false, err
 	}
-	now, removed, err := c.position()
+	now, removed, own, err := c.position()
 	if err != nil {
 		return nil, mark, false, err
 	}
@@ -123,7 +124,7 @@ func (c changes) Since(mark db.Mark, limit int) ([]int64, db.Mark, bool, error) 
 		return nil, mark, false, nil
 	}
 	// Snapshots of one server are in a row: the older one has seen less, or seen more of it running.
-	if now.newest < seen.newest || now.newest == seen.newest && len(now.running) >= len(seen.running) {
+	if own == 0 && (now.newest < seen.newest || now.newest == seen.newest && len(now.running) >= len(seen.running)) {
 		return nil, mark, true, nil
 	}
 	if removed > seen.newest || len(seen.running) > 0 && removed >= seen.running[0] {
