@@ -77,8 +77,8 @@ const onWorker = `SELECT CASE WHEN f.node = c.system_identifier
 			WHERE xid < pg_snapshot_xmax(pg_current_snapshot())), 0) ELSE 0 END AS xid,
 	f.xid::text::int8 AS removed, c.system_identifier AS node FROM change_floor f, pg_control_system() c`
 
-// position returns that of the transaction's snapshot. What the transaction itself wrote, if own is not 0, is not behind
-// it yet.
+// position returns that of the transaction's snapshot. What the transaction itself wrote, if own is not 0, is not
+// behind it yet.
 func (c changes) position() (p position, removed, own int64, err error) {
 	var running string
 	query := here
