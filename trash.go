@@ -418,13 +418,16 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 }
 
 func (s *Store) eraseMemory(ctx context.Context, id string) error {
-	err := s.eraseMemoryAfter(ctx, id, 0)
+	_, err := s.eraseMemoryAfter(ctx, id, 0)
 	for past := 64; errors.Is(err, ErrFull) && past > 0; { // a long history does not fit into one transaction
-		switch err = s.eraseMemoryAfter(ctx, id, past); {
+		var erased int64
+		switch erased, err = s.eraseMemoryAfter(ctx, id, past); {
 		case errors.Is(err, ErrFull):
 			past /= 4
 		case err == nil:
-			err = s.eraseMemoryAfter(ctx, id, 0)
+			if _, err = s.eraseMemoryAfter(ctx, id, 0); erased == 0 {
+				past = 0 // no history is left that could make room
+			}
 		}
 	}
 	if err != nil {
@@ -433,9 +436,9 @@ func (s *Store) eraseMemory(ctx context.Context, id string) error {
 	return wrap(s.scrubSoon(ctx))
 }
 
-// eraseMemoryAfter erases a memory, or a number of its past versions.
-func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) error {
-	return s.write(ctx, func(tx db.Tx, v viewer) error {
+// eraseMemoryAfter erases a memory, or a number of its past versions, and returns how many of these it erased.
+func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) (erased int64, err error) {
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		m, err := s.memoryForWriting(tx, v, id)
 		if err != nil {
 			return err
@@ -451,13 +454,15 @@ func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) error
 		}
 		if past > 0 {
 			return db.Beyond(tx, func() error { // those of its time elsewhere, too
-				_, err := tx.Exec(`DELETE FROM memory_revision WHERE id IN (SELECT id FROM memory_revision WHERE memory_id = ?
-					ORDER BY revision LIMIT ?)`, m.row, past)
+				gone, err := tx.Exec(`DELETE FROM memory_revision WHERE id IN (SELECT id FROM memory_revision
+					WHERE memory_id = ? ORDER BY revision LIMIT ?)`, m.row, past)
+				erased = gone.RowsAffected
 				return err
 			})
 		}
 		return t.EraseMemories(m.row)
 	})
+	return erased, err
 }
 
 // EraseFile permanently deletes a file: it does not go to the trash. Only the owner of its place may erase it; for

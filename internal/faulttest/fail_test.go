@@ -98,6 +98,9 @@ func (f *failing) try(tb testing.TB, way disktest.Fault, n int) (wrong error) {
 	tb.Helper()
 	s := script[f.step]
 	r := f.start(tb)
+	ctx, cancel := context.WithTimeout(r.ctx, time.Minute) // a call that never ends fails with an error of no kind
+	defer cancel()
+	r.ctx = ctx
 	recording, stop, err := f.disk.Record(f.folder)
 	if err != nil {
 		tb.Fatal(err)
@@ -135,6 +138,7 @@ func (f *failing) try(tb testing.TB, way disktest.Fault, n int) (wrong error) {
 		}
 		report("beside it", err)
 		if f.step > 0 { // the disk works again, and what is answered from now on is kept, too
+			r.step = len(script) + 1 // whose ids neither the failed step nor the look afterwards uses
 			_, err = r.store.AddMemory(r.ctx, NewMemory{Content: later})
 			report("later", err)
 			e.later = err == nil
@@ -196,4 +200,21 @@ func TestNoFailureOfTheDiskLosesWhatWasAnswered(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d points in %v: %v", n, len(every), time.Since(began).Round(time.Second), f.counts)
+}
+
+// On a disk that stays full, erasing a memory ends with an error whether or not it has past versions to give up first.
+func TestErasingOnAFullDiskEnds(t *testing.T) {
+	disk := disktest.Install()
+	all := recordScript(t, disk)
+	f := failing{disk: disk, all: all, folder: filepath.Join(t.TempDir(), "failing"), counts: map[string]int{}}
+	f.step = slices.IndexFunc(script, func(s step) bool { return s.name == "erase a memory" })
+	way := ways["a full disk, from then on"]
+	for n := range min(f.calls(t)[disktest.Write], longtest.Size(40, 6)) {
+		if err := f.try(t, way, n); err != nil {
+			t.Errorf("write %d: %v", n, err)
+		}
+	}
+	if f.counts["full"] == 0 {
+		t.Errorf("got %v, want some errors of a full disk", f.counts)
+	}
 }
