@@ -113,6 +113,11 @@ func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (_ Fi
 		if err := u.take(buffer[:n], last); err != nil {
 			return File{}, err
 		}
+		if described, late := content.(chunked.Described); late && last {
+			if err := u.describe(ctx, described); err != nil {
+				return File{}, err
+			}
+		}
 		added, err := u.store(ctx, buffer[:n], last)
 		if err != nil {
 			return File{}, err
@@ -153,36 +158,47 @@ func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 	if err := s.checkFileSize(f.Size); err != nil {
 		return nil, err
 	}
-	if err := valid.Description(f.Description); err != nil {
+	if err := u.checkDescription(); err != nil {
 		return nil, err
-	}
-	if err := valid.Category(f.Category); err != nil {
-		return nil, err
-	}
-	var err error
-	if u.Tags, err = valid.Tags(f.Tags, MaxTags); err != nil {
-		return nil, err
-	}
-	if err := valid.Project(f.ProjectID, f.ProjectName); err != nil {
-		return nil, err
-	}
-	if f.MemoryID != "" && f.ProjectID+f.ProjectName != "" {
-		return nil, linkedAndPlaced()
 	}
 	u.Filename = filetype.CleanFilename(f.Filename)
+	var err error
 	u.declared, err = valid.MIMEType(f.MIMEType)
 	return u, err
 }
 
-// typeOfFile returns the type of a file from the type its sender declared (empty: none), its name and its first bytes.
-func typeOfFile(declared, filename string, head []byte) (string, error) {
-	found, contradiction := filetype.Of(declared, filename, head)
-	if contradiction != "" {
-		return "", invalid("mime_type",
-			"{} is %s, but the content is of type %s; give the right type, or leave {} out",
-			show(declared), show(contradiction))
+// checkDescription checks what may also follow the content.
+func (u *upload) checkDescription() (err error) {
+	if err := valid.Description(u.Description); err != nil {
+		return err
 	}
-	return found, nil
+	if err := valid.Category(u.Category); err != nil {
+		return err
+	}
+	if u.Tags, err = valid.Tags(u.Tags, MaxTags); err != nil {
+		return err
+	}
+	if err := valid.Project(u.ProjectID, u.ProjectName); err != nil {
+		return err
+	}
+	if u.MemoryID != "" && u.ProjectID+u.ProjectName != "" {
+		return linkedAndPlaced()
+	}
+	return nil
+}
+
+// describe replaces the description by the one that follows the content.
+func (u *upload) describe(ctx context.Context, content chunked.Described) error {
+	d, err := content.Description()
+	if err != nil {
+		return err
+	}
+	u.Description, u.Category, u.Tags = d.Text, d.Category, d.Tags
+	u.MemoryID, u.ProjectID, u.ProjectName = d.MemoryID, d.ProjectID, d.ProjectName
+	if err := u.checkDescription(); err != nil {
+		return err
+	}
+	return u.checkPlace(ctx)
 }
 
 // errUndone rolls back a trial transaction.
@@ -377,8 +393,8 @@ func (u *upload) finish(tx db.Tx, v viewer, row int64) (File, error) {
 	now := u.s.now()
 	err = db.Beyond(tx, func() error {
 		_, err := tx.Exec(`UPDATE file SET state = 'stored', memory_id = ?, project_id = ?, size = ?, sha256 = ?, `+
-			`created_at = ?, updated_at = ? WHERE id = ?`,
-			db.OrNull(memory), db.OrNull(project), u.size, u.whole.Sum(nil), now, now, row)
+			`description = ?, category = ?, created_at = ?, updated_at = ? WHERE id = ?`,
+			db.OrNull(memory), db.OrNull(project), u.size, u.whole.Sum(nil), u.Description, u.Category, now, now, row)
 		return err
 	})
 	if err != nil {

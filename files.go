@@ -14,6 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetext"
+	"github.com/souvenir-ai/souvenir/internal/filetype"
 	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
@@ -553,4 +554,15 @@ func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile,
 		WHERE `+visible+` AND `+condition,
 		slices.Concat(columns.Args(), []any{v.User, v.User}, visibleArgs, args)...)
 	return found, err
+}
+
+// typeOfFile returns the type of a file from the type its sender declared (empty: none), its name and its first bytes.
+func typeOfFile(declared, filename string, head []byte) (string, error) {
+	found, contradiction := filetype.Of(declared, filename, head)
+	if contradiction != "" {
+		return "", invalid("mime_type",
+			"{} is %s, but the content is of type %s; give the right type, or leave {} out",
+			show(declared), show(contradiction))
+	}
+	return found, nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -69,6 +70,44 @@ func TestUploadFieldsBeforeAndBehindTheFile(t *testing.T) {
 		servertest.Part{Name: "project_id", Value: "shop"}, servertest.Part{Name: "tags[]", Value: "c"}))
 	if strings.Join(listed.Tags, " ") != "a b c" || listed.ProjectID != "shop" {
 		t.Errorf(`got %+v, want tags "a b c" and project ID "shop"`, listed)
+	}
+}
+
+// asking is a body that asks something before it tells its rest, as if the sender had stopped there.
+type asking struct {
+	io.Reader
+	ask func()
+}
+
+func (a *asking) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if err == io.EOF && a.ask != nil { //nolint:errorlint // as a reader returns it
+		a.ask()
+		a.ask = nil
+	}
+	return n, err
+}
+
+// A file is not there before the fields behind it are: who sees it sees all of it, also after the server is killed.
+func TestAFileAppearsWithTheFieldsBehindIt(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	kind, body := servertest.FormOf(t, []servertest.Part{{Name: "file", Filename: "x.txt", Kind: "", Value: "x"},
+		{Name: "description", Value: "what was said"}})
+	half := bytes.Index(body, []byte("description"))
+	before := w.FilesOf(servertest.Owner)
+	asked := false
+	first := &asking{bytes.NewReader(body[:half]), func() {
+		asked = true
+		if n := w.FilesOf(servertest.Owner); n != before {
+			t.Errorf("got %d files before the description has arrived, want %d", n, before)
+		}
+	}}
+	r := w.Request(servertest.Owner, "POST", "/api/files/upload", io.MultiReader(first, bytes.NewReader(body[half:])))
+	r.Header.Set("Content-Type", kind)
+	answer := httptest.NewRecorder()
+	w.HTTP.Config.Handler.ServeHTTP(answer, r)
+	if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "what was said") || !asked {
+		t.Errorf("got status %d, %s, want the description; asked meanwhile: %v", answer.Code, answer.Body, asked)
 	}
 }
 

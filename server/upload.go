@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -12,15 +11,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/upload"
 )
 
-const (
-
-	// undoing is the time limit for deleting a file whose upload was refused after it was stored.
-	undoing = 10 * time.Second
-)
-
 // uploadFile stores a file from a form (RFC 7578) as it arrives: neither memory nor a temporary file ever holds all
-// of it. Fields may come before or after the file. The later ones are applied to the stored file; if that fails, or
-// the form ends early, the file is deleted again.
+// of it. Fields may come before or after the file, which becomes visible with all of them; if the form ends early, or
+// one of them is wrong, nothing is stored.
 func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	in, err := upload.Open(r, s.options.MaxBody)
 	if err != nil {
@@ -34,14 +27,8 @@ func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c request.Ca
 	if part == nil {
 		return nil, failure.Invalid("file", "file is missing; the form needs a part of that name with the file")
 	}
-	in.InFile = true
-	f, err := c.Store.AddFile(r.Context(), before.NewFile(part), part)
-	in.InFile = false
+	f, err := c.Store.AddFile(r.Context(), before.NewFile(part), in.Content(part, before))
 	if err != nil {
-		return nil, err
-	}
-	if f, err = s.finishUpload(r.Context(), c, in, before, f); err != nil {
-		s.undo(r.Context(), c, f.ID)
 		return nil, err
 	}
 	request.Of(r.Context()).FileID = f.ID
@@ -59,36 +46,4 @@ func indexed(ctx context.Context, c request.Caller, f souvenir.File) souvenir.Fi
 		return read
 	}
 	return f // it is read later, or has just been deleted
-}
-
-// finishUpload reads the fields after the file and applies them. On an error the file is unchanged.
-func (s *Server) finishUpload(ctx context.Context, c request.Caller, in *upload.Form, before upload.Fields,
-	f souvenir.File) (souvenir.File, error) {
-	all := before
-	second, err := in.ReadFields(&all)
-	switch {
-	case err != nil:
-		return f, err
-	case second != nil:
-		return f, failure.Invalid("file", "file is given twice; send one file per request")
-	}
-	change, some := all.Since(before)
-	if !some {
-		return f, nil
-	}
-	changed, err := c.Store.UpdateFile(ctx, f.ID, change)
-	if err != nil {
-		return f, err
-	}
-	return changed, nil
-}
-
-// undo deletes a file whose upload failed after all, even when the caller is gone.
-func (s *Server) undo(ctx context.Context, c request.Caller, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
-	defer cancel()
-	if err := c.Store.DeleteFile(ctx, id); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
-		s.log.ErrorContext(ctx, "a file whose upload failed could not be deleted", "file",
-			id, "error", err)
-	}
 }

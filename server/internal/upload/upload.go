@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/chunked"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
@@ -164,24 +165,33 @@ func (f Fields) NewFile(part *multipart.Part) souvenir.NewFile {
 	}
 }
 
-// Since returns the change that turns a file with the fields before into one with these.
-func (f Fields) Since(before Fields) (change souvenir.FileUpdate, some bool) {
-	if f.description != before.description {
-		change.Description, some = &f.description, true
+// content is the file of a form, whose fields may also follow it.
+type content struct {
+	*multipart.Part
+	form   *Form
+	fields Fields
+}
+
+// Content is the file of a part, with all fields of the form: those that came before it, and those that follow. The
+// form ends with it.
+func (f *Form) Content(part *multipart.Part, before Fields) chunked.Described {
+	f.InFile = true
+	return &content{part, f, before}
+}
+
+// Description reads what follows the file.
+func (c *content) Description() (chunked.Description, error) {
+	c.form.InFile = false
+	second, err := c.form.ReadFields(&c.fields)
+	switch {
+	case err != nil:
+		return chunked.Description{}, err
+	case second != nil:
+		return chunked.Description{}, failure.Invalid("file", "file is given twice; send one file per request")
 	}
-	if f.category != before.category {
-		change.Category, some = &f.category, true
-	}
-	if len(f.tags) != len(before.tags) {
-		change.Tags, some = f.tags, true
-	}
-	if f.memoryID != before.memoryID {
-		change.MemoryID, some = &f.memoryID, true
-	}
-	if f.projectID != before.projectID || f.projectName != before.projectName {
-		change.Project, some = &souvenir.ProjectRef{ID: f.projectID, Name: f.projectName}, true
-	}
-	return change, some
+	all := c.fields
+	return chunked.Description{Text: all.description, Category: all.category, Tags: all.tags, MemoryID: all.memoryID,
+		ProjectID: all.projectID, ProjectName: all.projectName}, nil
 }
 
 // Tags splits lists of tags, which are comma-separated or JSON; empty tags are ignored.
