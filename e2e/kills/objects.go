@@ -1,0 +1,147 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kind is what an object is.
+type kind int
+
+const (
+	memory kind = iota
+	rule
+	todo
+	file
+	preferences
+	member
+)
+
+func (k kind) String() string {
+	return [...]string{"memory", "rule", "todo", "file", "preferences", "user in a project"}[k]
+}
+
+// state is one that an object can be in. The zero state is that of an object that does not exist.
+type state struct {
+	There    bool
+	Trash    bool
+	Text     string // content; of a file, its SHA-256; of a todo, see textOfTodo
+	Note     string // a number in its metadata, or the description of a file
+	Project  string
+	Revision int
+}
+
+// object is something in the store that one client alone changes. Its mark is in its text, by which it can be told.
+type object struct {
+	kind    kind
+	mark    string
+	project string
+	id      string // "" until a call was answered, or the object was found
+	now     state  // after the last call that was answered
+	next    *state // after the call that was not
+	touched bool   // since the last comparison
+}
+
+// markPrefix is what marks begin with. No other word does.
+const markPrefix = "zq"
+
+func mark(k kind, client, n int) string {
+	return markPrefix + k.String()[:1] + strconv.Itoa(client) + "n" + strconv.Itoa(n)
+}
+
+// states are those that the object may be in.
+func (o *object) states() []state {
+	if o.next == nil {
+		return []state{o.now}
+	}
+	return []state{o.now, *o.next}
+}
+
+// accept takes the state that was found, if it is one that may be.
+func (o *object) accept(found state) bool {
+	return slices.Contains(o.states(), found)
+}
+
+const tasks = 60
+
+// newTodo is a document of tasks, none of which is done.
+func newTodo(spec string) string {
+	var b strings.Builder
+	for i := range tasks {
+		fmt.Fprintf(&b, "- [ ] T%d A task of the harbour\n", i+1)
+	}
+	return "## Constitution\n\n## Spec\n\n" + spec + "\n\n## Plan\n\n## Tasks\n\n" + b.String() + "\n## Gaps\n"
+}
+
+// textOfTodo is what a document says: its spec, and a digit for each task that is done or not.
+func textOfTodo(content string) string {
+	before, rest, _ := strings.Cut(content, "## Tasks")
+	_, spec, _ := strings.Cut(before, "## Spec")
+	spec, _, _ = strings.Cut(spec, "## Plan")
+	bits := make([]byte, 0, tasks)
+	for i := range tasks {
+		switch {
+		case strings.Contains(rest, fmt.Sprintf("- [x] T%d A task", i+1)):
+			bits = append(bits, '1')
+		case strings.Contains(rest, fmt.Sprintf("- [ ] T%d A task", i+1)):
+			bits = append(bits, '0')
+		default:
+			bits = append(bits, '?')
+		}
+	}
+	return strings.TrimSpace(spec) + " " + string(bits)
+}
+
+// ticked is a todo's text after one of its tasks was done.
+func ticked(text string, task int) string {
+	at := len(text) - tasks + task
+	return text[:at] + "1" + text[at+1:]
+}
+
+// withSpec is a todo's text after its spec was replaced.
+func withSpec(text, spec string) string { return spec + text[len(text)-tasks-1:] }
+
+// memoryAnswer is a memory as tools return it.
+type memoryAnswer struct {
+	ID       string         `json:"id"`
+	Content  string         `json:"content"`
+	Metadata map[string]any `json:"metadata"`
+	Revision int            `json:"revision"`
+}
+
+// seen is the state that a memory of an answer is in, and its object's mark.
+func (m *memoryAnswer) seen() (string, state) {
+	s := state{There: true, Text: m.Content, Revision: max(m.Revision, 1)}
+	s.Project, _ = m.Metadata["project_id"].(string)
+	if n, there := m.Metadata["number"]; there {
+		s.Note = fmt.Sprint(n)
+	}
+	if m.Metadata["rule_type"] == "todo" {
+		s.Text = textOfTodo(m.Content)
+	}
+	return markOf(m.Content), s
+}
+
+// fileAnswer is a file as the API returns it.
+type fileAnswer struct {
+	ID          string `json:"id"`
+	Filename    string `json:"filename"`
+	Description string `json:"description"`
+	SHA256      string `json:"sha256"`
+	Size        int    `json:"size"`
+}
+
+func (f *fileAnswer) seen() (string, state) {
+	return f.Filename, state{There: true, Text: f.SHA256, Note: f.Description}
+}
+
+func (s state) String() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
