@@ -63,6 +63,6 @@ func TestPagesWithAWideTableStaySmall(t *testing.T) {
 	}
 	csrf := b.Get("/profile").Hidden().Get("csrf")
 	bounded("the preview of a memory", note, func() *servertest.Page {
-		return asks(b, http.MethodPost, "/memories/"+memory.ID+"/preview", url.Values{"csrf": {csrf}, "content": {table}})
+		return asks(b, http.MethodPost, "/memories/preview", url.Values{"csrf": {csrf}, "content": {table}})
 	})
 }

@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -139,6 +140,18 @@ func TestInvalidMerges(t *testing.T) {
 		"revision": {"1", "1"}, "keep": {w.Memory}}).Expect(http.StatusForbidden, "Nothing was changed", "read-only")
 }
 
+func TestNewAndEditAreOneForm(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	olivia := w.SignedIn(servertest.Owner)
+	_, edited := editForm(olivia, w.Memory)
+	created := typed(olivia.Get("/memories/new").Expect(http.StatusOK, "Preview"), "/memories/new")
+	created.Set("base", "") // the version that is edited
+	delete(created, "collection")
+	if made, changed := slices.Sorted(maps.Keys(created)), slices.Sorted(maps.Keys(edited)); !slices.Equal(made, changed) {
+		t.Errorf("a new memory has the fields %q, want those of one that is edited, %q", made, changed)
+	}
+}
+
 func TestNewMemoryPage(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
@@ -166,13 +179,13 @@ func TestNewMemoryPage(t *testing.T) {
 	undo(olivia, page).Expect(http.StatusOK, "Undone.").Without(id)
 
 	for want, wrong := range map[string]url.Values{
-		"Content is empty":                                           {"content": {"  "}},
+		"Text is empty": {"content": {"  "}},
 		"Importance is &#34;huge&#34;; allowed are":                  {"content": {"x"}, "importance": {"huge"}},
 		"has the line &#34;nothing&#34;; a key, a colon and a value": {"content": {"x"}, "metadata": {"nothing"}},
 		"has the key &#34;a&#34; twice":                              {"content": {"x"}, "metadata": {"a: 1\na: 2"}},
 		"is not a JSON object":                                       {"content": {"x"}, "metadata": {"{"}},
 		"Tags":                                                       {"content": {"x"}, "tags": {strings.Repeat("x", 129)}},
-		"Content is 1048577 bytes": {"content": {strings.Repeat("x", souvenir.MaxContent+
+		"Text is 1048577 bytes": {"content": {strings.Repeat("x", souvenir.MaxContent+
 			1)}},
 		"Collection &#34;none&#34;": {"content": {"x"}, "collection": {"none"}},
 	} {
@@ -184,6 +197,16 @@ func TestNewMemoryPage(t *testing.T) {
 		if len(p.Body) < 100_000 {
 			servertest.CheckPage(w, p)
 		}
+	}
+	// Without scripts a button shows how it will look, and finds memories to link; nothing is stored.
+	look := url.Values{"content": {"*typed*"}, "seek": {"opens at nine"}, "tags": {"kept"}, "preview": {"yes"}}
+	looked := olivia.Submit(olivia.Get("/memories/new"), "/memories/new", look).Stays(http.StatusOK,
+		"<em>typed</em>", `value="kept"`, `name="related" value="`+w.Memory+`"`)
+	linked := olivia.Submit(looked, "/memories/new", url.Values{"content": {"It is open late."}, "related": {w.Memory},
+		"seek": {""}})
+	id = strings.TrimPrefix(strings.Split(linked.Header.Get("Location"), "?")[0], "/memories/")
+	if m := memoryOf(w, servertest.Owner, id); !slices.Equal(m.Related, []string{w.Memory}) {
+		t.Errorf("the new memory is linked to %v, want %v", m.Related, w.Memory)
 	}
 	rita := w.SignedIn(servertest.Reader)
 	rita.Submit(rita.Get("/memories/new"), "/memories/new",

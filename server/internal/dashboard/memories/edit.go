@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,22 +16,24 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// memoryEdit is the data of the page on which a memory is edited.
+// memoryEdit is the data of the page on which a memory is written or edited.
 type memoryEdit struct {
 	memoryHead
-	Typed    memoryTyped
-	Base     int // revision that was edited
-	Error    string
-	Wrong    map[string]string // errors by field
-	Focus    string            // name of the field with the focus
-	Projects []projectChoice   // possible targets of a move
-	Linked   []relatedMemory   // the linked memories, as in the form
-	Others   []string          // ids of further ones, which the form keeps without showing them
-	Seek     string            // words or an id to find memories to link
-	Seen     []relatedMemory   // what is found
-	Conflict *memoryConflict   // a concurrent change; nil: none
-	Preview  textview.Cut
-	HTML     template.HTML // the rendered preview
+	New         bool     // there is no memory yet; the head has only its owner and collection
+	Collections []string // of the user, but for the default one; for a new memory
+	Typed       memoryTyped
+	Base        int // revision that was edited
+	Error       string
+	Wrong       map[string]string // errors by field
+	Focus       string            // name of the field with the focus
+	Projects    []projectChoice   // possible targets of a move
+	Linked      []relatedMemory   // the linked memories, as in the form
+	Others      []string          // ids of further ones, which the form keeps without showing them
+	Seek        string            // words or an id to find memories to link
+	Seen        []relatedMemory   // what is found
+	Conflict    *memoryConflict   // a concurrent change; nil: none
+	Preview     textview.Cut
+	HTML        template.HTML // the rendered preview
 }
 
 // projectChoice is a project to which a memory can belong.
@@ -68,9 +71,14 @@ func (s *Service) memoryEdit(r *http.Request, c request.Caller) (*memoryEdit, er
 			failure.Quote(nameOr(head.Status.OwnerName, head.Owner)) + ", who shares it with you read-only"}
 	}
 	e := &memoryEdit{memoryHead: head, Typed: typedOf(head), Base: head.Revision, Wrong: map[string]string{}}
+	return e, s.addProjects(r, c, e)
+}
+
+// addProjects adds the projects to which the memory can belong.
+func (s *Service) addProjects(r *http.Request, c request.Caller, e *memoryEdit) error {
 	projects, err := c.Store.Projects(r.Context())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, p := range projects {
 		value := p.Owner + "/" + p.ID
@@ -83,7 +91,7 @@ func (s *Service) memoryEdit(r *http.Request, c request.Caller) (*memoryEdit, er
 		}
 		e.Projects = append(e.Projects, projectChoice{value, name})
 	}
-	return e, nil
+	return nil
 }
 
 // editPage builds the form's page, with linked memories and the preview.
@@ -110,7 +118,11 @@ func (s *Service) editPage(r *http.Request, c request.Caller, e *memoryEdit) (we
 	if e.Seen, err = s.toLink(r, c, e.Seek, append(relatedTyped(e.Typed.Related), e.ID)); err != nil {
 		return web.Page{}, err
 	}
-	return web.Page{Template: "memoryedit", Title: "Edit “" + e.Title + "”", Data: e}, nil
+	title := "Edit “" + e.Title + "”"
+	if e.New {
+		title = "New memory"
+	}
+	return web.Page{Template: "memoryedit", Title: title, Data: e}, nil
 }
 
 func (s *Service) showMemoryEdit(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
@@ -201,6 +213,8 @@ func fieldOf(argument string) string {
 		return "project"
 	case "related_memory_ids":
 		return "related"
+	case "collection_name":
+		return "collection"
 	}
 	return argument
 }
@@ -209,7 +223,7 @@ func fieldOf(argument string) string {
 func (s *Service) refused(r *http.Request, c request.Caller, e *memoryEdit, err error) (any, error) {
 	_, message := failure.Describe(err)
 	argument := argumentOf(err)
-	for _, f := range fieldNames {
+	for _, f := range append(slices.Clone(fieldNames), formField{"collection", "Collection"}) {
 		if f.Name == fieldOf(argument) {
 			if rest, ok := strings.CutPrefix(message, argument); ok {
 				message = f.Label + rest // the label on the page

@@ -63,8 +63,11 @@ func (t *memoryTyped) fields() map[string]*string {
 	}
 }
 
-// fieldNames are the fields in the order of the form, with their labels.
-var fieldNames = []struct{ Name, Label string }{
+// formField is a field of the form.
+type formField struct{ Name, Label string }
+
+// fieldNames are the fields that can be edited, in the order of the form, with their labels.
+var fieldNames = []formField{
 	{"content", "Text"}, {"project", "Project"}, {"event_type", "Type"}, {"state", "State"}, {"importance", "Importance"},
 	{"classification", "Classification"},
 	{"rule_type", "Rule"}, {"tags", "Tags"}, {"related", "Related memories"}, {"metadata", "Other metadata"},
@@ -163,6 +166,38 @@ func ParseMetadata(typed string) (map[string]any, error) {
 	return object, nil
 }
 
+// metadataTyped parses the metadata of the form: a JSON object, or one pair of a key and a value on each line. Numbers,
+// true and false on a line are not read as text.
+func metadataTyped(text string) (map[string]any, error) {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.ContainsAny(text[:1], `{["`) {
+		return ParseMetadata(text)
+	}
+	keys := map[string]any{}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		key, value, found := strings.Cut(line, ":")
+		if key = strings.TrimSpace(key); !found || key == "" {
+			return nil, failure.Invalid("metadata", "metadata has the line "+failure.Quote(line)+
+				"; a key, a colon and a value are expected, such as source: mail")
+		}
+		if _, twice := keys[key]; twice {
+			return nil, failure.Invalid("metadata", "metadata has the key "+failure.Quote(key)+" twice; each key has one value")
+		}
+		value = strings.TrimSpace(value)
+		keys[key] = value
+		if other, err := ParseMetadata(`{"": ` + value + "}"); err == nil {
+			switch other[""].(type) {
+			case json.Number, bool:
+				keys[key] = other[""]
+			}
+		}
+	}
+	return keys, nil
+}
+
 // knownKeys are the metadata keys with a field of their own.
 var knownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
 	"rule_type", "tags", "related_memory_ids"}
@@ -197,7 +232,7 @@ func (t memoryTyped) patch(h memoryHead) (patch, changes map[string]any, err err
 	if t.Metadata == before.Metadata {
 		return patch, nil, nil
 	}
-	own, err := ParseMetadata(t.Metadata)
+	own, err := metadataTyped(t.Metadata)
 	if err != nil {
 		return nil, nil, err
 	}

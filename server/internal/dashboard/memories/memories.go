@@ -46,6 +46,7 @@ func (s *Service) Routes() []route.Route {
 		route.SearchPage("/find", route.Person, "q", s.showFind),
 		route.Page("/memories/new", route.Person, s.showNewMemory),
 		route.Post("/memories/new", route.Person, s.addMemory),
+		route.Post("/memories/preview", route.Person, s.previewMemory),
 		route.Page("/memories/duplicates", route.Person, s.showDuplicates),
 		route.Page("/memories/merge", route.Person, s.showMerge),
 		route.Post("/memories/merge", route.Person, s.mergeMemories),
@@ -60,7 +61,6 @@ func (s *Service) Routes() []route.Route {
 
 		route.Page(memory+"/edit", route.Person, s.showMemoryEdit),
 		route.Post(memory+"/edit", route.Person, s.saveMemory),
-		route.Post(memory+"/preview", route.Person, s.previewMemory),
 
 		route.Page(memory+"/history", route.Person, s.showHistory),
 		route.Post(memory+"/restore", route.Person, s.restoreRevision),

@@ -2,9 +2,7 @@ package memories
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
@@ -13,70 +11,30 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// newMemoryPage is the data of the page on which a memory is created.
-type newMemoryPage struct {
-	Form    web.Form
-	choices map[string][]web.Option
-}
-
-// Options are the options of a select.
-func (p newMemoryPage) Options(name string) []web.Option { return p.choices[name] }
-
-// newMemoryForm is the form for a memory. The types textarea and select are specific to this page.
-func newMemoryForm() web.Form {
-	return web.Form{Fields: []web.Field{
-		{Name: "content", Label: "Content", Type: "textarea", Focus: true,
-			Hint: "Plain text or Markdown. Store one thing per memory, so that searches find it."},
-		{Name: "project", Label: "Project", Type: "select", Optional: true, Argument: "project_id"},
-		{Name: "collection", Label: "Collection", Type: "select", Optional: true, Argument: "collection_name"},
-		{Name: "event_type", Label: "Type", Type: "text", Autocomplete: "off", Optional: true,
-			Hint: "Such as decision, conversation or note."},
-		{Name: "state", Label: "State", Type: "text", Autocomplete: "off", Optional: true,
-			Hint: "Such as active, completed or archived."},
-		{Name: "importance", Label: "Importance", Type: "select", Optional: true},
-		{Name: "classification", Label: "Classification", Type: "select", Optional: true},
-		{Name: "tags", Label: "Tags", Type: "text", Autocomplete: "off", Optional: true, Hint: "Separated by commas."},
-		{Name: "metadata", Label: "Metadata", Type: "textarea", Optional: true,
-			Hint: "A key and its value per line, such as “source: mail”, or a JSON object."},
-	}}
+// newMemory loads the data of the form for a memory that does not exist yet.
+func (s *Service) newMemory(r *http.Request, c request.Caller) (*memoryEdit, error) {
+	e := &memoryEdit{Wrong: map[string]string{}, New: true}
+	e.Owner, e.Path = c.User.ID, "/memories"
+	collections, err := c.Store.Collections(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range collections {
+		if found.Name != souvenir.DefaultCollection {
+			e.Collections = append(e.Collections, found.Name)
+		}
+	}
+	return e, s.addProjects(r, c, e)
 }
 
 func (s *Service) showNewMemory(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	form := newMemoryForm()
-	form.Fill(r.URL.Query().Get) // a link can lead to the form of a project
-	return s.newMemoryPage(r, c, form)
-}
-
-func (s *Service) newMemoryPage(r *http.Request, c request.Caller, form web.Form) (web.Page, error) {
-	data := newMemoryPage{Form: form, choices: map[string][]web.Option{}}
-	for i := range form.Fields {
-		value := form.Fields[i].Value
-		switch form.Fields[i].Name {
-		case "project":
-			projects, err := s.projectOptions(r, c, value)
-			if err != nil {
-				return web.Page{}, err
-			}
-			data.choices["project"] = projects
-		case "collection":
-			collections, err := c.Store.Collections(r.Context())
-			if err != nil {
-				return web.Page{}, err
-			}
-			pairs := []string{"", "Default"}
-			for _, found := range collections {
-				if found.Name != souvenir.DefaultCollection {
-					pairs = append(pairs, found.Name, found.Name)
-				}
-			}
-			data.choices["collection"] = web.Choices(value, pairs...)
-		case "importance":
-			data.choices["importance"] = choose(options("Not said", memoryImportances), value)
-		case "classification":
-			data.choices["classification"] = choose(options("Not said", memoryClassifications), value)
-		}
+	e, err := s.newMemory(r, c)
+	if err != nil {
+		return nil, err
 	}
-	return web.Page{Template: "memorynew", Title: "New memory", Data: data}, nil
+	e.Typed.take(r.URL.Query()) // a link can lead to the form of a project
+	e.Collection = r.URL.Query().Get("collection")
+	return s.editPage(r, c, e)
 }
 
 // addMemory stores a memory. If near duplicates exist, it redirects to the page that compares them.
@@ -85,21 +43,29 @@ func (s *Service) addMemory(w http.ResponseWriter, r *http.Request, c request.Ca
 	if err != nil {
 		return nil, err
 	}
-	m, err := readNewMemory(values)
-	var stored souvenir.Stored
-	if err == nil {
-		stored, err = c.Store.AddMemory(r.Context(), m)
-	}
+	e, err := s.newMemory(r, c)
 	if err != nil {
-		form := newMemoryForm()
-		form.Fill(func(name string) string { return strings.ToValidUTF8(values.Get(name), "\uFFFD") })
-		form.Refuse(err)
-		p, failed := s.newMemoryPage(r, c, form)
-		if failed != nil {
-			return nil, failed
-		}
-		return web.Again(p, err)
+		return nil, err
 	}
+	e.Typed.take(values)
+	e.Collection = strings.TrimSpace(values.Get("collection"))
+	if values.Get("preview") != "" { // the button without JavaScript
+		e.Focus, e.Seek = "content", strings.TrimSpace(values.Get("seek"))
+		return s.editPage(r, c, e)
+	}
+	m := souvenir.NewMemory{Content: strings.TrimSpace(e.Typed.Content), Collection: e.Collection, Similar: maxMerge - 1}
+	if m.ShownMetadata, m.Metadata, err = e.Typed.patch(memoryHead{}); err != nil {
+		return s.refused(r, c, e, err)
+	}
+	stored, err := c.Store.AddMemory(r.Context(), m)
+	if err != nil {
+		return s.refused(r, c, e, err)
+	}
+	return s.added(c, stored), nil
+}
+
+// added redirects to a memory that was stored, or to the page that compares it with its near duplicates.
+func (s *Service) added(c request.Caller, stored souvenir.Stored) web.Redirect {
 	path, text := "/memories/"+stored.ID, "Memory stored."
 	if len(stored.Similar) > 0 {
 		ids := []string{stored.ID}
@@ -124,65 +90,5 @@ func (s *Service) addMemory(w http.ResponseWriter, r *http.Request, c request.Ca
 		}
 		return c.Store.DeleteMemory(ctx, stored.ID)
 	}}
-	return s.site.StepDone(c, path, step), nil
-}
-
-// readNewMemory reads the form.
-func readNewMemory(values url.Values) (souvenir.NewMemory, error) {
-	text := func(name string) string { return strings.TrimSpace(values.Get(name)) }
-	m := souvenir.NewMemory{
-		// A text area sends each line end as CR LF.
-		Content:   strings.TrimSpace(strings.ReplaceAll(values.Get("content"), "\r\n", "\n")),
-		ProjectID: text("project"), Collection: text("collection"), EventType: text("event_type"), State: text("state"),
-		Importance: souvenir.Importance(text("importance")), Classification: souvenir.Classification(text("classification")),
-		Similar: maxMerge - 1,
-	}
-	for tag := range strings.SplitSeq(values.Get("tags"), ",") {
-		if tag = strings.TrimSpace(tag); tag != "" {
-			m.Tags = append(m.Tags, tag)
-		}
-	}
-	var err error
-	m.ShownMetadata, err = readKeys(values.Get("metadata"))
-	return m, err
-}
-
-// readKeys reads keys and values: a JSON object, or one pair on each line. Numbers, true and false are not read as
-// text.
-func readKeys(text string) (map[string]any, error) {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return nil, nil
-	}
-	keys := map[string]any{}
-	if strings.HasPrefix(text, "{") {
-		if err := json.Unmarshal([]byte(text), &keys); err != nil {
-			return nil, failure.Invalid("metadata", "metadata is not a JSON object: "+err.Error()+
-				`; an example is {"source": "mail", "size": 3}`)
-		}
-		return keys, nil
-	}
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		key, value, found := strings.Cut(line, ":")
-		if key = strings.TrimSpace(key); !found || key == "" {
-			return nil, failure.Invalid("metadata", "metadata has the line "+failure.Quote(line)+
-				"; a key, a colon and a value are expected, such as source: mail")
-		}
-		if _, twice := keys[key]; twice {
-			return nil, failure.Invalid("metadata", "metadata has the key "+failure.Quote(key)+" twice; each key has one value")
-		}
-		value = strings.TrimSpace(value)
-		keys[key] = value
-		var other any
-		if json.Unmarshal([]byte(value), &other) == nil {
-			switch other.(type) {
-			case float64, bool:
-				keys[key] = other
-			}
-		}
-	}
-	return keys, nil
+	return s.site.StepDone(c, path, step)
 }
