@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -352,6 +353,80 @@ func (s *Store) clientCounts(ctx context.Context, none bool) <-chan countedClien
 		counted <- c
 	}()
 	return counted
+}
+
+// CallDaysQuery says of which days to count the recorded calls.
+type CallDaysQuery struct {
+	// Days is the number of days, including today: 1 to 366; zero means 30.
+	Days int
+
+	// Location is the time zone of the days. Nil means UTC.
+	Location *time.Location
+}
+
+// CallDay counts the recorded calls of programs on a day. Those of people in browsers are left out.
+type CallDay struct {
+	Day      string `json:"day"` // 2026-03-01
+	Calls    int    `json:"calls"`
+	Failed   int    `json:"failed"`   // of the calls
+	Searches int    `json:"searches"` // of the calls, those of which it is known what they found
+	Found    int    `json:"found"`    // of the searches, those that found something
+	Clients  int    `json:"clients"`  // different programs, by the names that they give themselves
+}
+
+// callsEach is the span in which calls are counted first, in microseconds: days begin at a quarter of an hour in all
+// time zones.
+const callsEach = int64(15 * time.Minute / time.Microsecond)
+
+// CallDays counts the user's recorded calls by day, the oldest first; the last day is today. A view limited to projects
+// may not call it.
+func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, err error) {
+	defer inGo[CallDaysQuery](&err)
+	s, err := h.own("CallDays")
+	if err != nil {
+		return nil, err
+	}
+	q.Days = cmp.Or(q.Days, defaultOverviewDays)
+	if q.Days < 1 || q.Days > maxOverviewDays {
+		return nil, invalid("days", "{} is %d; 1 to %d are allowed", q.Days, maxOverviewDays)
+	}
+	s.flushActivity(ctx)
+	days := daysUntil(s.clock().In(cmp.Or(q.Location, time.UTC)), q.Days)
+	var counts []CallDay
+	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
+		counts = make([]CallDay, len(days))
+		for i, d := range days {
+			counts[i].Day = d.name
+		}
+		clients := make([]map[string]bool, len(days))
+		return tx.Each(func(row db.Rows) error {
+			var span int64
+			var client string
+			var n CallDay
+			if err := row.Scan(&span, &client, &n.Calls, &n.Failed, &n.Searches, &n.Found); err != nil {
+				return err
+			}
+			at := sort.Search(len(days), func(i int) bool { return days[i].end > span*callsEach })
+			if at == len(days) { // from a clock that is ahead
+				return nil
+			}
+			if clients[at] == nil {
+				clients[at] = map[string]bool{}
+			}
+			clients[at][client] = true
+			d := &counts[at]
+			d.Calls, d.Failed = d.Calls+n.Calls, d.Failed+n.Failed
+			d.Searches, d.Found, d.Clients = d.Searches+n.Searches, d.Found+n.Found, len(clients[at])
+			return nil
+		}, `SELECT started_at / ?, client, count(*), count(*) FILTER (WHERE outcome <> ?), count(hits),
+			count(*) FILTER (WHERE hits > 0) FROM activity `+db.ByActivityClient+`
+			WHERE user_uid = ? AND namespace = ? AND started_at >= ? AND credential <> ? GROUP BY 1, 2`,
+			callsEach, string(OutcomeOK), s.access.User, s.access.Namespace, days[0].begin, string(CredentialSignIn))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return counts, nil
 }
 
 // day is a day and the microseconds at which it begins and ends.

@@ -97,6 +97,7 @@ func (st settled) refusals() map[string]refusal {
 		"FilePage":               {[]any{FileQuery{Offset: -1}}, ErrInvalid, "offset"},
 		"Export":                 {[]any{io.Writer(brokenWriter{})}, ErrInternal, ""},
 		"GetClient":              {[]any{"noah"}, ErrNotFound, "client_id"},
+		"CallDays":               {[]any{CallDaysQuery{Days: -1}}, ErrInvalid, "days"},
 		"GetCollection":          {[]any{"nowhere"}, ErrNotFound, "collection_name"},
 		"GetContext":             {[]any{ContextQuery{Related: 51}}, ErrInvalid, "related"},
 		"GetFile":                {[]any{"nowhere"}, ErrNotFound, "file_id"},

@@ -20,6 +20,7 @@ func activities() concept {
 		{"calls are found by everything that is known of them", activityFilters},
 		{"what programs call themselves is one short line without tokens", activityClients},
 		{"the outcome of a call is the kind of its error", activityOutcomes},
+		{"calls are counted by day, where the reader is", activityDays},
 		{"what was recorded is there when the store is opened again", activityReopened},
 		{"too old and too many calls are deleted", activityPurged},
 		{"too many calls are deleted without being asked", activityBounded},
@@ -43,6 +44,41 @@ func (f *fixture) activities(q souvenir.ActivityQuery) []souvenir.Activity {
 	page, err := f.reader.Insights().Activities(f.ctx, q)
 	f.check("Activities", err)
 	return page.Activities
+}
+
+func activityDays(f *fixture) {
+	two, none := 2, 0
+	search := souvenir.NewActivity{Principal: by("ann"), Client: "cursor", Tool: "memory", Action: "search", Hits: &two}
+	missed, other, failed := search, search, search
+	missed.Hits = &none
+	other.Client, other.Action, other.Hits = "claude", "store", nil
+	failed.Outcome, failed.Hits = souvenir.OutcomeOf(errOffline), nil
+	person, another := search, search
+	person.Principal = souvenir.Principal{Access: souvenir.Access{User: "ann"}, SignInID: "of a browser"}
+	another.Principal = by("ben")
+	f.record(search, missed, other, person, another)
+	f.clock.Pass(14 * time.Hour) // midnight in Berlin, 23:00 in UTC
+	f.record(failed, failed)
+	f.clock.Pass(time.Hour)
+	ann := f.as(souvenir.Access{User: "ann"})
+	days := func(q souvenir.CallDaysQuery) []souvenir.CallDay {
+		found, err := ann.reader.Insights().CallDays(f.ctx, q)
+		f.check("CallDays", err)
+		return found
+	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	f.check("LoadLocation", err)
+	f.equal("in UTC", days(souvenir.CallDaysQuery{Days: 2}), []souvenir.CallDay{
+		{Day: "2026-03-01", Calls: 5, Failed: 2, Searches: 2, Found: 1, Clients: 2}, {Day: "2026-03-02"}})
+	f.equal("in Berlin", days(souvenir.CallDaysQuery{Days: 2, Location: berlin}), []souvenir.CallDay{
+		{Day: "2026-03-01", Calls: 3, Searches: 2, Found: 1, Clients: 2},
+		{Day: "2026-03-02", Calls: 2, Failed: 2, Clients: 1}})
+	f.equal("today", days(souvenir.CallDaysQuery{Days: 1}), []souvenir.CallDay{{Day: "2026-03-02"}})
+	_, err = ann.reader.Insights().CallDays(f.ctx, souvenir.CallDaysQuery{Days: 367})
+	f.failsAt("CallDays", err, souvenir.ErrInvalid, "days")
+	_, err = f.as(souvenir.Access{User: "ann", Projects: []string{"p"}}).reader.Insights().CallDays(f.ctx,
+		souvenir.CallDaysQuery{})
+	f.fails("of a limited view", err, souvenir.ErrForbidden)
 }
 
 // called returns the tools of some calls.

@@ -163,6 +163,10 @@ func parametersOfPlaces() []parameters {
 			_, err := f.store.Insights().Overview(f.ctx, p)
 			return err
 		}),
+		given("CallDays", souvenir.CallDaysQuery{}, func(f *fields, p souvenir.CallDaysQuery) error {
+			_, err := f.store.Insights().CallDays(f.ctx, p)
+			return err
+		}),
 		given("Activities", souvenir.ActivityQuery{}, func(f *fields, p souvenir.ActivityQuery) error {
 			_, err := f.store.Insights().Activities(f.ctx, p)
 			return err

@@ -68,6 +68,15 @@ var activityVisits = map[string]func(v visit){
 			}
 		}
 	},
+	"CallDays": func(v visit) {
+		recordCalls(v.T, v.n.Store, NewActivity{Principal: Principal{Access: Access{User: "eve"}}, Tool: "memory"})
+		answer, err := v.self("CallDays", false, func(s *Store, _ string) (any, error) {
+			return s.Insights().CallDays(v.Context(), CallDaysQuery{Days: 2})
+		})
+		if days, ok := answer.([]CallDay); ok && err == nil && v.access.User != "eve" && days[1].Calls > 0 {
+			v.Errorf("CallDays tells %s of %+v, want no calls of eve", v.access.User, days)
+		}
+	},
 	"Overview": func(v visit) {
 		o, err := v.view.Insights().Overview(v.Context(), OverviewQuery{})
 		v.check("Overview", o, err)
