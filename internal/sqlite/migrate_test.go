@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -110,6 +111,14 @@ func TestNewFilesHaveTheSchemaThatAllMigrationsMake(t *testing.T) {
 		must(t, openTest(t, c).Read(t.Context(), func(tx base.Tx) (err error) {
 			all, err = base.Column[string](tx, `SELECT type || ' ' || name || ' on ' || tbl_name || ': ' || coalesce(sql, '')
 				FROM sqlite_schema UNION ALL SELECT 'version ' || user_version FROM pragma_user_version ORDER BY 1`)
+			must(t, err)
+			tables, err := base.Column[string](tx, `SELECT name FROM pragma_table_list WHERE type = 'table'
+				AND name NOT LIKE 'sqlite%' ORDER BY name`)
+			for _, table := range tables {
+				var rows int
+				must(t, tx.QueryRow(`SELECT count(*) FROM "`+table+`"`).Scan(&rows))
+				all = append(all, fmt.Sprintf("rows of %s: %d", table, rows))
+			}
 			return err
 		}))
 		return all
