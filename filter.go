@@ -273,6 +273,9 @@ func (sel *selection) join(tx db.Tx, parts []filter.Part) error {
 		conditions, sel.Args = append(conditions, condition), append(sel.Args, args...)
 	}
 	sel.Condition = strings.Join(conditions, ` AND `)
+	if len(parts) == 1 {
+		sel.Indexed = parts[0].Indexed()
+	}
 	return nil
 }
 

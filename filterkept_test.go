@@ -54,10 +54,44 @@ func checkNotes(t *testing.T, ctx context.Context, s *Store, when string) {
 	}
 }
 
+// checkOrders compares the pages of listings, in each order of time, with the listing of all by the same filter.
+func checkOrders(t *testing.T, s *Store, when string) {
+	t.Helper()
+	for name, q := range noteFilters {
+		for _, sort := range []SortOrder{SortCreatedAsc, SortCreatedDesc, SortUpdatedAsc, SortUpdatedDesc} {
+			var got, want []string
+			all := List{ProjectID: q.ProjectID, Tags: q.Tags, Filter: q.Filter, Sort: sort}
+			for m, err := range s.Memories(t.Context(), all) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, m.ID)
+			}
+			for q.Offset, q.Limit, q.Sort = 0, 7, sort; q.Offset <= len(want); q.Offset += q.Limit {
+				page, err := s.Search(t.Context(), q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, h := range page.Hits {
+					got = append(got, h.ID)
+				}
+				if page.Total != len(want) || page.Found != len(want) {
+					t.Fatalf("%s, filter %s, %s: a page says that %d match, want %d", when, name, sort, page.Total, len(want))
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s, filter %s, %s: the pages have %d memories %v,\nwant the %d listed %v", when, name, sort,
+					len(got), got, len(want), want)
+			}
+		}
+	}
+}
+
 // What a filter selects is kept, and only what has changed since is tested again, so each kind of change must show.
 func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "filters.db")
 	one, other := openWords(t, path, Options{}), openWords(t, path, Options{})
+	one.orders.Few, other.orders.Few = 1, 1
 	random := rand.New(rand.NewPCG(1, 16))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	tags := func() (list []string) {
@@ -118,6 +152,7 @@ func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
 			}
 		}
 		checkNotes(t, t.Context(), s, fmt.Sprintf("step %d, %s", step, when))
+		checkOrders(t, s, fmt.Sprintf("step %d, %s", step, when))
 		checkNotes(t, t.Context(), reader, fmt.Sprintf("step %d, %s through another handle", step, when))
 	}
 	if many == 0 {

@@ -300,15 +300,34 @@ func (s *Store) page(tx db.Tx, v viewer, q Query, pq preparedQuery, sel selectio
 		p, err = s.byRelevance(tx, v, q, pq, sel, &results)
 		return p, results, err
 	}
-	if results.Total, err = sel.Count(tx); err != nil {
-		return page{}, Results{}, err
-	}
-	results.Found = results.Total
-	rows, err := sel.Page(tx, q.Sort.byTime(), q.Limit, q.Offset)
+	rows, total, err := s.byTime(tx, q, sel)
+	results.Total, results.Found = total, total
 	for _, row := range rows {
 		p.hits = append(p.hits, index.Hit{Row: row})
 	}
 	return p, results, err
+}
+
+// byTime returns the rows of a page in an order of time, or of keys, and how many memories match.
+func (s *Store) byTime(tx db.Tx, q Query, sel selection) (rows []int64, total int, err error) {
+	order := q.Sort.byTime()
+	if q.Limit <= MaxLimit && s.orders.Worth(sel.Selection, order, q.Offset) {
+		var matching *index.RowSet
+		if sel.Condition != "" {
+			if matching, err = s.filters.Indexed(tx, sel.Selection); err != nil {
+				return nil, 0, err
+			}
+		}
+		rows, total, done, err := s.orders.Page(tx, sel.Selection, order, q.Limit, q.Offset, matching, sel.hidden)
+		if err != nil || done {
+			return rows, total, err
+		}
+	}
+	if total, err = sel.Count(tx); err != nil {
+		return nil, 0, err
+	}
+	rows, err = sel.Page(tx, order, q.Limit, q.Offset)
+	return rows, total, err
 }
 
 // SearchAll iterates over the hits of a query, for reading deeper than a page: by relevance the best 10,000, and

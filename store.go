@@ -252,6 +252,7 @@ type shared struct {
 	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache
 	filters  retrieval.Filters
+	orders   retrieval.Orders
 	vectors  *embedding.Vectors
 	worker   *embedding.Worker
 	objects  *objects.Objects

@@ -40,10 +40,13 @@ var knownFields = map[string]field{
 	"tags":            list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`),
 }
 
-// isSteady reports whether conditions on a key are steady, see [Part].
+// isSteady reports whether conditions on a key are steady, see [Part]. The index of own metadata follows the memory.
 func isSteady(key string) bool {
-	_, known := knownFields[key]
-	return known && key != "project_id" && key != "collection_name"
+	switch key {
+	case "project_id", "project_name", "collection_name", "related_memory_ids":
+		return false
+	}
+	return true
 }
 
 // among continues an expression with the condition that it equals one of the values. A single value is bound as it is,

@@ -38,7 +38,8 @@ type Part struct {
 	SQL  string
 	Args []any
 
-	// Steady says that the condition depends on the memory's own row and its tags alone, whose changes are all logged.
+	// Steady says that whether a visible memory matches depends on its own row and its tags alone, whose changes are all
+	// logged.
 	Steady bool
 
 	Test     string // the same, read from the memory instead of an index; "" if SQL reads none

@@ -66,14 +66,22 @@ func ownTest(key string) field {
 	}
 }
 
+// Indexed returns the statement that selects the rows of the memories that match from another table, as memory_id; ""
+// if the condition is of another form.
+func (p Part) Indexed() string {
+	if from, is := strings.CutPrefix(p.SQL, InRows); is {
+		return strings.TrimSuffix(from, `)`)
+	}
+	return ""
+}
+
 // Few selects the memories of a condition on own metadata if the index has at most most rows of them: a list of rows
 // for [InThese].
 func Few(tx db.Tx, p Part, most int) (rows []int64, few bool, err error) {
 	if !strings.HasPrefix(p.SQL, InOwn) {
 		return nil, false, nil
 	}
-	from := strings.TrimSuffix(strings.TrimPrefix(p.SQL, InRows), `)`)
-	rows, err = db.Column[int64](tx, `SELECT r.memory_id FROM (`+from+`) r LIMIT ?`,
+	rows, err = db.Column[int64](tx, `SELECT r.memory_id FROM (`+p.Indexed()+`) r LIMIT ?`,
 		append(slices.Clone(p.Args), most+1)...)
 	return rows, len(rows) <= most, err
 }

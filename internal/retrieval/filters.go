@@ -2,6 +2,7 @@ package retrieval
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
@@ -28,14 +29,34 @@ const (
 // Matching returns the memories of the selection's partitions that match its condition, whether they are live or not.
 // Only what is steady is kept, see [Selection].
 func (f *Filters) Matching(tx db.Tx, sel Selection) (*index.RowSet, error) {
+	return f.matching(tx, sel, ``, func() (*index.RowSet, error) { return sel.matching(tx, "") })
+}
+
+// Indexed does the same with less work where an index has the rows. The set may have memories of other partitions.
+func (f *Filters) Indexed(tx db.Tx, sel Selection) (*index.RowSet, error) {
+	if sel.Indexed == "" {
+		return f.Matching(tx, sel)
+	}
+	return f.matching(tx, sel, `indexed `, func() (*index.RowSet, error) {
+		rows, complete, err := sel.indexed(tx)
+		if err != nil || complete {
+			return rows, err
+		}
+		return f.Matching(tx, sel)
+	})
+}
+
+// matching returns what is kept under a prefix, brought up to date, or what read reads.
+func (f *Filters) matching(tx db.Tx, sel Selection, prefix string, read func() (*index.RowSet, error)) (*index.RowSet,
+	error) {
 	if !sel.Steady || tx.Writable() { // what a transaction writes may be undone
-		return sel.matching(tx, "")
+		return read()
 	}
 	now, err := tx.Changes().Mark()
 	if err != nil {
 		return nil, err
 	}
-	key := sel.key()
+	key := prefix + sel.key()
 	old, known := f.kept.Get(key)
 	if known && old.mark == now {
 		return old.rows, nil
@@ -47,7 +68,7 @@ func (f *Filters) Matching(tx db.Tx, sel Selection) (*index.RowSet, error) {
 			return nil, err
 		}
 		if complete && next != now { // another search saw newer changes than this snapshot has
-			return sel.matching(tx, "")
+			return read()
 		}
 		if complete {
 			if rows, err = sel.again(tx, old.rows, changed); err != nil {
@@ -56,12 +77,25 @@ func (f *Filters) Matching(tx db.Tx, sel Selection) (*index.RowSet, error) {
 		}
 	}
 	if rows == nil {
-		if rows, err = sel.matching(tx, ""); err != nil {
+		if rows, err = read(); err != nil {
 			return nil, err
 		}
 	}
 	f.kept.Put(key, filtered{mark: now, rows: rows}, len(key)+rows.Bytes()+200, mostFiltered) // bytes: an estimate
 	return rows, nil
+}
+
+// indexed reads the rows that match from an index. It reports false if there are many more than the selection's
+// partitions have: others may have very many.
+func (sel Selection) indexed(tx db.Tx) (rows *index.RowSet, complete bool, err error) {
+	most := 2*sel.memories() + 1000
+	list, err := db.Column[int64](tx, `SELECT r.memory_id FROM (`+sel.Indexed+`) r LIMIT ?`,
+		append(slices.Clone(sel.Args), most)...)
+	if err != nil || len(list) == most {
+		return nil, false, err
+	}
+	slices.Sort(list)
+	return index.NewRowSet(slices.Compact(list)), true, nil
 }
 
 // key tells conditions and partitions apart.

@@ -18,6 +18,9 @@ type Selection struct {
 	Args       []any
 	Steady     bool // whether a memory matches changes only when the memory is written
 
+	// Indexed selects the rows that match, in any partition, from an index; "" if the condition is of another form.
+	Indexed string
+
 	// Live is the condition that a memory m is there and is valid, in the form that follows another one; "" if all are.
 	Live string
 }
