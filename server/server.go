@@ -19,6 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/authserver"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/clients"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/overview"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/upkeep"
 	"github.com/souvenir-ai/souvenir/server/internal/signin"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -84,6 +85,10 @@ type Options struct {
 	// Settings are the settings that the program was started with, for the admins' page about them. Nil means that
 	// the page shows only what the server itself knows.
 	Settings []Setting
+
+	// Backups returns the state of the backups that the program makes at intervals, for the admins' overview. It must be
+	// safe for concurrent use. Nil means that the program makes none.
+	Backups func() Backups
 
 	// Snippets returns, for the pages, how to connect AI clients to the MCP endpoint: the text to paste for each
 	// client, with a token, or without ("") for clients that support sign-in. Nil means that the pages show the
@@ -236,8 +241,23 @@ func (s *Server) addRooms(crossSite *http.CrossOriginProtection) {
 	s.dashboard = dashboard.New(dashboard.Options{
 		Site: s.site, SignIn: s.signin, Store: s.store, Logger: s.log, NoActivity: s.options.NoActivity,
 		ToolNames: s.toolNames,
-		Snippets:  s.snippets(), Settings: s.settings(),
+		Snippets:  s.snippets(), Settings: s.settings(), Backups: s.backups(),
 	})
+}
+
+// Backups is the state of the backups that a program makes at intervals.
+type Backups struct {
+	Every  time.Duration
+	Made   time.Time // when the newest sound one was made; zero: there is none yet
+	Failed bool      // the last one
+}
+
+// backups adapts Options.Backups for the pages; nil if none are made.
+func (s *Server) backups() func() overview.Backups {
+	if s.options.Backups == nil {
+		return nil
+	}
+	return func() overview.Backups { return overview.Backups(s.options.Backups()) }
 }
 
 // snippets adapts Options.Snippets for the pages; nil if none are given.

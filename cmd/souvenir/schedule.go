@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/metrics"
 )
 
@@ -23,6 +25,23 @@ type schedule struct {
 	keep  int
 	note  func(metrics.Backup) // after each, and at the start
 	now   func() time.Time
+	last  *atomic.Pointer[metrics.Backup] // what was noted last
+}
+
+// state returns what tells admins how the backups are; nil: none are made.
+func (b *schedule) state() func() server.Backups {
+	if b.dir == "" {
+		return nil
+	}
+	last := &atomic.Pointer[metrics.Backup]{}
+	b.last = last
+	return func() server.Backups {
+		s := server.Backups{Every: b.every}
+		if noted := last.Load(); noted != nil {
+			s.Made, s.Failed = noted.Made, noted.Err != nil
+		}
+		return s
+	}
 }
 
 const (

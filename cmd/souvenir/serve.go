@@ -275,7 +275,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		OnRequest: measured.Answered, OnCall: measured.Called,
 		TrustedProxies: s.trustedProxies,
 		Toolsets:       chosen, ReadOnly: *s.readOnly, Snippets: snippets, Provider: provider, NoActivity: *s.noActivity,
-		Settings:   s.listed(),
+		Settings: s.listed(), Backups: s.backups.state(),
 		MaxRunning: *s.maxRunning, MaxRunningPerUser: *s.maxRunningPerUser, QueuePerUser: *s.queuePerUser,
 		QueueWait: *s.queueWait, BodyMemory: int64(s.bodyMemory),
 	})
@@ -316,7 +316,11 @@ func (s *settings) hooks(m *metrics.Metrics) []souvenir.Hooks {
 func (s *settings) startUpkeep(ctx context.Context, store *souvenir.Store, m *metrics.Metrics,
 	log *slog.Logger) (stop func()) {
 	b := s.backups
-	b.note, b.now = m.BackedUp, time.Now
+	b.now = time.Now
+	b.note = func(made metrics.Backup) {
+		m.BackedUp(made)
+		b.last.Store(&made)
+	}
 	if b.dir != "" {
 		m.BackupsEvery(b.every)
 	}

@@ -37,6 +37,9 @@ type Options struct {
 	// Snippets returns how to connect clients; nil: the pages show only the address and the token.
 	Snippets func(address, token string) []clients.Snippet
 
+	// Backups is the state of the backups that the server makes; nil: it makes none.
+	Backups func() overview.Backups
+
 	// Settings are the server settings on the settings page.
 	Settings upkeep.Settings
 }
@@ -59,7 +62,7 @@ func New(o Options) *Dashboard {
 	drawn := pictures.New(o.Site, o.Logger)
 	return &Dashboard{
 		Overview: overview.New(overview.Options{Site: o.Site, Store: o.Store, NoActivity: o.NoActivity,
-			ToolNames: o.ToolNames, Snippets: o.overviewSnippets(), Graph: drawn.ReadGraph}),
+			ToolNames: o.ToolNames, Snippets: o.overviewSnippets(), Graph: drawn.ReadGraph, Backups: o.Backups}),
 		Memories:  memories.New(memories.Options{Site: o.Site, Store: o.Store, Logger: o.Logger, Graph: drawn.ReadGraph}),
 		Proposals: proposals.New(o.Site),
 		Projects:  projects.New(o.Site, o.Store),

@@ -80,6 +80,43 @@ func TestOverviewSaysWhatNeedsAttention(t *testing.T) {
 		Without("harbour", "pair")
 }
 
+// Admins are told of failed and missing backups of the server, and nobody else is.
+func TestOverviewSaysWhatIsWrongWithBackups(t *testing.T) {
+	made := time.Now().Add(-time.Hour)
+	state := server.Backups{Every: 24 * time.Hour, Made: made}
+	w := servertest.New(t, server.Options{Backups: func() server.Backups { return state }})
+	ada, olivia := w.SignedIn(servertest.Admin), w.SignedIn(servertest.Owner)
+	ada.Get("/attention").Expect(http.StatusOK, "Nothing needs your attention")
+	state.Failed = true
+	servertest.CheckPage(w, ada.Get("/attention").Expect(http.StatusOK, "The last backup failed; the newest sound one is from "+
+		made.UTC().Format("2 Jan 2006"), `href="/backup"`))
+	olivia.Get("/attention").Expect(http.StatusOK, "Nothing needs your attention")
+	state.Made = time.Time{}
+	ada.Get("/attention").Expect(http.StatusOK, "The last backup failed, and there is no earlier one")
+	state = server.Backups{Every: time.Hour, Made: made.Add(-24 * time.Hour)}
+	ada.Get("/attention").Expect(http.StatusOK, "The newest backup is from ")
+}
+
+// Trends count what programs did, beside the time before.
+func TestOverviewHasTrends(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	olivia := w.SignedIn(servertest.Owner)
+	servertest.CheckPage(w, olivia.Get("/trends").Expect(http.StatusOK, "No client has called", "in 30 days"))
+	for _, query := range []string{"opens at nine", "zzzz qqqq"} {
+		w.Do(servertest.Owner, "POST", "/tools/call",
+			`{"name":"memory","arguments":{"action":"search","min_score":0.9,"query":"`+query+`"}}`)
+	}
+	w.Do(servertest.Owner, "POST", "/tools/call", `{"name":"todo","arguments":{"action":"complete","project_id":"none"}}`)
+	olivia.Get("/").Expect(http.StatusOK, `hx-get="/trends?days=30"`)
+	p := olivia.Get("/trends?days=7").Expect(http.StatusOK, "in 7 days", "Calls: 3, before 0", "Failed calls: 1, before 0",
+		"Searches: 2, before 0", "Searches that found something: 50 %, before –", "Clients at once: 1, before 0")
+	servertest.CheckPage(w, p)
+	servertest.CheckPage(w, olivia.Get("/trends?days=365").Expect(http.StatusOK, "Week", "Calls: 3\""))
+	part(olivia, "/trends?days=7", "trends").Expect(http.StatusOK, `id="trends"`).Without("<html")
+	w.SignedIn(servertest.Stranger).Get("/trends").Expect(http.StatusOK, "No client has called")
+	olivia.Get("/trends?days=8").Expect(http.StatusBadRequest)
+}
+
 // Days are those of the reader: what was stored at 23:30 in New York belongs to that day there, and to the next one
 // in UTC.
 func TestDaysAreThoseOfTheReader(t *testing.T) {

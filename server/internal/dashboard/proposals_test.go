@@ -96,6 +96,8 @@ func TestProposalsAreAcceptedEditedRefusedAndUndone(t *testing.T) {
 		"商店五月起八点开门。", "1 more turn not shown", "Similar or contradictory", "The word is swordfish.", "3 new",
 		"Accept all 2")
 	servertest.CheckPage(d.World, p)
+	olivia.Get("/attention").Expect(http.StatusOK, "1 proposal about memories that contradict or repeat each other",
+		"2 proposals to decide about", `href="/proposals"`)
 
 	done := olivia.Submit(p, proposals, url.Values{"id": {ids[0] + ".1"}, "action": {"accept"}})
 	p = olivia.Get(proposals+"?undo="+done.GoesTo(proposals).Get("undo")).Expect(http.StatusOK, "1 proposal accepted.",

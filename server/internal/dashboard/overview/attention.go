@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/extract"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -21,6 +22,7 @@ const (
 	comparedOfAll  = 1000 // memories, those updated most recently
 	likelyTheSame  = 0.8  // as on the page of duplicates
 	countedFailed  = 100
+	comparedPairs  = 100 // proposals
 	failedCallPath = "/activity?outcome=error"
 )
 
@@ -49,6 +51,17 @@ func (s *Service) showAttention(_ http.ResponseWriter, r *http.Request, c reques
 		}
 	}
 	add(pairs, web.Count(pairs, "pair")+" of memories that say nearly the same", "/memories/duplicates", "Compare")
+	if s.site.Proposals != nil && s.site.Proposals(r, c) > 0 {
+		waiting := s.site.Proposals(r, c)
+		groups, err := conflicts(r, c)
+		if err != nil {
+			return nil, err
+		}
+		groups = min(groups, waiting)
+		add(groups, web.Count(groups, "proposal")+" about memories that contradict or repeat each other", web.ProposalsPath,
+			"Decide")
+		add(waiting-groups, web.Count(waiting-groups, "proposal")+" to decide about", web.ProposalsPath, "Review")
+	}
 	failed, err := c.Store.Insights().Activities(ctx, souvenir.ActivityQuery{Outcome: souvenir.OutcomeError,
 		Since: time.Now().AddDate(0, 0, -attentionDays), Limit: countedFailed})
 	if err != nil {
@@ -59,5 +72,37 @@ func (s *Service) showAttention(_ http.ResponseWriter, r *http.Request, c reques
 		calls = "More than " + calls
 	}
 	add(len(failed.Activities), calls+" failed in the last "+web.Count(attentionDays, "day"), failedCallPath, "Look")
+	if problem := s.backupProblem(c); problem != "" {
+		add(1, problem, "/backup", "Back up")
+	}
 	return web.Page{Template: "attention", Title: "Needs attention", Data: data, Part: "attention-body"}, nil
+}
+
+// conflicts counts the proposals about memories that contradict or repeat each other, among the oldest.
+func conflicts(r *http.Request, c request.Caller) (n int, err error) {
+	page, err := extract.NewReviewer(c.Store).Page(r.Context(), extract.ReviewQuery{Limit: comparedPairs})
+	for _, w := range page.Waiting {
+		if w.Proposal.Group != "" {
+			n++
+		}
+	}
+	return n, err
+}
+
+// backupProblem says to admins what is wrong with the backups; empty: nothing. Whoever makes them with other means than
+// this server's is not told anything: the server cannot know.
+func (s *Service) backupProblem(c request.Caller) string {
+	if c.User.Role != souvenir.RoleAdmin || s.backups == nil {
+		return ""
+	}
+	b := s.backups()
+	switch {
+	case b.Failed && b.Made.IsZero():
+		return "The last backup failed, and there is no earlier one"
+	case b.Failed:
+		return "The last backup failed; the newest sound one is from " + b.Made.UTC().Format("2 Jan 2006")
+	case !b.Made.IsZero() && time.Since(b.Made) > 2*b.Every:
+		return "The newest backup is from " + b.Made.UTC().Format("2 Jan 2006")
+	}
+	return ""
 }

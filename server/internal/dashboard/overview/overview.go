@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
@@ -27,6 +28,15 @@ type Options struct {
 
 	// Graph computes graphs, in turn.
 	Graph func(context.Context, request.Caller, souvenir.GraphQuery) (souvenir.Graph, error)
+
+	Backups func() Backups // of the server; nil: it makes none
+}
+
+// Backups is the state of the backups that the server makes at intervals.
+type Backups struct {
+	Every  time.Duration
+	Made   time.Time // the newest sound one; zero: there is none yet
+	Failed bool      // the last one
 }
 
 // Service serves the overview. Create one with [New].
@@ -37,12 +47,13 @@ type Service struct {
 	toolNames  []string
 	snippets   func(address, token string) []Snippet
 	graph      func(context.Context, request.Caller, souvenir.GraphQuery) (souvenir.Graph, error)
+	backups    func() Backups
 }
 
 // New creates a Service.
 func New(o Options) *Service {
 	return &Service{site: o.Site, store: o.Store, noActivity: o.NoActivity, toolNames: o.ToolNames, snippets: o.Snippets,
-		graph: o.Graph}
+		graph: o.Graph, backups: o.Backups}
 }
 
 // Routes are the routes of the overview and the recorded calls.
@@ -50,6 +61,7 @@ func (s *Service) Routes() []route.Route {
 	return []route.Route{
 		route.Page("/{$}", route.Person, s.showOverview),
 		route.Page("/attention", route.Person, s.showAttention),
+		route.Page("/trends", route.Person, s.showTrends),
 
 		route.Page("/activity", route.Person, s.showActivity),
 	}
