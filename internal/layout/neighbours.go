@@ -193,7 +193,9 @@ func (s *affinities) balance(n int) {
 
 // descend moves the points along the gradient, with momentum.
 func (s *affinities) descend(ctx context.Context, places []float32, rounds, early int) error {
+	const far = 0.8
 	n := len(places) / 2
+	var cells []int32
 	speed, gain, push := make([]float32, 2*n), make([]float32, 2*n), make([]float32, 2*n)
 	for i := range gain {
 		gain[i] = 1
@@ -211,7 +213,8 @@ func (s *affinities) descend(ctx context.Context, places []float32, rounds, earl
 		t.build(places, mass)
 		total := 0.0
 		for i := range n {
-			x, y, z := t.repel(int32(i))
+			cells = t.walk(int32(i), far, cells)
+			x, y, z := t.repel(int32(i), cells)
 			push[2*i], push[2*i+1] = x, y
 			total += z
 		}
@@ -264,34 +267,14 @@ func centre(places []float32) {
 	}
 }
 
-// repel returns the part of a point's gradient that is due to all others, before it is divided by the sum of z of all
-// points.
-func (t *tree) repel(node int32) (x, y float32, z float64) {
-	const far = 0.8 // width of a square against its distance, below which it counts as one
+// repel returns the part of a point's gradient that is due to the cells of a walk, before it is divided by the sum of z
+// of all points.
+func (t *tree) repel(node int32, cells []int32) (x, y float32, z float64) {
 	px, py := t.places[2*node], t.places[2*node+1]
-	var stack [4 * (deepest + 1)]int32
-	for depth := 1; depth > 0; {
-		depth--
-		c := &t.cells[stack[depth]]
-		if c.node == node {
-			continue
-		}
+	for _, at := range cells {
+		c := &t.cells[at]
 		dx, dy := px-c.x, py-c.y
-		d := dx*dx + dy*dy
-		if c.node < 0 && c.width*c.width >= far*far*d {
-			leaf := true
-			for _, next := range c.quarters {
-				if next != 0 {
-					stack[depth] = next
-					depth++
-					leaf = false
-				}
-			}
-			if !leaf {
-				continue
-			}
-		}
-		q := 1 / (1 + d)
+		q := 1 / (1 + dx*dx + dy*dy)
 		z += float64(c.mass * q)
 		f := c.mass * q * q
 		x, y = x+f*dx, y+f*dy

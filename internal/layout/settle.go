@@ -118,6 +118,7 @@ func spread(middle []float32, groups []int32, n, count int) []float32 {
 // relax moves the nodes by the forces between them: all push each other away, and edges pull. In a round no node
 // moves farther than heat, which falls from round to round.
 func (g *graph) relax(ctx context.Context, places []float32, rounds int, heat float32) ([]float32, error) {
+	const far = 1.2
 	n := g.size()
 	moves := make([]float32, 2*n)
 	var t tree
@@ -127,8 +128,10 @@ func (g *graph) relax(ctx context.Context, places []float32, rounds int, heat fl
 		}
 		t.build(places, g.mass)
 		inParallel(n, func(begin, end int) {
+			var cells []int32
 			for i := begin; i < end; i++ {
-				x, y := t.push(int32(i))
+				cells = t.walk(int32(i), far, cells)
+				x, y := t.push(int32(i), cells)
 				moves[2*i], moves[2*i+1] = x, y
 				g.pull(i, places, moves)
 			}

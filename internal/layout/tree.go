@@ -85,20 +85,21 @@ func quarter(x, y, middleX, middleY float32) int {
 	return q
 }
 
-// push returns the force with which all other nodes push a node away.
-func (t *tree) push(node int32) (x, y float32) {
-	const far = 1.2 // width of a square against its distance, below which it counts as one
-	px, py := t.places[2*node], t.places[2*node+1]
+// walk returns the numbers of the cells that make up all nodes but one, seen from that one: a square whose width is less
+// than far times its distance counts as one. It overwrites list, and may return a longer one.
+func (t *tree) walk(node int32, far float32, list []int32) []int32 {
+	list = list[:0]
+	x, y := t.places[2*node], t.places[2*node+1]
 	var stack [4 * (deepest + 1)]int32
 	for depth := 1; depth > 0; {
 		depth--
-		c := &t.cells[stack[depth]]
-		dx, dy := px-c.x, py-c.y
-		d := dx*dx + dy*dy
+		at := stack[depth]
+		c := &t.cells[at]
 		if c.node == node {
 			continue
 		}
-		if c.node < 0 && c.width*c.width >= far*far*d {
+		dx, dy := x-c.x, y-c.y
+		if c.node < 0 && c.width*c.width >= far*far*(dx*dx+dy*dy) {
 			leaf := true
 			for _, next := range c.quarters {
 				if next != 0 {
@@ -111,6 +112,18 @@ func (t *tree) push(node int32) (x, y float32) {
 				continue
 			}
 		}
+		list = append(list, at)
+	}
+	return list
+}
+
+// push returns the force with which the cells of a walk push a node away.
+func (t *tree) push(node int32, cells []int32) (x, y float32) {
+	px, py := t.places[2*node], t.places[2*node+1]
+	for _, at := range cells {
+		c := &t.cells[at]
+		dx, dy := px-c.x, py-c.y
+		d := dx*dx + dy*dy
 		if d < 1e-6 { // on top of each other: any direction, but not the same for both
 			sin, cos := math.Sincos(float64(node))
 			dx, dy, d = 1e-3*float32(cos), 1e-3*float32(sin), 1e-6
