@@ -238,8 +238,10 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 		url.Values{"memory_id": {"nowhere"}}).Expect(http.StatusNotFound, "nowhere"))
 
 	b.Get(at).Expect(http.StatusOK, "It stays in the trash until").Without("gone for good", "This cannot be")
-	b.LeadsTo(b.Submit(b.Get(at), at+"/delete", nil), "/files?done=file-trashed").Expect(http.StatusOK,
-		"File deleted.").Without("old.txt")
+	gone := b.Get(b.Submit(b.Get(at), at+"/delete", nil).Header.Get("Location")).Expect(http.StatusOK, "old.txt” is deleted.",
+		"Undo").Without(at)
+	undo(b, gone).Expect(http.StatusOK, "Undone.", "old.txt")
+	b.Submit(b.Get(at), at+"/delete", nil)
 	b.Get(at).Expect(http.StatusNotFound)
 }
 

@@ -244,8 +244,10 @@ func TestDeletingProjectsNeedsConfirmation(t *testing.T) {
 		"can be restored until then").Without("cannot be",
 		"for good")
 	gone := olivia.Submit(olivia.Get(settings), shop(w)+"/delete", url.Values{"typed": {" The shop "}})
-	olivia.LeadsTo(gone, "/projects?done=project-trashed").Expect(http.StatusOK,
-		"Project deleted, with its memories. You can restore it from the trash.").Without("The shop")
+	said := olivia.Get(gone.Header.Get("Location")).Expect(http.StatusOK, "“The shop” is deleted, with its memories.",
+		"The trash keeps it until", "Undo").Without(`href="` + shop(w) + `"`)
+	undo(olivia, said).Expect(http.StatusOK, "Undone.", "The shop opens at nine.")
+	olivia.Submit(olivia.Get(settings), shop(w)+"/delete", url.Values{"typed": {"The shop"}})
 	olivia.Get(shop(w)).Expect(http.StatusNotFound)
 	olivia.Get("/memories/" + w.Memory).Expect(http.StatusNotFound)
 	olivia.Get("/api/files/"+w.File).Expect(http.StatusOK, "soup")

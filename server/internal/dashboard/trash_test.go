@@ -86,8 +86,14 @@ func TestTheTrash(t *testing.T) {
 		values.Set("csrf", csrf)
 		return olivia.Post("/trash", values)
 	}
-	olivia.LeadsTo(post(url.Values{"action": {"restore"}, "id": {ids[1]}}), "/trash?done=restored").Expect(http.StatusOK,
-		"Restored.").Without("second of three")
+	restore := url.Values{"action": {"restore"}, "id": {ids[1]}}
+	back := olivia.Get(post(restore).Header.Get("Location")).Expect(http.StatusOK, "“second of three” is restored.", "Undo")
+	undo(olivia, back).Expect(http.StatusOK, "Undone.", "second of three") // deleted again
+	back = olivia.Get(post(restore).Header.Get("Location"))
+	if _, err := view.UpdateMemory(t.Context(), ids[1], souvenir.MemoryUpdate{Tags: &[]string{"new"}}); err != nil {
+		t.Fatal(err)
+	}
+	undo(olivia, back).Expect(http.StatusConflict, "has been changed since it was restored")
 	post(url.Values{"action": {"restore"}, "id": {ids[1]}}).Expect(http.StatusNotFound, "not in the trash")
 	post(url.Values{"action": {servertest.Hostile}}).Expect(http.StatusBadRequest,
 		"allowed are empty").Without("<script>alert")
@@ -136,10 +142,17 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 		return olivia.Post("/trash", values)
 	}
 	post(url.Values{"action": {"restore"}}).Expect(http.StatusBadRequest, "select 1 to 1000")
-	olivia.LeadsTo(post(url.Values{"action": {"restore"}, "id": ids[:2]}), "/trash?done=restored").Without("in a project")
+	back := olivia.Get(post(url.Values{"action": {"restore"}, "id": ids[:2]}).Header.Get("Location")).
+		Expect(http.StatusOK, "2 entries restored.").Without("in a project")
 	if _, err := view.GetMemory(t.Context(), inProject); err != nil {
 		t.Error(err)
 	}
+	undo(olivia, back).Expect(http.StatusOK, "Undone.", "in a project", "Gone") // the memory before its project
+	if trash, err = view.Trash().Page(t.Context(), souvenir.TrashQuery{Limit: 2}); err != nil {
+		t.Fatal(err)
+	}
+	ids[0], ids[1] = trash.Entries[1].ID, trash.Entries[0].ID
+	olivia.Get(post(url.Values{"action": {"restore"}, "id": ids[:2]}).Header.Get("Location")).Without("in a project")
 	post(url.Values{"action": {"restore"}, "id": {ids[0], ids[1], "nowhere"}}).
 		Expect(http.StatusNotFound, "3 of the 3 entries are unchanged", "not in the trash")
 	asked := post(url.Values{"action": {"erase"}, "id": ids[2:]}).Expect(http.StatusOK, "Erase 2 entries permanently?",

@@ -227,4 +227,4 @@ func ShortName(name string) string {
 }
 
 // Date formats the day until which the trash keeps an item.
-func Date(t time.Time) string { return t.UTC().Format("2 January 2006") }
+func Date(t time.Time) string { return t.Format("2 January 2006") }

@@ -9,15 +9,12 @@ import (
 const NoticeParameter = "done"
 
 var notices = map[string]string{
-	"restored":              "Restored.",
 	"erased":                "Erased permanently.",
 	"emptied":               "The trash is empty, except for items that others own.",
 	"undone":                "Undone.",
 	"nothing-to-merge":      "Only one of them is left, so there is nothing to merge.",
 	"nothing-changed":       "No changes.",
 	"project":               "Project created. Describe it below, or let an agent store memories in it.",
-	"project-deleted":       "Project deleted, with its memories.",
-	"project-trashed":       "Project deleted, with its memories. You can restore it from the trash.",
 	"accepted":              "You are a member of this project. Your agents can now use it.",
 	"declined":              "Invitation declined.",
 	"blocked":               "Invitation declined, and its sender blocked.",
@@ -53,8 +50,6 @@ var notices = map[string]string{
 	"user-user":     "The user is no longer an admin.",
 	"file":          "File uploaded.",
 	"files":         "Files uploaded.",
-	"file-deleted":  "File deleted.",
-	"file-trashed":  "File deleted. You can restore it from the trash.",
 	"invitation":    "Invitation revoked. Its link no longer works.",
 }
 

@@ -11,23 +11,24 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// TrashUntil returns until when the trash keeps an item deleted now; zero if the trash is off.
-func TrashUntil(ctx context.Context, store *souvenir.Store) (time.Time, error) {
-	c, err := store.Upkeep().Configuration(ctx)
+// TrashUntil returns until when the trash keeps an item deleted now, in the reader's time zone; zero if the trash is
+// off.
+func TrashUntil(r *http.Request, store *souvenir.Store) (time.Time, error) {
+	c, err := store.Upkeep().Configuration(r.Context())
 	if err != nil || c.KeepTrash < 0 {
 		return time.Time{}, err
 	}
-	return time.Now().Add(c.KeepTrash), nil
+	return time.Now().Add(c.KeepTrash).In(ZoneOf(r).Location), nil
 }
 
 // DeletedWithUndo redirects from a deletion to a page that offers to restore the item from the trash; after that,
 // it shows another page. With the trash off, the page only reports the deletion.
-func (s *Site) DeletedWithUndo(ctx context.Context, c request.Caller, path, back, text, id string) Redirect {
-	entry, err := c.Store.Trash().Get(ctx, id)
+func (s *Site) DeletedWithUndo(r *http.Request, c request.Caller, path, back, text, id string) Redirect {
+	entry, err := c.Store.Trash().Get(r.Context(), id)
 	if err != nil {
 		return s.Say(c, path, text)
 	}
-	text += " The trash keeps it until " + Date(entry.Until) + "."
+	text += " The trash keeps it until " + Date(entry.Until.In(ZoneOf(r).Location)) + "."
 	return s.StepDone(c, path, Step{Text: text, Path: back, Back: func(ctx context.Context) error {
 		_, err := c.Store.Trash().Restore(ctx, id)
 		var known *souvenir.Error

@@ -93,7 +93,7 @@ func (s *Service) file(r *http.Request, c request.Caller) (web.Page, *filePage, 
 			data.Project = web.Link{Noun: "project", Name: project.Name, Path: web.ProjectPath(project)}
 		}
 	}
-	until, err := web.TrashUntil(r.Context(), s.store)
+	until, err := web.TrashUntil(r, s.store)
 	if err != nil {
 		return p, data, err
 	}
@@ -215,15 +215,12 @@ func (s *Service) deleteFileOnPage(w http.ResponseWriter, r *http.Request, c req
 	if _, err := s.site.ReadForm(w, r); err != nil {
 		return nil, err
 	}
-	if err := c.Store.DeleteFile(r.Context(), r.PathValue("id")); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+	id, name := r.PathValue("id"), "The file"
+	if file, err := c.Store.GetFile(r.Context(), id); err == nil {
+		name = file.Filename
+	}
+	if err := c.Store.DeleteFile(r.Context(), id); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
-	until, err := web.TrashUntil(r.Context(), s.store)
-	if err != nil {
-		return nil, err
-	}
-	if until.IsZero() {
-		return s.site.Done("/files", "file-deleted"), nil
-	}
-	return s.site.Done("/files", "file-trashed"), nil
+	return s.site.DeletedWithUndo(r, c, "/files", "/files/"+id, "“"+name+"” is deleted.", id), nil
 }

@@ -103,7 +103,7 @@ func (s *Service) deleteMemory(w http.ResponseWriter, r *http.Request, c request
 	if err := c.Store.DeleteMemory(r.Context(), m.ID); err != nil {
 		return nil, err
 	}
-	return s.site.DeletedWithUndo(r.Context(), c, "/memories", web.MemoryPath(m.ID), "“"+Title(m.Content)+
+	return s.site.DeletedWithUndo(r, c, "/memories", web.MemoryPath(m.ID), "“"+Title(m.Content)+
 		"” is deleted.", m.ID), nil
 }
 

@@ -76,16 +76,16 @@ func (s *Service) changeMemories(w http.ResponseWriter, r *http.Request, c reque
 	}
 	path := listPath(search, values.Get("shown"))
 	if step.remove && values.Get("sure") == "" {
-		return s.askBulkDelete(r.Context(), ids, values, path)
+		return s.askBulkDelete(r, ids, values, path)
 	}
 	result := runBulk(r.Context(), c.Store, ids, step)
-	return s.bulkDone(r.Context(), c, result, step, path)
+	return s.bulkDone(r, c, result, step, path)
 }
 
 // askBulkDelete asks for confirmation before it deletes many memories. The form names each of them, so that exactly
 // the counted ones are deleted.
-func (s *Service) askBulkDelete(ctx context.Context, ids []string, values url.Values, path string) (any, error) {
-	until, err := web.TrashUntil(ctx, s.store)
+func (s *Service) askBulkDelete(r *http.Request, ids []string, values url.Values, path string) (any, error) {
+	until, err := web.TrashUntil(r, s.store)
 	if err != nil {
 		return nil, err
 	}
@@ -364,7 +364,7 @@ func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.
 }
 
 // bulkDone reports the outcome, and offers to undo it.
-func (s *Service) bulkDone(ctx context.Context, c request.Caller, result bulkResult, step bulkStep, path string) (any,
+func (s *Service) bulkDone(r *http.Request, c request.Caller, result bulkResult, step bulkStep, path string) (any,
 	error) {
 	if result.failed != nil {
 		if len(result.changed)+len(result.deleted) == 0 {
@@ -397,11 +397,11 @@ func (s *Service) bulkDone(ctx context.Context, c request.Caller, result bulkRes
 	}
 	text := strings.Join(sentences, " ")
 	if len(result.deleted) > 0 {
-		last, err := c.Store.Trash().Get(ctx, result.deleted[len(result.deleted)-1])
+		last, err := c.Store.Trash().Get(r.Context(), result.deleted[len(result.deleted)-1])
 		if err != nil {
 			return s.site.Say(c, path, text), nil //nolint:nilerr // the trash is off
 		}
-		text += " The trash keeps them until " + web.Date(last.Until) + "."
+		text += " The trash keeps them until " + web.Date(last.Until.In(web.ZoneOf(r).Location)) + "."
 	}
 	back := func(ctx context.Context) error { return takeBulkBack(ctx, c.Store, result) }
 	return s.site.StepDone(c, path, web.Step{Text: text, Path: path, Back: back, Bytes: result.bytes()}), nil

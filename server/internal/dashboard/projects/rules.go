@@ -91,5 +91,5 @@ func (s *Service) deleteRule(w http.ResponseWriter, r *http.Request, c request.C
 	if err := c.Store.DeleteMemory(r.Context(), rule.ID); err != nil {
 		return nil, err
 	}
-	return s.site.DeletedWithUndo(r.Context(), c, back, back, "“"+text.Title+"” is deleted.", rule.ID), nil
+	return s.site.DeletedWithUndo(r, c, back, back, "“"+text.Title+"” is deleted.", rule.ID), nil
 }

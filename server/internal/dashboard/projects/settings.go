@@ -12,6 +12,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
+// latestDeleted is among how many projects in the trash the one just deleted is looked for.
+const latestDeleted = 20
+
 // settingsOfProject is the data of the page on which a project is renamed and deleted.
 type settingsOfProject struct {
 	Head   projectHead
@@ -29,12 +32,12 @@ func (s *Service) showProjectSettings(_ http.ResponseWriter, r *http.Request, c 
 		return nil, &failure.Error{Status: http.StatusForbidden, Message: "project " + failure.Quote(head.Name) +
 			" is shared with you with the role " + string(head.Role) + "; only its owners may change it"}
 	}
-	return s.projectSettings(r.Context(), head)
+	return s.projectSettings(r, head)
 }
 
 // projectSettings is the page, with empty forms.
-func (s *Service) projectSettings(ctx context.Context, head projectHead) (web.Page, error) {
-	until, err := web.TrashUntil(ctx, s.store)
+func (s *Service) projectSettings(r *http.Request, head projectHead) (web.Page, error) {
+	until, err := web.TrashUntil(r, s.store)
 	return web.Page{Template: "projectsettings", Title: "Settings of " + head.Name, Data: &settingsOfProject{
 		Head: head, Until: until,
 		Name: web.Form{Fields: []web.Field{{Name: "name", Label: "Name", Type: "text", Value: head.Name, Autocomplete: "off",
@@ -60,7 +63,7 @@ func (s *Service) renameProject(w http.ResponseWriter, r *http.Request, c reques
 	}
 	ref := head.Reference()
 	if _, err := c.Store.UpdateProject(r.Context(), ref, souvenir.ProjectUpdate{Name: &name}); err != nil {
-		p, failed := s.projectSettings(r.Context(), head)
+		p, failed := s.projectSettings(r, head)
 		if failed != nil {
 			return nil, failed
 		}
@@ -97,7 +100,7 @@ func (s *Service) deleteProject(w http.ResponseWriter, r *http.Request, c reques
 	if typed := strings.TrimSpace(values.Get("typed")); typed != strings.TrimSpace(head.Name) {
 		wrong := failure.Invalid("typed", "typed is "+failure.Quote(typed)+", but the project is named "+
 			failure.Quote(head.Name)+"; nothing was deleted")
-		p, failed := s.projectSettings(r.Context(), head)
+		p, failed := s.projectSettings(r, head)
 		if failed != nil {
 			return nil, failed
 		}
@@ -111,12 +114,16 @@ func (s *Service) deleteProject(w http.ResponseWriter, r *http.Request, c reques
 		head.Reference(), &souvenir.DeleteOptions{WithMemories: true}); err != nil {
 		return nil, err
 	}
-	until, err := web.TrashUntil(r.Context(), s.store)
+	text := "“" + head.Name + "” is deleted, with its memories."
+	page, err := c.Store.Trash().Page(r.Context(), souvenir.TrashQuery{
+		Kinds: []souvenir.TrashKind{souvenir.TrashProject}, Limit: latestDeleted})
 	if err != nil {
 		return nil, err
 	}
-	if until.IsZero() {
-		return s.site.Done("/projects", "project-deleted"), nil
+	for _, entry := range page.Entries {
+		if entry.ProjectID == head.ID && entry.Owner == head.Owner {
+			return s.site.DeletedWithUndo(r, c, "/projects", head.Path, text, entry.ID), nil
+		}
 	}
-	return s.site.Done("/projects", "project-trashed"), nil
+	return s.site.Say(c, "/projects", text), nil // the trash is off
 }

@@ -141,11 +141,17 @@ func (s *Service) changeTrash(w http.ResponseWriter, r *http.Request, c request.
 	}
 	switch action {
 	case "restore":
+		var back []souvenir.TrashEntry
 		err = eachTrashed(r.Context(), ids, func(ctx context.Context, id string) error {
-			_, err := c.Store.Trash().Restore(ctx, id)
+			entry, err := c.Store.Trash().Restore(ctx, id)
+			if err == nil {
+				back = append(back, entry)
+			}
 			return err
 		})
-		notice = "restored"
+		if err == nil {
+			return s.restoredWithUndo(r.Context(), c, back)
+		}
 	case "erase":
 		if values.Get("sure") == "" {
 			return askErase(r.Context(), c, ids), nil
