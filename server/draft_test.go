@@ -48,6 +48,28 @@ func TestWhatWasTypedOutlivesTheSession(t *testing.T) {
 	}
 }
 
+// Another user who signs in in the same browser sees nothing of it, neither after the end of the session nor in a page
+// of the session before.
+func TestWhatWasTypedIsShownToWhoTypedIt(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	setPassword(w, servertest.Owner)
+	setPassword(w, servertest.Writer)
+	b, other := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Writer)
+	form := b.Get("/memories/new")
+	owner := b.Cookie("auth_token")
+	b.SetCookie("auth_token", other.Cookie("auth_token"))
+	b.Submit(form, "/memories/new", url.Values{"content": {typed}}).
+		Expect(http.StatusForbidden, "This form is out of date").Without("typed for an hour")
+	b.SetCookie("auth_token", owner)
+	endSessions(t, w)
+	asked := b.Submit(form, "/memories/new", url.Values{"content": {typed}}).Expect(http.StatusUnauthorized,
+		"Your session has ended").Without("typed for an hour", url.QueryEscape("typed for an hour"))
+	in := b.Submit(asked, "/login", url.Values{"username": {"walter"}, "password": {rightPassword}})
+	if in.Status != http.StatusSeeOther || strings.Contains(in.Body, "typed for an hour") {
+		t.Errorf("another user signs in: got %d %.500s, want the overview", in.Status, in.Body)
+	}
+}
+
 // A form from before a new sign-in, as in another window, is shown again in place of an error.
 func TestWhatWasTypedOutlivesANewSignIn(t *testing.T) {
 	w := servertest.New(t, server.Options{})

@@ -2,6 +2,7 @@ package signin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,16 +16,17 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
+	"github.com/souvenir-ai/souvenir/server/internal/seal"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // signInPage is the data of the sign-in page.
 type signInPage struct {
 	web.Form
-	Next  string     // where to go after sign-in, without the base; empty: the home page
-	Empty bool       // there are no accounts yet
-	Draft *web.Draft // a form to send after it; nil: none
-	App   string     // what calls itself so waits for the sign-in; empty: nothing
+	Next  string // where to go after sign-in, without the base; empty: the home page
+	Empty bool   // there are no accounts yet
+	Draft string // a form to send after it, sealed; empty: none
+	App   string // what calls itself so waits for the sign-in; empty: nothing
 	Other *otherSignIn
 }
 
@@ -79,20 +81,40 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, _ request.Caller
 		data.Fields[0].Focus, data.Fields[1].Focus = data.Fields[0].Value == "", data.Fields[0].Value != ""
 		return web.Again(p, err)
 	}
-	if draft != nil {
-		if kept, ok := s.site.DraftPage(*draft); ok {
-			return kept, nil
-		}
+	if kept, ok := s.openDraft(r.Context(), draft, user); ok {
+		return kept, nil
 	}
 	return web.Redirect(s.site.LocalPath(data.Next)), nil
 }
 
 // draftPage is the sign-in page for the sender of a form whose session has ended.
-func (s *Service) draftPage(d web.Draft) web.Page {
+func (s *Service) draftPage(ctx context.Context, d web.Draft) (web.Page, bool) {
 	p, data := s.loginPage("", false)
-	data.Draft = &d
 	p.Title = "Sign in again"
-	return p
+	text, err := json.Marshal(d)
+	if err == nil {
+		data.Draft, err = seal.Sealer{Store: s.store}.Seal(ctx, draftPurpose, text)
+	}
+	if err != nil {
+		s.log.ErrorContext(ctx, "what was typed could not be kept for the sign-in", "error", err)
+	}
+	return p, err == nil
+}
+
+// draftPurpose is for what drafts are sealed.
+const draftPurpose = "a form to send again after the sign-in"
+
+// openDraft returns the page that shows a draft to the user who typed it; false: there is none, or another user did.
+func (s *Service) openDraft(ctx context.Context, sealed string, user souvenir.User) (web.Page, bool) {
+	if sealed == "" {
+		return web.Page{}, false
+	}
+	text, ok, err := seal.Sealer{Store: s.store}.Open(ctx, draftPurpose, sealed)
+	var d web.Draft
+	if err != nil || !ok || json.Unmarshal(text, &d) != nil {
+		return web.Page{}, false
+	}
+	return s.site.DraftPage(d, user.ID)
 }
 
 // waitingApp returns how the application calls itself for which a person signs in, to allow or deny it; empty: none, or

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
@@ -31,7 +32,17 @@ func (s *Site) FormToken(w http.ResponseWriter, r *http.Request) string {
 		own = rand.Text()
 		s.SetCookie(w, FormCookie, own, 0)
 	}
-	return tokenOf(own)
+	return tokenOf(own) + typedBy(request.Of(r.Context()).Line())
+}
+
+// typedBy marks a form with the user whom its page was made for, so that no other one is shown what was typed; empty:
+// none was signed in. It is no secret, and proves nothing.
+func typedBy(user string) string {
+	if user == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("typed by\x00" + user))
+	return "." + base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
 // BrowserSecret returns a secret of the browser and this server: the session, or the cookie for forms.
@@ -88,6 +99,7 @@ func (s *Site) CheckOrigin(r *http.Request) error {
 // CheckFormToken checks the value of the hidden field. It serves forms with files, which are read as a stream.
 func CheckFormToken(r *http.Request, sent string) error {
 	own := BrowserSecret(r)
+	sent, _, _ = strings.Cut(sent, ".")
 	if own == "" || !hmac.Equal([]byte(tokenOf(own)), []byte(sent)) {
 		return ErrStaleForm
 	}

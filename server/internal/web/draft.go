@@ -11,15 +11,15 @@ import (
 
 const (
 	maxDraft    = 128 << 10 // bytes of a form that is kept
-	maxDraftEnc = 4 * maxDraft
+	maxDraftEnc = 5 * maxDraft
 
-	draftField       = "draft"        // of the sign-in form: the kept form, encoded
-	draftActionField = "draft_action" // where it was sent
+	draftField = "draft" // of the sign-in form: the kept form, sealed
 )
 
-// Draft is a form whose sender was no longer signed in. The sign-in page holds it, and shows it again afterwards: no
-// server keeps it, nor does the browser.
+// Draft is a form whose sender was no longer signed in. The sign-in page holds it, sealed, and shows it again
+// afterwards to the same user: no server keeps it, nor does the browser.
 type Draft struct {
+	By      string // who typed it: what typedBy returned
 	Action  string // where it was sent, without the base
 	Encoded string // its fields, without the one that protects it
 }
@@ -47,7 +47,8 @@ func (s *Site) keptDraft(r *http.Request, form url.Values) *Draft {
 	}
 	values := maps.Clone(form)
 	values.Del(FormField)
-	return &Draft{Action: strings.TrimPrefix(r.URL.Path, s.Base()), Encoded: values.Encode()}
+	_, by, _ := strings.Cut(form.Get(FormField), ".")
+	return &Draft{By: by, Action: strings.TrimPrefix(r.URL.Path, s.Base()), Encoded: values.Encode()}
 }
 
 // hasText reports whether a form has a text that a person would not like to type again, and no password, which no page
@@ -67,19 +68,17 @@ func isText(name, value string) bool {
 	return value != "" && (name == "content" || len(value) > 60 || strings.Contains(value, "\n"))
 }
 
-// ReadSignIn reads the form of the sign-in page, with the draft that it holds; nil: none.
-func (s *Site) ReadSignIn(w http.ResponseWriter, r *http.Request) (url.Values, *Draft, error) {
+// ReadSignIn reads the form of the sign-in page, with the sealed draft that it holds; empty: none.
+func (s *Site) ReadSignIn(w http.ResponseWriter, r *http.Request) (form url.Values, draft string, err error) {
 	values, err := s.readFormUpTo(w, r, MaxForm+maxDraftEnc)
-	if err != nil || values.Get(draftField) == "" {
-		return values, nil, err
-	}
-	return values, &Draft{values.Get(draftActionField), values.Get(draftField)}, nil
+	return values, values.Get(draftField), err
 }
 
-// DraftPage shows a draft to its sender, who has signed in, to be sent again. Texts can be changed before.
-func (s *Site) DraftPage(d Draft) (Page, bool) {
+// DraftPage shows a draft to the user who typed it and has signed in, to be sent again. Texts can be changed before. Of
+// another user's draft it shows nothing.
+func (s *Site) DraftPage(d Draft, user string) (Page, bool) {
 	values, err := url.ParseQuery(d.Encoded)
-	if err != nil || s.LocalPath(d.Action) != s.Path(d.Action) {
+	if err != nil || "."+d.By != typedBy(user) || s.LocalPath(d.Action) != s.Path(d.Action) {
 		return Page{}, false
 	}
 	data := draftPage{Action: d.Action}

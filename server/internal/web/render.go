@@ -157,8 +157,10 @@ func (s *Site) GoTo(w http.ResponseWriter, r *http.Request, to Redirect) {
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
 	if errors.Is(err, ErrSignIn) {
 		if draft := s.draftOf(w, r); draft != nil {
-			s.Show(w, r, http.StatusUnauthorized, s.SignInPage(*draft))
-			return
+			if p, ok := s.SignInPage(r.Context(), *draft); ok {
+				s.Show(w, r, http.StatusUnauthorized, p)
+				return
+			}
 		}
 		if FromScript(r) { // what is typed on the page must not go with it
 			s.showProblem(w, r, http.StatusUnauthorized, "session-ended", nil)
@@ -174,7 +176,7 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, status int, message 
 	// A form may be from before a new sign-in in another window.
 	if stale := (*staleForm)(nil); errors.As(err, &stale) && !FromScript(r) {
 		if draft := s.keptDraft(r, stale.values); draft != nil {
-			if p, ok := s.DraftPage(*draft); ok {
+			if p, ok := s.DraftPage(*draft, request.Of(r.Context()).Line()); ok {
 				s.Show(w, r, status, p)
 				return
 			}

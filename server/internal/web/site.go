@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -18,8 +19,9 @@ type Site struct {
 	CrossSite *http.CrossOriginProtection
 	ReadOnly  bool // the store is: each page says so
 
-	// SignInPage makes the page on which a person whose session has ended signs in to send a form again. Nil means none.
-	SignInPage func(Draft) Page
+	// SignInPage makes the page on which a person whose session has ended signs in to send a form again; false: it cannot
+	// keep the form. Nil means none.
+	SignInPage func(context.Context, Draft) (Page, bool)
 
 	// Proposals counts the proposals that a user can decide about, for the menu. Nil means none.
 	Proposals func(*http.Request, request.Caller) int
