@@ -85,7 +85,7 @@ func TestEveryKindHasAStatus(t *testing.T) {
 		souvenir.KindConflict: 400,
 		souvenir.KindTooLarge: 400, souvenir.KindReadOnly: 403, souvenir.KindClosed: 500, souvenir.KindBusy: 503,
 		souvenir.KindFull: 507, souvenir.KindForeign: 500, souvenir.KindOutcomeUnknown: 500,
-		souvenir.KindNewer: 500, souvenir.KindCorrupt: 500, souvenir.KindInternal: 500,
+		souvenir.KindNewer: 503, souvenir.KindCorrupt: 500, souvenir.KindInternal: 500,
 	} {
 		const cause = "the cause of it"
 		status, message := failure.Describe(&souvenir.Error{Kind: kind, Message: cause})

@@ -132,6 +132,8 @@ func worded(message string) string {
 		return codeSerialization
 	case strings.HasPrefix(message, "deadlock detected"):
 		return codeDeadlock
+	case strings.HasPrefix(message, "server closed the connection unexpectedly"): // the worker's, on the coordinator
+		return codeGone
 	}
 	return ""
 }

@@ -38,6 +38,7 @@ type DB struct {
 	near       *near // nil: there is no index of vectors; see near.go
 	// distributed says that Citus keeps the schema on a worker; see citus.go.
 	distributed bool
+	version     int // of the schema that this program knows; 0: not looked at yet
 	// lockTimeout is how long a Write waits for a lock that another one holds, such as a long transaction; then it is
 	// ErrBusy.
 	lockTimeout time.Duration

@@ -40,6 +40,8 @@ const (
 	codeUnknown       = "40003" // of a statement whose completion is unknown
 	codeCanceled      = "57014"
 	codeDuplicate     = "42P07" // a table of this name exists
+	codeDivision      = "22012" // by zero
+	codeGone          = "08006" // a connection that has failed
 )
 
 // kinds are the classes of codes; a code's first two characters are its group.

@@ -17,3 +17,18 @@ func Cut(d *DB) (n int) {
 		`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'`).Scan(&n)
 	return n
 }
+
+// WithoutWrites begins a migration, up to where no Write is running, and undoes it.
+func (d *DB) WithoutWrites(ctx context.Context) error {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	tx := &Tx{d: d, conn: conn.Conn(), ctx: ctx, writable: true, begun: true}
+	if err := tx.command("BEGIN"); err != nil {
+		return err
+	}
+	defer tx.rollback()
+	return d.withoutWrites(tx)
+}

@@ -84,10 +84,17 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 	if schema == "" {
 		return &Error{Op: "open", err: errors.New("the schema of the address (search_path) does not exist; create it")}
 	}
-	if version, err = schemaVersion(ctx, conn.Conn()); err != nil || version == latest {
+	if version, err = schemaVersion(ctx, conn.Conn()); err != nil {
 		return err
 	}
+	defer func() {
+		if err == nil {
+			d.version = latest
+		}
+	}()
 	switch {
+	case version == latest:
+		return nil
 	case version > latest:
 		return newer(version, latest)
 	case d.readOnly && version == 0:
@@ -107,6 +114,9 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 	}
 	if version > latest {
 		return newer(version, latest)
+	}
+	if err := d.withoutWrites(tx); err != nil {
+		return err
 	}
 	if version == 0 {
 		if err := tx.ExecScript(`CREATE TABLE schema_version (version bigint NOT NULL);
@@ -135,6 +145,42 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 	}
 	d.log.InfoContext(ctx, "schema migrated", "schema", schema, "from", version, "to", latest)
 	return nil
+}
+
+// withoutWrites waits until no Write is running, and keeps others from beginning before the schema has its new version,
+// which they then see: none of an older program adds rows to newer tables.
+func (d *DB) withoutWrites(tx *Tx) error {
+	var known bool
+	if err := tx.conn.QueryRow(tx.ctx, `SELECT to_regclass('write_turn') IS NOT NULL`).Scan(&known); err != nil || !known {
+		return classify("open", err)
+	}
+	texts := []string{"LOCK TABLE write_turn IN EXCLUSIVE MODE"}
+	if d.distributed { // see takeTurn
+		texts = []string{"SET LOCAL citus.enable_ddl_propagation = off", texts[0],
+			"SET LOCAL citus.enable_ddl_propagation = on"}
+	}
+	for _, text := range texts {
+		if err := tx.command(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameVersion is a statement that fails if a newer program has migrated the schema since this one opened it.
+func (d *DB) sameVersion() pending {
+	return pending{text: fmt.Sprintf("SELECT 1 / (version <= %d)::int FROM schema_version", d.version), version: true}
+}
+
+// outdated is the error of a transaction for which that statement failed.
+func (tx *Tx) outdated(err error) error {
+	var known *Error
+	if errors.As(err, &known) && known.Code == codeDivision {
+		err = &Error{Op: "begin", kind: db.ErrNewer, err: fmt.Errorf("a newer program has changed the schema, and this one "+
+			"knows version %d; nothing was changed; use the newer program", tx.d.version)}
+		tx.lost = err
+	}
+	return err
 }
 
 // schemaVersion returns the number of the schema, 0 for none.

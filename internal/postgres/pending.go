@@ -20,6 +20,8 @@ type pending struct {
 	work bool
 	// turn says that it asks for the turn to write alone, for which a Write waits a moment only.
 	turn bool
+	// version says that it looks at the version of the schema.
+	version bool
 	// answer gets the rows of a statement that has some.
 	answer func(rows [][]driver.Value)
 	// row is set for an INSERT of one row, which may be sent as one statement with others; see merge.go.
@@ -105,6 +107,9 @@ func (tx *Tx) settled(answers pgx.BatchResults, waiting []pending, lost func(err
 				err = lost(err)
 			}
 			err = tx.failed("exec", err)
+			if p.version {
+				err = tx.outdated(err)
+			}
 			if p.turn && errors.Is(err, db.ErrBusy) {
 				tx.rerun = err
 			}

@@ -38,6 +38,9 @@ func (d *DB) beginning(begin string, turn ...pending) (all []pending) {
 		}
 	}
 	all = append(all, turn...)
+	if d.version > 0 {
+		all = append(all, d.sameVersion())
+	}
 	if d.walled {
 		all = append(all, pending{text: "SET LOCAL souvenir.caller = '" + server + "'"})
 	}

@@ -80,6 +80,7 @@ type DB struct {
 	sidesBefore map[string]bool // which side files existed before a read-only opening
 	readers     *readers
 	writer      *writer                                   // nil: read-only
+	known       int                                       // the schema version that this program knows
 	memory      bool                                      // one connection for everything, the writer's
 	makeReady   func(tx db.Tx) ([]rowhash.Trigger, error) // Config.Prepare
 

@@ -106,6 +106,7 @@ func (m migration) fill(tx *Tx, fills map[string]func(db.Tx) error) error {
 // migrate updates the schema: all steps in one transaction, so a file is never half-migrated. It reads the version
 // again under the lock: another process may have been faster.
 func (d *DB) migrate(ctx context.Context, c *conn, config Config, steps []migration) (err error) {
+	d.known = len(steps)
 	version, err := d.version(ctx, c)
 	if err != nil || version == len(steps) {
 		return err

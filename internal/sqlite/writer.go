@@ -246,8 +246,28 @@ func (w *writer) enter(ctx context.Context, m *member, deadline time.Time) error
 	if err != nil {
 		return classify("begin", err)
 	}
+	if err := w.sameVersion(); err != nil {
+		_, _ = w.conn.exec("ROLLBACK", nil)
+		return err
+	}
 	w.open, w.began, w.alone, w.linger.until = true, time.Now(), m.alone, time.Time{}
 	w.conn.argBytes, w.conn.removed = 0, false
+	return nil
+}
+
+// sameVersion fails if a newer program has migrated the file since this one opened it: its tables may want what this
+// one does not write.
+func (w *writer) sameVersion() error {
+	if w.db.memory {
+		return nil
+	}
+	var version int
+	if err := w.conn.one("PRAGMA user_version", &version); err != nil {
+		return classify("begin", err)
+	}
+	if version > w.db.known {
+		return w.db.newer(version, w.db.known)
+	}
 	return nil
 }
 

@@ -32,6 +32,7 @@ var Statuses = map[souvenir.Kind]int{
 	souvenir.KindReadOnly:        http.StatusForbidden,
 	souvenir.KindNotFound:        http.StatusNotFound,
 	souvenir.KindBusy:            http.StatusServiceUnavailable,
+	souvenir.KindNewer:           http.StatusServiceUnavailable,
 	souvenir.KindFull:            http.StatusInsufficientStorage,
 	souvenir.KindOutcomeUnknown:  http.StatusInternalServerError, // 503 would invite clients to send it again
 }
@@ -41,6 +42,8 @@ var Statuses = map[souvenir.Kind]int{
 var passing = map[souvenir.Kind]string{
 	souvenir.KindBusy: "the store is locked, or its database cannot be reached; nothing was changed; try again in a " +
 		"moment",
+	souvenir.KindNewer: "a newer version of Souvenir has changed the database, and this server is of an older one; " +
+		"nothing was changed; ask the operator to replace it",
 	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask the operator of the " +
 		"server for more space",
 	souvenir.KindOutcomeUnknown: "the disk or the database failed: this may have been stored; look before trying again",
