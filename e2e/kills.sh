@@ -80,5 +80,9 @@ fi
 scopes=memory:read,memory:write,files:read,files:write,account
 token=$("$souvenir" token add --db "$db" --user anna --name load --scope "$scopes,admin")
 colleague=$("$souvenir" token add --db "$db" --user ben --name load --scope "$scopes")
+report() {
+	grep -hE "level=ERROR|panic|fatal error" "$work"/logs/*.log | cut -c -600 | tail -n 20 >&2 || true
+	exit 1
+}
 "$work/kills" -program "$souvenir" -db "$db" -token "$token" -colleague "$colleague" -logs "$work/logs" -rounds "$rounds" \
-	"${flags[@]}" "$@"
+	"${flags[@]}" "$@" || report
