@@ -1,11 +1,17 @@
 package souvenir
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
 	"errors"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 func mustAddSignIn(t *testing.T, s *Store, n NewSignIn) AddedSignIn {
@@ -96,5 +102,103 @@ func TestSignInsAreCheckedTogether(t *testing.T) {
 	if all, err := s.As(Access{User: "ann"}).Accounts().SignIns(t.Context()); err != nil ||
 		!all[0].LastUsedAt.Equal(clock.Now()) {
 		t.Errorf("the use is not noted: %+v, %v", all, err)
+	}
+}
+
+// An account and who it is elsewhere are made together, or not at all.
+func TestAccountsThatBeginWithAnIdentity(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
+	there := Identity{Issuer: testIssuer, Subject: "ann-there", Email: "ann@there.example"}
+	ann := mustAddUser(t, s, NewUser{Name: "ann", Identity: there})
+	if found, err := s.Accounts().UserByIdentity(t.Context(), testIssuer, "ann-there"); err != nil || found.ID != ann.ID {
+		t.Errorf("the identity is that of %+v, %v; want ID %v", found, err, ann.ID)
+	}
+	if all, err := s.Accounts().Identities(t.Context(), "ann"); err != nil || len(all) != 1 ||
+		all[0].Email != there.Email || all[0].CreatedAt.IsZero() {
+		t.Errorf("ann has %+v, %v, want no error and one identity with email %v and a time", all, err, there.Email)
+	}
+	for name, identity := range map[string]Identity{"another's": there, "no subject": {Issuer: testIssuer},
+		"no issuer": {Subject: "x"}, "no address": {Issuer: testIssuer, Subject: "x", Email: "x"}} {
+		want := ErrInvalid
+		if name == "another's" {
+			want = ErrConflict
+		}
+		if _, err := s.Accounts().AddUser(t.Context(), NewUser{Name: "ben", Identity: identity}); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", name, err, want)
+		}
+		if _, err := s.Accounts().GetUser(t.Context(), "ben"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: the account is there: %v, want ErrNotFound", name, err)
+		}
+	}
+}
+
+func mustInvite(t *testing.T, s *Store, n NewInvitation) AddedInvitation {
+	t.Helper()
+	added, err := s.Accounts().AddInvitation(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return added
+}
+
+// acceptOnDemand accepts the invitation of each line of its input, and prints what came of it.
+func acceptOnDemand(ctx context.Context, s *Store) error {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		var a InvitationAcceptance
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			return err
+		}
+		switch _, err := s.Accounts().AcceptInvitation(ctx, a); {
+		case err == nil:
+			fmt.Println("accepted")
+		case errors.Is(err, ErrNotFound):
+			fmt.Println("refused")
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func TestOneOfSeveralProcessesAcceptsAnInvitation(t *testing.T) {
+	longtest.Only(t)
+	path := filepath.Join(t.TempDir(), "i.db")
+	s := openWords(t, path, Options{})
+	var processes []*process
+	for range 3 {
+		processes = append(processes, startProcess(t, job{Path: path, Work: "accept invitations"}))
+	}
+	for round, n := range []NewInvitation{{Purpose: InvitationSetup}, {}, {Role: RoleAdmin}, {}} {
+		value := mustInvite(t, s, n).Value
+		for i, p := range processes {
+			encoded, err := json.Marshal(InvitationAcceptance{Value: value, Name: fmt.Sprintf("guest %d of %d", i, round),
+				Password: "long and unusual"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fmt.Fprintln(p.in, string(encoded)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		accepted := 0
+		for _, p := range processes {
+			if p.line() == "accepted" {
+				accepted++
+			}
+		}
+		page, err := s.Accounts().UserPage(t.Context(), UserQuery{})
+		users := page.Users
+		if err != nil || accepted != 1 || len(users) != round+1 {
+			t.Errorf("round %d: %d processes accepted the invitation, and there are %d users, %v, want no error, accepted 1 "+
+				"and %v users", round, accepted, len(users), err, round+1)
+		}
+	}
+	for _, p := range processes {
+		if err := p.in.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := p.rest(); err != nil {
+			t.Error(err)
+		}
 	}
 }

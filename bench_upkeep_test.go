@@ -1,15 +1,111 @@
 package souvenir_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
+
+func BenchmarkBackup(b *testing.B) {
+	store := openBench(b, 20_000)
+	dir := b.TempDir()
+	var took []time.Duration
+	var size int64
+	for i := 0; b.Loop(); i++ {
+		path := filepath.Join(dir, fmt.Sprint(i, ".db"))
+		start := time.Now()
+		if err := store.Upkeep().Backup(context.Background(), path, nil); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(start))
+		info, err := os.Stat(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		size = info.Size()
+		_ = os.Remove(path)
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(size)/1e6/took[len(took)/2].Seconds(), "MB/s")
+}
+
+func BenchmarkCheck(b *testing.B) {
+	store := openBench(b, 10_000)
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		report, err := store.Upkeep().Check(context.Background(), nil)
+		if err != nil || !report.OK {
+			b.Fatalf("got %v %v, want no error and OK", report, err)
+		}
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(10_000/took[len(took)/2].Seconds(), "memories/s")
+}
+
+const exportedMemories = 100_000
+
+func BenchmarkExport(b *testing.B) {
+	store := openBench(b, exportedMemories)
+	for _, c := range []struct {
+		name    string
+		options souvenir.ExportOptions
+	}{
+		{"vectors", souvenir.ExportOptions{}},
+		{"texts", souvenir.ExportOptions{WithoutVectors: true}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var took []time.Duration
+			var size int64
+			for b.Loop() {
+				start := time.Now()
+				summary, err := store.Upkeep().Export(context.Background(), io.Discard, &c.options)
+				took = append(took, time.Since(start))
+				if err != nil || summary.Counts["memory"] < exportedMemories {
+					b.Fatalf("got %v %v, want no error and memory at least %v", summary, err, exportedMemories)
+				}
+				size = summary.Bytes
+			}
+			slices.Sort(took)
+			median := took[len(took)/2].Seconds()
+			b.ReportMetric(float64(size)/1e6/median, "MB/s-median")
+			b.ReportMetric(exportedMemories/median, "memories/s")
+		})
+	}
+}
+
+func BenchmarkImport(b *testing.B) {
+	var export bytes.Buffer
+	if _, err := openBench(b, 10_000).Upkeep().Export(context.Background(), &export, nil); err != nil {
+		b.Fatal(err)
+	}
+	var took []time.Duration
+	for b.Loop() {
+		store, err := souvenir.Open(context.Background(), filepath.Join(b.TempDir(), "import.db"), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		start := time.Now()
+		report, err := store.Upkeep().Import(context.Background(), bytes.NewReader(export.Bytes()), nil)
+		took = append(took, time.Since(start))
+		if err != nil || report.Counts["memory"].Added < 10_000 {
+			b.Fatalf("got %v %v, want no error and added at least 10_000", report, err)
+		}
+		store.Close()
+	}
+	slices.Sort(took)
+	b.ReportMetric(10_000/took[len(took)/2].Seconds(), "memories/s")
+}
 
 // What the pages of a dashboard read, at 100,000 memories with 100,000 recorded calls:
 //

@@ -11,7 +11,120 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
+
+func TestConfiguration(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	s, err := Open(t.Context(), path,
+		&Options{MaxFile: -1, FileQuota: 7, KeepActivity: time.Hour, MaxActivity: 9, KeepTrash: 3 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := s.Upkeep().Configuration(t.Context())
+	if err != nil || c.Path != path || c.ReadOnly || c.Engine == "" || c.Model != s.embedder.Model() || c.Dimensions < 1 ||
+		c.IndexMemory != defaultIndexMemory || c.MaxFile != kernel.LargestFile || c.FileQuota != 7 ||
+		c.KeepActivity != time.Hour ||
+		c.MaxActivity != 9 || c.KeepTrash != 3*time.Hour {
+		t.Errorf("got %+v, %v; want the options as they were given", c, err)
+	}
+	// A relative path is shown as an absolute one.
+	t.Chdir(filepath.Dir(path))
+	reader, err := Open(t.Context(), "store.db", &Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if c, err := reader.Upkeep().Configuration(t.Context()); err != nil || filepath.Base(c.Path) != "store.db" ||
+		!filepath.IsAbs(c.Path) || !c.ReadOnly || c.KeepActivity != defaultKeepActivity {
+		t.Errorf("got %+v, %v; want an absolute path, read-only, and the default activity", c, err)
+	}
+	memory, err := Open(t.Context(), ":memory:", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	if c, err := memory.Upkeep().Configuration(t.Context()); err != nil || c.Path != ":memory:" {
+		t.Errorf("%+v %v, want path \":memory:\"", c, err)
+	}
+	if _, err := s.As(Access{User: "anna"}).Upkeep().Configuration(t.Context()); !errors.Is(err, ErrForbidden) {
+		t.Errorf("a view gets %v, want ErrForbidden", err)
+	}
+}
+
+// In a snapshot everything is the state of one moment, through every view, whatever is written meanwhile.
+func TestASnapshotIsTheStateOfOneMoment(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "snapshot.db"), Options{})
+	ann := s.As(Access{User: "ann"})
+	first := mustAdd(t, ann, NewMemory{Content: "kettle", ProjectID: "p"})
+	var after context.Context
+	err := s.Snapshot(t.Context(), func(ctx context.Context) error {
+		after = ctx
+		if _, err := ann.GetMemory(ctx, first.ID); err != nil {
+			return err
+		}
+		mustAdd(t, ann, NewMemory{Content: "kettle again", ProjectID: "p"})
+		if err := ann.DeleteMemory(t.Context(), first.ID); err != nil {
+			return err
+		}
+		if m, err := ann.GetMemory(ctx, first.ID); err != nil || m.Content != "kettle" {
+			t.Errorf("the memory deleted since is %v, %v; want it", m, err)
+		}
+		n := 0
+		for _, err := range ann.Memories(ctx, List{}) {
+			if n++; err != nil {
+				return err
+			}
+		}
+		if n != 1 {
+			t.Errorf("the snapshot lists %d memories; want 1", n)
+		}
+		found, err := ann.Search(ctx, Query{Text: "kettle"})
+		if err != nil || len(found.Hits) != 1 || found.Hits[0].ID != first.ID {
+			t.Errorf("the snapshot finds %v, %v; want the first memory", found.Hits, err)
+		}
+		if o, err := ann.Insights().Overview(ctx, OverviewQuery{}); err != nil || o.Memories != 1 {
+			t.Errorf("the snapshot's overview has %d memories, %v; want 1", o.Memories, err)
+		}
+		return ann.Snapshot(ctx, func(inner context.Context) error { // a part of this one
+			_, err := ann.GetMemory(inner, first.ID)
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ann.GetMemory(after, first.ID); !errors.Is(err, ErrClosed) {
+		t.Errorf("reading after the end gives %v; want ErrClosed", err)
+	}
+	if _, err := ann.GetMemory(t.Context(), first.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("after the snapshot the deleted memory gives %v; want ErrNotFound", err)
+	}
+}
+
+func TestASnapshotRefusesWrites(t *testing.T) {
+	for _, path := range []string{":memory:", filepath.Join(t.TempDir(), "snapshot.db")} {
+		s := openWords(t, path, Options{})
+		failed := errors.New("failed")
+		err := s.Snapshot(t.Context(), func(ctx context.Context) error {
+			if _, err := s.AddMemory(ctx, NewMemory{Content: "x"}); !errors.Is(err, ErrReadOnly) {
+				t.Errorf("AddMemory in a snapshot gives %v; want ErrReadOnly", err)
+			}
+			if _, err := s.Accounts().AddUser(ctx, NewUser{Name: "ann", Password: "right password"}); !errors.Is(err,
+				ErrReadOnly) {
+				t.Errorf("AddUser in a snapshot gives %v; want ErrReadOnly", err)
+			}
+			return failed
+		})
+		if !errors.Is(err, failed) {
+			t.Errorf("the error of fn comes back as %v, want %v", err, failed)
+		}
+		if _, err := s.AddMemory(t.Context(), NewMemory{Content: "x"}); err != nil {
+			t.Errorf("AddMemory after a snapshot: %v", err)
+		}
+	}
+}
 
 func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cancel.db")
