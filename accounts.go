@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
@@ -175,7 +176,8 @@ func (h *Accounts) EndAccess(ctx context.Context, except string, kinds []AccessK
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		return s.endKinds(tx, v.User, except, kinds)
+		return s.note(ctx, tx, s.endKinds(tx, v.User, except, kinds),
+			event{"access.end", "user", s.access.User, audit.Details{"kinds": kinds}})
 	})
 }
 
@@ -258,7 +260,7 @@ func (h *Accounts) UpdateToken(ctx context.Context, id string, u TokenUpdate) (_
 		}
 		t, err := find()
 		if err == nil && u.Paused != nil && *u.Paused == t.PausedAt.IsZero() {
-			err = pauseToken(tx, t, s.now())
+			err = s.note(ctx, tx, pauseToken(tx, t, s.now()), event{pausing("token", *u.Paused), "token", t.ID, nil})
 		}
 		if err == nil {
 			t, err = find()
@@ -304,6 +306,7 @@ func (h *Accounts) UpdateGrant(ctx context.Context, id string, u GrantUpdate) (_
 		if err == nil && u.Paused != nil && *u.Paused == g.PausedAt.IsZero() {
 			_, err = tx.Exec(`UPDATE oauth_grant SET paused_at = CASE WHEN paused_at IS NULL THEN ? END WHERE id = ?`, s.now(),
 				g.row)
+			err = s.note(ctx, tx, err, event{pausing("grant", *u.Paused), "grant", g.ID, nil})
 		}
 		if err == nil {
 			g, err = find()
@@ -312,6 +315,14 @@ func (h *Accounts) UpdateGrant(ctx context.Context, id string, u GrantUpdate) (_
 		return err
 	})
 	return updated, err
+}
+
+// pausing returns the action of pausing or resuming a kind of access.
+func pausing(kind string, paused bool) string {
+	if paused {
+		return kind + ".pause"
+	}
+	return kind + ".resume"
 }
 
 // checkGoing refuses a paused grant.
@@ -350,7 +361,11 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 	defer s.worker.Wake() // removes the contents of the user's files
 	id := u.ID            // the name may belong to another user by the time the last memories are deleted
 	return s.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
-		return s.deleteUser(tx, id, o, p)
+		done, err := s.deleteUser(tx, id, o, p)
+		if !done {
+			return false, err
+		}
+		return true, s.note(ctx, tx, err, event{"user.delete", "user", id, audit.Details{"with_memories": o.WithMemories}})
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/recovery"
@@ -53,7 +54,8 @@ func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions
 	if options == nil {
 		options = &BackupOptions{}
 	}
-	return newFileError("path", path, s.db.Upkeep().Backup(ctx, path, copied(options.Progress)))
+	err = newFileError("path", path, s.db.Upkeep().Backup(ctx, path, copied(options.Progress)))
+	return s.noteAlone(ctx, err, event{"backup", "store", "", nil})
 }
 
 // BackupTo writes the file that [Upkeep.Backup] would create to w, and returns the number of bytes. An error of w ends
@@ -82,7 +84,7 @@ func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptio
 	if closed := snapshot.Close(); err == nil {
 		err = closed
 	}
-	return n, wrap(err)
+	return n, s.noteAlone(ctx, wrap(err), event{"backup", "store", "", audit.Details{"bytes": n}})
 }
 
 // untilDone is a reader that fails once its context ends.
@@ -141,7 +143,33 @@ func Restore(ctx context.Context, r Restoration) (err error) {
 	if r.Progress != nil {
 		r.Progress("check", 1, 1)
 	}
-	return newFileError("To", r.To, file.Backup(ctx, r.To, copied(r.Progress)))
+	if err := file.Backup(ctx, r.To, copied(r.Progress)); err != nil {
+		return newFileError("To", r.To, err)
+	}
+	return openError("To", r.To, noteRestore(ctx, r.To))
+}
+
+// noteRestore adds an entry to the audit log of a restored file. One of an older version stays as it is.
+func noteRestore(ctx context.Context, path string) error {
+	config := fileConfig(path, time.Now)
+	config.ReadOnly = true
+	file, err := sqlite.Open(ctx, config)
+	if err == nil {
+		err = file.Close()
+	}
+	if errors.Is(err, db.ErrOlder) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	config.ReadOnly = false
+	if file, err = sqlite.Open(ctx, config); err != nil {
+		return err
+	}
+	defer file.Close()
+	of := Store{shared: &shared{clock: time.Now}, operator: true}
+	return file.Write(ctx, func(tx db.Tx) error { return of.note(ctx, tx, nil, event{"restore", "store", "", nil}) })
 }
 
 // checkNewPath checks the path of a file to create.
@@ -432,16 +460,16 @@ func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (_ CheckRepor
 	if options.Accept && !options.Repair {
 		return CheckReport{}, invalid("Accept", "{} is set without Repair; set both, or none")
 	}
-	report, err := s.inspector().Check(ctx, options.Repair, options.Accept, progress)
+	report, err := s.inspector(ctx).Check(ctx, options.Repair, options.Accept, progress)
 	return checkReport(report), wrap(err)
 }
 
 // inspector returns what inspections need of the store.
-func (s *Store) inspector() inspect.Store {
+func (s *Store) inspector(ctx context.Context) inspect.Store {
 	return inspect.Store{
 		DB: s.db, Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Log: s.log,
 		Wake:    s.worker.Wake,
-		Objects: s.objects,
+		Objects: s.objects, Actor: s.auditEntry(ctx, event{}),
 		Records: append(transfer.Records(), signInRecord(), invitationRecord(), activityRecord()),
 	}
 }

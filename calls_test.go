@@ -108,6 +108,7 @@ func (st settled) arguments() map[string][]any {
 		"UnblockSender":            {"pest"},
 		"AddClient":                {NewClient{RedirectURIs: []string{testCallback}}},
 		"AddCollection":            {NewCollection{Name: "c"}},
+		"CutAudit":                 {AuditAnchor{Hash: strings.Repeat("0", 64)}},
 		"AddFile":                  {NewFile{}, io.Reader(strings.NewReader("content"))},
 		"AddInvitation":            {NewInvitation{}},
 		"AddMember":                {NewMember{Project: p, User: "other", Role: MemberWriter}},
@@ -318,7 +319,7 @@ func errorOf(value reflect.Value) error {
 
 // writers are the verbs of methods that change something, and so are refused where nothing may be changed.
 var writers = []string{"Accept", "Add", "Append", "Authorize", "BlockSender", "Change", "Clear", "Compact", "Complete",
-	"Confirm",
+	"Confirm", "CutAudit",
 	"Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Put", "Record",
 	"Refresh",
 	"MoveFiles", "Regenerate", "Register", "Reindex", "StoreIndex",

@@ -469,7 +469,7 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 				if r, err := tx.Exec(one); err != nil || r.RowsAffected == 0 {
 					return errUndone // the schema does not take it, or there is nothing to damage
 				}
-				report, err := s.inspector().Look(tx)
+				report, err := s.inspector(t.Context()).Look(tx)
 				if err != nil {
 					return err
 				}

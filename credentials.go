@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -124,7 +125,8 @@ func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) (err er
 		if err := endSignIns(tx, u.row, c.KeepSignIn); err != nil {
 			return err
 		}
-		return s.endKinds(tx, u.row, c.KeepSignIn, c.End)
+		return s.note(ctx, tx, s.endKinds(tx, u.row, c.KeepSignIn, c.End),
+			event{"user.password", "user", u.ID, audit.Details{"end": orNone(c.End)}})
 	})
 }
 
@@ -204,7 +206,7 @@ func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (_ Identity,
 			return err
 		}
 		linked, err = s.linkIdentity(tx, u, n)
-		return err
+		return s.note(ctx, tx, err, event{"identity.link", "user", u.ID, nil})
 	})
 	return linked, err
 }
@@ -307,7 +309,7 @@ func (h *Accounts) UnlinkIdentity(ctx context.Context, user, issuer, subject str
 				"{} %s of the issuer %s is the only way to sign in; set a password or link another identity first",
 				show(subject), show(issuer))
 		}
-		return err
+		return s.note(ctx, tx, err, event{"identity.unlink", "user", u.ID, nil})
 	})
 }
 

@@ -362,7 +362,10 @@ func (h *Upkeep) Reindex(ctx context.Context, options *ReindexingOptions) error 
 	if err := s.vectors.Reindex(ctx, func(done, total int) { progress("reindex", done, total) }); err != nil {
 		return wrap(err)
 	}
-	if err := s.writeStore(ctx, filetext.ReadAgain); err != nil {
+	err = s.writeStore(ctx, func(tx db.Tx) error {
+		return s.note(ctx, tx, filetext.ReadAgain(tx), event{"reindex", "store", "", nil})
+	})
+	if err != nil {
 		return err
 	}
 	s.worker.Wake() // for texts that were refused

@@ -293,6 +293,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"project_alias":     "owner_id name_key name project_id created_at",
 		"project_member":    "project_id user_id role created_at",
 		"blocked_sender":    "user_id sender_id created_at",
+		"audit":             "", // of this store alone
 		"memory": "id uid partition_id content event_type state importance classification rule_type metadata " +
 			"revision created_at updated_at key event_time rule_of expires_at valid_from valid_until supersedes",
 		"memory_tag": "memory_id tag position", "memory_link": "memory_id related_id position",

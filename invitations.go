@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -147,7 +148,8 @@ func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (_ AddedI
 	added := AddedInvitation{Value: newValue(invitationStart)}
 	err = s.writeStore(ctx, func(tx db.Tx) (err error) {
 		added.Invitation, err = s.addInvitation(tx, n, added.Value)
-		return err
+		return s.note(ctx, tx, err, event{"invitation.add", "invitation", added.ID,
+			audit.Details{"role": added.Role, "purpose": added.Purpose, "user": n.CreatedBy}})
 	})
 	if err != nil {
 		return AddedInvitation{}, err
@@ -296,7 +298,7 @@ func (h *Accounts) DeleteInvitation(ctx context.Context, id string) (err error) 
 		if err == nil && result.RowsAffected == 0 {
 			return newError(KindNotFound, "id", "{} %s is not an invitation of this store", show(id))
 		}
-		return err
+		return s.note(ctx, tx, err, event{"invitation.delete", "invitation", id, nil})
 	})
 }
 
@@ -410,7 +412,8 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 			}
 		}
 		_, err = tx.Exec(`UPDATE invitation SET used_at = ?, used_by = ? WHERE id = ?`, s.now(), made.row, i.row)
-		return err
+		return s.note(ctx, tx, err, event{"user.add", "user", made.ID,
+			audit.Details{"role": made.Role, "invitation": i.ID}})
 	})
 	if err != nil {
 		return User{}, err

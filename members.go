@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -101,7 +102,7 @@ func (s *Store) AddMember(ctx context.Context, n NewMember) (_ Member, err error
 		} else {
 			added, err = s.inviteMember(tx, v, n)
 		}
-		return err
+		return s.noteMember(ctx, tx, v, err, "member.add", n.Project, added)
 	})
 	if err != nil {
 		return Member{}, err
@@ -188,7 +189,7 @@ func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user strin
 		default:
 			updated, err = setRole(tx, p, m, u.Role)
 		}
-		return err
+		return s.noteMember(ctx, tx, v, err, "member.update", project, updated)
 	})
 	if err != nil {
 		return Member{}, err
@@ -239,7 +240,7 @@ func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user strin
 			return forbidden
 		}
 		if errors.Is(err, ErrNotFound) {
-			return withdrawInvited(tx, p, user, s.now())
+			return s.note(ctx, tx, withdrawInvited(tx, p, user, s.now()), projectEvent("member.withdraw", p, nil))
 		}
 		if err != nil {
 			return err
@@ -250,8 +251,29 @@ func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user strin
 		if err := endInvitationsTo(tx, p.Row, User{ID: m.User, Name: m.Name}, m.row); err != nil { // to a higher role
 			return err
 		}
-		return endInvitationsOf(tx, p.Row, m.row)
+		return s.note(ctx, tx, endInvitationsOf(tx, p.Row, m.row),
+			projectEvent("member.delete", p, audit.Details{"user": m.User}))
 	})
+}
+
+// projectEvent is an event about a project, whose id a person may have chosen.
+func projectEvent(action string, p naming.Project, details audit.Details) event {
+	return event{action, "project", AuditID("project", p.Owner, p.UID), details}
+}
+
+// noteMember notes a new role of a member. Of an invitation the log does not say to whom: that is the name that was
+// typed, and whether such a user exists is not for the sender to learn.
+func (s *Store) noteMember(ctx context.Context, tx db.Tx, v viewer, err error, action string, project ProjectRef,
+	m Member) error {
+	if err != nil {
+		return err
+	}
+	p, err := s.managed(tx, v, project)
+	details := audit.Details{"role": m.Role, "status": m.Status}
+	if m.Status != MemberInvited {
+		details["user"] = m.User
+	}
+	return s.note(ctx, tx, err, projectEvent(action, p, details))
 }
 
 // endInvitationsOf ends the pending invitations to a project that a former owner sent.

@@ -183,7 +183,7 @@ func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (_ 
 		if err := s.checkRoomForClient(tx); err != nil {
 			return err
 		}
-		return s.insertClient(tx, &c, secret)
+		return s.note(ctx, tx, s.insertClient(tx, &c, secret), c.event("client.register"))
 	})
 	if err != nil {
 		return RegisteredClient{}, err
@@ -265,7 +265,7 @@ func (h *Accounts) AddClient(ctx context.Context, n NewClient) (_ RegisteredClie
 		}
 		c = storedClient{Client: Client{ID: n.ID, Kind: ClientAdmin, Owner: s.access.User, Metadata: r, Made: maker != ""},
 			owner: &v.User, maker: maker}
-		return s.insertClient(tx, &c, secret)
+		return s.note(ctx, tx, s.insertClient(tx, &c, secret), c.event("client.add"))
 	})
 	if err != nil {
 		return RegisteredClient{}, err
@@ -454,7 +454,7 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 			return invalid("client_id", "client %s authenticates itself with none and has no secret", show(clientID))
 		}
 		c.secret = digest(secret)
-		return s.updateClient(tx, &c)
+		return s.note(ctx, tx, s.updateClient(tx, &c), c.event("client.secret"))
 	})
 	if err != nil {
 		return RegisteredClient{}, err
@@ -484,7 +484,7 @@ func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) (err e
 			c.row); err != nil {
 			return err
 		}
-		return endMadeClients(tx, now)
+		return s.note(ctx, tx, endMadeClients(tx, now), c.event("client.deactivate"))
 	})
 }
 

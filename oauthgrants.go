@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/accesstoken"
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/browsermark"
 	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -127,7 +128,9 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (_ Authorizat
 		if code, err = s.addGrant(tx, v, client, a, projects); err != nil {
 			return err
 		}
-		return s.purgeNowAndThen(tx) // now that the client is in use
+		err = s.purgeNowAndThen(tx) // now that the client is in use
+		return s.note(ctx, tx, err, event{"grant.add", "client", AuditID("client", client.ID),
+			audit.Details{"user": s.access.User, "scopes": a.Scopes, "projects": len(projects)}})
 	})
 	if err != nil {
 		return AuthorizationCode{}, err
@@ -315,7 +318,8 @@ func (h *Accounts) RevokeGrant(ctx context.Context, id string) (err error) {
 		if err != nil {
 			return err
 		}
-		return s.endGrant(tx, rows[0])
+		return s.note(ctx, tx, s.endGrant(tx, rows[0]),
+			event{"grant.revoke", "grant", id, audit.Details{"user": s.access.User}})
 	})
 }
 

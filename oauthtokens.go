@@ -386,7 +386,7 @@ func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) (err error) {
 		if err != nil || len(grants) == 0 {
 			return err
 		}
-		return s.endGrant(tx, grants[0])
+		return s.note(ctx, tx, s.endGrant(tx, grants[0]), client.event("grant.revoke"))
 	})
 }
 
@@ -589,7 +589,7 @@ func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 		if err == nil {
 			made = SigningKey{ID: key.ID, Public: key.Public(), CreatedAt: kernel.ToTime(now)}
 		}
-		return err
+		return s.note(ctx, tx, err, event{"key.rotate", "key", AuditID("key", made.ID), nil})
 	})
 	if err != nil {
 		return SigningKey{}, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -379,7 +380,8 @@ func (h *Accounts) AcceptProjectInvitation(ctx context.Context, id string) (_ Pr
 			return err
 		}
 		accepted, err = loadProject(tx, v, i.project)
-		return err
+		return s.note(ctx, tx, err, event{"member.accept", "project", AuditID("project", accepted.Owner, accepted.ID),
+			audit.Details{"user": s.access.User, "role": i.Role}})
 	})
 	return accepted, err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
@@ -183,7 +184,7 @@ func (h *Accounts) AddToken(ctx context.Context, n NewToken) (_ AddedToken, err 
 		}
 		token, err := s.addToken(tx, u, n, value)
 		added = AddedToken{token, value}
-		return err
+		return s.note(ctx, tx, err, event{"token.add", "token", token.ID, token.details(u.ID)})
 	})
 	if err != nil {
 		return AddedToken{}, err
@@ -382,7 +383,8 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) (err error) {
 		if err != nil {
 			return err
 		}
-		return endDescendants(tx, ended[0], now)
+		return s.note(ctx, tx, endDescendants(tx, ended[0], now),
+			event{"token.revoke", "token", valid.CanonicalID(id), audit.Details{"user": s.access.User}})
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
@@ -100,7 +101,8 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 				"a file was deleted for good while it was being exported, and its content is gone; export again"))
 		}
 	}
-	return ExportSummary(sum), err
+	return ExportSummary(sum), s.noteAlone(ctx, err, event{"export", "store", "", audit.Details{"all": s.operator,
+		"credentials": o.Credentials, "bytes": sum.Bytes, "sha256": sum.SHA256, "counts": sum.Counts}})
 }
 
 // OnConflict decides about items that the store already has in another state.
@@ -213,7 +215,16 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 		into.Objects = s.objects
 	}
 	sum, err := transfer.Import(ctx, into, r, o.OnConflict == ConflictReplace, o.Progress)
-	return importReport(sum), wrap(err)
+	changed := 0
+	for _, c := range sum.Counts {
+		changed += c.Added + c.Replaced
+	}
+	if changed == 0 {
+		return importReport(sum), wrap(err)
+	}
+	noted := s.noteAlone(ctx, nil, event{"import", "store", "", audit.Details{"lines": sum.Line, "items": changed,
+		"complete": err == nil, "replace": o.OnConflict == ConflictReplace}})
+	return importReport(sum), cmp.Or(wrap(err), noted)
 }
 
 // CheckExport checks an export, or a handmade file in the same form, as [Upkeep.Import] does before it writes anything,

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/objects"
@@ -118,7 +119,13 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeRepor
 		return p, wrap(err)
 	}
 	p.Objects, err = s.objects.Remove(ctx, math.MaxInt)
-	return p, wrap(err)
+	return p, s.noteAlone(ctx, wrap(err), event{"purge", "store", "", p.details(o)})
+}
+
+// details are the numbers of what was deleted.
+func (p PurgeReport) details(o PurgeOptions) audit.Details {
+	return audit.Details{"keep_revisions": o.KeepRevisions, "trust_clock": o.TrustClock, "revisions": p.Revisions,
+		"memories": p.Memories, "trash": p.Trash, "files": p.Files, "tokens": p.Tokens, "activity": p.Activity}
 }
 
 const (
@@ -391,7 +398,8 @@ func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress)
 		return FileMove{}, err
 	}
 	moved, err := s.objects.Move(ctx, to, progress)
-	return FileMove(moved), wrap(err)
+	return FileMove(moved), s.noteAlone(ctx, wrap(err),
+		event{"files.move", "store", "", audit.Details{"to": to, "chunks": moved.Chunks, "damaged": moved.Damaged}})
 }
 
 // lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.

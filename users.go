@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -140,7 +141,7 @@ func (h *Accounts) AddUser(ctx context.Context, n NewUser) (_ User, err error) {
 	var added storedUser
 	err = s.write(ctx, func(tx db.Tx, _ viewer) (err error) {
 		added, err = s.addAccount(tx, n, hash)
-		return err
+		return s.note(ctx, tx, err, event{"user.add", "user", added.ID, audit.Details{"role": added.Role}})
 	})
 	return added.User, err
 }
@@ -452,7 +453,7 @@ func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate
 			return err
 		}
 		updated, err = findUser(tx, s.access.Namespace, before.ID)
-		return err
+		return s.note(ctx, tx, err, event{"user.update", "user", before.ID, u.details(before)})
 	})
 	return updated.User, err
 }
@@ -528,6 +529,24 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 		}
 	}
 	return s.checkAdminLeft(tx, before)
+}
+
+// details says what an update changes, and of roles and locks to what.
+func (u UserUpdate) details(before storedUser) audit.Details {
+	d := audit.Details{"name": u.Name != nil && *u.Name != before.Name, "email": u.Email != nil && *u.Email != before.Email,
+		"password": u.Password != nil, "end_tokens": u.EndTokens}
+	for field, changed := range d {
+		if changed == false {
+			delete(d, field)
+		}
+	}
+	if u.Role != nil {
+		d["role"], d["former_role"] = *u.Role, before.Role
+	}
+	if u.Disabled != nil {
+		d["disabled"] = *u.Disabled
+	}
+	return d
 }
 
 // setAccount writes the fields of an account.

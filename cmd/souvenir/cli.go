@@ -132,7 +132,7 @@ output, everything else to standard error.`,
 		c.projectCommand(), c.tokenCommand(), c.clientCommand(), c.clientConfigCommand(),
 		c.searchCommand(), c.learnCommand(), c.exportCommand(), c.importCommand(), c.copyCommand(), c.trashCommand(),
 		c.filesCommand(), c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.recoverCommand(),
-		c.reindexCommand(), c.purgeCommand(),
+		c.reindexCommand(), c.purgeCommand(), c.auditCommand(),
 		c.statsCommand(),
 		c.manCommand(), c.versionCommand(), c.readDocumentCommand(),
 	)
@@ -161,9 +161,14 @@ func (c *cli) command(command *cobra.Command, run func(ctx context.Context, args
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		c.running = true
-		return run(command.Context(), args)
+		return run(actingAs(command.Context(), souvenir.ViaCommand), args)
 	}
 	return command
+}
+
+// actingAs returns a context whose calls the audit log attributes to a way, and to no user.
+func actingAs(ctx context.Context, via souvenir.ActorVia) context.Context {
+	return souvenir.WithActor(ctx, func() souvenir.Actor { return souvenir.Actor{Via: via} })
 }
 
 // group builds a command that only has subcommands.

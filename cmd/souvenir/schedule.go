@@ -72,7 +72,7 @@ func (b schedule) start(ctx context.Context, store *souvenir.Store, log *slog.Lo
 	if b.dir == "" {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(actingAs(ctx, souvenir.ViaUpkeep))
 	var running sync.WaitGroup
 	running.Go(func() {
 		pause := b.due()

@@ -279,6 +279,9 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		MaxRunning: *s.maxRunning, MaxRunningPerUser: *s.maxRunningPerUser, QueuePerUser: *s.queuePerUser,
 		QueueWait: *s.queueWait, BodyMemory: int64(s.bodyMemory),
 	})
+	if err := store.Upkeep().RecordConfiguration(ctx); err != nil && ctx.Err() == nil {
+		log.Warn("the audit log lacks the configuration of this start", "error", err)
+	}
 	if !s.db.isDatabase() {
 		defer announce(string(*s.db), log)()
 	}

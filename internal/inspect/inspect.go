@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
@@ -33,6 +34,7 @@ type Store struct {
 	Wake     func()            // begins to make missing vectors
 	Records  []transfer.Record // of the tables whose values are checked one by one
 	Objects  *objects.Objects  // that have content of files
+	Actor    audit.Entry       // who checks, for the log of administration
 }
 
 // Report is the result of a check; souvenir.Report documents its fields.
@@ -72,7 +74,7 @@ func (s Store) Check(ctx context.Context, repair, accept bool, progress progress
 	}
 	report := before.report
 	if !accept {
-		before.repairs.accept = nil
+		before.repairs.accept, before.repairs.audit = nil, nil
 	}
 	if repair && report.Total > 0 {
 		if err := s.repair(ctx, &before.repairs, progress); err != nil {
@@ -201,6 +203,7 @@ func (in *inspection) look(tx db.Tx) error {
 		{"file", in.checkTexts},
 		{"file_object", in.checkObjects},
 		{"trash", in.checkTrash},
+		{"audit", in.checkAudit},
 	}...) {
 		err := step.look()
 		if in.s.aboutContent(err) {

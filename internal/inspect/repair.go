@@ -33,6 +33,7 @@ type repairs struct {
 	turns    []int64   // memories whose places in conversations must be recorded again
 
 	accept []acceptedRow // rows to accept as they are; only if the caller asks for it
+	audit  []int64       // likewise, entries of the log of administration
 }
 
 // repairBatch is how many rows one transaction repairs: other writers wait at most that long.
@@ -127,6 +128,9 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 	})
 	for batch := range slices.Chunk(r.accept, repairBatch) {
 		steps = append(steps, func() error { return s.DB.Write(ctx, func(tx db.Tx) error { return takeRows(tx, batch) }) })
+	}
+	if len(r.audit) > 0 {
+		steps = append(steps, func() error { return s.acceptAudit(ctx, r.audit) })
 	}
 	return steps
 }

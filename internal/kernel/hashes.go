@@ -78,6 +78,7 @@ func HashedTables() []HashedTable {
 		row(TrashItemKind, "trash_item", "the part of an entry of the trash", `SELECT uid FROM trash_item WHERE id = ?1`),
 		row(32, "trash_link", "the link of the item in the trash", `SELECT source FROM trash_link WHERE id = ?1`),
 		set(20, "blocked_sender", "user_id", "the list of blocked senders of the user", ofUser),
+		row(33, "audit", "the entry of the audit log", `SELECT CAST(id AS TEXT) FROM audit WHERE id = ?1`),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 
 	. "github.com/souvenir-ai/souvenir"
 )
@@ -65,6 +66,34 @@ var maintainVisits = map[string]func(v visit){
 	},
 	"Compact": func(v visit) {
 		v.refuses("Compact", func(s *Store) error { return s.Upkeep().Compact(v.Context()) })
+	},
+	"Audit": func(v visit) {
+		v.refuses("Audit", func(s *Store) (err error) {
+			for _, err = range s.Upkeep().Audit(v.Context(), AuditQuery{}) {
+				if err == nil {
+					v.Error("Audit gives an entry, want none")
+				}
+			}
+			return err
+		})
+	},
+	"VerifyAudit": func(v visit) {
+		v.refuses("VerifyAudit", func(s *Store) error {
+			report, err := s.Upkeep().VerifyAudit(v.Context(), nil)
+			if report.Entries != 0 || report.Head != (AuditAnchor{}) {
+				v.Errorf("VerifyAudit tells %+v, want nothing", report)
+			}
+			return err
+		})
+	},
+	"CutAudit": func(v visit) {
+		v.refuses("CutAudit", func(s *Store) error {
+			_, err := s.Upkeep().CutAudit(v.Context(), AuditAnchor{Hash: strings.Repeat("0", 64)})
+			return err
+		})
+	},
+	"RecordConfiguration": func(v visit) {
+		v.refuses("RecordConfiguration", func(s *Store) error { return s.Upkeep().RecordConfiguration(v.Context()) })
 	},
 	"Configuration": func(v visit) {
 		v.refuses("Configuration", func(s *Store) error {

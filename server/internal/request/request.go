@@ -48,8 +48,9 @@ func Of(ctx context.Context) *State {
 	return &State{}
 }
 
-// With returns a context with the state of a request.
+// With returns a context with the state of a request, for whose caller the audit log attributes what is done.
 func With(ctx context.Context, e *State) context.Context {
+	ctx = souvenir.WithActor(ctx, func() souvenir.Actor { return souvenir.ActorOf(e.Caller.Principal) })
 	return context.WithValue(ctx, stateKey{}, e)
 }
 

@@ -1,0 +1,359 @@
+package souvenir
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/audit"
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
+)
+
+// The audit log: what was done to users, credentials, shares and the store as a whole, in a chain of hashes.
+
+// AuditEntry is an entry of the audit log. It holds ids, words of fixed lists, numbers and hashes, never a name or
+// another text that a person wrote: entries stay when the people they are about are gone.
+type AuditEntry struct {
+	Seq       int64     `json:"seq"` // its place in the log, from 1, without gaps
+	At        time.Time `json:"at"`
+	Namespace string    `json:"namespace,omitempty"`
+	Actor     Actor     `json:"actor"`
+	Action    string    `json:"action"` // such as "user.add" or "export"; docs/audit.md has all of them
+	Kind      string    `json:"kind"`   // of the object, such as "user" or "token"
+
+	// Object is the id of what it was done to. Ids that people choose (of projects, clients, collections) are given as
+	// "sha256:" and a hash; see [AuditID].
+	Object  string         `json:"object,omitempty"`
+	Details map[string]any `json:"details"`
+	Hash    string         `json:"hash"` // hex SHA-256 of the entry and of the hash before it
+}
+
+// Actor says who did something, for the audit log. It gives no rights.
+type Actor struct {
+	User         string         `json:"user,omitempty"` // id; empty: the one who runs the program
+	Via          ActorVia       `json:"via,omitempty"`
+	Credential   CredentialKind `json:"credential,omitempty"`
+	CredentialID string         `json:"credential_id,omitempty"`
+}
+
+// ActorVia is the way by which an [Actor] reached the store.
+type ActorVia string
+
+// The values of [ActorVia]. Empty means a program that has the store open.
+const (
+	ViaServer  ActorVia = "server"  // a request to the server
+	ViaCommand ActorVia = "command" // the command line
+	ViaUpkeep  ActorVia = "upkeep"  // background work of the store itself
+)
+
+type actorKey struct{}
+
+// WithActor returns a context whose calls the audit log attributes to the actor that a function returns when an entry
+// is written. The user of a view is known without it, and cannot be replaced: there, only the rest of the actor counts.
+func WithActor(ctx context.Context, of func() Actor) context.Context {
+	return context.WithValue(ctx, actorKey{}, of)
+}
+
+// ActorOf returns the actor for a [Principal], whose request reached the server.
+func ActorOf(p Principal) Actor {
+	a := Actor{User: p.User.ID, Via: ViaServer}
+	switch {
+	case p.TokenID != "":
+		a.Credential, a.CredentialID = CredentialToken, p.TokenID
+	case p.ClientID != "":
+		a.Credential, a.CredentialID = CredentialClient, p.ClientID
+	case p.SignInID != "":
+		a.Credential, a.CredentialID = CredentialSignIn, p.SignInID
+	}
+	return a
+}
+
+// AuditID returns the form that an id has in the audit log: one that the store generated as it is, else a hash of the
+// kind, of the ids of what it belongs to (the owner of a project or of a collection), and of the id itself.
+func AuditID(kind string, ids ...string) string { return audit.ID(append([]string{kind}, ids...)...) }
+
+// AuditAnchor names an entry of the log with its hash. Kept elsewhere, on paper or in another log, it shows later that
+// the log up to this entry is the same.
+type AuditAnchor struct {
+	Seq  int64  `json:"seq"` // 0: before the first entry
+	Hash string `json:"hash"`
+}
+
+// AuditReport is the result of [Upkeep.VerifyAudit].
+type AuditReport struct {
+	OK       bool           `json:"ok"`
+	Entries  int64          `json:"entries"`
+	First    int64          `json:"first"`    // the number of the oldest entry; 0: none
+	Head     AuditAnchor    `json:"head"`     // the newest entry
+	Problems []AuditProblem `json:"problems"` // never nil
+	Accepted int            `json:"accepted"` // problems that an operator has accepted; see [CheckOptions]
+}
+
+// AuditProblem is a place where the log is not what was written.
+type AuditProblem struct {
+	Seq     int64  `json:"seq"`
+	Problem string `json:"problem"`
+}
+
+// AuditQuery asks for entries of the audit log. An entry must match every field that is set.
+type AuditQuery struct {
+	Before int64  // only entries with a lower number; 0: from the newest on
+	Action string // an action, or what actions begin with up to a dot, such as "user"
+	Actor  string // the id of the user who did it
+	Object string // as in [AuditEntry]
+}
+
+// auditPortion is how many entries are read at once.
+const auditPortion = 200
+
+// event describes an entry to add. The zero value of ctx's actor is a program.
+type event struct {
+	action, kind, object string
+	details              audit.Details
+}
+
+// note adds an entry to the audit log, in the transaction of what it is about, unless that failed with err.
+func (s *Store) note(ctx context.Context, tx db.Tx, err error, e event) error {
+	if err != nil {
+		return err
+	}
+	return audit.Append(tx, s.auditEntry(ctx, e), e.details)
+}
+
+// noteAlone adds an entry about something that is done and had no transaction of its own. A store that is read-only
+// keeps no log, and one on a full disk, which can still be backed up, logs that an entry is missing.
+func (s *Store) noteAlone(ctx context.Context, err error, e event) error {
+	if err != nil || s.db.ReadOnly() || s.db.InSnapshot(ctx) || s.db.InTransaction(ctx) {
+		return err
+	}
+	err = s.writeStore(db.Freeing(context.WithoutCancel(ctx)), func(tx db.Tx) error { return s.note(ctx, tx, nil, e) })
+	if errors.Is(err, ErrFull) {
+		s.log.Error("the audit log lacks an entry, for the disk is full", "action", e.action)
+		return nil
+	}
+	return err
+}
+
+// auditEntry returns the entry for an event: who, when and where.
+func (s *Store) auditEntry(ctx context.Context, e event) audit.Entry {
+	var a Actor
+	if of, is := ctx.Value(actorKey{}).(func() Actor); is && of != nil {
+		a = of()
+	}
+	if !s.operator {
+		a.User = cmp.Or(s.access.User, a.User)
+	}
+	return audit.Entry{At: s.now(), Namespace: s.access.Namespace, Actor: a.User, Via: string(a.Via),
+		Credential: string(a.Credential), CredentialID: auditCredential(a), Action: e.action, Kind: e.kind, Object: e.object}
+}
+
+// auditCredential returns the id of the credential; that of a client may have been chosen.
+func auditCredential(a Actor) string {
+	if a.Credential == CredentialClient {
+		return AuditID("client", a.CredentialID)
+	}
+	return a.CredentialID
+}
+
+// Audit iterates over the entries of the audit log that match when it begins to read them, the newest first. It is for
+// the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Audit(ctx context.Context, q AuditQuery) iter.Seq2[AuditEntry, error] {
+	return func(yield func(AuditEntry, error) bool) {
+		before := cmp.Or(q.Before, int64(1)<<62)
+		for {
+			page, err := h.auditPage(ctx, q, before)
+			if err != nil {
+				yield(AuditEntry{}, err)
+				return
+			}
+			for _, e := range page {
+				if before = e.Seq; !yield(e, nil) {
+					return
+				}
+			}
+			if len(page) < auditPortion {
+				return
+			}
+		}
+	}
+}
+
+// auditPage reads the next portion.
+func (h *Upkeep) auditPage(ctx context.Context, q AuditQuery, before int64) (page []AuditEntry, err error) {
+	defer inGo[AuditQuery](&err)
+	s, err := h.operator(ctx, "Audit")
+	if err != nil {
+		return nil, err
+	}
+	if q.Before < 0 {
+		return nil, invalid("before", "{} is %d; the number of an entry is needed, or 0 for the newest", q.Before)
+	}
+	for argument, value := range map[string]string{"action": q.Action, "actor": q.Actor, "object": q.Object} {
+		if err := valid.UTF8(argument, value); err != nil {
+			return nil, err
+		}
+	}
+	condition, args := `a.id < ?`, []any{before}
+	if q.Action != "" {
+		condition += ` AND (a.action = ? OR a.action LIKE ? ESCAPE '\')`
+		args = append(args, q.Action, strings.TrimPrefix(contains(q.Action+"."), "%"))
+	}
+	if q.Actor != "" {
+		condition, args = condition+` AND a.actor = ?`, append(args, q.Actor)
+	}
+	if q.Object != "" {
+		condition, args = condition+` AND a.object = ?`, append(args, q.Object)
+	}
+	err = s.readStore(ctx, func(tx db.Tx) error {
+		page = nil
+		return audit.Each(tx, func(e audit.Entry) error {
+			page = append(page, publicEntry(e))
+			return nil
+		}, condition+` ORDER BY a.id DESC LIMIT ?`, append(args, auditPortion)...)
+	})
+	return page, err
+}
+
+// publicEntry returns an entry in the form of the API. Details that cannot be read are empty: the check of the chain
+// names them.
+func publicEntry(e audit.Entry) AuditEntry {
+	details := map[string]any{}
+	if json.Unmarshal([]byte(e.Canonical), &details) != nil || details == nil {
+		details = map[string]any{}
+	}
+	return AuditEntry{Seq: e.Seq, At: kernel.ToTime(e.At), Namespace: e.Namespace,
+		Actor: Actor{User: e.Actor, Via: ActorVia(e.Via), Credential: CredentialKind(e.Credential),
+			CredentialID: e.CredentialID},
+		Action: e.Action, Kind: e.Kind, Object: e.Object, Details: details, Hash: hex.EncodeToString(e.Hash)}
+}
+
+// VerifyAudit follows the chain of the audit log, and names the entries that are not what was written, or missing. The
+// end of the log can be cut off, and all of it written anew, without a trace in the log itself: an anchor that was kept
+// elsewhere shows that, too. Nil means none. [Upkeep.Check] verifies the log without an anchor.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) VerifyAudit(ctx context.Context, anchor *AuditAnchor) (_ AuditReport, err error) {
+	defer inGo[AuditAnchor](&err)
+	s, err := h.operator(ctx, "VerifyAudit")
+	if err != nil {
+		return AuditReport{}, err
+	}
+	var at *audit.Anchor
+	if anchor != nil {
+		if at, err = anchor.decoded(); err != nil {
+			return AuditReport{}, err
+		}
+	}
+	var r audit.Report
+	err = s.readStore(ctx, func(tx db.Tx) (err error) {
+		r, err = audit.Verify(tx, at)
+		return err
+	})
+	report := AuditReport{Entries: r.Entries, First: r.First, Head: AuditAnchor{r.Head, hex.EncodeToString(r.HeadHash)},
+		Problems: []AuditProblem{}, Accepted: r.Accepted}
+	for _, p := range r.Problems {
+		report.Problems = append(report.Problems, AuditProblem(p))
+	}
+	report.OK = err == nil && len(report.Problems) == 0
+	return report, err
+}
+
+// decoded checks an anchor.
+func (a AuditAnchor) decoded() (*audit.Anchor, error) {
+	hash, err := hex.DecodeString(a.Hash)
+	switch {
+	case a.Seq < 0:
+		return nil, invalid("seq", "{} is %d; the number of an entry is needed", a.Seq)
+	case err != nil || len(hash) != len(audit.Zero()):
+		return nil, invalid("hash", "{} is %s; the 64 hexadecimal digits of a SHA-256 are needed", show(a.Hash))
+	case a.Seq == 0 && !bytes.Equal(hash, audit.Zero()):
+		return nil, invalid("hash", "{} is not zero, as that before the first entry is; give the number of the entry, too")
+	}
+	return &audit.Anchor{Seq: a.Seq, Hash: hash}, nil
+}
+
+// CutAudit removes the oldest entries of the audit log, up to the one that is named with its hash, and returns how many
+// there were. An entry notes who did it, up to where, and the hash, so that the rest can still be verified. An entry
+// that does not have this hash is ErrNotFound.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+func (h *Upkeep) CutAudit(ctx context.Context, through AuditAnchor) (removed int64, err error) {
+	defer inGo[AuditAnchor](&err)
+	s, err := h.operator(ctx, "CutAudit")
+	if err != nil {
+		return 0, err
+	}
+	if err := s.checkWritable(); err != nil {
+		return 0, err
+	}
+	at, err := through.decoded()
+	if err != nil {
+		return 0, err
+	}
+	err = s.writeStore(ctx, func(tx db.Tx) (err error) {
+		removed, err = audit.Remove(tx, *at, s.auditEntry(ctx, event{}))
+		if audit.IsNoEntry(err) {
+			err = newError(KindNotFound, "seq", "{}: the log has no entry %s with this hash; list it again",
+				strconv.FormatInt(through.Seq, 10))
+		}
+		return err
+	})
+	return removed, err
+}
+
+// RecordConfiguration adds the store's configuration to the audit log, unless it is the same as when it was last added.
+// A server calls it when it starts.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+func (h *Upkeep) RecordConfiguration(ctx context.Context) error {
+	c, err := h.Configuration(ctx)
+	s := h.s
+	if err == nil {
+		err = s.checkWritable()
+	}
+	if err != nil {
+		return err
+	}
+	e := event{"configuration", "store", "", audit.Details{"model": audit.ID("model", c.Model), "dimensions": c.Dimensions,
+		"index_memory": c.IndexMemory, "max_file": c.MaxFile, "file_quota": c.FileQuota, "new_files": c.NewFiles,
+		"quota": c.Quota, "keep_activity": c.KeepActivity.String(), "max_activity": c.MaxActivity,
+		"keep_trash": c.KeepTrash.String()}}
+	return s.writeStore(ctx, func(tx db.Tx) error {
+		encoded, err := json.Marshal(e.details)
+		if err != nil {
+			return err
+		}
+		before := ""
+		err = audit.Each(tx, func(last audit.Entry) error {
+			before = last.Canonical
+			return nil
+		}, `a.action = ? ORDER BY a.id DESC LIMIT 1`, e.action)
+		if before == string(encoded) {
+			return err
+		}
+		return s.note(ctx, tx, err, e)
+	})
+}
+
+// orNone makes an empty list encode as [].
+func orNone[T any](list []T) []T { return append([]T{}, list...) }
+
+// details are what the log says of a new token.
+func (t Token) details(user string) audit.Details {
+	return audit.Details{"user": user, "scopes": orNone(t.Scopes), "projects": len(t.Projects),
+		"limited": t.Projects != nil, "expires": !t.ExpiresAt.IsZero()}
+}
+
+// event is an event about a client.
+func (c storedClient) event(action string) event {
+	return event{action, "client", AuditID("client", c.ID), audit.Details{"owner": c.Owner, "kind": c.Kind}}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func TestAuditCommands(t *testing.T) {
+	c := newStore(t)
+	c.ok(t, "token", "add", "--user", "anna", "--name", "laptop")
+	list := decode[struct {
+		Entries []souvenir.AuditEntry `json:"entries"`
+	}](t, c.ok(t, "audit", "list", "--json")).Entries
+	if len(list) < 3 || list[0].Action != "token.add" || list[0].Actor.Via != souvenir.ViaCommand ||
+		list[0].Kind != "token" {
+		t.Fatalf("got %+v, want the new token first", list)
+	}
+	only := decode[struct {
+		Entries []souvenir.AuditEntry `json:"entries"`
+	}](t, c.ok(t, "audit", "list", "--json", "--action", "user", "--limit", "1")).Entries
+	if len(only) != 1 || only[0].Action != "user.add" {
+		t.Errorf("got %+v, want one user.add", only)
+	}
+	head := fmt.Sprintf("%d:%s", list[0].Seq, list[0].Hash)
+	if got, want := c.ok(t, "audit", "verify", "--anchor", head),
+		fmt.Sprintf("ok: %d entries, from 1 to %d\n%s\n", len(list), len(list), head); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	c.fails(t, exitUsage, "--anchor", "audit", "verify", "--anchor", "newest")
+	c.fails(t, exitError, "--anchor", "audit", "verify", "--anchor", "1:ff")
+	c.fails(t, exitError, "NUMBER:HASH", "audit", "cut", "1:"+list[0].Hash)
+	c.fails(t, exitUsage, "--limit", "audit", "list", "--limit", "-1")
+
+	removed := decode[struct {
+		Removed int `json:"removed"`
+	}](t, c.ok(t, "audit", "cut", fmt.Sprintf("%d:%s", list[1].Seq, list[1].Hash), "--json"))
+	report := decode[souvenir.AuditReport](t, c.ok(t, "audit", "verify", "--json", "--anchor", head))
+	if removed.Removed != len(list)-1 || !report.OK || report.First != list[0].Seq || report.Entries != 2 {
+		t.Errorf("got %+v and %+v, want all but the newest removed, and the cut noted", removed, report)
+	}
+	o := c.run(t, "audit", "verify", "--json", "--anchor", fmt.Sprintf("%d:%s", list[1].Seq, list[0].Hash))
+	if report := decode[souvenir.AuditReport](t, o.stdout); o.code != exitError || report.OK || len(report.Problems) != 1 {
+		t.Errorf("with a wrong anchor got %+v, want exit status 1 and one problem", o)
+	}
+}

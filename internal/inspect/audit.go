@@ -1,0 +1,35 @@
+package inspect
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/souvenir-ai/souvenir/internal/audit"
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// checkAudit follows the chain of the log of administration.
+func (in *inspection) checkAudit() error {
+	report, err := audit.Verify(in.tx, nil)
+	if err != nil {
+		return err
+	}
+	in.report.Checked["audit"] = int(report.Entries)
+	for _, p := range report.Problems {
+		in.find(Finding{Table: "audit", ID: strconv.FormatInt(p.Seq, 10), Problem: p.Problem, Repairable: in.accept})
+		if in.repairs.audit = append(in.repairs.audit, p.Seq); len(in.repairs.audit) == MaxFindings {
+			break
+		}
+	}
+	return nil
+}
+
+// acceptAudit notes in the log that an operator has seen what does not fit.
+func (s Store) acceptAudit(ctx context.Context, entries []int64) error {
+	e := s.Actor
+	e.Action, e.Kind = audit.Accept, "audit"
+	return s.DB.Write(ctx, func(tx db.Tx) error {
+		return audit.Append(tx, e,
+			audit.Details{"entries": entries})
+	})
+}
