@@ -85,8 +85,8 @@ func quarter(x, y, middleX, middleY float32) int {
 	return q
 }
 
-// walk returns the numbers of the cells that make up all nodes but one, seen from that one: a square whose width is less
-// than far times its distance counts as one. It overwrites list, and may return a longer one.
+// walk returns the numbers of the cells that make up all nodes but one, seen from that one: a square whose width is
+// less than far times its distance counts as one. It overwrites list, and may return a longer one.
 func (t *tree) walk(node int32, far float32, list []int32) []int32 {
 	list = list[:0]
 	x, y := t.places[2*node], t.places[2*node+1]
