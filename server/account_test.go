@@ -50,10 +50,10 @@ func TestSetUp(t *testing.T) {
 		servertest.CheckPage(w, again)
 	}
 	p = b.Submit(p, "/setup", url.Values{"username": {"root"}, "email": {"root@example.com"},
-		"password": {rightPassword}}).Expect(http.StatusOK, "You are set up", "connect "+servertest.PublicAt+"/mcp with mcp_",
+		"password": {rightPassword}}).Expect(http.StatusOK, "You are set up", "connect "+servertest.PublicAt+"/mcp",
 		"root")
-	servertest.CheckPage(w, p)
-	token := p.Code("mcp_")[len("connect "+servertest.PublicAt+"/mcp with "):]
+	servertest.CheckPage(w, p.Without("mcp_")) // no token before one is asked for
+	token := b.Submit(p, "/connect", nil).Code("mcp_")[len("connect "+servertest.PublicAt+"/mcp with "):]
 	w.Tokens = map[string]string{"first": token}
 	w.Do("first", "GET", "/api/owner-ids/me", "").Expect(http.StatusOK, "root")
 
@@ -103,9 +103,9 @@ func TestInvitations(t *testing.T) {
 	again := ben.Submit(p, "/invite",
 		url.Values{"username": {"OLIVIA"}, "password": {rightPassword}}).Expect(http.StatusBadRequest, "taken")
 	ben.Submit(again, "/invite", url.Values{"username": {"ben"}, "password": {rightPassword}}).Expect(http.StatusOK,
-		"Welcome, ben", "connect "+servertest.PublicAt+"/mcp with mcp_")
+		"Welcome, ben", "connect "+servertest.PublicAt+"/mcp", "Create a token").Without("mcp_")
 	ben.Get("/profile").Expect(http.StatusOK, "ben@example.com")
-	ben.Get("/tokens").Expect(http.StatusOK, "First client")
+	ben.Get("/tokens").Expect(http.StatusOK, "No tokens yet")
 	ben.Get("/users").Expect(http.StatusForbidden, "for admins", "Sign out")
 	w.Browser().Get(link).Expect(http.StatusNotFound, "has been used")
 	ada.Get("/invitations").Expect(http.StatusOK, "None.").Without("Ben, at home")

@@ -25,7 +25,7 @@ func twoClients(address, token string) []server.Snippet {
 func TestConnectingAClientWithAToken(t *testing.T) {
 	w := servertest.New(t, server.Options{Snippets: twoClients})
 	b := w.SignedIn(servertest.Owner)
-	p := b.Get("/connect").Expect(http.StatusOK, "Kite &amp; Co</bdi> with a token", "Or by signing in", "kite "+
+	p := b.Get("/connect").Expect(http.StatusOK, "Kite &amp; Co</bdi> by signing in", "Or with a token", "kite "+
 		servertest.PublicAt+
 		"/mcp with ", "Another client", "Waiting for the first call").Without("mcp_")
 	servertest.CheckPage(w, p)
@@ -74,7 +74,7 @@ func TestConnectingAClientWithAToken(t *testing.T) {
 func TestTokensForClientsMayBeForReadingOnly(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
-	p := b.Get("/connect").Expect(http.StatusOK, "With a token")
+	p := b.Get("/connect").Expect(http.StatusOK, "Or with a token")
 	made := b.Submit(p, "/connect", url.Values{"access": {"read"}}).Expect(http.StatusOK)
 	w.Tokens = map[string]string{"made": made.Code("mcp_")}
 	w.Do("made", "GET", "/api/files", "").Expect(http.StatusOK)

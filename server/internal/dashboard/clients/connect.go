@@ -48,18 +48,13 @@ func (s *Service) connection(token string) connection {
 // anyClient is the name for clients without a snippet.
 const anyClient = "Another client"
 
-// firstToken is the name of the token that is created with an account.
-const firstToken = "First client"
-
-// Welcome greets a user who has just created an account: with a token, so that the first client can be connected at
-// once.
+// Welcome greets a user who has just created an account with the page on which the first client is connected. No token
+// is made before someone asks for it.
 func (s *Service) Welcome(r *http.Request, user souvenir.User, title string) (any, error) {
-	n := souvenir.NewToken{Name: firstToken, SignInID: request.Of(r.Context()).Caller.SignInID}
-	token, err := s.store.As(souvenir.Access{User: user.ID}).Accounts().AddToken(r.Context(), n)
-	if err != nil {
-		return nil, err
-	}
-	return s.freshToken(token, title), nil
+	c := request.Caller{Principal: souvenir.Principal{User: user}, Store: s.store.As(souvenir.Access{User: user.ID})}
+	p, err := s.clientPage(r, c, "")
+	p.Title = title
+	return p, err
 }
 
 // freshToken is the page that shows a new token, this once, inside the snippets of all clients.
