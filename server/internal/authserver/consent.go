@@ -56,6 +56,7 @@ type consentPage struct {
 	Unlisted             string // chosen projects that are not in the list, one per line
 	More                 bool   // there are more projects than Projects
 	Again                bool   // the application has been authorized before
+	Paused               bool   // the user has paused what it was allowed before
 	User                 string // name of the person
 	Another              string // where to sign in as another user
 }
@@ -92,22 +93,22 @@ func rights() []rightView {
 
 // askConsent shows the consent page, with the requested access preselected.
 func (s *Server) askConsent(r *http.Request, c request.Caller, a *asking) (any, error) {
-	offered, chosen, again, err := s.preselect(r.Context(), c, a)
+	offered, chosen, before, err := s.preselect(r.Context(), c, a)
 	if err != nil {
 		return s.refuseAsking(r, a, err)
 	}
-	return s.consentPage(r, c, a, consentState{offered: offered, chosen: chosen, view: chosen, again: again})
+	return s.consentPage(r, c, a, consentState{offered: offered, chosen: chosen, view: chosen, before: before})
 }
 
 // preselect returns which of the requested scopes a person can allow, and which are preselected: all requested
 // ones, except the ones refused the last time and scopes that a person must tick by hand.
 func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (offered []souvenir.Scope, chosen choice,
-	again bool, err error) {
+	last *souvenir.Grant, err error) {
 	offered = slices.DeleteFunc(slices.Clone(a.scopes), func(scope souvenir.Scope) bool {
 		return scope == souvenir.ScopeAdmin && c.User.Role != souvenir.RoleAdmin
 	})
 	if len(offered) == 0 {
-		return nil, choice{}, false,
+		return nil, choice{}, nil,
 			oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+string(souvenir.ScopeAdmin)+
 				", and the user is not an admin")
 	}
@@ -119,27 +120,27 @@ func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (of
 	})
 	grants, err := c.Store.Accounts().Grants(ctx)
 	if err != nil {
-		return nil, choice{}, false, err
+		return nil, choice{}, nil, err
 	}
-	last := slices.IndexFunc(grants, func(g souvenir.Grant) bool { return g.ClientID == a.clientID })
-	if last < 0 {
-		return offered, chosen, false, nil
+	at := slices.IndexFunc(grants, func(g souvenir.Grant) bool { return g.ClientID == a.clientID })
+	if at < 0 {
+		return offered, chosen, nil, nil
 	}
-	before := grants[last]
+	before := grants[at]
 	if before.Projects != nil {
 		chosen.Limited, chosen.Projects = true, before.Projects
 	}
 	chosen.Scopes = slices.DeleteFunc(chosen.Scopes,
 		func(scope souvenir.Scope) bool { return slices.Contains(before.Refused, scope) })
-	return offered, chosen, true, nil
+	return offered, chosen, &before, nil
 }
 
 // consentState is the state of a consent page.
 type consentState struct {
 	offered []souvenir.Scope
-	chosen  choice // applies unless the form changes it
-	view    choice // as the page shows it
-	again   bool
+	chosen  choice          // applies unless the form changes it
+	view    choice          // as the page shows it
+	before  *souvenir.Grant // what it was allowed last; nil: nothing
 	problem string
 }
 
@@ -160,7 +161,8 @@ func (s *Server) consentPage(r *http.Request, c request.Caller, a *asking, state
 	p := consentPage{
 		Action: s.site.Path(route.AuthorizePath), Asked: a.query(), Problem: state.problem, Client: client,
 		ReadOnly: state.view.ReadOnly,
-		Limited:  state.view.Limited, More: len(projects) > maxProjects, Again: state.again,
+		Limited:  state.view.Limited, More: len(projects) > maxProjects, Again: state.before != nil,
+		Paused:  state.before != nil && !state.before.PausedAt.IsZero(),
 		Another: s.signInFor(a, signInAgain), User: c.User.Name,
 		Nonce: nonce,
 	}
@@ -232,11 +234,11 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 		return nil, err
 	}
 	request.Of(r.Context()).Caller = c
-	offered, chosen, again, err := s.preselect(r.Context(), c, a)
+	offered, chosen, before, err := s.preselect(r.Context(), c, a)
 	if err != nil {
 		return s.refuseAsking(r, a, err)
 	}
-	state := consentState{offered: offered, chosen: chosen, view: chosen, again: again}
+	state := consentState{offered: offered, chosen: chosen, view: chosen, before: before}
 	// Granting account or admin rights takes a recent sign-in.
 	if form.Get("decision") == "allow" &&
 		(slices.Contains(form["scope"], string(souvenir.ScopeAccount)) ||

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -74,6 +75,7 @@ type clientPage struct {
 	Other   bool     // it is anyClient
 	Mark    connectedMark
 
+	Paused   []string           // names of tokens and applications that the user has paused
 	Days     string             // how long a token lives, by default
 	Projects []souvenir.Project // to which it can be limited
 	More     int                // projects left out
@@ -107,7 +109,11 @@ func (s *Service) clientPage(r *http.Request, c request.Caller, chosen string) (
 	if err != nil {
 		return web.Page{}, err
 	}
-	data := clientPage{Days: defaultTokenDays, Projects: projects[:min(len(projects), maxProjects)],
+	paused, err := pausedOnes(r.Context(), c)
+	if err != nil {
+		return web.Page{}, err
+	}
+	data := clientPage{Paused: paused, Days: defaultTokenDays, Projects: projects[:min(len(projects), maxProjects)],
 		More: max(0, len(projects)-maxProjects), Address: s.connection("").Address, Chosen: chosen,
 		Other: chosen == anyClient,
 		Mark:  connectedMark{Since: time.Now().UTC().Format(time.RFC3339), State: stateWaiting}}
@@ -119,6 +125,27 @@ func (s *Service) clientPage(r *http.Request, c request.Caller, chosen string) (
 	}
 	data.Tokens = data.Other || slices.ContainsFunc(withToken, func(one Snippet) bool { return one.Client == chosen })
 	return web.Page{Template: "connectclient", Title: "Connect a client", Data: data}, nil
+}
+
+// pausedOnes returns the names of the tokens and applications that the user has paused.
+func pausedOnes(ctx context.Context, c request.Caller) (names []string, err error) {
+	tokens, err := c.Store.Accounts().Tokens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tokens {
+		if !t.PausedAt.IsZero() {
+			names = append(names, t.Name)
+		}
+	}
+	grants, err := c.Store.Accounts().Grants(ctx)
+	for _, g := range grants {
+		if !g.PausedAt.IsZero() {
+			names = append(names, web.ShortName(g.ClientName))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
 }
 
 // exampleToken is the token of examples, for finding out which clients support one.
