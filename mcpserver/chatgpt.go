@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 
@@ -14,6 +15,11 @@ import (
 
 // chatGPTResults is how many results search returns: there is no second page.
 const chatGPTResults = 10
+
+const (
+	chatGPTDocuments = 3       // files in the results, besides
+	documentID       = "file:" // the beginning of their ids
+)
 
 // found is a result of search.
 type found struct {
@@ -47,11 +53,11 @@ func chatGPTTools() (search, fetch tools.Tool) {
 	return tools.Tool{
 			Name: "search", Title: "Search memories", Annotations: reading,
 			Description: "Search the user's long-term memory, and what others share with the user, by meaning and by word. " +
-				"Returns ids, titles and URLs of the ten best; fetch gives the text of one.",
+				"Returns ids, titles and URLs of the ten best memories, and of files found by what they say; fetch gives the text of one.",
 			InputSchema: oneText("query", "What to look for, in plain language."),
 		}, tools.Tool{
 			Name: "fetch", Title: "Fetch memory", Annotations: reading,
-			Description: "The whole text of a memory that search has found, with its details.",
+			Description: "The whole text of a memory that search has found, or the passage of a file, with its details.",
 			InputSchema: oneText("id", "An id from search."),
 		}
 }
@@ -62,7 +68,12 @@ func (s *service) searchForChatGPT(ctx context.Context, arguments json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	results, err := store.Search(ctx, souvenir.Query{Text: query, Limit: chatGPTResults})
+	_, allows := s.view(ctx)
+	q := souvenir.Query{Text: query, Limit: chatGPTResults}
+	if allows(souvenir.ScopeFilesRead) {
+		q.Documents = chatGPTDocuments
+	}
+	results, err := store.Search(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +81,51 @@ func (s *service) searchForChatGPT(ctx context.Context, arguments json.RawMessag
 	for _, hit := range results.Hits {
 		list = append(list, s.found(hit.Memory))
 	}
+	for _, hit := range results.Documents {
+		list = append(list, s.foundDocument(hit, query))
+	}
 	return map[string]any{"results": list}, nil
+}
+
+// foundDocument returns the passage of a file as a source to cite. Its id has the query, by which fetch finds the
+// passage again.
+func (s *service) foundDocument(h souvenir.DocumentHit, query string) found {
+	url := address{kindFile, h.FileID}.uri()
+	if s.PublicURL != "" {
+		url = s.PublicURL + "/files/" + h.FileID
+	}
+	title := h.Filename
+	if h.Place != "" {
+		title += " (" + h.Place + ")"
+	}
+	return found{documentID + h.FileID + ":" + base64.RawURLEncoding.EncodeToString([]byte(query)), title, url}
+}
+
+// fetchDocument returns the passage of a file that search has found.
+func (s *service) fetchDocument(ctx context.Context, store *souvenir.Store, id string) (any, error) {
+	_, allows := s.view(ctx)
+	if !allows(souvenir.ScopeFilesRead) {
+		return nil, missingScope("fetch", souvenir.ScopeFilesRead)
+	}
+	file, encoded, _ := strings.Cut(strings.TrimPrefix(id, documentID), ":")
+	query, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil || len(query) == 0 {
+		return nil, invalid("id", "id is "+id+"; give one that search has returned")
+	}
+	results, err := store.Search(ctx, souvenir.Query{Text: string(query), Limit: 1, WithoutContent: true,
+		Documents: souvenir.MaxDocuments})
+	if err != nil {
+		return nil, err
+	}
+	for _, hit := range results.Documents {
+		if hit.FileID == file {
+			metadata := map[string]any{"file_id": hit.FileID, "filename": hit.Filename, "mime_type": hit.MIMEType,
+				"place": hit.Place}
+			return fetched{s.foundDocument(hit, string(query)), hit.Text, metadata}, nil
+		}
+	}
+	return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "id",
+		Message: "id: the file was not found, or you have no access to it; search again"}
 }
 
 // fetchForChatGPT is the tool fetch.
@@ -78,6 +133,9 @@ func (s *service) fetchForChatGPT(ctx context.Context, arguments json.RawMessage
 	store, id, err := s.chatGPTCall(ctx, "fetch", "id", arguments)
 	if err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(id, documentID) {
+		return s.fetchDocument(ctx, store, id)
 	}
 	m, err := store.GetMemory(ctx, id)
 	if err != nil {

@@ -1,11 +1,14 @@
 package mcpserver_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/documents"
 	"github.com/souvenir-ai/souvenir/mcpserver"
 )
 
@@ -119,5 +122,60 @@ func TestChatGPTSearchesAndFetchesInItsShapes(t *testing.T) {
 		if text, _ := call(t, session, "search", `{"query": "zzz"}`); strings.Contains(text, "null") {
 			t.Errorf(`nothing found is %s, want no "null" in text`, text)
 		}
+	}
+}
+
+// Files are found by what they say, with the place of the passage, and fetch returns it. Who may not read files is shown
+// none.
+func TestChatGPTFindsDocuments(t *testing.T) {
+	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Documents: documents.New(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	anna := store.As(souvenir.Access{User: "anna"})
+	text := "# On call\n\nThe deployment window opens on Tuesday at nine."
+	file, err := anna.AddFile(t.Context(), souvenir.NewFile{Filename: "oncall.md"}, strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := anna.WaitIndexed(t.Context(), file.ID); err != nil {
+		t.Fatal(err)
+	}
+	open := func(view *souvenir.Store, allows func(souvenir.Scope) bool) *mcp.ClientSession {
+		return connect(t, mcpserver.New(view, &mcpserver.Options{Toolsets: []mcpserver.Toolset{mcpserver.ToolsetChatGPT},
+			PublicURL: "https://memory.example", Allows: allows}), handshake)
+	}
+	session := open(anna, nil)
+	found, _ := call(t, session, "search", `{"query": "when does the deployment window open?"}`)
+	var list struct {
+		Results []struct{ ID, Title, URL string }
+	}
+	if err := json.Unmarshal([]byte(found), &list); err != nil || len(list.Results) != 1 {
+		t.Fatalf("search gives %s, %v; want the file", found, err)
+	}
+	hit := list.Results[0]
+	if hit.Title != "oncall.md (line 3, On call)" || hit.URL != "https://memory.example/files/"+file.ID {
+		t.Errorf("search gives %+v, want the file with its place", hit)
+	}
+	fetch := `{"id": "` + hit.ID + `"}`
+	got, _ := call(t, session, "fetch", fetch)
+	for _, part := range []string{"opens on Tuesday at nine", `"filename":"oncall.md"`, `"place":"line 3, On call"`} {
+		if !strings.Contains(got, part) {
+			t.Errorf("fetch gives %s, want %s in it", got, part)
+		}
+	}
+	eve := open(store.As(souvenir.Access{User: "eve"}), nil)
+	for _, id := range []string{fetch, `{"id": "file:x"}`, `{"id": "file:` + file.ID + `:?"}`} {
+		if got, result := call(t, eve, "fetch", id); !result.IsError || strings.Contains(got, "Tuesday") {
+			t.Errorf("fetch of %s by another user gives %s, want an error", id, got)
+		}
+	}
+	without := open(anna, func(s souvenir.Scope) bool { return s != souvenir.ScopeFilesRead })
+	if got, _ := call(t, without, "search", `{"query": "when does the deployment window open?"}`); strings.Contains(got, "oncall") {
+		t.Errorf("without files:read search gives %s, want no file", got)
+	}
+	if got, result := call(t, without, "fetch", fetch); !result.IsError || !strings.Contains(got, "files:read") {
+		t.Errorf("without files:read fetch gives %s, want an error", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,7 +65,24 @@ func TestSearchFindsDocumentsByWhatTheySay(t *testing.T) {
 		found[0].(map[string]any)["place"] != "line 3, 值班" {
 		t.Errorf("got the documents %v, want the Chinese one", found)
 	}
+	const about = `{"action": "get_context", "query": "where are backups restored and verified?"}`
+	asked := call(all, "memory", about)
+	if found, _ = asked["documents"].([]any); len(found) != 1 || found[0].(map[string]any)["place"] != "page 2" {
+		t.Errorf("get_context returned the documents %v, want the passage of the runbook", asked["documents"])
+	}
+	for _, budget := range []int{500, 600, 700, 800, 1000} {
+		asked = call(all, "memory", strings.Replace(about, "{", fmt.Sprintf(`{"token_budget": %d, `, budget), 1))
+		encoded, err := json.Marshal(asked)
+		if tokens := int(asked["tokens"].(float64)); err != nil || tokens > budget || (len(encoded)+3)/4 > tokens+1 {
+			t.Errorf("with the budget %d: %d tokens of %d bytes, %v", budget, tokens, len(encoded), err)
+		}
+	}
 	for name, result := range map[string]map[string]any{
+		"get_context without a query": call(all, "memory", `{"action": "get_context"}`),
+		"get_context of another user": call(tools.New(store.As(souvenir.Access{User: "eve"}), nil), "memory", about),
+		"get_context without files:read": call(tools.New(anna, &tools.Options{Allows: func(s souvenir.Scope) bool {
+			return s != souvenir.ScopeFilesRead
+		}}), "memory", about),
 		"only memories": call(all, "memory", strings.Replace(search, "{", `{"only_memories": true, `, 1)),
 		"the next page": call(all, "memory", strings.Replace(search, "{", `{"offset": 1, `, 1)),
 		"another user":  call(tools.New(store.As(souvenir.Access{User: "eve"}), nil), "memory", search),

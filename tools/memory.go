@@ -56,7 +56,7 @@ var memoryTool = define[memoryArguments](definition{
 	description: `Long-term memory: texts with metadata, found again by meaning and by word. Actions:
 - get_context (query, project): call it first in every interaction. Returns identity; project_rules and ` +
 		`general_do_dont, which you follow; conversation_memory_id, which you update as the case goes on (if null, store ` +
-		`one with event_type conversation); related_memories.
+		`one with event_type conversation); related_memories, and documents as of search.
 - store (content): remember something. Returns id, and similar memories that say nearly the same: if one does, ` +
 		`update it and delete the new one.
 - search (query, or only filters): returns results by collection; rank is the order over all. Page with offset while ` +
@@ -171,7 +171,7 @@ func (s *Set) getContext(ctx context.Context, a *memoryArguments) (any, error) {
 		return nil, err
 	}
 	found.Tokens += extra
-	return found, nil
+	return s.withDocuments(ctx, store, found, a)
 }
 
 // mostSimilar is how many near duplicates store reports, mostPreview how many characters of each.

@@ -3,9 +3,11 @@ package tools
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +55,52 @@ func documentViews(hits []souvenir.DocumentHit) (views []foundDocument) {
 			Score: threeDigits(h.Score)})
 	}
 	return views
+}
+
+// contextWithDocuments is a context with the files that are about its query.
+type contextWithDocuments struct {
+	souvenir.Context
+	documents []foundDocument
+}
+
+// MarshalJSON encodes the context's object with the documents in it.
+func (c contextWithDocuments) MarshalJSON() ([]byte, error) {
+	encoded, err := json.Marshal(c.Context)
+	if err != nil || len(c.documents) == 0 {
+		return encoded, err
+	}
+	documents, err := json.Marshal(c.documents)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(encoded[:len(encoded)-1], []byte(`,"documents":`), documents, []byte("}")), nil
+}
+
+// withDocuments adds the files that are about a query to its context, as many as its budget has room for.
+func (s *Set) withDocuments(ctx context.Context, store *souvenir.Store, found souvenir.Context,
+	a *memoryArguments) (any, error) {
+	if strings.TrimSpace(a.Query) == "" || !s.allows(souvenir.ScopeFilesRead) {
+		return found, nil
+	}
+	results, err := store.Search(ctx, souvenir.Query{Text: a.Query, ProjectID: a.ProjectID, ProjectName: a.ProjectName,
+		Limit: 1, WithoutContent: true, Documents: documentsShown})
+	if err != nil {
+		return nil, err
+	}
+	c := contextWithDocuments{Context: found}
+	for _, view := range documentViews(results.Documents) {
+		encoded, err := json.Marshal(view)
+		if err != nil {
+			return nil, err
+		}
+		tokens := (len(encoded) + len(`,"documents":[]`) + 3) / 4
+		if a.TokenBudget > 0 && c.Tokens+tokens > a.TokenBudget {
+			continue
+		}
+		c.Tokens += tokens
+		c.documents = append(c.documents, view)
+	}
+	return c, nil
 }
 
 // searchGroup is the part of a page in one collection. The owner distinguishes collections with the same name, and
