@@ -5,6 +5,8 @@
 #
 #   e2e/kills.sh [file|postgres|citus] [FLAG...]    500 rounds on a file, 100 on PostgreSQL, 50 on a cluster
 #   e2e/kills.sh --short                            6 rounds on a file
+#   e2e/kills.sh soak [-soak 30m] [-load 1m]        30 minutes of load with a kill each minute, and backups underneath;
+#                                                   what the server uses must not rise, and it prints how long calls took
 #
 # On PostgreSQL two servers share the store. On the cluster the worker that has the store ends, too, and each second time
 # servers with it. ROUNDS is how many rounds; flags are those of e2e/kills, such as -seed of a run before. A run on
@@ -16,7 +18,7 @@ where=file
 if [[ ${1-} == --short ]]; then
 	ROUNDS=6
 	shift
-elif [[ ${1-} == file || ${1-} == postgres || ${1-} == citus ]]; then
+elif [[ ${1-} == file || ${1-} == postgres || ${1-} == citus || ${1-} == soak ]]; then
 	where=$1
 	shift
 fi
@@ -53,6 +55,12 @@ case $where in
 file)
 	db=$work/souvenir.db
 	rounds=${ROUNDS:-500}
+	;;
+soak)
+	db=$work/souvenir.db
+	rounds=1
+	mkdir "$work/backups"
+	flags=(-soak 30m -load 1m -backups "$work/backups" -check-every 5)
 	;;
 postgres)
 	start_cluster 0

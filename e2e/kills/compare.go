@@ -172,7 +172,7 @@ func (l *load) compare(servers []*server, round int, sum *totals) error {
 	}
 	l.readFiles(p, round%10 == 0)
 	l.searchSome(p)
-	if round%20 == 0 {
+	if round%20 == 0 || l.settings.soak != nil {
 		return l.emptyTrash(p)
 	}
 	return nil

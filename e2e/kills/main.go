@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -28,7 +29,9 @@ type settings struct {
 	clients                   int
 	seed                      uint64
 	endNode, startNode, check string
-	load                      time.Duration
+	load, duration            time.Duration
+	backups                   string
+	soak                      *soak // nil: it is not one
 }
 
 func main() {
@@ -47,6 +50,9 @@ func main() {
 		"killed in every second round")
 	flag.StringVar(&s.startNode, "start-node", "", "a command that starts it again")
 	flag.DurationVar(&s.load, "load", 600*time.Millisecond, "the longest load before a kill")
+	flag.DurationVar(&s.duration, "soak", 0, "how long to go on, with rounds of the whole -load: it watches what the "+
+		"server uses, and makes backups underneath")
+	flag.StringVar(&s.backups, "backups", "", "folder for the backups of -soak")
 	flag.Parse()
 	if s.program == "" || s.db == "" || s.token == "" || s.colleague == "" || s.logs == "" || flag.NArg() > 0 {
 		flag.Usage()
@@ -72,7 +78,17 @@ func run(s *settings) error {
 	l := newLoad(s)
 	fmt.Printf("seed %d\n", s.seed)
 	var sum totals
-	for round := 1; round <= s.rounds; round++ {
+	if s.duration > 0 {
+		if s.backups == "" {
+			return errors.New("-soak needs -backups")
+		}
+		s.rounds = math.MaxInt
+		var err error
+		if s.soak, err = newSoak(s); err != nil {
+			return err
+		}
+	}
+	for round := 1; round <= s.rounds && (s.soak == nil || time.Since(began) < s.duration); round++ {
 		if err := l.round(round, &sum); err != nil {
 			return fmt.Errorf("seed %d, round %d: %w", s.seed, round, err)
 		}
@@ -81,11 +97,15 @@ func run(s *settings) error {
 				round, sum.answered, sum.unanswered, l.live())
 		}
 	}
+	fmt.Printf("%s\nuploads: %s\n", l.call.took.String(), l.call.uploads.String())
 	fmt.Printf("%d rounds: %d servers killed, %d of them while they started; the database ended %d times; %d calls "+
 		"answered, %d without an answer, of which %d had happened, %d refused while the database was away; %d objects "+
 		"compared, %d checks; nothing lost, half there or of unknown origin; the slowest start %.1f s; %.0f s in all\n",
 		sum.rounds, sum.kills, sum.early, sum.nodes, sum.answered, sum.unanswered, sum.happened, sum.refused, sum.compared,
 		sum.checks, sum.slowest.Seconds(), time.Since(began).Seconds())
+	if s.soak != nil {
+		return s.soak.report()
+	}
 	return nil
 }
 
@@ -99,7 +119,11 @@ func (l *load) round(number int, sum *totals) error {
 	}
 	defer func() { stop(servers) }()
 	stopped := l.begin(servers)
-	time.Sleep(time.Duration(float64(s.load) * (0.15 + 0.85*random.Float64())))
+	if s.soak == nil {
+		time.Sleep(time.Duration(float64(s.load) * (0.15 + 0.85*random.Float64())))
+	} else if err := s.soak.watch(); err != nil {
+		return err
+	}
 	if node {
 		l.away.Store(true)
 		sum.nodes++

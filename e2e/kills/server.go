@@ -34,6 +34,9 @@ func (s *settings) serve(number int) (*server, error) {
 	defer log.Close()
 	cmd := exec.Command(s.program, "serve", "--db", s.db, "--listen", "127.0.0.1:0", "--log-level", "warn",
 		"--max-running-per-user", "0")
+	if s.soak != nil && number == 0 {
+		cmd.Args = append(cmd.Args, s.soak.flags()...)
+	}
 	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
