@@ -2,11 +2,13 @@ package metrics
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
 )
 
 // State is the answer of /problems on the listener for metrics.
@@ -34,7 +36,20 @@ func (m *Metrics) Handler() http.Handler {
 		w.WriteHeader(status)
 		_ = json.NewEncoder(w).Encode(state) // the client is gone
 	})
-	return mux
+	return own(mux)
+}
+
+// own refuses what a page of another site has a browser ask under the site's own name for this machine (DNS rebinding).
+// Over a network Prometheus may use any name.
+func own(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if ok && netaddr.IsLoopback(local.String()) && !netaddr.IsLoopback(r.Host) {
+			http.Error(w, "the host of the request is not known here; ask for 127.0.0.1 or localhost", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Names returns the names of all metrics, in no order; those of histograms without their suffixes.

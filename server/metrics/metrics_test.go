@@ -229,3 +229,25 @@ func TestTheDashboardIsWellFormed(t *testing.T) {
 		t.Errorf("got %q, %q, schema %d, %d panels; want a dashboard", d.Title, d.UID, d.SchemaVersion, len(ids))
 	}
 }
+
+// A page of another site that names itself this machine's address reads nothing. (Over a network any name is right.)
+func TestAPageOfAnotherSiteReadsNoMetrics(t *testing.T) {
+	at := httptest.NewServer(metrics.New(&metrics.Options{}).Handler())
+	t.Cleanup(at.Close)
+	for host, want := range map[string]int{"": http.StatusOK, "localhost:9464": http.StatusOK,
+		"[::1]": http.StatusOK, "rebound.example:9464": http.StatusForbidden} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at.URL+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		answer, err := at.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("host %q: got status %d, want %d", host, answer.StatusCode, want)
+		}
+	}
+}
