@@ -18,7 +18,7 @@ type verdict int
 const (
 	answered verdict = iota // it succeeded
 	unknown                 // it may have happened
-	refused                 // it has not happened, since the database was away
+	refused                 // it has not happened, since the database was away, or no memory was left
 	failed                  // it may not have failed like this
 )
 
@@ -101,13 +101,13 @@ func (l *load) judge(p *server, status int, text []byte, err error) verdict {
 	case status == http.StatusOK && err == nil:
 		return answered
 	case status == 0:
-		if p.dead.Load() {
+		if p.dead.Load() || l.settings.memory > 0 {
 			return unknown
 		}
-	case l.settings.endNode == "" || err != nil:
+	case l.settings.endNode == "" && l.settings.memory == 0 || err != nil:
 	case status == http.StatusInternalServerError && bytes.Contains(text, []byte("may have been stored")):
 		return unknown
-	case status == http.StatusServiceUnavailable:
+	case status == http.StatusServiceUnavailable, l.settings.memory > 0 && status == http.StatusInternalServerError:
 		return refused
 	}
 	return failed

@@ -66,7 +66,7 @@ func (l *load) begin(servers []*server) (stop func()) {
 			for !ended.Load() {
 				p := servers[c.random.IntN(len(servers))]
 				if p.gone() {
-					if !p.dead.Load() {
+					if !p.dead.Load() && l.settings.memory == 0 {
 						l.fault("server %s ended by itself", p.url)
 						return
 					}

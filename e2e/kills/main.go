@@ -32,6 +32,7 @@ type settings struct {
 	load, duration            time.Duration
 	backups                   string
 	soak                      *soak // nil: it is not one
+	memory                    int   // MiB of addresses that a server under load may have more than at the start; 0: any number
 }
 
 func main() {
@@ -52,6 +53,8 @@ func main() {
 	flag.DurationVar(&s.load, "load", 600*time.Millisecond, "the longest load before a kill")
 	flag.DurationVar(&s.duration, "soak", 0, "how long to go on, with rounds of the whole -load: it watches what the "+
 		"server uses, and makes backups underneath")
+	flag.IntVar(&s.memory, "memory", 0, "`MiB` of addresses that servers under load may have more than at their start; "+
+		"they end when they need more")
 	flag.StringVar(&s.backups, "backups", "", "folder for the backups of -soak")
 	flag.Parse()
 	if s.program == "" || s.db == "" || s.token == "" || s.colleague == "" || s.logs == "" || flag.NArg() > 0 {
@@ -67,6 +70,7 @@ func main() {
 // totals are what the rounds add up to.
 type totals struct {
 	rounds, kills, early, nodes, checks int
+	starved                             int
 	answered, unanswered                int
 	compared, happened                  int
 	refused                             int
@@ -87,6 +91,7 @@ func run(s *settings) error {
 		if s.soak, err = newSoak(s); err != nil {
 			return err
 		}
+		s.soak.calls = l.call.took.count
 	}
 	for round := 1; round <= s.rounds && (s.soak == nil || time.Since(began) < s.duration); round++ {
 		if err := l.round(round, &sum); err != nil {
@@ -98,11 +103,11 @@ func run(s *settings) error {
 		}
 	}
 	fmt.Printf("%s\nuploads: %s\n", l.call.took.String(), l.call.uploads.String())
-	fmt.Printf("%d rounds: %d servers killed, %d of them while they started; the database ended %d times; %d calls "+
-		"answered, %d without an answer, of which %d had happened, %d refused while the database was away; %d objects "+
-		"compared, %d checks; nothing lost, half there or of unknown origin; the slowest start %.1f s; %.0f s in all\n",
-		sum.rounds, sum.kills, sum.early, sum.nodes, sum.answered, sum.unanswered, sum.happened, sum.refused, sum.compared,
-		sum.checks, sum.slowest.Seconds(), time.Since(began).Seconds())
+	fmt.Printf("%d rounds: %d servers killed, %d of them while they started; %d ended for want of memory; the database "+
+		"ended %d times; %d calls answered, %d without an answer, of which %d had happened, %d refused for want of the database "+
+		"or of memory; %d objects compared, %d checks; nothing lost, half there or of unknown origin; the slowest start %.1f s; %.0f s "+
+		"in all\n", sum.rounds, sum.kills, sum.early, sum.starved, sum.nodes, sum.answered, sum.unanswered, sum.happened,
+		sum.refused, sum.compared, sum.checks, sum.slowest.Seconds(), time.Since(began).Seconds())
 	if s.soak != nil {
 		return s.soak.report()
 	}
@@ -118,6 +123,14 @@ func (l *load) round(number int, sum *totals) error {
 		return err
 	}
 	defer func() { stop(servers) }()
+	for _, p := range servers {
+		if s.memory > 0 {
+			err = errors.Join(err, p.starve(s.memory))
+		}
+	}
+	if err != nil {
+		return err
+	}
 	stopped := l.begin(servers)
 	if s.soak == nil {
 		time.Sleep(time.Duration(float64(s.load) * (0.15 + 0.85*random.Float64())))
@@ -129,6 +142,11 @@ func (l *load) round(number int, sum *totals) error {
 		sum.nodes++
 		if err := shell(s.endNode); err != nil {
 			return err
+		}
+	}
+	for _, p := range servers {
+		if p.gone() {
+			sum.starved++
 		}
 	}
 	if !node || number%2 == 0 {

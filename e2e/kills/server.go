@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -86,6 +87,25 @@ func (l *load) start(sum *totals) ([]*server, error) {
 	return all, nil
 }
 
+// starve lets the server have only so many MiB of addresses more than it has now.
+func (p *server) starve(more int) error {
+	pid := p.cmd.Process.Pid
+	pages, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return err
+	}
+	var now int
+	if _, err := fmt.Sscan(string(pages), &now); err != nil {
+		return err
+	}
+	out, err := exec.Command("prlimit", "--pid", strconv.Itoa(pid),
+		fmt.Sprintf("--as=%d", now*os.Getpagesize()+more<<20)).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("prlimit: %w: %s", err, out)
+	}
+	return nil
+}
+
 // kill ends the server as kill -9 does.
 func (p *server) kill() {
 	p.dead.Store(true)
@@ -138,6 +158,9 @@ func (l *load) readLogs() error {
 		l.read[i] = len(log)
 		for _, line := range unwanted.FindAllString(string(log[old:]), -1) {
 			if l.settings.endNode != "" && strings.Contains(line, "level=ERROR") {
+				continue
+			}
+			if l.settings.memory > 0 { // it ends with a trace of what it did then
 				continue
 			}
 			return fmt.Errorf("server %d logged %s", i, line)
