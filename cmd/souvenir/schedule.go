@@ -136,6 +136,9 @@ func (b schedule) report(failed error, took time.Duration) (r metrics.Backup) {
 func (b schedule) run(ctx context.Context, store *souvenir.Store) (d drilled, err error) {
 	path := filepath.Join(b.dir, backupPrefix+b.now().UTC().Format(backupTime)+backupSuffix)
 	made, rehearsed := path+unverified, filepath.Join(b.dir, scheduledDrill)
+	if err := b.claim(ctx, store); err != nil {
+		return d, err
+	}
 	if err := b.clear(); err != nil {
 		return d, err
 	}

@@ -31,7 +31,7 @@ func scheduled(t *testing.T, keep int) (b schedule, store *souvenir.Store, now *
 		note: func(m metrics.Backup) { *noted = append(*noted, m) }}, store, now, noted
 }
 
-// inFolder lists a folder.
+// inFolder lists a folder, without the file that says whose it is.
 func inFolder(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -39,7 +39,9 @@ func inFolder(t *testing.T, dir string) (names []string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		names = append(names, e.Name())
+		if e.Name() != folderOf {
+			names = append(names, e.Name())
+		}
 	}
 	return names
 }
@@ -71,6 +73,44 @@ func TestScheduledBackupsAreVerifiedAndTheNewestKept(t *testing.T) {
 	*now = now.Add(-1000 * time.Hour)
 	if due := b.due(); due != b.every {
 		t.Errorf("with a clock that was ahead, the next is due in %v, want %v at most", due, b.every)
+	}
+}
+
+// Two stores that share a folder do not delete each other's backups: the second one is refused.
+func TestABackupOfAnotherStoreStays(t *testing.T) {
+	b, store, now, _ := scheduled(t, 1)
+	other, otherStore, _, _ := scheduled(t, 1)
+	other.dir = b.dir
+	user := func(s *souvenir.Store, name string) souvenir.User {
+		u, err := s.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	first := user(store, "anna")
+	user(otherStore, "anna")
+	if _, err := b.run(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	before := inFolder(t, b.dir)
+	if _, err := other.run(t.Context(), otherStore); err == nil || !strings.Contains(err.Error(), "another store") {
+		t.Errorf("a second store: got %v, want an error that says so", err)
+	}
+	if got := inFolder(t, b.dir); !slices.Equal(got, before) {
+		t.Errorf("the folder has %v, want %v", got, before)
+	}
+	// Users come and go; those who are left are enough.
+	user(store, "ben")
+	for range 2 {
+		*now = now.Add(b.every)
+		if _, err := b.run(t.Context(), store); err != nil {
+			t.Fatal(err)
+		}
+		err := store.Accounts().DeleteUser(t.Context(), first.ID, nil)
+		if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// folderOf is the file in a folder of scheduled backups that says whose they are: the users whom the store had
+// at its last backup, each with the time of its making. A store that was restored or moved has some of them, another
+// store has none.
+const folderOf = ".souvenir-backups-of"
+
+// claim notes that the backups in the folder are of a store, and refuses a folder with those of another one: the two
+// would delete each other's.
+func (b schedule) claim(ctx context.Context, store *souvenir.Store) error {
+	var ids []string
+	for u, err := range store.Accounts().Users(ctx) {
+		if err != nil {
+			return err
+		}
+		ids = append(ids, fmt.Sprintf("%s@%d", u.ID, u.CreatedAt.UnixMicro())) // each store has a user "local"
+	}
+	path := filepath.Join(b.dir, folderOf)
+	known, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case len(known) > 0 && !slices.ContainsFunc(strings.Fields(string(known)), func(id string) bool {
+		return slices.Contains(ids, id)
+	}):
+		return fmt.Errorf("the folder %q has backups of another store, and this one would delete them; give each store a "+
+			"folder of its own, or delete %s there to let this store have the folder", b.dir, folderOf)
+	}
+	content := strings.Join(ids, "\n")
+	if content == string(known) {
+		return nil
+	}
+	return os.WriteFile(path, []byte(content), 0o600)
+}
