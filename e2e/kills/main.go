@@ -32,7 +32,7 @@ type settings struct {
 	load, duration            time.Duration
 	backups                   string
 	soak                      *soak // nil: it is not one
-	memory                    int   // MiB of addresses that a server under load may have more than at the start; 0: any number
+	memory                    int   // MiB of addresses that a server under load may add to those at its start; 0: any
 }
 
 func main() {
@@ -104,10 +104,11 @@ func run(s *settings) error {
 	}
 	fmt.Printf("%s\nuploads: %s\n", l.call.took.String(), l.call.uploads.String())
 	fmt.Printf("%d rounds: %d servers killed, %d of them while they started; %d ended for want of memory; the database "+
-		"ended %d times; %d calls answered, %d without an answer, of which %d had happened, %d refused for want of the database "+
-		"or of memory; %d objects compared, %d checks; nothing lost, half there or of unknown origin; the slowest start %.1f s; %.0f s "+
-		"in all\n", sum.rounds, sum.kills, sum.early, sum.starved, sum.nodes, sum.answered, sum.unanswered, sum.happened,
-		sum.refused, sum.compared, sum.checks, sum.slowest.Seconds(), time.Since(began).Seconds())
+		"ended %d times; %d calls answered, %d without an answer, of which %d had happened, %d refused for want of the "+
+		"database or of memory; %d objects compared, %d checks; nothing lost, half there or of unknown origin; the slowest "+
+		"start %.1f s; %.0f s in all\n", sum.rounds, sum.kills, sum.early, sum.starved, sum.nodes, sum.answered,
+		sum.unanswered, sum.happened, sum.refused, sum.compared, sum.checks, sum.slowest.Seconds(),
+		time.Since(began).Seconds())
 	if s.soak != nil {
 		return s.soak.report()
 	}
