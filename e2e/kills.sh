@@ -60,7 +60,7 @@ soak)
 	db=$work/souvenir.db
 	rounds=1
 	mkdir "$work/backups"
-	flags=(-soak 30m -load 1m -backups "$work/backups" -check-every 5)
+	flags=(-soak 30m -load 1m -backups "$work/backups" -check-every 2)
 	;;
 postgres)
 	start_cluster 0
