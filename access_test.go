@@ -375,7 +375,7 @@ func TestTheMatrixOfAProject(t *testing.T) {
 var refusedSealed = []string{"AddMember", "UpdateMember", "DeleteMember", "InvitedMembers", "Snapshot", "Transaction"}
 
 func TestSealedViewsRefuseWiderAccess(t *testing.T) {
-	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{}))
+	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{Changeable: settingNames}))
 	open := st.Store
 	st.Store = open.Sealed()
 	refused := slices.Concat(refusedSealed, methodNames(open.Accounts()), methodNames(open.Upkeep()))

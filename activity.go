@@ -560,14 +560,18 @@ func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
 
 // deleteOldActivities deletes a batch of the calls that are too old or too many, and counts them.
 func (s *shared) deleteOldActivities(tx db.Tx, now int64) (int64, error) {
+	o, err := s.limits(tx)
+	if err != nil {
+		return 0, err
+	}
 	// The newest surplus call is found from the end of the table, by the primary key.
 	result, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE id <= (SELECT id `+
-		`FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) LIMIT ?2)`, s.options.MaxActivity, purgeBatch)
+		`FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) LIMIT ?2)`, o.MaxActivity, purgeBatch)
 	if err != nil {
 		return 0, err
 	}
 	old, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE started_at < ? LIMIT ?)`,
-		now-s.options.KeepActivity.Microseconds(), purgeBatch)
+		now-o.KeepActivity.Microseconds(), purgeBatch)
 	return result.RowsAffected + old.RowsAffected, err
 }
 

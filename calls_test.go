@@ -133,6 +133,7 @@ func (st settled) arguments() map[string][]any {
 		"Backup":             {filepath.Join(st.dir, "backup.db")},
 		"BackupTo":           {io.Discard},
 		"ChangePassword":     {PasswordChange{Old: "right password", New: "another password"}},
+		"ChangeSetting":      {SettingItems, new(int64)},
 		"CheckAccessToken":   {checkOf(st.tokens.AccessToken)},
 		"CheckAuthorization": {authorization},
 		"CheckBrowser":       {BrowserCheck{User: LocalUser, Mark: st.session.Mark}},
@@ -331,9 +332,9 @@ func writes(method string) bool {
 
 func TestReadOnlyStoresReadOrRefuse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settled.db")
-	st := settle(t, openWords(t, path, Options{}))
+	st := settle(t, openWords(t, path, Options{Changeable: settingNames}))
 	before := rowsOf(t, st.Store)
-	st.Store = openWords(t, path, Options{ReadOnly: true})
+	st.Store = openWords(t, path, Options{ReadOnly: true, Changeable: settingNames})
 	for method, call := range st.calls() {
 		err := call(t.Context())
 		if want := writes(method); want != errors.Is(err, ErrReadOnly) || !want && err != nil {
@@ -348,7 +349,7 @@ func TestReadOnlyStoresReadOrRefuse(t *testing.T) {
 // Where nothing is in the way, the calls of these tests work: each is refused for the one reason that a test is about.
 func TestEveryMethodAcceptsValidArguments(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settled.db")
-	st := settle(t, openWords(t, path, Options{}))
+	st := settle(t, openWords(t, path, Options{Changeable: settingNames}))
 	backup := filepath.Join(t.TempDir(), "copy.db")
 	if err := st.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
@@ -363,7 +364,7 @@ func TestEveryMethodAcceptsValidArguments(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := st
-		again.Store = openWords(t, copied, Options{})
+		again.Store = openWords(t, copied, Options{Changeable: settingNames})
 		if err := again.calls()[method](t.Context()); err != nil {
 			t.Errorf("%s gives %v", method, err)
 		}
@@ -375,7 +376,7 @@ func TestEveryMethodAcceptsValidArguments(t *testing.T) {
 
 func TestEveryMethodOfAClosedStoreSaysSo(t *testing.T) {
 	for _, path := range []string{filepath.Join(t.TempDir(), "settled.db"), ":memory:"} {
-		st := settle(t, openWords(t, path, Options{}))
+		st := settle(t, openWords(t, path, Options{Changeable: settingNames}))
 		if err := st.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -388,7 +389,7 @@ func TestEveryMethodOfAClosedStoreSaysSo(t *testing.T) {
 }
 
 func TestEveryMethodEndsWithItsContext(t *testing.T) {
-	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{}))
+	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{Changeable: settingNames}))
 	before := rowsOf(t, st.Store)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

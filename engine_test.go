@@ -123,7 +123,7 @@ func rowsByTable(t *testing.T, s *Store) string {
 
 func TestEveryMethodDoesTheSameWhereTheEngineRunsItsWritesAgain(t *testing.T) {
 	longtest.Only(t)
-	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{}))
+	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{Changeable: settingNames}))
 	backup := filepath.Join(t.TempDir(), "copy.db")
 	if err := st.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)

@@ -35,8 +35,13 @@ func (h *Insights) Usage(ctx context.Context) (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
-	u := Usage{Quota: s.options.Quota, FileQuota: s.options.FileQuota}
+	var u Usage
 	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		o, err := s.limits(tx)
+		if err != nil {
+			return err
+		}
+		u.Quota, u.FileQuota = o.Quota, o.FileQuota
 		if u.Memories, u.Revisions, u.Bytes, err = used(tx, v.User); err != nil {
 			return err
 		}
@@ -59,9 +64,16 @@ func used(tx db.Tx, owner int64) (memories, revisions int, bytes int64, err erro
 
 // checkQuota refuses a transaction that exceeds the quota of an owner whose partitions it has grown.
 func (w *memoryWriter) checkQuota() error {
-	quota := w.store.options.Quota
+	if len(w.grown) == 0 {
+		return nil
+	}
+	o, err := w.store.limits(w.Tx)
+	if err != nil {
+		return err
+	}
+	quota := o.Quota
 	quota.Items = 0 // checked where an item is added
-	if len(w.grown) == 0 || quota == (Quota{}) {
+	if quota == (Quota{}) {
 		return nil
 	}
 	checked := map[int64]bool{}
@@ -141,10 +153,11 @@ func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
 
 // checkItems refuses one more collection, project or file of an owner.
 func (s *shared) checkItems(tx db.Tx, v viewer, kind TrashKind, owner int64) error {
-	most := s.options.Quota.Items
-	if most == 0 {
-		return nil
+	o, err := s.limits(tx)
+	if err != nil || o.Quota.Items == 0 {
+		return err
 	}
+	most := o.Quota.Items
 	counts := map[TrashKind]string{
 		TrashCollection: `SELECT (SELECT count(*) FROM collection WHERE owner_id = ?1 AND name <> '')
 			+ (SELECT count(*) FROM trash WHERE owner_id = ?1 AND kind = 'collection')`,
@@ -154,7 +167,7 @@ func (s *shared) checkItems(tx db.Tx, v viewer, kind TrashKind, owner int64) err
 	}
 	arguments := map[TrashKind]string{TrashCollection: "collection_name", TrashProject: "project_name", TrashFile: "file"}
 	var held int
-	err := db.Beyond(tx, func() error { return tx.QueryRow(counts[kind], owner).Scan(&held) })
+	err = db.Beyond(tx, func() error { return tx.QueryRow(counts[kind], owner).Scan(&held) })
 	if err != nil || held <= most {
 		return err
 	}
@@ -169,11 +182,12 @@ func (s *shared) checkItems(tx db.Tx, v viewer, kind TrashKind, owner int64) err
 
 // checkFileQuota refuses a write that takes an owner's files, including the bytes just written, over the quota.
 func (s *Store) checkFileQuota(tx db.Tx, v viewer, owner, size int64) error {
-	if s.quota == 0 {
-		return nil
+	o, err := s.limits(tx)
+	if err != nil || o.FileQuota == 0 {
+		return err
 	}
 	var all int64
-	err := db.Beyond(tx, func() error {
+	err = db.Beyond(tx, func() error {
 		return tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = ? `+
 			`AND state IN ('arriving', 'stored', 'trashed')`, owner).Scan(&all)
 	})
@@ -181,18 +195,18 @@ func (s *Store) checkFileQuota(tx db.Tx, v viewer, owner, size int64) error {
 		return err
 	}
 	switch {
-	case all <= s.quota:
+	case all <= o.FileQuota:
 		return nil
 	case owner != v.User: // the owner's usage is private
 		return newError(KindTooLarge, "size",
 			"the owner of this project has no quota left for a file of %d bytes; files in a project count for its owner, who "+
 				"may have %d bytes",
-			size, s.quota)
+			size, o.FileQuota)
 	}
 	return newError(KindTooLarge, "size",
 		"with this file of %d bytes, the files of %s would have %d bytes, those in the trash included; at most %d are "+
 			"allowed",
-		size, show(s.access.User), all, s.quota)
+		size, show(s.access.User), all, o.FileQuota)
 }
 
 // grow records that a partition holds more than before.

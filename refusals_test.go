@@ -74,6 +74,7 @@ func (st settled) refusals() map[string]refusal {
 		"CheckClient":            {[]any{wrong}, ErrUnauthenticated, "client_id"},
 		"CheckInvitation":        {[]any{"inv_wrong"}, ErrNotFound, "invitation"},
 		"CheckPassword":          {[]any{Credentials{Name: "owner", Password: "wrong password"}}, ErrUnauthenticated, ""},
+		"ChangeSetting":          {[]any{SettingName("colour")}, ErrInvalid, "name"},
 		"CheckSignIn":            {[]any{"ses_wrong"}, ErrUnauthenticated, ""},
 		"CheckToken":             {[]any{"mcp_wrong"}, ErrUnauthenticated, ""},
 		"CompleteTask":           {[]any{TaskRef{ProjectID: "p", TaskID: "T2"}}, ErrNotFound, "task_id"},

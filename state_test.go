@@ -3,7 +3,9 @@ package souvenir
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -101,5 +103,127 @@ func TestRuntimeCountsSearchesByWhereTheyRun(t *testing.T) {
 				t.Errorf("got %+v, want the limit %d and no writes", after, c.memory)
 			}
 		})
+	}
+}
+
+// set changes a setting of a store.
+func set(t *testing.T, s *Store, name SettingName, value int64) {
+	t.Helper()
+	if err := s.Upkeep().ChangeSetting(t.Context(), name, &value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What is changed counts instead of the option, in every process that lets it be changed, and only there.
+func TestChangedSettingsCount(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	now := time.Now()
+	options := Options{Quota: Quota{Memories: 2}, Changeable: settingNames, Now: func() time.Time { return now }}
+	s, other := openWords(t, path, options), openWords(t, path, options)
+	fixed := openWords(t, path, Options{Quota: Quota{Memories: 2}})
+	add := func(s *Store) error {
+		_, err := s.AddMemory(t.Context(), NewMemory{Content: "x"})
+		return err
+	}
+	for range 2 {
+		if err := add(other); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := add(s); !errors.Is(err, ErrTooLarge) {
+		t.Fatalf("got %v for a third memory, want ErrTooLarge", err)
+	}
+	set(t, s, SettingMemories, 3)
+	if err := add(other); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("another handle got %v at once, want ErrTooLarge: it asks every ten seconds", err)
+	}
+	now = now.Add(10 * time.Second)
+	if err := add(other); err != nil {
+		t.Errorf("another handle got %v ten seconds later, want the memory stored", err)
+	}
+	set(t, s, SettingMemories, 4)
+	if err := add(fixed); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a handle whose options hold got %v, want ErrTooLarge", err)
+	}
+	if err := add(s); err != nil {
+		t.Errorf("got %v, want a fourth memory stored", err)
+	}
+	if u, err := s.Insights().Usage(t.Context()); err != nil || u.Quota.Memories != 4 {
+		t.Errorf("the usage has the quota %d, %v; want 4", u.Quota.Memories, err)
+	}
+	if err := s.Upkeep().ChangeSetting(t.Context(), SettingMemories, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := add(s); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v with the option again, want ErrTooLarge", err)
+	}
+}
+
+// Each setting arrives where it counts.
+func TestEachSettingIsInTheConfiguration(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{Changeable: settingNames})
+	for i, name := range settingNames {
+		set(t, s, name, int64(i+2))
+	}
+	c, err := s.Upkeep().Configuration(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Quota{2, 3, 4, 5}); c.Quota != want || c.FileQuota != 6 || c.KeepTrash != 7*dayLong ||
+		c.KeepActivity != 8*dayLong || c.MaxActivity != 9 {
+		t.Errorf("got %+v, want the numbers 2 to 9", c)
+	}
+	noted := 0
+	for e, err := range s.Upkeep().Audit(t.Context(), AuditQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Action == "setting.change" {
+			noted++
+		}
+	}
+	if noted != len(settingNames) {
+		t.Errorf("the audit log has %d changes, want %d", noted, len(settingNames))
+	}
+	all, err := s.Upkeep().ListSettings(t.Context())
+	if err != nil || len(all) != len(settingNames) {
+		t.Fatalf("got %v, %v; want %d settings", all, err, len(settingNames))
+	}
+	for i, one := range all {
+		if one.Name != settingNames[i] || one.Value != int64(i+2) || !one.Changed || one.Default == one.Value {
+			t.Errorf("got %+v, want %s with %d, changed", one, settingNames[i], i+2)
+		}
+	}
+	mustAdd(t, s, NewMemory{Content: "x"})
+	for m, err := range s.Memories(t.Context(), List{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := s.Trash().Page(t.Context(), TrashQuery{Limit: 10})
+	if err != nil || len(page.Entries) != 1 {
+		t.Fatalf("got %v, %v; want one entry", page, err)
+	}
+	if keeps := page.Entries[0].Until.Sub(page.Entries[0].DeletedAt); keeps != 7*dayLong {
+		t.Errorf("the trash keeps it for %v, want 7 days", keeps)
+	}
+}
+
+func TestSettingsThatCannotBeChanged(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{Changeable: []SettingName{SettingTrash}})
+	for name, value := range map[SettingName]int64{SettingMemories: 1, "colour": 1, SettingTrash: 0} {
+		err := s.Upkeep().ChangeSetting(t.Context(), name, &value)
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), string(name)) {
+			t.Errorf("%s: got %v, want ErrInvalid with its name", name, err)
+		}
+	}
+	for name, o := range map[string]Options{"an unknown one": {Changeable: []SettingName{"colour"}},
+		"a trash that is off": {Changeable: []SettingName{SettingTrash}, KeepTrash: -1}} {
+		if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "o.db"), &o); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: got %v, want ErrInvalid", name, err)
+		}
 	}
 }

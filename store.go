@@ -91,6 +91,10 @@ type Options struct {
 	// are permanent. At most 100 years. Entries already in the trash keep their expiry.
 	KeepTrash time.Duration
 
+	// Changeable are settings that [Upkeep.ChangeSetting] may change while the store is open. What it has changed counts
+	// instead of the option, in each process that lists the setting here. Empty means none: the options hold.
+	Changeable []SettingName
+
 	// IndexedMetadata is the limit, in bytes of JSON, up to which a memory's metadata is indexed for a [Filter]: every
 	// top-level key whose value is a string, a number, a boolean, or a list of these. Filters read longer metadata
 	// memory by memory, which takes longer. Zero keeps the file's limit, which is 4,096 for a new file; a negative
@@ -171,6 +175,9 @@ func (o *Options) withDefaults() (Options, error) {
 	if full.KeepTrash > maxKeepActivity {
 		return full, invalid("KeepTrash",
 			"{} is %s; at most 100 years are allowed, 0 means 30 days, and a negative value no trash", full.KeepTrash)
+	}
+	if err := full.checkChangeable(); err != nil {
+		return full, err
 	}
 	full.KeepTrash = cmp.Or(full.KeepTrash, defaultKeepTrash)
 	full.KeepActivity = cmp.Or(full.KeepActivity, defaultKeepActivity)
@@ -268,8 +275,8 @@ type shared struct {
 	clock    func() time.Time
 	newID    func() string
 	maxFile  int64   // bytes
-	quota    int64   // bytes of all files of an owner; 0: none
 	options  Options // with defaults
+	limited  kernel.KeptSettings[*Options]
 	closing  sync.Once
 	closed   error
 
@@ -341,7 +348,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 	s := &Store{
 		shared: &shared{
 			db: &db.Spanning{DB: engine, Wrote: index.Wrote}, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
-			index: index, maxFile: o.MaxFile, quota: o.FileQuota,
+			index: index, maxFile: o.MaxFile,
 			hashing: make(passwords.Hasher, runtime.GOMAXPROCS(0)), options: o,
 		},
 		access: Access{User: LocalUser}, operator: true,

@@ -19,7 +19,7 @@ var notInTransactions = []string{"AddFile", "DeleteProject", "DeleteCollection",
 // Every method either works within a transaction or says that it cannot be part of one; none waits for itself, and of
 // none anything remains when the transaction is undone.
 func TestMethodsWorkInTransactionsOrRefuse(t *testing.T) {
-	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{}))
+	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{Changeable: settingNames}))
 	undone := errors.New("undone")
 	calls := st.calls()
 	delete(calls, "RecordActivity") // which is written in the background, whatever becomes of the transaction

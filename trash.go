@@ -317,9 +317,12 @@ func (e trashEntry) rows() *trash.Entry {
 
 // newTrasher returns what deletes one portion: into the trash, or permanently if the trash is off.
 func (s *Store) newTrasher(tx db.Tx, v viewer, p trash.Portion) *trash.Mover {
-	now := s.now()
-	t := trash.Mover{Tx: tx, Viewer: v, Forever: s.options.KeepTrash < 0, Now: now,
-		Until: now + s.options.KeepTrash.Microseconds(), Through: s.access.Through, NewID: s.newID}
+	now, keep := s.now(), s.options.KeepTrash
+	if o, err := s.limits(tx); err == nil { // else the deletion fails, too
+		keep = o.KeepTrash
+	}
+	t := trash.Mover{Tx: tx, Viewer: v, Forever: keep < 0, Now: now, Until: now + keep.Microseconds(),
+		Through: s.access.Through, NewID: s.newID}
 	return t.Bounded(p)
 }
 

@@ -158,6 +158,8 @@ type Setting struct {
 	Value   string // never a secret
 	Meaning string // a few words
 	Given   bool   // false: it is the default
+
+	Variable string // the environment variable that set it; empty: a flag, if it is given
 }
 
 const (

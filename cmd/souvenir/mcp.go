@@ -25,6 +25,7 @@ type mcpSettings struct {
 	readOnly    *bool
 	indexMemory byteSize
 	trashDays   *int
+	changeable  func() []souvenir.SettingName // what no flag fixes
 	logLevel    *string
 	embedder    embedderFlags
 }
@@ -59,6 +60,7 @@ output carries only messages of the protocol.`,
 		readOnly:    flags.Bool("read-only", false, "open the file read-only, and offer only tools that change nothing"),
 		indexMemory: 256 << 20,
 		trashDays:   trashDaysFlag(command),
+		changeable:  func() []souvenir.SettingName { return changeable(flags) },
 		embedder:    newEmbedderFlags(command),
 		logLevel: flags.String("log-level", "warn",
 			"minimum `level` of what is logged to standard error: debug, info, warn or error"),
@@ -116,7 +118,8 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 	}
 	store, err := s.db.open(ctx,
 		&souvenir.Options{ReadOnly: *s.readOnly, IndexMemory: s.indexMemory.limit(), KeepTrash: keepTrash(*s.trashDays),
-			Logger: log, Embedder: embedder, KeepModel: embedder == nil, Documents: documentReader()})
+			Logger: log, Embedder: embedder, KeepModel: embedder == nil, Documents: documentReader(),
+			Changeable: s.changeable()})
 	if err != nil {
 		return openError(s.db, how, err)
 	}

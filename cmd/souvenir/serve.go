@@ -48,6 +48,7 @@ type settings struct {
 	metrics             *string
 	backups             schedule
 	listed              func() []server.Setting
+	changeable          func() []souvenir.SettingName // what no flag fixes
 	provider            providerFlags
 	embedder            embedderFlags
 }
@@ -145,6 +146,7 @@ func (c *cli) serveCommand() *cobra.Command {
 			"`duration` that a request waits for its turn before it is answered with 503"),
 		bodyMemory: 64 << 20,
 		listed:     func() []server.Setting { return listedSettings(flags) },
+		changeable: func() []souvenir.SettingName { return changeable(flags) },
 		keepRevisions: keepRevisionsFlag(command,
 			"with each purge keep this `number` of past versions of each memory, the newest, and delete the others; 0 "+
 				"keeps all"),
@@ -304,7 +306,8 @@ func (s *settings) storeOptions(log *slog.Logger, embedder souvenir.Embedder,
 	hooks []souvenir.Hooks) *souvenir.Options {
 	return &souvenir.Options{Reserve: serveReserve, Embedder: embedder, Hooks: hooks, Documents: documentReader(),
 		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), Quota: s.quota(), IndexMemory: s.indexMemory.limit(),
-		Logger: log, KeepActivity: *s.keepActivity, MaxActivity: *s.maxActivity, KeepTrash: keepTrash(*s.trashDays)}
+		Logger: log, KeepActivity: *s.keepActivity, MaxActivity: *s.maxActivity, KeepTrash: keepTrash(*s.trashDays),
+		Changeable: s.changeable()}
 }
 
 // hooks returns the store's hooks: for metrics, if they are served.
@@ -335,6 +338,24 @@ func (s *settings) startUpkeep(ctx context.Context, store *souvenir.Store, m *me
 	}
 }
 
+// settingsOfFlags are the settings that admins may change on the dashboard, by the flags that fix them.
+var settingsOfFlags = map[string]souvenir.SettingName{
+	"memory-quota": souvenir.SettingMemories, "revision-quota": souvenir.SettingRevisions,
+	"item-quota": souvenir.SettingItems, "text-quota": souvenir.SettingBytes, "file-quota": souvenir.SettingFileBytes,
+	"trash-days": souvenir.SettingTrash, "keep-activity": souvenir.SettingActivity,
+	"max-activity": souvenir.SettingCalls,
+}
+
+// changeable returns the settings whose flags are not given, and so may be changed while the server runs.
+func changeable(flags *pflag.FlagSet) (names []souvenir.SettingName) {
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if name, is := settingsOfFlags[flag.Name]; is && !flag.Changed {
+			names = append(names, name)
+		}
+	})
+	return names
+}
+
 // listedSettings returns the flags with their values, without secrets.
 func listedSettings(flags *pflag.FlagSet) []server.Setting {
 	var all []server.Setting
@@ -344,6 +365,9 @@ func listedSettings(flags *pflag.FlagSet) []server.Setting {
 		}
 		_, meaning := pflag.UnquoteUsage(flag)
 		listed := server.Setting{Name: "--" + flag.Name, Value: flag.Value.String(), Meaning: meaning, Given: flag.Changed}
+		if flag.Annotations[ofEnvironment] != nil {
+			listed.Variable = variable(flag.Name)
+		}
 		if list, ok := flag.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
 			listed.Value = "" // instead of []
 		}

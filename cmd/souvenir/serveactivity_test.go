@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func TestServeBoundsRecordedCalls(t *testing.T) {
 // Admins are shown what a server was started with, but for secrets.
 func TestListedSettings(t *testing.T) {
 	command := (&cli{}).serveCommand()
-	if err := command.ParseFlags([]string{"--max-file", "5MiB", "--admin-password", rightSecret, "--oidc-client-secret",
+	if err := command.ParseFlags([]string{"--max-file", "5MiB", "--file-quota", "1GiB", "--admin-password", rightSecret, "--oidc-client-secret",
 		rightSecret}); err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +78,21 @@ func TestListedSettings(t *testing.T) {
 	}
 	if s := found["--admin-password"]; s.Value == "" || !s.Given {
 		t.Errorf("got %+v, want a value, given", s)
+	}
+	if names := changeable(command.Flags()); len(names) != 7 || slices.Contains(names, souvenir.SettingFileBytes) {
+		t.Errorf("got %v to be changed on the dashboard, want all but file_bytes, whose flag is given", names)
+	}
+	lookup := func(name string) (string, bool) { return map[string]string{"SOUVENIR_TRASH_DAYS": "9"}[name], true }
+	if err := (&cli{lookup: lookup}).applyEnvironment(command); err != nil {
+		t.Fatal(err)
+	}
+	if names := changeable(command.Flags()); len(names) != 6 || slices.Contains(names, souvenir.SettingTrash) {
+		t.Errorf("got %v to be changed, want the trash left out, too: its variable is set", names)
+	}
+	for _, s := range listedSettings(command.Flags()) {
+		if want := map[string]string{"--trash-days": "SOUVENIR_TRASH_DAYS"}[s.Name]; s.Variable != want {
+			t.Errorf("%s says that the variable %q set it, want %q", s.Name, s.Variable, want)
+		}
 	}
 	if _, ok := found["--help"]; ok {
 		t.Error("got --help among the settings, want it left out")

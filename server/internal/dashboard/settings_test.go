@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,8 +107,90 @@ func TestSettingsOfTheServer(t *testing.T) {
 	p := w.SignedIn(servertest.Admin).Get("/settings").Expect(http.StatusOK, "This server", w.Database.Name(),
 		"--max-file",
 		"5MiB",
-		"100.0 MiB", servertest.PublicAt, "last 30 days, at most 100,000")
+		"100.0 MiB", servertest.PublicAt, "30 days · the default", "100,000 calls")
 	servertest.CheckPage(w, p)
+}
+
+// An admin changes what no flag fixes, from the next call on; the page says what set each.
+func TestAdminsChangeSettings(t *testing.T) {
+	plan := servertest.Template(t)
+	store := plan.Copy(t).Open(t, &souvenir.Options{Changeable: []souvenir.SettingName{souvenir.SettingMemories,
+		souvenir.SettingFileBytes, souvenir.SettingActivity}})
+	w := servertest.Serve(t, plan, store, server.Options{Settings: []server.Setting{
+		{Name: "--text-quota", Value: "5MiB", Meaning: "text", Given: true, Variable: "SOUVENIR_TEXT_QUOTA"},
+		{Name: "--trash-days", Value: "3", Meaning: "days", Given: true}}})
+	b := w.SignedIn(servertest.Admin)
+	p := b.Get("/settings").Expect(http.StatusOK, "Memories per user", "no limit · the default",
+		"set by SOUVENIR_TEXT_QUOTA", "set by --trash-days").Without(`value="trash_days"`, `value="bytes"`)
+	servertest.CheckPage(w, p)
+	change := func(name, value string, more ...string) *servertest.Page {
+		form := url.Values{"csrf": {p.Hidden().Get("csrf")}, "name": {name}, "value": {value}}
+		for _, one := range more {
+			form.Set(one, "yes")
+		}
+		return b.Post("/settings/server", form)
+	}
+	quota := func() int {
+		t.Helper()
+		c, err := w.Store.Upkeep().Configuration(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Quota.Memories
+	}
+	page := landsAt(b, change("memories", " 500 "), "/settings?undo=").Expect(http.StatusOK,
+		"500 memories, instead of no limit", "changed here; the default is no limit")
+	if quota() != 500 {
+		t.Errorf("the quota is %d, want 500", quota())
+	}
+	b.Submit(page, "/undo", nil).Expect(http.StatusSeeOther)
+	if quota() != 0 {
+		t.Errorf("undone, the quota is %d, want none", quota())
+	}
+	change("memories", "500")
+	landsAt(b, change("memories", "", "default"), "/settings?undo=").Expect(http.StatusOK, "no limit · the default")
+	landsAt(b, change("file_bytes", "2048"), "/settings?undo=").Expect(http.StatusOK, "2.0 GiB")
+
+	for text, wrong := range map[string][2]string{
+		"Memories per user is &#34;many&#34;; give a whole number from 0 to":  {"memories", "many"},
+		"Memories per user is &#34;-1&#34;":                                   {"memories", "-1"},
+		"Calls kept for is &#34;0&#34;; give a whole number from 1 to 36,500": {"activity_days", "0"},
+		"cannot be changed here":                                              {"trash_days", "5"},
+		"&#34;colour&#34; cannot be changed here":                             {"colour", "5"},
+	} {
+		servertest.CheckPage(w, change(wrong[0], wrong[1]).Expect(http.StatusBadRequest, text))
+	}
+	kept := func() time.Duration {
+		t.Helper()
+		c, err := w.Store.Upkeep().Configuration(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.KeepActivity
+	}
+	ask := change("activity_days", "7").Expect(http.StatusOK, "Delete recorded calls?", "30 days", "7 days")
+	servertest.CheckPage(w, ask)
+	if kept() != 30*24*time.Hour {
+		t.Errorf("before the answer, calls are kept for %v, want 30 days", kept())
+	}
+	landsAt(b, b.Submit(ask, "/settings/server", nil), "/settings?undo=")
+	if kept() != 7*24*time.Hour {
+		t.Errorf("calls are kept for %v, want 7 days", kept())
+	}
+	landsAt(b, change("activity_days", "9"), "/settings?undo=") // longer: nothing to ask
+
+	calls, err := w.Store.Insights().Activities(t.Context(), souvenir.ActivityQuery{Limit: 100})
+	if err != nil || !slices.ContainsFunc(calls.Activities, func(a souvenir.Activity) bool {
+		return strings.HasSuffix(a.Tool, "/settings/server") && a.User == w.Users[servertest.Admin]
+	}) {
+		t.Errorf("the activity has %v, %v; want the admin's change in it", calls, err)
+	}
+	w.SignedIn(servertest.Owner).Post("/settings/server", url.Values{"csrf": {p.Hidden().Get("csrf")},
+		"name": {"memories"}, "value": {"1"}}).Expect(http.StatusForbidden)
+	b.Post("/settings/server", url.Values{"name": {"memories"}, "value": {"1"}}).Expect(http.StatusForbidden)
+	if quota() != 0 {
+		t.Errorf("the quota is %d, want none: neither may change it", quota())
+	}
 }
 
 func TestAbout(t *testing.T) {

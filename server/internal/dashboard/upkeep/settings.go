@@ -1,7 +1,6 @@
 package upkeep
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -33,6 +32,7 @@ type settingsPage struct {
 	Before      string     // their state when Whole was rendered
 	Facts       []web.Fact // about the server; nil unless the user is an admin
 	Flags       []Flag     // likewise
+	Server      []serverSetting
 }
 
 // settings loads the page before any input.
@@ -61,6 +61,9 @@ func (s *Service) settings(r *http.Request, c request.Caller) (web.Page, *settin
 	}
 	if c.User.Role == souvenir.RoleAdmin {
 		data.Flags = s.config.Flags
+		if data.Server, err = s.serverSettings(r.Context()); err != nil {
+			return web.Page{}, nil, err
+		}
 		data.Facts, err = s.facts(r.Context())
 	}
 	return web.Page{Template: "settings", Title: "Settings", Data: data}, data, err
@@ -78,12 +81,9 @@ func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 		}
 		return web.Bytes(n)
 	}
-	provider, recorded := "none: people sign in with a name and a password", "nothing"
+	provider := "none: people sign in with a name and a password"
 	if s.config.Provider != "" {
 		provider = s.config.Provider
-	}
-	if !s.config.NoActivity {
-		recorded = "calls of the last " + LongSpan(c.KeepActivity) + ", at most " + web.Thousands(c.MaxActivity)
 	}
 	store := web.Fact{Key: "File", Value: c.Path}
 	if c.Path == "" {
@@ -95,8 +95,6 @@ func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 		store,
 		{Key: "Embedding model", Value: c.Model + ", " + web.Count(c.Dimensions, "dimension")},
 		{Key: "Largest file", Value: limit(c.MaxFile, "no limit")},
-		{Key: "Files per user", Value: limit(c.FileQuota, "no limit")},
-		{Key: "Memories per user", Value: quotaInWords(c.Quota)},
 		{Key: "Search index in memory", Value: limit(c.IndexMemory, "none: searches run on disk")},
 		{Key: "Longest request", Value: web.Bytes(s.site.MaxBody)},
 		{Key: "Concurrent requests", Value: strconv.Itoa(s.config.MaxRunning) + ", of one user " +
@@ -104,7 +102,8 @@ func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 		{Key: "Queued requests", Value: strconv.Itoa(s.config.QueuePerUser) + " of a user, for " +
 			web.Wait(s.config.QueueWait)},
 		{Key: "Memory for requests", Value: web.Bytes(s.config.BodyMemory)},
-		{Key: "Recorded activity", Value: recorded},
+		{Key: "Recorded activity", Value: map[bool]string{true: "nothing", false: "calls"}[s.config.NoActivity]},
+		{Key: "Scheduled backups", Value: s.backups()},
 		{Key: "External sign-in", Value: provider},
 		{Key: "Tokens in addresses", Value: map[bool]string{true: "refused", false: "accepted"}[s.config.NoQueryTokens]},
 		{Key: "Read-only tools", Value: yes[s.config.ReadOnly]},
@@ -112,22 +111,17 @@ func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 	}, nil
 }
 
-// quotaInWords describes how much each user may store.
-func quotaInWords(q souvenir.Quota) string {
-	var parts []string
-	if q.Memories > 0 {
-		parts = append(parts, web.Thousands(q.Memories))
+// backups describes the scheduled backups.
+func (s *Service) backups() string {
+	values := map[string]string{}
+	for _, flag := range s.config.Flags {
+		values[flag.Name] = flag.Value
 	}
-	if q.Revisions > 0 {
-		parts = append(parts, web.Thousands(q.Revisions)+" past versions")
+	if values["--backup-to"] == "" {
+		return "none; --backup-to makes them"
 	}
-	if q.Items > 0 {
-		parts = append(parts, web.Thousands(q.Items)+" collections, projects and files each")
-	}
-	if q.Bytes > 0 {
-		parts = append(parts, web.Bytes(q.Bytes))
-	}
-	return cmp.Or(strings.Join(parts, ", "), "no limit")
+	return "every " + values["--backup-every"] + " to " + values["--backup-to"] + ", the newest " +
+		values["--keep-backups"] + " kept, each restored and checked; " + s.setBy("--backup-to")
 }
 
 // LongSpan formats a configured duration exactly.

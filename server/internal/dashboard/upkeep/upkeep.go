@@ -31,6 +31,8 @@ type Flag struct {
 	Value   string
 	Meaning string
 	Given   bool
+
+	Variable string
 }
 
 // Options are the dependencies of a Service.
@@ -69,6 +71,7 @@ func (s *Service) Routes() []route.Route {
 		route.Page("/settings", route.Person, s.showSettings),
 		route.Post("/settings", route.Person, s.changeSettings),
 		route.Post("/settings/whole", route.Person, s.replaceSettings),
+		route.Post("/settings/server", route.Administrator, s.changeServer),
 
 		route.Page("/transfer", route.Person, s.showTransfer),
 		route.Post("/transfer/export", route.Person, s.exportStore),

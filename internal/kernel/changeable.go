@@ -1,0 +1,64 @@
+package kernel
+
+import (
+	"strings"
+	"sync/atomic"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// changeable begins the keys of the settings that admins change while a store is open.
+const changeable = "changed."
+
+// ChangedSettings returns the settings that admins have changed, by name.
+func ChangedSettings(tx db.Tx) (map[string]int64, error) {
+	changed := map[string]int64{}
+	err := tx.Each(func(row db.Rows) error {
+		var key string
+		var value int64
+		err := row.Scan(&key, &value)
+		if name, is := strings.CutPrefix(key, changeable); is {
+			changed[name] = value
+		}
+		return err
+	}, `SELECT key, value FROM setting`)
+	return changed, err
+}
+
+// ChangeSetting changes a setting; nil removes the change.
+func ChangeSetting(tx db.Tx, name string, value *int64) error {
+	if value != nil {
+		return SetSetting(tx, changeable+name, *value)
+	}
+	_, err := tx.Exec(`DELETE FROM setting WHERE key = ?`, changeable+name)
+	return err
+}
+
+// KeptSettings keeps what is made of the changed settings for ten seconds, within which another process's change
+// arrives. The zero value is ready.
+type KeptSettings[T any] struct {
+	kept atomic.Pointer[keptSettings[T]]
+}
+
+type keptSettings[T any] struct {
+	read int64 // when, in microseconds
+	made T
+}
+
+// Get returns what is kept, or makes it from the settings.
+func (k *KeptSettings[T]) Get(tx db.Tx, now int64, from func(map[string]int64) T) (made T, err error) {
+	const long = 10_000_000
+	if kept := k.kept.Load(); kept != nil && now >= kept.read && now-kept.read < long {
+		return kept.made, nil
+	}
+	changed, err := ChangedSettings(tx)
+	if err != nil {
+		return made, err
+	}
+	made = from(changed)
+	k.kept.Store(&keptSettings[T]{now, made})
+	return made, nil
+}
+
+// Forget forgets what is kept.
+func (k *KeptSettings[T]) Forget() { k.kept.Store(nil) }

@@ -1,0 +1,204 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/failure"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// serverSetting is a setting of the server that admins may change, or that a flag fixes.
+type serverSetting struct {
+	Label      string
+	Name       souvenir.SettingName
+	Value      string // for people
+	By         string // what set it
+	Unit       string // of Typed
+	Typed      string // the value of the input
+	Changeable bool
+	Changed    bool // here, by an admin
+	Error      string
+}
+
+// ID is the id of the input on the page.
+func (s serverSetting) ID() string { return "server-" + string(s.Name) }
+
+// kindOfSetting says how a setting is shown.
+type kindOfSetting struct {
+	name        souvenir.SettingName
+	label, flag string
+	unit        string
+	size        int64 // of a unit
+	none        string
+	value       func(c souvenir.Configuration) int64
+}
+
+const mebibytes = "MiB"
+
+// kindsOfSettings are the settings in the order of the page.
+var kindsOfSettings = []kindOfSetting{
+	{souvenir.SettingMemories, "Memories per user", "--memory-quota", "memories", 1, noLimit,
+		func(c souvenir.Configuration) int64 { return int64(c.Quota.Memories) }},
+	{souvenir.SettingRevisions, "Past versions per user", "--revision-quota", "versions", 1, noLimit,
+		func(c souvenir.Configuration) int64 { return int64(c.Quota.Revisions) }},
+	{souvenir.SettingItems, "Collections, projects and files per user, each", "--item-quota", "", 1, noLimit,
+		func(c souvenir.Configuration) int64 { return int64(c.Quota.Items) }},
+	{souvenir.SettingBytes, "Text per user", "--text-quota", mebibytes, 1 << 20, noLimit,
+		func(c souvenir.Configuration) int64 { return c.Quota.Bytes }},
+	{souvenir.SettingFileBytes, "Files per user", "--file-quota", mebibytes, 1 << 20, noLimit,
+		func(c souvenir.Configuration) int64 { return c.FileQuota }},
+	{souvenir.SettingTrash, "Trash", "--trash-days", "days", 1, "off: deletions are permanent",
+		func(c souvenir.Configuration) int64 { return int64(max(c.KeepTrash, 0) / web.Day) }},
+	{souvenir.SettingActivity, "Calls kept for", "--keep-activity", "days", 1, "less than a day",
+		func(c souvenir.Configuration) int64 { return int64(c.KeepActivity / web.Day) }},
+	{souvenir.SettingCalls, "Calls kept at most", "--max-activity", "calls", 1, noLimit,
+		func(c souvenir.Configuration) int64 { return int64(c.MaxActivity) }},
+}
+
+const noLimit = "no limit"
+
+// inWords is a value for people.
+func (k kindOfSetting) inWords(value int64) string {
+	switch {
+	case value == 0:
+		return k.none
+	case k.unit == mebibytes:
+		return web.Bytes(value)
+	case k.unit == "days":
+		return web.Count(int(value), "day")
+	}
+	return strings.TrimSuffix(web.Thousands(int(value))+" "+k.unit, " ")
+}
+
+// serverSettings loads the settings with what set them.
+func (s *Service) serverSettings(ctx context.Context) ([]serverSetting, error) {
+	c, err := s.store.Upkeep().Configuration(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changeable, err := s.store.Upkeep().ListSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []serverSetting
+	for _, k := range kindsOfSettings {
+		value := k.value(c)
+		one := serverSetting{Label: k.label, Name: k.name, By: s.setBy(k.flag), Unit: k.unit}
+		at := slices.IndexFunc(changeable, func(x souvenir.Setting) bool { return x.Name == k.name })
+		if at >= 0 {
+			value, one.Changeable, one.Changed = changeable[at].Value, true, changeable[at].Changed
+		}
+		if one.Changed {
+			one.By = "changed here; the default is " + k.inWords(changeable[at].Default)
+		}
+		one.Value, one.Typed = k.inWords(value), strconv.FormatInt(value/k.size, 10)
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// setBy says what set a flag.
+func (s *Service) setBy(name string) string {
+	for _, flag := range s.config.Flags {
+		switch {
+		case flag.Name != name || !flag.Given:
+		case flag.Variable != "":
+			return "set by " + flag.Variable
+		default:
+			return "set by " + name
+		}
+	}
+	return "the default"
+}
+
+// changeServer changes a setting of the server. It asks first where calls would be deleted.
+func (s *Service) changeServer(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	form, err := s.site.ReadForm(w, r)
+	if err != nil {
+		return nil, err
+	}
+	name := souvenir.SettingName(form.Get("name"))
+	at := slices.IndexFunc(kindsOfSettings, func(k kindOfSetting) bool { return k.name == name })
+	all, err := s.store.Upkeep().ListSettings(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	present := slices.IndexFunc(all, func(x souvenir.Setting) bool { return x.Name == name })
+	if at < 0 || present < 0 {
+		return nil, &failure.Error{Status: http.StatusBadRequest,
+			Message: fmt.Sprintf("the setting %q cannot be changed here; the page Settings says what can be", string(name))}
+	}
+	k, before := kindsOfSettings[at], all[present]
+	var wanted *int64
+	after := before.Default
+	if form.Get("default") == "" {
+		if after, err = k.typed(form.Get("value"), before); err != nil {
+			return s.serverAgain(r, c, k, form.Get("value"), err)
+		}
+		wanted = &after
+	}
+	if deletes := name == souvenir.SettingActivity || name == souvenir.SettingCalls; deletes && after < before.Value &&
+		form.Get("sure") == "" {
+		return askServer(k, before.Value, after, form.Get("value"), form.Get("default")), nil
+	}
+	if err := s.store.Upkeep().ChangeSetting(r.Context(), name, wanted); err != nil {
+		return s.serverAgain(r, c, k, form.Get("value"), err)
+	}
+	s.log.InfoContext(r.Context(), "an admin changed a setting", "setting", name, "before", before.Value, "after", after,
+		"admin", c.User.ID)
+	former := &before.Value
+	if !before.Changed {
+		former = nil
+	}
+	return s.site.StepDone(c, "/settings", web.Step{
+		Text: k.label + ": " + k.inWords(after) + ", instead of " + k.inWords(before.Value) + ".", Path: "/settings",
+		Back: func(ctx context.Context) error { return s.store.Upkeep().ChangeSetting(ctx, name, former) }}), nil
+}
+
+// typed reads a value from the form.
+func (k kindOfSetting) typed(text string, within souvenir.Setting) (int64, error) {
+	least, most := (within.Least+k.size-1)/k.size, within.Most/k.size
+	value, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || value < least || value > most {
+		return 0, failure.Invalid(string(k.name), fmt.Sprintf("%s is %q; give a whole number from %d to %s", k.name,
+			textview.Clip(text, 40), least, strings.TrimSuffix(web.Thousands(int(most))+" "+k.unit, " ")))
+	}
+	return value * k.size, nil
+}
+
+// serverAgain shows the page again with an error at a setting.
+func (s *Service) serverAgain(r *http.Request, c request.Caller, k kindOfSetting, typed string, err error) (any,
+	error) {
+	p, data, failed := s.settings(r, c)
+	if failed != nil {
+		return nil, failed
+	}
+	field := web.Form{Fields: []web.Field{{Name: string(k.name), Label: k.label}}}
+	field.Refuse(err)
+	for i := range data.Server {
+		if one := &data.Server[i]; one.Name == k.name {
+			one.Typed, one.Error = typed, field.Fields[0].Error+field.Error
+		}
+	}
+	return web.Again(p, err)
+}
+
+// askServer asks before calls are deleted.
+func askServer(k kindOfSetting, before, after int64, typed, byDefault string) web.Page {
+	return web.Page{Template: "asks", Title: k.label, Data: web.QuestionPage{Asks: &web.Question{
+		ID: "fewer", Title: "Delete recorded calls?", Action: "/settings/server", Button: "Change, and delete them",
+		Back: "/settings", Facts: []web.Fact{{Key: "Now", Value: k.inWords(before)}, {Key: "Then", Value: k.inWords(after)}},
+		Text: "The calls of all users that are older, or more than that, are deleted for good when the next ones are " +
+			"recorded. Undo brings the setting back, and not the calls.",
+		Kept: []web.Fact{{Key: "name", Value: string(k.name)}, {Key: "value", Value: typed},
+			{Key: "default", Value: byDefault}, {Key: "sure", Value: "yes"}},
+	}}}
+}
