@@ -12,8 +12,9 @@ export async function theOverviewLeadsOn(someone, { user }) {
   await page.goBack()
   await page.settle()
   assert.equal(await page.getAttribute('#days-90', 'aria-current'), null)
-  await page.click('text=Show as a table')
-  assert.ok(await page.locator('main table').isVisible())
+  const growth = page.locator('section[aria-labelledby=growth]')
+  await growth.getByText('Show as a table').click()
+  assert.ok(await growth.locator('table').isVisible())
   for (const place of ['memories', 'projects', 'files']) {
     await page.go('/')
     await page.locator('.tiles a', { hasText: new RegExp(place.slice(0, -1), 'i') }).first().click()
