@@ -53,7 +53,8 @@ func chatGPTTools() (search, fetch tools.Tool) {
 	return tools.Tool{
 			Name: "search", Title: "Search memories", Annotations: reading,
 			Description: "Search the user's long-term memory, and what others share with the user, by meaning and by word. " +
-				"Returns ids, titles and URLs of the ten best memories, and of files found by what they say; fetch gives the text of one.",
+				"Returns ids, titles and URLs of the ten best memories, and of files found by what they say; fetch gives the " +
+				"text of one.",
 			InputSchema: oneText("query", "What to look for, in plain language."),
 		}, tools.Tool{
 			Name: "fetch", Title: "Fetch memory", Annotations: reading,

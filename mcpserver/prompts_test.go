@@ -125,8 +125,8 @@ func TestChatGPTSearchesAndFetchesInItsShapes(t *testing.T) {
 	}
 }
 
-// Files are found by what they say, with the place of the passage, and fetch returns it. Who may not read files is shown
-// none.
+// Files are found by what they say, with the place of the passage, and fetch returns it. A caller who may not read
+// files finds none.
 func TestChatGPTFindsDocuments(t *testing.T) {
 	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Documents: documents.New(nil)})
 	if err != nil {
@@ -142,11 +142,11 @@ func TestChatGPTFindsDocuments(t *testing.T) {
 	if _, err := anna.WaitIndexed(t.Context(), file.ID); err != nil {
 		t.Fatal(err)
 	}
-	open := func(view *souvenir.Store, allows func(souvenir.Scope) bool) *mcp.ClientSession {
+	begin := func(view *souvenir.Store, allows func(souvenir.Scope) bool) *mcp.ClientSession {
 		return connect(t, mcpserver.New(view, &mcpserver.Options{Toolsets: []mcpserver.Toolset{mcpserver.ToolsetChatGPT},
 			PublicURL: "https://memory.example", Allows: allows}), handshake)
 	}
-	session := open(anna, nil)
+	session := begin(anna, nil)
 	found, _ := call(t, session, "search", `{"query": "when does the deployment window open?"}`)
 	var list struct {
 		Results []struct{ ID, Title, URL string }
@@ -165,14 +165,15 @@ func TestChatGPTFindsDocuments(t *testing.T) {
 			t.Errorf("fetch gives %s, want %s in it", got, part)
 		}
 	}
-	eve := open(store.As(souvenir.Access{User: "eve"}), nil)
+	eve := begin(store.As(souvenir.Access{User: "eve"}), nil)
 	for _, id := range []string{fetch, `{"id": "file:x"}`, `{"id": "file:` + file.ID + `:?"}`} {
 		if got, result := call(t, eve, "fetch", id); !result.IsError || strings.Contains(got, "Tuesday") {
 			t.Errorf("fetch of %s by another user gives %s, want an error", id, got)
 		}
 	}
-	without := open(anna, func(s souvenir.Scope) bool { return s != souvenir.ScopeFilesRead })
-	if got, _ := call(t, without, "search", `{"query": "when does the deployment window open?"}`); strings.Contains(got, "oncall") {
+	without := begin(anna, func(s souvenir.Scope) bool { return s != souvenir.ScopeFilesRead })
+	got, _ = call(t, without, "search", `{"query": "when does the deployment window open?"}`)
+	if strings.Contains(got, "oncall") {
 		t.Errorf("without files:read search gives %s, want no file", got)
 	}
 	if got, result := call(t, without, "fetch", fetch); !result.IsError || !strings.Contains(got, "files:read") {

@@ -111,7 +111,7 @@ func (s *Server) noteProject(r *http.Request, rt dialectRoute, c request.Caller)
 }
 
 // recorded reports whether a request without tool calls is recorded: endpoints are, and changes on pages; but not
-// reading pages or the recorded calls, nor MCP messages that access no user data.
+// reading pages, previews or the recorded calls, nor MCP messages that access no user data.
 func recorded(r *http.Request, e *request.State, out *response) bool {
 	_, pattern, _ := strings.Cut(e.Route, " ")
 	switch {
@@ -120,7 +120,7 @@ func recorded(r *http.Request, e *request.State, out *response) bool {
 	case pattern == "/mcp":
 		return r.Method == http.MethodPost && out.status >= http.StatusBadRequest
 	case e.Dialect == request.Pages:
-		return r.Method != http.MethodGet && r.Method != http.MethodHead
+		return r.Method != http.MethodGet && r.Method != http.MethodHead && !strings.HasSuffix(pattern, "/preview")
 	}
 	return true
 }

@@ -51,7 +51,7 @@ export async function aNewAccountIsLedToItsFirstSearch(someone, { user }) {
   await page.fill('[name=password]', 'nine blue kettles')
   await page.press('[name=password]', 'Enter')
   await page.settle()
-  assert.doesNotMatch(await page.content(), /mcp_[A-Za-z0-9_-]{20}/, 'a token is shown that nobody asked for')
+  assert.doesNotMatch(await page.content(), /mcp_[A-Za-z0-9_-]{20}/, 'a token is shown without being asked for')
   await page.follow('Another client', 'nav.clients')
   await page.send('Create a token')
   const token = (await page.textContent('#value')).trim()

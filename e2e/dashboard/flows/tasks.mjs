@@ -160,7 +160,7 @@ export async function aClientIsConnectedAndRevoked(someone, { user }) {
     const page = await someone(user, how)
     const task = await counted(page)
     await task.menu('Connect')
-    assert.doesNotMatch(await page.content(), /mcp_[A-Za-z0-9_-]{20}/, 'a token is shown that nobody asked for')
+    assert.doesNotMatch(await page.content(), /mcp_[A-Za-z0-9_-]{20}/, 'a token is shown without being asked for')
     assert.match(await page.locator('main section h2').first().textContent(), /by signing in/)
     await look(page, 'connect', { touch: how === phone })
     await task.press(page.locator('main button[data-copy]'))

@@ -238,8 +238,8 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 		url.Values{"memory_id": {"nowhere"}}).Expect(http.StatusNotFound, "nowhere"))
 
 	b.Get(at).Expect(http.StatusOK, "It stays in the trash until").Without("gone for good", "This cannot be")
-	gone := b.Get(b.Submit(b.Get(at), at+"/delete", nil).Header.Get("Location")).Expect(http.StatusOK, "old.txt” is deleted.",
-		"Undo").Without(at)
+	gone := b.Get(b.Submit(b.Get(at), at+"/delete", nil).Header.Get("Location")).Expect(http.StatusOK,
+		"old.txt” is deleted.", "Undo").Without(at)
 	undo(b, gone).Expect(http.StatusOK, "Undone.", "old.txt")
 	b.Submit(b.Get(at), at+"/delete", nil)
 	b.Get(at).Expect(http.StatusNotFound)

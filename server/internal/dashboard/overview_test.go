@@ -80,7 +80,7 @@ func TestOverviewSaysWhatNeedsAttention(t *testing.T) {
 		Without("harbour", "pair")
 }
 
-// Admins are told of failed and missing backups of the server, and nobody else is.
+// The overview of admins names failed and missing backups of the server; that of others does not.
 func TestOverviewSaysWhatIsWrongWithBackups(t *testing.T) {
 	made := time.Now().Add(-time.Hour)
 	state := server.Backups{Every: 24 * time.Hour, Made: made}
@@ -88,8 +88,8 @@ func TestOverviewSaysWhatIsWrongWithBackups(t *testing.T) {
 	ada, olivia := w.SignedIn(servertest.Admin), w.SignedIn(servertest.Owner)
 	ada.Get("/attention").Expect(http.StatusOK, "Nothing needs your attention")
 	state.Failed = true
-	servertest.CheckPage(w, ada.Get("/attention").Expect(http.StatusOK, "The last backup failed; the newest sound one is from "+
-		made.UTC().Format("2 Jan 2006"), `href="/backup"`))
+	servertest.CheckPage(w, ada.Get("/attention").Expect(http.StatusOK,
+		"The last backup failed; the newest sound one is from "+made.UTC().Format("2 Jan 2006"), `href="/backup"`))
 	olivia.Get("/attention").Expect(http.StatusOK, "Nothing needs your attention")
 	state.Made = time.Time{}
 	ada.Get("/attention").Expect(http.StatusOK, "The last backup failed, and there is no earlier one")
@@ -109,7 +109,7 @@ func TestOverviewHasTrends(t *testing.T) {
 	w.Do(servertest.Owner, "POST", "/tools/call", `{"name":"todo","arguments":{"action":"complete","project_id":"none"}}`)
 	olivia.Get("/").Expect(http.StatusOK, `hx-get="/trends?days=30"`)
 	p := olivia.Get("/trends?days=7").Expect(http.StatusOK, "in 7 days", "Calls: 3, before 0", "Failed calls: 1, before 0",
-		"Searches: 2, before 0", "Searches that found something: 50 %, before –", "Clients at once: 1, before 0")
+		"Searches: 2, before 0", "Searches that found something: 50 %, before –", "Clients on a day: 1, before 0")
 	servertest.CheckPage(w, p)
 	servertest.CheckPage(w, olivia.Get("/trends?days=365").Expect(http.StatusOK, "Week", "Calls: 3\""))
 	part(olivia, "/trends?days=7", "trends").Expect(http.StatusOK, `id="trends"`).Without("<html")

@@ -85,7 +85,8 @@ func TestAllInstallationsOfAnApplicationArePaused(t *testing.T) {
 	b.Submit(b.Get(page), "/connected/pause", nil)
 	both(http.StatusForbidden)
 	servertest.CheckPage(w, b.Get("/connect").Expect(http.StatusOK, "Paused: <b><bdi>"))
-	servertest.CheckPage(w, b.Get(app.AuthorizeURL("state", "")).Expect(http.StatusOK, "You have paused this application."))
+	servertest.CheckPage(w, b.Get(app.AuthorizeURL("state", "")).Expect(http.StatusOK,
+		"You have paused this application."))
 	servertest.CheckPage(w, b.Get(page).Expect(http.StatusOK, `<span class="tag off">paused</span>`))
 	b.Submit(b.Get(page), "/connected/pause", nil)
 	both(http.StatusOK)

@@ -87,7 +87,8 @@ func TestTheTrash(t *testing.T) {
 		return olivia.Post("/trash", values)
 	}
 	restore := url.Values{"action": {"restore"}, "id": {ids[1]}}
-	back := olivia.Get(post(restore).Header.Get("Location")).Expect(http.StatusOK, "“second of three” is restored.", "Undo")
+	back := olivia.Get(post(restore).Header.Get("Location")).Expect(http.StatusOK, "“second of three” is restored.",
+		"Undo")
 	undo(olivia, back).Expect(http.StatusOK, "Undone.", "second of three") // deleted again
 	back = olivia.Get(post(restore).Header.Get("Location"))
 	if _, err := view.UpdateMemory(t.Context(), ids[1], souvenir.MemoryUpdate{Tags: &[]string{"new"}}); err != nil {

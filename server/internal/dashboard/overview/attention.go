@@ -89,8 +89,8 @@ func conflicts(r *http.Request, c request.Caller) (n int, err error) {
 	return n, err
 }
 
-// backupProblem says to admins what is wrong with the backups; empty: nothing. Whoever makes them with other means than
-// this server's is not told anything: the server cannot know.
+// backupProblem says to admins what is wrong with the backups; empty: nothing. Backups that are made by other means
+// are unknown to the server, so it says nothing of them.
 func (s *Service) backupProblem(c request.Caller) string {
 	if c.User.Role != souvenir.RoleAdmin || s.backups == nil {
 		return ""

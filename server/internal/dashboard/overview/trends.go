@@ -102,7 +102,7 @@ func (p *trendsPage) fill(days, before []souvenir.CallDay) {
 		{"Failed calls", func(n souvenir.CallDay) int { return n.Failed }, web.Thousands},
 		{"Searches", func(n souvenir.CallDay) int { return n.Searches }, web.Thousands},
 		{"Searches that found something", hitRate, rateText},
-		{"Clients at once", func(n souvenir.CallDay) int { return n.Clients }, web.Thousands},
+		{"Clients on a day", func(n souvenir.CallDay) int { return n.Clients }, web.Thousands},
 	} {
 		t := trend{Title: one.title, Value: one.text(one.value(now))}
 		if len(before) > 0 {
