@@ -184,8 +184,9 @@ func written(linked map[string]module, found map[string]licence) ([]byte, error)
 	for _, text := range texts {
 		fmt.Fprintf(&out, "\n%s\n%s\n(%s)\n\n%s", strings.Repeat("=", 80), strings.Join(users[text], "\n"), names[text], text)
 	}
-	for _, own := range []string{"internal/static/LICENSES.txt", "server/internal/web/static/vendor/LICENSES.txt"} {
-		content, err := os.ReadFile(own) // of the model, and of what pages show
+	for _, own := range []string{"internal/static/LICENSES.txt", "secrets/LICENSES.txt",
+		"server/internal/web/static/vendor/LICENSES.txt"} {
+		content, err := os.ReadFile(own) // of the model, of rules, and of what pages show
 		if err != nil {
 			return nil, err
 		}

@@ -22,6 +22,7 @@ type mcpSettings struct {
 	db          location
 	user        *string
 	toolsets    *[]string
+	secrets     *string
 	readOnly    *bool
 	indexMemory byteSize
 	trashDays   *int
@@ -57,6 +58,7 @@ output carries only messages of the protocol.`,
 	s := &mcpSettings{
 		user:        userFlag(command, "the user that it works for"),
 		toolsets:    toolsetsFlag(command),
+		secrets:     secretsFlag(command),
 		readOnly:    flags.Bool("read-only", false, "open the file read-only, and offer only tools that change nothing"),
 		indexMemory: 256 << 20,
 		trashDays:   trashDaysFlag(command),
@@ -112,6 +114,10 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 	if err != nil {
 		return err
 	}
+	hooks, err := secretHooks(*s.secrets)
+	if err != nil {
+		return err
+	}
 	how := forMaking
 	if *s.readOnly {
 		how = forReading
@@ -119,7 +125,7 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 	store, err := s.db.open(ctx,
 		&souvenir.Options{ReadOnly: *s.readOnly, IndexMemory: s.indexMemory.limit(), KeepTrash: keepTrash(*s.trashDays),
 			Logger: log, Embedder: embedder, KeepModel: embedder == nil, Documents: documentReader(),
-			Changeable: s.changeable()})
+			Hooks: hooks, Changeable: s.changeable()})
 	if err != nil {
 		return openError(s.db, how, err)
 	}

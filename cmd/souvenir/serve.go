@@ -25,6 +25,7 @@ type settings struct {
 	noQueryTokens       *bool
 	trustedProxies      networks
 	toolsets            *[]string
+	secrets             *string
 	readOnly            *bool
 	adminUser           *string
 	adminPassword       *secret
@@ -113,6 +114,7 @@ func (c *cli) serveCommand() *cobra.Command {
 		noQueryTokens: flags.Bool("no-query-tokens", false,
 			"refuse tokens in URLs (?token=), which end up in histories and logs"),
 		toolsets: toolsetsFlag(command),
+		secrets:  secretsFlag(command),
 		readOnly: flags.Bool("read-only", false,
 			"offer only tools that change nothing, over MCP and POST /tools/call; other endpoints are not affected"),
 		adminUser: flags.String("admin-user", "",
@@ -252,7 +254,11 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		return err
 	}
 	measured := metrics.New(&metrics.Options{Version: readBuild().Version, Revision: readBuild().Revision, Logger: log})
-	store, err := s.db.open(ctx, s.storeOptions(log, embedder, s.hooks(measured)))
+	hooks, err := secretHooks(*s.secrets)
+	if err != nil {
+		return err
+	}
+	store, err := s.db.open(ctx, s.storeOptions(log, embedder, append(hooks, s.hooks(measured)...)))
 	if err != nil {
 		return openError(*s.db, forMaking, err)
 	}

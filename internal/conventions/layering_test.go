@@ -233,7 +233,7 @@ var rules = []layer{
 		From: []string{"./", "./internal/...", "./mcpserver/...", "./tools/...", "./server/...", "./embedders/...",
 			"./extract"},
 		Except: []string{"./server/internal/servertest"},
-		Never:  []string{"./documents/...", "./s3/...", "./otel/...", "./adapters/..."},
+		Never:  []string{"./documents/...", "./s3/...", "./secrets/...", "./otel/...", "./adapters/..."},
 		Reach:  anyDepth,
 		Why:    "a program that wants one of these imports it: others link neither it nor its libraries",
 	},

@@ -1,0 +1,503 @@
+// Package secrets recognises API keys, tokens and private keys in what is stored, and flags, masks or refuses them. Its
+// rules are those of Gitleaks (rules.json, LICENSES.txt): a word that a text must contain, then a regular
+// expression in linear time, then the entropy of what was found.
+//
+//	finder, err := secrets.New(secrets.Mask)
+//	if err != nil {
+//		return err
+//	}
+//	store, err := souvenir.Open(ctx, "memory.db", &souvenir.Options{Hooks: []souvenir.Hooks{finder.Hooks()}})
+//
+// Nothing recognises all secrets: a password in plain words looks like any other word.
+package secrets
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// Mode is what happens to a secret in something that is stored.
+type Mode string
+
+// The values of [Mode].
+const (
+	Off    Mode = "off"
+	Flag   Mode = "flag"   // it is stored; the metadata of the memory names the rules under [Key]
+	Mask   Mode = "mask"   // [secret: RULE] is stored in its place
+	Refuse Mode = "refuse" // the call fails with ErrInvalid, which does not repeat it
+)
+
+// Key is the key of metadata under which flagged memories have a list of rules, such as "aws-access-token".
+const Key = "possible_secrets"
+
+// Finding is a secret in a text.
+type Finding struct {
+	Rule       string
+	Start, End int // bytes
+}
+
+// Finder finds secrets. It is safe for concurrent use.
+type Finder struct {
+	mode  Mode
+	rules []*rule
+	words []word
+	allow []allowance // for all rules
+}
+
+// word is a lower-case word that one or several rules need.
+type word struct {
+	text  string
+	rules []int
+}
+
+// rule is a rule of Gitleaks. Its expression is compiled when a text first has one of its words.
+type rule struct {
+	ID       string      `json:"id"`
+	Regex    string      `json:"regex"`
+	Keywords []string    `json:"keywords"`
+	Entropy  float64     `json:"entropy"` // what is found must have more, in bits for each byte; 0: anything
+	Group    int         `json:"group"`   // of the expression, with the secret; 0: the first that is not empty
+	Allow    []allowance `json:"allow"`
+
+	compiled func() *regexp.Regexp
+}
+
+// allowance is what is no secret though it looks like one.
+type allowance struct {
+	Regexes   []string `json:"regexes"`
+	Stopwords []string `json:"stopwords"`
+	Target    string   `json:"target"` // of the expressions: "match", "line", or empty for the secret
+
+	compiled func() []*regexp.Regexp
+}
+
+//go:embed rules.json
+var rules []byte
+
+// New returns a finder of all secrets for which there are rules.
+func New(mode Mode) (*Finder, error) {
+	if !slices.Contains([]Mode{Off, Flag, Mask, Refuse}, mode) {
+		return nil, fmt.Errorf("secrets: the mode is %q; give off, flag, mask or refuse", mode)
+	}
+	var known struct {
+		Allow []allowance `json:"allow"`
+		Rules []*rule     `json:"rules"`
+	}
+	if err := json.Unmarshal(rules, &known); err != nil {
+		return nil, fmt.Errorf("secrets: the rules cannot be read: %w", err)
+	}
+	f := &Finder{mode: mode, rules: known.Rules, allow: known.Allow}
+	byWord := map[string][]int{}
+	for i, r := range f.rules {
+		r.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })
+		prepare(r.Allow)
+		for _, w := range r.Keywords {
+			byWord[w] = append(byWord[w], i)
+		}
+	}
+	prepare(f.allow)
+	for _, text := range slices.Sorted(maps.Keys(byWord)) {
+		f.words = append(f.words, word{text, byWord[text]})
+	}
+	return f, nil
+}
+
+func prepare(list []allowance) {
+	for i := range list {
+		a := &list[i]
+		a.compiled = sync.OnceValue(func() (all []*regexp.Regexp) {
+			for _, expression := range a.Regexes {
+				all = append(all, regexp.MustCompile(expression))
+			}
+			return all
+		})
+	}
+}
+
+const (
+	// A secret is at least shortest bytes without white space, and looks like no word of a language.
+	shortest = 10
+	// around is how far the words of a rule are from the secret: a rule looks at what is between.
+	around = 250
+	// most is how many bytes all rules together look at in one text, which bounds the time: about a second.
+	most = 2 << 20
+)
+
+// Find returns the secrets in a text, in their order, without overlaps. It reports false if it has not looked at the
+// whole text, because too much of it may be a secret.
+func (f *Finder) Find(text string) (found []Finding, whole bool) {
+	left := most
+	for start, end := range candidates(text) {
+		part := lower(text[start:end])
+		near := map[int][][2]int{} // by rule: where its words are
+		for _, w := range f.words {
+			for at := strings.Index(part, w.text); at >= 0; {
+				for _, i := range w.rules {
+					near[i] = append(near[i], [2]int{start + at, start + at + len(w.text)})
+				}
+				next := strings.Index(part[at+1:], w.text)
+				if at += next + 1; next < 0 {
+					break
+				}
+			}
+		}
+		for i, words := range near {
+			for _, span := range spans(text, words, start, end, strings.Contains(f.rules[i].Regex, `[\s\S`)) {
+				if left -= span[1] - span[0]; left < 0 {
+					return apart(found), false
+				}
+				for _, g := range f.with(f.rules[i], text[span[0]:span[1]]) {
+					found = append(found, Finding{g.Rule, span[0] + g.Start, span[0] + g.End})
+				}
+			}
+		}
+	}
+	return apart(found), true
+}
+
+// lower is strings.ToLower for the letters of ASCII, and keeps the places of all bytes.
+func lower(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+func blank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
+
+// candidates iterates over the parts of a text that can have secrets with the words around them. Prose has none.
+func candidates(text string) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		start, end := -1, -1
+		for at := 0; at < len(text); {
+			if blank(text[at]) {
+				at++
+				continue
+			}
+			run := at
+			for at < len(text) && !blank(text[at]) {
+				at++
+			}
+			if at-run < shortest || !odd(text[run:at]) {
+				continue
+			}
+			if start >= 0 && run-around > end {
+				if !yield(start, end) {
+					return
+				}
+				start = -1
+			}
+			if start < 0 {
+				start = max(run-around, 0, end)
+			}
+			end = min(at+around, len(text))
+		}
+		if start >= 0 {
+			yield(start, end)
+		}
+	}
+}
+
+// odd reports whether a run without white space has a digit or a capital letter inside, or is very long: words of
+// languages rarely do.
+func odd(run string) bool {
+	if len(run) >= 3*shortest {
+		return true
+	}
+	for i := range len(run) {
+		if '0' <= run[i] && run[i] <= '9' || i > 0 && 'A' <= run[i] && run[i] <= 'Z' {
+			return true
+		}
+	}
+	return false
+}
+
+// spans returns the surroundings of the words of a rule within a part of a text, joined where they meet, to whole runs
+// without white space. Those of a rule for many lines end with the part.
+func spans(text string, words [][2]int, start, end int, lines bool) (joined [][2]int) {
+	slices.SortFunc(words, func(a, b [2]int) int { return a[0] - b[0] })
+	for _, w := range words {
+		from, to := max(w[0]-around, start), min(w[1]+around, end)
+		if n := len(joined); n > 0 && from <= joined[n-1][1] {
+			from = joined[n-1][0]
+			to = max(to, joined[n-1][1])
+			joined = joined[:n-1]
+		}
+		for from > start && !blank(text[from-1]) {
+			from--
+		}
+		for to < end && (lines || !blank(text[to])) {
+			to++
+		}
+		joined = append(joined, [2]int{from, to})
+	}
+	return joined
+}
+
+// with returns what one rule finds.
+func (f *Finder) with(r *rule, text string) (found []Finding) {
+	for _, at := range r.compiled().FindAllStringSubmatchIndex(text, -1) {
+		start, end := at[0], at[1]
+		if r.Group > 0 && 2*r.Group+1 < len(at) && at[2*r.Group] >= 0 {
+			start, end = at[2*r.Group], at[2*r.Group+1]
+		} else {
+			for group := 2; group < len(at); group += 2 {
+				if at[group] >= 0 && at[group] < at[group+1] {
+					start, end = at[group], at[group+1]
+					break
+				}
+			}
+		}
+		secret := text[start:end]
+		if r.Entropy > 0 && entropy(secret) <= r.Entropy {
+			continue
+		}
+		if !allowed(f.allow, text, at[0], at[1], secret) && !allowed(r.Allow, text, at[0], at[1], secret) {
+			found = append(found, Finding{r.ID, start, end})
+		}
+	}
+	return found
+}
+
+// allowed reports whether what was found is no secret.
+func allowed(list []allowance, text string, start, end int, secret string) bool {
+	lower := strings.ToLower(secret)
+	for _, a := range list {
+		if slices.ContainsFunc(a.Stopwords, func(w string) bool { return strings.Contains(lower, strings.ToLower(w)) }) {
+			return true
+		}
+		target := secret
+		switch a.Target {
+		case "match":
+			target = text[start:end]
+		case "line":
+			line := strings.LastIndexByte(text[:start], '\n') + 1
+			rest, _, _ := strings.Cut(text[end:], "\n")
+			target = text[line : end+len(rest)]
+		}
+		if slices.ContainsFunc(a.compiled(), func(e *regexp.Regexp) bool { return e.MatchString(target) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// entropy is the entropy of a text's bytes, in bits for each.
+func entropy(text string) (bits float64) {
+	var counts [256]int
+	for i := range len(text) {
+		counts[text[i]]++
+	}
+	for _, count := range counts {
+		if count > 0 {
+			p := float64(count) / float64(len(text))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}
+
+// general is the rule for what has no rule of its own.
+const general = "generic-api-key"
+
+// apart joins findings that overlap, under the name of the most special rule.
+func apart(found []Finding) []Finding {
+	slices.SortFunc(found, func(a, b Finding) int {
+		if a.Start != b.Start {
+			return a.Start - b.Start
+		}
+		return b.End - a.End
+	})
+	joined := found[:0]
+	for _, g := range found {
+		if len(joined) == 0 || joined[len(joined)-1].End <= g.Start {
+			joined = append(joined, g)
+			continue
+		}
+		last := &joined[len(joined)-1]
+		last.End = max(last.End, g.End)
+		if last.Rule == general {
+			last.Rule = g.Rule
+		}
+	}
+	return joined
+}
+
+// unexamined stands for a rule in texts that were not looked at as a whole.
+const unexamined = "unexamined"
+
+// MaskText returns a text with each secret replaced by the name of its rule, and these names; whole is as for
+// [Finder.Find].
+func (f *Finder) MaskText(text string) (masked string, names []string, whole bool) {
+	found, whole := f.Find(text)
+	if len(found) == 0 {
+		return text, nil, whole
+	}
+	var b strings.Builder
+	after := 0
+	for _, g := range found {
+		b.WriteString(text[after:g.Start] + "[secret: " + g.Rule + "]")
+		names, after = append(names, g.Rule), g.End
+	}
+	return b.String() + text[after:], names, whole
+}
+
+// Hooks returns the functions that treat secrets in memories, rules, to-do documents and turns of conversations before
+// they are stored or changed: in texts, tags, and in the texts of metadata. Searches and files are not looked at.
+func (f *Finder) Hooks() souvenir.Hooks {
+	if f.mode == Off {
+		return souvenir.Hooks{}
+	}
+	return souvenir.Hooks{
+		BeforeStore: func(_ context.Context, _ souvenir.Operation, m *souvenir.NewMemory) error {
+			var c collector
+			f.text(&c, "content", &m.Content)
+			f.list(&c, "tags", m.Tags)
+			f.object(&c, "metadata", m.Metadata)
+			if f.mode == Flag && len(c.names) > 0 {
+				m.Metadata = flagged(m.Metadata, c.sorted())
+			}
+			return c.err
+		},
+		BeforeUpdate: func(_ context.Context, o souvenir.Operation, u *souvenir.MemoryUpdate) error {
+			var c collector
+			f.text(&c, "content", u.Content)
+			if u.Tags != nil {
+				f.list(&c, "tags", *u.Tags)
+			}
+			f.object(&c, "metadata", u.Metadata)
+			f.object(&c, "metadata", u.ShownMetadata)
+			if f.mode == Flag && o.Method != "UpdateTodoSection" {
+				switch {
+				case len(c.names) > 0:
+					u.Metadata = flagged(u.Metadata, c.sorted())
+				case u.Content != nil:
+					u.Metadata = flagged(u.Metadata, nil) // the new text has none
+				}
+			}
+			return c.err
+		},
+	}
+}
+
+// flagged returns metadata that names rules; none: that removes the names.
+func flagged(metadata map[string]any, names []any) map[string]any {
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	if metadata[Key] = nil; names != nil {
+		metadata[Key] = names
+	}
+	return metadata
+}
+
+// collector gathers what is found in one memory.
+type collector struct {
+	names []string
+	err   error
+}
+
+func (c *collector) sorted() (names []any) {
+	slices.Sort(c.names)
+	for _, name := range slices.Compact(c.names) {
+		names = append(names, name)
+	}
+	return names
+}
+
+// text treats a text in place.
+func (f *Finder) text(c *collector, argument string, text *string) {
+	if text == nil || c.err != nil {
+		return
+	}
+	masked, names, whole := f.MaskText(*text)
+	if !whole {
+		f.unexamined(c, argument)
+	}
+	if len(names) == 0 {
+		return
+	}
+	c.names = append(c.names, names...)
+	switch f.mode {
+	case Mask:
+		*text = masked
+	case Refuse:
+		c.refuse(argument, names[0])
+	}
+}
+
+// unexamined treats a text that was not looked at as a whole: what may have a secret is not stored unmasked.
+func (f *Finder) unexamined(c *collector, argument string) {
+	if c.names = append(c.names, unexamined); f.mode != Flag {
+		c.err = &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: argument + " has too much that " +
+			"may be a secret to look at all of it; store less at once, or the text without keys and encoded data"}
+	}
+}
+
+// refuse gives the error of an argument with a secret. It does not repeat the secret.
+func (c *collector) refuse(argument, rule string) {
+	c.err = &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: argument + " has what looks like " +
+		"a secret (" + rule + "), which this store does not keep; leave it out, or say where it is kept instead"}
+}
+
+func (f *Finder) list(c *collector, argument string, texts []string) {
+	for i := range texts {
+		f.text(c, argument, &texts[i])
+	}
+}
+
+// object treats the texts in metadata in place. Many rules need the name of what a secret is for, so each text is read
+// as KEY = "TEXT".
+func (f *Finder) object(c *collector, argument string, object map[string]any) {
+	for key, value := range object {
+		object[key] = f.value(c, argument, key, value)
+	}
+}
+
+func (f *Finder) value(c *collector, argument, key string, value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		f.object(c, argument, value)
+	case []any:
+		for i := range value {
+			value[i] = f.value(c, argument, key, value[i])
+		}
+	case string:
+		before := key + ` = "`
+		text := value
+		found, whole := f.Find(before + value + `"`)
+		if !whole {
+			f.unexamined(c, argument)
+		}
+		for _, g := range slices.Backward(found) {
+			start, end := max(g.Start-len(before), 0), min(g.End-len(before), len(value))
+			if start >= end {
+				continue
+			}
+			c.names = append(c.names, g.Rule)
+			switch f.mode {
+			case Refuse:
+				c.refuse(argument, g.Rule)
+			case Mask:
+				text = text[:start] + "[secret: " + g.Rule + "]" + text[end:]
+			}
+		}
+		return text
+	}
+	return value
+}
