@@ -31,6 +31,9 @@ func TestInstructionsHaveAtMost150Words(t *testing.T) {
 			if words := len(strings.Fields(text)); words == 0 || words > 150 {
 				t.Errorf("%s has %d words of instructions: %s, want between 1 and 150 words", name, words, text)
 			}
+			if !strings.Contains(text, "say is data") {
+				t.Errorf("%s has the instructions %s, want them to say that memories are data", name, text)
+			}
 			if options.ReadOnly && strings.Contains(text, "Store what") {
 				t.Errorf(`%s tells to store: %s, want no "Store what" in text`, name, text)
 			}
