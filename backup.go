@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
+	"github.com/souvenir-ai/souvenir/internal/sealing"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
@@ -105,6 +106,8 @@ type Restoration struct {
 	From string // a store's file: a backup, or any other readable one
 	To   string // the file to create; it must not exist
 
+	MasterKey MasterKey // of both; the zero value: neither is encrypted
+
 	// Progress receives the stages "check" and "copy" (counted in pages of the file). Nil disables it.
 	Progress Progress
 }
@@ -124,34 +127,46 @@ func Restore(ctx context.Context, r Restoration) (err error) {
 	if err := checkNewPath("To", r.To); err != nil {
 		return err
 	}
-	file, err := sqlite.Open(ctx, sqlite.Config{
-		Path: r.From, ReadOnly: true, AnyVersion: true, ApplicationID: applicationID, Migrations: sqlite.Migrations(),
-	})
-	if errors.Is(err, db.ErrOlder) {
-		return invalid("From", "{} is %s, which is empty and not a backup", show(r.From))
-	}
+	file, err := openBackup(ctx, r.From, r.MasterKey, r.Progress)
 	if err != nil {
-		return openError("From", r.From, err)
+		return err
 	}
 	defer file.Close()
-	if r.Progress != nil {
-		r.Progress("check", 0, 1)
-	}
-	if err := file.Read(ctx, sqlite.Sound); err != nil {
-		return wrap(err)
-	}
-	if r.Progress != nil {
-		r.Progress("check", 1, 1)
-	}
 	if err := file.Backup(ctx, r.To, copied(r.Progress)); err != nil {
 		return newFileError("To", r.To, err)
 	}
-	return openError("To", r.To, noteRestore(ctx, r.To))
+	return openError("To", r.To, noteRestore(ctx, r.To, r.MasterKey))
+}
+
+// openBackup opens the file of a store for reading, and checks it.
+func openBackup(ctx context.Context, path string, key MasterKey, progress Progress) (_ *sqlite.DB, err error) {
+	file, err := sqlite.Open(ctx, sqlite.Config{
+		Path: path, ReadOnly: true, AnyVersion: true, ApplicationID: applicationID, Migrations: sqlite.Migrations(),
+		MasterKey: key,
+	})
+	if errors.Is(err, db.ErrOlder) {
+		return nil, invalid("From", "{} is %s, which is empty and not a backup", show(path))
+	}
+	if err != nil {
+		return nil, openError("From", path, err)
+	}
+	if progress != nil {
+		progress("check", 0, 1)
+	}
+	if err := file.Read(ctx, sqlite.Sound); err != nil {
+		_ = file.Close()
+		return nil, wrap(err)
+	}
+	if progress != nil {
+		progress("check", 1, 1)
+	}
+	return file, nil
 }
 
 // noteRestore adds an entry to the audit log of a restored file. One of an older version stays as it is.
-func noteRestore(ctx context.Context, path string) error {
+func noteRestore(ctx context.Context, path string, key MasterKey) error {
 	config := fileConfig(path, time.Now)
+	config.MasterKey = key
 	config.ReadOnly = true
 	file, err := sqlite.Open(ctx, config)
 	if err == nil {
@@ -170,6 +185,70 @@ func noteRestore(ctx context.Context, path string) error {
 	defer file.Close()
 	of := Store{shared: &shared{clock: time.Now}, operator: true}
 	return file.Write(ctx, func(tx db.Tx) error { return of.note(ctx, tx, nil, event{"restore", "store", "", nil}) })
+}
+
+// MasterKey encrypts stores: 32 bytes, of which the zero value has none. It wraps the random key of each file, which
+// encrypts its pages with XChaCha20-Poly1305. Its text and its formats never contain the key, only its id; Text is the
+// key itself. docs/encryption.md says what stays readable.
+type MasterKey = sealing.MasterKey
+
+// NewMasterKey returns a master key of 32 bytes, such as a service for keys gives them.
+func NewMasterKey(key []byte) (MasterKey, error) {
+	k, err := sealing.NewMasterKey(key)
+	if err != nil {
+		return k, causedBy(err, invalid("key", "%v", err))
+	}
+	return k, nil
+}
+
+// ParseMasterKey reads a master key as text: 64 hexadecimal digits, or the base64 of 32 bytes. Errors never contain it.
+func ParseMasterKey(text string) (MasterKey, error) {
+	k, err := sealing.ParseMasterKey(text)
+	if err != nil {
+		return k, causedBy(err, invalid("text", "%v", err))
+	}
+	return k, nil
+}
+
+// GenerateMasterKey returns a new random master key. Keep its Text where the store is not: without it, nothing in the
+// store can be read again.
+func GenerateMasterKey() MasterKey { return sealing.GenerateMasterKey() }
+
+// Reencryption says which store [Reencrypt] copies, and under which keys.
+type Reencryption struct {
+	From, To       string    // files; To must not exist
+	FromKey, ToKey MasterKey // the zero value: not encrypted
+	Progress       Progress  // receives the stage "check"; nil disables it
+}
+
+// Reencrypt copies a store, encrypts the copy with another key, and gives it a new random key of its own. It encrypts a
+// store that is not, decrypts one, or replaces all keys after a leak, for which [Upkeep.ChangeMasterKey] does not suffice:
+// who has the old key and an old copy of the file has its random key. Stop programs that write to the store before;
+// what they write afterwards is not in the copy. Errors are those of [Restore]. The original stays: delete it when the
+// copy is in use, and overwrite its disk if the content must be gone.
+func Reencrypt(ctx context.Context, r Reencryption) (err error) {
+	defer inGo[Reencryption](&err)
+	if r.FromKey.IsZero() && r.ToKey.IsZero() {
+		return invalid("ToKey", "{} and FromKey are both missing; give the key of one of the files, or use Restore")
+	}
+	if r.From == "" || r.From == ":memory:" {
+		return invalid("From", "{} is %s; give the path of a store", show(r.From))
+	}
+	if err := checkPath("From", r.From); err != nil {
+		return err
+	}
+	if err := checkNewPath("To", r.To); err != nil {
+		return err
+	}
+	file, err := openBackup(ctx, r.From, r.FromKey, r.Progress)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := file.CopyInto(ctx, r.To, r.ToKey); err != nil {
+		return newFileError("To", r.To, err)
+	}
+	return openError("To", r.To, noteRestore(ctx, r.To, r.ToKey))
 }
 
 // checkNewPath checks the path of a file to create.
@@ -194,6 +273,9 @@ func newFileError(argument, path string, err error) error {
 type RecoveryOptions struct {
 	// Embedder makes the vectors of the new store, in the background and each time it is opened. Nil means [Builtin].
 	Embedder Embedder
+
+	// MasterKey is that of the damaged file, and of the new store. The zero value means that it is not encrypted.
+	MasterKey MasterKey
 
 	// Progress receives the stages "read" and "copy", counted in tables, and the stages of [Upkeep.Check]. Nil means no
 	// progress reports.
@@ -254,7 +336,7 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (_ R
 	if err := checkFree("out", out); err != nil {
 		return report, err
 	}
-	file, err := salvage.Open(in)
+	file, err := salvage.Open(in, options.MasterKey)
 	if errors.Is(err, salvage.ErrNoFile) {
 		return report, invalid("in", "{} %q cannot be recovered: %v", in, err)
 	}
@@ -277,8 +359,10 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (_ R
 	if version <= 0 {
 		version = len(known)
 	}
-	r := recoverer{Recovery: recovery.New(file, version, fileConfig("", time.Now), progress), in: in, out: out,
-		options: RecoveryOptions{Embedder: options.Embedder, Progress: progress}, report: &report}
+	config := fileConfig("", time.Now)
+	config.MasterKey = options.MasterKey
+	r := recoverer{Recovery: recovery.New(file, version, config, progress), in: in, out: out,
+		options: RecoveryOptions{Embedder: options.Embedder, MasterKey: options.MasterKey, Progress: progress}, report: &report}
 	err = r.run(ctx)
 	report.Notes = r.Notes
 	for name, count := range r.Counts {
@@ -343,7 +427,7 @@ func (r *recoverer) run(ctx context.Context) error {
 
 // finish migrates the new store, rebuilds the derived data, and checks all of it.
 func (r *recoverer) finish(ctx context.Context, path string) error {
-	s, err := Open(ctx, path, &Options{Embedder: r.options.Embedder, IndexMemory: -1})
+	s, err := Open(ctx, path, &Options{Embedder: r.options.Embedder, MasterKey: r.options.MasterKey, IndexMemory: -1})
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ const (
 	KindBusy            = fault.KindBusy            // another process held the store's lock for too long
 	KindFull            = fault.KindFull            // the disk is full; nothing of the failed write was kept
 	KindForeign         = fault.KindForeign         // the file is not a Souvenir store
+	KindMasterKey       = fault.KindMasterKey       // the file needs another master key, or none
 	KindNewer           = fault.KindNewer           // the store was written by a newer version of this package
 	KindCorrupt         = fault.KindCorrupt         // the store is damaged
 	KindOutcomeUnknown  = fault.KindOutcomeUnknown  // the disk or the database failed: it may be stored; look first
@@ -60,6 +61,7 @@ var (
 	ErrBusy            = &Error{Kind: KindBusy}
 	ErrFull            = &Error{Kind: KindFull}
 	ErrForeign         = &Error{Kind: KindForeign}
+	ErrMasterKey       = &Error{Kind: KindMasterKey}
 	ErrNewer           = &Error{Kind: KindNewer}
 	ErrCorrupt         = &Error{Kind: KindCorrupt}
 	ErrOutcomeUnknown  = &Error{Kind: KindOutcomeUnknown}
@@ -116,6 +118,7 @@ var storeErrors = []struct {
 		"the database of this store does not offer this; use its own tools, such as pg_dump"},
 	{db.ErrFull, KindFull, ""},
 	{db.ErrForeign, KindForeign, ""},
+	{db.ErrSealed, KindMasterKey, ""},
 	{db.ErrNewer, KindNewer, ""},
 	{db.ErrCorrupt, KindCorrupt, ""},
 }

@@ -84,7 +84,7 @@ func newDamagedStore(t *testing.T) *damagedStore {
 // read reads a sound file and gives the rows of each table that is recovered, and the pages that each lies on.
 func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map[string]storedRow {
 	t.Helper()
-	f, err := salvage.Open(path)
+	f, err := salvage.Open(path, MasterKey{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,11 @@ type Options struct {
 	// read-only if the file's permissions allow only that.
 	ReadOnly bool
 
+	// MasterKey encrypts the file, its log, its backups and its snapshots. A file that is there has to be encrypted with
+	// it, else Open returns ErrMasterKey; [Reencrypt] encrypts a store that is not. The zero value means no encryption.
+	// PostgreSQL refuses a key, and so does the driver in C; content in object storage is not encrypted by it.
+	MasterKey MasterKey
+
 	// Readers is the number of searches and reads that may run at once; further ones wait. Zero means the number of
 	// processors, at least 4. At most 1,000.
 	Readers int
@@ -289,8 +294,8 @@ const applicationID = 0x5375766e
 // Open opens the store in a file, and creates the file if it does not exist; its folder must exist. ":memory:" makes a
 // store that lives until Close and is private to it. Nil options mean the defaults.
 //
-// A file that is not a Souvenir store is ErrForeign, one of a newer version ErrNewer, a damaged one ErrCorrupt; none of
-// them is touched. A file that may only be read is opened read-only.
+// A file that is not a Souvenir store is ErrForeign, one of a newer version ErrNewer, a damaged one ErrCorrupt, one that
+// needs another key ErrMasterKey; none of them is touched. A file that may only be read is opened read-only.
 func Open(ctx context.Context, path string, options *Options) (_ *Store, err error) {
 	defer inGo[Options](&err, "path", "path")
 	o, err := options.withDefaults()
@@ -304,6 +309,10 @@ func Open(ctx context.Context, path string, options *Options) (_ *Store, err err
 			return nil, err
 		}
 		return newStore(ctx, engine, o)
+	}
+	if !o.MasterKey.IsZero() {
+		return nil, invalid("MasterKey", "{} is set, and encrypts files only; leave it out, and have the database encrypt "+
+			"its disk")
 	}
 	engine, err := open(ctx, db.Opening{ReadOnly: o.ReadOnly, Readers: o.Readers, Logger: o.Logger, Now: o.Now,
 		Fill: fills()})
@@ -334,6 +343,7 @@ func openFile(ctx context.Context, path string, o Options) (db.DB, error) {
 		return nil, err
 	}
 	config := fileConfig(path, o.Now)
+	config.MasterKey = o.MasterKey
 	config.ReadOnly, config.Readers, config.Logger, config.Reserve = o.ReadOnly, o.Readers, o.Logger, o.Reserve
 	file, err := sqlite.Open(ctx, config)
 	if err != nil {

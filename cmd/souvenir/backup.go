@@ -40,7 +40,7 @@ command.`,
 		if errors.Is(err, souvenir.ErrReadOnly) {
 			// The file has an older version, which only a migration makes readable. A backup is most useful before
 			// that, and Restore copies any version as it is.
-			err = souvenir.Restore(ctx, souvenir.Restoration{From: string(*db), To: args[0], Progress: progress})
+			err = restore(ctx, string(*db), args[0], progress)
 		}
 		end()
 		if err != nil {
@@ -56,6 +56,15 @@ func (c *cli) printCopy(asJSON bool, verb, path string) error {
 		return err
 	}
 	return c.printResult(asJSON, object{"path": path, "bytes": info.Size()}, "%s %s (%s)", verb, path, size(info.Size()))
+}
+
+// restore copies one file of a store to another.
+func restore(ctx context.Context, from, to string, progress souvenir.Progress) error {
+	key, err := masterKeyOf(ctx)
+	if err != nil {
+		return err
+	}
+	return souvenir.Restore(ctx, souvenir.Restoration{From: from, To: to, MasterKey: key, Progress: progress})
 }
 
 func (c *cli) restoreCommand() *cobra.Command {
@@ -88,7 +97,7 @@ needs as much space as the backup.`,
 		}
 		progress, end := c.progress()
 		defer end()
-		err := souvenir.Restore(ctx, souvenir.Restoration{From: args[0], To: string(*db), Progress: progress})
+		err := restore(ctx, args[0], string(*db), progress)
 		end()
 		if err != nil {
 			if errors.Is(err, souvenir.ErrForeign) || errors.Is(err, souvenir.ErrCorrupt) || errors.Is(err, souvenir.ErrNewer) {

@@ -131,7 +131,7 @@ output, everything else to standard error.`,
 		c.serveCommand(), c.mcpCommand(), c.demoCommand(), c.healthCommand(), c.doctorCommand(), c.userCommand(),
 		c.projectCommand(), c.tokenCommand(), c.clientCommand(), c.clientConfigCommand(),
 		c.searchCommand(), c.learnCommand(), c.exportCommand(), c.importCommand(), c.copyCommand(), c.trashCommand(),
-		c.filesCommand(), c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.recoverCommand(),
+		c.filesCommand(), c.keyCommand(), c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.recoverCommand(),
 		c.reindexCommand(), c.purgeCommand(), c.auditCommand(),
 		c.statsCommand(),
 		c.manCommand(), c.versionCommand(), c.readDocumentCommand(),
@@ -161,7 +161,7 @@ func (c *cli) command(command *cobra.Command, run func(ctx context.Context, args
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		c.running = true
-		return run(actingAs(command.Context(), souvenir.ViaCommand), args)
+		return run(actingAs(c.withMasterKey(command.Context()), souvenir.ViaCommand), args)
 	}
 	return command
 }

@@ -45,8 +45,7 @@ func drill(ctx context.Context, backup, dir string, progress souvenir.Progress) 
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
 	restored := location(filepath.Join(temporary, "restored.db"))
 	began := time.Now()
-	if err := souvenir.Restore(ctx, souvenir.Restoration{From: backup, To: string(restored),
-		Progress: progress}); err != nil {
+	if err := restore(ctx, backup, string(restored), progress); err != nil {
 		return d, err
 	}
 	check := func(store *souvenir.Store) error {

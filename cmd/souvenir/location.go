@@ -57,6 +57,11 @@ func (l *location) Type() string { return "file" }
 // open opens the store.
 func (l location) open(ctx context.Context, options *souvenir.Options) (*souvenir.Store, error) {
 	options = objectsOf(ctx).into(options)
+	key, err := masterKeyOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	options.MasterKey = key
 	if l.isDatabase() {
 		return postgres.Open(ctx, string(l), options)
 	}

@@ -36,7 +36,12 @@ The exit status is 0 if everything was recovered and verified; otherwise 1, even
 	return c.command(command, func(ctx context.Context, args []string) error {
 		progress, end := c.progress()
 		defer end()
-		report, err := souvenir.Recover(ctx, args[0], args[1], &souvenir.RecoveryOptions{Progress: progress})
+		key, err := masterKeyOf(ctx)
+		if err != nil {
+			return err
+		}
+		report, err := souvenir.Recover(ctx, args[0], args[1],
+			&souvenir.RecoveryOptions{MasterKey: key, Progress: progress})
 		end()
 		if err != nil && *asJSON {
 			if printed := printJSON(&c.out, recoverResult{RecoveryReport: report, Error: fault.Text(err)}); printed != nil {

@@ -86,6 +86,8 @@ func openError(path location, how opening, err error) error {
 	case errors.Is(err, souvenir.ErrCorrupt):
 		return fmt.Errorf("--db: %q is damaged, and was not changed; \"souvenir restore\" restores a backup, \"souvenir "+
 			"recover\" extracts what can be read: %w", path, err)
+	case errors.Is(err, souvenir.ErrMasterKey):
+		return fmt.Errorf("--db: %w; \"souvenir key --help\" says where the key is set", err)
 	case errors.Is(err, souvenir.ErrNewer):
 		return fmt.Errorf("--db: %q is from a newer version of Souvenir, and was not changed: %w", path, err)
 	case errors.Is(err, souvenir.ErrReadOnly):

@@ -34,6 +34,7 @@ var (
 
 	ErrClosed  = errors.New("closed")
 	ErrForeign = errors.New("not a database of this program")
+	ErrSealed  = errors.New("not readable with the master key that was given")
 	ErrNewer   = errors.New("schema is newer than this program")
 	ErrOlder   = errors.New("schema is older than this program and cannot be upgraded read-only")
 

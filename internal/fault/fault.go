@@ -26,6 +26,7 @@ const (
 	KindBusy            Kind = "busy"
 	KindFull            Kind = "full"
 	KindForeign         Kind = "foreign"
+	KindMasterKey       Kind = "master key"
 	KindNewer           Kind = "newer"
 	KindCorrupt         Kind = "corrupt"
 	KindOutcomeUnknown  Kind = "outcome unknown"

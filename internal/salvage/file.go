@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
 const (
@@ -25,6 +28,7 @@ var ErrNoFile = errors.New("not a file with pages")
 type File struct {
 	file     *os.File
 	log      *os.File
+	key      *sealing.File    // nil: the file is not encrypted
 	inLog    map[uint32]int64 // page -> where its newest committed version is in the log
 	size     int              // of a page, in bytes
 	usable   int              // of those, without the part reserved at the end
@@ -33,9 +37,9 @@ type File struct {
 	Problems []string // problems of the file as a whole
 }
 
-// Open opens a file for reading. A file that cannot be read, or has no bytes, gives an error; everything else goes
-// to Problems.
-func Open(path string) (*File, error) {
+// Open opens a file for reading, with the master key if it is encrypted. A file that cannot be read, has no bytes, or
+// another key, gives an error; everything else goes to Problems.
+func Open(path string, key sealing.MasterKey) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -48,11 +52,18 @@ func Open(path string) (*File, error) {
 	if err == nil && info.Size() == 0 {
 		err = fmt.Errorf("%w: it is empty", ErrNoFile)
 	}
+	if err == nil {
+		err = s.unseal(key)
+	}
 	if err != nil {
 		_ = f.Close()
 		return nil, err
 	}
-	if _, err := f.ReadAt(s.header, 0); err != nil && err != io.EOF {
+	size := info.Size()
+	if s.key != nil {
+		size = sealing.PlainSize(size)
+	}
+	if _, err := s.database().ReadAt(s.header, 0); err != nil && err != io.EOF && !errors.Is(err, sealing.ErrBlock) {
 		_ = f.Close()
 		return nil, err
 	}
@@ -61,8 +72,40 @@ func Open(path string) (*File, error) {
 		copy(s.header, first)
 	}
 	s.pageSize()
-	s.pages = max(s.pages, uint32(min((info.Size()+int64(s.size)-1)/int64(s.size), maxPages)))
+	s.pages = max(s.pages, uint32(min((size+int64(s.size)-1)/int64(s.size), maxPages)))
 	return s, nil
+}
+
+// unseal takes the key of an encrypted file.
+func (s *File) unseal(key sealing.MasterKey) (err error) {
+	header := make([]byte, sealing.HeaderSize)
+	n, err := s.file.ReadAt(header, 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if key.IsZero() && !sealing.IsSealed(header[:n]) {
+		return nil
+	}
+	if s.key, err = sealing.NewRing(key).Open(header[:n]); err != nil {
+		return fmt.Errorf("%w: %w", db.ErrSealed, err)
+	}
+	return nil
+}
+
+// database returns what SQLite would see of the file.
+func (s *File) database() io.ReaderAt {
+	if s.key == nil {
+		return s.file
+	}
+	return sealing.NewDatabase(s.key, s.file)
+}
+
+// logged returns what SQLite would see of the log.
+func (s *File) logged() io.ReaderAt {
+	if s.key == nil {
+		return s.log
+	}
+	return sealing.NewLog(s.key, s.log)
 }
 
 // Close closes it.
@@ -85,6 +128,9 @@ func (s *File) pageSize() {
 	if s.size < 512 || s.size > 1<<16 || s.size&(s.size-1) != 0 || !bytes.HasPrefix(s.header, []byte(magic)) {
 		s.Problems = append(s.Problems, "the header of the file is damaged")
 		s.size, reserved = defaultPage, 0
+	}
+	if s.key != nil {
+		s.size, reserved = sealing.PageSize, sealing.Reserved
 	}
 	if s.size-reserved < 480 {
 		reserved = 0
@@ -124,10 +170,10 @@ func (s *File) raw(n uint32, size int) ([]byte, bool) {
 	}
 	data := make([]byte, size)
 	if at, ok := s.inLog[n]; ok {
-		_, err := s.log.ReadAt(data, at)
+		_, err := s.logged().ReadAt(data, at)
 		return data, err == nil
 	}
-	_, err := s.file.ReadAt(data, int64(n-1)*int64(size))
+	_, err := s.database().ReadAt(data, int64(n-1)*int64(size))
 	return data, err == nil
 }
 
@@ -163,7 +209,7 @@ func (s *File) readLog(path string) {
 	pending := map[uint32]int64{}
 	frame := make([]byte, 24+size)
 	for at := int64(32); ; at += int64(len(frame)) {
-		if _, err := log.ReadAt(frame, at); err != nil {
+		if _, err := s.logged().ReadAt(frame, at); err != nil {
 			return
 		}
 		if !bytes.Equal(frame[8:16], head[16:24]) {

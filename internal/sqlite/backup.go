@@ -85,6 +85,12 @@ func (f *SnapshotFile) Close() error {
 // copyBeside copies the database into a new file of a folder, synced, and returns its path.
 func (d *DB) copyBeside(ctx context.Context, dir, pattern string, progress func(done, total int)) (path string,
 	err error) {
+	return d.makeCopy(dir, pattern, d, func(path string) error { return d.copyInto(ctx, path, progress) })
+}
+
+// makeCopy has fill write a new file of a folder, encrypted as another database is, and returns its path when it is
+// synced.
+func (d *DB) makeCopy(dir, pattern string, as *DB, fill func(path string) error) (path string, err error) {
 	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return "", full(err)
@@ -96,10 +102,10 @@ func (d *DB) copyBeside(ctx context.Context, dir, pattern string, progress func(
 		}
 	}()
 	err = f.Chmod(d.copyMode())
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, as.writeHeader(f), f.Close()); err != nil {
 		return "", full(err)
 	}
-	if err := d.copyInto(ctx, f.Name(), progress); err != nil {
+	if err := fill(f.Name()); err != nil {
 		return "", err
 	}
 	if err := syncFile(f.Name()); err != nil {
@@ -129,7 +135,7 @@ func (d *DB) copyInto(ctx context.Context, path string, progress func(done, tota
 		if err := tx.QueryRow("PRAGMA schema_version").Scan(&version); err != nil {
 			return err
 		}
-		c, err := copyPages(tx.(*Tx).conn.raw, path)
+		c, err := copyPages(tx.(*Tx).conn.raw, d.dsn(path, modeReadWrite))
 		if err != nil {
 			return classify("backup to "+path, err)
 		}

@@ -20,6 +20,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
+	"github.com/souvenir-ai/souvenir/internal/sealing"
+	"github.com/souvenir-ai/souvenir/internal/sqlite/sealedvfs"
 )
 
 // Config says what to open and how.
@@ -58,6 +60,10 @@ type Config struct {
 	// is new to the file.
 	Fill map[string]func(db.Tx) error
 
+	// MasterKey encrypts the file, its log and the copies that [DB.Backup] and [DB.Snapshot] make. A file that is there
+	// has to be encrypted with it. The zero value means files that are not encrypted.
+	MasterKey sealing.MasterKey
+
 	// Reserve is the size of a file beside the database that holds disk space in reserve, for writes of a
 	// [Freeing] context on a full disk; 0 means none.
 	Reserve int64
@@ -76,6 +82,8 @@ type DB struct {
 	log         *slog.Logger
 	lockTimeout time.Duration
 	logPath     string          // of the write-ahead log
+	keys        *sealedvfs.Keys // nil: the file is not encrypted
+	keyMissing  error           // the file is encrypted, though
 	readMode    string          // how reading connections open the file
 	sidesBefore map[string]bool // which side files existed before a read-only opening
 	readers     *readers
@@ -131,7 +139,11 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		readers: newReaders(c.Readers), makeReady: c.Prepare, reserve: c.Reserve, roomEvery: 5 * time.Second,
 		closing: make(chan struct{}), idle: make(chan struct{}), gone: make(chan struct{}),
 	}
+	if err := d.useKey(c.MasterKey); err != nil {
+		return nil, err
+	}
 	if err := d.open(ctx, c, steps); err != nil {
+		d.forgetKey()
 		return nil, err
 	}
 	if err := d.takeReserve(); err != nil {
@@ -243,6 +255,7 @@ func (d *DB) Close() error {
 	close(d.closing)
 	<-d.idle
 	defer close(d.gone)
+	defer d.forgetKey()
 
 	d.readers.close()
 	if d.writer == nil {

@@ -77,6 +77,9 @@ func interrupter(raw driver.Conn) (interrupt, release func()) {
 	return interrupt, func() { _ = s.Close() }
 }
 
+// handle returns 0: this driver does not encrypt files, for which the handle is needed.
+func handle(driver.Conn) uintptr { return 0 }
+
 // execReturnsRows reports whether the statement returns rows (PRAGMA, INSERT ... RETURNING). This driver's Exec
 // would leave such a statement active after its first row. Its Query runs nothing by itself, so the check costs no
 // work.
@@ -89,9 +92,9 @@ func execReturnsRows(s driver.Stmt) bool {
 	return len(rows.Columns()) > 0
 }
 
-// copyPages begins to copy a connection's database into the file at a path.
-func copyPages(from driver.Conn, path string) (pageCopy, error) {
-	into, err := connect(fileDSN(path, modeReadWrite),
+// copyPages begins to copy a connection's database into the file at an address.
+func copyPages(from driver.Conn, dsn string) (pageCopy, error) {
+	into, err := connect(dsn,
 		[]string{"journal_mode = OFF", "synchronous = OFF"}) // synced when it is complete
 	if err != nil {
 		return nil, err

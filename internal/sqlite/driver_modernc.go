@@ -68,15 +68,10 @@ func resultCode(err error) (int, bool) {
 // closed.
 func interrupter(raw driver.Conn) (interrupt, release func()) {
 	release = func() {}
-	v := reflect.ValueOf(raw)
-	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+	db := handle(raw)
+	if db == 0 {
 		return nil, release
 	}
-	f := v.Elem().FieldByName("db")
-	if !f.IsValid() || f.Kind() != reflect.Uintptr {
-		return nil, release
-	}
-	db := uintptr(f.Uint())
 	interrupt = func() {
 		// A libc.TLS belongs to one goroutine, so the connection's own may not be used here.
 		tls := libc.NewTLS()
@@ -86,15 +81,28 @@ func interrupter(raw driver.Conn) (interrupt, release func()) {
 	return interrupt, release
 }
 
+// handle returns SQLite's handle of a connection; 0 if the driver has another place for it.
+func handle(raw driver.Conn) uintptr {
+	v := reflect.ValueOf(raw)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return 0
+	}
+	f := v.Elem().FieldByName("db")
+	if !f.IsValid() || f.Kind() != reflect.Uintptr {
+		return 0
+	}
+	return uintptr(f.Uint())
+}
+
 // execReturnsRows is false: this driver's Exec runs a statement to its end by itself.
 func execReturnsRows(driver.Stmt) bool { return false }
 
-// copyPages begins to copy a connection's database into the file at a path.
-func copyPages(from driver.Conn, path string) (pageCopy, error) {
+// copyPages begins to copy a connection's database into the file at an address.
+func copyPages(from driver.Conn, dsn string) (pageCopy, error) {
 	// The file has no final name yet, and is synced when it is complete.
 	b, err := from.(interface {
 		NewBackup(dsn string) (*sqlite.Backup, error)
-	}).NewBackup(fileDSN(path, modeReadWrite) + "&_pragma=journal_mode(off)&_pragma=synchronous(off)")
+	}).NewBackup(dsn + "&_pragma=journal_mode(off)&_pragma=synchronous(off)")
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ var (
 	ErrForeignKey = db.ErrForeignKey
 	ErrClosed     = db.ErrClosed
 	ErrForeign    = db.ErrForeign
+	ErrSealed     = db.ErrSealed
 	ErrNewer      = db.ErrNewer
 	ErrOlder      = db.ErrOlder
 	ErrNested     = db.ErrNested
@@ -56,8 +57,8 @@ func (e *Error) Unwrap() []error {
 	return []error{e.kind, e.err}
 }
 
-// FileError says why a file was refused: its kind is ErrForeign, ErrNewer, ErrOlder or ErrCorrupt. The file is
-// unchanged.
+// FileError says why a file was refused: its kind is ErrForeign, ErrSealed, ErrNewer, ErrOlder or ErrCorrupt. The
+// file is unchanged.
 type FileError struct {
 	Path  string
 	Found string // what the file is, and what was expected

@@ -89,7 +89,9 @@ func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fres
 	mode := modeReadWrite
 	if fresh {
 		mode = modeCreate
-		d.makePrivate()
+		if err := d.makePrivate(); err != nil {
+			return err
+		}
 	}
 	w, err := d.connect(ctx, mode, writerSettings)
 	if err != nil {
@@ -135,19 +137,40 @@ func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fres
 //
 // The file gets its name only after it is closed: closing it later would end the locks of others in this process
 // who have found it in between (POSIX, fcntl).
-func (d *DB) makePrivate() {
+//
+// A file to encrypt begins with its header, without which SQLite gets nothing of it.
+func (d *DB) makePrivate() error {
 	f, err := os.CreateTemp(filepath.Dir(d.path), ".souvenir-*") // with 0600
 	if err != nil {
-		return
+		return nil //nolint:nilerr // SQLite says why
 	}
-	_ = f.Close()
-	_ = os.Link(f.Name(), d.path)
-	_ = os.Remove(f.Name())
+	defer os.Remove(f.Name())
+	if err := errors.Join(d.writeHeader(f), f.Close()); err != nil {
+		return fmt.Errorf("sqlite: create %s: %w", d.path, full(err))
+	}
+	path := d.path
+	if to, err := os.Readlink(path); err == nil { // to no file: it would not be new otherwise
+		if path = to; !filepath.IsAbs(to) {
+			path = filepath.Join(filepath.Dir(d.path), to)
+		}
+	}
+	err = os.Link(f.Name(), path)
+	if d.keys != nil && err != nil && !errors.Is(err, fs.ErrExist) { // there are file systems without such links
+		return os.Rename(f.Name(), path)
+	}
+	if info, _ := os.Stat(path); d.keys != nil && errors.Is(err, fs.ErrExist) && info != nil && info.Size() == 0 {
+		return &FileError{Path: d.path, kind: ErrSealed, Found: "it is empty, and without the beginning of an " +
+			"encrypted file, which only a new file gets; remove it"}
+	}
+	return nil
 }
 
 // create marks a new file as ours, under a lock: several processes may do so at once. It happens before the switch
 // to the write-ahead log, so the mark is in the file itself from its first page on.
 func (d *DB) create(ctx context.Context, c *conn, id int32) error {
+	if err := d.reserveEnds(c); err != nil {
+		return err
+	}
 	if err := d.locked(ctx, c, "BEGIN EXCLUSIVE"); err != nil {
 		return classify("create "+d.path, err)
 	}
@@ -230,13 +253,18 @@ func (d *DB) openMemory(ctx context.Context, c Config, steps []migration) error 
 	if c.ReadOnly {
 		return fmt.Errorf("sqlite: open %s: a new database in memory cannot be read-only", memoryPath)
 	}
-	w, err := connect(memoryPath, append(slices.Clone(settings), fmt.Sprintf("application_id = %d", c.ApplicationID)))
+	w, err := connect(memoryPath, settings)
 	if err != nil {
 		return classify("open "+memoryPath, err)
 	}
 	d.memory = true
 	d.writer = &writer{db: d, conn: w, group: 1}
-	err = d.migrate(ctx, w, c, steps)
+	if err = d.reserveEnds(w); err == nil { // before the first page is there
+		err = w.script(fmt.Sprintf("PRAGMA application_id = %d", c.ApplicationID))
+	}
+	if err == nil {
+		err = d.migrate(ctx, w, c, steps)
+	}
 	if err == nil {
 		err = d.prepare(ctx, w)
 	}
@@ -250,7 +278,7 @@ func (d *DB) openMemory(ctx context.Context, c Config, steps []migration) error 
 // connect opens a connection to the file, and waits while another process has it locked.
 func (d *DB) connect(ctx context.Context, mode string, settings []string) (c *conn, err error) {
 	err = d.patience().retry(ctx, func() error {
-		c, err = connect(fileDSN(d.path, mode), settings)
+		c, err = connect(d.dsn(d.path, mode), settings)
 		if err == nil && mode != modeCreate {
 			// Some failures show only at the first read of the file.
 			var version int
@@ -320,7 +348,7 @@ func (d *DB) leaveNoTrace() {
 	if len(d.sidesBefore) == 0 {
 		return
 	}
-	if c, err := connect(fileDSN(d.path, modeReadWrite), nil); err == nil {
+	if c, err := connect(d.dsn(d.path, modeReadWrite), nil); err == nil {
 		var version int
 		_ = c.one("PRAGMA user_version", &version)
 		_ = c.close()
@@ -378,6 +406,8 @@ func (d *DB) inspect(ctx context.Context, id int32, known int) (fresh bool, err 
 	}
 	found, err := d.look(ctx)
 	switch code := primaryCode(err); {
+	case d.sealedOtherwise(err):
+		return false, d.keyError()
 	case code == codeNotADB:
 		return false, &FileError{Path: d.path, kind: ErrForeign, Found: "it is not a SQLite file"}
 	case code == codeCorrupt:
@@ -399,20 +429,20 @@ func (d *DB) inspect(ctx context.Context, id int32, known int) (fresh bool, err 
 func (d *DB) look(ctx context.Context) (h header, err error) {
 	d.resolveLog()
 	if walSize(d.logPath) == 0 {
-		h, err = lookOnce(d.path, modeImmutable)
+		h, err = d.lookOnce(modeImmutable)
 		if code := primaryCode(err); err == nil || code != codeCorrupt {
 			return h, err
 		}
 	}
 	err = d.patience().retry(ctx, func() error {
-		h, err = lookOnce(d.path, modeReadOnly)
+		h, err = d.lookOnce(modeReadOnly)
 		return err
 	})
 	return h, err
 }
 
-func lookOnce(path, mode string) (header, error) {
-	c, err := connect(fileDSN(path, mode), nil)
+func (d *DB) lookOnce(mode string) (header, error) {
+	c, err := connect(d.dsn(d.path, mode), nil)
 	if err != nil {
 		return header{}, err
 	}

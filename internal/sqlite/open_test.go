@@ -142,7 +142,7 @@ func TestNewFileCases(t *testing.T) {
 			db := openTest(t, testConfig(path))
 			must(t, db.Write(t.Context(), insert("a")))
 			must(t, db.Close())
-			found, err := lookOnce(path, modeImmutable)
+			found, err := (&DB{path: path}).lookOnce(modeImmutable)
 			must(t, err)
 			if found.application != testID || found.version != 2 {
 				t.Errorf("file is marked %+v, want application %v and version 2", found, testID)
@@ -157,7 +157,7 @@ func TestNewFileCases(t *testing.T) {
 func TestTheMarkIsInTheFileItselfBeforeAnythingIsInTheLog(t *testing.T) {
 	path := newFile(t)
 	openTest(t, testConfig(path)) // open: the schema may still be in the log
-	found, err := lookOnce(path, modeImmutable)
+	found, err := (&DB{path: path}).lookOnce(modeImmutable)
 	must(t, err)
 	if found.application != testID {
 		t.Errorf("the file's first page says %#x, want %v", found.application, testID)

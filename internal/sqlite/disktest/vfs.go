@@ -10,32 +10,14 @@ import (
 
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
+
+	"github.com/souvenir-ai/souvenir/internal/sqlite/translated"
 )
 
-// The functions of SQLite's own file system for Unix, as the wrappers call them.
-type (
-	openFunc     func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32
-	deleteFunc   func(tls *libc.TLS, vfs, name uintptr, syncDir int32) int32
-	closeFunc    func(tls *libc.TLS, file uintptr) int32
-	transferFunc func(tls *libc.TLS, file, buffer uintptr, amount int32, offset int64) int32
-	truncateFunc func(tls *libc.TLS, file uintptr, size int64) int32
-	flagFunc     func(tls *libc.TLS, file uintptr, flag int32) int32
-	sizeFunc     func(tls *libc.TLS, file, size uintptr) int32
-	mapFunc      func(tls *libc.TLS, file uintptr, region, size, extend int32, out uintptr) int32
-)
-
-// function returns the Go function behind a pointer of translated C, as its callers there do.
-func function[F any](pointer uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{pointer})) }
-
-// pointer returns what translated C has as the pointer to a Go function.
 func (d *Disk) pointer(f any) uintptr {
-	type pair [2]uintptr
 	d.kept = append(d.kept, f)
-	return (*pair)(unsafe.Pointer(&f))[1]
+	return translated.Pointer(f)
 }
-
-// at returns what lies at an address of C's memory, which the collector of garbage does not move.
-func at[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
 
 // wrapped is an open file.
 type wrapped struct {
@@ -48,13 +30,13 @@ type wrapped struct {
 var installed = sync.OnceValue(func() *Disk {
 	d := &Disk{files: map[uintptr]*wrapped{}, tables: map[uintptr]uintptr{}}
 	tls := libc.NewTLS()
-	d.own = at[lib.Tsqlite3_vfs](lib.Xsqlite3_vfs_find(tls, 0))
+	d.own = translated.At[lib.Tsqlite3_vfs](lib.Xsqlite3_vfs_find(tls, 0))
 	memory := libc.Xmalloc(tls, lib.Tsize_t(unsafe.Sizeof(lib.Tsqlite3_vfs{})))
 	name, err := libc.CString("disktest")
 	if memory == 0 || err != nil {
 		panic("disktest: no memory")
 	}
-	vfs := at[lib.Tsqlite3_vfs](memory)
+	vfs := translated.At[lib.Tsqlite3_vfs](memory)
 	*vfs = *d.own
 	vfs.FpNext, vfs.FzName = 0, name
 	vfs.FxOpen, vfs.FxDelete = d.pointer(d.xOpen), d.pointer(d.xDelete)
@@ -73,8 +55,8 @@ func (d *Disk) table(tls *libc.TLS, own uintptr) uintptr {
 		return known
 	}
 	memory := libc.Xmalloc(tls, lib.Tsize_t(unsafe.Sizeof(lib.Tsqlite3_io_methods{})))
-	m := at[lib.Tsqlite3_io_methods](memory)
-	*m = *at[lib.Tsqlite3_io_methods](own)
+	m := translated.At[lib.Tsqlite3_io_methods](memory)
+	*m = *translated.At[lib.Tsqlite3_io_methods](own)
 	m.FxClose, m.FxRead, m.FxWrite = d.pointer(d.xClose), d.pointer(d.xRead), d.pointer(d.xWrite)
 	m.FxTruncate, m.FxSync, m.FxFileSize = d.pointer(d.xTruncate), d.pointer(d.xSync), d.pointer(d.xFileSize)
 	m.FxLock = d.pointer(d.xLock)
@@ -92,13 +74,13 @@ func (d *Disk) file(at uintptr) *wrapped {
 }
 
 func (d *Disk) xOpen(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
-	open := function[openFunc](d.own.FxOpen)
+	open := translated.Function[translated.OpenFunc](d.own.FxOpen)
 	if name == 0 { // a temporary file
 		return open(tls, vfs, name, file, flags, outFlags)
 	}
 	path := libc.GoString(name)
 	if d.fails(Open, path) != nil {
-		at[lib.Tsqlite3_file](file).FpMethods = 0
+		translated.At[lib.Tsqlite3_file](file).FpMethods = 0
 		return lib.SQLITE_CANTOPEN
 	}
 	_, err := os.Lstat(path)
@@ -106,10 +88,10 @@ func (d *Disk) xOpen(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFla
 	if rc != lib.SQLITE_OK {
 		return rc
 	}
-	f := at[lib.Tsqlite3_file](file)
+	f := translated.At[lib.Tsqlite3_file](file)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	w := &wrapped{own: at[lib.Tsqlite3_io_methods](f.FpMethods), path: path,
+	w := &wrapped{own: translated.At[lib.Tsqlite3_io_methods](f.FpMethods), path: path,
 		wal: flags&(lib.SQLITE_OPEN_WAL|lib.SQLITE_OPEN_MAIN_JOURNAL) != 0}
 	f.FpMethods = d.table(tls, f.FpMethods)
 	d.files[file] = w
@@ -124,7 +106,7 @@ func (d *Disk) xDelete(tls *libc.TLS, vfs, name uintptr, syncDir int32) int32 {
 	if d.fails(Delete, path) != nil {
 		return lib.SQLITE_IOERR_DELETE
 	}
-	rc := function[deleteFunc](d.own.FxDelete)(tls, vfs, name, 0)
+	rc := translated.Function[translated.DeleteFunc](d.own.FxDelete)(tls, vfs, name, 0)
 	if rc == lib.SQLITE_OK {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -141,7 +123,7 @@ func (d *Disk) xClose(tls *libc.TLS, file uintptr) int32 {
 	d.mu.Lock()
 	delete(d.files, file)
 	d.mu.Unlock()
-	return function[closeFunc](w.own.FxClose)(tls, file)
+	return translated.Function[translated.CloseFunc](w.own.FxClose)(tls, file)
 }
 
 func (d *Disk) xRead(tls *libc.TLS, file, buffer uintptr, amount int32, offset int64) int32 {
@@ -149,13 +131,13 @@ func (d *Disk) xRead(tls *libc.TLS, file, buffer uintptr, amount int32, offset i
 	if d.fails(Read, w.path) != nil {
 		return lib.SQLITE_IOERR_READ
 	}
-	return function[transferFunc](w.own.FxRead)(tls, file, buffer, amount, offset)
+	return translated.Function[translated.TransferFunc](w.own.FxRead)(tls, file, buffer, amount, offset)
 }
 
 func (d *Disk) xWrite(tls *libc.TLS, file, buffer uintptr, amount int32, offset int64) int32 {
 	w := d.file(file)
-	write := function[transferFunc](w.own.FxWrite)
-	data := unsafe.Slice(at[byte](buffer), amount)
+	write := translated.Function[translated.TransferFunc](w.own.FxWrite)
+	data := unsafe.Slice(translated.At[byte](buffer), amount)
 	if f := d.fails(Write, w.path); f != nil {
 		if part := int32(f.Part * float64(amount)); part > 0 && write(tls, file, buffer, part, offset) == lib.SQLITE_OK {
 			d.noted(event{kind: wrote, path: w.path, offset: offset, data: data[:part]})
@@ -177,7 +159,7 @@ func (d *Disk) xTruncate(tls *libc.TLS, file uintptr, size int64) int32 {
 	if d.fails(Truncate, w.path) != nil {
 		return lib.SQLITE_IOERR_TRUNCATE
 	}
-	rc := function[truncateFunc](w.own.FxTruncate)(tls, file, size)
+	rc := translated.Function[translated.TruncateFunc](w.own.FxTruncate)(tls, file, size)
 	if rc == lib.SQLITE_OK {
 		d.noted(event{kind: truncated, path: w.path, offset: size})
 	}
@@ -203,7 +185,7 @@ func (d *Disk) xFileSize(tls *libc.TLS, file, size uintptr) int32 {
 	if d.fails(Size, w.path) != nil {
 		return lib.SQLITE_IOERR_FSTAT
 	}
-	return function[sizeFunc](w.own.FxFileSize)(tls, file, size)
+	return translated.Function[translated.SizeFunc](w.own.FxFileSize)(tls, file, size)
 }
 
 func (d *Disk) xLock(tls *libc.TLS, file uintptr, level int32) int32 {
@@ -211,7 +193,7 @@ func (d *Disk) xLock(tls *libc.TLS, file uintptr, level int32) int32 {
 	if d.fails(Lock, w.path) != nil {
 		return lib.SQLITE_IOERR_LOCK
 	}
-	return function[flagFunc](w.own.FxLock)(tls, file, level)
+	return translated.Function[translated.FlagFunc](w.own.FxLock)(tls, file, level)
 }
 
 func (d *Disk) xShmMap(tls *libc.TLS, file uintptr, region, size, extend int32, out uintptr) int32 {
@@ -219,5 +201,5 @@ func (d *Disk) xShmMap(tls *libc.TLS, file uintptr, region, size, extend int32, 
 	if d.fails(Map, strings.TrimSuffix(w.path, "-shm")+"-shm") != nil {
 		return lib.SQLITE_IOERR_SHMMAP
 	}
-	return function[mapFunc](w.own.FxShmMap)(tls, file, region, size, extend, out)
+	return translated.Function[translated.MapFunc](w.own.FxShmMap)(tls, file, region, size, extend, out)
 }

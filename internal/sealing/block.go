@@ -1,0 +1,154 @@
+package sealing
+
+import (
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// The sizes of what is sealed as a whole. The end of each page is Reserved, which SQLite leaves alone: it takes the tag
+// and the nonce, so that a sealed page is as long as a plain one. The head and the page of a frame of the write-ahead log
+// grow: SQLite's checksums there are of whole pages, with what lies in the reserved part. The head of the log itself
+// stays readable; it has sizes, random numbers and a checksum of itself.
+const (
+	PageSize   = 4096
+	Reserved   = chacha20poly1305.Overhead + chacha20poly1305.NonceSizeX
+	FrameHead  = 24
+	SealedHead = FrameHead + Reserved
+	LogHead    = 32
+
+	sealedPage = PageSize + Reserved // in the log
+
+	frame  = FrameHead + PageSize
+	onDisk = SealedHead + sealedPage
+
+	// SQLite locks bytes from here on, which no one can write on Windows then. No page lies there.
+	lockAt = 1 << 30
+)
+
+// Kind is what a block is a part of.
+type Kind byte
+
+// The kinds.
+const (
+	Page       Kind = 'p'
+	Head       Kind = 'h' // the head of a frame
+	LoggedPage Kind = 'f' // the page of a frame
+)
+
+// File is the key of a file. It is safe for concurrent use.
+type File struct {
+	aead       cipher.AEAD
+	key        [KeySize]byte
+	id         [fileSize]byte
+	generation uint64
+}
+
+func (f *File) start() (err error) {
+	f.aead, err = chacha20poly1305.NewX(f.key[:])
+	return err
+}
+
+// ErrBlock means that a block is not what was sealed, or lies in another place.
+var ErrBlock = errors.New("the block is not what was sealed")
+
+// bound is what a block is bound to: its file, its kind and its place.
+func (f *File) bound(kind Kind, at int64) (b [fileSize + 9]byte) {
+	copy(b[:], f.id[:])
+	b[fileSize] = byte(kind)
+	binary.BigEndian.PutUint64(b[fileSize+1:], uint64(at))
+	return b
+}
+
+// Seal seals a block in its place into sealed, which has Reserved bytes more.
+func (f *File) Seal(sealed, plain []byte, kind Kind, at int64) {
+	nonce := sealed[len(plain)+chacha20poly1305.Overhead : len(plain)+Reserved]
+	_, _ = rand.Read(nonce) // it never fails
+	bound := f.bound(kind, at)
+	f.aead.Seal(sealed[:0], nonce, plain, bound[:])
+}
+
+// Open opens a block into plain, which has Reserved bytes less and may begin where sealed does. Zeros were never sealed,
+// and open as zeros: a page that has become free before it was ever written is a hole in the file. On an error plain is
+// zeros, too.
+func (f *File) Open(plain, sealed []byte, kind Kind, at int64) (err error) {
+	end := len(plain) + chacha20poly1305.Overhead
+	nonce := sealed[end : end+chacha20poly1305.NonceSizeX]
+	switch bound := f.bound(kind, at); {
+	case !zeros(nonce): // which random bytes never are
+		_, err = f.aead.Open(plain[:0], nonce, sealed[:end], bound[:])
+	case !zeros(sealed):
+		err = ErrBlock
+	default:
+		clear(plain)
+	}
+	if err != nil {
+		clear(plain)
+		return ErrBlock
+	}
+	return nil
+}
+
+func zeros(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// PageAt returns where a page lies on disk; pages are numbered from 0 here.
+func PageAt(page int64) int64 {
+	at := HeaderSize + page*PageSize
+	if at >= lockAt {
+		at += PageSize
+	}
+	return at
+}
+
+// PlainSize returns the size that a file of a size on disk has for SQLite.
+func PlainSize(size int64) int64 {
+	if size > lockAt {
+		size -= PageSize
+	}
+	return max(0, size-HeaderSize)
+}
+
+// SizeOf returns the size on disk of a file that has a size for SQLite.
+func SizeOf(plain int64) int64 {
+	if plain <= 0 {
+		return HeaderSize
+	}
+	return PageAt((plain-1)/PageSize) + (plain-1)%PageSize + 1
+}
+
+// FrameAt returns the frame of the log that has a place for SQLite, and how far within it the place lies.
+func FrameAt(place int64) (number, within int64) {
+	return (place - LogHead) / frame, (place - LogHead) % frame
+}
+
+// HeadAt returns where the head of a frame lies on disk.
+func HeadAt(number int64) int64 { return LogHead + number*onDisk }
+
+// LoggedPageAt returns where the page of a frame lies on disk.
+func LoggedPageAt(number int64) int64 { return HeadAt(number) + SealedHead }
+
+// PlainLogSize returns the size that a log of a size on disk has for SQLite, in whole frames.
+func PlainLogSize(size int64) int64 {
+	if size <= LogHead {
+		return max(0, size)
+	}
+	return LogHead + (size-LogHead)/onDisk*frame
+}
+
+// LogSizeOf returns the size on disk of a log that is cut to a size by SQLite, in whole frames.
+func LogSizeOf(plain int64) int64 {
+	if plain <= LogHead {
+		return max(0, plain)
+	}
+	return LogHead + (plain-LogHead)/frame*onDisk
+}

@@ -1,0 +1,154 @@
+package sealing
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Disk is where sealed bytes lie.
+type Disk interface {
+	io.ReaderAt
+	io.WriterAt
+}
+
+// Database is the file of a database as SQLite sees it. It is used by one goroutine at a time.
+type Database struct {
+	key  *File
+	disk Disk
+	page [PageSize]byte
+}
+
+// NewDatabase returns the view of a sealed file.
+func NewDatabase(key *File, disk Disk) *Database { return &Database{key: key, disk: disk} }
+
+// ReadAt reads any part of the database. What lies behind its end reads as zeros with io.EOF. A page that is not what
+// was sealed is ErrBlock.
+func (d *Database) ReadAt(p []byte, at int64) (int, error) {
+	if at%PageSize == 0 && len(p) == PageSize {
+		return len(p), d.readPage(p, at/PageSize)
+	}
+	for done := 0; done < len(p); {
+		if err := d.readPage(d.page[:], at/PageSize); err != nil {
+			clear(p[done:])
+			return done, err
+		}
+		n := copy(p[done:], d.page[at%PageSize:])
+		done, at = done+n, at+int64(n)
+	}
+	return len(p), nil
+}
+
+func (d *Database) readPage(p []byte, number int64) error {
+	if err := readBlock(d.disk, p, PageAt(number)); err != nil {
+		return err
+	}
+	err := d.key.Open(p[:PageSize-Reserved], p, Page, number)
+	clear(p[PageSize-Reserved:])
+	return err
+}
+
+// readBlock reads a block as it lies on disk. One that is there in part is ErrBlock.
+func readBlock(disk Disk, p []byte, at int64) error {
+	switch n, err := disk.ReadAt(p, at); {
+	case n == len(p):
+		return nil
+	case !errors.Is(err, io.EOF):
+		return err
+	case zeros(p[:n]):
+		clear(p)
+		return io.EOF
+	default:
+		clear(p)
+		return ErrBlock
+	}
+}
+
+// errWrite means that SQLite does something that it is not expected to do: better an error than what cannot be read.
+var errWrite = errors.New("not a whole page with room for its seal")
+
+// WriteAt writes a page.
+func (d *Database) WriteAt(p []byte, at int64) (int, error) {
+	if at%PageSize != 0 || len(p) != PageSize {
+		return 0, fmt.Errorf("%w: %d bytes at %d", errWrite, len(p), at)
+	}
+	if at == 0 && (p[20] != Reserved || binary.BigEndian.Uint16(p[16:]) != PageSize) {
+		return 0, fmt.Errorf("%w: pages of %d bytes, %d of them reserved", errWrite, binary.BigEndian.Uint16(p[16:]), p[20])
+	}
+	d.key.Seal(d.page[:], p[:PageSize-Reserved], Page, at/PageSize)
+	return d.disk.WriteAt(d.page[:], PageAt(at/PageSize))
+}
+
+// Log is the write-ahead log of a database as SQLite sees it. It is used by one goroutine at a time.
+type Log struct {
+	key  *File
+	disk Disk
+	head [SealedHead]byte
+	page [sealedPage]byte
+}
+
+// NewLog returns the view of a sealed log.
+func NewLog(key *File, disk Disk) *Log { return &Log{key: key, disk: disk} }
+
+// ReadAt reads any part of the log, as [Database.ReadAt] does. Only who asks for a page alone gets ErrBlock: whoever looks
+// for the log's end reads frames, and finds zeros in place of one that was not written as a whole.
+func (l *Log) ReadAt(p []byte, at int64) (int, error) {
+	if number, within := FrameAt(at); at >= LogHead && within == FrameHead && len(p) == PageSize {
+		return len(p), l.readPage(p, number)
+	}
+	for done := 0; done < len(p); {
+		part, err := l.part(at)
+		switch {
+		case errors.Is(err, ErrBlock):
+		case err != nil:
+			clear(p[done:])
+			return done, err
+		}
+		n := copy(p[done:], part)
+		done, at = done+n, at+int64(n)
+	}
+	return len(p), nil
+}
+
+// part returns what lies at a place of the log, to the end of the part that it belongs to.
+func (l *Log) part(at int64) ([]byte, error) {
+	if at < LogHead {
+		return l.head[at:LogHead], readBlock(l.disk, l.head[:LogHead], 0)
+	}
+	number, within := FrameAt(at)
+	if within >= FrameHead {
+		err := l.readPage(l.page[:PageSize], number)
+		return l.page[within-FrameHead : PageSize], err
+	}
+	err := readBlock(l.disk, l.head[:], HeadAt(number))
+	if err == nil {
+		err = l.key.Open(l.head[:FrameHead], l.head[:], Head, number)
+	}
+	return l.head[within:FrameHead], err
+}
+
+// readPage reads the page of a frame into p.
+func (l *Log) readPage(p []byte, number int64) error {
+	if err := readBlock(l.disk, l.page[:], LoggedPageAt(number)); err != nil {
+		clear(p)
+		return err
+	}
+	return l.key.Open(p, l.page[:], LoggedPage, number)
+}
+
+// WriteAt writes the head of the log, or the head or the page of a frame.
+func (l *Log) WriteAt(p []byte, at int64) (int, error) {
+	number, within := FrameAt(at)
+	switch {
+	case at == 0 && len(p) == LogHead:
+		return l.disk.WriteAt(p, 0)
+	case at >= LogHead && within == 0 && len(p) == FrameHead:
+		l.key.Seal(l.head[:], p, Head, number)
+		return l.disk.WriteAt(l.head[:], HeadAt(number))
+	case at >= LogHead && within == FrameHead && len(p) == PageSize:
+		l.key.Seal(l.page[:], p, LoggedPage, number)
+		return l.disk.WriteAt(l.page[:], LoggedPageAt(number))
+	}
+	return 0, fmt.Errorf("%w: %d bytes at %d of the log", errWrite, len(p), at)
+}

@@ -1,0 +1,172 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/sealing"
+	"github.com/souvenir-ai/souvenir/internal/sqlite/sealedvfs"
+)
+
+// Encrypted files: SQLite reads and writes them through [sealedvfs].
+
+// useKey takes the master key of the file to open.
+func (d *DB) useKey(key sealing.MasterKey) (err error) {
+	if key.IsZero() {
+		return nil
+	}
+	if d.keys, err = sealedvfs.New(sealing.NewRing(key)); err != nil {
+		return fmt.Errorf("sqlite: %w: %w", ErrSealed, err)
+	}
+	return nil
+}
+
+func (d *DB) forgetKey() {
+	if d.keys != nil {
+		d.keys.Forget()
+	}
+}
+
+// dsn returns the address by which the driver opens the file, or a copy of it.
+func (d *DB) dsn(path, mode string) string {
+	if d.keys == nil {
+		return fileDSN(path, mode)
+	}
+	return fileDSN(path, mode) + "&" + d.keys.Parameters()
+}
+
+// sealedOtherwise reports whether the file could not be opened because of its key.
+func (d *DB) sealedOtherwise(err error) bool {
+	if err == nil {
+		return false
+	}
+	if d.keys != nil {
+		return d.keys.Err() != nil
+	}
+	if primaryCode(err) != codeNotADB {
+		return false
+	}
+	// It may be an encrypted one. Only SQLite may read it, so the file system says so, without a key.
+	keys, err := sealedvfs.New(sealing.NewRing(sealing.MasterKey{}))
+	if err != nil {
+		return false
+	}
+	defer keys.Forget()
+	_, err = (&DB{path: d.path, keys: keys}).lookOnce(modeImmutable)
+	if err == nil || !errors.Is(keys.Err(), sealing.ErrKeyMissing) {
+		return false
+	}
+	d.keyMissing = keys.Err()
+	return true
+}
+
+// keyError says what is wrong with the key of the file.
+func (d *DB) keyError() error {
+	err := d.keyMissing
+	if d.keys != nil {
+		err = d.keys.Err()
+	}
+	kind := ErrSealed
+	if sealing.IsDamaged(err) {
+		kind = ErrCorrupt
+	}
+	return &FileError{Path: d.path, kind: kind, Found: err.Error()}
+}
+
+// writeHeader begins an encrypted file.
+func (d *DB) writeHeader(f *os.File) error {
+	if d.keys == nil {
+		return nil
+	}
+	return d.keys.With(func(r *sealing.Ring) error {
+		header, _, err := r.New()
+		if err == nil {
+			_, err = f.Write(header)
+		}
+		return err
+	})
+}
+
+// reserveEnds makes a new database leave the end of each page to the file system.
+func (d *DB) reserveEnds(c *conn) error {
+	if d.keys == nil {
+		return nil
+	}
+	if err := sealedvfs.ReserveEnds(handle(c.raw), sealing.Reserved); err != nil {
+		return fmt.Errorf("sqlite: create %s: %w", d.path, err)
+	}
+	return nil
+}
+
+// ChangeMasterKey puts the key of the file under another master key. The file itself stays as it is; who has it open, in
+// this process or another, goes on.
+func (d *DB) ChangeMasterKey(ctx context.Context, to sealing.MasterKey) error {
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	defer d.end()
+	switch {
+	case d.writer == nil:
+		return readOnlyError(d.path)
+	case d.keys == nil || d.memory:
+		return fmt.Errorf("sqlite: %s: %w: it is not encrypted", d.path, ErrSealed)
+	}
+	return d.writer.exclusive(ctx, func() error {
+		return d.keys.Rewrap(handle(d.writer.conn.raw), to)
+	})
+}
+
+// CopyInto writes the database into a new file at path, encrypted with the master key or, if that is zero, not. It is for
+// a file that is encrypted and a copy that is not, or the other way round: pages differ then. [DB.Backup] is faster.
+func (d *DB) CopyInto(ctx context.Context, path string, key sealing.MasterKey) (err error) {
+	to := &DB{path: path}
+	if to.path, err = absolute(path); err != nil {
+		return err
+	}
+	if err := mustBeFree(to.path); err != nil {
+		return err
+	}
+	if err := to.useKey(key); err != nil {
+		return err
+	}
+	defer to.forgetKey()
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	defer d.end()
+	c, err := d.connect(ctx, d.readMode, settings)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.close() }()
+	reserved := 0
+	if to.keys != nil {
+		reserved = sealing.Reserved
+	}
+	if err := sealedvfs.ReserveEnds(handle(c.raw), reserved); err != nil && to.keys != nil {
+		return err
+	}
+	part, err := d.makeCopy(filepath.Dir(to.path), filepath.Base(to.path)+".part-*", to, func(part string) error {
+		defer c.watch(ctx)()
+		into := to.dsn(part, modeReadWrite)
+		if to.keys == nil {
+			into += "&" + sealedvfs.Plain()
+		}
+		return c.script("VACUUM INTO '" + strings.ReplaceAll(into, "'", "''") + "'")
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return classify("copy to "+path, err)
+	}
+	defer removeCopy(part)
+	if err := publish(part, to.path); err != nil {
+		return full(err)
+	}
+	return nil
+}
