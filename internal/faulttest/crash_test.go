@@ -134,10 +134,17 @@ func sound(tb testing.TB, folder string, r *runner, e expectation) error {
 }
 
 // Power goes at each moment of the script: what was answered is there, and what was not is there whole or not at all.
-func TestNoCrashLosesWhatWasAnswered(t *testing.T) {
+func TestNoCrashLosesWhatWasAnswered(t *testing.T) { crashes(t, points(t, 400, 12)) }
+
+// The pages and frames of an encrypted store are torn and shuffled as those of others.
+func TestNoCrashLosesWhatAnEncryptedStoreAnswered(t *testing.T) {
+	encrypted(t)
+	crashes(t, points(t, 100, 6))
+}
+
+func crashes(t *testing.T, n int) {
 	disk := disktest.Install()
 	all := recordScript(t, disk)
-	n := points(t, 400, 12)
 	type point struct {
 		at   int
 		loss disktest.Loss

@@ -158,7 +158,14 @@ func (f *failing) try(tb testing.TB, way disktest.Fault, n int) (wrong error) {
 
 // Each call of the disk fails, in each way: the error is one that the package promises, and the store holds what was
 // answered and nothing by half.
-func TestNoFailureOfTheDiskLosesWhatWasAnswered(t *testing.T) {
+func TestNoFailureOfTheDiskLosesWhatWasAnswered(t *testing.T) { failures(t, points(t, 200, 6)) }
+
+func TestNoFailureOfTheDiskLosesWhatAnEncryptedStoreAnswered(t *testing.T) {
+	encrypted(t)
+	failures(t, points(t, 60, 3))
+}
+
+func failures(t *testing.T, n int) {
 	disk := disktest.Install()
 	all := recordScript(t, disk)
 	f := failing{disk: disk, all: all, folder: filepath.Join(t.TempDir(), "failing"), counts: map[string]int{}}
@@ -185,7 +192,7 @@ func TestNoFailureOfTheDiskLosesWhatWasAnswered(t *testing.T) {
 			}
 		}
 	}
-	n := min(points(t, 200, 6), len(every))
+	n = min(n, len(every))
 	clear(f.counts)
 	began := time.Now()
 	for i := range n {

@@ -40,9 +40,18 @@ type runner struct {
 
 const storeName = "store.db"
 
+// masterKey encrypts the stores; usually none.
+var masterKey MasterKey
+
+// encrypted has the stores of a test encrypted.
+func encrypted(t *testing.T) {
+	masterKey = GenerateMasterKey()
+	t.Cleanup(func() { masterKey = MasterKey{} })
+}
+
 func (r *runner) options() *Options {
 	return &Options{
-		Embedder: words, Now: r.now,
+		Embedder: words, Now: r.now, MasterKey: masterKey,
 		NewID: func() string { r.ids++; return fmt.Sprintf("id-%02d-%d", r.step, r.ids) },
 	}
 }

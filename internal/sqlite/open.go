@@ -145,7 +145,7 @@ func (d *DB) makePrivate() error {
 		return nil //nolint:nilerr // SQLite says why
 	}
 	defer os.Remove(f.Name())
-	if err := errors.Join(d.writeHeader(f), f.Close()); err != nil {
+	if err := errors.Join(d.writeHeader(f), f.Close()); err != nil { // the file is empty, or its header on disk
 		return fmt.Errorf("sqlite: create %s: %w", d.path, full(err))
 	}
 	path := d.path

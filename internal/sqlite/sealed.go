@@ -87,6 +87,9 @@ func (d *DB) writeHeader(f *os.File) error {
 		if err == nil {
 			_, err = f.Write(header)
 		}
+		if err == nil {
+			err = f.Sync()
+		}
 		return err
 	})
 }

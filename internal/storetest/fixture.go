@@ -47,8 +47,11 @@ func (f *fixture) handle(e souvenir.Embedder) *souvenir.Store {
 }
 
 func (f *fixture) options(e souvenir.Embedder) *souvenir.Options {
-	return &souvenir.Options{Embedder: e, Now: f.clock.Now, NewID: f.ids.Next}
+	return &souvenir.Options{Embedder: e, Now: f.clock.Now, NewID: f.ids.Next, MasterKey: MasterKey}
 }
+
+// MasterKey is that of all files of the tests. It is set between runs only; the zero value is none.
+var MasterKey souvenir.MasterKey
 
 // reopen closes all handles and opens the store again, with another embedder.
 func (f *fixture) reopen(e souvenir.Embedder) {

@@ -144,7 +144,7 @@ func restoreGivesTheSame(f *fixture) {
 	f.furnish()
 	from, to := f.backup(), filepath.Join(f.TempDir(), "restored.db")
 	f.addTexts("stored after the backup")
-	f.check("Restore", souvenir.Restore(f.ctx, souvenir.Restoration{From: from, To: to}))
+	f.check("Restore", souvenir.Restore(f.ctx, souvenir.Restoration{From: from, To: to, MasterKey: MasterKey}))
 	restored := f.elsewhere(to)
 	f.same("stored after it", restored.byWord("backup"))
 	f.same("stored before", restored.find("vehicle"), "a red automobile")
@@ -161,8 +161,8 @@ func restoreRefuses(f *fixture) {
 		text)
 	f.failsAt("Restore of nothing", souvenir.Restore(f.ctx, souvenir.Restoration{From: to, To: to}), souvenir.ErrNotFound,
 		"From", to)
-	f.failsAt("Restore onto a file", souvenir.Restore(f.ctx, souvenir.Restoration{From: f.backup(), To: text}),
-		souvenir.ErrConflict, "To", text)
+	f.failsAt("Restore onto a file", souvenir.Restore(f.ctx,
+		souvenir.Restoration{From: f.backup(), To: text, MasterKey: MasterKey}), souvenir.ErrConflict, "To", text)
 	entries, err := os.ReadDir(folder)
 	f.check("ReadDir", err)
 	f.equal("files", len(entries), 1)

@@ -31,6 +31,7 @@ func TestConformance(t *testing.T) {
 		{"on disk", storetest.RunSearches, openOnDisk},
 		{"two handles", storetest.RunTwoHandles, openFile},
 		{"objects", storetest.RunFiles, openWithObjects},
+		{"encrypted", runEncrypted, openEncrypted},
 		{"postgres", runPostgres, openPostgres},
 		{"walled", storetest.Run, openWalled},
 	} {
@@ -105,6 +106,28 @@ func openOnDisk(t *testing.T) func(*testing.T, *Options) *Store {
 		onDisk := *options
 		onDisk.IndexMemory = -1
 		return open(t, &onDisk)
+	}
+}
+
+// runEncrypted runs a fifth of the suite.
+func runEncrypted(t *testing.T, open func(*testing.T, *Options) *Store) {
+	storetest.MasterKey = GenerateMasterKey()
+	defer func() { storetest.MasterKey = MasterKey{} }()
+	if os.Getenv(encryptedVariable) != "" {
+		storetest.Run(t, open)
+		return
+	}
+	storetest.RunSample(t, 5, open)
+}
+
+// encryptedVariable has the whole suite run on encrypted files.
+const encryptedVariable = "SOUVENIR_TEST_ENCRYPTED"
+
+// openEncrypted gives each test an encrypted file.
+func openEncrypted(t *testing.T) func(*testing.T, *Options) *Store {
+	dir := t.TempDir()
+	return func(t *testing.T, options *Options) *Store {
+		return openStore(t, filepath.Join(dir, fileName(t.Name())), options)
 	}
 }
 

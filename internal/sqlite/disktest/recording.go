@@ -88,6 +88,7 @@ func (d *Disk) note(e event) {
 		r.names[e.path] = r.inodes
 		if e.kind == wrote { // the file was made without SQLite
 			r.events = append(r.events, event{kind: created, path: e.path, inode: r.inodes}, event{kind: syncedFolder})
+			r.events = append(r.events, r.before(e)...)
 		}
 	}
 	e.inode = r.names[e.path]
@@ -95,6 +96,16 @@ func (d *Disk) note(e event) {
 		delete(r.names, e.path)
 	}
 	r.events = append(r.events, e)
+}
+
+// before returns what lies before the first write of a file: the header of an encrypted one, which is synced.
+func (r *Recording) before(e event) []event {
+	content, err := os.ReadFile(filepath.Join(r.folder, e.path))
+	if err != nil || e.offset == 0 || int64(len(content)) < e.offset {
+		return nil
+	}
+	return []event{{kind: wrote, path: e.path, inode: r.inodes, data: content[:e.offset]},
+		{kind: synced, path: e.path, inode: r.inodes}}
 }
 
 // Now returns the moment: how many events there were.
