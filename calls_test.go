@@ -181,6 +181,7 @@ func (st settled) arguments() map[string][]any {
 		"Members":                {p},
 		"ModuleState":            {ModuleQuery{Module: "engine"}},
 		"Modules":                {p},
+		"ChangeMasterKey":        {GenerateMasterKey()},
 		"MoveFiles":              {InDatabase},
 		"OpenFile":               {st.file},
 		"RecordActivity":         {NewActivity{Tool: "memory"}},
@@ -365,7 +366,11 @@ func TestEveryMethodAcceptsValidArguments(t *testing.T) {
 		}
 		again := st
 		again.Store = openWords(t, copied, Options{Changeable: settingNames})
-		if err := again.calls()[method](t.Context()); err != nil {
+		err := again.calls()[method](t.Context())
+		if method == "ChangeMasterKey" && errors.Is(err, ErrMasterKey) {
+			err = nil // of a store that is not encrypted; TestAnEncryptedStoreIsCopiedUnderItsKey changes one
+		}
+		if err != nil {
 			t.Errorf("%s gives %v", method, err)
 		}
 		if err := again.Close(); err != nil {

@@ -53,7 +53,8 @@ func openWords(tb testing.TB, path string, o Options) *Store {
 	}
 	if o.Embedder == nil {
 		o.Embedder = wordEmbedder("words-1")
-		if _, err := os.Lstat(path); path != ":memory:" && !o.ReadOnly && errors.Is(err, fs.ErrNotExist) {
+		plain := path != ":memory:" && !o.ReadOnly && o.MasterKey.IsZero()
+		if _, err := os.Lstat(path); plain && errors.Is(err, fs.ErrNotExist) {
 			empty, err := emptyStore()
 			if err != nil {
 				tb.Fatal(err)

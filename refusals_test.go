@@ -120,6 +120,7 @@ func (st settled) refusals() map[string]refusal {
 		"Memories":               {[]any{List{Sort: "newest"}}, ErrInvalid, "sort_order"},
 		"ModuleState":            {[]any{ModuleQuery{}}, ErrInvalid, "module_name"},
 		"Modules":                {[]any{ProjectRef{ID: strings.Repeat("x", 129)}}, ErrTooLarge, "project_id"},
+		"ChangeMasterKey":        {[]any{MasterKey{}}, ErrInvalid, "to"},
 		"MoveFiles":              {[]any{FilePlace("cloud")}, ErrInvalid, "to"},
 		"OpenFile":               {[]any{"nowhere"}, ErrNotFound, "file_id"},
 		"Overview":               {[]any{OverviewQuery{Days: -1}}, ErrInvalid, "days"},

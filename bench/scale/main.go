@@ -36,6 +36,7 @@ type settings struct {
 	file                    string
 	seconds                 int
 	texts                   string
+	key                     souvenir.MasterKey
 }
 
 func main() {
@@ -48,7 +49,11 @@ func main() {
 	flag.StringVar(&s.file, "file", "", "the store; empty: a temporary one")
 	flag.IntVar(&s.seconds, "seconds", 10, "how long searches run beside a bulk insert")
 	flag.StringVar(&s.texts, "texts", "", "a file of texts for the memories of a single user, one a line")
+	encrypted := flag.Bool("encrypted", false, "encrypt the store, which is a temporary one")
 	flag.Parse()
+	if *encrypted {
+		s.key = souvenir.GenerateMasterKey()
+	}
 	if err := run(context.Background(), s); err != nil {
 		log.Fatal(err)
 	}
@@ -77,7 +82,7 @@ func run(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	start, used := time.Now(), usage.Seconds()
-	store, err := souvenir.Open(ctx, path, &souvenir.Options{IndexMemory: s.indexMemory})
+	store, err := souvenir.Open(ctx, path, &souvenir.Options{IndexMemory: s.indexMemory, MasterKey: s.key})
 	if err != nil {
 		return err
 	}
@@ -96,7 +101,7 @@ func run(ctx context.Context, s settings) (err error) {
 
 // fill makes the store.
 func fill(ctx context.Context, s settings) (err error) {
-	store, err := souvenir.Open(ctx, s.file, nil)
+	store, err := souvenir.Open(ctx, s.file, &souvenir.Options{MasterKey: s.key})
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,11 @@ var maintainVisits = map[string]func(v visit){
 	"LoadIndex": func(v visit) {
 		v.refuses("LoadIndex", func(s *Store) error { return s.Upkeep().LoadIndex(v.Context()) })
 	},
+	"ChangeMasterKey": func(v visit) {
+		v.refuses("ChangeMasterKey", func(s *Store) error {
+			return s.Upkeep().ChangeMasterKey(v.Context(), GenerateMasterKey())
+		})
+	},
 	"MoveFiles": func(v visit) {
 		v.refuses("MoveFiles", func(s *Store) error {
 			_, err := s.Upkeep().MoveFiles(v.Context(), InDatabase, nil)

@@ -1,0 +1,82 @@
+//go:build !souvenir_cgo
+
+package souvenir
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// All that copies or repairs files keeps an encrypted store encrypted, and what is in it.
+func TestAnEncryptedStoreIsCopiedUnderItsKey(t *testing.T) {
+	folder, key, next := t.TempDir(), GenerateMasterKey(), GenerateMasterKey()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	s := openWords(t, at("store.db"), Options{MasterKey: key})
+	settle(t, s)
+	want := rowsOf(t, s)
+	noError(t, s.Upkeep().Backup(t.Context(), at("backup.db"), nil))
+	noError(t, s.Upkeep().ChangeMasterKey(t.Context(), next))
+	noError(t, s.Close())
+
+	noError(t, Restore(t.Context(), Restoration{From: at("backup.db"), To: at("restored.db"), MasterKey: key}))
+	report, err := Recover(t.Context(), at("backup.db"), at("recovered.db"), &RecoveryOptions{MasterKey: key})
+	if err != nil || !report.OK {
+		t.Fatalf("got %+v, %v; want all recovered", report, err)
+	}
+	noError(t, Reencrypt(t.Context(), Reencryption{From: at("backup.db"), To: at("again.db"), FromKey: key, ToKey: next}))
+	noError(t, Reencrypt(t.Context(), Reencryption{From: at("backup.db"), To: at("plain.db"), FromKey: key}))
+	noError(t, Reencrypt(t.Context(), Reencryption{From: at("plain.db"), To: at("sealed.db"), ToKey: key}))
+
+	keys := map[string]MasterKey{"store.db": next, "backup.db": key, "restored.db": key, "recovered.db": key,
+		"again.db": next, "plain.db": {}, "sealed.db": key}
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		for _, wrong := range []MasterKey{{}, key, next} {
+			if wrong.Equal(keys[name]) {
+				continue
+			}
+			other, err := Open(t.Context(), at(name), &Options{MasterKey: wrong, Embedder: wordEmbedder("words-1")})
+			if !errors.Is(err, ErrMasterKey) {
+				t.Errorf("%s with the %v: got %v, want ErrMasterKey", name, wrong, err)
+			}
+			if err == nil {
+				_ = other.Close()
+			}
+		}
+		s := openWords(t, at(name), Options{MasterKey: keys[name]})
+		report, err := s.Upkeep().Check(t.Context(), nil)
+		if err != nil || !report.OK {
+			t.Errorf("%s: got %+v, %v; want a sound store", name, report, err)
+		}
+		if name == "backup.db" && rowsOf(t, s) != want {
+			t.Error("the backup has other rows than the store had")
+		}
+		noError(t, s.Close())
+	}
+}
+
+func TestAFileBesideAnEncryptedStoreNeedsNoKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "empty.db")
+	noError(t, os.WriteFile(path, nil, 0o600))
+	if _, err := Open(t.Context(), path, &Options{MasterKey: GenerateMasterKey()}); !errors.Is(err, ErrMasterKey) {
+		t.Errorf("an empty file: got %v, want ErrMasterKey", err)
+	}
+	if err := Reencrypt(t.Context(), Reencryption{From: path, To: path + "2"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("no key at all: got %v, want ErrInvalid", err)
+	}
+	for _, text := range []string{"", "secret", "zz"} {
+		if key, err := ParseMasterKey(text); !errors.Is(err, ErrInvalid) || !key.IsZero() {
+			t.Errorf("ParseMasterKey(%q) gives %v, %v; want ErrInvalid", text, key, err)
+		}
+	}
+}
+
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
