@@ -99,8 +99,11 @@ func (s *Site) CheckOrigin(r *http.Request) error {
 // CheckFormToken checks the value of the hidden field. It serves forms with files, which are read as a stream.
 func CheckFormToken(r *http.Request, sent string) error {
 	own := BrowserSecret(r)
-	sent, _, _ = strings.Cut(sent, ".")
-	if own == "" || !hmac.Equal([]byte(tokenOf(own)), []byte(sent)) {
+	token, by, marked := strings.Cut(sent, ".")
+	if user := request.Of(r.Context()).Line(); marked && user != "" && "."+by != typedBy(user) {
+		return ErrStaleForm
+	}
+	if own == "" || !hmac.Equal([]byte(tokenOf(own)), []byte(token)) {
 		return ErrStaleForm
 	}
 	return nil

@@ -170,7 +170,7 @@ func ParseMetadata(typed string) (map[string]any, error) {
 // true and false on a line are not read as text.
 func metadataTyped(text string) (map[string]any, error) {
 	text = strings.TrimSpace(text)
-	if text == "" || strings.ContainsAny(text[:1], `{["`) {
+	if text == "" || strings.ContainsAny(text[:1], `{["`) || json.Valid([]byte(text)) {
 		return ParseMetadata(text)
 	}
 	keys := map[string]any{}
