@@ -222,10 +222,10 @@ type Reencryption struct {
 }
 
 // Reencrypt copies a store, encrypts the copy with another key, and gives it a new random key of its own. It encrypts a
-// store that is not, decrypts one, or replaces all keys after a leak, for which [Upkeep.ChangeMasterKey] does not suffice:
-// who has the old key and an old copy of the file has its random key. Stop programs that write to the store before;
-// what they write afterwards is not in the copy. Errors are those of [Restore]. The original stays: delete it when the
-// copy is in use, and overwrite its disk if the content must be gone.
+// store that is not, decrypts one, or replaces all keys after a leak, for which [Upkeep.ChangeMasterKey] does not
+// suffice: who has the old key and an old copy of the file has its random key. Stop programs that write to the store
+// before; what they write afterwards is not in the copy. Errors are those of [Restore]. The original stays: delete it
+// when the copy is in use, and overwrite its disk if the content must be gone.
 func Reencrypt(ctx context.Context, r Reencryption) (err error) {
 	defer inGo[Reencryption](&err)
 	if r.FromKey.IsZero() && r.ToKey.IsZero() {
@@ -340,6 +340,9 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (_ R
 	if errors.Is(err, salvage.ErrNoFile) {
 		return report, invalid("in", "{} %q cannot be recovered: %v", in, err)
 	}
+	if errors.Is(err, salvage.ErrKey) {
+		return report, causedBy(err, newError(KindMasterKey, "in", "{} %q cannot be recovered: %v", in, err))
+	}
 	if err != nil {
 		return report, newFileError("in", in, err)
 	}
@@ -362,7 +365,8 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (_ R
 	config := fileConfig("", time.Now)
 	config.MasterKey = options.MasterKey
 	r := recoverer{Recovery: recovery.New(file, version, config, progress), in: in, out: out,
-		options: RecoveryOptions{Embedder: options.Embedder, MasterKey: options.MasterKey, Progress: progress}, report: &report}
+		options: RecoveryOptions{Embedder: options.Embedder, MasterKey: options.MasterKey, Progress: progress},
+		report:  &report}
 	err = r.run(ctx)
 	report.Notes = r.Notes
 	for name, count := range r.Counts {

@@ -294,8 +294,8 @@ const applicationID = 0x5375766e
 // Open opens the store in a file, and creates the file if it does not exist; its folder must exist. ":memory:" makes a
 // store that lives until Close and is private to it. Nil options mean the defaults.
 //
-// A file that is not a Souvenir store is ErrForeign, one of a newer version ErrNewer, a damaged one ErrCorrupt, one that
-// needs another key ErrMasterKey; none of them is touched. A file that may only be read is opened read-only.
+// A file that is not a Souvenir store is ErrForeign, one of a newer version ErrNewer, a damaged one ErrCorrupt, one
+// that needs another key ErrMasterKey; none of them is touched. A file that may only be read is opened read-only.
 func Open(ctx context.Context, path string, options *Options) (_ *Store, err error) {
 	defer inGo[Options](&err, "path", "path")
 	o, err := options.withDefaults()

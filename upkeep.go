@@ -313,9 +313,9 @@ func (h *Upkeep) Compact(ctx context.Context) error {
 	return wrap(s.db.Upkeep().Compact(ctx))
 }
 
-// ChangeMasterKey encrypts the key of the store's file with another master key, at once: the content stays as it is, and
-// who has the file open, in this process or another, goes on. From now on opening it needs the new key. Backups keep
-// the key they were made with, so keep the old one for them; after a leak of the old key use [Reencrypt].
+// ChangeMasterKey encrypts the key of the store's file with another master key, at once: the content stays as it is,
+// and who has the file open, in this process or another, goes on. From now on opening it needs the new key. Backups
+// keep the key they were made with, so keep the old one for them; after a leak of the old key use [Reencrypt].
 //
 // A store that is not encrypted is ErrMasterKey. It is for the Store that Open returned; a view gets ErrForbidden. On a
 // store that is read-only it is ErrReadOnly.
@@ -328,8 +328,10 @@ func (h *Upkeep) ChangeMasterKey(ctx context.Context, to MasterKey) (err error) 
 	if to.IsZero() {
 		return invalid("to", "{} is no key; give one, or make a copy that is not encrypted with Reencrypt")
 	}
-	file, encrypts := s.db.DB.(db.Sealer)
-	if !encrypts {
+	file, inFile := s.db.DB.(interface {
+		ChangeMasterKey(ctx context.Context, to MasterKey) error
+	})
+	if !inFile {
 		return newError(KindMasterKey, "", "the store is in a database, which is not encrypted by this package")
 	}
 	return s.noteAlone(ctx, wrap(file.ChangeMasterKey(ctx, to)), event{"key.change", "store", "", nil})

@@ -93,6 +93,7 @@ func TestListsAsJSON(t *testing.T) {
 		listed := name == "health" || name == "doctor" || // which need a server: TestHealth, TestDoctor
 			name == "files move" || // which needs a bucket: TestFilesOfTheProgramAreInABucket
 			strings.HasPrefix(name, "audit ") || // which need hashes: TestAuditCommands
+			strings.HasPrefix(name, "key ") || // which need keys: TestKeyCommands
 			strings.HasPrefix(name, "trash ") // which need something deleted: TestTrashCommands
 		for _, args := range lists {
 			listed = listed || strings.HasPrefix(strings.Join(args, " ")+" ", name+" ")

@@ -22,6 +22,8 @@ const (
 	keyCommandVariable = "SOUVENIR_MASTER_KEY_COMMAND"
 )
 
+var keyVariables = []string{keyVariable, keyFileVariable, keyCommandVariable}
+
 type masterKeyKey struct{}
 
 // masterKeyOf returns the key with which every file of the command is opened. The zero value is none.
@@ -42,7 +44,7 @@ func (c *cli) withMasterKey(ctx context.Context) context.Context {
 
 func (c *cli) masterKey(ctx context.Context) (key souvenir.MasterKey, err error) {
 	var from, text string
-	for _, name := range []string{keyVariable, keyFileVariable, keyCommandVariable} {
+	for _, name := range keyVariables {
 		value, _ := c.lookup(name)
 		switch {
 		case value == "":

@@ -7,8 +7,6 @@ package db
 import (
 	"context"
 	"time"
-
-	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
 // DB runs transactions. It is safe for concurrent use.
@@ -293,10 +291,4 @@ type Follower interface {
 	// Follow calls fn, until Close, soon after another process has changed memories. It may miss some, and call fn without
 	// a change.
 	Follow(fn func())
-}
-
-// Sealer is a DB whose file may be encrypted.
-type Sealer interface {
-	// ChangeMasterKey puts the key of the file under another master key. It is ErrSealed if the file is not encrypted.
-	ChangeMasterKey(ctx context.Context, to sealing.MasterKey) error
 }

@@ -36,7 +36,8 @@ var ways = map[string]disktest.Fault{
 var kindsOfErrors = map[string]error{
 	"full": ErrFull, "busy": ErrBusy, "internal": ErrInternal, "corrupt": ErrCorrupt, "read-only": ErrReadOnly,
 	"outcome unknown": ErrOutcomeUnknown, "not found": ErrNotFound, "conflict": ErrConflict, "invalid": ErrInvalid,
-	"closed": ErrClosed, "foreign": ErrForeign, "master key": ErrMasterKey, "newer": ErrNewer, "forbidden": ErrForbidden, "too large": ErrTooLarge,
+	"closed": ErrClosed, "foreign": ErrForeign, "master key": ErrMasterKey, "newer": ErrNewer,
+	"forbidden": ErrForbidden, "too large": ErrTooLarge,
 }
 
 func kindOf(err error) string {

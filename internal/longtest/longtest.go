@@ -61,8 +61,8 @@ func Only(tb testing.TB) {
 }
 
 // Main runs the tests of a package that makes much garbage, for its TestMain. It collects garbage less often than a
-// program does, which saves an eighth of the processor time and changes no result: a test of the heap's size sets what it
-// needs.
+// program does, which saves an eighth of the processor time and changes no result: a test of the heap's size sets what
+// it needs.
 func Main(m *testing.M) int {
 	debug.SetGCPercent(400)
 	return m.Run()

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
@@ -21,8 +20,11 @@ const (
 	maxPages    = 1 << 31
 )
 
-// ErrNoFile means that the file has nothing to read.
-var ErrNoFile = errors.New("not a file with pages")
+// ErrNoFile means that the file has nothing to read. ErrKey means that its master key is missing, or another.
+var (
+	ErrNoFile = errors.New("not a file with pages")
+	ErrKey    = errors.New("not readable with the master key that was given")
+)
 
 // File reads a file page by page, including the pages in its write-ahead log.
 type File struct {
@@ -87,7 +89,7 @@ func (s *File) unseal(key sealing.MasterKey) (err error) {
 		return nil
 	}
 	if s.key, err = sealing.NewRing(key).Open(header[:n]); err != nil {
-		return fmt.Errorf("%w: %w", db.ErrSealed, err)
+		return fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // The sizes of what is sealed as a whole. The end of each page is Reserved, which SQLite leaves alone: it takes the tag
-// and the nonce, so that a sealed page is as long as a plain one. The head and the page of a frame of the write-ahead log
-// grow: SQLite's checksums there are of whole pages, with what lies in the reserved part. The head of the log itself
-// stays readable; it has sizes, random numbers and a checksum of itself.
+// and the nonce, so that a sealed page is as long as a plain one. The head and the page of a frame of the write-ahead
+// log grow: SQLite's checksums there are of whole pages, with the reserved part. The head of the log itself stays
+// readable; it has sizes, random numbers and a checksum of itself.
 const (
 	PageSize   = 4096
 	Reserved   = chacha20poly1305.Overhead + chacha20poly1305.NonceSizeX
@@ -52,7 +52,7 @@ func (f *File) start() (err error) {
 	return err
 }
 
-// ErrBlock means that a block is not what was sealed, or lies in another place.
+// ErrBlock means that a block is not what was sealed, or is in another place.
 var ErrBlock = errors.New("the block is not what was sealed")
 
 // bound is what a block is bound to: its file, its kind and its place.
@@ -71,9 +71,9 @@ func (f *File) Seal(sealed, plain []byte, kind Kind, at int64) {
 	f.aead.Seal(sealed[:0], nonce, plain, bound[:])
 }
 
-// Open opens a block into plain, which has Reserved bytes less and may begin where sealed does. Zeros were never sealed,
-// and open as zeros: a page that has become free before it was ever written is a hole in the file. On an error plain is
-// zeros, too.
+// Open opens a block into plain, which has Reserved bytes less and may begin where sealed does. Zeros were never
+// sealed, and open as zeros: a page that has become free before it was ever written is a hole in the file. On an error
+// plain is zeros, too.
 func (f *File) Open(plain, sealed []byte, kind Kind, at int64) (err error) {
 	end := len(plain) + chacha20poly1305.Overhead
 	nonce := sealed[end : end+chacha20poly1305.NonceSizeX]

@@ -91,8 +91,8 @@ type Log struct {
 // NewLog returns the view of a sealed log.
 func NewLog(key *File, disk Disk) *Log { return &Log{key: key, disk: disk} }
 
-// ReadAt reads any part of the log, as [Database.ReadAt] does. Only who asks for a page alone gets ErrBlock: whoever looks
-// for the log's end reads frames, and finds zeros in place of one that was not written as a whole.
+// ReadAt reads any part of the log, as [Database.ReadAt] does. Only a read of a page alone gets ErrBlock: a search for
+// the log's end reads frames, and finds zeros in place of one that was not written as a whole.
 func (l *Log) ReadAt(p []byte, at int64) (int, error) {
 	if number, within := FrameAt(at); at >= LogHead && within == FrameHead && len(p) == PageSize {
 		return len(p), l.readPage(p, number)

@@ -1,5 +1,5 @@
 // Package sealing encrypts the files of a store: the blocks of a database and the frames of its write-ahead log, under
-// a key of the file that lies in its header, wrapped by a master key. It knows bytes only, not the database.
+// a key of the file that is in its header, wrapped by a master key. It knows bytes only, not the database.
 //
 // The AEAD is XChaCha20-Poly1305 of golang.org/x/crypto. Its nonces have 24 bytes and are random: any number of blocks
 // may be written under one key.

@@ -288,6 +288,7 @@ func readingEndsWithTheMembership(t *testing.T, empty database) {
 var openers = map[string]string{
 	"CheckExport": "everyone: it reads its arguments, and no store",
 	"Open":        "users who may read the file: what it returns is the operator's",
+	"Reencrypt":   "users who may read a store's file and write where the copy goes",
 	"Recover":     "users who may read a damaged file and write where the new one goes",
 	"WithActor":   "everyone: it gives no rights, and a view keeps its user",
 	"Restore":     "users who may write where the copy goes: it makes a new file of a copy",

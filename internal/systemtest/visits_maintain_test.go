@@ -49,6 +49,15 @@ var maintainVisits = map[string]func(v visit){
 	"LoadIndex": func(v visit) {
 		v.refuses("LoadIndex", func(s *Store) error { return s.Upkeep().LoadIndex(v.Context()) })
 	},
+	"ListSettings": func(v visit) {
+		v.refuses("ListSettings", func(s *Store) error { _, err := s.Upkeep().ListSettings(v.Context()); return err })
+	},
+	"ChangeSetting": func(v visit) {
+		v.refuses("ChangeSetting", func(s *Store) error {
+			days := int64(1)
+			return s.Upkeep().ChangeSetting(v.Context(), "trash_days", &days)
+		})
+	},
 	"ChangeMasterKey": func(v visit) {
 		v.refuses("ChangeMasterKey", func(s *Store) error {
 			return s.Upkeep().ChangeMasterKey(v.Context(), GenerateMasterKey())

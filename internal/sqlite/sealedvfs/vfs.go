@@ -125,7 +125,7 @@ func (s *system) xOpen(tls *libc.TLS, vfs, name, at uintptr, flags int32, outFla
 	return rc
 }
 
-// openTemporary opens a database under a key that nobody has, or a journal in memory.
+// openTemporary opens a database under a key that is not kept, or a journal in memory.
 func (s *system) openTemporary(tls *libc.TLS, vfs, at uintptr, flags int32, outFlags uintptr) int32 {
 	opened := translated.At[lib.Tsqlite3_file](at)
 	key, err := sealing.NewFile()
