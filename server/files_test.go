@@ -81,7 +81,7 @@ type asking struct {
 
 func (a *asking) Read(p []byte) (int, error) {
 	n, err := a.Reader.Read(p)
-	if err == io.EOF && a.ask != nil { //nolint:errorlint // as a reader returns it
+	if err == io.EOF && a.ask != nil {
 		a.ask()
 		a.ask = nil
 	}

@@ -23,16 +23,16 @@ import (
 
 // settings are the flags.
 type settings struct {
-	program, db, token, logs  string
-	colleague                 string
-	rounds, servers, checks   int
-	clients                   int
-	seed                      uint64
-	endNode, startNode, check string
-	load, duration            time.Duration
-	backups                   string
-	soak                      *soak // nil: it is not one
-	memory                    int   // MiB of addresses that a server under load may add to those at its start; 0: any
+	program, db, token, logs string
+	colleague                string
+	rounds, servers, checks  int
+	clients                  int
+	seed                     uint64
+	endNode, startNode       string
+	load, duration           time.Duration
+	backups                  string
+	soak                     *soak // nil: it is not one
+	memory                   int   // MiB of addresses that a server under load may add to those at its start; 0: any
 }
 
 func main() {

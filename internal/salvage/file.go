@@ -82,7 +82,7 @@ func Open(path string, key sealing.MasterKey) (*File, error) {
 func (s *File) unseal(key sealing.MasterKey) (err error) {
 	header := make([]byte, sealing.HeaderSize)
 	n, err := s.file.ReadAt(header, 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if key.IsZero() && !sealing.IsSealed(header[:n]) {

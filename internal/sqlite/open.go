@@ -142,9 +142,9 @@ func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fres
 func (d *DB) makePrivate() error {
 	f, err := os.CreateTemp(filepath.Dir(d.path), ".souvenir-*") // with 0600
 	if err != nil {
-		return nil //nolint:nilerr // SQLite says why
+		return nil // SQLite says why
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }()
 	if err := errors.Join(d.writeHeader(f), f.Close()); err != nil { // the file is empty, or its header on disk
 		return fmt.Errorf("sqlite: create %s: %w", d.path, full(err))
 	}

@@ -124,7 +124,8 @@ func (d *DB) ChangeMasterKey(ctx context.Context, to sealing.MasterKey) error {
 }
 
 // CopyInto writes the database into a new file at path, encrypted with the master key or, if that is zero, not. It is
-// for a file that is encrypted and a copy that is not, or the other way round: pages differ then. [DB.Backup] is faster.
+// for a file that is encrypted and a copy that is not, or the other way round: pages differ then. [DB.Backup] is
+// faster.
 func (d *DB) CopyInto(ctx context.Context, path string, key sealing.MasterKey) (err error) {
 	to := &DB{path: path}
 	if to.path, err = absolute(path); err != nil {
