@@ -101,8 +101,8 @@ func (d *DB) makeCopy(dir, pattern string, as *DB, fill func(path string) error)
 			removeCopy(f.Name())
 		}
 	}()
-	err = f.Chmod(d.copyMode())
-	if err := errors.Join(err, as.writeHeader(f), f.Close()); err != nil {
+	_, headed := as.writeHeader(f)
+	if err := errors.Join(f.Chmod(d.copyMode()), headed, f.Close()); err != nil {
 		return "", full(err)
 	}
 	if err := fill(f.Name()); err != nil {

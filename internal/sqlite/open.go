@@ -89,7 +89,7 @@ func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fres
 	mode := modeReadWrite
 	if fresh {
 		mode = modeCreate
-		if err := d.makePrivate(); err != nil {
+		if err := d.makePrivate(c.ApplicationID); err != nil {
 			return err
 		}
 	}
@@ -131,21 +131,19 @@ func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fres
 	return nil
 }
 
-// makePrivate creates a missing file, empty and readable by its owner only; SQLite would leave that to the umask,
-// which commonly allows reading by all users. The log beside it gets the same permissions. If this fails, SQLite
-// says why.
+// makePrivate creates a missing file, marked as ours and readable by its owner only; SQLite would leave that to the
+// umask, which commonly allows reading by all users. The log beside it gets the same permissions.
 //
-// The file gets its name only after it is closed: closing it later would end the locks of others in this process
-// who have found it in between (POSIX, fcntl).
-//
-// A file to encrypt begins with its header, without which SQLite gets nothing of it.
-func (d *DB) makePrivate() error {
+// The file gets its name only when its first page is on disk: when the power goes, there is a whole database or none.
+// And it is closed before: closing it later would end the locks of others in this process who have found it in between
+// (POSIX, fcntl). A file to encrypt begins with its header, without which SQLite gets nothing of it.
+func (d *DB) makePrivate(id int32) error {
 	f, err := os.CreateTemp(filepath.Dir(d.path), ".souvenir-*") // with 0600
 	if err != nil {
 		return nil // SQLite says why
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
-	if err := errors.Join(d.writeHeader(f), f.Close()); err != nil { // the file is empty, or its header on disk
+	if err := errors.Join(d.writeFirstPage(f, id), f.Close()); err != nil {
 		return fmt.Errorf("sqlite: create %s: %w", d.path, full(err))
 	}
 	path := d.path
@@ -165,8 +163,9 @@ func (d *DB) makePrivate() error {
 	return nil
 }
 
-// create marks a new file as ours, under a lock: several processes may do so at once. It happens before the switch
-// to the write-ahead log, so the mark is in the file itself from its first page on.
+// create marks an empty file as ours that was there before, or could not be made whole, under a lock: several processes
+// may do so at once. It happens before the switch to the write-ahead log, so the mark is in the file itself from its
+// first page on.
 func (d *DB) create(ctx context.Context, c *conn, id int32) error {
 	if err := d.reserveEnds(c); err != nil {
 		return err

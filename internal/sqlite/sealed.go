@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -77,21 +78,53 @@ func (d *DB) keyError() error {
 	return &FileError{Path: d.path, kind: kind, Found: err.Error()}
 }
 
-// writeHeader begins an encrypted file.
-func (d *DB) writeHeader(f *os.File) error {
+// writeHeader begins a file, with a header if it is encrypted, and returns its key.
+func (d *DB) writeHeader(f *os.File) (key *sealing.File, err error) {
 	if d.keys == nil {
-		return nil
+		return nil, nil
 	}
-	return d.keys.With(func(r *sealing.Ring) error {
-		header, _, err := r.New()
-		if err == nil {
+	err = d.keys.With(func(r *sealing.Ring) (err error) {
+		var header []byte
+		if header, key, err = r.New(); err == nil {
 			_, err = f.Write(header)
-		}
-		if err == nil {
-			err = f.Sync()
 		}
 		return err
 	})
+	return key, err
+}
+
+// writeFirstPage writes the database without tables that SQLite would make, marked as ours, and waits for the disk.
+// https://www.sqlite.org/fileformat2.html has the format.
+func (d *DB) writeFirstPage(f *os.File, id int32) error {
+	key, err := d.writeHeader(f)
+	if err != nil {
+		return err
+	}
+	page := make([]byte, sealing.PageSize)
+	if key != nil {
+		page[20] = sealing.Reserved
+	}
+	copy(page, "SQLite format 3\x00")
+	binary.BigEndian.PutUint16(page[16:], sealing.PageSize)
+	copy(page[18:], []byte{1, 1}) // a journal; the log comes next
+	copy(page[21:], []byte{64, 32, 32})
+	binary.BigEndian.PutUint32(page[24:], 1) // changes
+	binary.BigEndian.PutUint32(page[28:], 1) // pages
+	binary.BigEndian.PutUint32(page[44:], 4) // the format of schemas
+	binary.BigEndian.PutUint32(page[56:], 1) // UTF-8
+	binary.BigEndian.PutUint32(page[68:], uint32(id))
+	binary.BigEndian.PutUint32(page[92:], 1) // changes when the number of pages was written
+	page[100] = 13                           // a leaf, for the table of tables
+	binary.BigEndian.PutUint16(page[105:], uint16(sealing.PageSize-int(page[20])))
+	if key == nil {
+		_, err = f.Write(page)
+	} else {
+		_, err = sealing.NewDatabase(key, f).WriteAt(page, 0)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return err
 }
 
 // reserveEnds makes a new database leave the end of each page to the file system.

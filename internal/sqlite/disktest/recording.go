@@ -86,10 +86,6 @@ func (d *Disk) note(e event) {
 	if e.kind == created || e.kind == wrote && r.names[e.path] == 0 {
 		r.inodes++
 		r.names[e.path] = r.inodes
-		if e.kind == wrote { // the file was made without SQLite
-			r.events = append(r.events, event{kind: created, path: e.path, inode: r.inodes}, event{kind: syncedFolder})
-			r.events = append(r.events, r.before(e)...)
-		}
 	}
 	e.inode = r.names[e.path]
 	if e.kind == removed {
@@ -98,14 +94,21 @@ func (d *Disk) note(e event) {
 	r.events = append(r.events, e)
 }
 
-// before returns what lies before the first write of a file: the header of an encrypted one, which is synced.
-func (r *Recording) before(e event) []event {
-	content, err := os.ReadFile(filepath.Join(r.folder, e.path))
-	if err != nil || e.offset == 0 || int64(len(content)) < e.offset {
+// found records a file that was made without SQLite, whole and on disk, when SQLite opens it. The caller holds the mutex.
+func (r *Recording) found(path string) error {
+	name := filepath.Base(path)
+	if filepath.Dir(path) != r.folder || r.names[name] != 0 {
 		return nil
 	}
-	return []event{{kind: wrote, path: e.path, inode: r.inodes, data: content[:e.offset]},
-		{kind: synced, path: e.path, inode: r.inodes}}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	r.inodes++
+	r.names[name] = r.inodes
+	r.events = append(r.events, event{kind: created, path: name, inode: r.inodes}, event{kind: syncedFolder},
+		event{kind: wrote, path: name, inode: r.inodes, data: content}, event{kind: synced, path: name, inode: r.inodes})
+	return nil
 }
 
 // Now returns the moment: how many events there were.

@@ -84,6 +84,10 @@ func (d *Disk) xOpen(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFla
 		return lib.SQLITE_CANTOPEN
 	}
 	_, err := os.Lstat(path)
+	if err == nil && d.adopt(path) != nil {
+		translated.At[lib.Tsqlite3_file](file).FpMethods = 0
+		return lib.SQLITE_CANTOPEN
+	}
 	rc := open(tls, vfs, name, file, flags, outFlags)
 	if rc != lib.SQLITE_OK {
 		return rc
@@ -99,6 +103,16 @@ func (d *Disk) xOpen(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFla
 		d.note(event{kind: created, path: path})
 	}
 	return rc
+}
+
+// adopt notes a file that SQLite did not make.
+func (d *Disk) adopt(path string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.record == nil {
+		return nil
+	}
+	return d.record.found(path)
 }
 
 func (d *Disk) xDelete(tls *libc.TLS, vfs, name uintptr, syncDir int32) int32 {

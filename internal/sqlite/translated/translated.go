@@ -10,9 +10,11 @@ import (
 	"modernc.org/libc"
 )
 
+// The functions of a file system and of its files, as https://www.sqlite.org/c3ref/vfs.html and io_methods.html have
+// them.
+//
+//nolint:revive // one comment says what all of them are
 type (
-	// OpenFunc and the others are the functions of a file system and of its files, as
-	// https://www.sqlite.org/c3ref/vfs.html and io_methods.html have them.
 	OpenFunc     func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32
 	DeleteFunc   func(tls *libc.TLS, vfs, name uintptr, syncDir int32) int32
 	CloseFunc    func(tls *libc.TLS, file uintptr) int32
