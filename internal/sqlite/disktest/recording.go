@@ -94,7 +94,8 @@ func (d *Disk) note(e event) {
 	r.events = append(r.events, e)
 }
 
-// found records a file that was made without SQLite, whole and on disk, when SQLite opens it. The caller holds the mutex.
+// found records a file that was made without SQLite, whole and on disk, when SQLite opens it. The caller holds the
+// mutex.
 func (r *Recording) found(path string) error {
 	name := filepath.Base(path)
 	if filepath.Dir(path) != r.folder || r.names[name] != 0 {
