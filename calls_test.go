@@ -31,8 +31,9 @@ type settled struct {
 	tokens                     TokenSet
 	exchange                   CodeExchange // of an unused code
 	refresh                    TokenRefresh
-	deleted                    string // id of a memory in the trash
-	dir                        string // for files to be made
+	deleted                    string      // id of a memory in the trash
+	audit                      AuditAnchor // an entry of the audit log
+	dir                        string      // for files to be made
 }
 
 const settledTodo = "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 first\n\n## Gaps\n"
@@ -90,6 +91,9 @@ func settle(t *testing.T, s *Store) settled {
 	st.session = mustAddSignIn(t, s, NewSignIn{User: LocalUser})
 	st.invitation = mustInvite(t, s, NewInvitation{})
 	recordCalls(t, s, NewActivity{Tool: "memory", Action: "search"})
+	log, err := s.Upkeep().VerifyAudit(t.Context(), nil)
+	must(nil, err)
+	st.audit = log.Head
 	return st
 }
 
@@ -108,7 +112,7 @@ func (st settled) arguments() map[string][]any {
 		"UnblockSender":            {"pest"},
 		"AddClient":                {NewClient{RedirectURIs: []string{testCallback}}},
 		"AddCollection":            {NewCollection{Name: "c"}},
-		"CutAudit":                 {AuditAnchor{Hash: strings.Repeat("0", 64)}},
+		"CutAudit":                 {st.audit},
 		"AddFile":                  {NewFile{}, io.Reader(strings.NewReader("content"))},
 		"AddInvitation":            {NewInvitation{}},
 		"AddMember":                {NewMember{Project: p, User: "other", Role: MemberWriter}},

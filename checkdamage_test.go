@@ -372,7 +372,8 @@ func TestRecoverOfAnyDamageYieldsTheRest(t *testing.T) {
 	file, older := filesToDamage(t)
 	sound := filepath.Join(t.TempDir(), "sound.db")
 	writeFile(t, sound, file)
-	d := &damagedStore{content: file, tables: map[string][]uint32{}, ids: map[string]map[int64][]uint32{}}
+	d := &damagedStore{content: file, tables: map[string][]uint32{}, ids: map[string]map[int64][]uint32{},
+		hashes: map[[2]int64][]uint32{}}
 	d.rows = d.read(t, sound, true)
 	writeFile(t, sound, older)
 	d.older = d.read(t, sound, false)

@@ -78,7 +78,7 @@ func openRerunning(t *testing.T, path string) *Store {
 // openThrough opens a store in a file through another engine.
 func openThrough(t *testing.T, path string, through func(db.DB) db.DB) *Store {
 	t.Helper()
-	o, err := (&Options{Embedder: wordEmbedder("words-1")}).withDefaults()
+	o, err := (&Options{Embedder: wordEmbedder("words-1"), Changeable: settingNames}).withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,13 +139,14 @@ func TestEveryMethodDoesTheSameWhereTheEngineRunsItsWritesAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			once := st
-			if once.Store = openWords(t, copied, Options{}); i == 1 {
+			if once.Store = openWords(t, copied, Options{Changeable: settingNames}); i == 1 {
 				if err := once.Close(); err != nil {
 					t.Fatal(err)
 				}
 				once.Store = openRerunning(t, copied)
 			}
-			if err := once.calls()[method](t.Context()); err != nil {
+			err := once.calls()[method](t.Context())
+			if err != nil && (method != "ChangeMasterKey" || !errors.Is(err, ErrMasterKey)) {
 				t.Errorf("%s gives %v, run %d times", method, err, i+1)
 			}
 			rows[i] = rowsByTable(t, once.Store)

@@ -31,6 +31,7 @@ type damagedStore struct {
 	reader  *recovery.Recovery
 	tables  map[string][]uint32 // table -> its pages
 	ids     map[string]map[int64][]uint32
+	hashes  map[[2]int64][]uint32 // the kind of a hash and its key -> the pages of the hash
 }
 
 // storedRow is a row and the pages that it lies on.
@@ -76,7 +77,8 @@ func newDamagedStore(t *testing.T) *damagedStore {
 		t.Fatal(err)
 	}
 	d := &damagedStore{content: readFile(t, path),
-		tables: map[string][]uint32{}, ids: map[string]map[int64][]uint32{}}
+		tables: map[string][]uint32{}, ids: map[string]map[int64][]uint32{},
+		hashes: map[[2]int64][]uint32{}}
 	d.rows = d.read(t, path, true)
 	return d
 }
@@ -118,6 +120,9 @@ func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map
 				t.Errorf("%s: the row %v cannot be read whole, want it readable", table.Name, row.Values)
 			}
 			all[table.Name][rowText(table, values)] = storedRow{values, pages}
+			if note && table.Name == "row_hash" {
+				d.hashes[[2]int64{values[0].(int64), values[1].(int64)}] = pages
+			}
 			if note && table.RowID >= 0 {
 				if d.ids[table.Name] == nil {
 					d.ids[table.Name] = map[int64][]uint32{}
@@ -313,10 +318,18 @@ func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report Re
 		report.Tables["memory"].Rows, len(d.rows["memory"]), len(report.Check.Damaged), report.Check.Unverified, report.Notes)
 }
 
-// hangsOnLost says whether a row refers to one that was on a damaged page.
+// hangsOnLost says whether a row refers to one that was on a damaged page, or is a chunk of such a file. So does a row
+// whose hash was there, if no page leads to its own: without the hash, it may be of something that was deleted.
 func (d *damagedStore) hangsOnLost(name string, row storedRow, lies func([]uint32) bool) bool {
-	for i, c := range d.reader.Table(name).Columns {
-		if id, ok := row.values[i].(int64); ok && c.Parent != "" && lies(d.ids[c.Parent][id]) {
+	table := d.reader.Table(name)
+	for i, c := range table.Columns {
+		id, ok := row.values[i].(int64)
+		stray := table.Hash != nil && c.Name == table.Hash.Key && lies(d.pagesOfKind(name, 5))
+		if stray && lies(d.hashes[[2]int64{int64(table.Hash.Kind), id}]) {
+			return true
+		}
+		chunk := name == "file_chunk" && i == table.RowID && lies(d.ids["file"][id/kernel.ChunksOfFile])
+		if chunk || ok && c.Parent != "" && lies(d.ids[c.Parent][id]) {
 			return true
 		}
 	}

@@ -31,7 +31,7 @@ func (r *Recovery) readFile(ctx context.Context) error {
 	if found.Problems > 0 || len(r.Roots) == 0 {
 		r.note("the list of tables is damaged")
 	}
-	done := 0
+	done, derived := 0, map[uint32]bool{} // pages of what is made again, such as full text
 	for name, root := range r.Roots {
 		r.progress("read", done, len(r.Roots))
 		done++
@@ -39,7 +39,18 @@ func (r *Recovery) readFile(ctx context.Context) error {
 			return err
 		}
 		before := found.Problems
+		table, fit := r.Table(name), map[uint32]int{}
 		err := r.file.Walk(root, found, func(row salvage.Row) error {
+			switch {
+			case table == nil:
+				derived[row.Page] = true
+			case table.tree:
+				if _, ok := table.Values(row); ok {
+					fit[row.Page]++
+				} else {
+					fit[row.Page]--
+				}
+			}
 			switch {
 			case name == "row_hash":
 				r.keepHash(row)
@@ -53,6 +64,11 @@ func (r *Recovery) readFile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		for page, n := range fit {
+			if n < 0 { // a page that an older one leads to; it is another table's by now
+				delete(found.Pages, page)
+			}
+		}
 		if n := found.Problems - before; n > 0 && !strings.HasPrefix(name, "sqlite_") &&
 			!strings.HasPrefix(name, "passage_text") && r.Table(name) != nil {
 			r.note("%s: %d pages or rows cannot be read", name, n)
@@ -62,7 +78,7 @@ func (r *Recovery) readFile(ctx context.Context) error {
 	for _, p := range r.file.Problems {
 		r.note("%s", p)
 	}
-	return r.readStrays(ctx, found)
+	return r.readStrays(ctx, found, derived)
 }
 
 func (r *Recovery) keepHash(row salvage.Row) {
@@ -81,20 +97,21 @@ func (r *Recovery) keepHash(row salvage.Row) {
 	r.hashes[int(kind)][id] = hash
 }
 
-// readStrays finds table pages that no tree references: the ones behind a damaged page.
-func (r *Recovery) readStrays(ctx context.Context, found *salvage.Found) error {
+// readStrays finds table pages that no tree references: the ones behind a damaged page. A page that an older one made a
+// part of derived data counts if hashes show that its rows are a table's.
+func (r *Recovery) readStrays(ctx context.Context, found *salvage.Found, derived map[uint32]bool) error {
 	free := r.file.Free()
 	var strays []uint32
 	hashes := r.Table("row_hash")
 	for n := uint32(2); n <= r.file.Pages(); n++ {
-		if free[n] || found.Pages[n] {
+		if free[n] || found.Pages[n] && !derived[n] {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		rows, inTable, ok := r.file.Leaf(n, &salvage.Found{Pages: map[uint32]bool{}})
-		if !ok {
+		if !ok || derived[n] && !inTable {
 			continue
 		}
 		if !inTable && hashes != nil && r.fits(hashes, rows) == len(rows) {
@@ -117,7 +134,11 @@ func (r *Recovery) readStrays(ctx context.Context, found *salvage.Found) error {
 			if 2*score <= len(rows) {
 				continue
 			}
-			if score = 2*score + 4*r.verifies(t, rows); score > most {
+			verified := r.verifies(t, rows)
+			if verified == 0 && derived[n] {
+				continue
+			}
+			if score = 2*score + 4*verified; score > most {
 				best, most = t, score
 			}
 		}
