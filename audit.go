@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"iter"
 	"strconv"
 	"strings"
@@ -130,17 +129,19 @@ func (s *Store) note(ctx context.Context, tx db.Tx, err error, e event) error {
 }
 
 // noteAlone adds an entry about something that is done and had no transaction of its own. A store that is read-only
-// keeps no log, and one on a full disk, which can still be backed up, logs that an entry is missing.
+// keeps no log. Nothing that is done is called failed because it cannot be noted, on a full disk or while another
+// process writes for long: the program's log says that an entry is missing.
 func (s *Store) noteAlone(ctx context.Context, err error, e event) error {
 	if err != nil || s.db.ReadOnly() || s.db.InSnapshot(ctx) || s.db.InTransaction(ctx) {
 		return err
 	}
-	err = s.writeStore(db.Freeing(context.WithoutCancel(ctx)), func(tx db.Tx) error { return s.note(ctx, tx, nil, e) })
-	if errors.Is(err, ErrFull) {
-		s.log.Error("the audit log lacks an entry, for the disk is full", "action", e.action)
-		return nil
+	limited, cancel := context.WithTimeout(db.Freeing(context.WithoutCancel(ctx)), 5*time.Second)
+	defer cancel()
+	err = s.writeStore(limited, func(tx db.Tx) error { return s.note(ctx, tx, nil, e) })
+	if err != nil {
+		s.log.Error("the audit log lacks an entry", "action", e.action, "error", err)
 	}
-	return err
+	return nil
 }
 
 // auditEntry returns the entry for an event: who, when and where.

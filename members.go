@@ -102,7 +102,11 @@ func (s *Store) AddMember(ctx context.Context, n NewMember) (_ Member, err error
 		} else {
 			added, err = s.inviteMember(tx, v, n)
 		}
-		return s.noteMember(ctx, tx, v, err, "member.add", n.Project, added)
+		if err != nil {
+			return err
+		}
+		p, err := s.managed(tx, v, n.Project)
+		return s.noteMember(ctx, tx, err, "member.add", p, added)
 	})
 	if err != nil {
 		return Member{}, err
@@ -189,7 +193,7 @@ func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user strin
 		default:
 			updated, err = setRole(tx, p, m, u.Role)
 		}
-		return s.noteMember(ctx, tx, v, err, "member.update", project, updated)
+		return s.noteMember(ctx, tx, err, "member.update", p, updated)
 	})
 	if err != nil {
 		return Member{}, err
@@ -263,12 +267,7 @@ func projectEvent(action string, p naming.Project, details audit.Details) event 
 
 // noteMember notes a new role of a member. Of an invitation the log does not say to whom: that is the name that was
 // typed, and whether such a user exists is not for the sender to learn.
-func (s *Store) noteMember(ctx context.Context, tx db.Tx, v viewer, err error, action string, project ProjectRef,
-	m Member) error {
-	if err != nil {
-		return err
-	}
-	p, err := s.managed(tx, v, project)
+func (s *Store) noteMember(ctx context.Context, tx db.Tx, err error, action string, p naming.Project, m Member) error {
 	details := audit.Details{"role": m.Role, "status": m.Status}
 	if m.Status != MemberInvited {
 		details["user"] = m.User

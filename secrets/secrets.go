@@ -132,12 +132,14 @@ const (
 	around = 250
 	// most is how many bytes all rules together look at in one text, which bounds the time: about a second.
 	most = 2 << 20
+	// mostFound is how many findings in one text are compared with what is allowed.
+	mostFound = 1000
 )
 
 // Find returns the secrets in a text, in their order, without overlaps. It reports false if it has not looked at the
 // whole text, because too much of it may be a secret.
 func (f *Finder) Find(text string) (found []Finding, whole bool) {
-	left := most
+	left, hits := most, 0
 	for start, end := range candidates(text) {
 		part := lower(text[start:end])
 		near := map[int][][2]int{} // by rule: where its words are
@@ -157,7 +159,11 @@ func (f *Finder) Find(text string) (found []Finding, whole bool) {
 				if left -= span[1] - span[0]; left < 0 {
 					return apart(found), false
 				}
-				for _, g := range f.with(f.rules[i], text[span[0]:span[1]]) {
+				looked := f.with(f.rules[i], text[span[0]:span[1]], &hits)
+				if hits > mostFound {
+					return apart(found), false
+				}
+				for _, g := range looked {
 					found = append(found, Finding{g.Rule, span[0] + g.Start, span[0] + g.End})
 				}
 			}
@@ -248,9 +254,12 @@ func spans(text string, words [][2]int, start, end int, lines bool) (joined [][2
 	return joined
 }
 
-// with returns what one rule finds.
-func (f *Finder) with(r *rule, text string) (found []Finding) {
-	for _, at := range r.compiled().FindAllStringSubmatchIndex(text, -1) {
+// with returns what one rule finds, and counts what it had to compare with what is allowed.
+func (f *Finder) with(r *rule, text string, hits *int) (found []Finding) {
+	for _, at := range r.compiled().FindAllStringSubmatchIndex(text, mostFound+1) {
+		if *hits++; *hits > mostFound {
+			return nil
+		}
 		start, end := at[0], at[1]
 		if r.Group > 0 && 2*r.Group+1 < len(at) && at[2*r.Group] >= 0 {
 			start, end = at[2*r.Group], at[2*r.Group+1]
@@ -285,8 +294,9 @@ func allowed(list []allowance, text string, start, end int, secret string) bool 
 		case "match":
 			target = text[start:end]
 		case "line":
-			line := strings.LastIndexByte(text[:start], '\n') + 1
-			rest, _, _ := strings.Cut(text[end:], "\n")
+			from, to := max(start-around, 0), min(end+around, len(text)) // of a long line
+			line := from + strings.LastIndexByte(text[from:start], '\n') + 1
+			rest, _, _ := strings.Cut(text[end:to], "\n")
 			target = text[line : end+len(rest)]
 		}
 		if slices.ContainsFunc(a.compiled(), func(e *regexp.Regexp) bool { return e.MatchString(target) }) {

@@ -225,3 +225,18 @@ func BenchmarkFind(b *testing.B) {
 		})
 	}
 }
+
+// What may be a secret and is compared with what is allowed is bounded, and so is what is compared.
+func TestManyFindingsEndTheLook(t *testing.T) {
+	f, err := secrets.New(secrets.Flag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&text, "key=a%dZ9x%dQ7w%d ", i*7919, i*104729, i)
+	}
+	if found, whole := f.Find("import " + text.String()); whole || len(found) > 1000 {
+		t.Errorf("got %d findings, whole %v; want at most 1,000, and not the whole", len(found), whole)
+	}
+}

@@ -72,6 +72,9 @@ func (c *cli) masterKey(ctx context.Context) (key souvenir.MasterKey, err error)
 
 func readMasterKey(path string) (key souvenir.MasterKey, err error) {
 	content, err := os.ReadFile(path)
+	if _, wrong := souvenir.ParseMasterKey(path); err != nil && wrong == nil {
+		return key, errors.New("it is a key, where the path of a file with the key is needed")
+	}
 	if err != nil {
 		return key, err
 	}

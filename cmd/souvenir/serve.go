@@ -352,13 +352,15 @@ var settingsOfFlags = map[string]souvenir.SettingName{
 	"max-activity": souvenir.SettingCalls,
 }
 
-// changeable returns the settings whose flags are not given, and so may be changed while the server runs.
+// changeable returns the settings whose flags are not given, and so may be changed while the program runs, by the
+// server on the same store if not by itself.
 func changeable(flags *pflag.FlagSet) (names []souvenir.SettingName) {
-	flags.VisitAll(func(flag *pflag.Flag) {
-		if name, is := settingsOfFlags[flag.Name]; is && !flag.Changed {
+	for flag, name := range settingsOfFlags {
+		if f := flags.Lookup(flag); f == nil || !f.Changed {
 			names = append(names, name)
 		}
-	})
+	}
+	slices.Sort(names)
 	return names
 }
 

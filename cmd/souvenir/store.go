@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,7 +45,7 @@ func withEmbedder(ctx context.Context, db location, how opening, embedder souven
 	}
 	// An index in memory would be loaded for a single query; on disk, the ranking is the same.
 	store, err := db.open(ctx, &souvenir.Options{ReadOnly: how == forReading, IndexMemory: -1, Embedder: embedder,
-		KeepModel: embedder == nil})
+		KeepModel: embedder == nil, Changeable: slices.Collect(maps.Values(settingsOfFlags))})
 	if err != nil {
 		return openError(db, how, err)
 	}

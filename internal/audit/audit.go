@@ -190,6 +190,9 @@ func (v *verification) readMarks(tx db.Tx) error {
 			return nil //nolint:nilerr // the entry is damaged, which its hash shows
 		}
 		if e.Action == Accept {
+			if v.anchor != nil && e.Seq > v.anchor.Seq {
+				return nil // who can change what the anchor proves can accept it, too
+			}
 			for _, seq := range m.Entries {
 				if seq < e.Seq { // what comes later cannot have been seen
 					v.accepted = append(v.accepted, seq)

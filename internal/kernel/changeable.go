@@ -37,7 +37,8 @@ func ChangeSetting(tx db.Tx, name string, value *int64) error {
 // KeptSettings keeps what is made of the changed settings for ten seconds, within which another process's change
 // arrives. The zero value is ready.
 type KeptSettings[T any] struct {
-	kept atomic.Pointer[keptSettings[T]]
+	kept  atomic.Pointer[keptSettings[T]]
+	times atomic.Int64 // that they were forgotten
 }
 
 type keptSettings[T any] struct {
@@ -51,14 +52,22 @@ func (k *KeptSettings[T]) Get(tx db.Tx, now int64, from func(map[string]int64) T
 	if kept := k.kept.Load(); kept != nil && now >= kept.read && now-kept.read < long {
 		return kept.made, nil
 	}
+	before := k.times.Load()
 	changed, err := ChangedSettings(tx)
 	if err != nil {
 		return made, err
 	}
 	made = from(changed)
-	k.kept.Store(&keptSettings[T]{now, made})
+	kept := &keptSettings[T]{now, made}
+	k.kept.Store(kept)
+	if k.times.Load() != before { // a transaction that began before the change does not see it
+		k.kept.CompareAndSwap(kept, nil)
+	}
 	return made, nil
 }
 
 // Forget forgets what is kept.
-func (k *KeptSettings[T]) Forget() { k.kept.Store(nil) }
+func (k *KeptSettings[T]) Forget() {
+	k.times.Add(1)
+	k.kept.Store(nil)
+}

@@ -186,12 +186,13 @@ func (s *File) readLog(path string) {
 	if err != nil {
 		return
 	}
+	s.log = log
 	head := make([]byte, 32)
-	if _, err := log.ReadAt(head, 0); err != nil {
+	if _, err := s.logged().ReadAt(head, 0); err != nil {
 		_ = log.Close()
+		s.log = nil
 		return
 	}
-	s.log = log
 	word := binary.BigEndian.Uint32
 	var order binary.ByteOrder = binary.LittleEndian
 	switch word(head) {

@@ -114,7 +114,11 @@ func (l *Log) ReadAt(p []byte, at int64) (int, error) {
 // part returns what lies at a place of the log, to the end of the part that it belongs to.
 func (l *Log) part(at int64) ([]byte, error) {
 	if at < LogHead {
-		return l.head[at:LogHead], readBlock(l.disk, l.head[:LogHead], 0)
+		err := readBlock(l.disk, l.head[:LogHead], 0)
+		if err == nil {
+			reversion(l.head[:LogHead], sealedVersion, plainVersion)
+		}
+		return l.head[at:LogHead], err
 	}
 	number, within := FrameAt(at)
 	if within >= FrameHead {
@@ -137,12 +141,40 @@ func (l *Log) readPage(p []byte, number int64) error {
 	return l.key.Open(p, l.page[:], LoggedPage, number)
 }
 
+// The version in the head of a log. A sealed log has another one, so that SQLite without the keys refuses it: it would
+// find no frame in it, take it for empty, and delete it.
+const (
+	plainVersion  = 3007000
+	sealedVersion = 3007001
+)
+
+// reversion puts another version into the head of a log, with its checksum, if it has the one.
+func reversion(head []byte, from, to uint32) {
+	if binary.BigEndian.Uint32(head[4:]) != from {
+		return
+	}
+	binary.BigEndian.PutUint32(head[4:], to)
+	var order binary.ByteOrder = binary.LittleEndian
+	if binary.BigEndian.Uint32(head)&1 != 0 {
+		order = binary.BigEndian
+	}
+	var c0, c1 uint32
+	for b := head[:24]; len(b) > 0; b = b[8:] {
+		c0 += order.Uint32(b) + c1
+		c1 += order.Uint32(b[4:]) + c0
+	}
+	binary.BigEndian.PutUint32(head[24:], c0)
+	binary.BigEndian.PutUint32(head[28:], c1)
+}
+
 // WriteAt writes the head of the log, or the head or the page of a frame.
 func (l *Log) WriteAt(p []byte, at int64) (int, error) {
 	number, within := FrameAt(at)
 	switch {
 	case at == 0 && len(p) == LogHead:
-		return l.disk.WriteAt(p, 0)
+		copy(l.head[:], p)
+		reversion(l.head[:LogHead], plainVersion, sealedVersion)
+		return l.disk.WriteAt(l.head[:LogHead], 0)
 	case at >= LogHead && within == 0 && len(p) == FrameHead:
 		l.key.Seal(l.head[:], p, Head, number)
 		return l.disk.WriteAt(l.head[:], HeadAt(number))

@@ -31,8 +31,11 @@ const (
 	slotUsed  = checkAt + sha256.Size
 )
 
-// IsSealed reports whether a file that begins with these bytes is sealed.
-func IsSealed(start []byte) bool { return bytes.HasPrefix(start, []byte(magic)) }
+// IsSealed reports whether a file that begins with these bytes is sealed. One whose magic is damaged is, too, if a copy
+// of its key is whole.
+func IsSealed(start []byte) bool {
+	return bytes.HasPrefix(start, []byte(magic)) || newest(start, nil) != nil
+}
 
 // Ring is a master key, and the keys of files that it has opened. It keeps these: a file whose key was wrapped anew
 // meanwhile, by another process, stays open to it. It is not safe for concurrent use by itself.
@@ -81,7 +84,15 @@ func (r *Ring) Open(header []byte) (*File, error) {
 	if !IsSealed(header) {
 		return nil, ErrNotSealed
 	}
-	best := newest(header)
+	var given []byte
+	if !r.master.IsZero() {
+		id := r.master.id()
+		given = id[:]
+	}
+	best := newest(header, given) // of a change that was not finished, either key is good
+	if best == nil {
+		best = newest(header, nil)
+	}
 	if best == nil {
 		return nil, fmt.Errorf("%w: both copies of its key are damaged", errHeader)
 	}
@@ -108,8 +119,9 @@ func IsDamaged(err error) bool {
 	return err != nil && bytes.HasPrefix([]byte(err.Error()), []byte(errHeader.Error()))
 }
 
-// newest returns the whole slot with the highest generation; nil: there is none.
-func newest(header []byte) (best []byte) {
+// newest returns the whole slot with the highest generation, of those under a master key if its id is given; nil: there
+// is none.
+func newest(header, master []byte) (best []byte) {
 	for i := range slots {
 		at := slotAt + i*slotSize
 		if len(header) < at+slotUsed {
@@ -117,6 +129,9 @@ func newest(header []byte) (best []byte) {
 		}
 		slot := header[at : at+slotUsed]
 		if sum := sha256.Sum256(slot[:checkAt]); !bytes.Equal(sum[:], slot[checkAt:]) {
+			continue
+		}
+		if master != nil && !bytes.Equal(slot[masterAt:nonceAt], master) {
 			continue
 		}
 		if best == nil || binary.BigEndian.Uint64(slot) > binary.BigEndian.Uint64(best) {
@@ -170,7 +185,7 @@ type Slot struct {
 // Rewrap returns the slots that put the key of the file with a header under another master key. They are written in
 // their order, each on disk before the next.
 func (r *Ring) Rewrap(header []byte, to MasterKey) ([]Slot, error) {
-	best := newest(header)
+	best := newest(header, nil)
 	if !IsSealed(header) || best == nil {
 		return nil, fmt.Errorf("%w: both copies of its key are damaged", errHeader)
 	}
@@ -209,7 +224,7 @@ func StatusOf(header []byte) (s Status, err error) {
 		return s, nil
 	}
 	s.Sealed = true
-	best := newest(header)
+	best := newest(header, nil)
 	if best == nil {
 		return s, fmt.Errorf("%w: both copies of its key are damaged", errHeader)
 	}

@@ -42,15 +42,17 @@ func (d *DB) Compact(ctx context.Context) error {
 	}
 	return w.exclusive(ctx, func() error {
 		// The new content is built in a temporary database, which may be too large for memory.
-		if err := w.conn.script("PRAGMA temp_store = FILE"); err != nil {
-			return classify("compact", err)
+		if !d.memory { // of which nothing gets on a disk
+			if err := w.conn.script("PRAGMA temp_store = FILE"); err != nil {
+				return classify("compact", err)
+			}
+			// Either change of that setting drops temporary objects, so the connection has to be prepared again.
+			w.unready = true
+			defer func() {
+				_ = w.conn.script("PRAGMA temp_store = MEMORY")
+				w.unready = d.prepare(context.WithoutCancel(ctx), w.conn) != nil // then the next write tries
+			}()
 		}
-		// Either change of that setting drops temporary objects, so the connection has to be prepared again.
-		w.unready = true
-		defer func() {
-			_ = w.conn.script("PRAGMA temp_store = MEMORY")
-			w.unready = d.prepare(context.WithoutCancel(ctx), w.conn) != nil // then the next write tries
-		}()
 		// This transaction has no other caller's work, so unlike others it may be interrupted.
 		unwatch := w.conn.watch(ctx)
 		err := d.patience().retry(ctx, func() error {

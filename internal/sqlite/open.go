@@ -153,8 +153,8 @@ func (d *DB) makePrivate(id int32) error {
 		}
 	}
 	err = os.Link(f.Name(), path)
-	if d.keys != nil && err != nil && !errors.Is(err, fs.ErrExist) { // there are file systems without such links
-		return os.Rename(f.Name(), path)
+	if _, there := os.Lstat(path); d.keys != nil && err != nil && errors.Is(there, fs.ErrNotExist) {
+		return os.Rename(f.Name(), path) // there are file systems without such links
 	}
 	if info, _ := os.Stat(path); d.keys != nil && errors.Is(err, fs.ErrExist) && info != nil && info.Size() == 0 {
 		return &FileError{Path: d.path, kind: ErrSealed, Found: "it is empty, and without the beginning of an " +

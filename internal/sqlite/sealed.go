@@ -48,7 +48,7 @@ func (d *DB) sealedOtherwise(err error) bool {
 	if d.keys != nil {
 		return d.keys.Err() != nil
 	}
-	if primaryCode(err) != codeNotADB {
+	if code := primaryCode(err); code != codeNotADB && code != codeCantOpen { // the latter from the log
 		return false
 	}
 	// It may be an encrypted one. Only SQLite may read it, so the file system says so, without a key.
@@ -106,7 +106,7 @@ func (d *DB) writeFirstPage(f *os.File, id int32) error {
 	}
 	copy(page, "SQLite format 3\x00")
 	binary.BigEndian.PutUint16(page[16:], sealing.PageSize)
-	copy(page[18:], []byte{1, 1}) // a journal; the log comes next
+	copy(page[18:], []byte{2, 2}) // with a write-ahead log
 	copy(page[21:], []byte{64, 32, 32})
 	binary.BigEndian.PutUint32(page[24:], 1) // changes
 	binary.BigEndian.PutUint32(page[28:], 1) // pages
@@ -152,7 +152,12 @@ func (d *DB) ChangeMasterKey(ctx context.Context, to sealing.MasterKey) error {
 		return fmt.Errorf("sqlite: %s: %w: it is not encrypted", d.path, ErrSealed)
 	}
 	return d.writer.exclusive(ctx, func() error {
-		return d.keys.Rewrap(handle(d.writer.conn.raw), to)
+		c := d.writer.conn
+		if err := d.locked(ctx, c, "BEGIN IMMEDIATE"); err != nil { // one process at a time
+			return classify("change the master key", err)
+		}
+		defer func() { _, _ = c.exec("ROLLBACK", nil) }()
+		return d.keys.Rewrap(handle(c.raw), to)
 	})
 }
 
@@ -202,8 +207,11 @@ func (d *DB) CopyInto(ctx context.Context, path string, key sealing.MasterKey) (
 		return classify("copy to "+path, err)
 	}
 	defer removeCopy(part)
+	if err := mustBeFree(to.path); err != nil { // another process may have been faster
+		return err
+	}
 	if err := publish(part, to.path); err != nil {
 		return full(err)
 	}
-	return nil
+	return full(syncFolder(filepath.Dir(to.path)))
 }

@@ -214,3 +214,29 @@ func TestAFileIsSealedAndOpenedAgain(t *testing.T) {
 		}
 	}
 }
+
+// SQLite without the keys, such as its shell, leaves the log of a killed program alone, in which it could read nothing.
+func TestAnotherProgramLeavesTheLogOfASealedFileAlone(t *testing.T) {
+	folder, key := t.TempDir(), sealing.GenerateMasterKey()
+	path, killed := filepath.Join(folder, "a.db"), filepath.Join(folder, "killed.db")
+	d := openTest(t, sealedConfig(path, key))
+	fillSealed(t, d, 100)
+	for _, suffix := range []string{"", "-wal"} {
+		content, err := os.ReadFile(path + suffix)
+		must(t, err)
+		must(t, os.WriteFile(killed+suffix, content, 0o600))
+	}
+	if c, err := connect(fileDSN(killed, modeReadWrite), nil); err == nil {
+		if _, err := c.header(); err == nil {
+			t.Error("got no error from SQLite without the key, want one")
+		}
+		must(t, c.close())
+	}
+	if _, err := Open(t.Context(), testConfig(killed)); err == nil {
+		t.Error("got no error without the key, want one")
+	}
+	again := openTest(t, sealedConfig(killed, key))
+	if n := countRows(t, again); n != 100 {
+		t.Errorf("got %d rows, want all 100", n)
+	}
+}

@@ -97,8 +97,9 @@ func (s *system) xOpen(tls *libc.TLS, vfs, name, at uintptr, flags int32, outFla
 	case name == 0 && flags&lib.SQLITE_OPEN_TEMP_DB != 0: // where VACUUM builds the new content
 		return s.openTemporary(tls, vfs, at, flags, outFlags)
 	case flags&lib.SQLITE_OPEN_MAIN_JOURNAL != 0: // of a file that is being made
-		const temporary = lib.SQLITE_OPEN_TEMP_JOURNAL | lib.SQLITE_OPEN_DELETEONCLOSE
-		return s.openTemporary(tls, vfs, at, flags&^lib.SQLITE_OPEN_MAIN_JOURNAL|temporary, outFlags)
+		const temporary = lib.SQLITE_OPEN_TEMP_JOURNAL | lib.SQLITE_OPEN_DELETEONCLOSE | lib.SQLITE_OPEN_READWRITE |
+			lib.SQLITE_OPEN_CREATE | lib.SQLITE_OPEN_EXCLUSIVE
+		return s.openTemporary(tls, vfs, at, temporary, outFlags)
 	case name == 0 || flags&(lib.SQLITE_OPEN_MAIN_DB|lib.SQLITE_OPEN_WAL) == 0:
 		return lib.SQLITE_CANTOPEN
 	}
@@ -256,9 +257,7 @@ type disk struct {
 	file    uintptr
 	methods *lib.Tsqlite3_io_methods // of SQLite's own file system
 
-	// What the call points to: memory of C sees only numbers, so that it has to be on the heap, where it stays in place.
-	buffer []byte
-	size   int64
+	buffer []byte // of a call: C sees only a number, so that it has to be on the heap, where it stays in place
 }
 
 // failure is a result of SQLite's own file system.
@@ -279,11 +278,15 @@ func (d *disk) ReadAt(p []byte, at int64) (int, error) {
 
 // there returns how much of a short read lies before the end of the file.
 func (d *disk) there(p []byte, at int64) int {
-	size := translated.Function[translated.SizeFunc](d.methods.FxFileSize)
-	if size(d.tls, d.file, uintptr(unsafe.Pointer(&d.size))) != lib.SQLITE_OK {
+	size := libc.Xmalloc(d.tls, 8)
+	if size == 0 {
 		return 0
 	}
-	return int(max(0, min(d.size-at, int64(len(p)-1))))
+	defer libc.Xfree(d.tls, size)
+	if translated.Function[translated.SizeFunc](d.methods.FxFileSize)(d.tls, d.file, size) != lib.SQLITE_OK {
+		return 0
+	}
+	return int(max(0, min(*translated.At[int64](size)-at, int64(len(p)-1))))
 }
 
 func (d *disk) WriteAt(p []byte, at int64) (int, error) {
@@ -345,6 +348,9 @@ func Plain() string {
 
 // Rewrap puts the key of the open file of a connection under another master key, which later openings need.
 func (k *Keys) Rewrap(handle uintptr, to sealing.MasterKey) error {
+	if handle == 0 {
+		return errors.New("the driver does not tell its handle")
+	}
 	tls := libc.NewTLS()
 	defer tls.Close()
 	found := libc.Xmalloc(tls, 8)

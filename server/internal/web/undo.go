@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
@@ -39,6 +40,7 @@ type Step struct {
 	Path  string // of the page to show after undoing
 	until time.Time
 	Back  func(context.Context) error // nil: cannot be undone
+	Admin bool                        // only an administrator may undo it, at that time, too
 	Bytes int64                       // size of Back
 }
 
@@ -114,7 +116,7 @@ func (s *Site) takeBack(w http.ResponseWriter, r *http.Request, c request.Caller
 		return nil, err
 	}
 	step, ok := s.undoing.step(c.User.ID, values.Get("step"), true)
-	if !ok || step.Back == nil {
+	if !ok || step.Back == nil || step.Admin && c.User.Role != souvenir.RoleAdmin {
 		return nil, &failure.Error{Status: http.StatusNotFound,
 			Message: "this can no longer be undone: it was undone already, is more than an hour old, or the server has " +
 				"restarted since; " +

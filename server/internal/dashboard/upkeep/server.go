@@ -160,7 +160,7 @@ func (s *Service) changeServer(w http.ResponseWriter, r *http.Request, c request
 	}
 	return s.site.StepDone(c, "/settings", web.Step{
 		Text: k.label + ": " + k.inWords(after) + ", instead of " + k.inWords(before.Value) + ".", Path: "/settings",
-		Back: func(ctx context.Context) error { return s.store.Upkeep().ChangeSetting(ctx, name, former) }}), nil
+		Admin: true, Back: func(ctx context.Context) error { return s.store.Upkeep().ChangeSetting(ctx, name, former) }}), nil
 }
 
 // typed reads a value from the form.
