@@ -116,9 +116,10 @@ func (s *system) xOpen(tls *libc.TLS, vfs, name, at uintptr, flags int32, outFla
 	if rc != lib.SQLITE_OK {
 		return rc
 	}
-	f.disk = disk{tls: tls, file: at, methods: translated.At[lib.Tsqlite3_io_methods](opened.FpMethods)}
+	f.disk = newDisk(tls, at, translated.At[lib.Tsqlite3_io_methods](opened.FpMethods))
 	if rc = f.start(found.(*Keys), libc.GoString(database)); rc != lib.SQLITE_OK {
 		translated.Function[translated.CloseFunc](f.disk.methods.FxClose)(tls, at)
+		f.disk.free(tls)
 		opened.FpMethods = 0
 		return rc
 	}
@@ -135,7 +136,7 @@ func (s *system) openTemporary(tls *libc.TLS, vfs, at uintptr, flags int32, outF
 	}
 	rc := translated.Function[translated.OpenFunc](s.own.FxOpen)(tls, vfs, 0, at, flags, outFlags)
 	if rc == lib.SQLITE_OK {
-		f := &file{disk: disk{tls: tls, file: at, methods: translated.At[lib.Tsqlite3_io_methods](opened.FpMethods)}}
+		f := &file{disk: newDisk(tls, at, translated.At[lib.Tsqlite3_io_methods](opened.FpMethods))}
 		f.view = sealing.NewDatabase(key, &f.disk)
 		if flags&lib.SQLITE_OPEN_TEMP_JOURNAL != 0 {
 			f.memory = &memory{}
@@ -192,6 +193,7 @@ func (s *system) xClose(tls *libc.TLS, at uintptr) int32 {
 	s.mu.Lock()
 	delete(s.files, at)
 	s.mu.Unlock()
+	f.disk.free(tls)
 	return translated.Function[translated.CloseFunc](f.disk.methods.FxClose)(tls, at)
 }
 
@@ -257,8 +259,17 @@ type disk struct {
 	file    uintptr
 	methods *lib.Tsqlite3_io_methods // of SQLite's own file system
 
-	buffer []byte // of a call: C sees only a number, so that it has to be on the heap, where it stays in place
+	buffer uintptr // in C's memory: what is in Go's may move, and C sees only numbers
 }
+
+// largest is the most bytes that are read or written at once.
+const largest = 8192
+
+func newDisk(tls *libc.TLS, file uintptr, methods *lib.Tsqlite3_io_methods) disk {
+	return disk{tls: tls, file: file, methods: methods, buffer: libc.Xmalloc(tls, largest)}
+}
+
+func (d *disk) free(tls *libc.TLS) { libc.Xfree(tls, d.buffer) }
 
 // failure is a result of SQLite's own file system.
 type failure int32
@@ -266,7 +277,13 @@ type failure int32
 func (f failure) Error() string { return fmt.Sprintf("the file system answers %d", int32(f)) }
 
 func (d *disk) ReadAt(p []byte, at int64) (int, error) {
-	rc := d.transfer(d.methods.FxRead, p, at)
+	if d.buffer == 0 || len(p) > largest {
+		return 0, failure(lib.SQLITE_NOMEM)
+	}
+	rc := translated.Function[translated.TransferFunc](d.methods.FxRead)(d.tls, d.file, d.buffer, int32(len(p)), at)
+	if rc == lib.SQLITE_OK || rc == lib.SQLITE_IOERR_SHORT_READ {
+		copy(p, unsafe.Slice(translated.At[byte](d.buffer), len(p)))
+	}
 	switch rc {
 	case lib.SQLITE_OK:
 		return len(p), nil
@@ -290,19 +307,15 @@ func (d *disk) there(p []byte, at int64) int {
 }
 
 func (d *disk) WriteAt(p []byte, at int64) (int, error) {
-	if rc := d.transfer(d.methods.FxWrite, p, at); rc != lib.SQLITE_OK {
+	if d.buffer == 0 || len(p) > largest {
+		return 0, failure(lib.SQLITE_NOMEM)
+	}
+	copy(unsafe.Slice(translated.At[byte](d.buffer), len(p)), p)
+	write := translated.Function[translated.TransferFunc](d.methods.FxWrite)
+	if rc := write(d.tls, d.file, d.buffer, int32(len(p)), at); rc != lib.SQLITE_OK {
 		return 0, failure(rc)
 	}
 	return len(p), nil
-}
-
-// transfer reads or writes p.
-func (d *disk) transfer(function uintptr, p []byte, at int64) int32 {
-	d.buffer = p
-	rc := translated.Function[translated.TransferFunc](function)(d.tls, d.file, uintptr(unsafe.Pointer(&p[0])),
-		int32(len(p)), at)
-	d.buffer = nil
-	return rc
 }
 
 // result returns SQLite's result for an error.
@@ -363,7 +376,8 @@ func (k *Keys) Rewrap(handle uintptr, to sealing.MasterKey) error {
 	if f == nil {
 		return errors.New("the file is not one of encrypted files")
 	}
-	d := &disk{tls: tls, file: at, methods: f.disk.methods}
+	d := newDisk(tls, at, f.disk.methods)
+	defer d.free(tls)
 	return k.With(func(r *sealing.Ring) error {
 		header := make([]byte, sealing.HeaderSize)
 		if _, err := d.ReadAt(header, 0); err != nil {
