@@ -235,3 +235,30 @@ func TestARefusedPreferenceChangesNothing(t *testing.T) {
 		t.Errorf("place is %v, want %v", got, want)
 	}
 }
+
+// Who is no administrator any longer cannot bring a setting back, over what another one has set since.
+func TestAFormerAdminUndoesNoSetting(t *testing.T) {
+	plan := servertest.Template(t)
+	store := plan.Copy(t).Open(t, &souvenir.Options{Changeable: []souvenir.SettingName{souvenir.SettingMemories}})
+	w := servertest.Serve(t, plan, store, server.Options{})
+	b := w.SignedIn(servertest.Admin)
+	p := b.Submit(b.Get("/settings"), "/settings/server", url.Values{"name": {"memories"}, "value": {"1000"}})
+	page := landsAt(b, p, "/settings?undo=").Expect(http.StatusOK, "Undo")
+	if _, err := w.Store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "second", Role: souvenir.RoleAdmin,
+		Password: "nine blue kettles"}); err != nil {
+		t.Fatal(err)
+	}
+	later, role := int64(2000), souvenir.RoleUser
+	if err := w.Store.Upkeep().ChangeSetting(t.Context(), souvenir.SettingMemories, &later); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Store.Accounts().UpdateUser(t.Context(), w.Users[servertest.Admin],
+		souvenir.UserUpdate{Role: &role}); err != nil {
+		t.Fatal(err)
+	}
+	b.Submit(page, "/undo", nil).Expect(http.StatusNotFound)
+	all, err := w.Store.Upkeep().ListSettings(t.Context())
+	if err != nil || len(all) != 1 || all[0].Value != later {
+		t.Errorf("got %+v, %v; want the later value, %d", all, err, later)
+	}
+}
