@@ -262,7 +262,7 @@ func (h *Upkeep) VerifyAudit(ctx context.Context, anchor *AuditAnchor) (_ AuditR
 	report := AuditReport{Entries: r.Entries, First: r.First, Head: AuditAnchor{r.Head, hex.EncodeToString(r.HeadHash)},
 		Problems: []AuditProblem{}, Accepted: r.Accepted}
 	for _, p := range r.Problems {
-		report.Problems = append(report.Problems, AuditProblem(p))
+		report.Problems = append(report.Problems, AuditProblem{p.Seq, p.Problem})
 	}
 	report.OK = err == nil && len(report.Problems) == 0
 	return report, err

@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
@@ -29,12 +30,72 @@ func TestAnEntryAfterTheAnchorAcceptsNothingBeforeIt(t *testing.T) {
 		if _, err := tx.Exec(`DELETE FROM audit WHERE id BETWEEN 6 AND 8`); err != nil {
 			return err
 		}
-		return audit.Append(tx, audit.Entry{At: 1, Action: audit.Accept, Kind: "audit"},
-			audit.Details{"entries": []int64{4, 6}})
+		return acceptAudit(tx)
 	}); err != nil {
 		t.Fatal(err)
 	}
+	if r, err := s.Upkeep().VerifyAudit(t.Context(), nil); err != nil || !r.OK || r.Accepted != 2 {
+		t.Errorf("without the anchor got %+v, %v; want both accepted", r, err)
+	}
 	if r, err := s.Upkeep().VerifyAudit(t.Context(), &kept.Head); err != nil || r.OK || len(r.Problems) != 2 {
 		t.Errorf("got %+v, %v; want the changed entry and the gap", r, err)
+	}
+}
+
+// acceptAudit notes that everything that does not fit now is accepted, as a check does.
+func acceptAudit(tx db.Tx) error {
+	r, err := audit.Verify(tx, nil)
+	if err != nil {
+		return err
+	}
+	return audit.Append(tx, audit.Entry{At: 1, Action: audit.Accept, Kind: "audit"}, audit.Accepted(r.Problems))
+}
+
+// Who accepts a gap accepts that one: what is deleted or changed beside it afterwards is another.
+func TestAnAcceptedGapHidesNothingLater(t *testing.T) {
+	s := openWords(t, "", Options{})
+	if err := s.db.Write(t.Context(), func(tx db.Tx) error {
+		for range 20 {
+			if err := audit.Append(tx, audit.Entry{At: 1, Action: "user.add", Kind: "user"}, nil); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(`DELETE FROM audit WHERE id IN (8, 9)`); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE audit SET at = 2 WHERE id = 15`); err != nil {
+			return err
+		}
+		return acceptAudit(tx)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Upkeep().VerifyAudit(t.Context(), nil); err != nil || !r.OK || r.Accepted != 2 {
+		t.Fatalf("got %+v, %v; want both places accepted", r, err)
+	}
+	for attack, at := range map[string]int64{
+		`DELETE FROM audit WHERE id = 7`:               7,
+		`DELETE FROM audit WHERE id = 10`:              8,
+		`DELETE FROM audit WHERE id BETWEEN 10 AND 12`: 8,
+		`UPDATE audit SET actor = 'x' WHERE id = 10`:   8,
+		`UPDATE audit SET actor = 'x' WHERE id = 15`:   15,
+		`DELETE FROM audit WHERE id = 15`:              15,
+		`INSERT INTO audit SELECT 9, at, namespace, actor, via, credential, credential_id, action, kind, object, details,
+			hash FROM audit WHERE id = 3`: 8,
+	} {
+		undo := errors.New("undone")
+		err := s.db.Write(t.Context(), func(tx db.Tx) error {
+			if _, err := tx.Exec(attack); err != nil {
+				return err
+			}
+			r, err := audit.Verify(tx, nil)
+			if len(r.Problems) == 0 || r.Problems[0].Seq != at {
+				t.Errorf("%s: got %+v, want a problem at %d", attack, r.Problems, at)
+			}
+			return errors.Join(err, undo)
+		})
+		if !errors.Is(err, undo) {
+			t.Errorf("%s: got %v", attack, err)
+		}
 	}
 }

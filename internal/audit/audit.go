@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -21,7 +20,7 @@ import (
 // Actions on the log itself.
 const (
 	Cut    = "audit.cut"    // the oldest entries were removed; the details say up to which one, and its hash
-	Accept = "audit.accept" // the details name entries that do not fit, as an operator has seen
+	Accept = "audit.accept" // the details name places that do not fit, as an operator has seen them
 )
 
 // Entry is an entry of the log. Nothing in it is text that a person has written: see ID and Details.
@@ -118,6 +117,22 @@ func Each(tx db.Tx, fn func(Entry) error, condition string, args ...any) error {
 type Problem struct {
 	Seq     int64
 	Problem string
+
+	// Place says exactly what is there: the entry before, NUMBER:HASH; the entry that does not fit to it, NUMBER:HASH; and
+	// a hash of what that one says now. If anything beside it changes later, it is another place. Empty: the problem
+	// cannot be accepted.
+	Place string
+}
+
+// Accepted are the details of an entry that accepts problems.
+func Accepted(problems []Problem) Details {
+	places := []string{}
+	for _, p := range problems {
+		if p.Place != "" {
+			places = append(places, p.Place)
+		}
+	}
+	return Details{"places": places}
 }
 
 // Report is the result of Verify.
@@ -140,7 +155,8 @@ const portion = 1000
 
 // Verify looks at the whole chain. An anchor has to be in it, unless it was cut off; nil: none.
 func Verify(tx db.Tx, anchor *Anchor) (r Report, err error) {
-	v := verification{before: Zero(), next: 1, last: math.MinInt64, anchor: anchor}
+	v := verification{before: Zero(), next: 1, last: math.MinInt64, anchor: anchor,
+		accepted: map[string]int64{}}
 	if err := v.readMarks(tx); err != nil {
 		return r, err
 	}
@@ -171,15 +187,15 @@ type verification struct {
 	last     int64  // the number of the last entry that was read
 	anchor   *Anchor
 	anchored bool
-	cut      *Anchor // the last entry that was cut off
-	accepted []int64
+	cut      *Anchor          // the last entry that was cut off
+	accepted map[string]int64 // places, and the number of the entry that accepts them
 }
 
 // mark is the details of entries on the log itself.
 type mark struct {
-	Through int64   `json:"through"`
-	Hash    string  `json:"hash"`
-	Entries []int64 `json:"entries"`
+	Through int64    `json:"through"`
+	Hash    string   `json:"hash"`
+	Places  []string `json:"places"`
 }
 
 // readMarks reads what entries say about the log itself.
@@ -193,10 +209,8 @@ func (v *verification) readMarks(tx db.Tx) error {
 			if v.anchor != nil && e.Seq > v.anchor.Seq {
 				return nil // who can change what the anchor proves can accept it, too
 			}
-			for _, seq := range m.Entries {
-				if seq < e.Seq { // what comes later cannot have been seen
-					v.accepted = append(v.accepted, seq)
-				}
+			for _, place := range m.Places {
+				v.accepted[place] = e.Seq
 			}
 			return nil
 		}
@@ -207,12 +221,14 @@ func (v *verification) readMarks(tx db.Tx) error {
 	}, `a.action IN (?, ?) ORDER BY a.id`, Cut, Accept)
 }
 
-func (v *verification) find(seq int64, format string, args ...any) {
-	if slices.Contains(v.accepted, seq) {
+// find notes that an entry does not fit to the one before it, unless an operator has accepted just that.
+func (v *verification) find(e Entry, seq int64, format string, args ...any) {
+	place := fmt.Sprintf("%d:%x %d:%x %x", v.next-1, v.before, e.Seq, e.Hash, e.sum(Zero()))
+	if v.accepted[place] > e.Seq { // what comes later cannot have been seen
 		v.report.Accepted++
 		return
 	}
-	v.report.Problems = append(v.report.Problems, Problem{seq, fmt.Sprintf(format, args...)})
+	v.report.Problems = append(v.report.Problems, Problem{seq, fmt.Sprintf(format, args...), place})
 }
 
 // look compares an entry with the one before it.
@@ -224,14 +240,14 @@ func (v *verification) look(e Entry) {
 	v.last = e.Seq
 	switch {
 	case e.Seq < v.next:
-		v.find(e.Seq, "the entry should have been cut off, or was put in front of the others")
+		v.find(e, e.Seq, "the entry should have been cut off, or was put in front of the others")
 		return
 	case e.Seq > v.next:
-		v.find(v.next, "entries %d to %d are missing", v.next, e.Seq-1)
+		v.find(e, v.next, "entries %d to %d are missing", v.next, e.Seq-1)
 		v.before = nil // not known; the entry's own hash is what later ones build on
 	}
 	if v.before != nil && !bytes.Equal(e.sum(v.before), e.Hash) {
-		v.find(e.Seq, "the entry is not what was written, or does not follow the one before it")
+		v.find(e, e.Seq, "the entry is not what was written, or does not follow the one before it")
 	}
 	if v.anchor != nil && v.anchor.Seq == e.Seq {
 		v.anchored = true
@@ -262,7 +278,7 @@ func (v *verification) finish() {
 
 // refuse is find for what cannot be accepted.
 func (v *verification) refuse(seq int64, format string, args ...any) {
-	v.report.Problems = append(v.report.Problems, Problem{seq, fmt.Sprintf(format, args...)})
+	v.report.Problems = append(v.report.Problems, Problem{Seq: seq, Problem: fmt.Sprintf(format, args...)})
 }
 
 // errNoEntry says that an anchor is not in the chain.

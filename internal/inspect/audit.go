@@ -17,7 +17,7 @@ func (in *inspection) checkAudit() error {
 	in.report.Checked["audit"] = int(report.Entries)
 	for _, p := range report.Problems {
 		in.find(Finding{Table: "audit", ID: strconv.FormatInt(p.Seq, 10), Problem: p.Problem, Repairable: in.accept})
-		if in.repairs.audit = append(in.repairs.audit, p.Seq); len(in.repairs.audit) == MaxFindings {
+		if in.repairs.audit = append(in.repairs.audit, p); len(in.repairs.audit) == MaxFindings {
 			break
 		}
 	}
@@ -25,11 +25,10 @@ func (in *inspection) checkAudit() error {
 }
 
 // acceptAudit notes in the log that an operator has seen what does not fit.
-func (s Store) acceptAudit(ctx context.Context, entries []int64) error {
+func (s Store) acceptAudit(ctx context.Context, problems []audit.Problem) error {
 	e := s.Actor
 	e.Action, e.Kind = audit.Accept, "audit"
 	return s.DB.Write(ctx, func(tx db.Tx) error {
-		return audit.Append(tx, e,
-			audit.Details{"entries": entries})
+		return audit.Append(tx, e, audit.Accepted(problems))
 	})
 }

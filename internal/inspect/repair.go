@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -32,8 +33,8 @@ type repairs struct {
 	segments []int64   // partitions whose stored search index is to be made again
 	turns    []int64   // memories whose places in conversations must be recorded again
 
-	accept []acceptedRow // rows to accept as they are; only if the caller asks for it
-	audit  []int64       // likewise, entries of the log of administration
+	accept []acceptedRow   // rows to accept as they are; only if the caller asks for it
+	audit  []audit.Problem // likewise, places of the log of administration
 }
 
 // repairBatch is how many rows one transaction repairs: other writers wait at most that long.
