@@ -358,3 +358,31 @@ func (t Token) details(user string) audit.Details {
 func (c storedClient) event(action string) event {
 	return event{action, "client", AuditID("client", c.ID), audit.Details{"owner": c.Owner, "kind": c.Kind}}
 }
+
+// noteRegistration notes that a client registered itself, when someone first lets it in. Anyone may register clients,
+// and none of them may do anything before: so strangers cannot fill the log.
+func (s *Store) noteRegistration(ctx context.Context, tx db.Tx, c storedClient) error {
+	if c.Kind != ClientRegistered {
+		return nil
+	}
+	var known bool
+	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE client_id = ?)`, c.row).Scan(&known)
+	if err != nil || known {
+		return err
+	}
+	return s.note(ctx, tx, nil, c.event("client.register"))
+}
+
+// revokeGrant ends a grant and notes that, unless it has ended before: repetitions do not fill the log.
+func (s *Store) revokeGrant(ctx context.Context, tx db.Tx, grant int64, e event) error {
+	var lives bool
+	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE id = ? AND revoked_at IS NULL)`,
+		grant).Scan(&lives)
+	if err == nil {
+		err = s.endGrant(tx, grant)
+	}
+	if err != nil || !lives {
+		return err
+	}
+	return s.note(ctx, tx, nil, e)
+}

@@ -99,3 +99,59 @@ func TestAnAcceptedGapHidesNothingLater(t *testing.T) {
 		}
 	}
 }
+
+// Strangers may register clients and revoke tokens that they hold as often as they like.
+func TestStrangersDoNotFillTheAuditLog(t *testing.T) {
+	s, _ := openOAuth(t)
+	entries := func() (n int64) {
+		r, err := s.Upkeep().VerifyAudit(t.Context(), nil)
+		if err != nil || !r.OK {
+			t.Fatalf("got %+v, %v; want a sound log", r, err)
+		}
+		return r.Entries
+	}
+	before := entries()
+	c := mustRegister(t, s)
+	for range 10 {
+		mustRegister(t, s)
+	}
+	if got := entries() - before; got != 0 {
+		t.Errorf("11 registrations made %d entries, want none", got)
+	}
+	tokens, refresh := mustLetIn(t, s, s, c)
+	var actions []string
+	for e, err := range s.Upkeep().Audit(t.Context(), AuditQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		actions = append(actions, e.Action)
+	}
+	if len(actions) < 2 || actions[0] != "grant.add" || actions[1] != "client.register" {
+		t.Errorf("got %v, want grant.add after client.register", actions)
+	}
+	grants, err := s.Accounts().Grants(t.Context())
+	if err != nil || len(grants) != 1 {
+		t.Fatalf("got %v, %v; want one grant", grants, err)
+	}
+	for i, repeated := range []func() error{
+		func() error {
+			return s.Accounts().RevokeToken(t.Context(), Revocation{Client: refresh.Client, Token: tokens.AccessToken})
+		},
+		func() error { return s.Accounts().RevokeGrant(t.Context(), grants[0].ID) },
+		func() error { return s.Accounts().DeactivateClient(t.Context(), c.Client.ID) },
+	} {
+		name := []string{"RevokeToken", "RevokeGrant", "DeactivateClient"}[i]
+		if err := repeated(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		before = entries()
+		for range 3 {
+			if err := repeated(); err != nil {
+				t.Errorf("%s again: %v", name, err)
+			}
+		}
+		if got := entries() - before; got != 0 {
+			t.Errorf("%s again made %d entries, want none", name, got)
+		}
+	}
+}

@@ -183,7 +183,7 @@ func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (_ 
 		if err := s.checkRoomForClient(tx); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, s.insertClient(tx, &c, secret), c.event("client.register"))
+		return s.insertClient(tx, &c, secret) // the audit log has it once someone consents: see noteRegistration
 	})
 	if err != nil {
 		return RegisteredClient{}, err
@@ -472,7 +472,7 @@ func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) (err e
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
 		c, err := s.ownClient(tx, v, clientID)
-		if err != nil {
+		if err != nil || !c.Active {
 			return err
 		}
 		now := s.now()

@@ -125,7 +125,10 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (_ Authorizat
 		if err := s.checkSignInLives(tx, v, a.SignInID); err != nil {
 			return err
 		}
-		if code, err = s.addGrant(tx, v, client, a, projects); err != nil {
+		if err = s.noteRegistration(ctx, tx, client); err == nil {
+			code, err = s.addGrant(tx, v, client, a, projects)
+		}
+		if err != nil {
 			return err
 		}
 		err = s.purgeNowAndThen(tx) // now that the client is in use
@@ -318,8 +321,7 @@ func (h *Accounts) RevokeGrant(ctx context.Context, id string) (err error) {
 		if err != nil {
 			return err
 		}
-		return s.note(ctx, tx, s.endGrant(tx, rows[0]),
-			event{"grant.revoke", "grant", id, audit.Details{"user": s.access.User}})
+		return s.revokeGrant(ctx, tx, rows[0], event{"grant.revoke", "grant", id, audit.Details{"user": s.access.User}})
 	})
 }
 

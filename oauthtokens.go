@@ -386,7 +386,7 @@ func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) (err error) {
 		if err != nil || len(grants) == 0 {
 			return err
 		}
-		return s.note(ctx, tx, s.endGrant(tx, grants[0]), client.event("grant.revoke"))
+		return s.revokeGrant(ctx, tx, grants[0], client.event("grant.revoke"))
 	})
 }
 
