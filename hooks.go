@@ -98,6 +98,17 @@ type Operation struct {
 	Conversation string
 	IDs          []string // of the memories to be changed or deleted, as far as known beforehand
 	Count        int      // memories to be stored, updated or deleted; 0: unknown beforehand
+
+	view *Store // nil: it reads no memory
+}
+
+// Memory reads the first memory of IDs as it is now, for a Before function. Others may change it before the operation
+// does.
+func (o Operation) Memory(ctx context.Context) (Memory, error) {
+	if o.view == nil || len(o.IDs) == 0 {
+		return Memory{}, newError(KindNotFound, "", "the operation names no memory")
+	}
+	return o.view.GetMemory(ctx, o.IDs[0])
 }
 
 // OperationResult is how an operation ended.
@@ -117,6 +128,7 @@ type operation struct {
 	hooks []Hooks
 	log   *slog.Logger
 	texts []string // that are searched for
+	view  *Store
 }
 
 // withoutHooks is the key of a hook's context, with which operations on the store call no hooks.
@@ -129,7 +141,7 @@ func hooked[T any](ctx context.Context, s *Store, kind OperationKind, method str
 		return run(ctx, nil)
 	}
 	o := &operation{hooks: s.options.Hooks, log: s.log,
-		Operation: Operation{Kind: kind, Method: method, Access: s.Access()}}
+		Operation: Operation{Kind: kind, Method: method, Access: s.Access()}, view: s}
 	ctx = context.WithValue(ctx, withoutHooks{s.shared}, true)
 	began := time.Now()
 	started := 0
@@ -237,7 +249,9 @@ func (o *operation) before(ctx context.Context, name string, call func(h Hooks, 
 		return nil
 	}
 	for _, h := range o.hooks {
-		if err := o.guarded(ctx, name, func() error { return call(h, o.copied()) }); err != nil {
+		given := o.copied()
+		given.view = o.view
+		if err := o.guarded(ctx, name, func() error { return call(h, given) }); err != nil {
 			return refused(err)
 		}
 	}

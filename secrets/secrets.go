@@ -15,6 +15,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -101,6 +102,9 @@ func New(mode Mode) (*Finder, error) {
 	byWord := map[string][]int{}
 	for i, r := range f.rules {
 		r.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })
+		if r.ID == general { // "key: " is before ids as often as before secrets
+			r.Allow = append(r.Allow, allowance{Regexes: []string{uuids}})
+		}
 		prepare(r.Allow)
 		for _, w := range r.Keywords {
 			byWord[w] = append(byWord[w], i)
@@ -324,6 +328,9 @@ func entropy(text string) (bits float64) {
 // general is the rule for what has no rule of its own.
 const general = "generic-api-key"
 
+// uuids is the form of UUIDs (RFC 9562).
+const uuids = `^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`
+
 // apart joins findings that overlap, under the name of the most special rule.
 func apart(found []Finding) []Finding {
 	slices.SortFunc(found, func(a, b Finding) int {
@@ -367,7 +374,7 @@ func (f *Finder) MaskText(text string) (masked string, names []string, whole boo
 }
 
 // Hooks returns the functions that treat secrets in memories, rules, to-do documents and turns of conversations before
-// they are stored or changed: in texts, tags, and in the texts of metadata. Searches and files are not looked at.
+// they are stored or changed: in texts, tags, and in the keys and texts of metadata. Searches and files are not looked at.
 func (f *Finder) Hooks() souvenir.Hooks {
 	if f.mode == Off {
 		return souvenir.Hooks{}
@@ -383,7 +390,7 @@ func (f *Finder) Hooks() souvenir.Hooks {
 			}
 			return c.err
 		},
-		BeforeUpdate: func(_ context.Context, o souvenir.Operation, u *souvenir.MemoryUpdate) error {
+		BeforeUpdate: func(ctx context.Context, o souvenir.Operation, u *souvenir.MemoryUpdate) error {
 			var c collector
 			f.text(&c, "content", u.Content)
 			if u.Tags != nil {
@@ -391,17 +398,50 @@ func (f *Finder) Hooks() souvenir.Hooks {
 			}
 			f.object(&c, "metadata", u.Metadata)
 			f.object(&c, "metadata", u.ShownMetadata)
-			if f.mode == Flag && o.Method != "UpdateTodoSection" {
-				switch {
-				case len(c.names) > 0:
-					u.Metadata = flagged(u.Metadata, c.sorted())
-				case u.Content != nil:
-					u.Metadata = flagged(u.Metadata, nil) // the new text has none
-				}
+			if f.mode == Flag && c.err == nil && o.Method != "UpdateTodoSection" {
+				return f.flag(ctx, o, u, c)
 			}
 			return c.err
 		},
 	}
+}
+
+// flag brings the names of rules up to date in an update, in which c was found: for what stays of the memory, too.
+func (f *Finder) flag(ctx context.Context, o souvenir.Operation, u *souvenir.MemoryUpdate, c collector) error {
+	if u.Content == nil && u.Tags == nil && len(u.Metadata)+len(u.ShownMetadata) == 0 {
+		return nil
+	}
+	if len(o.IDs) != 1 { // of many, each has something else that stays: their names are only added to
+		if len(c.names) > 0 {
+			u.Metadata = flagged(u.Metadata, c.sorted())
+		}
+		return nil
+	}
+	m, err := o.Memory(ctx)
+	if errors.Is(err, souvenir.ErrNotFound) {
+		return nil // the update says so
+	}
+	if err != nil {
+		return err
+	}
+	if u.Content == nil {
+		f.text(&c, "content", &m.Content)
+	}
+	if u.Tags == nil {
+		f.list(&c, "tags", m.Tags)
+	}
+	before := m.Metadata[Key]
+	rest := maps.Clone(m.Metadata)
+	for _, patch := range []map[string]any{{Key: nil}, u.ShownMetadata, u.Metadata} {
+		for key := range patch {
+			delete(rest, key)
+		}
+	}
+	f.object(&c, "metadata", rest)
+	if after := c.sorted(); before != nil || after != nil {
+		u.Metadata = flagged(u.Metadata, after)
+	}
+	return c.err
 }
 
 // flagged returns metadata that names rules; none: that removes the names.
@@ -471,11 +511,23 @@ func (f *Finder) list(c *collector, argument string, texts []string) {
 	}
 }
 
-// object treats the texts in metadata in place. Many rules need the name of what a secret is for, so each text is read
-// as KEY = "TEXT".
+// object treats the keys and the texts in metadata in place. Many rules need the name of what a secret is for, so each
+// text is read as KEY = "TEXT".
 func (f *Finder) object(c *collector, argument string, object map[string]any) {
-	for key, value := range object {
-		object[key] = f.value(c, argument, key, value)
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		value := object[key]
+		if value == nil || c.err != nil {
+			continue // in an update it removes the key, whatever that is
+		}
+		value = f.value(c, argument, key, value)
+		name := key
+		if f.text(c, argument, &name); name != key {
+			delete(object, key)
+			for n, masked := 2, name; object[name] != nil; n++ {
+				name = fmt.Sprintf("%s %d", masked, n)
+			}
+		}
+		object[name] = value
 	}
 }
 

@@ -36,13 +36,15 @@ func TestSecretsAreFoundWhereTheyAre(t *testing.T) {
 		"":                           "",
 		"We deploy on Thursdays.":    "We deploy on Thursdays.",
 		"The key is " + awsKey + ".": "The key is [secret: aws-access-token].",
-		"token=" + github + " and\n" + awsKey + "\n": "token=[secret: github-pat] and\n[secret: aws-access-token]\n",
-		"密钥是 " + github + " 。":                       "密钥是 [secret: github-pat] 。",
-		"Here:\n" + key + "\nend":                    "Here:\n[secret: private-key]\nend",
-		header + "\ncut off":                         header + "\ncut off",
-		`api_key = "q8Zt5xNw2LpV7rYb3KdM9sHf"`:       `api_key = "[secret: generic-api-key]"`,
-		"AKIAIOSFODNN7EXAMPLE is in the manual":      "AKIAIOSFODNN7EXAMPLE is in the manual",
-		`api_key = "changeme"`:                       `api_key = "changeme"`,
+		"token=" + github + " and\n" + awsKey + "\n":  "token=[secret: github-pat] and\n[secret: aws-access-token]\n",
+		"密钥是 " + github + " 。":                        "密钥是 [secret: github-pat] 。",
+		"Here:\n" + key + "\nend":                     "Here:\n[secret: private-key]\nend",
+		header + "\ncut off":                          header + "\ncut off",
+		`api_key = "q8Zt5xNw2LpV7rYb3KdM9sHf"`:        `api_key = "[secret: generic-api-key]"`,
+		"AKIAIOSFODNN7EXAMPLE is in the manual":       "AKIAIOSFODNN7EXAMPLE is in the manual",
+		"key: 0b1f0d5e-4c1e-4a57-9f0e-2f6f3b8f1c44":   "key: 0b1f0d5e-4c1e-4a57-9f0e-2f6f3b8f1c44",
+		`token="0b1f0d5e-4c1e-4a57-9f0e-2f6f3b8f1c4"`: `token="[secret: generic-api-key]"`,
+		`api_key = "changeme"`:                        `api_key = "changeme"`,
 		"commit 420a0f55f4a7a03dfe701ceb1f4f66a7c68b26b4 fixed the token": "commit " +
 			"420a0f55f4a7a03dfe701ceb1f4f66a7c68b26b4 fixed the token",
 	} {
@@ -82,7 +84,8 @@ func TestFlaggedMemoriesNameTheRulesUntilTheSecretIsGone(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	clean := "use the key in the vault"
-	if _, err := s.UpdateMemory(t.Context(), added.ID, souvenir.MemoryUpdate{Content: &clean}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), added.ID, souvenir.MemoryUpdate{Content: &clean,
+		Metadata: map[string]any{"a": nil}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := flag(); got != nil {
@@ -94,6 +97,64 @@ func TestFlaggedMemoriesNameTheRulesUntilTheSecretIsGone(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(flag()), "[github-pat]"; got != want {
 		t.Errorf("after an update got %v, want %v", got, want)
+	}
+}
+
+// What an update leaves alone still has its secret.
+func TestAFlagStaysWhileAnotherPartHasASecret(t *testing.T) {
+	s := open(t, secrets.Flag)
+	clean := "nothing to see"
+	for name, c := range map[string]struct {
+		memory souvenir.NewMemory
+		update souvenir.MemoryUpdate
+		want   string
+	}{
+		"tags": {souvenir.NewMemory{Content: "use " + awsKey, Tags: []string{github}},
+			souvenir.MemoryUpdate{Content: &clean}, "[github-pat]"},
+		"metadata": {souvenir.NewMemory{Content: "use " + awsKey, Metadata: map[string]any{"a": github, "b": "c"}},
+			souvenir.MemoryUpdate{Content: &clean, Metadata: map[string]any{"b": nil}}, "[github-pat]"},
+		"the text": {souvenir.NewMemory{Content: "use " + awsKey, Metadata: map[string]any{"a": github}},
+			souvenir.MemoryUpdate{Metadata: map[string]any{"a": nil}}, "[aws-access-token]"},
+		"another of the metadata": {souvenir.NewMemory{Content: "x", Metadata: map[string]any{"a": github, "b": awsKey}},
+			souvenir.MemoryUpdate{Metadata: map[string]any{"a": "gone"}}, "[aws-access-token]"},
+		"a key": {souvenir.NewMemory{Content: "x " + awsKey, Metadata: map[string]any{github: "b"}},
+			souvenir.MemoryUpdate{Content: &clean}, "[github-pat]"},
+		"nothing": {souvenir.NewMemory{Content: "x", Metadata: map[string]any{github: "b"}, Tags: []string{awsKey}},
+			souvenir.MemoryUpdate{Metadata: map[string]any{github: nil}, Tags: &[]string{}}, "<nil>"},
+		"only the tags are gone": {souvenir.NewMemory{Content: "x", Tags: []string{awsKey}},
+			souvenir.MemoryUpdate{Tags: &[]string{"密钥"}}, "<nil>"},
+		"both": {souvenir.NewMemory{Content: "use " + awsKey}, souvenir.MemoryUpdate{Tags: &[]string{github}},
+			"[aws-access-token github-pat]"},
+		"an update without texts": {souvenir.NewMemory{Content: "use " + awsKey},
+			souvenir.MemoryUpdate{Importance: new(souvenir.ImportanceHigh)}, "[aws-access-token]"},
+	} {
+		added, err := s.AddMemory(t.Context(), c.memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed, err := s.UpdateMemory(t.Context(), added.ID, c.update)
+		if got := fmt.Sprint(changed.Metadata[secrets.Key]); err != nil || got != c.want {
+			t.Errorf("%s: got %v, %v; want %v", name, got, err, c.want)
+		}
+	}
+	if _, err := s.UpdateMemory(t.Context(), "none", souvenir.MemoryUpdate{Content: &clean}); !errors.Is(err,
+		souvenir.ErrNotFound) {
+		t.Errorf("an unknown memory gives %v, want ErrNotFound", err)
+	}
+}
+
+func TestKeysOfMetadataAreMasked(t *testing.T) {
+	s := open(t, secrets.Mask)
+	added, err := s.AddMemory(t.Context(), souvenir.NewMemory{Content: "x",
+		Metadata: map[string]any{github: "a", "ghp_" + "y7Kd93kfLq02mZpRtB5vNcY81HsWgJ6uAeT4": "b", "ok": "c"}})
+	want := "map[[secret: github-pat]:a [secret: github-pat] 2:b ok:c]"
+	if got := fmt.Sprint(added.Metadata); err != nil || got != want {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+	_, err = open(t, secrets.Refuse).AddMemory(t.Context(), souvenir.NewMemory{Content: "x",
+		Metadata: map[string]any{"a": map[string]any{github: "b"}}})
+	if !errors.Is(err, souvenir.ErrInvalid) {
+		t.Errorf("a key in an object gives %v, want ErrInvalid", err)
 	}
 }
 
