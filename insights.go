@@ -228,6 +228,9 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (_ Overview, e
 			searched[i] = p.ID
 		}
 		err = db.Beyond(tx, func() error {
+			if _, err := s.limits(tx); err != nil { // its memory may have been changed
+				return err
+			}
 			state, err := s.index.State(tx, searched)
 			o.Index = IndexState(state)
 			return err

@@ -236,6 +236,9 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, pq preparedQuery, sel
 // useIndex is Use of the index, which is for all users.
 func (s *Store) useIndex(tx db.Tx, partitions []int64, search func(*index.Index) error) (way retrieval.Way, err error) {
 	err = db.Beyond(tx, func() (err error) {
+		if _, err = s.limits(tx); err != nil { // its memory may have been changed
+			return err
+		}
 		way, err = s.index.Use(tx, partitions, search)
 		return err
 	})

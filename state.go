@@ -33,6 +33,8 @@ type Configuration struct {
 	KeepActivity time.Duration `json:"keep_activity"`
 	MaxActivity  int           `json:"max_activity"` // recorded calls
 	KeepTrash    time.Duration `json:"keep_trash"`   // negative: no trash, deletions are permanent
+	BackupEvery  time.Duration `json:"backup_every"` // 0: the program makes no scheduled backups
+	KeepBackups  int           `json:"keep_backups"`
 }
 
 // Configuration returns the store's configuration. It is for the Store that Open returned; a view gets ErrForbidden.
@@ -52,7 +54,7 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 		Path: s.db.Upkeep().Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
 		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, NewFiles: o.NewFiles, Quota: o.Quota,
 		KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
-		KeepTrash: o.KeepTrash,
+		KeepTrash: o.KeepTrash, BackupEvery: o.BackupEvery, KeepBackups: o.KeepBackups,
 	}
 	if c.Path != "" && c.Path != ":memory:" {
 		absolute, err := filepath.Abs(c.Path)
@@ -78,11 +80,14 @@ const (
 	SettingTrash     SettingName = "trash_days"     // Options.KeepTrash, in days
 	SettingActivity  SettingName = "activity_days"  // Options.KeepActivity, in days
 	SettingCalls     SettingName = "activity_calls" // Options.MaxActivity
+	SettingIndex     SettingName = "index_bytes"    // Options.IndexMemory
+	SettingBackups   SettingName = "backup_hours"   // Options.BackupEvery, in hours
+	SettingKept      SettingName = "backups_kept"   // Options.KeepBackups
 )
 
 // settingNames are the known ones, in the order in which ListSettings returns them.
 var settingNames = []SettingName{SettingMemories, SettingRevisions, SettingItems, SettingBytes, SettingFileBytes,
-	SettingTrash, SettingActivity, SettingCalls}
+	SettingTrash, SettingActivity, SettingCalls, SettingIndex, SettingBackups, SettingKept}
 
 // Setting is a setting that can be changed while the store is open.
 type Setting struct {
@@ -95,6 +100,16 @@ type Setting struct {
 }
 
 const dayLong = 24 * time.Hour
+
+// Backups are seldom enough that those of seven times do not replace all others within an afternoon, and kept long
+// enough that a damage that is noticed days later is not in all of them.
+const (
+	leastBackups, mostBackups = 1, 31 * 24 // hours between two
+	leastKept, mostKept       = 7, 1000
+)
+
+// leastIndex is the least memory of an index: with less, searches would load it again and again.
+const leastIndex = 1 << 20
 
 // number returns where a setting is in the options, in its unit.
 func (o *Options) number(name SettingName) (get func() int64, set func(int64), least, most int64) {
@@ -123,12 +138,21 @@ func (o *Options) number(name SettingName) (get func() int64, set func(int64), l
 		return days(&o.KeepTrash)
 	case SettingActivity:
 		return days(&o.KeepActivity)
+	case SettingIndex:
+		get, set, _, most = bytes(&o.IndexMemory)
+		return get, set, leastIndex, most
+	case SettingBackups:
+		return func() int64 { return int64(o.BackupEvery / time.Hour) },
+			func(v int64) { o.BackupEvery = time.Duration(v) * time.Hour }, leastBackups, mostBackups
+	case SettingKept:
+		get, set, _, _ = whole(&o.KeepBackups)
+		return get, set, leastKept, mostKept
 	}
 	get, set, _, most = whole(&o.MaxActivity)
 	return get, set, 1, most
 }
 
-// checkChangeable refuses unknown settings, and the trash where there is none: nothing in it could be restored.
+// checkChangeable refuses unknown settings, and those of what is turned off: it cannot be turned on later.
 func (o *Options) checkChangeable() error {
 	for _, name := range o.Changeable {
 		if !slices.Contains(settingNames, name) {
@@ -136,6 +160,9 @@ func (o *Options) checkChangeable() error {
 		}
 		if name == SettingTrash && o.KeepTrash < 0 {
 			return invalid("Changeable", "{} lists %s, but KeepTrash turns the trash off", show(string(name)))
+		}
+		if name == SettingIndex && o.IndexMemory < 0 {
+			return invalid("Changeable", "{} lists %s, but IndexMemory turns the index off", show(string(name)))
 		}
 	}
 	return nil
@@ -146,7 +173,7 @@ func (s *shared) limits(tx db.Tx) (*Options, error) {
 	if len(s.options.Changeable) == 0 {
 		return &s.options, nil
 	}
-	return s.limited.Get(tx, s.now(), func(changed map[string]int64) *Options {
+	o, err := s.limited.Get(tx, s.now(), func(changed map[string]int64) *Options {
 		o := s.options
 		for _, name := range o.Changeable {
 			if value, is := changed[string(name)]; is {
@@ -156,6 +183,10 @@ func (s *shared) limits(tx db.Tx) (*Options, error) {
 		}
 		return &o
 	})
+	if err == nil {
+		s.index.SetLimit(o.IndexMemory)
+	}
+	return o, err
 }
 
 // ListSettings returns the settings that [Options.Changeable] lists. It is for the Store that Open returned; a view
@@ -185,8 +216,8 @@ func (h *Upkeep) ListSettings(ctx context.Context) (all []Setting, err error) {
 
 // ChangeSetting changes a setting that [Options.Changeable] lists, for all processes: others follow within ten seconds.
 // Nil makes the option count again. Lower quotas delete nothing: who has more stores nothing new. Calls that are too
-// old or too many are deleted when the next ones are recorded; what is in the trash keeps its time. It is for the Store
-// that Open returned; a view gets ErrForbidden.
+// old or too many are deleted when the next ones are recorded; what is in the trash keeps its time. The search index
+// gives memory back with the next search. It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) ChangeSetting(ctx context.Context, name SettingName, value *int64) error {
 	s, err := h.operator(ctx, "ChangeSetting")
 	if err != nil {

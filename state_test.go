@@ -3,6 +3,7 @@ package souvenir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -161,17 +162,25 @@ func TestChangedSettingsCount(t *testing.T) {
 
 // Each setting arrives where it counts.
 func TestEachSettingIsInTheConfiguration(t *testing.T) {
-	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{Changeable: settingNames})
+	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{Changeable: settingNames, BackupEvery: dayLong,
+		KeepBackups: 14})
+	value := func(i int) int64 {
+		if settingNames[i] == SettingIndex {
+			return leastIndex + 1
+		}
+		return int64(i + 2)
+	}
 	for i, name := range settingNames {
-		set(t, s, name, int64(i+2))
+		set(t, s, name, value(i))
 	}
 	c, err := s.Upkeep().Configuration(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := (Quota{2, 3, 4, 5}); c.Quota != want || c.FileQuota != 6 || c.KeepTrash != 7*dayLong ||
-		c.KeepActivity != 8*dayLong || c.MaxActivity != 9 {
-		t.Errorf("got %+v, want the numbers 2 to 9", c)
+		c.KeepActivity != 8*dayLong || c.MaxActivity != 9 || c.IndexMemory != leastIndex+1 || c.BackupEvery != 11*time.Hour ||
+		c.KeepBackups != 12 {
+		t.Errorf("got %+v, want the numbers 2 to 12", c)
 	}
 	noted := 0
 	for e, err := range s.Upkeep().Audit(t.Context(), AuditQuery{}) {
@@ -190,8 +199,8 @@ func TestEachSettingIsInTheConfiguration(t *testing.T) {
 		t.Fatalf("got %v, %v; want %d settings", all, err, len(settingNames))
 	}
 	for i, one := range all {
-		if one.Name != settingNames[i] || one.Value != int64(i+2) || !one.Changed || one.Default == one.Value {
-			t.Errorf("got %+v, want %s with %d, changed", one, settingNames[i], i+2)
+		if one.Name != settingNames[i] || one.Value != value(i) || !one.Changed || one.Default == one.Value {
+			t.Errorf("got %+v, want %s with %d, changed", one, settingNames[i], value(i))
 		}
 	}
 	mustAdd(t, s, NewMemory{Content: "x"})
@@ -221,9 +230,67 @@ func TestSettingsThatCannotBeChanged(t *testing.T) {
 		}
 	}
 	for name, o := range map[string]Options{"an unknown one": {Changeable: []SettingName{"colour"}},
-		"a trash that is off": {Changeable: []SettingName{SettingTrash}, KeepTrash: -1}} {
+		"a trash that is off":     {Changeable: []SettingName{SettingTrash}, KeepTrash: -1},
+		"an index that is off":    {Changeable: []SettingName{SettingIndex}, IndexMemory: -1},
+		"backups before the last": {BackupEvery: -time.Hour},
+		"fewer backups than none": {KeepBackups: -1}} {
 		if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "o.db"), &o); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
+	}
+}
+
+// Less memory for the index drops what was in it with the next search, which runs on disk and finds the same; with
+// more, it is in memory again. A handle of another process follows.
+func TestTheMemoryOfTheIndexIsChanged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	now := time.Now()
+	options := Options{Changeable: []SettingName{SettingIndex}, Now: func() time.Time { return now }}
+	s := openWords(t, path, options)
+	for i := range 40 {
+		content := fmt.Sprintf("number%d", i)
+		for j := range 400 {
+			content += fmt.Sprintf(" word%dof%d", j, i)
+		}
+		mustAdd(t, s, NewMemory{Content: content})
+	}
+	other := openWords(t, path, options)
+	search := func(s *Store) (way string, bytes int64) {
+		t.Helper()
+		before, err := s.Upkeep().Runtime(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Search(t.Context(), Query{Text: "number17"})
+		if err != nil || len(r.Hits) == 0 || !strings.Contains(r.Hits[0].Memory.Content, "number17") {
+			t.Fatalf("got %v, %v; want number17 first", len(r.Hits), err)
+		}
+		after, err := s.Upkeep().Runtime(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after.SearchesInMemory > before.SearchesInMemory {
+			return "memory", after.IndexBytes
+		}
+		return "disk", after.IndexBytes
+	}
+	for name, one := range map[string]*Store{"this handle": s, "another": other} {
+		if way, bytes := search(one); way != "memory" || bytes <= leastIndex {
+			t.Fatalf("%s searches by %s, with %d bytes; want memory, with more than %d", name, way, bytes, leastIndex)
+		}
+	}
+	set(t, s, SettingIndex, leastIndex)
+	if way, bytes := search(s); way != "disk" || bytes > leastIndex {
+		t.Errorf("with little memory, it searches by %s, with %d bytes; want disk, with %d at most", way, bytes, leastIndex)
+	}
+	now = now.Add(10 * time.Second)
+	if way, bytes := search(other); way != "disk" || bytes > leastIndex {
+		t.Errorf("another handle searches by %s, with %d bytes; want disk, with %d at most", way, bytes, leastIndex)
+	}
+	if err := s.Upkeep().ChangeSetting(t.Context(), SettingIndex, nil); err != nil {
+		t.Fatal(err)
+	}
+	if way, _ := search(s); way != "memory" {
+		t.Errorf("with the memory of before, it searches by %s, want memory", way)
 	}
 }

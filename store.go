@@ -62,6 +62,12 @@ type Options struct {
 	// short memories of the built-in model); a negative value means no index in memory at all.
 	IndexMemory int64
 
+	// BackupEvery and KeepBackups are for a program that makes scheduled backups: the time between them, at least an hour,
+	// and how many it keeps. The store makes none by itself: [Upkeep.Configuration] returns both, for admins may change
+	// them. Zero means that the program makes none.
+	BackupEvery time.Duration
+	KeepBackups int
+
 	// MaxFile is the maximum size of a file, in bytes. Zero means 100 MiB, a negative value no limit.
 	MaxFile int64
 
@@ -180,6 +186,12 @@ func (o *Options) withDefaults() (Options, error) {
 	if full.KeepTrash > maxKeepActivity {
 		return full, invalid("KeepTrash",
 			"{} is %s; at most 100 years are allowed, 0 means 30 days, and a negative value no trash", full.KeepTrash)
+	}
+	if full.BackupEvery < 0 {
+		return full, invalid("BackupEvery", "{} is %s; more than 0 is expected, or 0 for no backups", full.BackupEvery)
+	}
+	if full.KeepBackups < 0 {
+		return full, invalid("KeepBackups", "{} is %d; a number of backups is expected, or 0 for none", full.KeepBackups)
 	}
 	if err := full.checkChangeable(); err != nil {
 		return full, err

@@ -23,7 +23,8 @@ func newClockedWorld(t *testing.T) (w *servertest.World, pass func(time.Duration
 	p := servertest.Template(t)
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	w = servertest.Serve(t, p, p.Copy(t).Open(t, &souvenir.Options{Now: now}), server.Options{})
+	w = servertest.Serve(t, p, p.Copy(t).Open(t, &souvenir.Options{Now: now,
+		Changeable: []souvenir.SettingName{souvenir.SettingMemories}}), server.Options{})
 	server.SetConfirmClock(w.Server, now)
 	return w, func(d time.Duration) { ahead.Add(int64(d)) }
 }
@@ -88,6 +89,31 @@ func TestLastingCredentialsNeedARecentSignIn(t *testing.T) {
 				t.Errorf("it asks twice, want no %q in the body", again)
 			}
 		})
+	}
+}
+
+// A browser that was left open, or a stolen cookie, changes nothing for all users.
+func TestSettingsOfTheServerNeedARecentSignIn(t *testing.T) {
+	w, pass := newClockedWorld(t)
+	setPassword(w, servertest.Admin)
+	b := w.SignedIn(servertest.Admin)
+	pass(11 * time.Minute)
+	asks := b.Submit(b.Get("/settings"), "/settings/server", url.Values{"name": {"memories"}, "value": {"500"}}).
+		Expect(http.StatusForbidden, "Is it still you?")
+	quota := func() int {
+		t.Helper()
+		c, err := w.Store.Upkeep().Configuration(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Quota.Memories
+	}
+	if quota() != 0 {
+		t.Errorf("before the password the quota is %d, want none", quota())
+	}
+	b.Submit(asks, "/settings/server", url.Values{"confirm_password": {rightPassword}}).Expect(http.StatusSeeOther)
+	if quota() != 500 {
+		t.Errorf("with the password the quota is %d, want 500", quota())
 	}
 }
 

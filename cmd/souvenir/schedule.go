@@ -26,6 +26,8 @@ type schedule struct {
 	note  func(metrics.Backup) // after each, and at the start
 	now   func() time.Time
 	last  *atomic.Pointer[metrics.Backup] // what was noted last
+	told  func(every time.Duration)       // at the start, and when admins have changed it
+	often *atomic.Int64                   // what was told last
 }
 
 // state returns what tells admins how the backups are; nil: none are made.
@@ -33,10 +35,11 @@ func (b *schedule) state() func() server.Backups {
 	if b.dir == "" {
 		return nil
 	}
-	last := &atomic.Pointer[metrics.Backup]{}
-	b.last = last
+	last, often := &atomic.Pointer[metrics.Backup]{}, &atomic.Int64{}
+	often.Store(int64(b.every))
+	b.last, b.often = last, often
 	return func() server.Backups {
-		s := server.Backups{Every: b.every}
+		s := server.Backups{Every: time.Duration(often.Load())}
 		if noted := last.Load(); noted != nil {
 			s.Made, s.Failed = noted.Made, noted.Err != nil
 		}
@@ -47,6 +50,7 @@ func (b *schedule) state() func() server.Backups {
 const (
 	backupRetry = 15 * time.Minute // after a failure
 	backupFloor = time.Minute      // the least time between backups
+	lookAgain   = 30 * time.Second // how long a change of the settings takes to be seen
 )
 
 // check refuses settings that cannot work. A database is backed up by its own tools.
@@ -74,42 +78,61 @@ func (b schedule) start(ctx context.Context, store *souvenir.Store, log *slog.Lo
 	}
 	ctx, cancel := context.WithCancel(actingAs(ctx, souvenir.ViaUpkeep))
 	var running sync.WaitGroup
-	running.Go(func() {
-		pause := b.due()
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-timer.C:
-			}
-			began := time.Now()
-			d, err := b.run(ctx, store)
-			if ctx.Err() != nil {
-				return
-			}
-			next := b.every
-			if err != nil {
-				next = min(b.every, backupRetry)
-				log.Error("the backup failed; the former ones are kept", "folder", b.dir, "error", err, "again in", next)
-			} else {
-				log.Info("made a backup, restored and checked it", "file", d.Backup, "bytes", d.Bytes, "memories", d.Memories,
-					"took", time.Since(began).Round(time.Millisecond))
-			}
-			b.report(err, time.Since(began))
-			timer.Reset(next)
-		}
-	})
+	running.Go(func() { b.repeat(ctx, store, log, lookAgain) })
 	return func() {
 		cancel()
 		running.Wait()
 	}
 }
 
+// repeat makes backups until the context ends. It looks at the settings again and again, at most so far apart.
+func (b schedule) repeat(ctx context.Context, store *souvenir.Store, log *slog.Logger, look time.Duration) {
+	b = b.asSet(ctx, store)
+	b.told(b.every)
+	since, pause := time.Now(), b.due(b.report(nil, 0))
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(min(max(0, pause-time.Since(since)), look)):
+		}
+		if set := b.asSet(ctx, store); set.every != b.every || set.keep != b.keep {
+			log.Info("the schedule of the backups has been changed", "every", set.every, "keep", set.keep)
+			b = set
+			b.told(b.every)
+			since, pause = time.Now(), b.due(b.look())
+		}
+		if time.Since(since) < pause {
+			continue
+		}
+		began := time.Now()
+		d, err := b.run(ctx, store)
+		if ctx.Err() != nil {
+			return
+		}
+		since, pause = time.Now(), b.every
+		if err != nil {
+			pause = min(b.every, backupRetry)
+			log.Error("the backup failed; the former ones are kept", "folder", b.dir, "error", err, "again in", pause)
+		} else {
+			log.Info("made a backup, restored and checked it", "file", d.Backup, "bytes", d.Bytes, "memories", d.Memories,
+				"took", time.Since(began).Round(time.Millisecond))
+		}
+		b.report(err, time.Since(began))
+	}
+}
+
+// asSet returns the schedule with what admins have changed.
+func (b schedule) asSet(ctx context.Context, store *souvenir.Store) schedule {
+	c, err := store.Upkeep().Configuration(ctx)
+	if err == nil && c.BackupEvery > 0 && c.KeepBackups > 0 {
+		b.every, b.keep = c.BackupEvery, c.KeepBackups
+	}
+	return b
+}
+
 // due returns how long it is until the next backup, by the newest in the folder.
-func (b schedule) due() time.Duration {
-	newest := b.report(nil, 0)
+func (b schedule) due(newest metrics.Backup) time.Duration {
 	if newest.Made.IsZero() {
 		return 0
 	}
@@ -117,8 +140,15 @@ func (b schedule) due() time.Duration {
 }
 
 // report tells the metrics what is in the folder.
-func (b schedule) report(failed error, took time.Duration) (r metrics.Backup) {
-	r = metrics.Backup{Err: failed, Duration: took}
+func (b schedule) report(failed error, took time.Duration) metrics.Backup {
+	r := b.look()
+	r.Err, r.Duration = failed, took
+	b.note(r)
+	return r
+}
+
+// look returns what is in the folder.
+func (b schedule) look() (r metrics.Backup) {
 	names, err := backups(b.dir)
 	if r.Kept = len(names); err == nil && r.Kept > 0 {
 		newest := names[len(names)-1]
@@ -127,7 +157,6 @@ func (b schedule) report(failed error, took time.Duration) (r metrics.Backup) {
 			r.Bytes = info.Size()
 		}
 	}
-	b.note(r)
 	return r
 }
 

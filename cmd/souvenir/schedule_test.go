@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,7 @@ func scheduled(t *testing.T, keep int) (b schedule, store *souvenir.Store, now *
 	now, noted = new(time.Time), new([]metrics.Backup)
 	*now = time.Date(2026, 11, 26, 3, 17, 0, 0, time.UTC)
 	return schedule{dir: t.TempDir(), every: 24 * time.Hour, keep: keep, now: func() time.Time { return *now },
-		note: func(m metrics.Backup) { *noted = append(*noted, m) }}, store, now, noted
+		note: func(m metrics.Backup) { *noted = append(*noted, m) }, told: func(time.Duration) {}}, store, now, noted
 }
 
 // inFolder lists a folder, without the file that says whose it is.
@@ -63,16 +64,64 @@ func TestScheduledBackupsAreVerifiedAndTheNewestKept(t *testing.T) {
 	if got := inFolder(t, b.dir); !slices.Equal(got, want) {
 		t.Errorf("the folder has %v, want %v", got, want)
 	}
-	if due := b.due(); due != 0 {
+	if due := b.due(b.look()); due != 0 {
 		t.Errorf("a day later the next is due in %v, want now", due)
 	}
 	*now = now.Add(-time.Hour)
-	if due := b.due(); due != time.Hour {
+	if due := b.due(b.look()); due != time.Hour {
 		t.Errorf("an hour before, the next is due in %v, want an hour", due)
 	}
 	*now = now.Add(-1000 * time.Hour)
-	if due := b.due(); due != b.every {
+	if due := b.due(b.look()); due != b.every {
 		t.Errorf("with a clock that was ahead, the next is due in %v, want %v at most", due, b.every)
+	}
+}
+
+// What admins change on the dashboard counts for the next backup, without a restart.
+func TestAChangedScheduleCounts(t *testing.T) {
+	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "souvenir.db"), &souvenir.Options{IndexMemory: -1,
+		BackupEvery: 24 * time.Hour, KeepBackups: 14,
+		Changeable: []souvenir.SettingName{souvenir.SettingBackups, souvenir.SettingKept}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	b, _, now, _ := scheduled(t, 14)
+	if _, err := b.run(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	*now = now.Add(2 * time.Hour)
+	told, made := make(chan time.Duration, 2), make(chan metrics.Backup, 2)
+	b.told, b.note = func(every time.Duration) { told <- every }, func(m metrics.Backup) { made <- m }
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b.repeat(ctx, store, slog.New(slog.DiscardHandler), time.Millisecond)
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	if every, at := <-told, <-made; every != 24*time.Hour || at.Duration != 0 {
+		t.Fatalf("it begins with %v and %+v; want a day, and no new backup", every, at)
+	}
+	hours := int64(1)
+	if err := store.Upkeep().ChangeSetting(t.Context(), souvenir.SettingBackups, &hours); err != nil {
+		t.Fatal(err)
+	}
+	if every := <-told; every != time.Hour {
+		t.Errorf("after the change it is %v, want an hour", every)
+	}
+	if at := <-made; at.Kept != 2 || !at.Made.Equal(*now) || at.Err != nil {
+		t.Errorf("got %+v, want a second backup, made now", at)
+	}
+	kept := int64(7)
+	if err := store.Upkeep().ChangeSetting(t.Context(), souvenir.SettingKept, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if set := b.asSet(t.Context(), store); set.keep != 7 {
+		t.Errorf("%d backups are kept, want 7", set.keep)
 	}
 }
 

@@ -148,7 +148,7 @@ func (c *cli) serveCommand() *cobra.Command {
 			"`duration` that a request waits for its turn before it is answered with 503"),
 		bodyMemory: 64 << 20,
 		listed:     func() []server.Setting { return listedSettings(flags) },
-		changeable: func() []souvenir.SettingName { return changeable(flags) },
+		changeable: func() []souvenir.SettingName { return changeableHere(flags) },
 		keepRevisions: keepRevisionsFlag(command,
 			"with each purge keep this `number` of past versions of each memory, the newest, and delete the others; 0 "+
 				"keeps all"),
@@ -310,10 +310,14 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 // storeOptions returns how the store works.
 func (s *settings) storeOptions(log *slog.Logger, embedder souvenir.Embedder,
 	hooks []souvenir.Hooks) *souvenir.Options {
-	return &souvenir.Options{Reserve: serveReserve, Embedder: embedder, Hooks: hooks, Documents: documentReader(),
+	o := &souvenir.Options{Reserve: serveReserve, Embedder: embedder, Hooks: hooks, Documents: documentReader(),
 		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), Quota: s.quota(), IndexMemory: s.indexMemory.limit(),
 		Logger: log, KeepActivity: *s.keepActivity, MaxActivity: *s.maxActivity, KeepTrash: keepTrash(*s.trashDays),
 		Changeable: s.changeable()}
+	if s.backups.dir != "" {
+		o.BackupEvery, o.KeepBackups = s.backups.every, s.backups.keep
+	}
+	return o
 }
 
 // hooks returns the store's hooks: for metrics, if they are served.
@@ -333,8 +337,9 @@ func (s *settings) startUpkeep(ctx context.Context, store *souvenir.Store, m *me
 		m.BackedUp(made)
 		b.last.Store(&made)
 	}
-	if b.dir != "" {
-		m.BackupsEvery(b.every)
+	b.told = func(every time.Duration) {
+		m.BackupsEvery(every)
+		b.often.Store(int64(every))
 	}
 	endPurging := upkeep{*s.purgeEvery, *s.keepRevisions}.start(ctx, store, log)
 	endBackups := b.start(ctx, store, log)
@@ -352,11 +357,30 @@ var settingsOfFlags = map[string]souvenir.SettingName{
 	"max-activity": souvenir.SettingCalls,
 }
 
+// settingsOfServers are those of the running server alone: other programs on the store have memory of their own, and
+// make no backups.
+var settingsOfServers = map[string]souvenir.SettingName{
+	"index-memory": souvenir.SettingIndex, "backup-every": souvenir.SettingBackups, "keep-backups": souvenir.SettingKept,
+}
+
 // changeable returns the settings whose flags are not given, and so may be changed while the program runs, by the
 // server on the same store if not by itself.
 func changeable(flags *pflag.FlagSet) (names []souvenir.SettingName) {
 	for flag, name := range settingsOfFlags {
 		if f := flags.Lookup(flag); f == nil || !f.Changed {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// changeableHere returns what may be changed while a server runs. Without a folder it makes no backups.
+func changeableHere(flags *pflag.FlagSet) []souvenir.SettingName {
+	names := changeable(flags)
+	for flag, name := range settingsOfServers {
+		if f := flags.Lookup(flag); !f.Changed && (name == souvenir.SettingIndex ||
+			flags.Lookup("backup-to").Value.String() != "") {
 			names = append(names, name)
 		}
 	}

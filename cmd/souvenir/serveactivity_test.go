@@ -79,15 +79,26 @@ func TestListedSettings(t *testing.T) {
 	if s := found["--admin-password"]; s.Value == "" || !s.Given {
 		t.Errorf("got %+v, want a value, given", s)
 	}
-	if names := changeable(command.Flags()); len(names) != 7 || slices.Contains(names, souvenir.SettingFileBytes) {
+	if names := changeableHere(command.Flags()); len(names) != 8 || slices.Contains(names, souvenir.SettingFileBytes) {
 		t.Errorf("got %v to be changed on the dashboard, want all but file_bytes, whose flag is given", names)
 	}
 	lookup := func(name string) (string, bool) { return map[string]string{"SOUVENIR_TRASH_DAYS": "9"}[name], true }
 	if err := (&cli{lookup: lookup}).applyEnvironment(command); err != nil {
 		t.Fatal(err)
 	}
-	if names := changeable(command.Flags()); len(names) != 6 || slices.Contains(names, souvenir.SettingTrash) {
+	if names := changeableHere(command.Flags()); len(names) != 7 || slices.Contains(names, souvenir.SettingTrash) {
 		t.Errorf("got %v to be changed, want the trash left out, too: its variable is set", names)
+	}
+	if err := command.ParseFlags([]string{"--backup-to", t.TempDir(), "--index-memory", "1GiB"}); err != nil {
+		t.Fatal(err)
+	}
+	if names := changeableHere(command.Flags()); !slices.Contains(names, souvenir.SettingBackups) ||
+		!slices.Contains(names, souvenir.SettingKept) || slices.Contains(names, souvenir.SettingIndex) {
+		t.Errorf("got %v to be changed, want the schedule of backups, and not the index, whose flag is given", names)
+	}
+	if names := changeable((&cli{}).mcpCommand().Flags()); slices.Contains(names, souvenir.SettingIndex) ||
+		slices.Contains(names, souvenir.SettingKept) || !slices.Contains(names, souvenir.SettingTrash) {
+		t.Errorf("got %v for mcp, want the trash, and neither the index nor backups", names)
 	}
 	for _, s := range listedSettings(command.Flags()) {
 		if want := map[string]string{"--trash-days": "SOUVENIR_TRASH_DAYS"}[s.Name]; s.Variable != want {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -33,9 +34,10 @@ type Cache struct {
 	SegmentAt int
 	Kind      string // of the segments that it reads and writes; a partition has those of one kind
 
-	limit int64 // bytes; negative: no index
-	log   *slog.Logger
-	ix    *index.Index
+	limit   atomic.Int64 // bytes; negative: no index
+	lowered atomic.Bool  // the limit, since the index was last made to fit
+	log     *slog.Logger
+	ix      *index.Index
 
 	turn  chan struct{} // holds one token: its holder may use what follows, and change the index
 	mark  db.Mark       // everything that changed up to here is in the index, or stale
@@ -88,15 +90,29 @@ const (
 // NewCache returns a cache whose index takes at most limit bytes; negative: no index. Set DB and Profile before
 // its first use.
 func NewCache(limit int64, log *slog.Logger) *Cache {
-	c := &Cache{limit: limit, AtOnce: AtOnce, log: log, ix: index.New(), turn: make(chan struct{}, 1),
+	c := &Cache{AtOnce: AtOnce, log: log, ix: index.New(), turn: make(chan struct{}, 1),
 		held: map[int64]*part{}, stale: map[int64]staleMemory{}, density: map[int64]float64{},
 		wanted: map[int64]uint64{}, distrusted: map[int64]bool{}, noted: map[db.Mark]uint64{}, SegmentAt: SegmentAt,
 		Kind: SegmentKind(), wrote: make(chan struct{}, 1)}
+	c.limit.Store(limit)
 	c.turn <- struct{}{}
 	c.persisting = make(chan struct{}, 1)
 	c.persisting <- struct{}{}
 	c.background, c.cancel = context.WithCancel(context.Background())
 	return c
+}
+
+// SetLimit changes how many bytes the index takes at most. The next search makes it fit. It turns no index on or off: a
+// limit that is negative, before or now, changes nothing.
+func (c *Cache) SetLimit(limit int64) {
+	before := c.limit.Load()
+	if before == limit || before < 0 || limit < 0 {
+		return
+	}
+	c.limit.Store(limit)
+	if limit < before {
+		c.lowered.Store(true)
+	}
 }
 
 // State is how searches are executed now.
@@ -111,7 +127,7 @@ const (
 
 // State returns how searches of some partitions are executed now.
 func (c *Cache) State(tx db.Tx, partitions []int64) (State, error) {
-	if c.limit < 0 {
+	if c.limit.Load() < 0 {
 		return InDatabase, nil
 	}
 	<-c.turn
@@ -145,7 +161,7 @@ func (c *Cache) release() { c.turn <- struct{}{} }
 // "", and does not run it, if it has to use the database: because not all of the partitions are in memory. Call
 // [Cache.LoadIfDue] after it.
 func (c *Cache) Use(tx db.Tx, partitions []int64, search func(*index.Index) error) (Way, error) {
-	if c.limit < 0 || tx.Writable() { // what a transaction writes may be undone, and others may not find it
+	if c.limit.Load() < 0 || tx.Writable() { // what a transaction writes may be undone, and others may not find it
 		c.count("")
 		return "", nil
 	}
@@ -174,6 +190,9 @@ func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, way Way, e
 	}
 	if err := c.catchUp(tx, now); err != nil {
 		return nil, "", err
+	}
+	if c.lowered.Swap(false) {
+		c.shrink(nil)
 	}
 	if c.mark == now {
 		c.noteMark()

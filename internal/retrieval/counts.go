@@ -27,7 +27,7 @@ func (n Counts) Behind() bool { return n.Wanted > 0 || n.Stale > AtOnce }
 
 // Counts returns the cache's numbers.
 func (c *Cache) Counts(ctx context.Context) (Counts, error) {
-	n := Counts{Bytes: c.ix.Bytes(), Limit: c.limit, InMemory: c.counted.memory.Load(),
+	n := Counts{Bytes: c.ix.Bytes(), Limit: c.limit.Load(), InMemory: c.counted.memory.Load(),
 		WithSegments: c.counted.segments.Load(), InDatabase: c.counted.database.Load(),
 		Evictions: c.counted.evictions.Load()}
 	select {

@@ -67,7 +67,7 @@ func (c *Cache) need(tx db.Tx, partitions []int64) (n needed, err error) {
 		sum += each * float64(passages)
 		return nil
 	}, `SELECT id, passages FROM partition WHERE passages > 0 AND id IN `+db.Integers+` ORDER BY id`, db.List(absent))
-	n.fits = sum <= float64(c.limit)*spare || len(n.missing) == 0
+	n.fits = sum <= float64(c.limit.Load())*spare || len(n.missing) == 0
 	if err == nil {
 		n.unknown, err = c.unsegmented(tx, unknown)
 	}
@@ -349,7 +349,7 @@ func (c *Cache) apply(p *part, rows []int64, memories []index.Memory, round uint
 // shrink drops partitions until the index fits into its limit: those that were searched the longest ago, and before the
 // one that has just grown, if any; else that one.
 func (c *Cache) shrink(grown *part) {
-	for c.ix.Bytes() > c.limit {
+	for c.ix.Bytes() > c.limit.Load() {
 		var oldest *part
 		for _, p := range c.held {
 			if p.pins == 0 && p != grown && (grown == nil || p.used < grown.used) && (oldest == nil || p.used < oldest.used) {
@@ -364,8 +364,8 @@ func (c *Cache) shrink(grown *part) {
 		if grown != nil && grown.pins == 0 {
 			bytes, passages := c.ix.PartitionSize(grown.id)
 			c.density[grown.id] = float64(bytes) / float64(max(1, passages))
-			c.log.Warn("a part of the search index does not fit into its memory; it is searched on disk", "limit", c.limit,
-				"partition", grown.id, "bytes", bytes, "passages", passages)
+			c.log.Warn("a part of the search index does not fit into its memory; it is searched on disk", "limit",
+				c.limit.Load(), "partition", grown.id, "bytes", bytes, "passages", passages)
 			c.counted.evictions.Add(1)
 			c.drop(grown)
 		}

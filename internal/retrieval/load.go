@@ -23,7 +23,7 @@ func (c *Cache) LoadIfDue() {
 
 // Want has partitions loaded in the background: those with the lowest ids, as many as fit.
 func (c *Cache) Want(tx db.Tx) error {
-	if c.limit < 0 {
+	if c.limit.Load() < 0 {
 		return nil
 	}
 	all, err := db.Column[int64](tx, `SELECT id FROM partition WHERE passages > 0 ORDER BY id`)

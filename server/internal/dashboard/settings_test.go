@@ -236,6 +236,60 @@ func TestARefusedPreferenceChangesNothing(t *testing.T) {
 	}
 }
 
+// Backups reach less far back only if an admin says so, and what another admin has set since is not undone.
+func TestAdminsChangeTheScheduleOfBackups(t *testing.T) {
+	plan := servertest.Template(t)
+	store := plan.Copy(t).Open(t, &souvenir.Options{BackupEvery: 24 * time.Hour, KeepBackups: 14,
+		Changeable: []souvenir.SettingName{souvenir.SettingIndex, souvenir.SettingBackups, souvenir.SettingKept}})
+	w := servertest.Serve(t, plan, store, server.Options{Settings: []server.Setting{
+		{Name: "--backup-to", Value: "/backups", Meaning: "folder", Given: true},
+		{Name: "--embedder", Meaning: "service"}}})
+	b := w.SignedIn(servertest.Admin)
+	p := b.Get("/settings").Expect(http.StatusOK, "Memory for the search index", "1.0 GiB · the default",
+		"Hours between backups", "24 hours · the default", "14 backups · the default",
+		"to /backups, each restored and checked before it counts · set by --backup-to",
+		"the default; --embedder changes it")
+	servertest.CheckPage(w, p)
+	change := func(name, value string) *servertest.Page {
+		return b.Post("/settings/server", url.Values{"csrf": {p.Hidden().Get("csrf")}, "name": {name}, "value": {value}})
+	}
+	set := func() [3]int64 {
+		t.Helper()
+		c, err := w.Store.Upkeep().Configuration(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return [3]int64{c.IndexMemory >> 20, int64(c.BackupEvery / time.Hour), int64(c.KeepBackups)}
+	}
+	check := func(when string, want [3]int64) {
+		t.Helper()
+		if got := set(); got != want {
+			t.Errorf("%s, index, hours and backups are %v, want %v", when, got, want)
+		}
+	}
+	landsAt(b, change("index_bytes", "64"), "/settings?undo=").Expect(http.StatusOK, "64.0 MiB, instead of 1.0 GiB")
+	first := landsAt(b, change("backup_hours", "48"), "/settings?undo=").Expect(http.StatusOK, "48 hours")
+	ask := change("backups_kept", "7").Expect(http.StatusOK, "Keep fewer backups?", "14 backups", "7 backups")
+	servertest.CheckPage(w, ask)
+	check("before the answer", [3]int64{64, 48, 14})
+	landsAt(b, b.Submit(ask, "/settings/server", nil), "/settings?undo=")
+	ask = change("backup_hours", "12").Expect(http.StatusOK, "Reach less far back?")
+	landsAt(b, b.Submit(ask, "/settings/server", nil), "/settings?undo=")
+	check("answered", [3]int64{64, 12, 7})
+	b.Submit(first, "/undo", nil).Expect(http.StatusConflict, "changed again since")
+	for text, wrong := range map[string][2]string{
+		"Backups kept is &#34;6&#34;; give a whole number from 7 to 1,000 backups":                    {"backups_kept", "6"},
+		"Hours between backups is &#34;0&#34;; give a whole number from 1 to 744 hours":               {"backup_hours", "0"},
+		"Memory for the search index is &#34;0&#34;; give a whole number from 1 to 1,073,741,824 MiB": {"index_bytes", "0"},
+	} {
+		servertest.CheckPage(w, change(wrong[0], wrong[1]).Expect(http.StatusBadRequest, text))
+	}
+	check("after refusals and an undo that came too late", [3]int64{64, 12, 7})
+	plain := servertest.New(t, server.Options{})
+	plain.SignedIn(servertest.Admin).Get("/settings").Expect(http.StatusOK, "none; --backup-to makes them").
+		Without("Hours between backups", "Backups kept")
+}
+
 // Who is no administrator any longer cannot bring a setting back, over what another one has set since.
 func TestAFormerAdminUndoesNoSetting(t *testing.T) {
 	plan := servertest.Template(t)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
@@ -61,7 +62,32 @@ var kindsOfSettings = []kindOfSetting{
 		func(c souvenir.Configuration) int64 { return int64(c.KeepActivity / web.Day) }},
 	{souvenir.SettingCalls, "Calls kept at most", "--max-activity", "calls", 1, noLimit,
 		func(c souvenir.Configuration) int64 { return int64(c.MaxActivity) }},
+	{souvenir.SettingIndex, "Memory for the search index", "--index-memory", mebibytes, 1 << 20, "none",
+		func(c souvenir.Configuration) int64 { return max(c.IndexMemory, 0) }},
+	{souvenir.SettingBackups, "Hours between backups", "--backup-every", "hours", 1, "none are made",
+		func(c souvenir.Configuration) int64 { return int64(c.BackupEvery / time.Hour) }},
+	{souvenir.SettingKept, "Backups kept", "--keep-backups", "backups", 1, "none are made",
+		func(c souvenir.Configuration) int64 { return int64(c.KeepBackups) }},
 }
+
+// shown reports whether a setting is one of a store: without scheduled backups there is nothing to set.
+func (k kindOfSetting) shown(c souvenir.Configuration) bool {
+	return c.BackupEvery > 0 || k.name != souvenir.SettingBackups && k.name != souvenir.SettingKept
+}
+
+// losing are questions about settings of which a lower value deletes something, or takes it away from admins.
+var losing = map[souvenir.SettingName]web.Question{
+	souvenir.SettingActivity: callsLost,
+	souvenir.SettingCalls:    callsLost,
+	souvenir.SettingBackups: {Title: "Reach less far back?", Button: "Make backups more often",
+		Text: "As many backups as before are kept, so that the oldest one will be younger: look at how many are kept, too."},
+	souvenir.SettingKept: {Title: "Keep fewer backups?", Button: "Change, and delete the oldest",
+		Text: "With the next backup, the oldest ones above this number are deleted for good. Until then, Undo keeps them."},
+}
+
+var callsLost = web.Question{Title: "Delete recorded calls?", Button: "Change, and delete them",
+	Text: "The calls of all users that are older, or more than that, are deleted for good when the next ones are " +
+		"recorded. Undo brings the setting back, and not the calls."}
 
 const noLimit = "no limit"
 
@@ -90,6 +116,9 @@ func (s *Service) serverSettings(ctx context.Context) ([]serverSetting, error) {
 	}
 	var all []serverSetting
 	for _, k := range kindsOfSettings {
+		if !k.shown(c) {
+			continue
+		}
 		value := k.value(c)
 		one := serverSetting{Label: k.label, Name: k.name, By: s.setBy(k.flag), Unit: k.unit}
 		at := slices.IndexFunc(changeable, func(x souvenir.Setting) bool { return x.Name == k.name })
@@ -119,7 +148,7 @@ func (s *Service) setBy(name string) string {
 	return "the default"
 }
 
-// changeServer changes a setting of the server. It asks first where calls would be deleted.
+// changeServer changes a setting of the server. It asks first where something would be deleted.
 func (s *Service) changeServer(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	form, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -145,9 +174,8 @@ func (s *Service) changeServer(w http.ResponseWriter, r *http.Request, c request
 		}
 		wanted = &after
 	}
-	if deletes := name == souvenir.SettingActivity || name == souvenir.SettingCalls; deletes && after < before.Value &&
-		form.Get("sure") == "" {
-		return askServer(k, before.Value, after, form.Get("value"), form.Get("default")), nil
+	if asks, loses := losing[name]; loses && after < before.Value && form.Get("sure") == "" {
+		return askServer(asks, k, before.Value, after, form.Get("value"), form.Get("default")), nil
 	}
 	if err := s.store.Upkeep().ChangeSetting(r.Context(), name, wanted); err != nil {
 		return s.serverAgain(r, c, k, form.Get("value"), err)
@@ -160,7 +188,27 @@ func (s *Service) changeServer(w http.ResponseWriter, r *http.Request, c request
 	}
 	return s.site.StepDone(c, "/settings", web.Step{
 		Text: k.label + ": " + k.inWords(after) + ", instead of " + k.inWords(before.Value) + ".", Path: "/settings",
-		Admin: true, Back: func(ctx context.Context) error { return s.store.Upkeep().ChangeSetting(ctx, name, former) }}), nil
+		Admin: true, Back: func(ctx context.Context) error {
+			if err := s.unchangedSince(ctx, name, after); err != nil {
+				return err
+			}
+			return s.store.Upkeep().ChangeSetting(ctx, name, former)
+		}}), nil
+}
+
+// unchangedSince returns an error if a setting has been changed again: what another admin wants is not undone.
+func (s *Service) unchangedSince(ctx context.Context, name souvenir.SettingName, value int64) error {
+	all, err := s.store.Upkeep().ListSettings(ctx)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		if one.Name == name && one.Value != value {
+			return &failure.Error{Status: http.StatusConflict,
+				Message: "this cannot be undone: the setting has been changed again since"}
+		}
+	}
+	return nil
 }
 
 // typed reads a value from the form.
@@ -191,14 +239,11 @@ func (s *Service) serverAgain(r *http.Request, c request.Caller, k kindOfSetting
 	return web.Again(p, err)
 }
 
-// askServer asks before calls are deleted.
-func askServer(k kindOfSetting, before, after int64, typed, byDefault string) web.Page {
-	return web.Page{Template: "asks", Title: k.label, Data: web.QuestionPage{Asks: &web.Question{
-		ID: "fewer", Title: "Delete recorded calls?", Action: "/settings/server", Button: "Change, and delete them",
-		Back: "/settings", Facts: []web.Fact{{Key: "Now", Value: k.inWords(before)}, {Key: "Then", Value: k.inWords(after)}},
-		Text: "The calls of all users that are older, or more than that, are deleted for good when the next ones are " +
-			"recorded. Undo brings the setting back, and not the calls.",
-		Kept: []web.Fact{{Key: "name", Value: string(k.name)}, {Key: "value", Value: typed},
-			{Key: "default", Value: byDefault}, {Key: "sure", Value: "yes"}},
-	}}}
+// askServer asks before something is deleted.
+func askServer(q web.Question, k kindOfSetting, before, after int64, typed, byDefault string) web.Page {
+	q.ID, q.Action, q.Back = "fewer", "/settings/server", "/settings"
+	q.Facts = []web.Fact{{Key: "Now", Value: k.inWords(before)}, {Key: "Then", Value: k.inWords(after)}}
+	q.Kept = []web.Fact{{Key: "name", Value: string(k.name)}, {Key: "value", Value: typed},
+		{Key: "default", Value: byDefault}, {Key: "sure", Value: "yes"}}
+	return web.Page{Template: "asks", Title: k.label, Data: web.QuestionPage{Asks: &q}}
 }

@@ -69,7 +69,7 @@ func (s *Service) settings(r *http.Request, c request.Caller) (web.Page, *settin
 	return web.Page{Template: "settings", Title: "Settings", Data: data}, data, err
 }
 
-// facts returns how the server is configured, for admins.
+// facts returns how the server is configured, with what set each, for admins.
 func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 	c, err := s.store.Upkeep().Configuration(ctx)
 	if err != nil {
@@ -85,43 +85,56 @@ func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 	if s.config.Provider != "" {
 		provider = s.config.Provider
 	}
-	store := web.Fact{Key: "File", Value: c.Path}
+	store := web.Fact{Key: "File", Value: s.from("--db", c.Path)}
 	if c.Path == "" {
-		store = web.Fact{Key: "Database", Value: c.Engine}
+		store = web.Fact{Key: "Database", Value: s.from("--db", c.Engine)}
 	}
 	yes := map[bool]string{true: "yes", false: "no"}
 	return []web.Fact{
-		{Key: "Public address", Value: s.site.PublicURL},
+		{Key: "Public address", Value: s.from("--public-url", s.site.PublicURL)},
 		store,
-		{Key: "Embedding model", Value: c.Model + ", " + web.Count(c.Dimensions, "dimension")},
-		{Key: "Largest file", Value: limit(c.MaxFile, "no limit")},
-		{Key: "Search index in memory", Value: limit(c.IndexMemory, "none: searches run on disk")},
-		{Key: "Longest request", Value: web.Bytes(s.site.MaxBody)},
-		{Key: "Concurrent requests", Value: strconv.Itoa(s.config.MaxRunning) + ", of one user " +
-			strconv.Itoa(s.config.MaxRunningPerUser) + " beside others"},
-		{Key: "Queued requests", Value: strconv.Itoa(s.config.QueuePerUser) + " of a user, for " +
-			web.Wait(s.config.QueueWait)},
-		{Key: "Memory for requests", Value: web.Bytes(s.config.BodyMemory)},
-		{Key: "Recorded activity", Value: map[bool]string{true: "nothing", false: "calls"}[s.config.NoActivity]},
+		{Key: "Embedding model", Value: s.from("--embedder", c.Model+", "+web.Count(c.Dimensions, "dimension")) +
+			". After a start with another one, all memories are embedded again in the background, and searches use words " +
+			"until that is done. The other programs on this store need the same flag."},
 		{Key: "Scheduled backups", Value: s.backups()},
-		{Key: "External sign-in", Value: provider},
-		{Key: "Tokens in addresses", Value: map[bool]string{true: "refused", false: "accepted"}[s.config.NoQueryTokens]},
-		{Key: "Read-only tools", Value: yes[s.config.ReadOnly]},
-		{Key: "Failed sign-ins before a delay", Value: strconv.Itoa(s.signin.FreeTries())},
+		{Key: "Largest file", Value: s.from("--max-file", limit(c.MaxFile, "no limit"))},
+		{Key: "Longest request", Value: web.Bytes(s.site.MaxBody) + " · built in"},
+		{Key: "Concurrent requests", Value: s.from("--max-running", strconv.Itoa(s.config.MaxRunning))},
+		{Key: "Of one user beside others", Value: s.from("--max-running-per-user", strconv.Itoa(s.config.MaxRunningPerUser))},
+		{Key: "Queued requests of a user", Value: s.from("--queue-per-user", strconv.Itoa(s.config.QueuePerUser))},
+		{Key: "Longest wait in the queue", Value: s.from("--queue-wait", web.Wait(s.config.QueueWait))},
+		{Key: "Memory for requests", Value: s.from("--body-memory", web.Bytes(s.config.BodyMemory))},
+		{Key: "Recorded activity", Value: s.from("--no-activity",
+			map[bool]string{true: "nothing", false: "calls"}[s.config.NoActivity])},
+		{Key: "External sign-in", Value: s.from("--oidc-issuer", provider)},
+		{Key: "Tokens in addresses", Value: s.from("--no-query-tokens",
+			map[bool]string{true: "refused", false: "accepted"}[s.config.NoQueryTokens])},
+		{Key: "Read-only tools", Value: s.from("--read-only", yes[s.config.ReadOnly])},
+		{Key: "Failed sign-ins before a delay", Value: strconv.Itoa(s.signin.FreeTries()) + " · built in"},
 	}, nil
 }
 
-// backups describes the scheduled backups.
-func (s *Service) backups() string {
-	values := map[string]string{}
-	for _, flag := range s.config.Flags {
-		values[flag.Name] = flag.Value
+// from adds to a value what set it, or could.
+func (s *Service) from(flag, value string) string {
+	by := s.setBy(flag)
+	if by == "the default" {
+		by += "; " + flag + " changes it"
 	}
-	if values["--backup-to"] == "" {
+	return value + " · " + by
+}
+
+// backups describes the scheduled backups: where, for how often and how many are settings that admins change.
+func (s *Service) backups() string {
+	to := ""
+	for _, flag := range s.config.Flags {
+		if flag.Name == "--backup-to" {
+			to = flag.Value
+		}
+	}
+	if to == "" {
 		return "none; --backup-to makes them"
 	}
-	return "every " + values["--backup-every"] + " to " + values["--backup-to"] + ", the newest " +
-		values["--keep-backups"] + " kept, each restored and checked; " + s.setBy("--backup-to")
+	return s.from("--backup-to", "to "+to+", each restored and checked before it counts")
 }
 
 // LongSpan formats a configured duration exactly.

@@ -71,7 +71,7 @@ func (s *Service) Routes() []route.Route {
 		route.Page("/settings", route.Person, s.showSettings),
 		route.Post("/settings", route.Person, s.changeSettings),
 		route.Post("/settings/whole", route.Person, s.replaceSettings),
-		route.Post("/settings/server", route.Administrator, s.changeServer),
+		route.Post("/settings/server", route.Administrator, s.signin.Confirmed("/settings", s.changeServer)),
 
 		route.Page("/transfer", route.Person, s.showTransfer),
 		route.Post("/transfer/export", route.Person, s.exportStore),
