@@ -60,6 +60,32 @@ const maxStatements = 5000
 
 // Open connects to a database and brings its schema up to date.
 func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
+	d, err := connect(ctx, url, o)
+	if err != nil {
+		return nil, err
+	}
+	err = d.lookForCitus(ctx)
+	if err == nil {
+		err = d.migrate(ctx, o)
+	}
+	if err == nil {
+		err = d.lookForWall(ctx)
+	}
+	if err == nil {
+		err = d.lookForNear(ctx)
+	}
+	if err != nil {
+		d.pool.Close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, err
+	}
+	return d, nil
+}
+
+// connect makes the connections to a database, at the first use of each.
+func connect(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, &Error{Op: "address", err: errors.New("the address of the database cannot be understood; " +
@@ -92,23 +118,6 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	d.announcer = newAnnouncer(d)
-	err = d.lookForCitus(ctx)
-	if err == nil {
-		err = d.migrate(ctx, o)
-	}
-	if err == nil {
-		err = d.lookForWall(ctx)
-	}
-	if err == nil {
-		err = d.lookForNear(ctx)
-	}
-	if err != nil {
-		pool.Close()
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, err
-	}
 	return d, nil
 }
 

@@ -2,7 +2,9 @@ package sealing
 
 import (
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 
@@ -151,4 +153,12 @@ func LogSizeOf(plain int64) int64 {
 		return max(0, plain)
 	}
 	return LogHead + (plain-LogHead)/frame*onDisk
+}
+
+// ID returns the random id of the file.
+func (f *File) ID() [16]byte { return f.id }
+
+// Derive returns a key for another purpose than blocks of the file.
+func (f *File) Derive(purpose string) ([]byte, error) {
+	return hkdf.Expand(sha256.New, f.key[:], "souvenir: "+purpose, KeySize)
 }

@@ -1,0 +1,170 @@
+package keyring
+
+import (
+	"context"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/souvenir-ai/souvenir/internal/sealing"
+)
+
+// What is sealed under the key of a user: the form, the id of the key, a nonce, the text, a tag.
+const (
+	form     = 1
+	head     = 1 + len(ID{})
+	overhead = head + chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
+)
+
+// Seal seals a value under the present key of an owner. The purpose says what it is: it opens as nothing else.
+func (r *Ring) Seal(ctx context.Context, o Owner, purpose string, plain []byte) ([]byte, error) {
+	k, err := r.current(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	sealed := make([]byte, head+chacha20poly1305.NonceSizeX, len(plain)+overhead)
+	sealed[0] = form
+	copy(sealed[1:], k.id[:])
+	nonce := sealed[head:]
+	_, _ = rand.Read(nonce) // it never fails
+	return k.aead.Seal(sealed, nonce, plain, boundTo(purpose, sealed)), nil
+}
+
+// Open opens a value.
+func (r *Ring) Open(ctx context.Context, purpose string, sealed []byte) ([]byte, error) {
+	if len(sealed) < overhead || sealed[0] != form {
+		return nil, ErrSealed
+	}
+	if r == nil {
+		return nil, ErrNone
+	}
+	k, err := r.find(ctx, ID(sealed[1:head]))
+	if err != nil {
+		return nil, err
+	}
+	text := head + chacha20poly1305.NonceSizeX
+	plain, err := k.aead.Open(nil, sealed[head:text], sealed[text:], boundTo(purpose, sealed))
+	if err != nil {
+		return nil, ErrSealed
+	}
+	return plain, nil
+}
+
+// boundTo is what a value is bound to: its purpose, and its head.
+func boundTo(purpose string, sealed []byte) []byte {
+	return append(append([]byte(purpose), 0), sealed[:head]...)
+}
+
+// File is the key of the content of one file. Nil is none: nothing is sealed.
+//
+// The file's record, which stands in place of its SHA-256, has this key and the SHA-256, sealed under the key of the
+// file's owner. So a file that gets another owner only needs another record.
+type File struct {
+	key  [sealing.KeySize]byte
+	aead cipher.AEAD
+}
+
+const ofFile, ofChunk = "file", "chunk"
+
+// recordSize is the length of a record. A SHA-256 is shorter, so the two differ.
+const recordSize = overhead + sealing.KeySize + sha256.Size
+
+// IsRecord reports whether what stands in place of a file's SHA-256 is a record.
+func IsRecord(stored []byte) bool { return len(stored) == recordSize && stored[0] == form }
+
+// NewFile makes the key of a new file; of a nil ring, nil.
+func (r *Ring) NewFile() (*File, error) {
+	if r == nil {
+		return nil, nil //nolint:nilnil // nil is none
+	}
+	f := &File{}
+	_, _ = rand.Read(f.key[:]) // it never fails
+	return f, f.start()
+}
+
+func (f *File) start() (err error) {
+	f.aead, err = chacha20poly1305.NewX(f.key[:])
+	return err
+}
+
+// Record returns what to store in place of the SHA-256 of a file of an owner. An empty one
+// is read as zeros.
+func (r *Ring) Record(ctx context.Context, o Owner, f *File, sum []byte) ([]byte, error) {
+	if f == nil {
+		return sum, nil
+	}
+	if r == nil {
+		return nil, ErrNone
+	}
+	plain := make([]byte, sealing.KeySize+sha256.Size)
+	copy(plain, f.key[:])
+	copy(plain[sealing.KeySize:], sum)
+	return r.Seal(ctx, o, ofFile, plain)
+}
+
+// OpenFile returns the key of a file, and its SHA-256, from what is stored in place of the latter. Of a file that is
+// not sealed the key is nil.
+func (r *Ring) OpenFile(ctx context.Context, stored []byte) (f *File, sum []byte, err error) {
+	if !IsRecord(stored) {
+		return nil, stored, nil
+	}
+	plain, err := r.Open(ctx, ofFile, stored)
+	if err != nil {
+		return nil, nil, err
+	}
+	f = &File{key: [sealing.KeySize]byte(plain)}
+	return f, plain[sealing.KeySize:], f.start()
+}
+
+// Overhead is how many bytes a sealed chunk has more.
+func (f *File) Overhead() int64 {
+	if f == nil {
+		return 0
+	}
+	return chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
+}
+
+// Seal seals a chunk of the file's content.
+func (f *File) Seal(number int64, data []byte) []byte {
+	if f == nil {
+		return data
+	}
+	sealed := make([]byte, chacha20poly1305.NonceSizeX, int64(len(data))+f.Overhead())
+	_, _ = rand.Read(sealed) // it never fails
+	return f.aead.Seal(sealed, sealed, data, chunkBound(number))
+}
+
+// Open opens a chunk of the file's content.
+func (f *File) Open(number int64, sealed []byte) ([]byte, error) {
+	if f == nil {
+		return sealed, nil
+	}
+	if int64(len(sealed)) < f.Overhead() {
+		return nil, fmt.Errorf("%w: chunk %d", ErrSealed, number)
+	}
+	nonce := sealed[:chacha20poly1305.NonceSizeX]
+	data, err := f.aead.Open(nil, nonce, sealed[len(nonce):], chunkBound(number))
+	if err != nil {
+		return nil, fmt.Errorf("%w: chunk %d", ErrSealed, number)
+	}
+	return data, nil
+}
+
+func chunkBound(number int64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(ofChunk), uint64(number))
+}
+
+type given struct{}
+
+// With returns a context with which souvenir.Open seals what users store under keys of a ring. No option does so yet.
+func With(ctx context.Context, r *Ring) context.Context { return context.WithValue(ctx, given{}, r) }
+
+// Of returns the ring of a context; nil: none.
+func Of(ctx context.Context) *Ring {
+	r, _ := ctx.Value(given{}).(*Ring)
+	return r
+}
