@@ -41,7 +41,7 @@ func menu(user souvenir.User, here string, invitations, proposals int) []menuGro
 	server := menuGroup{Title: "Server", Folded: true, Places: []menuPlace{{Path: "/about", Name: "About"}}}
 	if user.Role == souvenir.RoleAdmin {
 		server.Places = append([]menuPlace{{Path: "/users", Name: "Users"}, {Path: "/invitations", Name: "Invitations"},
-			{Path: "/backup", Name: "Backup and restore"}}, server.Places...)
+			{Path: "/backup", Name: "Backup and restore"}, {Path: "/audit", Name: "Audit log"}}, server.Places...)
 	}
 	groups = append(groups, server)
 	for g := range groups {
@@ -77,6 +77,7 @@ var icons = map[string]string{
 	"/users":       "M5 8a3 3 0 1 0 6 0 3 3 0 1 0-6 0M2 20c0-4 3-6 6-6s6 2 6 6M15 5a3 3 0 1 1 0 6M17 14c3 0 5 2 5 6",
 	"/invitations": "M5 8a3 3 0 1 0 6 0 3 3 0 1 0-6 0M2 20c0-4 3-6 6-6s6 2 6 6M18 8v6M15 11h6",
 	"/backup":      "M4 5h16v5H4zM4 14h16v5H4zM7 7.5h2M7 16.5h2",
+	"/audit":       "M6 3h12v18H6zM9 8h6M9 12h6M9 16l1.500 1.500L14 15",
 	"/about":       "M3 12a9 9 0 1 0 18 0 9 9 0 1 0-18 0M12 11v6M12 7v1",
 }
 

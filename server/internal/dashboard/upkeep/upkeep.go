@@ -52,11 +52,14 @@ type Service struct {
 	log    *slog.Logger
 	config Settings
 	jobs   jobs // work that takes longer than a request
+
+	verifying chan struct{} // holds a token while the audit log is checked
 }
 
 // New creates a Service.
 func New(o Options) *Service {
-	return &Service{site: o.Site, signin: o.SignIn, store: o.Store, log: o.Logger, config: o.Settings}
+	return &Service{site: o.Site, signin: o.SignIn, store: o.Store, log: o.Logger, config: o.Settings,
+		verifying: make(chan struct{}, 1)}
 }
 
 // Routes are the settings, and the pages for admins.
@@ -81,6 +84,9 @@ func (s *Service) Routes() []route.Route {
 		route.Post("/backup/download", route.Administrator, s.downloadBackup),
 		route.Post("/backup/work", route.Administrator, s.workOnFile),
 		route.Post("/backup/stop", route.Administrator, s.stopWork),
+
+		route.Page("/audit", route.Administrator, s.showAudit),
+		route.Post("/audit/verify", route.Administrator, s.verifyAudit),
 
 		route.Page("/about", route.Person, s.showAbout),
 	}

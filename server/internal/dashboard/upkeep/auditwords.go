@@ -1,0 +1,150 @@
+package upkeep
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// auditSentences say what was done, by action. {on} is the user that it was done to, {user} the one in the details,
+// {role} a role, {value} a value in the details, {object} the object.
+var auditSentences = map[string]string{
+	"user.add":    "added the user {on}{role}",
+	"user.update": "changed the user {on}{role}",
+	"user.delete": "deleted the user {on}",
+
+	"user.password":   "set the password of {on}",
+	"access.end":      "ended access of {on}",
+	"setting.change":  "changed the setting {object} to {value}",
+	"identity.link":   "linked {on} with an account at the sign-in provider",
+	"identity.unlink": "unlinked {on} from an account at the sign-in provider",
+
+	"invitation.add":    "created a link for a new user{role}",
+	"invitation.delete": "deleted a link for a new user",
+
+	"token.add":    "created a token of {user}",
+	"token.revoke": "revoked a token of {user}",
+	"token.pause":  "paused a token of {user}",
+	"token.resume": "resumed a token of {user}",
+
+	"client.register":   "registered an OAuth client",
+	"client.add":        "created an OAuth client",
+	"client.secret":     "gave an OAuth client a new secret",
+	"client.deactivate": "deactivated an OAuth client",
+
+	"grant.add":    "allowed an application access for {user}",
+	"grant.revoke": "revoked an application's access",
+	"grant.pause":  "paused an application's access for {user}",
+	"grant.resume": "resumed an application's access for {user}",
+
+	"member.add":      "invited {user} to a project{role}",
+	"member.accept":   "accepted an invitation to a project",
+	"member.update":   "changed the rights of {user} in a project{role}",
+	"member.delete":   "removed {user} from a project",
+	"member.withdraw": "withdrew an invitation to a project",
+
+	"key.rotate": "replaced the key that signs access tokens",
+	"key.change": "changed the key that encrypts the file",
+
+	"export":     "exported data",
+	"import":     "imported data",
+	"backup":     "made a backup",
+	"restore":    "restored a backup",
+	"purge":      "cleaned up",
+	"reindex":    "had all texts embedded again",
+	"files.move": "moved the content of files",
+
+	"configuration": "started a server with other limits or periods than before",
+
+	"audit.cut":    "removed the oldest entries of this log",
+	"audit.accept": "accepted entries of this log that do not fit",
+}
+
+// auditSaid says what an entry is about, after who did it. An action that is not known is given as it is.
+func auditSaid(e souvenir.AuditEntry, nameOf func(id string) string) string {
+	sentence, known := auditSentences[e.Action]
+	if !known {
+		return "did " + e.Action
+	}
+	text := func(name string) string { value, _ := e.Details[name].(string); return value }
+	role := cmp.Or(text("role"), text("to"))
+	if role != "" {
+		role = ", as " + role
+	}
+	value := "the default"
+	if given := e.Details["value"]; given != nil {
+		value = textview.Plain(given)
+		if number, is := given.(float64); is {
+			value = web.Thousands(int(number))
+		}
+	}
+	return expand(sentence, map[string]string{
+		"{role}": role, "{value}": value, "{object}": textview.Clip(e.Object, 60),
+		"{on}":   lazily(sentence, "{on}", func() string { return nameOf(e.Object) }),
+		"{user}": lazily(sentence, "{user}", func() string { return nameOf(text("user")) }),
+	})
+}
+
+// expand puts values in their places, each once: names may look like places.
+func expand(sentence string, values map[string]string) string {
+	var pairs []string
+	for place, value := range values {
+		pairs = append(pairs, place, value)
+	}
+	return strings.NewReplacer(pairs...).Replace(sentence)
+}
+
+// lazily asks for a value only if the sentence has its place.
+func lazily(sentence, place string, value func() string) string {
+	if !strings.Contains(sentence, place) {
+		return ""
+	}
+	return value()
+}
+
+// auditNoUser says who did what no user did.
+var auditNoUser = map[souvenir.ActorVia]string{souvenir.ViaServer: "Someone who had not signed in",
+	souvenir.ViaCommand: "The operator", souvenir.ViaUpkeep: "The server", "": "A program"}
+
+// auditWay says how the actor reached the store.
+func auditWay(a souvenir.Actor) string {
+	way := map[souvenir.ActorVia]string{souvenir.ViaServer: "through the server", souvenir.ViaCommand: "by a command",
+		souvenir.ViaUpkeep: "by itself", "": "with the store open"}[a.Via]
+	switch a.Credential {
+	case souvenir.CredentialToken:
+		way += ", with a token"
+	case souvenir.CredentialClient:
+		way += ", with an application"
+	case souvenir.CredentialSignIn:
+		way += ", in a browser"
+	}
+	return way
+}
+
+// auditDetails are the details of an entry in one line, in the order of their names.
+func auditDetails(details map[string]any) string {
+	var names []string
+	for name := range details {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var parts []string
+	for _, name := range names {
+		value, isText := details[name].(string)
+		if !isText {
+			encoded, err := json.Marshal(details[name])
+			if err != nil {
+				continue
+			}
+			value = string(encoded)
+		}
+		parts = append(parts, fmt.Sprintf("%s: %s", name, value))
+	}
+	return textview.Clip(strings.Join(parts, "; "), auditMostValues)
+}

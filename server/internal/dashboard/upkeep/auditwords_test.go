@@ -1,0 +1,41 @@
+package upkeep
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// Every action of the table in docs/audit.md has a sentence without places that are left open, and each sentence is
+// for an action of the table.
+func TestEveryActionHasASentence(t *testing.T) {
+	document, err := os.ReadFile("../../../../docs/audit.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(document), "| action | details |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	known := map[string]bool{}
+	for _, row := range strings.Split(table, "\n") {
+		actions, _, _ := strings.Cut(strings.TrimPrefix(row, "|"), "|")
+		for _, found := range regexp.MustCompile("`([a-z.]+)`").FindAllStringSubmatch(actions, -1) {
+			known[found[1]] = true
+			entry := souvenir.AuditEntry{Action: found[1], Object: "id", Details: map[string]any{}}
+			said := auditSaid(entry, func(string) string { return "Anna {role}" })
+			if strings.HasPrefix(said, "did ") || strings.ContainsAny(strings.ReplaceAll(said, "Anna {role}", ""), "{}") {
+				t.Errorf("%s: got %q, want a sentence", found[1], said)
+			}
+		}
+	}
+	if len(known) < 30 {
+		t.Fatalf("the table has %d actions, want 30 or more", len(known))
+	}
+	for action := range auditSentences {
+		if !known[action] {
+			t.Errorf("there is a sentence for %s, which docs/audit.md does not have", action)
+		}
+	}
+}
