@@ -31,9 +31,11 @@ export async function open(look = wide, more = {}) {
   return page
 }
 
-// watch has a page complain. page.expected holds statuses that the test means to get; page.transfers what was loaded since it was emptied.
+// watch has a page complain. page.expected holds statuses that the test means to get; page.transfers what was loaded since it was emptied;
+// page.away the origin of an application that the test means to be led to.
 export function watch(page) {
   page.expected = []
+  page.away = ''
   page.transfers = []
   page.waiting = new Set()
   page.on('console', (message) => {
@@ -50,7 +52,7 @@ export function watch(page) {
   page.on('request', (request) => {
     page.waiting.add(request)
     const url = new URL(request.url())
-    if (url.origin !== site && !['data:', 'blob:'].includes(url.protocol)) complain(`${page.url()}: ${request.url()} is loaded from elsewhere`)
+    if (url.origin !== site && !['data:', 'blob:'].includes(url.protocol) && !(url.origin === page.away && request.isNavigationRequest())) complain(`${page.url()}: ${request.url()} is loaded from elsewhere`)
   })
   page.on('requestfinished', async (request) => {
     page.waiting.delete(request)
@@ -59,7 +61,7 @@ export function watch(page) {
   page.on('requestfailed', (request) => {
     page.waiting.delete(request)
     const why = request.failure()?.errorText
-    if (why !== 'net::ERR_ABORTED') complain(`${request.url()} did not load: ${why}`) // which is given up for a newer one, or is a download
+    if (why !== 'net::ERR_ABORTED' && new URL(request.url()).origin !== page.away) complain(`${request.url()} did not load: ${why}`) // which is given up for a newer one, or is a download
   })
 }
 

@@ -6,6 +6,7 @@ const { STORE, SHOTS, ONLY, SHORT } = process.env
 
 // What the short form runs: one flow at least of each kind of page.
 const main = [
+  'administration: what an admin did is in the audit log which is verified',
   'connect: a client is connected and its first call is seen',
   'files: files are dropped looked at and linked',
   'frame: slash leads to the search',
@@ -20,6 +21,9 @@ const main = [
   'projects: a task is ticked in place and without scripts',
   'projects: who saves second is shown both texts',
   'proposals: one is accepted another edited and both undone',
+  'states: a paused application is shown where one connects',
+  'states: consent guards allow alone',
+  'states: what is missing is a whole page',
   'transfer: an export is brought in again',
   'upkeep: a backup is downloaded',
   'upkeep: a token is made used and ended',

@@ -1,0 +1,160 @@
+// What pages say when something is not as usual: missing, paused, refused, asked for too often; and the day of the reader.
+import assert from 'node:assert/strict'
+import { phone, site, wide } from '../browser.mjs'
+import { inspect, look } from '../inspect.mjs'
+
+const looks = [wide, phone] // light and dark
+const callback = 'https://app.example/callback'
+
+// register makes a client as an application does by itself, and returns the address of the page where its user decides.
+async function register(name, more = {}) {
+  const answer = await fetch(`${process.env.LISTENING}/oauth/register`, {
+    method: 'POST', headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ client_name: name, redirect_uris: [callback], token_endpoint_auth_method: 'none' }),
+  })
+  const { client_id } = await answer.json()
+  const asked = { client_id, redirect_uri: callback, response_type: 'code', state: 'kept', code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256', ...more }
+  return { id: client_id, path: `/oauth/authorize?${new URLSearchParams(asked)}` }
+}
+
+// decide presses Allow or Deny, and returns where the application is sent.
+async function decide(page, text) {
+  page.away = new URL(callback).origin // where there is nothing: the address is what counts
+  const [request] = await Promise.all([page.waitForRequest((one) => one.url().startsWith(callback)), page.getByRole('button', { name: text, exact: true }).click()])
+  await page.waitForURL('chrome-error://**')
+  return new URL(request.url())
+}
+
+const redeem = (id, code) => fetch(`${process.env.LISTENING}/oauth/token`, {
+  method: 'POST', body: new URLSearchParams({ grant_type: 'authorization_code', client_id: id, code, redirect_uri: callback, code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' }),
+})
+
+export async function whatIsMissingIsAWholePage(someone, { user }) {
+  for (const how of looks) {
+    const page = await someone(user, how)
+    await page.go('/nowhere', 404)
+    await inspect(page, 'a missing page')
+    await look(page, 'a missing page', { touch: how === phone })
+    const [menu, main] = [await page.locator('.menu').first().boundingBox(), await page.locator('main').boundingBox()]
+    if (how === wide) assert.ok(menu.x + menu.width <= main.x && main.width > 600, 'the page is not beside the menu')
+    assert.ok(main.x >= 0 && main.x + main.width <= how.viewport.width, `the page ends at ${main.x + main.width}`)
+    await page.follow('Home')
+    assert.equal(new URL(page.url()).pathname, '/')
+  }
+}
+
+export async function aPausedApplicationIsShownWhereOneConnects(someone, { user }) {
+  for (const how of looks) {
+    const name = how === phone ? 'Lantern' : 'Notebook'
+    const app = await register(name)
+    const page = await someone(user, how)
+    await page.go(app.path)
+    const back = await decide(page, 'Allow')
+    assert.equal((await redeem(app.id, back.searchParams.get('code'))).status, 200)
+    await page.go('/connected')
+    await page.send(`Pause ${name}`)
+    assert.match(await page.notice(), /Paused/)
+    await page.go('/connect')
+    assert.match(await page.main(), new RegExp(`${name}[^]*paused`, 'i'))
+    await look(page, 'connect, with a paused application', { touch: how === phone })
+    await page.go(app.path)
+    assert.match(await page.main(), /You have paused this application/)
+    await look(page, 'consent for a paused application', { touch: how === phone })
+    assert.equal((await decide(page, 'Deny')).searchParams.get('error'), 'access_denied')
+    await page.go('/connected')
+    await page.send(`Resume ${name}`)
+    await page.go('/connect')
+    assert.doesNotMatch(await page.main(), new RegExp(`${name}[^]*paused`, 'i'))
+    page.once('dialog', (dialog) => dialog.accept())
+    await page.go('/connected')
+    await page.send('Revoke')
+  }
+}
+
+// Allow is dim while a double click could press it; Deny never waits, and what reaches beyond memories is not ticked.
+export async function consentGuardsAllowAlone(someone, { user }) {
+  for (const how of looks) {
+    const page = await someone(user, how)
+    const app = await register('Kettle', { scope: 'memory:read memory:write files:read files:write account' })
+    await page.go(app.path)
+    await look(page, 'consent', { touch: how === phone })
+    assert.equal(await page.locator('.apart input[name=scope][value=account]').isChecked(), false)
+    assert.equal(await page.locator('fieldset:not(.apart) input[value="memory:read"]').isChecked(), true)
+    await page.reload()
+    const guarded = await page.evaluate(() => ['deny', 'allow'].map((value) => {
+      const button = document.querySelector(`button[value=${value}]`)
+      button.getAnimations().forEach((animation) => { animation.pause(); animation.currentTime = 100 })
+      const { pointerEvents, opacity } = getComputedStyle(button)
+      button.getAnimations().forEach((animation) => animation.finish())
+      return `${pointerEvents} ${opacity}`
+    }))
+    assert.deepEqual(guarded, ['auto 1', 'none 0.5'])
+    const back = await decide(page, 'Deny')
+    assert.equal(back.searchParams.get('error'), 'access_denied')
+  }
+}
+
+export async function theSignInNamesTheApplicationThatWaits(someone, { user }) {
+  for (const how of looks) {
+    const page = await someone(null, how)
+    const app = await register('Lighthouse')
+    await page.go(app.path)
+    assert.equal(await page.heading(), 'Sign in')
+    assert.match(await page.main(), /“Lighthouse” is waiting: after you sign in, you decide/)
+    await look(page, 'the sign-in for an application', { touch: how === phone })
+    await page.fill('main [name=username]', user)
+    await page.fill('main [name=password]', 'nine blue kettles')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/oauth/authorize?**')
+    assert.match(await page.main(), /Lighthouse/)
+  }
+}
+
+// What goes wrong on the way from an application is told to the person, with what to do next.
+export async function aRefusedApplicationTellsThePersonWhatToDo(someone, { user }) {
+  for (const how of looks) {
+    const page = await someone(user, how)
+    const app = await register('Cursor', { redirect_uri: 'https://elsewhere.example/callback' })
+    await page.go(app.path, 400)
+    assert.match(await page.main(), /Go back to .+ and connect again\./)
+    assert.doesNotMatch(await page.main(), /redirect_uri=|undefined|invalid_request/)
+    await inspect(page, 'a refused application')
+    await look(page, 'a refused application', { touch: how === phone })
+  }
+}
+
+export async function tooManyTriesSaySoAndWhenToComeBack(someone) {
+  for (const how of looks) {
+    const page = await someone(null, how)
+    await page.go('/login')
+    page.expected = [401, 429]
+    for (let i = 0; i < 12; i++) {
+      await page.fill('main [name=username]', how === phone ? 'somebody-else' : 'somebody')
+      await page.fill('main [name=password]', 'not the password')
+      await page.click('main button[type=submit]')
+      await page.settle()
+      if (/too many/i.test(await page.main())) break
+    }
+    assert.match(await page.main(), /Too many failed attempts; wait \d+ (second|minute)s?, then try again/)
+    assert.match(await page.inputValue('main [name=username]'), /^somebody/)
+    await look(page, 'too many tries', { touch: how === phone })
+  }
+}
+
+// Days are those of the reader: a call of now is under the date that it has there, and that day's filter finds it.
+export async function daysAreThoseOfTheReader(someone, { user, token }) {
+  for (const [how, timezoneId] of [[wide, 'Pacific/Kiritimati'], [phone, 'Pacific/Pago_Pago']]) { // 25 hours apart
+    await fetch(`${process.env.LISTENING}/tools/call`, {
+      method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body: JSON.stringify({ name: 'list_collections', arguments: {} }),
+    })
+    const page = await someone(user, { ...how, timezoneId })
+    await page.go('/activity')
+    await page.waitForFunction((zone) => document.querySelector('#activity')?.dataset.zone === zone, timezoneId)
+    const local = new Intl.DateTimeFormat('sv', { timeZone: timezoneId }).format(new Date()) // 2026-11-26
+    await page.go(`/activity?since=${local}&until=${local}&tool=list_collections`)
+    assert.ok((await page.locator('.calls li').count()) > 0, `no call is of ${local} in ${timezoneId}`)
+    const clock = new Intl.DateTimeFormat('en-GB', { timeZone: timezoneId, hour: '2-digit', minute: '2-digit' })
+    const first = page.locator('.calls time').first()
+    assert.equal((await first.textContent()).trim(), clock.format(new Date(await first.getAttribute('datetime'))))
+  }
+}
