@@ -135,7 +135,13 @@ func Restore(ctx context.Context, r Restoration) (err error) {
 	if err := file.Backup(ctx, r.To, copied(r.Progress)); err != nil {
 		return newFileError("To", r.To, err)
 	}
-	return openError("To", r.To, noteRestore(ctx, r.To, r.MasterKey))
+	err = openError("To", r.To, noteRestore(ctx, r.To, r.MasterKey))
+	if err != nil { // without the entry in its log it is no restored store, and the next try needs the path
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			_ = os.Remove(r.To + suffix)
+		}
+	}
+	return err
 }
 
 // openBackup opens the file of a store for reading, and checks it.

@@ -97,3 +97,35 @@ func TestSearchFindsDocumentsByWhatTheySay(t *testing.T) {
 		}
 	}
 }
+
+// The files of a context are not worth the call of a model that reranks, and none of its errors.
+func TestTheDocumentsOfAContextAreNotReranked(t *testing.T) {
+	calls := 0
+	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Documents: documents.New(nil),
+		Reranker: souvenir.RerankerFunc(func(_ context.Context, _ string, texts []string) ([]float64, error) {
+			calls++
+			return make([]float64, len(texts)), nil
+		})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	set := tools.New(store.As(souvenir.Access{User: "anna"}), nil)
+	for _, content := range []string{"Lunch is at noon.", "Lunch is in the garden."} {
+		if _, err := set.Call(t.Context(), "memory", json.RawMessage(`{"action": "store", "content": "`+content+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store.As(souvenir.Access{User: "anna"}).GetContext(t.Context(),
+		souvenir.ContextQuery{Query: "when is lunch?"}); err != nil {
+		t.Fatal(err)
+	}
+	alone := calls
+	if _, err := set.Call(t.Context(), "memory",
+		json.RawMessage(`{"action": "get_context", "query": "when is lunch?"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if calls-alone != alone {
+		t.Errorf("got %d calls, want the %d of the context", calls-alone, alone)
+	}
+}

@@ -76,16 +76,20 @@ func (c contextWithDocuments) MarshalJSON() ([]byte, error) {
 	return slices.Concat(encoded[:len(encoded)-1], []byte(`,"documents":`), documents, []byte("}")), nil
 }
 
-// withDocuments adds the files that are about a query to its context, as many as its budget has room for.
+// withDocuments adds the files that are about a query to its context, as many as its budget has room for. The context
+// is worth having without them, so a search that fails adds none.
 func (s *Set) withDocuments(ctx context.Context, store *souvenir.Store, found souvenir.Context,
 	a *memoryArguments) (any, error) {
 	if strings.TrimSpace(a.Query) == "" || !s.allows(souvenir.ScopeFilesRead) {
 		return found, nil
 	}
 	results, err := store.Search(ctx, souvenir.Query{Text: a.Query, ProjectID: a.ProjectID, ProjectName: a.ProjectName,
-		Limit: 1, WithoutContent: true, Documents: documentsShown})
+		Limit: 1, WithoutContent: true, Documents: documentsShown, Rerank: -1})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
-		return nil, err
+		return found, nil //nolint:nilerr // see above
 	}
 	c := contextWithDocuments{Context: found}
 	for _, view := range documentViews(results.Documents) {

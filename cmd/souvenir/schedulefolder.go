@@ -44,5 +44,9 @@ func (b schedule) claim(ctx context.Context, store *souvenir.Store) error {
 	if content == string(known) {
 		return nil
 	}
-	return os.WriteFile(path, []byte(content), 0o600)
+	// It is there whole or as it was: with half an id the store would find the folder to be another one's.
+	if err := os.WriteFile(path+unverified, []byte(content), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+unverified, path)
 }

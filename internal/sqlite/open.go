@@ -138,19 +138,19 @@ func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fres
 // And it is closed before: closing it later would end the locks of others in this process who have found it in between
 // (POSIX, fcntl). A file to encrypt begins with its header, without which SQLite gets nothing of it.
 func (d *DB) makePrivate(id int32) error {
-	f, err := os.CreateTemp(filepath.Dir(d.path), ".souvenir-*") // with 0600
+	path := d.path
+	if to, err := os.Readlink(path); err == nil { // to no file: it would not be new otherwise
+		if path = to; !filepath.IsAbs(to) {
+			path = filepath.Join(filepath.Dir(d.path), to)
+		}
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".souvenir-*") // with 0600, in the file system of the file
 	if err != nil {
 		return nil // SQLite says why
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
 	if err := errors.Join(d.writeFirstPage(f, id), f.Close()); err != nil {
 		return fmt.Errorf("sqlite: create %s: %w", d.path, full(err))
-	}
-	path := d.path
-	if to, err := os.Readlink(path); err == nil { // to no file: it would not be new otherwise
-		if path = to; !filepath.IsAbs(to) {
-			path = filepath.Join(filepath.Dir(d.path), to)
-		}
 	}
 	err = os.Link(f.Name(), path)
 	if _, there := os.Lstat(path); d.keys != nil && err != nil && errors.Is(there, fs.ErrNotExist) {

@@ -130,6 +130,21 @@ func TestASealedFileNeedsItsKey(t *testing.T) {
 	}
 }
 
+// The new file is made in the folder that the link leads to, which may be on another disk.
+func TestASealedFileIsMadeBehindALinkToAnotherDisk(t *testing.T) {
+	folder, err := os.MkdirTemp("/dev/shm", "souvenir-test-*")
+	if err != nil {
+		t.Skipf("there is no second file system: %v", err)
+	}
+	defer os.RemoveAll(folder)
+	link := filepath.Join(t.TempDir(), "a.db")
+	must(t, os.Symlink(filepath.Join(folder, "a.db"), link))
+	fillSealed(t, openTest(t, sealedConfig(link, sealing.GenerateMasterKey())), 1)
+	if _, err := os.Stat(filepath.Join(folder, "a.db")); err != nil {
+		t.Errorf("got %v, want the file behind the link", err)
+	}
+}
+
 func TestADamagedPageOfASealedFileIsFound(t *testing.T) {
 	folder, key := t.TempDir(), sealing.GenerateMasterKey()
 	path := filepath.Join(folder, "a.db")

@@ -166,8 +166,13 @@ func (s *Service) beginImport(r *http.Request, sent io.Reader, values url.Values
 	if err != nil {
 		return err
 	}
+	unnamed := os.Remove(file.Name()) // where open files can be removed, even a killed server does not leave it behind
 	drop := func() {
-		if err := errors.Join(file.Close(), os.Remove(file.Name())); err != nil {
+		err := file.Close()
+		if unnamed != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+		if err != nil {
 			s.log.Warn("the temporary file of an import could not be removed", "file", file.Name(), "error", err)
 		}
 	}
