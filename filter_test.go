@@ -384,6 +384,7 @@ func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "filters.db")
 	one, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	one.orders.Few, other.orders.Few = 1, 1
+	one.orders.Alone = -1 // and the other orders what matches alone
 	random := rand.New(rand.NewPCG(1, 16))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	tags := func() (list []string) {

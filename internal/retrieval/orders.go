@@ -17,8 +17,9 @@ import (
 // So a page far from the start costs no more than the first one, and a filter only has to say which memories match. The
 // zero value is ready.
 type Orders struct {
-	Few  int // memories; fewer are ordered in the database; 0: 5,000
-	kept lru.Cache[string, ordering]
+	Few   int // memories; fewer are ordered in the database; 0: 5,000
+	Alone int // matching memories; while no order is kept, so few are ordered alone; 0: 4,000, negative: none
+	kept  lru.Cache[string, ordering]
 }
 
 // ordering are the memories of some partitions, live or not, in an order.
@@ -39,6 +40,7 @@ const (
 	fewOrdered   = 5_000    // the default of Orders.Few
 	mostOrdered  = 500_000  // memories of one order; more are ordered in the database
 	nearOrdered  = 2_000    // memories from the start, which are read from the index of the database
+	fewMatching  = 4_000    // the default of Orders.Alone
 )
 
 // Worth reports whether a page of a selection is found with less work in a kept order than in the database.
@@ -60,7 +62,7 @@ func (sel Selection) memories() (n int) {
 // given as sets; nil matches all. It reports false, and returns nothing, where the database has to do it.
 func (o *Orders) Page(tx db.Tx, sel Selection, order Order, limit, offset int, matching *index.RowSet,
 	hidden map[int64]bool) (rows []int64, total int, done bool, err error) {
-	all, done, err := o.ordered(tx, sel, order)
+	all, done, err := o.ordered(tx, sel, order, matching)
 	if err != nil || !done {
 		return nil, 0, false, err
 	}
@@ -77,8 +79,10 @@ func (o *Orders) Page(tx db.Tx, sel Selection, order Order, limit, offset int, m
 	return rows, total, true, nil
 }
 
-// ordered returns the memories of the selection's partitions in an order.
-func (o *Orders) ordered(tx db.Tx, sel Selection, order Order) (all []orderedRow, done bool, err error) {
+// ordered returns the memories of the selection's partitions in an order, or at least those that match. Few that match
+// do not have all others read: the first list after a start is one of a tag as often as not.
+func (o *Orders) ordered(tx db.Tx, sel Selection, order Order, matching *index.RowSet) (all []orderedRow, done bool,
+	err error) {
 	if tx.Writable() { // what a transaction writes may be undone
 		return nil, false, nil
 	}
@@ -90,6 +94,9 @@ func (o *Orders) ordered(tx db.Tx, sel Selection, order Order) (all []orderedRow
 	old, known := o.kept.Get(key)
 	if known && old.mark == now {
 		return old.places, true, nil
+	}
+	if !known && matching != nil && matching.Len() <= cmp.Or(o.Alone, fewMatching) {
+		return order.sorted(tx, sel, slices.Collect(matching.All()))
 	}
 	if known {
 		changed, next, complete, err := tx.Changes().Since(old.mark, mostRetested)
@@ -117,11 +124,10 @@ func (o *Orders) ordered(tx db.Tx, sel Selection, order Order) (all []orderedRow
 
 // again returns an order once some memories have changed.
 func (order Order) again(tx db.Tx, sel Selection, old []orderedRow, changed []int64) ([]orderedRow, bool, error) {
-	fresh, done, err := order.read(tx, sel, ` AND m.id IN `+db.Integers, db.List(changed))
+	fresh, done, err := order.sorted(tx, sel, changed)
 	if err != nil || !done {
 		return nil, false, err
 	}
-	slices.SortFunc(fresh, order.compareRows)
 	gone := index.NewRowSet(changed)
 	all := make([]orderedRow, 0, len(old)+len(fresh))
 	for _, one := range old {
@@ -134,6 +140,13 @@ func (order Order) again(tx db.Tx, sel Selection, old []orderedRow, changed []in
 		all = append(all, one)
 	}
 	return append(all, fresh...), true, nil
+}
+
+// sorted returns those of some memories that are in the selection's partitions, in the order.
+func (order Order) sorted(tx db.Tx, sel Selection, rows []int64) (all []orderedRow, done bool, err error) {
+	all, done, err = order.read(tx, sel, ` AND m.id IN `+db.Integers, db.List(rows))
+	slices.SortFunc(all, order.compareRows)
+	return all, done, err
 }
 
 // read reads memories of the selection's partitions, unordered. It reports false if an id is not a UUID as this store
