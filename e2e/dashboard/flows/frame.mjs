@@ -1,6 +1,7 @@
 // What all pages have in common: the menu, the keyboard, ways back, and the end.
 import assert from 'node:assert/strict'
 import { phone, signIn } from '../browser.mjs'
+import { look } from '../inspect.mjs'
 
 export async function keysLeadThroughThePage(someone, { user }) {
   const page = await someone(user)
@@ -34,6 +35,8 @@ export async function theMenuOpensOnAPhone(someone, { user }) {
   await page.keyboard.press('Escape')
   assert.equal(await link.isVisible(), false)
   await page.tap('.menu > summary')
+  await page.evaluate(() => document.querySelectorAll('.menu .folded').forEach((part) => (part.open = true)))
+  await look(page, 'the menu', { touch: true })
   await link.tap()
   await page.settle()
   assert.equal(new URL(page.url()).pathname, '/')
@@ -77,21 +80,21 @@ export async function theMenuIsBesideANarrowWindowAndFits(someone, { user }) {
 
 // The theme changes without a new page, is kept for the next one, and for the sign-in.
 export async function aThemeIsChosenAndKept(someone, { user }) {
-  for (const look of [undefined, phone]) {
-    const page = await someone(user, look)
+  for (const how of [undefined, phone]) {
+    const page = await someone(user, how)
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
     await page.go('/memories/new')
     await page.fill('textarea', 'What is typed stays.')
-    if (look) await page.tap('.menu > summary')
+    if (how) await page.tap('.menu > summary')
     const before = await ground()
-    const other = look ? 'Light' : 'Dark'
+    const other = how ? 'Light' : 'Dark'
     await page.send(other, '.menu')
     const after = await ground()
     assert.notEqual(after, before)
     assert.equal(await page.inputValue('textarea'), 'What is typed stays.')
     await page.go('/')
     assert.equal(await ground(), after)
-    if (look) await page.tap('.menu > summary')
+    if (how) await page.tap('.menu > summary')
     assert.equal(await page.locator('.themes [aria-pressed=true]').innerText(), other)
     await page.send('System', '.menu')
     assert.equal(await ground(), before)
@@ -130,8 +133,8 @@ export async function aSessionThatHasEndedLeadsToTheSignIn(someone, { user }) {
 
 // What is typed outlives a session: signed in again in another window, or on the page that asks.
 export async function whatIsTypedOutlivesANewSignIn(someone, { user }) {
-  for (const look of [undefined, phone]) {
-    const page = await someone(user, look)
+  for (const how of [undefined, phone]) {
+    const page = await someone(user, how)
     await page.go('/memories/new')
     page.expected = [401, 403] // the preview is asked for after the end of the session, too
     await page.fill('textarea[name=content]', 'Typed before the session ended.')
@@ -150,10 +153,13 @@ export async function whatIsTypedOutlivesANewSignIn(someone, { user }) {
 }
 
 export async function offlineSaysSoAndSendsNothing(someone, { user }) {
-  for (const look of [undefined, phone]) {
-    const page = await someone(user, look)
+  for (const how of [undefined, phone]) {
+    const page = await someone(user, how)
     await page.go('/memories/new')
+    const preview = page.waitForResponse('**/memories/preview')
     await page.fill('textarea[name=content]', 'Typed in a tunnel.')
+    await preview
+    await page.settle()
     await page.context().setOffline(true)
     await page.waitForSelector('#offline')
     await page.locator('form[action$="/memories/new"] button.primary').first().click()

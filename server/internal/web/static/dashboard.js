@@ -141,7 +141,7 @@ addEventListener('submit', (event) => {
   document.getElementById('problems').scrollIntoView({ block: 'nearest' })
 }, true)
 
-addEventListener('htmx:sendError', () => problem('The server does not answer. Check your connection, and try again.'))
+addEventListener('htmx:sendError', () => problem(navigator.onLine ? 'The server does not answer. Check your connection, and try again.' : offlineText))
 addEventListener('htmx:timeout', () => problem('The server took too long to answer. Try again.'))
 addEventListener('htmx:beforeRequest', () => document.getElementById('problems').replaceChildren())
 
