@@ -129,14 +129,14 @@ export async function tooManyTriesSaySoAndWhenToComeBack(someone) {
     await page.go('/login')
     page.expected = [401, 429]
     for (let i = 0; i < 12; i++) {
-      await page.fill('main [name=username]', how === phone ? 'somebody-else' : 'somebody')
+      await page.fill('main [name=username]', how === phone ? 'no-such-user' : 'no-one')
       await page.fill('main [name=password]', 'not the password')
       await page.click('main button[type=submit]')
       await page.settle()
       if (/too many/i.test(await page.main())) break
     }
     assert.match(await page.main(), /Too many failed attempts; wait \d+ (second|minute)s?, then try again/)
-    assert.match(await page.inputValue('main [name=username]'), /^somebody/)
+    assert.match(await page.inputValue('main [name=username]'), /^no-/)
     await look(page, 'too many tries', { touch: how === phone })
   }
 }
