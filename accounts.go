@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/receipt"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -360,12 +361,23 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 	}
 	defer s.worker.Wake() // removes the contents of the user's files
 	id := u.ID            // the name may belong to another user by the time the last memories are deleted
+	var holdings receipt.Claims
+	if o.Receipt != nil {
+		if holdings, err = s.holdings(ctx, id); err != nil {
+			return wrap(err)
+		}
+	}
 	return s.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
 		done, err := s.deleteUser(tx, id, o, p)
 		if !done {
 			return false, err
 		}
-		return true, s.note(ctx, tx, err, event{"user.delete", "user", id, audit.Details{"with_memories": o.WithMemories}})
+		e := event{"user.delete", "user", id, audit.Details{"with_memories": o.WithMemories}}
+		if err == nil && o.Receipt != nil {
+			e.details["counts"], e.details["bytes"] = holdings.Counts, holdings.Bytes
+			return true, s.sign(ctx, tx, holdings, e, o.Receipt)
+		}
+		return true, s.note(ctx, tx, err, e)
 	})
 }
 

@@ -95,7 +95,7 @@ func TestAnAcceptedGapHidesNothingLater(t *testing.T) {
 			return errors.Join(err, undo)
 		})
 		if !errors.Is(err, undo) {
-			t.Errorf("%s: got %v", attack, err)
+			t.Errorf("%s: got %v, want it undone", attack, err)
 		}
 	}
 }

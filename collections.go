@@ -376,6 +376,10 @@ type DeleteOptions struct {
 	// ForGood erases a collection or a project with its memories instead of moving it to the trash. A user is always
 	// erased.
 	ForGood bool
+
+	// Receipt is filled when DeleteUser has deleted everything; nil: there is none. Its counts are those of the beginning.
+	// Other deletions ignore it.
+	Receipt *Receipt
 }
 
 func (o *DeleteOptions) orDefault() DeleteOptions {

@@ -3,12 +3,17 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/objects"
+	"github.com/souvenir-ai/souvenir/internal/receipt"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -32,9 +37,16 @@ type ExportOptions struct {
 	// users is ErrNotFound. Only the operator's store can name any.
 	Namespaces []string
 
+	// Receipt is filled when the export is complete; nil: there is none. It needs a store that can be written to.
+	Receipt *Receipt
+
 	// Progress receives the stages "memories" (counted in memories) and "files" (in bytes). Nil disables it.
 	Progress Progress
 }
+
+// Receipt proves to others what was exported or deleted: what, how many, when, by whom, with hashes, signed with the
+// key that signs access tokens. Its JSON is what "souvenir receipt verify" checks; docs/receipts.md describes it.
+type Receipt = receipt.Receipt
 
 // ExportSummary summarizes an export.
 type ExportSummary struct {
@@ -77,6 +89,11 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 		return ExportSummary{}, invalid("Namespaces",
 			`{} is empty; name some, or leave it nil for all ("" is the default namespace)`)
 	}
+	if o.Receipt != nil {
+		if err := s.checkWritable(); err != nil {
+			return ExportSummary{}, err
+		}
+	}
 	lost := "" // key of an object that is not what was stored
 	of := transfer.Settings{Namespaces: o.Namespaces, Credentials: o.Credentials, WithoutFiles: o.WithoutFiles,
 		WithoutVectors: o.WithoutVectors,
@@ -87,6 +104,9 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 			}
 			return data, err
 		}}
+	if o.Receipt != nil {
+		of.Parts = receipt.Parts{}
+	}
 	var sum transfer.Summary
 	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		if !s.operator {
@@ -101,8 +121,98 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 				"a file was deleted for good while it was being exported, and its content is gone; export again"))
 		}
 	}
-	return ExportSummary(sum), s.noteAlone(ctx, err, event{"export", "store", "", audit.Details{"all": s.operator,
-		"credentials": o.Credentials, "bytes": sum.Bytes, "sha256": sum.SHA256, "counts": sum.Counts}})
+	summary := ExportSummary{Counts: sum.Counts, Bytes: sum.Bytes, SHA256: sum.SHA256}
+	e := event{"export", "store", "", audit.Details{"all": s.operator,
+		"credentials": o.Credentials, "bytes": sum.Bytes, "sha256": sum.SHA256, "counts": sum.Counts}}
+	if err == nil && o.Receipt != nil {
+		return summary, s.writeStore(ctx, func(tx db.Tx) error {
+			c := receipt.Claims{Kind: receipt.Export, Bytes: sum.Bytes, SHA256: sum.Whole, Parts: of.Parts.Sums(),
+				Counts: map[string]int64{}}
+			for kind, n := range sum.Counts {
+				c.Counts[kind] = int64(n)
+			}
+			if !s.operator {
+				c.User = s.access.User
+			}
+			return s.sign(ctx, tx, c, e, o.Receipt)
+		})
+	}
+	return summary, s.noteAlone(ctx, err, e)
+}
+
+// settingStoreID is a random number by which receipts name the store.
+const settingStoreID = "store_id"
+
+// sign notes an event, and gives a receipt about it.
+func (s *Store) sign(ctx context.Context, tx db.Tx, c receipt.Claims, e event, into *Receipt) error {
+	id, err := kernel.Setting(tx, settingStoreID)
+	if err == nil && id == 0 {
+		id = rand.Int64N(1<<62) + 1
+		err = kernel.SetSetting(tx, settingStoreID, id)
+	}
+	if err = s.note(ctx, tx, err, e); err != nil {
+		return err
+	}
+	seq, hash, err := audit.Head(tx)
+	if err != nil {
+		return err
+	}
+	key, err := s.oauth.keys.Current(tx, s.now())
+	if err != nil {
+		return err
+	}
+	by := s.auditEntry(ctx, e)
+	if c.User != "" {
+		names, err := db.Column[string](tx, `SELECT name FROM users WHERE namespace = ? AND uid = ? AND name IS NOT NULL`,
+			s.access.Namespace, c.User)
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			c.Name = names[0]
+		}
+	}
+	c.Store, c.Namespace, c.At = fmt.Sprintf("%016x", id), s.access.Namespace, kernel.ToTime(by.At)
+	c.Actor = receipt.Actor{User: by.Actor, Via: by.Via, Credential: by.Credential}
+	c.Audit = receipt.Audit{Seq: seq, Hash: hex.EncodeToString(hash)}
+	*into, err = receipt.Sign(c, key.ID, key.Public(), key.Signature)
+	return err
+}
+
+// holdings counts what a user's deletion takes: the content of their collections and projects, whichever user stored
+// it.
+func (s *Store) holdings(ctx context.Context, user string) (c receipt.Claims, err error) {
+	c = receipt.Claims{Kind: receipt.Deletion, User: user, Counts: map[string]int64{}}
+	kinds := []string{"memory", "revision", "collection", "project", "file", "trash", "token", "grant", "client", "session"}
+	err = s.readStore(ctx, func(tx db.Tx) error {
+		counts := make([]int64, len(kinds))
+		into := []any{&c.Name, &c.Bytes}
+		for i := range counts {
+			into = append(into, &counts[i])
+		}
+		const places = `(SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.name <> ''
+			AND (c.owner_id = u.id OR p.project_id IN (SELECT id FROM project WHERE owner_id = u.id)))`
+		if err := tx.QueryRow(`SELECT coalesce(u.name, ''),
+			(SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = u.id AND state = 'stored'),
+			(SELECT count(*) FROM memory WHERE partition_id IN `+places+`),
+			(SELECT count(*) FROM memory_revision r JOIN memory m ON m.id = r.memory_id WHERE m.partition_id IN `+places+`),
+			(SELECT count(*) FROM collection WHERE owner_id = u.id AND name <> ''),
+			(SELECT count(*) FROM project WHERE owner_id = u.id),
+			(SELECT count(*) FROM file WHERE owner_id = u.id AND state = 'stored'),
+			(SELECT count(*) FROM trash WHERE owner_id = u.id),
+			(SELECT count(*) FROM token WHERE user_id = u.id AND revoked_at IS NULL),
+			(SELECT count(*) FROM oauth_grant WHERE user_id = u.id AND revoked_at IS NULL),
+			(SELECT count(*) FROM oauth_client WHERE owner_id = u.id),
+			(SELECT count(*) FROM session WHERE user_id = u.id)
+			FROM users u WHERE u.namespace = ? AND u.uid = ?`, s.access.Namespace, user).Scan(into...); err != nil {
+			return err
+		}
+		for i, kind := range kinds {
+			c.Counts[kind] = counts[i]
+		}
+		return nil
+	})
+	return c, err
 }
 
 // OnConflict decides about items that the store already has in another state.

@@ -374,7 +374,8 @@ func (f *Finder) MaskText(text string) (masked string, names []string, whole boo
 }
 
 // Hooks returns the functions that treat secrets in memories, rules, to-do documents and turns of conversations before
-// they are stored or changed: in texts, tags, and in the keys and texts of metadata. Searches and files are not looked at.
+// they are stored or changed: in texts, tags, and in the keys and texts of metadata. Searches and files are not looked
+// at.
 func (f *Finder) Hooks() souvenir.Hooks {
 	if f.mode == Off {
 		return souvenir.Hooks{}

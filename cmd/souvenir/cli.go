@@ -132,7 +132,7 @@ output, everything else to standard error.`,
 		c.projectCommand(), c.tokenCommand(), c.clientCommand(), c.clientConfigCommand(),
 		c.searchCommand(), c.learnCommand(), c.exportCommand(), c.importCommand(), c.copyCommand(), c.trashCommand(),
 		c.filesCommand(), c.keyCommand(), c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.recoverCommand(),
-		c.reindexCommand(), c.purgeCommand(), c.auditCommand(),
+		c.reindexCommand(), c.purgeCommand(), c.auditCommand(), c.receiptCommand(),
 		c.statsCommand(),
 		c.manCommand(), c.versionCommand(), c.readDocumentCommand(),
 	)

@@ -30,8 +30,12 @@ func (c *cli) exportCommand() *cobra.Command {
 "souvenir import" reads it, and so can any program. docs/export-format.md describes the format. To
 copy a whole store, "souvenir backup" is quicker.
 
---credentials adds all credentials, including keys: protect such a file as you protect the store.`,
+--credentials adds all credentials, including keys: protect such a file as you protect the store.
+
+--user exports the data of one user alone. --receipt writes a signed receipt of the export, which
+"souvenir receipt verify" checks.`,
 		Example: `  souvenir export memories.jsonl
+  souvenir export anna.jsonl --user anna --receipt anna.receipt.json
   souvenir export --no-vectors | gzip > memories.jsonl.gz
   souvenir export --no-files --no-vectors | jq -r 'select(.type == "memory").content'`,
 		Args: wants(0, 1, "OUT"),
@@ -43,6 +47,8 @@ copy a whole store, "souvenir backup" is quicker.
 	noFiles := flags.Bool("no-files", false, "leave the files out")
 	noVectors := flags.Bool("no-vectors", false, "leave out the vectors, which an import can compute again")
 	asJSON := flags.Bool("json", false, "print a summary as JSON, for programs; only with OUT")
+	user := flags.String("user", "", "only the data of a user, by `name` or id")
+	proof := flags.String("receipt", "", "new `file` for the receipt")
 	return c.storing(command, func(ctx context.Context, args []string) error {
 		out := standardStream
 		if len(args) > 0 {
@@ -55,20 +61,34 @@ copy a whole store, "souvenir backup" is quicker.
 		defer end()
 		options := &souvenir.ExportOptions{Credentials: *credentials, WithoutFiles: *noFiles, WithoutVectors: *noVectors,
 			Progress: progress}
-		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
+		how, err := proving(*proof, &options.Receipt)
+		if err != nil {
+			return err
+		}
+		return withStore(ctx, *db, how, func(store *souvenir.Store) error {
+			store, err := ofUser(ctx, store, *user)
+			if err != nil {
+				return err
+			}
 			if out == standardStream {
 				if !isRegular(c.stdout) {
 					options.Progress = nil // both streams share the terminal, or so does what reads the pipe
 				}
 				_, err := store.Upkeep().Export(ctx, &c.out, options)
+				if err == nil && *proof != "" {
+					err = c.writeReceipt(*proof, *options.Receipt)
+				}
 				return err
 			}
 			var summary souvenir.ExportSummary
-			err := writeNewFile(out, func(w io.Writer) (err error) {
+			err = writeNewFile(out, func(w io.Writer) (err error) {
 				summary, err = store.Upkeep().Export(ctx, w, options)
 				return err
 			})
 			end()
+			if err == nil && *proof != "" {
+				err = c.writeReceipt(*proof, *options.Receipt)
+			}
 			switch {
 			case err != nil:
 				return err
@@ -80,6 +100,18 @@ copy a whole store, "souvenir backup" is quicker.
 			return nil
 		})
 	})
+}
+
+// ofUser returns the view of a user for --user; the store itself for none.
+func ofUser(ctx context.Context, store *souvenir.Store, named string) (*souvenir.Store, error) {
+	if named == "" {
+		return store, nil
+	}
+	u, err := store.Accounts().GetUser(ctx, named)
+	if err != nil {
+		return nil, renamed(err, "user", "--user")
+	}
+	return store.As(souvenir.Access{User: u.ID}), nil
 }
 
 // writeNewFile creates a file that only its owner may read. After an error the file is gone.

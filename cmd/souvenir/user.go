@@ -219,22 +219,33 @@ func (c *cli) userDelete() *cobra.Command {
 		Long: `Deletes an account with its tokens, preferences and memberships. A user who has memories, projects
 or files is deleted only with --with-memories, which also deletes these, and what others have stored
 in the user's projects. This cannot be undone; "souvenir backup" first, or "souvenir user disable"
-instead.`,
-		Example: "  souvenir user delete ben\n  souvenir user delete ben --with-memories",
+instead.
+
+--receipt writes a signed receipt of what was deleted, which "souvenir receipt verify" checks.`,
+		Example: "  souvenir user delete ben\n  souvenir user delete ben --with-memories --receipt ben.receipt.json",
 		Args:    wants(1, 1, "NAME"),
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	all := command.Flags().Bool("with-memories", false, "delete the user's collections, projects and files, too")
+	proof := command.Flags().String("receipt", "", "new `file` for the receipt")
 	return c.command(command, func(ctx context.Context, args []string) error {
+		options := &souvenir.DeleteOptions{WithMemories: *all}
+		if _, err := proving(*proof, &options.Receipt); err != nil {
+			return err
+		}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
 			user, err := store.Accounts().GetUser(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			if err := store.Accounts().DeleteUser(ctx, user.ID, &souvenir.DeleteOptions{WithMemories: *all}); errors.Is(err,
-				souvenir.ErrConflict) && !*all {
+			err = store.Accounts().DeleteUser(ctx, user.ID, options)
+			if errors.Is(err, souvenir.ErrConflict) && !*all {
 				return fmt.Errorf("%w (--with-memories)", err)
-			} else if err != nil {
+			}
+			if err == nil && *proof != "" {
+				err = c.writeReceipt(*proof, *options.Receipt)
+			}
+			if err != nil {
 				return err
 			}
 			return c.printResult(*asJSON, user, "deleted user %s", plain(nameOf(user)))

@@ -23,6 +23,9 @@ func (k Key) Public() ed25519.PublicKey {
 	return ed25519.PublicKey(k.private[ed25519.PrivateKeySize-ed25519.PublicKeySize:])
 }
 
+// Signature signs bytes.
+func (k Key) Signature(signed []byte) []byte { return ed25519.Sign(k.private, signed) }
+
 // StoredKey is a key with its times, in microseconds.
 type StoredKey struct {
 	Key

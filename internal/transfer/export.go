@@ -20,6 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/objects"
+	"github.com/souvenir-ai/souvenir/internal/receipt"
 )
 
 // Settings select the contents of an export.
@@ -28,7 +29,8 @@ type Settings struct {
 	Namespaces     []string // whose users' data is written; nil: all that the store has
 	Credentials    bool     // with the credentials of people and programs
 	WithoutFiles   bool
-	WithoutVectors bool // without vectors that an embedder can compute again
+	WithoutVectors bool          // without vectors that an embedder can compute again
+	Parts          receipt.Parts // what hashes the lines of each kind; nil: nothing
 	Progress       func(stage string, done, total int)
 	Now            time.Time
 
@@ -49,6 +51,7 @@ type Summary struct {
 	Counts map[string]int
 	Bytes  int64
 	SHA256 string // hex
+	Whole  string // hex; the hash of all lines
 }
 
 // Export writes an export of the state that a transaction sees. After an error, w holds the beginning of one.
@@ -59,7 +62,8 @@ func Export(tx db.Tx, w io.Writer, of Settings) (Summary, error) {
 	if err := e.all(of.Now.UTC().Format(ExportTime)); err != nil {
 		return Summary{}, err
 	}
-	return Summary{Counts: e.counts, Bytes: int64(e.size), SHA256: e.sum}, nil
+	return Summary{Counts: e.counts, Bytes: int64(e.size), SHA256: e.sum,
+		Whole: hex.EncodeToString(e.hash.Sum(nil))}, nil
 }
 
 // exporter writes an export within one transaction.
@@ -194,6 +198,9 @@ func (e *exporter) write(kind string) error {
 		return err
 	}
 	e.counts[kind]++
+	if e.Parts != nil {
+		e.Parts.Add(kind, line)
+	}
 	_, err = e.w.Write(line)
 	return err
 }

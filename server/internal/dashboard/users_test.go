@@ -49,8 +49,8 @@ func TestAdminsDeleteUsersWithAReceipt(t *testing.T) {
 	if _, err := w.Store.Accounts().GetUser(t.Context(), id); err != nil {
 		t.Fatalf("before the answer: got %v, want that the user is there", err)
 	}
-	receipt := ada.Submit(asked, "/users", nil).Expect(http.StatusOK, "olivia is deleted", "Receipt", id, "Deleted by",
-		"ada")
+	receipt := ada.Submit(asked, "/users", nil).Expect(http.StatusOK, "olivia is deleted", "Receipt",
+		"Signed receipt", "souvenir-receipt-1", id, "Deleted by", "ada")
 	servertest.CheckPage(w, receipt)
 	if _, err := w.Store.Accounts().GetUser(t.Context(), id); !errors.Is(err, souvenir.ErrNotFound) {
 		t.Errorf("got %v, want that the user is gone", err)

@@ -3,6 +3,7 @@ package upkeep
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"time"
@@ -19,6 +20,7 @@ type accountPage struct {
 	User     souvenir.User
 	Password string     // the new one, shown this once; empty: the account was deleted
 	Receipt  []web.Fact // of a deletion
+	Signed   string     // the same, as JSON with a signature
 }
 
 // resetPassword gives a user a new password and shows it, this once.
@@ -61,16 +63,21 @@ func (s *Service) deleteUser(w http.ResponseWriter, r *http.Request, c request.C
 	}
 	// Half a deletion is worse than a whole one: a browser that goes away does not end it.
 	ctx := context.WithoutCancel(r.Context())
-	err = s.store.Accounts().DeleteUser(ctx, u.ID, &souvenir.DeleteOptions{WithMemories: true})
+	var signed souvenir.Receipt
+	err = s.store.Accounts().DeleteUser(ctx, u.ID, &souvenir.DeleteOptions{WithMemories: true, Receipt: &signed})
 	if err != nil {
 		return s.usersAgain(r, c, err)
+	}
+	proof, err := json.MarshalIndent(signed, "", "  ")
+	if err != nil {
+		return nil, err
 	}
 	s.log.InfoContext(ctx, "an admin deleted a user", "user", u.ID, "admin", c.User.ID)
 	receipt := append([]web.Fact{{Key: "User", Value: u.Name}, {Key: "Id", Value: u.ID},
 		{Key: "Deleted", Value: time.Now().In(web.ZoneOf(r).Location).Format("2 January 2006, 15:04:05 MST")},
 		{Key: "Deleted by", Value: c.User.Name}}, holds...)
 	return web.Page{Template: "useraccount", Title: u.Name + " is deleted",
-		Data: accountPage{User: u, Receipt: receipt}}, nil
+		Data: accountPage{User: u, Receipt: receipt, Signed: string(proof)}}, nil
 }
 
 // holdings counts what is deleted with a user.

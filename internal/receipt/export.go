@@ -1,0 +1,125 @@
+package receipt
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+)
+
+// Parts hashes the lines of an export by their type, as they are written.
+type Parts map[string]*part
+
+type part struct {
+	lines int64
+	hash  hash.Hash
+}
+
+// Add adds a line with its newline.
+func (p Parts) Add(kind string, line []byte) {
+	of := p[kind]
+	if of == nil {
+		of = &part{hash: sha256.New()}
+		p[kind] = of
+	}
+	of.lines++
+	_, _ = of.hash.Write(line)
+}
+
+// Sums returns the hashes.
+func (p Parts) Sums() map[string]Part {
+	sums := map[string]Part{}
+	for kind, of := range p {
+		sums[kind] = Part{of.lines, hex.EncodeToString(of.hash.Sum(nil))}
+	}
+	return sums
+}
+
+// Finding is something about a receipt that was looked at.
+type Finding struct {
+	Holds bool   `json:"holds"`
+	What  string `json:"what"`
+}
+
+// CompareKey says whether a receipt is signed with a key that is known from elsewhere; nil: none is known.
+func (o Opened) CompareKey(known []ed25519.PublicKey) Finding {
+	switch {
+	case known == nil:
+		return Finding{true, "the key is the one in the receipt; give the store's key to see that it is that of the store"}
+	case slices.ContainsFunc(known, func(k ed25519.PublicKey) bool { return k.Equal(o.Key) }):
+		return Finding{true, "the key is the one that was given"}
+	}
+	return Finding{false, "the receipt is signed with another key than the one that was given"}
+}
+
+// CompareExport reads an export and says what of it is as the receipt says.
+func (o Opened) CompareExport(export io.Reader) (found []Finding, err error) {
+	if o.Claims.Kind != Export {
+		return []Finding{{false, "the receipt is about a " + o.Claims.Kind + ", not about an export"}}, nil
+	}
+	whole, parts := sha256.New(), Parts{}
+	r := bufio.NewReaderSize(io.TeeReader(export, whole), 1<<20)
+	bytesRead := int64(0)
+	for n := 0; ; n++ {
+		line, err := r.ReadBytes('\n')
+		bytesRead += int64(len(line))
+		if len(bytes.TrimSpace(line)) > 0 {
+			if kind := kindOf(line); kind != "" && kind != "end" {
+				parts.Add(kind, line)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	sum := hex.EncodeToString(whole.Sum(nil))
+	if sum == o.Claims.SHA256 && bytesRead == o.Claims.Bytes {
+		found = append(found, Finding{true, "the export is the one of the receipt, byte for byte: SHA-256 " + sum})
+	} else {
+		found = append(found, Finding{false, fmt.Sprintf("the export is another one: %d bytes with SHA-256 %s, not %d "+
+			"with %s", bytesRead, sum, o.Claims.Bytes, o.Claims.SHA256)})
+	}
+	sums := parts.Sums()
+	kinds := maps.Clone(o.Claims.Parts)
+	if kinds == nil {
+		kinds = map[string]Part{}
+	}
+	maps.Copy(kinds, sums)
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		want, got := o.Claims.Parts[kind], sums[kind]
+		switch {
+		case want == got:
+			found = append(found, Finding{true, fmt.Sprintf("%s: %d lines, unchanged", kind, got.Lines)})
+		case want.Lines == got.Lines:
+			found = append(found, Finding{false, fmt.Sprintf("%s: %d lines, changed or in another order", kind, got.Lines)})
+		default:
+			found = append(found, Finding{false, fmt.Sprintf("%s: %d lines, not %d", kind, got.Lines, want.Lines)})
+		}
+	}
+	return found, nil
+}
+
+// kindOf returns the type of a line; none for the first one, and for what is no line of an export.
+func kindOf(line []byte) string {
+	var typed struct {
+		Type string `json:"type"`
+	}
+	if rest, is := bytes.CutPrefix(line, []byte(`{"type":"`)); is {
+		if i := bytes.IndexByte(rest, '"'); i > 0 {
+			return string(rest[:i])
+		}
+	}
+	_ = json.Unmarshal(line, &typed)
+	return typed.Type
+}

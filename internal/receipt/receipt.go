@@ -1,0 +1,234 @@
+// Package receipt is the proof that a store gives of an export or of the deletion of a user: what, how many, when, by
+// whom, and the hashes, signed with the store's key. docs/receipts.md describes the format.
+package receipt
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Format is the version of receipts.
+const Format = "souvenir-receipt-1"
+
+// Kinds of receipts.
+const (
+	Export   = "export"
+	Deletion = "deletion"
+)
+
+// Claims are what a receipt says.
+type Claims struct {
+	Format    string           `json:"format"`
+	Kind      string           `json:"kind"`
+	Store     string           `json:"store"`               // random id of the store, which its copies share
+	Namespace string           `json:"namespace,omitempty"` // of the user
+	User      string           `json:"user,omitempty"`      // id of whose data it is; empty: all users'
+	Name      string           `json:"user_name,omitempty"` // the name of the account
+	At        time.Time        `json:"at"`                  // when it was done, to the microsecond
+	Actor     Actor            `json:"actor"`               // who did it
+	Counts    map[string]int64 `json:"counts"`              // what was exported or deleted, by kind
+	Bytes     int64            `json:"bytes"`               // of the export, or of the deleted files
+	SHA256    string           `json:"sha256,omitempty"`    // of the whole file of the export
+	Parts     map[string]Part  `json:"parts,omitempty"`     // of the export, by the type of its lines
+	Audit     Audit            `json:"audit"`               // the entry of the audit log about it
+}
+
+// Actor is who did it, as the audit log has it.
+type Actor struct {
+	User       string `json:"user,omitempty"` // empty: who runs the program
+	Via        string `json:"via,omitempty"`
+	Credential string `json:"credential,omitempty"`
+}
+
+// Part is all lines of one type, in their order.
+type Part struct {
+	Lines  int64  `json:"lines"`
+	SHA256 string `json:"sha256"` // each line with its newline
+}
+
+// Audit names an entry of the audit log.
+type Audit struct {
+	Seq  int64  `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+// Receipt is a signed receipt. Claims are there to be read; the signature has them, too, in canonical form.
+type Receipt struct {
+	Claims    Claims `json:"receipt"`
+	Signature string `json:"signature"` // JWS, compact (RFC 7515, 7.1)
+}
+
+// header is the protected header of the JWS.
+type header struct {
+	Algorithm string `json:"alg"` // EdDSA (RFC 8037)
+	Key       JWK    `json:"jwk"`
+	KeyID     string `json:"kid"`
+	Type      string `json:"typ"`
+}
+
+// JWK is a public key of Ed25519 (RFC 8037, 2).
+type JWK struct {
+	Curve string `json:"crv"`
+	Type  string `json:"kty"`
+	X     string `json:"x"`
+}
+
+const (
+	algorithm  = "EdDSA"
+	headerType = "souvenir-receipt+jws"
+)
+
+var base64URL = base64.RawURLEncoding.Strict()
+
+// Sign returns the signed receipt. sign signs bytes with the private half of the key.
+func Sign(c Claims, kid string, public ed25519.PublicKey, sign func([]byte) []byte) (Receipt, error) {
+	c.Format = Format
+	payload, err := Canonical(c)
+	if err != nil {
+		return Receipt{}, err
+	}
+	head, err := Canonical(header{algorithm, JWK{"Ed25519", "OKP", base64URL.EncodeToString(public)}, kid, headerType})
+	if err != nil {
+		return Receipt{}, err
+	}
+	signed := base64URL.EncodeToString(head) + "." + base64URL.EncodeToString(payload)
+	return Receipt{c, signed + "." + base64URL.EncodeToString(sign([]byte(signed)))}, nil
+}
+
+// Opened is a receipt whose signature was looked at.
+type Opened struct {
+	Claims Claims // that are signed
+	KeyID  string
+	Key    ed25519.PublicKey // by which it says it is signed
+	Valid  bool              // the key has signed it
+	Same   bool              // the readable part says what is signed
+}
+
+// Parse reads a receipt. An error means that it is none; the fields of the result say what holds of one.
+func Parse(data []byte) (o Opened, err error) {
+	var raw struct {
+		Claims    json.RawMessage `json:"receipt"`
+		Signature string          `json:"signature"`
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return o, fmt.Errorf("it is not JSON: %w", err)
+	}
+	parts := strings.Split(raw.Signature, ".")
+	if len(raw.Claims) == 0 || len(parts) != 3 {
+		return o, errors.New("it is not a receipt: the fields receipt and signature are needed")
+	}
+	var decoded [3][]byte
+	for i, part := range parts {
+		if decoded[i], err = base64URL.DecodeString(part); err != nil || strings.ContainsAny(part, "\r\n") {
+			return o, errors.New("its signature is not base64url")
+		}
+	}
+	var h header
+	if err := json.Unmarshal(decoded[0], &h); err != nil {
+		return o, fmt.Errorf("the header of its signature is not JSON: %w", err)
+	}
+	key, err := base64URL.DecodeString(h.Key.X)
+	if err != nil || len(key) != ed25519.PublicKeySize || h.Algorithm != algorithm || h.Type != headerType ||
+		h.Key.Curve != "Ed25519" || h.Key.Type != "OKP" {
+		return o, errors.New("its signature is not one of a receipt")
+	}
+	if err := json.Unmarshal(decoded[1], &o.Claims); err != nil {
+		return o, fmt.Errorf("what is signed is not JSON: %w", err)
+	}
+	if o.Claims.Format != Format {
+		return o, fmt.Errorf("its format is %q; this program knows %s", o.Claims.Format, Format)
+	}
+	readable, err := canonicalJSON(raw.Claims)
+	if err != nil {
+		return o, fmt.Errorf("its readable part is not JSON: %w", err)
+	}
+	o.KeyID, o.Key = h.KeyID, key
+	o.Valid = ed25519.Verify(o.Key, []byte(parts[0]+"."+parts[1]), decoded[2])
+	o.Same = bytes.Equal(readable, decoded[1])
+	return o, nil
+}
+
+// Canonical returns the JSON of a value in the form of RFC 8785. Its numbers must be whole ones below 2^53.
+func Canonical(value any) ([]byte, error) {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return canonicalJSON(encoded)
+}
+
+func canonicalJSON(encoded []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(encoded))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, err
+	}
+	return appendCanonical(nil, value)
+}
+
+func appendCanonical(b []byte, value any) (_ []byte, err error) {
+	switch v := value.(type) {
+	case nil:
+		return append(b, "null"...), nil
+	case bool:
+		return strconv.AppendBool(b, v), nil
+	case string:
+		return appendString(b, v), nil
+	case json.Number:
+		n, err := v.Int64()
+		if err != nil {
+			return nil, fmt.Errorf("%s is not a whole number", v)
+		}
+		return strconv.AppendInt(b, n, 10), nil
+	case []any:
+		b = append(b, '[')
+		for i, element := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if b, err = appendCanonical(b, element); err != nil {
+				return nil, err
+			}
+		}
+		return append(b, ']'), nil
+	case map[string]any: // the keys are of ASCII, for which the order of UTF-16 is that of bytes
+		b = append(b, '{')
+		for i, key := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if b, err = appendCanonical(append(appendString(b, key), ':'), v[key]); err != nil {
+				return nil, err
+			}
+		}
+		return append(b, '}'), nil
+	}
+	return nil, fmt.Errorf("a %T is not JSON", value)
+}
+
+// appendString escapes what RFC 8785, 3.2.2.2, requires.
+func appendString(b []byte, text string) []byte {
+	short := map[rune]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
+	b = append(b, '"')
+	for _, r := range text {
+		if c, is := short[r]; is {
+			b = append(b, '\\', c)
+		} else if r < 0x20 {
+			b = fmt.Appendf(b, `\u%04x`, r)
+		} else {
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return append(b, '"')
+}
