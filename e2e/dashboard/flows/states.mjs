@@ -110,7 +110,7 @@ export async function theSignInNamesTheApplicationThatWaits(someone, { user }) {
   }
 }
 
-// What goes wrong on the way from an application is told to the person, with what to do next.
+// If something goes wrong on the way from an application, the page says what, and what to do next.
 export async function aRefusedApplicationTellsThePersonWhatToDo(someone, { user }) {
   for (const how of looks) {
     const page = await someone(user, how)
