@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(longtest.Main(m))
+	os.Exit(longtest.MainWithCheapPasswords(m))
 }
 
 func runJob(encoded string) error {
