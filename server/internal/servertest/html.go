@@ -25,7 +25,8 @@ func parseHTML(t *testing.T, page string) *Element {
 	decoder := xml.NewDecoder(strings.NewReader(strings.TrimPrefix(page, "<!doctype html>")))
 	decoder.Strict, decoder.AutoClose, decoder.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
 	root := &Element{}
-	open := []*Element{root}
+	open, begins := []*Element{root}, []int{0} // at which place in text
+	var text strings.Builder                   // of the page so far: that of an element is one part of it
 	for {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
@@ -44,21 +45,22 @@ func parseHTML(t *testing.T, page string) *Element {
 				e.Attrs[a.Name.Local] = a.Value
 			}
 			open[len(open)-1].children = append(open[len(open)-1].children, e)
-			open = append(open, e)
+			open, begins = append(open, e), append(begins, text.Len())
 		case xml.EndElement:
 			if last := open[len(open)-1]; last.Name != token.Name.Local {
 				t.Fatalf("</%s> ends <%s>, want the same:\n%s", token.Name.Local, last.Name, page)
 			}
-			open = open[:len(open)-1]
+			n := len(open) - 1
+			open[n].Text = text.String()[begins[n]:]
+			open, begins = open[:n], begins[:n]
 		case xml.CharData:
-			for _, e := range open {
-				e.Text += string(token)
-			}
+			text.Write(token)
 		}
 	}
 	if len(open) != 1 {
 		t.Fatalf("<%s> is not closed:\n%s; got %v, want 1", open[len(open)-1].Name, page, len(open))
 	}
+	root.Text = text.String()
 	return root
 }
 
