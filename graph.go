@@ -366,7 +366,7 @@ func (m *Map) lay(ctx context.Context, p *picture, v vectors, q MapQuery) (flat 
 		flat, m.Explained, err = index.Plane(ctx, v.means, v.size)
 		return flat, err
 	}
-	pairs, err := index.Pairs(ctx, v.means, v.size, layout.NearOnes, -1)
+	pairs, err := index.Pairs(ctx, v.means, v.size, layout.NearOnes(len(v.places)), -1)
 	if err != nil {
 		return nil, err
 	}

@@ -11,15 +11,22 @@ type Near struct {
 	Distance float32 // the Euclidean one, squared
 }
 
-// NearOnes is how many of the nearest others of each point [Neighbours] looks at.
-const NearOnes = 3 * perplexity
+// NearOnes is how many of the nearest others of each of n points [Neighbours] looks at: of few points all, of many 90.
+// Among few points in many directions, most of what a picture can keep is in pairs farther away.
+func NearOnes(n int) int { return max(min(n-1, mostNear/max(n, 1)), leastNear) }
+
+// perplexity is how many neighbours each of n points has, smoothly counted.
+func perplexity(n int) float64 { return max(min(float64(n)/4, float64(NearOnes(n))/3), leastNear/3) }
 
 const (
-	perplexity = 30 // how many neighbours a point has, smoothly counted
+	leastNear = 90
+	mostNear  = 5000 * leastNear // pairs, however many points there are
 
 	exaggerated  = 120 // rounds in which neighbours pull harder, so that groups find each other
 	exaggeration = 12
 	placed       = 350 // rounds after that
+	placedFew    = 900 // the same for few points, whose rounds cost little
+	fewPoints    = 1000
 	refined      = 120 // rounds in all, if most places are known
 )
 
@@ -30,7 +37,7 @@ const (
 // lie to each other (D. Kobak, P. Berens, The art of using t-SNE for single-cell transcriptomics, 2019): it has a place
 // for each point, such as those of a plane. With known, the start is an earlier result that only needs to settle.
 //
-// Give each point's nearest NearOnes others, each pair once; fewer are fine. The same arguments always give the
+// Give each point's [NearOnes] nearest others, each pair once; fewer are fine. The same arguments always give the
 // same places. It uses one processor, and checks the context in each round.
 func Neighbours(ctx context.Context, n int, near []Near, start []float32, known bool) ([]float32, error) {
 	if n < 3 {
@@ -44,6 +51,9 @@ func Neighbours(ctx context.Context, n int, near []Near, start []float32, known 
 	places := make([]float32, 2*n)
 	copy(places, start)
 	rounds, early := exaggerated+placed, exaggerated
+	if n <= fewPoints {
+		rounds = exaggerated + placedFew
+	}
 	if known {
 		rounds, early = refined, 0
 	} else {
@@ -120,16 +130,17 @@ func newAffinities(n int, near []Near) *affinities {
 	g := &graph{mass: make([]float32, n)}
 	g.connect(edges)
 	s := &affinities{first: g.first, to: g.to, weight: make([]float32, len(g.to))}
+	want := perplexity(n)
 	for i := range n {
-		s.weigh(g.weight[g.first[i]:g.first[i+1]], s.weight[g.first[i]:g.first[i+1]])
+		weigh(g.weight[g.first[i]:g.first[i+1]], s.weight[g.first[i]:g.first[i+1]], want)
 	}
 	s.balance(n)
 	return s
 }
 
-// weigh turns the distances of a point's neighbours into weights with the sum 1, whose perplexity is that of this
-// package, or a third of the neighbours if there are few.
-func (s *affinities) weigh(distances, weights []float32) {
+// weigh turns the distances of a point's neighbours into weights with the sum 1 and a perplexity, or a third of the
+// neighbours if there are few.
+func weigh(distances, weights []float32, perplexity float64) {
 	if len(distances) == 0 {
 		return
 	}

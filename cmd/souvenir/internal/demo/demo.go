@@ -131,6 +131,10 @@ func (f *filler) weeks() error {
 	if err != nil {
 		return err
 	}
+	followed, err := matters()
+	if err != nil {
+		return err
+	}
 	slices.SortStableFunc(all, func(a, b souvenir.NewMemory) int { return strings.Compare(dateOf(a), dateOf(b)) })
 	var busy [days - 1]int // how far the story is by the end of each day
 	total := 0
@@ -150,7 +154,7 @@ func (f *filler) weeks() error {
 			}
 		}
 		upTo := len(all) * busy[day] / total
-		if err := f.day(f.began.AddDate(0, 0, day), all[done:upTo]); err != nil {
+		if err := f.day(f.began.AddDate(0, 0, day), slices.Concat(followed[day], all[done:upTo])); err != nil {
 			return err
 		}
 		done = upTo

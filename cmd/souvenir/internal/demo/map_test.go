@@ -9,11 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// The map of the demonstration keeps more neighbours together than two principal components do. Its trustworthiness at
-// 12 neighbours is 0.81, theirs is 0.69. The vectors of these short texts differ in many directions: the mean cosine of
-// the nearest 36 is 0.25, that of any two 0.11. Optimizing for trustworthiness itself (J. Venna et al., Information
-// retrieval perspective to nonlinear dimensionality reduction for data visualization, 2010) reached 0.83, at the price
-// of all pairs.
+// The map of the demonstration keeps more neighbours together than two principal components do: its trustworthiness at
+// 12 neighbours is 0.906, theirs is 0.68. docs/decisions.md says what other methods reach on the same vectors.
 func TestNeighboursOnTheMapAreNeighbours(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "demo.db")
 	filled, err := Fill(t.Context(), path, Options{PublicURL: "http://localhost", Password: "nine blue kettles"})
@@ -55,8 +52,8 @@ func TestNeighboursOnTheMapAreNeighbours(t *testing.T) {
 	}
 	t.Logf("trustworthiness at 12 neighbours of %d memories: %.3f; by axes %.3f", filled.Memories,
 		trust[souvenir.LayoutNeighbours], trust[souvenir.LayoutAxes])
-	if got := trust[souvenir.LayoutNeighbours]; got < 0.79 || got > 1 {
-		t.Errorf("got %.3f, want 0.79 to 1", got)
+	if got := trust[souvenir.LayoutNeighbours]; got < 0.9 || got > 1 {
+		t.Errorf("got %.3f, want 0.9 to 1", got)
 	}
 	if got := trust[souvenir.LayoutAxes]; got > 0.72 {
 		t.Errorf("by axes it is %.3f, want at most 0.72, or the other layout is of little use", got)
