@@ -253,7 +253,7 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (_ Overview, e
 			},
 			func() error { return o.countProjects(tx, v, partitions) },
 			func() error { return o.countCollections(tx, v, partitions) },
-			func() error { return o.countEventTypes(tx, v, partitions) },
+			func() error { return o.countEventTypes(s.tallies.EventTypes(tx, partitions, v.Alive(`memory`))) },
 			func() error { return o.countDays(tx, v, partitions, daysUntil(s.clock().In(q.Location), q.Days)) },
 			func() error { return s.embeddingStatus(tx, partitions, &o.Embedding) },
 		} {
@@ -298,19 +298,15 @@ func (o *Overview) countCollections(tx db.Tx, v viewer, partitions string) error
 		WHERE p.id IN `+db.Integers+` GROUP BY c.id, c.name, u.uid ORDER BY 3 DESC, 1, 2 LIMIT ?`, partitions, maxCounts)
 }
 
-// countEventTypes counts along an index, partition by partition, to avoid a sort.
-func (o *Overview) countEventTypes(tx db.Tx, v viewer, partitions string) error {
-	counts, rest := map[string]int{}, o.Memories
-	err := tx.Each(func(row db.Rows) error {
-		var name string
-		var n int
-		err := row.Scan(&name, &n)
-		counts[name] += n
-		rest -= n
+// countEventTypes turns the counts by event type into a list.
+func (o *Overview) countEventTypes(counts map[string]int, err error) error {
+	if err != nil {
 		return err
-	}, `SELECT event_type, count(*) FROM memory `+db.ByEvent+` WHERE event_type IS NOT NULL AND partition_id IN `+
-		db.Integers+v.Alive(`memory`)+`
-		GROUP BY partition_id, event_type`, partitions)
+	}
+	rest := o.Memories
+	for _, n := range counts {
+		rest -= n
+	}
 	if rest > 0 {
 		counts[""] += rest
 	}
@@ -322,7 +318,7 @@ func (o *Overview) countEventTypes(tx db.Tx, v viewer, partitions string) error 
 		return cmp.Or(b.Memories-a.Memories, cmp.Compare(a.Name, b.Name))
 	})
 	o.EventTypes = o.EventTypes[:min(len(o.EventTypes), maxCounts)]
-	return err
+	return nil
 }
 
 // countedClients is what clientCounts has found.

@@ -277,6 +277,7 @@ type shared struct {
 	index    *retrieval.Cache
 	filters  retrieval.Filters
 	orders   retrieval.Orders
+	tallies  retrieval.Tallies
 	vectors  *embedding.Vectors
 	worker   *embedding.Worker
 	objects  *objects.Objects

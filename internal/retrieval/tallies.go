@@ -1,0 +1,52 @@
+package retrieval
+
+import (
+	"maps"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/lru"
+)
+
+// Tallies keeps how many memories of the partitions that were counted last have which event type. A tally holds until
+// the next change of any memory: the pages that a person opens one after another count once. The zero value is ready.
+type Tallies struct{ kept lru.Cache[string, tally] }
+
+// tally is a count by event type.
+type tally struct {
+	mark   db.Mark // of the log of changes, at which it is right
+	counts map[string]int
+}
+
+const mostTallied = 1 << 20 // bytes of all that Tallies keeps
+
+// EventTypes returns how many memories of some partitions, a [db.List], have each event type; those without one are not
+// counted. Alive is a further condition on the table memory. It counts along an index, partition by partition, to avoid
+// a sort.
+func (t *Tallies) EventTypes(tx db.Tx, partitions, alive string) (map[string]int, error) {
+	now, err := tx.Changes().Mark()
+	if err != nil {
+		return nil, err
+	}
+	key := partitions + alive
+	if old, known := t.kept.Get(key); known && old.mark == now && !tx.Writable() {
+		return maps.Clone(old.counts), nil
+	}
+	counts, bytes := map[string]int{}, len(key)+200
+	err = tx.Each(func(row db.Rows) error {
+		var name string
+		var n int
+		err := row.Scan(&name, &n)
+		counts[name] += n
+		return err
+	}, `SELECT event_type, count(*) FROM memory `+db.ByEvent+` WHERE event_type IS NOT NULL AND partition_id IN `+
+		db.Integers+alive+`
+		GROUP BY partition_id, event_type`, partitions)
+	if err != nil || tx.Writable() { // what a transaction writes may be undone
+		return counts, err
+	}
+	for name := range counts {
+		bytes += len(name) + 64
+	}
+	t.kept.Put(key, tally{now, maps.Clone(counts)}, bytes, mostTallied)
+	return counts, nil
+}
