@@ -34,6 +34,8 @@ export async function inspect(page, name) {
 // look checks what depends on how a page is shown: contrast and the rest of what axe knows, its width, and room for fingers.
 export async function look(page, name, { touch }) {
   const { width } = page.viewportSize()
+  // Axe takes what is in a closed element for hidden, but beside a wide page the menu is shown all the same.
+  if (!touch) await page.evaluate(() => document.querySelectorAll('header details:not([open])').forEach((details) => { details.open = details.dataset.opened = true }))
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))) // the look may just have changed
   await still(page)
   const wide = await page.evaluate((width) => {
@@ -54,8 +56,6 @@ export async function look(page, name, { touch }) {
         .filter(([height]) => height < 35.5))
     for (const [height, element] of small) complain(`${name} at ${width}: ${height} pixels are little for a finger: ${element}`)
   }
-  // Axe takes what is in a closed element for hidden, but beside a wide page the menu is shown all the same.
-  if (!touch) await page.evaluate(() => document.querySelectorAll('header details:not([open])').forEach((details) => { details.open = details.dataset.opened = true }))
   const client = await page.context().newCDPSession(page)
   const { result, exceptionDetails } = await client.send('Runtime.evaluate', {
     expression: `${axe}; (${rulesBroken})().then(JSON.stringify)`, awaitPromise: true, returnByValue: true,

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -141,6 +142,25 @@ func (i *item) Verb() string {
 
 // Percent is the confidence; 0: not given.
 func (i *item) Percent() int { return int(i.Proposal.Confidence*100 + 0.5) }
+
+// otherMemory is a memory that a reason names by its id, as that of a pair of similar ones does.
+var otherMemory = regexp.MustCompile(`memory ([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}): `)
+
+// Why is the reason for people: without the id of the other memory, to which [item.Other] leads.
+func (i *item) Why() string {
+	if at := otherMemory.FindStringIndex(i.Proposal.Reason); at != nil {
+		return i.Proposal.Reason[:at[0]] + "another memory: " + i.Proposal.Reason[at[1]:]
+	}
+	return i.Proposal.Reason
+}
+
+// Other is the id of the memory that the reason names; empty: none.
+func (i *item) Other() string {
+	if found := otherMemory.FindStringSubmatch(i.Proposal.Reason); found != nil {
+		return found[1]
+	}
+	return ""
+}
 
 // Writes reports whether the proposal has a text that can be edited.
 func (i *item) Writes() bool { return i.Conflict == "" && i.Proposal.Action != extract.Forget }

@@ -226,7 +226,7 @@ type auditNames struct {
 // of returns the name of a user, or says that the account is gone: the log has no names.
 func (n *auditNames) of(id string) string {
 	if id == "" {
-		return "no user"
+		return "someone"
 	}
 	if name, is := n.known[id]; is {
 		return name

@@ -33,6 +33,11 @@ func TestEveryActionHasASentence(t *testing.T) {
 	if len(known) < 30 {
 		t.Fatalf("the table has %d actions, want 30 or more", len(known))
 	}
+	names := &auditNames{known: map[string]string{}}
+	if said := auditSaid(souvenir.AuditEntry{Action: "member.add", Details: map[string]any{"role": "writer"}},
+		names.of); said != "invited someone to a project, as writer" {
+		t.Errorf("an invitation of who has no account: got %q, want someone", said)
+	}
 	for action := range auditSentences {
 		if !known[action] {
 			t.Errorf("there is a sentence for %s, which docs/audit.md does not have", action)
