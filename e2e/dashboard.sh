@@ -58,7 +58,7 @@ for store in "${stores[@]}"; do
 		cat "$work/server.log" >&2
 		exit 1
 	fi
-	(cd "$work" && BROWSER=$browser LISTENING=$listening STORE=$store SEEDED=$(<"$kept/$store.json") ROUTES=$routes SHORT=$short SHOTS=$shots \
+	(cd "$work" && BROWSER=$browser LISTENING=$listening SOUVENIR=$souvenir DB=$db STORE=$store SEEDED=$(<"$kept/$store.json") ROUTES=$routes SHORT=$short SHOTS=$shots \
 		timeout 1200 node dashboard.mjs) || failed+=" $store"
 	stop_server
 	check_log

@@ -51,4 +51,8 @@ func TestPagesOfAReadOnlyStore(t *testing.T) {
 			p.Expect(http.StatusForbidden, "opened read-only")
 		}
 	}
+	// What was typed is still there.
+	p := b.Post("/memories/new", url.Values{"csrf": {csrf}, "content": {"typed in vain"}}).Expect(http.StatusForbidden,
+		"opened read-only", "typed in vain</textarea>")
+	servertest.CheckPage(w, p)
 }

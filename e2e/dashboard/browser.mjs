@@ -32,7 +32,7 @@ export async function open(look = wide, more = {}) {
 }
 
 // watch has a page complain. page.expected holds statuses that the test means to get; page.transfers what was loaded since it was emptied;
-// page.away the origin of an application that the test means to be led to.
+// page.away the origin of an application that the test means to be led to; page.home that of another server that it looks at.
 export function watch(page) {
   page.expected = []
   page.away = ''
@@ -52,7 +52,7 @@ export function watch(page) {
   page.on('request', (request) => {
     page.waiting.add(request)
     const url = new URL(request.url())
-    if (url.origin !== site && !['data:', 'blob:'].includes(url.protocol) && !(url.origin === page.away && request.isNavigationRequest())) complain(`${page.url()}: ${request.url()} is loaded from elsewhere`)
+    if (url.origin !== (page.home ?? site) && !['data:', 'blob:'].includes(url.protocol) && !(url.origin === page.away && request.isNavigationRequest())) complain(`${page.url()}: ${request.url()} is loaded from elsewhere`)
   })
   page.on('requestfinished', async (request) => {
     page.waiting.delete(request)

@@ -1,5 +1,8 @@
 // What pages say when something is not as usual: missing, paused, refused, asked for too often; and the day of the reader.
 import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import fs from 'node:fs'
+import os from 'node:os'
 import { phone, site, wide } from '../browser.mjs'
 import { inspect, look } from '../inspect.mjs'
 
@@ -56,7 +59,7 @@ export async function aPausedApplicationIsShownWhereOneConnects(someone, { user 
     assert.match(await page.notice(), /Paused/)
     await page.go('/connect')
     assert.match(await page.main(), new RegExp(`${name}[^]*paused`, 'i'))
-    await look(page, 'connect, with a paused application', { touch: how === phone })
+    if (how === phone) await look(page, 'connect, with a paused application', { touch: true })
     await page.go(app.path)
     assert.match(await page.main(), /You have paused this application/)
     await look(page, 'consent for a paused application', { touch: how === phone })
@@ -138,6 +141,56 @@ export async function tooManyTriesSaySoAndWhenToComeBack(someone) {
     assert.match(await page.main(), /Too many failed attempts; wait \d+ (second|minute)s?, then try again/)
     assert.match(await page.inputValue('main [name=username]'), /^no-/)
     await look(page, 'too many tries', { touch: how === phone })
+  }
+}
+
+// readOnly serves a copy of the store that cannot be written, as a user who may only read it, and returns its address and how to end it.
+async function readOnly() {
+  const folder = fs.mkdtempSync(`${os.tmpdir()}/souvenir-read-only-`)
+  fs.chmodSync(folder, 0o755)
+  const [program, db] = [`${folder}/souvenir`, `${folder}/souvenir.db`]
+  fs.copyFileSync(process.env.SOUVENIR, program)
+  fs.chmodSync(program, 0o755)
+  execFileSync(program, ['backup', db, '--db', process.env.DB])
+  fs.chmodSync(db, 0o444)
+  if (process.getuid() !== 0) fs.chmodSync(folder, 0o555)
+  const server = spawn(program, ['serve', '--db', db, '--listen', '127.0.0.1:0'], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'], ...(process.getuid() === 0 && { uid: 65534, gid: 65534 }) })
+  const end = async () => {
+    const ended = new Promise((resolve) => server.once('exit', resolve))
+    server.kill()
+    await ended
+    fs.chmodSync(folder, 0o755)
+    fs.rmSync(folder, { recursive: true })
+  }
+  const home = await new Promise((resolve, reject) => {
+    server.stdout.on('data', (text) => { const found = /listening on (\S+)/.exec(text); if (found) resolve(found[1]) })
+    server.once('exit', () => reject(new Error('the read-only server ended')))
+  })
+  return { home, end }
+}
+
+export async function aReadOnlyServerSaysSo(someone, { user, memory }) {
+  for (const how of looks) {
+    const page = await someone(user, how) // who signed in before
+    const { home, end } = await readOnly()
+    try {
+      const cookies = (await page.context().cookies(site)).map(({ name, value }) => ({ name, value, url: home }))
+      await page.context().addCookies(cookies)
+      page.home = home
+      for (const path of ['/', '/memories', `/memories/${memory}`, '/settings']) {
+        await page.go(home + path)
+        assert.match(await page.innerText('body'), /This server is read-only for now: you can look around, and nothing can be changed\./, path)
+        if (path === '/memories') await look(page, `${path}, read-only`, { touch: how === phone })
+      }
+      await page.go(`${home}/memories/${memory}/edit`)
+      await page.fill('#content', 'Typed in vain, and still here.')
+      page.expected = [403]
+      await page.send('Save')
+      assert.match(await page.innerText('body'), /read-only/)
+      assert.equal(await page.inputValue('#content'), 'Typed in vain, and still here.')
+    } finally {
+      await end()
+    }
   }
 }
 

@@ -104,7 +104,8 @@ func AgainAs(p Page, err error) (Page, error) {
 		p.Status = status
 		return p, nil
 	}
-	if errors.Is(err, ErrBusy) {
+	// What was typed is not lost to a store that takes nothing for now.
+	if errors.Is(err, ErrBusy) || errors.Is(err, souvenir.ErrReadOnly) || errors.Is(err, souvenir.ErrFull) {
 		p.Status = status
 		return p, nil
 	}
