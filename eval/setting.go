@@ -50,7 +50,7 @@ var settingWords = []settingWord{
 	{"alone", "each memory by itself, without its conversation", func(s *setting) {
 		s.weights = ranking.Weights{Words: s.weights.Words, Meaning: s.weights.Meaning, Late: s.weights.Late,
 			AloneMeaning: s.weights.AloneMeaning, AloneLate: s.weights.AloneLate,
-			Known: s.weights.Known}
+			OtherMeaning: s.weights.OtherMeaning, Known: s.weights.Known}
 	}},
 	{"disk", "search in the database, without an index in memory", func(s *setting) { s.disk = true }},
 	{"centred", "subtract the mean of 300 texts from a transformer's vectors", func(s *setting) { s.centred = true }},

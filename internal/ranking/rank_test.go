@@ -200,14 +200,14 @@ func TestWeightsDependOnKnownWords(t *testing.T) {
 			t.Errorf("%q: the model knows %.2f of it, want %v to %v", test.text, got, test.least, test.most)
 		}
 	}
-	w := Weights{Words: 1, Meaning: 0.5, Late: 0.4, AloneMeaning: 0.3, AloneLate: 0.2, Known: 1}
+	w := Weights{Words: 1, Meaning: 0.5, Late: 0.4, AloneMeaning: 0.3, AloneLate: 0.2, OtherMeaning: 0.6, Known: 1}
 	half := Question{Known: 0.5}
 	if got, want := w.For(half, true), (Weights{Words: 1, Meaning: 0.25, Late: 0.2, AloneMeaning: 0.15, AloneLate: 0.1,
-		Known: 1}); got != want {
+		OtherMeaning: 0.6, Known: 1}); got != want {
 		t.Errorf("with the built-in model %+v, want %+v", got, want)
 	}
-	if got := w.For(half, false); got.Meaning != 0.5 || got.AloneMeaning != 0.3 || got.Late != 0.2 {
-		t.Errorf("with another embedder %+v; want its meaning at full weight", got)
+	if got := w.For(half, false); got.Meaning != 0.5 || got.AloneMeaning != 0.6 || got.Late != 0.2 {
+		t.Errorf("with another embedder %+v; want its meaning at full weight, and OtherMeaning for AloneMeaning", got)
 	}
 }
 

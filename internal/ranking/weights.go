@@ -24,6 +24,10 @@ type Weights struct {
 	// The same for a memory outside conversations. Turns are short; in longer texts the best window says less.
 	AloneMeaning, AloneLate float32
 
+	// OtherMeaning is AloneMeaning where the vectors are those of an embedder of the caller's own, which says more than
+	// the built-in model.
+	OtherMeaning float32
+
 	// Known is the exponent of [Question.Known], which Meaning and Late are multiplied by: where the built-in model
 	// knows few of the query's words, as in most languages except English, words decide. 0 = no effect.
 	Known float32
@@ -68,17 +72,20 @@ const Reach = nextTo + AroundReach
 // Default are the weights of searches. Those of a memory by itself were fitted on the development part of LoCoMo,
 // those of conversations on it and on that of REALTALK together; Chat and Same tell the two apart.
 var Default = Weights{
-	Words: 0.65, Meaning: 0.35, Late: 0.30, AloneMeaning: 0.45, AloneLate: 0.20, Known: 1,
+	Words: 0.65, Meaning: 0.35, Late: 0.30, AloneMeaning: 0.45, AloneLate: 0.20,
+	OtherMeaning: 0.55, Known: 1,
 	Before: 0.05, Before2: 0.23, After: 0.20, After2: 0.06, Answer: 0.50, Near: 0.32, Around: 0.42,
 	Asking: -0.06, Speaker: 0.10, Chat: 0.3, Same: 0.22,
 }
 
 // For returns the weights for a question. builtin reports whether the compared vectors are the built-in model's;
-// [Question.Known] only applies to these.
+// [Question.Known] only applies to these, and OtherMeaning to all others.
 func (w Weights) For(q Question, builtin bool) Weights {
 	known := float32(math.Pow(float64(q.Known), float64(w.Known)))
 	if builtin {
 		w.Meaning, w.AloneMeaning = w.Meaning*known, w.AloneMeaning*known
+	} else {
+		w.AloneMeaning = w.OtherMeaning
 	}
 	w.Late, w.AloneLate = w.Late*known, w.AloneLate*known
 	return w
