@@ -55,6 +55,7 @@ func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions
 	if options == nil {
 		options = &BackupOptions{}
 	}
+	s.renewKey(ctx)
 	err = newFileError("path", path, s.db.Upkeep().Backup(ctx, path, copied(options.Progress)))
 	return s.noteAlone(ctx, err, event{"backup", "store", "", nil})
 }
@@ -77,6 +78,7 @@ func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptio
 	if options == nil {
 		options = &BackupOptions{}
 	}
+	s.renewKey(ctx)
 	snapshot, err := s.db.Upkeep().Snapshot(ctx, copied(options.Progress))
 	if err != nil {
 		return 0, newFileError("path", s.db.Upkeep().Path(), err)
@@ -86,6 +88,23 @@ func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptio
 		err = closed
 	}
 	return n, s.noteAlone(ctx, wrap(err), event{"backup", "store", "", audit.Details{"bytes": n}})
+}
+
+// renewKey notices that the master key was changed. It does not end a backup, which then has the key from before.
+func (s *Store) renewKey(ctx context.Context) {
+	file, inFile := s.db.DB.(interface {
+		TakeMasterKey(ctx context.Context, key MasterKey) error
+	})
+	if s.options.MasterKeyNow == nil || s.options.MasterKey.IsZero() || !inFile {
+		return
+	}
+	key, err := s.options.MasterKeyNow(ctx)
+	if err == nil && !key.IsZero() {
+		err = file.TakeMasterKey(ctx, key)
+	}
+	if err != nil {
+		s.log.Warn("the backup needs the master key from before: the present one could not be taken", "error", err)
+	}
 }
 
 // untilDone is a reader that fails once its context ends.

@@ -3,6 +3,8 @@
 package souvenir
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -79,4 +81,40 @@ func noError(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Another process changes the key of a file that this one has open.
+func TestBackupsHaveTheKeyThatTheFileHasNow(t *testing.T) {
+	folder, old, next := t.TempDir(), GenerateMasterKey(), GenerateMasterKey()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	given := old
+	s := openWords(t, at("store.db"), Options{MasterKey: old,
+		MasterKeyNow: func(context.Context) (MasterKey, error) { return given, nil }})
+	mustAdd(t, s, NewMemory{Content: "kept"})
+	other := openWords(t, at("store.db"), Options{MasterKey: old})
+	noError(t, other.Upkeep().ChangeMasterKey(t.Context(), next))
+	for _, step := range []struct {
+		name  string
+		given MasterKey
+		want  MasterKey
+	}{{"not given yet", old, old}, {"a wrong one", GenerateMasterKey(), old}, {"the new one", next, next},
+		{"the old one again", old, next}} {
+		given = step.given
+		path := at(step.name + ".db")
+		noError(t, s.Upkeep().Backup(t.Context(), path, nil))
+		var stream bytes.Buffer
+		if _, err := s.Upkeep().BackupTo(t.Context(), &stream, nil); err != nil {
+			t.Fatal(err)
+		}
+		noError(t, os.WriteFile(path+".stream", stream.Bytes(), 0o600))
+		for _, path := range []string{path, path + ".stream"} {
+			opened, err := Open(t.Context(), path, &Options{MasterKey: step.want, Embedder: wordEmbedder("words-1")})
+			if err != nil {
+				t.Errorf("%s: %s gives %v, want that it opens", step.name, path, err)
+				continue
+			}
+			noError(t, opened.Close())
+		}
+	}
+	mustAdd(t, s, NewMemory{Content: "it goes on"})
 }

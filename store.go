@@ -52,6 +52,11 @@ type Options struct {
 	// PostgreSQL refuses a key, and so does the driver in C; content in object storage is not encrypted by it.
 	MasterKey MasterKey
 
+	// MasterKeyNow is asked for the key before each backup, so that a running program notices that another one has changed
+	// it, and does not go on to make backups under the old key. A key that is not that of the file counts for nothing, and
+	// the program's log says so. Nil means MasterKey.
+	MasterKeyNow func(ctx context.Context) (MasterKey, error)
+
 	// Readers is the number of searches and reads that may run at once; further ones wait. Zero means the number of
 	// processors, at least 4. At most 1,000.
 	Readers int

@@ -28,18 +28,31 @@ type masterKeyKey struct{}
 
 // masterKeyOf returns the key with which every file of the command is opened. The zero value is none.
 func masterKeyOf(ctx context.Context) (souvenir.MasterKey, error) {
-	read, set := ctx.Value(masterKeyKey{}).(func() (souvenir.MasterKey, error))
+	source, set := ctx.Value(masterKeyKey{}).(keySource)
 	if !set {
 		return souvenir.MasterKey{}, nil
 	}
-	return read()
+	return source.once()
+}
+
+// keySource reads the master key: once reads it when it is first needed, anew each time.
+type keySource struct {
+	once, anew func() (souvenir.MasterKey, error)
+}
+
+// withKeyAnew returns a context with the key as it is now, for long-running commands.
+func withKeyAnew(ctx context.Context) context.Context {
+	source, set := ctx.Value(masterKeyKey{}).(keySource)
+	if !set {
+		return ctx
+	}
+	return context.WithValue(ctx, masterKeyKey{}, keySource{sync.OnceValues(source.anew), source.anew})
 }
 
 // withMasterKey returns a context with the key of the environment, which is read when it is needed.
 func (c *cli) withMasterKey(ctx context.Context) context.Context {
-	return context.WithValue(ctx, masterKeyKey{}, sync.OnceValues(func() (souvenir.MasterKey, error) {
-		return c.masterKey(ctx)
-	}))
+	read := func() (souvenir.MasterKey, error) { return c.masterKey(ctx) }
+	return context.WithValue(ctx, masterKeyKey{}, keySource{sync.OnceValues(read), read})
 }
 
 func (c *cli) masterKey(ctx context.Context) (key souvenir.MasterKey, err error) {
@@ -141,7 +154,8 @@ func (c *cli) keyChangeCommand() *cobra.Command {
 		Use:   "change --to FILE [flags]",
 		Short: "Put the store under another master key",
 		Long: `Encrypts the key of the store's file with another master key. It takes no time, and servers that have the
-store open go on; give them the new key for their next start. Backups keep the key they were made with.
+store open go on; give them the new key, in the same file or by the same command, for their next backup
+and start. Backups keep the key they were made with.
 
 If the old key has leaked, that is not enough: use "souvenir key encrypt", which gives the file a new
 key of its own.`,

@@ -62,6 +62,7 @@ func (l location) open(ctx context.Context, options *souvenir.Options) (*souveni
 		return nil, err
 	}
 	options.MasterKey = key
+	options.MasterKeyNow = func(context.Context) (souvenir.MasterKey, error) { return masterKeyOf(withKeyAnew(ctx)) }
 	if l.isDatabase() {
 		return postgres.Open(ctx, string(l), options)
 	}

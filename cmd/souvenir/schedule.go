@@ -165,6 +165,7 @@ func (b schedule) look() (r metrics.Backup) {
 func (b schedule) run(ctx context.Context, store *souvenir.Store) (d drilled, err error) {
 	path := filepath.Join(b.dir, backupPrefix+b.now().UTC().Format(backupTime)+backupSuffix)
 	made, rehearsed := path+unverified, filepath.Join(b.dir, scheduledDrill)
+	ctx = withKeyAnew(ctx) // another process may have changed it
 	if err := b.claim(ctx, store); err != nil {
 		return d, err
 	}

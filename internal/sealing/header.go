@@ -211,6 +211,20 @@ func (r *Ring) Rewrap(header []byte, to MasterKey) ([]Slot, error) {
 // Taken has the ring use another master key from now on.
 func (r *Ring) Taken(master MasterKey) { r.master = master }
 
+// Take is Taken for a key under which another process may have put the file with a header. A key that does not open it
+// is an error, and changes nothing.
+func (r *Ring) Take(header []byte, master MasterKey) error {
+	best := newest(header, nil)
+	if !IsSealed(header) || best == nil {
+		return fmt.Errorf("%w: both copies of its key are damaged", errHeader)
+	}
+	if _, err := unwrap(best, master); err != nil {
+		return err
+	}
+	r.master = master
+	return nil
+}
+
 // Status is what a header says without a key.
 type Status struct {
 	Sealed     bool

@@ -161,6 +161,25 @@ func (d *DB) ChangeMasterKey(ctx context.Context, to sealing.MasterKey) error {
 	})
 }
 
+// TakeMasterKey encrypts copies with another master key from now on, if another process has put the file under it.
+func (d *DB) TakeMasterKey(ctx context.Context, key sealing.MasterKey) error {
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	defer d.end()
+	if d.keys == nil || d.memory || d.writer == nil {
+		return nil
+	}
+	same := false
+	if err := d.keys.With(func(r *sealing.Ring) error {
+		same = r.Master().Equal(key)
+		return nil
+	}); err != nil || same {
+		return err
+	}
+	return d.writer.exclusive(ctx, func() error { return d.keys.Take(handle(d.writer.conn.raw), key) })
+}
+
 // CopyInto writes the database into a new file at path, encrypted with the master key or, if that is zero, not. It is
 // for a file that is encrypted and a copy that is not, or the other way round: pages differ then. [DB.Backup] is
 // faster.

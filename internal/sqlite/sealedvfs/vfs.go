@@ -361,6 +361,36 @@ func Plain() string {
 
 // Rewrap puts the key of the open file of a connection under another master key, which later openings need.
 func (k *Keys) Rewrap(handle uintptr, to sealing.MasterKey) error {
+	return withHeader(handle, func(tls *libc.TLS, at uintptr, d *disk, header []byte) error {
+		return k.With(func(r *sealing.Ring) error {
+			slots, err := r.Rewrap(header, to)
+			if err != nil {
+				return err
+			}
+			for _, slot := range slots {
+				if _, err := d.WriteAt(slot.Data, slot.At); err != nil {
+					return err
+				}
+				sync := translated.Function[translated.FlagFunc](d.methods.FxSync)
+				if rc := sync(tls, at, lib.SQLITE_SYNC_FULL); rc != lib.SQLITE_OK {
+					return failure(rc)
+				}
+			}
+			r.Taken(to)
+			return nil
+		})
+	})
+}
+
+// Take uses another master key for new files from now on, if it is the one that the open file of a connection needs.
+func (k *Keys) Take(handle uintptr, key sealing.MasterKey) error {
+	return withHeader(handle, func(_ *libc.TLS, _ uintptr, _ *disk, header []byte) error {
+		return k.With(func(r *sealing.Ring) error { return r.Take(header, key) })
+	})
+}
+
+// withHeader reads the header of the open file of a connection.
+func withHeader(handle uintptr, fn func(tls *libc.TLS, at uintptr, d *disk, header []byte) error) error {
 	if handle == 0 {
 		return errors.New("the driver does not tell its handle")
 	}
@@ -378,25 +408,9 @@ func (k *Keys) Rewrap(handle uintptr, to sealing.MasterKey) error {
 	}
 	d := newDisk(tls, at, f.disk.methods)
 	defer d.free(tls)
-	return k.With(func(r *sealing.Ring) error {
-		header := make([]byte, sealing.HeaderSize)
-		if _, err := d.ReadAt(header, 0); err != nil {
-			return err
-		}
-		slots, err := r.Rewrap(header, to)
-		if err != nil {
-			return err
-		}
-		for _, slot := range slots {
-			if _, err := d.WriteAt(slot.Data, slot.At); err != nil {
-				return err
-			}
-			sync := translated.Function[translated.FlagFunc](d.methods.FxSync)
-			if rc := sync(tls, at, lib.SQLITE_SYNC_FULL); rc != lib.SQLITE_OK {
-				return failure(rc)
-			}
-		}
-		r.Taken(to)
-		return nil
-	})
+	header := make([]byte, sealing.HeaderSize)
+	if _, err := d.ReadAt(header, 0); err != nil {
+		return err
+	}
+	return fn(tls, at, &d, header)
 }
