@@ -157,7 +157,10 @@ func (c *cli) printReceipt(asJSON bool, v verified) error {
 	} else {
 		for _, f := range v.Findings {
 			word := c.out.in(green, "holds:")
-			if !f.Holds {
+			switch {
+			case f.Open:
+				word = c.out.in(yellow, "open: ")
+			case !f.Holds:
 				word = c.out.in(red, "wrong:")
 			}
 			fmt.Fprintf(&c.out, "%s %s\n", word, plain(f.What))

@@ -46,6 +46,7 @@ func (p Parts) Sums() map[string]Part {
 // Finding is something about a receipt that was looked at.
 type Finding struct {
 	Holds bool   `json:"holds"`
+	Open  bool   `json:"open,omitempty"` // it holds as far as it was looked at, which proves little
 	What  string `json:"what"`
 }
 
@@ -53,17 +54,17 @@ type Finding struct {
 func (o Opened) CompareKey(known []ed25519.PublicKey) Finding {
 	switch {
 	case known == nil:
-		return Finding{true, "the key is the one in the receipt; give the store's key to see that it is that of the store"}
+		return Finding{true, true, "whose key it is, is not known: give the store's key to see that the store has signed it"}
 	case slices.ContainsFunc(known, func(k ed25519.PublicKey) bool { return k.Equal(o.Key) }):
-		return Finding{true, "the key is the one that was given"}
+		return Finding{true, false, "the key is the one that was given"}
 	}
-	return Finding{false, "the receipt is signed with another key than the one that was given"}
+	return Finding{false, false, "the receipt is signed with another key than the one that was given"}
 }
 
 // CompareExport reads an export and says what of it is as the receipt says.
 func (o Opened) CompareExport(export io.Reader) (found []Finding, err error) {
 	if o.Claims.Kind != Export {
-		return []Finding{{false, "the receipt is about a " + o.Claims.Kind + ", not about an export"}}, nil
+		return []Finding{{false, false, "the receipt is about a " + o.Claims.Kind + ", not about an export"}}, nil
 	}
 	whole, parts := sha256.New(), Parts{}
 	r := bufio.NewReaderSize(io.TeeReader(export, whole), 1<<20)
@@ -85,10 +86,10 @@ func (o Opened) CompareExport(export io.Reader) (found []Finding, err error) {
 	}
 	sum := hex.EncodeToString(whole.Sum(nil))
 	if sum == o.Claims.SHA256 && bytesRead == o.Claims.Bytes {
-		found = append(found, Finding{true, "the export is the one of the receipt, byte for byte: SHA-256 " + sum})
+		found = append(found, Finding{true, false, "the export is the one of the receipt, byte for byte: SHA-256 " + sum})
 	} else {
-		found = append(found, Finding{false, fmt.Sprintf("the export is another one: %d bytes with SHA-256 %s, not %d "+
-			"with %s", bytesRead, sum, o.Claims.Bytes, o.Claims.SHA256)})
+		found = append(found, Finding{What: fmt.Sprintf("the export is another one: %d bytes with SHA-256 %s, not %d with %s",
+			bytesRead, sum, o.Claims.Bytes, o.Claims.SHA256)})
 	}
 	sums := parts.Sums()
 	kinds := maps.Clone(o.Claims.Parts)
@@ -100,11 +101,11 @@ func (o Opened) CompareExport(export io.Reader) (found []Finding, err error) {
 		want, got := o.Claims.Parts[kind], sums[kind]
 		switch {
 		case want == got:
-			found = append(found, Finding{true, fmt.Sprintf("%s: %d lines, unchanged", kind, got.Lines)})
+			found = append(found, Finding{true, false, fmt.Sprintf("%s: %d lines, unchanged", kind, got.Lines)})
 		case want.Lines == got.Lines:
-			found = append(found, Finding{false, fmt.Sprintf("%s: %d lines, changed or in another order", kind, got.Lines)})
+			found = append(found, Finding{What: fmt.Sprintf("%s: %d lines, changed or in another order", kind, got.Lines)})
 		default:
-			found = append(found, Finding{false, fmt.Sprintf("%s: %d lines, not %d", kind, got.Lines, want.Lines)})
+			found = append(found, Finding{false, false, fmt.Sprintf("%s: %d lines, not %d", kind, got.Lines, want.Lines)})
 		}
 	}
 	return found, nil

@@ -116,16 +116,15 @@ type Opened struct {
 
 // Parse reads a receipt. An error means that it is none; the fields of the result say what holds of one.
 func Parse(data []byte) (o Opened, err error) {
-	var raw struct {
-		Claims    json.RawMessage `json:"receipt"`
-		Signature string          `json:"signature"`
+	value, err := decode(data)
+	if err != nil {
+		return o, err
 	}
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return o, fmt.Errorf("it is not JSON: %w", err)
-	}
-	parts := strings.Split(raw.Signature, ".")
-	if len(raw.Claims) == 0 || len(parts) != 3 {
-		return o, errors.New("it is not a receipt: the fields receipt and signature are needed")
+	file, _ := value.(map[string]any) // names are compared exactly, which encoding/json does not
+	signature, _ := file["signature"].(string)
+	parts := strings.Split(signature, ".")
+	if len(file) != 2 || file["receipt"] == nil || len(parts) != 3 {
+		return o, errors.New("it is not a receipt: the fields receipt and signature are needed, and no others")
 	}
 	var decoded [3][]byte
 	for i, part := range parts {
@@ -148,9 +147,9 @@ func Parse(data []byte) (o Opened, err error) {
 	if o.Claims.Format != Format {
 		return o, fmt.Errorf("its format is %q; this program knows %s", o.Claims.Format, Format)
 	}
-	readable, err := canonicalJSON(raw.Claims)
+	readable, err := appendCanonical(nil, file["receipt"])
 	if err != nil {
-		return o, fmt.Errorf("its readable part is not JSON: %w", err)
+		return o, fmt.Errorf("its readable part is not that of a receipt: %w", err)
 	}
 	o.KeyID, o.Key = h.KeyID, key
 	o.Valid = ed25519.Verify(o.Key, []byte(parts[0]+"."+parts[1]), decoded[2])
@@ -168,13 +167,59 @@ func Canonical(value any) ([]byte, error) {
 }
 
 func canonicalJSON(encoded []byte) ([]byte, error) {
-	d := json.NewDecoder(bytes.NewReader(encoded))
-	d.UseNumber()
-	var value any
-	if err := d.Decode(&value); err != nil {
+	value, err := decode(encoded)
+	if err != nil {
 		return nil, err
 	}
 	return appendCanonical(nil, value)
+}
+
+// decode reads JSON in which no object names a member twice: readers would differ in which of the two they show.
+func decode(encoded []byte) (any, error) {
+	if !json.Valid(encoded) {
+		return nil, errors.New("it is not JSON")
+	}
+	d := json.NewDecoder(bytes.NewReader(encoded))
+	d.UseNumber()
+	return decodeValue(d)
+}
+
+func decodeValue(d *json.Decoder) (any, error) { // json.Valid has bounded the depth
+	token, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch token {
+	case json.Delim('['):
+		list := []any{}
+		for d.More() {
+			element, err := decodeValue(d)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, element)
+		}
+		_, err = d.Token()
+		return list, err
+	case json.Delim('{'):
+		object := map[string]any{}
+		for d.More() {
+			key, err := d.Token()
+			if err != nil {
+				return nil, err
+			}
+			name, _ := key.(string)
+			if _, twice := object[name]; twice {
+				return nil, fmt.Errorf("it has %q twice", name)
+			}
+			if object[name], err = decodeValue(d); err != nil {
+				return nil, err
+			}
+		}
+		_, err = d.Token()
+		return object, err
+	}
+	return token, nil
 }
 
 func appendCanonical(b []byte, value any) (_ []byte, err error) {
