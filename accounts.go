@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/receipt"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -367,7 +368,11 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 			return wrap(err)
 		}
 	}
-	return s.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
+	owner := keyring.Owner{Namespace: s.access.Namespace, User: id}
+	if err := s.ring.Mark(ctx, owner); err != nil {
+		return wrap(err)
+	}
+	err = s.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
 		done, err := s.deleteUser(tx, id, o, p)
 		if !done {
 			return false, err
@@ -379,6 +384,10 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 		}
 		return true, s.note(ctx, tx, err, e)
 	})
+	if err == nil { // otherwise the key is needed, or a later call erases it
+		_, err = s.ring.Erase(context.WithoutCancel(ctx), owner)
+	}
+	return wrap(err)
 }
 
 // deleteUser deletes one portion, and reports whether that was all.

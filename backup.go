@@ -582,7 +582,7 @@ func (s *Store) inspector(ctx context.Context) inspect.Store {
 	return inspect.Store{
 		DB: s.db, Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Log: s.log,
 		Wake:    s.worker.Wake,
-		Objects: s.objects, Actor: s.auditEntry(ctx, event{}),
+		Objects: s.objects, Keys: s.ring, Actor: s.auditEntry(ctx, event{}),
 		Records: append(transfer.Records(), signInRecord(), invitationRecord(), activityRecord()),
 	}
 }

@@ -106,8 +106,9 @@ func (o *Options) checkDocuments() error {
 // startDocuments starts reading files if there is a reader for them.
 func (s *Store) startDocuments() {
 	s.texts = &filetext.Worker{
-		DB: s.db, Reader: documentReader{s.options.Documents}, Objects: s.objects, Log: s.log, Now: s.now, NewID: s.newID,
-		Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Stored: s.worker.Wake,
+		DB: s.db, Reader: documentReader{s.options.Documents}, Objects: s.objects, Keys: s.ring, Log: s.log,
+		Now: s.now, NewID: s.newID, Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder),
+		Stored: s.worker.Wake,
 	}
 	if isBuiltin(s.embedder) {
 		s.texts.Embed = func(ctx context.Context, texts []string) ([][]float32, error) {
@@ -260,7 +261,7 @@ func (s *Store) showDocuments(tx db.Tx, v viewer, p page, terms []text.Term) (hi
 		if err != nil {
 			return nil, err
 		}
-		files, err := loadFiles(tx, v, `f.id = ?`, file)
+		files, err := s.loadFiles(tx, v, `f.id = ?`, file)
 		if err != nil {
 			return nil, err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetype"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -28,32 +29,6 @@ import (
 
 const (
 	batchSize = 16 * kernel.ChunkSize // bytes of one transaction
-)
-
-// ObjectStorage keeps the content of files outside the database: with [Options].Objects, each chunk of up to 256 KiB is
-// an object under a random key of 26 lower-case letters and digits. Package s3 has one for services that speak the
-// protocol of Amazon S3.
-//
-// It is called from several goroutines at once, and by several processes. Each call must honour its context, which ends
-// after a minute at the latest. Only the log sees its errors. A panic counts as an error.
-type ObjectStorage interface {
-	// Put stores an object. When it returns nil, the object is durable. A key is put at most once.
-	Put(ctx context.Context, key string, data []byte) error
-
-	// Get returns an object. One that does not exist is an error that wraps fs.ErrNotExist.
-	Get(ctx context.Context, key string) ([]byte, error)
-
-	// Delete deletes up to 500 objects. Objects that do not exist are no error. After an error, some may be left.
-	Delete(ctx context.Context, keys []string) error
-}
-
-// FilePlace is where the content of files is: a string.
-type FilePlace = objects.Place
-
-// The values of [FilePlace].
-const (
-	InDatabase = objects.InDatabase // in chunks in the store's file, or its tables
-	InObjects  = objects.InObjects  // in Options.Objects
 )
 
 // NewFile describes a file to store. All fields are optional.
@@ -139,10 +114,11 @@ type upload struct {
 	id       string
 	declared string    // the declared type; MIMEType is the detected one
 	whole    hash.Hash // of everything read
-	size     int64     // bytes read
-	heir     int64     // row of the owner of its project; 0: the caller
-	row      int64     // 0: nothing of it is stored yet
-	chunks   int64     // stored
+	key      *keyring.File
+	size     int64 // bytes read
+	heir     int64 // row of the owner of its project; 0: the caller
+	row      int64 // 0: nothing of it is stored yet
+	chunks   int64 // stored
 	complete bool
 }
 
@@ -163,7 +139,10 @@ func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 	}
 	u.Filename = filetype.CleanFilename(f.Filename)
 	var err error
-	u.declared, err = valid.MIMEType(f.MIMEType)
+	if u.declared, err = valid.MIMEType(f.MIMEType); err != nil {
+		return u, err
+	}
+	u.key, err = s.ring.NewFile()
 	return u, err
 }
 
@@ -277,7 +256,7 @@ func (u *upload) take(data []byte, last bool) error {
 func (u *upload) store(ctx context.Context, data []byte, last bool) (added File, err error) {
 	var chunks []objects.Chunk
 	for piece := range slices.Chunk(data, kernel.ChunkSize) {
-		chunks = append(chunks, objects.NewChunk(piece))
+		chunks = append(chunks, objects.NewChunk(u.key.Seal(u.chunks+int64(len(chunks)), piece)))
 	}
 	if u.s.filesInObjects() && len(chunks) > 0 {
 		defer func() {
@@ -333,10 +312,17 @@ func (u *upload) putObjects(ctx context.Context, chunks []objects.Chunk) error {
 func (u *upload) storeRow(tx db.Tx, v viewer) (row int64, err error) {
 	now, size, row, owner := u.s.now(), max(u.size, u.Size), u.row, cmp.Or(u.heir, v.User)
 	if row == 0 {
+		record, err := u.s.ring.RecordOf(tx, owner, u.key, []byte{})
+		if err != nil {
+			return 0, err
+		}
 		row, err = db.Insert(tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description,
 			category, created_at, updated_at)
-			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, u.id, owner, u.Filename, u.MIMEType, size, []byte{},
+			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, u.id, owner, u.Filename, u.MIMEType, size, record,
 			u.Description, u.Category, now, now)
+		if err != nil {
+			return 0, err
+		}
 	} else {
 		row, err = db.Insert(tx, `UPDATE file SET size = ?, updated_at = ? WHERE id = ? AND state = 'arriving' RETURNING id`,
 			size, now, row)
@@ -392,9 +378,13 @@ func (u *upload) finish(tx db.Tx, v viewer, row int64) (File, error) {
 	}
 	now := u.s.now()
 	err = db.Beyond(tx, func() error {
-		_, err := tx.Exec(`UPDATE file SET state = 'stored', memory_id = ?, project_id = ?, size = ?, sha256 = ?, `+
+		record, err := u.s.ring.RecordOf(tx, owner, u.key, u.whole.Sum(nil))
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(`UPDATE file SET state = 'stored', memory_id = ?, project_id = ?, size = ?, sha256 = ?, `+
 			`description = ?, category = ?, created_at = ?, updated_at = ? WHERE id = ?`,
-			db.OrNull(memory), db.OrNull(project), u.size, u.whole.Sum(nil), u.Description, u.Category, now, now, row)
+			db.OrNull(memory), db.OrNull(project), u.size, record, u.Description, u.Category, now, now, row)
 		return err
 	})
 	if err != nil {
@@ -478,12 +468,6 @@ func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
 	return kernel.RemoveAbandoned(ctx, s.db, row, before)
 }
 
-// CleanFilename returns a name under which a file can be stored on any system: without folders (of both separators),
-// control characters, characters that change the direction of writing, and what Windows reserves; in Unicode's
-// normalization form C; at most 255 bytes, keeping the extension. A name with nothing left becomes "file". Cleaning a
-// clean name changes nothing.
-func CleanFilename(name string) string { return cmp.Or(filetype.CleanFilename(name), "file") }
-
 // FileReader reads the bytes of a file in any order; it is an io.ReadSeekCloser, an io.ReaderAt and an io.WriterTo. It
 // holds no transaction between two reads. Each piece is compared with its SHA-256 before a byte of it is handed out:
 // damage is ErrCorrupt. A file that was deleted in the meantime, or is no longer visible, is ErrNotFound from the next
@@ -508,9 +492,12 @@ func (s *Store) OpenFile(ctx context.Context, id string) (_ *FileReader, err err
 		}
 		var chunks, size int64
 		first, last := r.file.row<<kernel.ChunkBits, chunksOf(r.file.Size)-1
-		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(CASE WHEN object IS NULL THEN length(data) WHEN id = ? THEN ?
-			ELSE ? END), 0) FROM file_chunk WHERE id >= ? AND id < ?`, first+last, r.length(last), int64(kernel.ChunkSize),
-			first, first+1<<kernel.ChunkBits).Scan(&chunks, &size); err != nil {
+		if r.file.shut != nil {
+			return r.closed(r.file.shut)
+		}
+		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(CASE WHEN object IS NULL THEN length(data) - ? WHEN id = ? THEN ?
+			ELSE ? END), 0) FROM file_chunk WHERE id >= ? AND id < ?`, r.file.key.Overhead(), first+last, r.length(last),
+			int64(kernel.ChunkSize), first, first+1<<kernel.ChunkBits).Scan(&chunks, &size); err != nil {
 			return err
 		}
 		if chunks != chunksOf(r.file.Size) || size != r.file.Size {
@@ -527,6 +514,15 @@ func (s *Store) OpenFile(ctx context.Context, id string) (_ *FileReader, err err
 
 // chunksOf is how many chunks a file of this size has.
 func chunksOf(size int64) int64 { return (size + kernel.ChunkSize - 1) / kernel.ChunkSize }
+
+// closed is the error for a file whose key is gone, or damaged.
+func (r *FileReader) closed(cause error) error {
+	if errors.Is(cause, keyring.ErrErased) {
+		return causedBy(cause, newError(KindNotFound, "file_id", "the content of file %s was erased with its owner's key",
+			show(r.file.ID)))
+	}
+	return damaged(cause, "file %s (%s)", r.file.ID, show(r.file.Filename))
+}
 
 func (r *FileReader) damaged(format string, args ...any) error {
 	return damaged(fmt.Errorf(format, args...), "file %s (%s)", r.file.ID, show(r.file.Filename))
@@ -561,12 +557,17 @@ func (r *FileReader) Close() error { return r.chunks.Close() }
 // load reads one chunk, if the file is still there and visible.
 func (r *FileReader) load(number int64) ([]byte, error) {
 	length := r.length(number)
-	data, err := r.store.objects.Load(r.ctx, length, func() (objects.Chunk, error) { return r.chunk(number) })
+	key := r.file.key
+	data, err := r.store.objects.Load(r.ctx, length+key.Overhead(),
+		func() (objects.Chunk, error) { return r.chunk(number) })
+	if err == nil {
+		data, err = key.Open(number, data)
+	}
 	switch {
 	case errors.Is(err, objects.ErrNone):
 		return nil, newError(KindInternal, "", "file %s cannot be read: its content is in object storage, and the store was "+
 			"opened without one; set Options.Objects", show(r.file.ID))
-	case errors.Is(err, objects.ErrDamaged):
+	case errors.Is(err, objects.ErrDamaged), errors.Is(err, keyring.ErrSealed):
 		return nil, r.damaged("chunk %d of %d is not what was stored: it has %d bytes of %d, or other ones", number+1,
 			chunksOf(r.file.Size), len(data), length)
 	case err != nil:

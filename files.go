@@ -17,6 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/filetype"
 	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -126,7 +127,7 @@ func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
 		for batch := range slices.Chunk(rows, page) {
 			var found []storedFile
 			err := s.read(ctx, func(tx db.Tx, v viewer) error {
-				found, err = loadInOrder(tx, v, batch)
+				found, err = s.loadInOrder(tx, v, batch)
 				return err
 			})
 			if err != nil {
@@ -278,7 +279,7 @@ func (s *Store) FilePage(ctx context.Context, q FileQuery) (_ FilePage, err erro
 		}
 		p.Total = len(rows)
 		rows = rows[min(q.Offset, len(rows)):]
-		found, err := loadInOrder(tx, v, rows[:min(q.Limit, len(rows))])
+		found, err := s.loadInOrder(tx, v, rows[:min(q.Limit, len(rows))])
 		for _, f := range found {
 			p.Files = append(p.Files, f.File)
 		}
@@ -288,8 +289,8 @@ func (s *Store) FilePage(ctx context.Context, q FileQuery) (_ FilePage, err erro
 }
 
 // loadInOrder returns the files of these rows that exist and are visible, in the order of the rows.
-func loadInOrder(tx db.Tx, v viewer, rows []int64) ([]storedFile, error) {
-	found, err := loadFiles(tx, v, `f.id IN `+db.Integers, db.List(rows))
+func (s *shared) loadInOrder(tx db.Tx, v viewer, rows []int64) ([]storedFile, error) {
+	found, err := s.loadFiles(tx, v, `f.id IN `+db.Integers, db.List(rows))
 	place := make(map[int64]int, len(rows))
 	for i, row := range rows {
 		place[row] = i
@@ -471,14 +472,16 @@ func (s *Store) memoryToLink(tx db.Tx, v viewer, id string) (storedMemory, error
 type storedFile struct {
 	File
 	row      int64
-	memory   int64 // 0 for none
-	project  int64 // it is in; 0 for none
-	writable bool  // the caller may change it
+	memory   int64         // 0 for none
+	project  int64         // it is in; 0 for none
+	writable bool          // the caller may change it
+	key      *keyring.File // of its content; nil: that is not sealed
+	shut     error         // why its content cannot be opened, because of its key
 }
 
 // file returns a visible file by id.
 func (s *Store) file(tx db.Tx, v viewer, id string) (storedFile, error) {
-	found, err := loadFiles(tx, v, `f.uid IN (?, ?) ORDER BY f.uid = ? DESC`, id, valid.CanonicalID(id), id)
+	found, err := s.loadFiles(tx, v, `f.uid IN (?, ?) ORDER BY f.uid = ? DESC`, id, valid.CanonicalID(id), id)
 	if err != nil {
 		return storedFile{}, err
 	}
@@ -505,7 +508,7 @@ func (s *Store) filesOf(tx db.Tx, v viewer, memories []int64) (map[int64][]File,
 	if len(memories) == 0 {
 		return nil, nil
 	}
-	found, err := loadFiles(tx, v, `f.memory_id IN `+db.Integers+` ORDER BY f.created_at DESC, f.uid`, db.List(memories))
+	found, err := s.loadFiles(tx, v, `f.memory_id IN `+db.Integers+` ORDER BY f.created_at DESC, f.uid`, db.List(memories))
 	if err != nil {
 		return nil, err
 	}
@@ -517,12 +520,13 @@ func (s *Store) filesOf(tx db.Tx, v viewer, memories []int64) (map[int64][]File,
 }
 
 // loadFiles reads the visible files for which a condition on f, m, p or c holds (and what follows WHERE: an order).
-func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile, error) {
+func (s *shared) loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile, error) {
 	memory, memoryArgs := v.Visible()
 	writable, writableArgs := v.WritableFile()
 	visible, visibleArgs := v.VisibleFile()
 	var f storedFile
 	var sum []byte
+	var sums [][]byte
 	var tags, state, info string
 	var created, updated int64
 	columns := db.Columns{
@@ -544,7 +548,7 @@ func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile,
 		if err != nil {
 			return err
 		}
-		f.SHA256, f.CreatedAt, f.UpdatedAt = hex.EncodeToString(sum), kernel.ToTime(created), kernel.ToTime(updated)
+		f.CreatedAt, f.UpdatedAt, sums = kernel.ToTime(created), kernel.ToTime(updated), append(sums, sum)
 		f.Text = fileText(filetext.StatusOf(state, info))
 		f.Tags, err = kernel.DecodeStrings(tags)
 		found = append(found, f)
@@ -553,8 +557,21 @@ func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile,
 		LEFT JOIN project j ON j.id = `+kernel.ProjectOfFile+` AND j.id IN (`+kernel.SharedWith+`)
 		WHERE `+visible+` AND `+condition,
 		slices.Concat(columns.Args(), []any{v.User, v.User}, visibleArgs, args)...)
+	for i := range found {
+		f, sum := &found[i], sums[i]
+		if err == nil {
+			f.key, sum, f.shut, err = s.ring.Look(tx.Context(), sum)
+			f.SHA256 = hex.EncodeToString(sum)
+		}
+	}
 	return found, err
 }
+
+// CleanFilename returns a name under which a file can be stored on any system: without folders (of both separators),
+// control characters, characters that change the direction of writing, and what Windows reserves; in Unicode's
+// normalization form C; at most 255 bytes, keeping the extension. A name with nothing left becomes "file". Cleaning a
+// clean name changes nothing.
+func CleanFilename(name string) string { return cmp.Or(filetype.CleanFilename(name), "file") }
 
 // typeOfFile returns the type of a file from the type its sender declared (empty: none), its name and its first bytes.
 func typeOfFile(declared, filename string, head []byte) (string, error) {

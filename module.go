@@ -360,7 +360,7 @@ func (r *moduleReader) files(memories []int64) error {
 	if r.named() && r.project == nil {
 		return nil
 	}
-	tagged, err := loadFiles(r.tx, r.viewer, fileTagged+`)
+	tagged, err := r.loadFiles(r.tx, r.viewer, fileTagged+`)
 		ORDER BY f.created_at DESC, f.uid`, db.LowerList(tagSpellings(r.query.Module)...))
 	for _, f := range tagged {
 		if !listed[f.ID] && (r.project == nil || f.project == r.project.Row) {

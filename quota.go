@@ -247,6 +247,9 @@ func (s *Store) giveFiles(tx db.Tx, v viewer, owner int64, condition string, arg
 			arg).Scan(&size); err != nil {
 			return err
 		}
+		if err := s.ring.Give(tx, owner, condition, arg); err != nil {
+			return err
+		}
 		given, err = tx.Exec(`UPDATE file SET owner_id = ? WHERE owner_id <> ? AND `+condition, owner, owner, arg)
 		return err
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
@@ -255,6 +256,32 @@ func (o *Options) checkPlace(argument string, place FilePlace) error {
 	return nil
 }
 
+// ObjectStorage keeps the content of files outside the database: with [Options].Objects, each chunk of up to 256 KiB is
+// an object under a random key of 26 lower-case letters and digits. Package s3 has one for services that speak the
+// protocol of Amazon S3.
+//
+// It is called from several goroutines at once, and by several processes. Each call must honour its context, which ends
+// after a minute at the latest. Only the log sees its errors. A panic counts as an error.
+type ObjectStorage interface {
+	// Put stores an object. When it returns nil, the object is durable. A key is put at most once.
+	Put(ctx context.Context, key string, data []byte) error
+
+	// Get returns an object. One that does not exist is an error that wraps fs.ErrNotExist.
+	Get(ctx context.Context, key string) ([]byte, error)
+
+	// Delete deletes up to 500 objects. Objects that do not exist are no error. After an error, some may be left.
+	Delete(ctx context.Context, keys []string) error
+}
+
+// FilePlace is where the content of files is: a string.
+type FilePlace = objects.Place
+
+// The values of [FilePlace].
+const (
+	InDatabase = objects.InDatabase // in chunks in the store's file, or its tables
+	InObjects  = objects.InObjects  // in Options.Objects
+)
+
 // filesInObjects reports whether the content of new files goes to the object storage.
 func (s *shared) filesInObjects() bool { return s.options.NewFiles == InObjects }
 
@@ -286,6 +313,7 @@ type shared struct {
 	vectors  *embedding.Vectors
 	worker   *embedding.Worker
 	objects  *objects.Objects
+	ring     *keyring.Ring    // nil: nothing is sealed under keys of users
 	erased   atomic.Bool      // something was erased, and its traces must be removed now
 	scrubbed time.Time        // when the worker last removed traces
 	texts    *filetext.Worker // that reads files; not started without Options.Documents
@@ -377,9 +405,13 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		shared: &shared{
 			db: &db.Spanning{DB: engine, Wrote: index.Wrote}, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
 			index: index, maxFile: o.MaxFile,
-			hashing: make(passwords.Hasher, runtime.GOMAXPROCS(0)), options: o,
+			hashing: make(passwords.Hasher, runtime.GOMAXPROCS(0)), options: o, ring: keyring.Of(ctx),
 		},
 		access: Access{User: LocalUser}, operator: true,
+	}
+	if err := s.ring.Belongs(ctx, engine); err != nil {
+		_ = engine.Close() // the first error is the one that counts
+		return nil, wrap(err)
 	}
 	s.index.DB = s.db
 	if u, says := engine.(db.Ungrouped); says && u.Ungrouped() {

@@ -98,6 +98,7 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 	of := transfer.Settings{Namespaces: o.Namespaces, Credentials: o.Credentials, WithoutFiles: o.WithoutFiles,
 		WithoutVectors: o.WithoutVectors,
 		Progress:       o.Progress, Now: s.clock(),
+		Keys: s.ring,
 		Content: func(key string, sum []byte) (data []byte, err error) {
 			if data, err = s.objects.Content(ctx, key, sum); errors.Is(err, objects.ErrDamaged) {
 				lost = key
@@ -314,7 +315,7 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 			newError(KindReadOnly, "", "the store is opened read-only; nothing can be imported")
 	}
 	into := transfer.Target{
-		DB: s.db, Namespace: o.Namespace, Now: s.now, NewID: s.newID, Log: s.log, Profile: s.profile,
+		DB: s.db, Keys: s.ring, Namespace: o.Namespace, Now: s.now, NewID: s.newID, Log: s.log, Profile: s.profile,
 		Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), MaxInput: maxInput(s.embedder),
 		Embed: func(ctx context.Context, texts []string) ([][]float32, []string, error) {
 			return s.embedTexts(ctx, texts, func(string, int, int) {})

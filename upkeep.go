@@ -9,6 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 )
@@ -116,6 +117,9 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeRepor
 		}
 	}
 	if err := s.scrub(ctx); err != nil {
+		return p, wrap(err)
+	}
+	if _, err := s.ring.Settle(ctx, keyring.Owners(ctx, s.db)); err != nil {
 		return p, wrap(err)
 	}
 	p.Objects, err = s.objects.Remove(ctx, math.MaxInt)
@@ -451,6 +455,9 @@ func (s *shared) tidy(ctx context.Context) {
 		s.log.Warn("remains of unfinished files could not be removed", "error", err)
 	}
 	_ = s.removeObjects(ctx, math.MaxInt) // logged; the next time tries again
+	if _, err := s.ring.Settle(ctx, keyring.Owners(ctx, s.db)); err != nil && ctx.Err() == nil {
+		s.log.Warn("keys of deleted users could not be erased yet", "error", err)
+	}
 	err = s.index.Persist(ctx, false)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
 		s.log.Warn("the search index could not be stored; the next start reads the texts instead", "error", err)

@@ -209,6 +209,7 @@ type waiting struct {
 	row, owner         int64
 	id, filename, kind string
 	size               int64
+	sum                []byte // as it is stored
 	attempts           int
 }
 
@@ -225,10 +226,10 @@ func next(tx db.Tx, after int64, objects bool) (*waiting, error) {
 		err := tx.Each(func(row db.Rows) error {
 			w := &waiting{}
 			var text string
-			err := row.Scan(&w.row, &w.owner, &w.id, &w.filename, &w.kind, &w.size, &text)
+			err := row.Scan(&w.row, &w.owner, &w.id, &w.filename, &w.kind, &w.size, &text, &w.sum)
 			w.attempts, found = infoOf(text).Attempts, w
 			return err
-		}, `SELECT id, owner_id, uid, filename, mime_type, size, text_info FROM file
+		}, `SELECT id, owner_id, uid, filename, mime_type, size, text_info, sha256 FROM file
 			WHERE text_state = 'waiting' AND state = 'stored' AND `+condition+readable+` ORDER BY owner_id, id LIMIT 1`, after)
 		if err != nil || found != nil {
 			return found, err

@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/chunked"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 )
@@ -22,6 +23,7 @@ type Worker struct {
 	DB      db.DB
 	Reader  Reader
 	Objects *objects.Objects
+	Keys    *keyring.Ring // of users; nil: none
 	Log     *slog.Logger
 	Now     func() int64
 	NewID   func() string
@@ -198,13 +200,30 @@ func (w *Worker) read(f *waiting) (text Text, storage, err error) {
 
 func (w *Worker) chunk(ctx context.Context, f *waiting, number int64) ([]byte, error) {
 	length := min(f.size-number*kernel.ChunkSize, kernel.ChunkSize)
-	return w.Objects.Load(ctx, length, func() (c objects.Chunk, err error) {
+	key, _, err := w.Keys.OpenFile(ctx, f.sum)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	sealed, err := w.Objects.Load(ctx, length+key.Overhead(), func() (c objects.Chunk, err error) {
 		err = w.DB.Read(ctx, func(tx db.Tx) error {
 			return tx.QueryRow(`SELECT sha256, data, coalesce(object, '') FROM file_chunk WHERE id = ?`,
 				f.row<<kernel.ChunkBits|number).Scan(&c.Sum, &c.Data, &c.Object)
 		})
 		return c, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	data, err := key.Open(number, sealed)
+	return data, unreadable(err)
+}
+
+// unreadable returns the error of content that no later try will open as one of the file, not of the store.
+func unreadable(err error) error {
+	if keyring.IsShut(err) {
+		return objects.ErrDamaged
+	}
+	return err
 }
 
 // store stores the text of a file, if the file still waits for it.

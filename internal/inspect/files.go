@@ -9,6 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -82,8 +83,16 @@ func (in *inspection) checkChunks(f transfer.ExportFile) error {
 	wrong := func(table, format string, args ...any) {
 		in.find(Finding{Table: table, ID: f.ID, Problem: fmt.Sprintf(format, args...)})
 	}
+	key, sum, shut, err := in.s.Keys.Look(in.ctx, f.SHA256)
+	if err != nil {
+		return err
+	}
+	if shut != nil {
+		in.closed(f, shut)
+		return nil
+	}
 	whole, size, next, apart := sha256.New(), int64(0), int64(0), false
-	err := db.Stream(in.tx, func(row db.Rows) error {
+	err = db.Stream(in.tx, func(row db.Rows) error {
 		var id int64
 		var sum, data []byte
 		var object string
@@ -108,6 +117,8 @@ func (in *inspection) checkChunks(f transfer.ExportFile) error {
 		}
 		if got := sha256.Sum256(data); !bytes.Equal(got[:], sum) {
 			wrong("file_chunk", "piece %d is not what was stored: its SHA-256 is another", n)
+		} else if data, err = key.Open(n, data); err != nil {
+			wrong("file_chunk", "piece %d is not what was sealed, or is another one", n)
 		}
 		whole.Write(data)
 		size, next = size+int64(len(data)), n+1
@@ -119,10 +130,21 @@ func (in *inspection) checkChunks(f transfer.ExportFile) error {
 	}
 	if size != f.Size {
 		wrong("file", "has %d bytes, %d were stored", size, f.Size)
-	} else if !bytes.Equal(whole.Sum(nil), f.SHA256) {
+	} else if !bytes.Equal(whole.Sum(nil), sum) {
 		wrong("file", "is not what was stored: its SHA-256 is another")
 	}
 	return nil
+}
+
+// closed reports a file that its key does not open.
+func (in *inspection) closed(f transfer.ExportFile, cause error) {
+	if !errors.Is(cause, keyring.ErrErased) {
+		in.find(Finding{Table: "file", ID: f.ID, Problem: "its key is not what was stored"})
+		return
+	}
+	in.find(Finding{Table: "file", ID: f.ID, Repairable: true, Problem: "its content was erased with its owner's key: " +
+		"the store comes from an older backup; a repair removes the file"})
+	in.repairs.erased = append(in.repairs.erased, f.Row)
 }
 
 // suspect is a chunk whose object is missing or has another content.

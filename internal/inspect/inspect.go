@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -34,6 +35,7 @@ type Store struct {
 	Wake     func()            // begins to make missing vectors
 	Records  []transfer.Record // of the tables whose values are checked one by one
 	Objects  *objects.Objects  // that have content of files
+	Keys     *keyring.Ring     // of users; nil: none
 	Actor    audit.Entry       // who checks, for the log of administration
 }
 

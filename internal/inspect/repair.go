@@ -24,6 +24,7 @@ type repairs struct {
 	apart    bool      // end what users of different namespaces share
 	chunks   bool      // delete chunks without a file
 	files    bool      // have files without their texts read again, and delete texts of no file
+	erased   []int64   // files to delete, whose keys are erased
 	objects  bool      // list the objects that chunks have as needed, and all others as to be deleted
 	places   []int64   // partitions to give to the owners of their projects
 	counts   []int64   // partitions to count again
@@ -107,6 +108,15 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 	if r.chunks {
 		one(`DELETE FROM file_chunk WHERE id / ? NOT IN (SELECT id FROM file)`, kernel.ChunksOfFile)
 	}
+	many(r.erased, func(tx db.Tx, batch []int64) error {
+		_, err := tx.Exec(`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file
+			WHERE state = 'trashed' AND id IN `+db.Integers+`)`, db.List(batch))
+		if err == nil {
+			_, err = tx.Exec(`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE id IN `+db.Integers,
+				db.List(batch))
+		}
+		return err
+	})
 	if r.objects {
 		steps = append(steps, func() error { return s.DB.Write(ctx, objects.Restore) })
 		one(`UPDATE file_object SET state = 'leaving', due_at = 0 WHERE ` + unheld)

@@ -79,7 +79,7 @@ func IsRecord(stored []byte) bool { return len(stored) == recordSize && stored[0
 // NewFile makes the key of a new file; of a nil ring, nil.
 func (r *Ring) NewFile() (*File, error) {
 	if r == nil {
-		return nil, nil //nolint:nilnil // nil is none
+		return nil, nil // which is none
 	}
 	f := &File{}
 	_, _ = rand.Read(f.key[:]) // it never fails

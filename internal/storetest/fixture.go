@@ -50,6 +50,9 @@ func (f *fixture) options(e souvenir.Embedder) *souvenir.Options {
 	return &souvenir.Options{Embedder: e, Now: f.clock.Now, NewID: f.ids.Next, MasterKey: MasterKey}
 }
 
+// Opening returns the context with which a test opens a copy of its store; nil: its own. It is set between runs only.
+var Opening func(ctx context.Context, t *testing.T) context.Context
+
 // MasterKey is that of all files of the tests. It is set between runs only; the zero value is none.
 var MasterKey souvenir.MasterKey
 

@@ -44,7 +44,11 @@ func (f *fixture) sound() {
 // elsewhere opens another store's file.
 func (f *fixture) elsewhere(path string) *fixture {
 	f.Helper()
-	store, err := souvenir.Open(f.ctx, path, f.options(f.embedder))
+	ctx := f.ctx
+	if Opening != nil {
+		ctx = Opening(ctx, f.T)
+	}
+	store, err := souvenir.Open(ctx, path, f.options(f.embedder))
 	f.check("Open", err)
 	f.Cleanup(func() { _ = store.Close() })
 	other := *f

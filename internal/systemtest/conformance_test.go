@@ -32,6 +32,9 @@ func TestConformance(t *testing.T) {
 		{"two handles", storetest.RunTwoHandles, openFile},
 		{"objects", storetest.RunFiles, openWithObjects},
 		{"encrypted", runEncrypted, openEncrypted},
+		{"keys", runWithKeys, openWithKeys},
+		{"objects, keys", runWithKeys, openObjectsWithKeys},
+		{"postgres, keys", storetest.RunFiles, openPostgresWithKeys},
 		{"postgres", runPostgres, openPostgres},
 		{"walled", storetest.Run, openWalled},
 	} {

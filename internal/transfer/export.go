@@ -19,6 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/receipt"
 )
@@ -36,6 +37,8 @@ type Settings struct {
 
 	// Content reads the content of a chunk from object storage, by its key and its hash.
 	Content func(key string, sum []byte) ([]byte, error)
+
+	Keys *keyring.Ring // of users; nil: none
 }
 
 // orNone returns a function that can be called.
@@ -349,6 +352,10 @@ func (e *exporter) files() error {
 		if err := tags.each(f.Row, func() error { f.tags = append(f.tags, tag); return nil }); err != nil {
 			return err
 		}
+		var err error
+		if f.key, f.SHA256, err = e.Keys.OpenFile(e.tx.Context(), f.SHA256); err != nil {
+			return f.closed(err)
+		}
 		e.file(f)
 		if err := e.write(KindFile); err != nil {
 			return err
@@ -378,8 +385,21 @@ type ExportFile struct {
 	projectOwner, project                     string
 	Filename, MIMEType, Description, Category string
 	Size, Created, Updated                    int64
-	SHA256                                    []byte
+	SHA256                                    []byte // of the content
 	tags                                      []string
+	key                                       *keyring.File // of the content; nil: that is not sealed
+}
+
+// closed is the error for a file that its key does not open, or whose key is not there.
+func (f ExportFile) closed(err error) error {
+	switch {
+	case errors.Is(err, keyring.ErrErased):
+		return fault.New(fault.KindConflict, "", "file %s cannot be exported: its content was erased with its owner's key; "+
+			"remove such files with a repair, or export without files", fault.Show(f.ID))
+	case errors.Is(err, keyring.ErrSealed):
+		return fault.Damaged(err, "file %s", f.ID)
+	}
+	return err
 }
 
 func (e *exporter) file(f ExportFile) {
@@ -423,6 +443,10 @@ func (e *exporter) chunks(f ExportFile, wrote func(n int)) error {
 			if data, err = e.content(f, object, sum); err != nil {
 				return err
 			}
+		}
+		data, err := f.key.Open(n, data)
+		if err != nil {
+			return f.closed(err)
 		}
 		whole.Write(data)
 		e.line.begin(kindChunk)

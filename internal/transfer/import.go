@@ -18,6 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 )
 
@@ -36,6 +37,7 @@ type Target struct {
 
 	// Objects is where the content of files goes; nil: into the database.
 	Objects *objects.Objects
+	Keys    *keyring.Ring // under which it is sealed; nil: it is not
 
 	// Namespace is where everything goes, if it is set: the export must have one namespace.
 	Namespace string

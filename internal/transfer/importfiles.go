@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/filetype"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -146,6 +147,9 @@ func (im *importer) begin(ctx context.Context, f *incomingFile) error {
 		return err
 	}
 	im.file = f
+	if f.key, err = im.Keys.NewFile(); err != nil {
+		return err
+	}
 	if f.skip = o == unchanged || o == conflicting; f.skip {
 		t := &importTx{counts: map[string]Count{}}
 		if o == unchanged {
@@ -197,6 +201,10 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 	if s.tags, err = kernel.DecodeStrings(tags); err != nil {
 		return 0, added, err
 	}
+	_, s.SHA256, err = f.im.Keys.OpenFile(tx.Context(), s.SHA256)
+	if err != nil && !keyring.IsShut(err) { // then it is another version
+		return 0, added, err
+	}
 	same := s.memory == f.memory && s.project == f.project && (s.project == "" || s.projectOwner == f.projectOwner) &&
 		s.Filename == f.Filename && s.MIMEType == f.MIMEType && s.Size == f.Size && bytes.Equal(s.SHA256, f.SHA256) &&
 		s.Description == f.Description && s.Category == f.Category && s.Created == f.Created && s.Updated == f.Updated &&
@@ -237,7 +245,7 @@ func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
 	f.got += want
 	if !f.skip {
 		f.hash.Write(c.data)
-		f.waiting = append(f.waiting, objects.NewChunk(c.data))
+		f.waiting = append(f.waiting, objects.NewChunk(f.key.Seal(c.n, c.data)))
 	}
 	return im.advance(ctx, c.line())
 }
@@ -298,10 +306,14 @@ func (f *incomingFile) store(t *importTx) error {
 		if err != nil {
 			return err
 		}
+		record, err := f.im.Keys.RecordOf(t.tx, owner, f.key, f.SHA256)
+		if err != nil {
+			return err
+		}
 		row, err = db.Insert(t.tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description,
 			category, created_at, updated_at)
 			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, t.NewID(), owner, f.Filename, f.MIMEType, f.Size,
-			f.SHA256, f.Description, f.Category, now, now)
+			record, f.Description, f.Category, now, now)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,139 @@
+package keyring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+)
+
+// settingRing is the id of the ring under whose keys a store seals what users store; missing: under none.
+const settingRing = "user_keys"
+
+// Belongs checks that a store is one of the ring, and makes it one if it has no ring yet. A store of a ring opens with
+// it only.
+func (r *Ring) Belongs(ctx context.Context, store db.DB) error {
+	var of int64
+	look := func(tx db.Tx) (err error) {
+		of, err = kernel.Setting(tx, settingRing)
+		return err
+	}
+	if err := store.Read(ctx, look); err != nil {
+		return err
+	}
+	if r != nil && of == 0 && !store.ReadOnly() {
+		if err := store.Write(ctx, func(tx db.Tx) error {
+			err := look(tx)
+			if err == nil && of == 0 {
+				of, err = r.id, kernel.SetSetting(tx, settingRing, r.id)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	switch {
+	case of == 0 || r != nil && of == r.id:
+		return nil
+	case r == nil:
+		return fmt.Errorf("%w: the store has keys of users, and was opened without them", db.ErrSealed)
+	}
+	return fmt.Errorf("%w: the store has other keys of users than those given", db.ErrSealed)
+}
+
+// OwnerOf returns the owner with a row in the users of a store.
+func OwnerOf(tx db.Tx, user int64) (o Owner, err error) {
+	err = tx.QueryRow(`SELECT namespace, uid FROM users WHERE id = ?`, user).Scan(&o.Namespace, &o.User)
+	return o, err
+}
+
+// RecordOf is [Ring.Record] for the owner with a row in the users of a store.
+func (r *Ring) RecordOf(tx db.Tx, user int64, f *File, sum []byte) ([]byte, error) {
+	if f == nil {
+		return sum, nil
+	}
+	o, err := OwnerOf(tx, user)
+	if err != nil {
+		return nil, err
+	}
+	return r.Record(tx.Context(), o, f, sum)
+}
+
+// Look is [Ring.OpenFile] for what lists files: shut says why the content of one cannot be read, ever.
+func (r *Ring) Look(ctx context.Context, stored []byte) (f *File, sum []byte, shut, err error) {
+	f, sum, err = r.OpenFile(ctx, stored)
+	if IsShut(err) {
+		return nil, nil, err, nil
+	}
+	return f, sum, nil, err
+}
+
+// IsShut reports whether an error says that something can never be opened: its key was erased, or it is damaged.
+func IsShut(err error) bool { return errors.Is(err, ErrErased) || errors.Is(err, ErrSealed) }
+
+// Give seals the keys of files again, before they belong to another owner: of those of other owners for which a
+// condition on the table holds. What cannot be opened stays as it is.
+func (r *Ring) Give(tx db.Tx, owner int64, condition string, args ...any) error {
+	if r == nil {
+		return nil
+	}
+	records := map[int64][]byte{}
+	err := tx.Each(func(row db.Rows) error {
+		var id int64
+		var stored []byte
+		err := row.Scan(&id, &stored)
+		records[id] = stored
+		return err
+	}, `SELECT id, sha256 FROM file WHERE owner_id <> ? AND `+condition, append([]any{owner}, args...)...)
+	for id, stored := range records {
+		if err != nil {
+			return err
+		}
+		f, sum, shut, failed := r.Look(tx.Context(), stored)
+		if f == nil && failed == nil || shut != nil {
+			continue
+		}
+		if err = failed; err == nil {
+			stored, err = r.RecordOf(tx, owner, f, sum)
+		}
+		if err == nil {
+			_, err = tx.Exec(`UPDATE file SET sha256 = ? WHERE id = ?`, stored, id)
+		}
+	}
+	return err
+}
+
+// Owners iterates over the users of a store, without those who were deleted.
+func Owners(ctx context.Context, store db.DB) iter.Seq2[Owner, error] {
+	const portion = 1000
+	return func(yield func(Owner, error) bool) {
+		for after := int64(0); ; {
+			var all []Owner
+			err := store.Read(ctx, func(tx db.Tx) error {
+				all = nil
+				return tx.Each(func(row db.Rows) error {
+					var o Owner
+					err := row.Scan(&after, &o.Namespace, &o.User)
+					all = append(all, o)
+					return err
+				}, `SELECT id, namespace, uid FROM users WHERE id > ? AND (disabled_at IS NULL OR name IS NOT NULL)
+					ORDER BY id LIMIT ?`, after, portion)
+			})
+			if err != nil {
+				yield(Owner{}, err)
+				return
+			}
+			for _, o := range all {
+				if !yield(o, nil) {
+					return
+				}
+			}
+			if len(all) < portion {
+				return
+			}
+		}
+	}
+}
