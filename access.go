@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 )
@@ -201,8 +202,8 @@ func (s *Store) addUser(tx db.Tx) (int64, error) {
 		inGo[Access](&err)
 		return 0, err
 	}
-	return db.Insert(tx, `INSERT INTO users (namespace, uid, created_at) VALUES (?, ?, ?) RETURNING id`, key.namespace,
-		key.id, s.now())
+	return db.Insert(tx, `INSERT INTO users (namespace, uid, uid_key, created_at) VALUES (?, ?, ?, ?) RETURNING id`,
+		key.namespace, key.id, foldname.Key(key.id), s.now())
 }
 
 // ownerName returns the name of a user whose data the caller can see, for errors: the account name, or the id if there

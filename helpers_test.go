@@ -16,6 +16,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -179,7 +180,14 @@ func addAccount(t *testing.T, s *Store, user, name string) {
 		return
 	}
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		_, err := tx.Exec(`UPDATE users SET name = ?, name_key = ? WHERE uid = ?`, name, foldname.Key(name), user)
+		// As an import does it: the name may be like an id that is here already.
+		_, err := tx.Exec(`UPDATE users SET uid_key = NULL`)
+		if err == nil {
+			_, err = tx.Exec(`UPDATE users SET name = ?, name_key = ? WHERE uid = ?`, name, foldname.Key(name), user)
+		}
+		if err == nil {
+			err = kernel.FillUserKeys(tx)
+		}
 		return err
 	})
 	if err != nil {

@@ -485,3 +485,36 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// An import keeps ids, even one that is the name of a user here; after it, nobody gets a name that is such an id.
+func TestImportKeepsAnIDThatIsANameHere(t *testing.T) {
+	from := openWords(t, "", Options{})
+	s := openWords(t, filepath.Join(t.TempDir(), "in.db"), Options{})
+	mustAdd(t, from.As(Access{User: "OLGA"}), NewMemory{Content: "of the id"})
+	addAccount(t, s, "u1", "Olga")
+	data := exported(t, from, ExportOptions{})
+	for range 2 {
+		if _, err := s.Upkeep().Import(t.Context(), bytes.NewReader(data), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "out.db")
+	if report, err := Recover(t.Context(), s.db.Upkeep().Path(), out, nil); err != nil || !report.OK {
+		t.Fatalf("recovery: got %+v, %v, want OK", report, err)
+	}
+	for what, s := range map[string]*Store{"the store": s, "recovered": openWords(t, out, Options{})} {
+		found, err := s.As(Access{User: "OLGA"}).Search(t.Context(), Query{Text: "id"})
+		if err != nil || found.Total != 1 {
+			t.Errorf("%s: got %d memories of the id and %v, want 1", what, found.Total, err)
+		}
+		if report := mustCheck(t, s, nil); !report.OK {
+			t.Errorf("%s: got %+v, want OK", what, report)
+		}
+		if err := s.Accounts().DeleteUser(t.Context(), "u1", nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Accounts().AddUser(t.Context(), NewUser{Name: "olga"}); !errors.Is(err, ErrConflict) {
+			t.Errorf("%s: a new user with the name: got %v, want ErrConflict", what, err)
+		}
+	}
+}

@@ -373,7 +373,8 @@ func Open(ctx context.Context, path string, options *Options) (_ *Store, err err
 
 // fills returns the functions that complete migrations, by their names.
 func fills() map[string]func(db.Tx) error {
-	return map[string]func(db.Tx) error{"project_names": naming.Fill, "turns": kernel.FillTurns}
+	return map[string]func(db.Tx) error{"project_names": naming.Fill, "turns": kernel.FillTurns,
+		"user_ids": kernel.FillUserKeys}
 }
 
 // openFile opens the engine of a store in a file.

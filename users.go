@@ -240,8 +240,7 @@ func checkIDFree(tx db.Tx, argument string, u userKey) error {
 	return err
 }
 
-// checkNameFree checks that no user other than the one with this id has the name, as a name or as an id. It compares
-// against every folded id of the namespace: O(users), and rare.
+// checkNameFree checks that no user other than the one with this id has the name, as a name or as an id.
 func checkNameFree(tx db.Tx, u userKey, name string) error {
 	key := foldname.Key(name)
 	taken, err := db.Column[string](tx, `SELECT name FROM users WHERE namespace = ? AND name_key = ? AND uid <> ?`,
@@ -253,16 +252,14 @@ func checkNameFree(tx db.Tx, u userKey, name string) error {
 		return newError(KindConflict, "name", "{} %s is taken by the user %s; choose another name", show(name),
 			show(taken[0]))
 	}
-	ids, err := db.Column[string](tx, `SELECT uid FROM users WHERE namespace = ? AND uid <> ?`, u.namespace, u.id)
-	if err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(ids, func(other string) bool { return foldname.Key(other) == key }); i >= 0 {
+	ids, err := db.Column[string](tx, `SELECT uid FROM users WHERE namespace = ? AND uid_key = ? AND uid <> ?
+		ORDER BY id LIMIT 1`, u.namespace, key, u.id)
+	if err == nil && len(ids) > 0 {
 		return newError(KindConflict, "name",
 			"{} %s is the id of another user; choose another name, or give the id %s, too, if the account is for that user",
-			show(name), show(ids[i]))
+			show(name), show(ids[0]))
 	}
-	return nil
+	return err
 }
 
 // checkUserDetails checks the fields that are not credentials.

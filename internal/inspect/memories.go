@@ -403,7 +403,7 @@ func (in *inspection) checkRecords(r transfer.Record) error {
 	}, r.Selection+` ORDER BY `+r.Ordered)
 }
 
-// checkFoldedNames checks that sign-in names and project names can be looked up.
+// checkFoldedNames checks that sign-in names, ids of users and project names can be looked up.
 func (in *inspection) checkFoldedNames() error {
 	return db.Stream(in.tx, func(row db.Rows) error {
 		var table, id, name, key string
@@ -412,13 +412,14 @@ func (in *inspection) checkFoldedNames() error {
 		}
 		if foldname.Key(name) != key {
 			in.find(Finding{Table: table, ID: id,
-				Problem: fmt.Sprintf("the name %s is looked up as %s, which is not the name folded",
+				Problem: fmt.Sprintf("the name or id %s is looked up as %s, which is not the same folded",
 					fault.Show(name), fault.Show(key))})
 		}
 		return nil
 	}, `SELECT 'users', uid, coalesce(name, ''), coalesce(name_key, '') FROM users
-		UNION ALL SELECT 'project', uid, name, name_key FROM project UNION ALL SELECT 'project_alias', name, name, name_key
-		FROM project_alias`)
+		UNION ALL SELECT 'users', uid, uid, coalesce(uid_key, '') FROM users
+		UNION ALL SELECT 'project', uid, name, name_key FROM project
+		UNION ALL SELECT 'project_alias', name, name, name_key FROM project_alias`)
 }
 
 // checkOwnIndex compares the index of own metadata with the memories.

@@ -17,8 +17,12 @@ import (
 // hashes reveal these changes. fits is false if the row that it belongs to is lost.
 func (w *tableWriter) mend(tx db.Tx, row pendingRow) (fits bool, err error) {
 	for i, c := range w.t.Columns {
-		if w.t.Name == "partition" && slices.Contains(w.t.Hash.Except, c.Name) {
+		switch {
+		case w.t.Name == "partition" && slices.Contains(w.t.Hash.Except, c.Name):
 			row.values[i] = int64(0) // counts, which start again
+			continue
+		case w.t.Name == "users" && c.Name == "uid_key":
+			row.values[i] = nil // an import may have made an id that is another's name; fillUserKeys sets the keys
 			continue
 		}
 		switch v := row.values[i].(type) {
@@ -57,6 +61,15 @@ func (w *tableWriter) mend(tx db.Tx, row pendingRow) (fits bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// fillUserKeys sets the folded ids of users, in a file of a version that has them.
+func (r *Recovery) fillUserKeys(tx db.Tx) error {
+	t := r.Table("users")
+	if t == nil || !slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Name == "uid_key" }) {
+		return nil
+	}
+	return kernel.FillUserKeys(tx)
 }
 
 // mendedText returns valid text, and a JSON object where one is expected.

@@ -49,6 +49,9 @@ func (r *Recovery) Write(ctx context.Context, path string) (err error) {
 		}
 	}
 	r.progress("copy", len(r.Tables), len(r.Tables))
+	if err := file.Write(ctx, r.fillUserKeys); err != nil {
+		return err
+	}
 	if err := file.Write(ctx, r.writeHashes); err != nil {
 		return err
 	}

@@ -233,8 +233,8 @@ func TestUsersOfAnOlderFileAreOfTheDefaultNamespace(t *testing.T) {
 		}
 		indexes, err4 := base.Column[string](tx, `SELECT name FROM sqlite_schema WHERE type = 'index'
 			AND tbl_name = 'users' ORDER BY name`)
-		if got := strings.Join(indexes, ", "); got != "user_name, users_uid" {
-			t.Errorf("indexes of users: got %s, want user_name, users_uid", got)
+		if got := strings.Join(indexes, ", "); got != "user_name, users_uid, users_uid_key" {
+			t.Errorf("indexes of users: got %s, want user_name, users_uid, users_uid_key", got)
 		}
 		return errors.Join(err, err2, err3, err4)
 	}))

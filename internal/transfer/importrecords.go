@@ -32,7 +32,6 @@ type importTx struct {
 	waiting   bool
 
 	users       map[string]int64
-	folded      map[string]string // folded user id -> user id; nil until needed
 	collections map[collectionName]int64
 	projects    map[projectName]int64
 	places      map[[2]int64]*kernel.Place // by collection and project
@@ -128,6 +127,9 @@ func (t *importTx) owner(uid any) (int64, error) {
 	if len(found) == 0 {
 		row, err := db.Insert(t.tx, `INSERT INTO users (namespace, uid, created_at) VALUES (?, ?, ?) RETURNING id`,
 			t.namespace, id, t.now)
+		if err == nil {
+			err = kernel.KeepUserKey(t.tx, t.namespace, id)
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -459,7 +461,10 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 		}
 	}
 	if !found {
-		return item.insertRow(t, values)
+		if err := item.insertRow(t, values); err != nil {
+			return err
+		}
+		return kernel.KeepUserKey(t.tx, t.namespace, values[0].(string))
 	}
 	refs, err := item.refs(t, values)
 	if err != nil {
@@ -474,26 +479,10 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 	return err
 }
 
-// taken reports whether a name, or its id, identifies another user. It applies the rule of checkNameFree and
-// checkIDFree, but folds all ids only once per transaction.
+// taken reports whether a name, or its id, identifies another user: the rule of checkNameFree and checkIDFree.
 func (t *importTx) taken(id, name string) (bool, error) {
 	key := foldname.Key(name)
-	others, err := db.Column[int64](t.tx, `SELECT 1 FROM users WHERE namespace = ? AND name_key IN (?, ?) AND uid <> ?`,
-		t.namespace, key, foldname.Key(id), id)
-	if err != nil || len(others) > 0 {
-		return true, err
-	}
-	if t.folded == nil {
-		t.folded = map[string]string{}
-		ids, err := db.Column[string](t.tx, `SELECT uid FROM users WHERE namespace = ?`, t.namespace)
-		if err != nil {
-			return true, err
-		}
-		for _, other := range ids {
-			t.folded[foldname.Key(other)] = other
-		}
-	}
-	other, found := t.folded[key]
-	t.folded[foldname.Key(id)] = id
-	return found && other != id, nil
+	others, err := db.Column[int64](t.tx, `SELECT 1 FROM users WHERE namespace = ?1 AND uid <> ?2
+		AND (name_key IN (?3, ?4) OR uid_key = ?3) LIMIT 1`, t.namespace, id, key, foldname.Key(id))
+	return len(others) > 0, err
 }

@@ -217,6 +217,7 @@ func rules(t *testing.T, d db.DB) {
 		}
 		other = insert(`INSERT INTO users (uid, name, name_key, namespace, created_at)
 			VALUES ('bob', 'Bob', 'bob', 'shop', 0) RETURNING id`)
+		insert(`INSERT INTO users (uid, uid_key, namespace, created_at) VALUES ('cal', 'cal', 'shop', 0) RETURNING id`)
 		project = insert(`INSERT INTO project (owner_id, uid, name, created_at, updated_at)
 			SELECT id, 'p', 'p', 0, 0 FROM users WHERE uid = 'ann' RETURNING id`)
 		collection = insert(`INSERT INTO collection (owner_id, name, description, created_at, updated_at)
@@ -237,6 +238,11 @@ func rules(t *testing.T, d db.DB) {
 		"a user's id again": {`INSERT INTO users (uid, namespace, created_at) VALUES ('bob', 'shop', 0)`, nil},
 		"a folded name again": {`INSERT INTO users (uid, name, name_key, namespace, created_at)
 			VALUES ('x', 'BOB', 'bob', 'shop', 0)`, nil},
+		"a name that is a user's id": {`INSERT INTO users (uid, name, name_key, namespace, created_at)
+			VALUES ('x', 'CAL', 'cal', 'shop', 0)`, nil},
+		"another name that is a user's id": {`UPDATE users SET name = 'CAL', name_key = 'cal' WHERE uid = 'bob'`, nil},
+		"an id that is a user's name": {`INSERT INTO users (uid, uid_key, namespace, created_at)
+			VALUES ('BOB', 'bob', 'shop', 0)`, nil},
 		"a key again": {`INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at, key)
 			VALUES ('n', ?, '', '{}', 1, 0, 0, 'k')`, []any{partition}},
 		"a rule's type again": {`INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at,

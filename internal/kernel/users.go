@@ -1,0 +1,29 @@
+package kernel
+
+import (
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
+)
+
+// KeepUserKey sets the folded id of a user who was added without one: for data from elsewhere, whose ids are kept even
+// if another user here has such a name. With the key, no other user can get such a name any more.
+func KeepUserKey(tx db.Tx, namespace, id string) error {
+	_, err := tx.Exec(`UPDATE users SET uid_key = ? WHERE namespace = ? AND uid = ?`, foldname.Key(id), namespace, id)
+	return err
+}
+
+// FillUserKeys sets the folded ids of all users without one.
+func FillUserKeys(tx db.Tx) error {
+	type user struct{ namespace, id string }
+	var users []user
+	err := tx.Each(func(row db.Rows) error {
+		var u user
+		err := row.Scan(&u.namespace, &u.id)
+		users = append(users, u)
+		return err
+	}, `SELECT namespace, uid FROM users WHERE uid_key IS NULL`)
+	for i := 0; err == nil && i < len(users); i++ {
+		err = KeepUserKey(tx, users[i].namespace, users[i].id)
+	}
+	return err
+}
