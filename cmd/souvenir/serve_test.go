@@ -509,8 +509,8 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, body := request(t, "POST", p.url+"/tools/call", token, bytes.NewReader(call)); status != http.StatusOK ||
-		!strings.Contains(body, "333") {
-		t.Errorf(`the token that is shown gets %d %s, want status %v and "333" in body`, status, body, http.StatusOK)
+		!strings.Contains(body, "688") {
+		t.Errorf(`the token that is shown gets %d %s, want status %v and "688" in body`, status, body, http.StatusOK)
 	}
 	demoLinkSignsIn(t, page)
 	databases, err := filepath.Glob(filepath.Join(folder, "*", "demo.db"))
