@@ -132,7 +132,7 @@ func TestASealedFileNeedsItsKey(t *testing.T) {
 
 // The new file is made in the folder that the link leads to, which may be on another disk.
 func TestASealedFileIsMadeBehindALinkToAnotherDisk(t *testing.T) {
-	folder, err := os.MkdirTemp("/dev/shm", "souvenir-test-*")
+	folder, err := os.MkdirTemp("/dev/shm", "souvenir-*") //nolint:usetesting // another disk than that of t.TempDir
 	if err != nil {
 		t.Skipf("there is no second file system: %v", err)
 	}
