@@ -486,7 +486,7 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// An import keeps ids, even one that is the name of a user here; after it, nobody gets a name that is such an id.
+// An import keeps ids, even one that is the name of a user here; after it, no user gets a name that is such an id.
 func TestImportKeepsAnIDThatIsANameHere(t *testing.T) {
 	from := openWords(t, "", Options{})
 	s := openWords(t, filepath.Join(t.TempDir(), "in.db"), Options{})

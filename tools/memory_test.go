@@ -257,7 +257,7 @@ func TestMemorySearch(t *testing.T) {
 			name: "scores are explained", tool: "memory",
 			args: `{"action": "search", "query": "pillars of granite", "limit": 1, "explain": true}`,
 			want: with(map[string]any{"results.0.memories.0.id": "{pillars}", "results.0.memories.0.explanation.lenders": nil,
-				"limit": 1, "results.0.memories.0.explanation.words.gain": 0.164,
+				"limit": 1, "results.0.memories.0.explanation.words.gain": 0.152,
 				"results.0.memories.0.explanation.late_interaction.value": 1}),
 		},
 		{
