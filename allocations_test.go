@@ -2,6 +2,7 @@ package souvenir_test
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"testing"
 
@@ -52,11 +53,14 @@ func TestSearchAndAddKeepToTheirAllocations(t *testing.T) {
 		}},
 	} {
 		var err error
-		got := testing.AllocsPerRun(20, func() {
-			if e := c.call(); e != nil {
-				err = e
-			}
-		})
+		got := math.Inf(1)
+		for range 3 { // what the background does meanwhile counts, too
+			got = min(got, testing.AllocsPerRun(20, func() {
+				if e := c.call(); e != nil {
+					err = e
+				}
+			}))
+		}
 		if err != nil {
 			t.Errorf("%s: got error %v, want none", c.name, err)
 		}

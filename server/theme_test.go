@@ -44,8 +44,8 @@ func TestTheMenuHasPicturesAndFolds(t *testing.T) {
 			t.Errorf("%s: got the part of the server open %v, want %v", path, got, open)
 		}
 		nav := p.HTML.All("nav")[0]
-		if links, drawn := nav.All("a"), nav.All("path"); len(links) != 21 || len(drawn) != len(links) {
-			t.Errorf("%s: got %d places with %d pictures, want 21 and each with one", path, len(links), len(drawn))
+		if links, drawn := nav.All("a"), nav.All("path"); len(links) != 22 || len(drawn) != len(links) {
+			t.Errorf("%s: got %d places with %d pictures, want 22 and each with one", path, len(links), len(drawn))
 		}
 		for _, path := range nav.All("path") {
 			if path.Attr("d") == "" {

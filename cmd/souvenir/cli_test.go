@@ -76,7 +76,7 @@ func TestListsAsJSON(t *testing.T) {
 		{"project", "member", "list", "home", "--owner", "anna"},
 		{"project", "member", "remove", "home", "ben", "--owner", "anna"}, {"search", "kettle", "--user", "anna"},
 		{"learn", "--consolidate", "--user", "anna"},
-		{"export", "out.jsonl"}, {"import", "out.jsonl"},
+		{"export", "out.jsonl"}, {"import", "out.jsonl"}, {"receipt", "key"},
 		{"backup", "copy.db"}, {"restore", "copy.db", "--db", "other.db"}, {"check"},
 		{"copy", "--from", "souvenir.db", "--to", "copied.db"},
 		{"recover", "souvenir.db", "recovered.db"}, {"reindex"}, {"purge"}, {"stats"}, {"man", "pages"}, {"version"},
@@ -94,6 +94,7 @@ func TestListsAsJSON(t *testing.T) {
 			name == "files move" || // which needs a bucket: TestFilesOfTheProgramAreInABucket
 			strings.HasPrefix(name, "audit ") || // which need hashes: TestAuditCommands
 			strings.HasPrefix(name, "key ") || // which need keys: TestKeyCommands
+			name == "receipt verify" || // which needs a receipt: TestReceiptsOfExportsHold
 			strings.HasPrefix(name, "trash ") // which need something deleted: TestTrashCommands
 		for _, args := range lists {
 			listed = listed || strings.HasPrefix(strings.Join(args, " ")+" ", name+" ")
