@@ -151,7 +151,7 @@ func (s *Store) sign(ctx context.Context, tx db.Tx, c receipt.Claims, e event, i
 		id = rand.Int64N(1<<62) + 1
 		err = kernel.SetSetting(tx, settingStoreID, id)
 	}
-	if err = s.note(ctx, tx, err, e); err != nil {
+	if err := s.note(ctx, tx, err, e); err != nil {
 		return err
 	}
 	seq, hash, err := audit.Head(tx)

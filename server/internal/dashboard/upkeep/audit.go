@@ -102,7 +102,7 @@ func (s *Service) audit(r *http.Request) (web.Page, *auditPage, error) {
 	if asked.Get("before") != "" && (err != nil || before < 1) {
 		data.Wrong = "Before is " + failure.Quote(textview.Clip(asked.Get("before"), 40)) +
 			"; the number of an entry is needed"
-		return page, data, nil //nolint:nilerr // the page says so
+		return page, data, nil
 	}
 	if before > 0 {
 		data.Newest = at(nil)
@@ -116,7 +116,7 @@ func (s *Service) audit(r *http.Request) (web.Page, *auditPage, error) {
 		if err != nil {
 			if errors.Is(err, souvenir.ErrInvalid) {
 				data.Wrong = "The address asks for something that the log cannot have."
-				return page, data, nil //nolint:nilerr // the page says so
+				return page, data, nil
 			}
 			return page, data, err
 		}
