@@ -32,7 +32,8 @@ export async function inspect(page, name) {
 }
 
 // look checks what depends on how a page is shown: contrast and the rest of what axe knows, its width, and room for fingers.
-export async function look(page, name, { touch }) {
+export async function look(page, name, { touch } = {}) {
+  touch ??= await page.evaluate(() => matchMedia('(pointer: coarse)').matches)
   const { width } = page.viewportSize()
   // Axe takes what is in a closed element for hidden, but beside a wide page the menu is shown all the same.
   if (!touch) await page.evaluate(() => document.querySelectorAll('header details:not([open])').forEach((details) => { details.open = details.dataset.opened = true }))

@@ -26,6 +26,8 @@ function openPalette() {
     palette = Object.assign(dialogOf('palette', 'Go to', field, make('div', { class: 'found' }, pages, found)), { field, pages, found })
     let timer
     field.addEventListener('input', () => {
+      pending = true
+      entered = false
       listPages()
       clearTimeout(timer)
       timer = setTimeout(ask, 120)
@@ -33,20 +35,27 @@ function openPalette() {
     palette.addEventListener('keydown', walk)
   }
   palette.field.value = ''
+  pending = true
+  entered = false
   listPages()
   ask()
   palette.showModal()
 }
 
+// nameOf is what a link of the menu says, without its icon and what is new.
+const nameOf = (link) => [...link.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.textContent).join('').trim()
+
 // listPages lists the pages of the menu, and what is made anew.
 function listPages() {
   const sought = palette.field.value.trim().toLowerCase()
-  const places = [...document.querySelectorAll('.menu nav a')].map((link) => [link.firstChild.textContent.trim(), link.href])
+  const places = [...document.querySelectorAll('.menu nav a')].map((link) => [nameOf(link), link.href])
   places.push(['New memory', `${base}/memories/new`], ['Near duplicates', `${base}/memories/duplicates`])
   palette.pages.replaceChildren(...places.filter(([name]) => sought !== '' && name.toLowerCase().includes(sought)).slice(0, 5).map(([name, href]) => make('li', {}, make('a', { href }, name))))
 }
 
 let asked
+let pending = false // what is shown from the server may be of an earlier text
+let entered = false // Enter was pressed meanwhile
 async function ask() {
   asked?.abort()
   asked = new AbortController()
@@ -54,6 +63,8 @@ async function ask() {
     const answer = await fetch(`${base}/find?${new URLSearchParams({ q: palette.field.value })}`, { headers: { 'HX-Request': 'true' }, signal: asked.signal })
     if (new URL(answer.url).pathname !== `${base}/find`) location.reload() // the session has ended
     palette.found.innerHTML = await answer.text()
+    pending = false
+    if (entered && palette.open) palette.querySelector('a')?.click()
   } catch (error) {
     if (error.name !== 'AbortError') palette.found.textContent = 'The server does not answer.'
   }
@@ -62,8 +73,10 @@ async function ask() {
 function walk(event) {
   const links = [...palette.querySelectorAll('a')]
   const at = links.indexOf(document.activeElement)
-  if (event.key === 'Enter' && document.activeElement === palette.field) links[0]?.click()
-  else if (event.key === 'ArrowDown') links[Math.min(at + 1, links.length - 1)]?.focus()
+  if (event.key === 'Enter' && document.activeElement === palette.field) {
+    entered = pending && !palette.pages.contains(links[0] ?? null)
+    if (!entered) links[0]?.click()
+  } else if (event.key === 'ArrowDown') links[Math.min(at + 1, links.length - 1)]?.focus()
   else if (event.key === 'ArrowUp') (links[at - 1] ?? palette.field).focus()
   else return
   event.preventDefault()
