@@ -2,7 +2,7 @@
 # The dashboard in a real browser, with scripts: every page on an empty store, a small one, one full of hostile text and one of 100,000
 # memories. Each page is looked at by axe, in light and dark, on a phone and on a wide screen; what goes wrong in the browser, what is
 # loaded from elsewhere, and reports pages that are too wide, too large or too slow, and targets too small for a finger. Then people do what they do there,
-# by mouse, by keyboard, and without scripts.
+# by mouse, by keyboard, and without scripts; what they do is done on a wide screen and on a phone.
 #
 #   e2e/dashboard.sh [--short] [FOLDER]      leaves screenshots in the folder, if one is named
 #
@@ -10,7 +10,7 @@
 # time. It needs Go, Node 20 with npm and its registry, and Chromium.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
-stores=(empty small hostile large) short=
+stores=(empty small phone hostile large) short= # phone is the small one again, for what people do
 if [[ ${1-} == --short ]]; then
 	stores=(small hostile) short=true
 	shift
@@ -34,8 +34,10 @@ routes=$(cd "$root" && go test ./server -run '^TestPagesAreListed$' -count=1 -v 
 
 declare -A filling=([empty]='-memories 0' [small]='-memories 40' [hostile]='-hostile' [large]='-memories 100000')
 failed=
-for store in "${stores[@]}"; do
+for pass in "${stores[@]}"; do
 	began=$EPOCHREALTIME
+	store=$pass look=
+	[[ $pass != phone ]] || store=small look=phone
 	if [[ ! -f $kept/$store.json ]]; then
 		rm -f "$kept/$store.db"
 		# shellcheck disable=SC2086 # two words
@@ -58,11 +60,11 @@ for store in "${stores[@]}"; do
 		cat "$work/server.log" >&2
 		exit 1
 	fi
-	(cd "$work" && BROWSER=$browser LISTENING=$listening SOUVENIR=$souvenir DB=$db STORE=$store SEEDED=$(<"$kept/$store.json") ROUTES=$routes SHORT=$short SHOTS=$shots \
-		timeout 1200 node dashboard.mjs) || failed+=" $store"
+	(cd "$work" && BROWSER=$browser LISTENING=$listening SOUVENIR=$souvenir DB=$db STORE=$store LOOK=$look SEEDED=$(<"$kept/$store.json") ROUTES=$routes SHORT=$short SHOTS=$shots \
+		timeout 1200 node dashboard.mjs) || failed+=" $pass"
 	stop_server
 	check_log
-	printf '%s: %.0f s\n' "$store" "$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')"
+	printf '%s: %.0f s\n' "$pass" "$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')"
 done
 if [[ -n $failed ]]; then
 	echo "something is wrong with the dashboard, on the stores:$failed" >&2

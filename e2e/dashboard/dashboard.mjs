@@ -5,11 +5,11 @@ import { flows } from './flows.mjs'
 import { selfcheck } from './selfcheck.mjs'
 import { walk } from './walk.mjs'
 
-const { SEEDED, STORE } = process.env
+const { SEEDED, STORE, LOOK } = process.env
 const seeded = JSON.parse(SEEDED)
 
-if (STORE === 'small' && !process.env.ONLY) await selfcheck(seeded)
-if (!process.env.ONLY && !(process.env.SHORT && STORE === 'small')) await walk(seeded) // in short, the hostile one has it all
+if (STORE === 'small' && !LOOK && !process.env.ONLY) await selfcheck(seeded)
+if (!LOOK && !process.env.ONLY && !(process.env.SHORT && STORE === 'small')) await walk(seeded) // in short, the hostile one has it all
 await flows(seeded)
 tell()
 await browser.close()

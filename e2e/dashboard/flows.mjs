@@ -1,8 +1,13 @@
 // Runs what people do, each in a browser of its own; one that fails does not keep the others from running.
 import fs from 'node:fs'
-import { complain, enter, go, open, settle } from './browser.mjs'
+import { complain, enter, go, open, phone, settle, wide } from './browser.mjs'
 
-const { STORE, SHOTS, ONLY, SHORT } = process.env
+const { STORE, SHOTS, ONLY, SHORT, LOOK, FLOW } = process.env
+
+// The look of who asks for none. Flows change what is stored, so that a store of its own has them on a phone; those that
+// name the phone themselves have been on one.
+const usual = LOOK === 'phone' ? phone : wide
+const namesThePhone = /\b(phone|looks)\b/
 
 // What the short form runs: one flow at least of each kind of page.
 const main = [
@@ -39,10 +44,12 @@ export async function flows(seeded) {
     for (const [name, step] of Object.entries(steps)) {
       const title = `${file.replace('.mjs', '')}: ${words(name)}`
       if (SHORT && !ONLY && !main.includes(title)) continue
+      if (LOOK === 'phone' && namesThePhone.test(step)) continue
+      if (FLOW && !title.includes(FLOW)) continue
       left.delete(title)
       const began = performance.now()
       const opened = []
-      const someone = async (user, look, more) => {
+      const someone = async (user, look = usual, more = {}) => {
         const page = await open(look, more)
         page.setDefaultTimeout(10_000)
         opened.push(page)
@@ -73,19 +80,28 @@ function within(seconds, promise) {
 
 const words = (name) => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 
+// unfold opens the menu where a phone folds it.
+async function unfold(page) {
+  const folded = page.locator('.menu:not([open]) > summary')
+  if (await folded.isVisible()) await folded.click()
+}
+
 // person is a page with what people do to it.
 function person(page) {
   return Object.assign(page, {
+    unfold: () => unfold(page),
     go: (path, status) => go(page, path, status),
     settle: () => settle(page),
     heading: async () => (await page.textContent('h1')).trim(),
     main: () => page.innerText('main'),
     // send presses a button, by what is on it, and waits for what comes of it.
     send: async (text, within = 'main') => {
+      if (within !== 'main') await unfold(page)
       await page.locator(within).getByRole('button', { name: text }).first().click()
       await settle(page)
     },
     follow: async (text, within = 'main') => {
+      if (within !== 'main') await unfold(page)
       await page.locator(within).getByRole('link', { name: text, exact: within === '.menu' }).first().click()
       await settle(page)
     },

@@ -1,5 +1,6 @@
 // A user connects a client, sees it call, and finds the call under Activity.
 import assert from 'node:assert/strict'
+import { phone } from '../browser.mjs'
 import { call } from '../client.mjs'
 
 export const stores = ['empty', 'small']
@@ -41,34 +42,36 @@ export async function aTokenIsMadeWithoutScripts(someone, { user }) {
 // The overview of a new account is a path, which follows what the client does without being loaded again.
 export async function aNewAccountIsLedToItsFirstSearch(someone, { user }) {
   if (process.env.STORE !== 'empty') return // other flows count the users of the small store
-  const admin = await someone(user)
-  await admin.go('/invitations')
-  await admin.send(/Create/)
-  const link = new URL((await admin.textContent('#link')).trim())
-  const page = await someone()
-  await page.go(link.pathname + link.search)
-  await page.fill('[name=username]', 'newcomer')
-  await page.fill('[name=password]', 'nine blue kettles')
-  await page.press('[name=password]', 'Enter')
-  await page.settle()
-  assert.doesNotMatch(await page.content(), /mcp_[A-Za-z0-9_-]{20}/, 'a token is shown without being asked for')
-  await page.follow('Another client', 'nav.clients')
-  await page.send('Create a token')
-  const token = (await page.textContent('#value')).trim()
-  await page.go('/')
-  assert.equal(await page.locator('.path > li').count(), 3)
-  await page.follow('Cursor', '.path nav')
-  await page.locator('#path-connect button[data-copy]').click() // one click copies
-  await page.waitForFunction(() => /Copied|Chosen/.test(document.querySelector('#path-connect button[data-copy]').textContent))
-  await page.fill('#path-ask', 'colour of the kettle')
-  await call(token, 'memory', { action: 'store', content: 'The first kettle is blue.' })
-  await page.waitForFunction(() => /Connected: /.test(document.getElementById('path-connect').textContent), null, { timeout: 15_000 })
-  await page.waitForFunction(() => /first kettle/.test(document.getElementById('path-store').textContent), null, { timeout: 15_000 })
-  assert.equal(await page.inputValue('#path-ask'), 'colour of the kettle', 'what was typed is gone')
-  await page.press('#path-ask', 'Enter')
-  await page.settle()
-  assert.match(await page.textContent('#path-search'), /first kettle is blue/)
-  assert.match(await page.textContent('#path-status'), /All three steps are done/)
-  await page.follow('Show the overview', '#path-status')
-  assert.equal(await page.locator('#path').count(), 0)
+  for (const how of [undefined, phone]) {
+    const admin = await someone(user, how)
+    await admin.go('/invitations')
+    await admin.send(/Create/)
+    const link = new URL((await admin.textContent('#link')).trim())
+    const page = await someone(null, how)
+    await page.go(link.pathname + link.search)
+    await page.fill('[name=username]', how ? 'newcomer-phone' : 'newcomer')
+    await page.fill('[name=password]', 'nine blue kettles')
+    await page.press('[name=password]', 'Enter')
+    await page.settle()
+    assert.doesNotMatch(await page.content(), /mcp_[A-Za-z0-9_-]{20}/, 'a token is shown without being asked for')
+    await page.follow('Another client', 'nav.clients')
+    await page.send('Create a token')
+    const token = (await page.textContent('#value')).trim()
+    await page.go('/')
+    assert.equal(await page.locator('.path > li').count(), 3)
+    await page.follow('Cursor', '.path nav')
+    await page.locator('#path-connect button[data-copy]').click() // one click copies
+    await page.waitForFunction(() => /Copied|Chosen/.test(document.querySelector('#path-connect button[data-copy]').textContent))
+    await page.fill('#path-ask', 'colour of the kettle')
+    await call(token, 'memory', { action: 'store', content: 'The first kettle is blue.' })
+    await page.waitForFunction(() => /Connected: /.test(document.getElementById('path-connect').textContent), null, { timeout: 15_000 })
+    await page.waitForFunction(() => /first kettle/.test(document.getElementById('path-store').textContent), null, { timeout: 15_000 })
+    assert.equal(await page.inputValue('#path-ask'), 'colour of the kettle', 'what was typed is gone')
+    await page.press('#path-ask', 'Enter')
+    await page.settle()
+    assert.match(await page.textContent('#path-search'), /first kettle is blue/)
+    assert.match(await page.textContent('#path-status'), /All three steps are done/)
+    await page.follow('Show the overview', '#path-status')
+    assert.equal(await page.locator('#path').count(), 0)
+  }
 }

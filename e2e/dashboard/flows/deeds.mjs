@@ -52,17 +52,64 @@ export async function whatIsErasedIsNamedAndAskedFor(someone, { user, token }) {
 }
 
 export async function anAdminIsAskedBeforeAnAccountIsDeleted(someone, { user, other }) {
-  const page = await someone(user, phone)
-  const open = async () => {
-    await page.go('/users')
-    await page.locator('li.card', { hasText: other }).locator('summary').click()
-    return page.locator('li.card', { hasText: other })
+  for (const how of looks) {
+    const page = await someone(user, how)
+    const open = async () => {
+      await page.go('/users')
+      await page.locator('li.card', { hasText: other }).locator('summary').click()
+      return page.locator('li.card', { hasText: other })
+    }
+    assert.match(await (await open()).innerText(), /last seen|not seen yet/)
+    await (await open()).getByRole('button', { name: 'Delete' }).click()
+    await page.settle()
+    assert.match(await page.main(), /everything of theirs/)
+    await look(page, 'deleting an account', { touch: how === phone })
+    await page.follow('Cancel')
+    assert.equal(new URL(page.url()).href, `${site}/users`)
   }
-  assert.match(await (await open()).innerText(), /last seen|not seen yet/)
-  await (await open()).getByRole('button', { name: 'Delete' }).click()
-  await page.settle()
-  assert.match(await page.main(), /everything of theirs/)
-  await look(page, 'deleting an account', { touch: true })
-  await page.follow('Cancel')
-  assert.equal(new URL(page.url()).href, `${site}/users`)
+}
+
+// A user comes by a link, is seen, gets another password, and is deleted: the page that says so is a receipt.
+export async function anAdminResetsAPasswordAndDeletesAnAccount(someone, { user }) {
+  for (const how of looks) {
+    const [page, name] = [await someone(user, how), how ? 'paula' : 'pavel']
+    await page.go('/invitations')
+    await page.send(/Create/)
+    const link = new URL((await page.textContent('#link')).trim())
+    const theirs = await someone(null, how)
+    await theirs.go(link.pathname + link.search)
+    await theirs.fill('[name=username]', name)
+    await theirs.fill('[name=password]', 'nine blue kettles')
+    await theirs.send('Create account')
+    await theirs.go('/profile')
+    const card = page.locator('#users > li', { hasText: name })
+    await page.go(`/users?search=${name}`)
+    assert.match(await card.innerText(), /last seen/)
+    await card.locator('summary').click()
+    await page.send('Reset password', '#users')
+    const fresh = (await page.textContent('#value')).trim()
+    await look(page, 'a new password', { touch: how === phone })
+    await theirs.go('/profile')
+    assert.equal(await theirs.heading(), 'Sign in', 'who has lost the password is still signed in')
+    for (const [password, heading] of [['nine blue kettles', 'Sign in'], [fresh, 'Profile']]) {
+      theirs.expected = [401]
+      await theirs.fill('main [name=username]', name)
+      await theirs.fill('main [name=password]', password)
+      await theirs.keyboard.press('Enter')
+      await theirs.waitForFunction((heading) => document.querySelector('h1').textContent.trim() === heading, heading)
+      await theirs.settle()
+    }
+    await page.go(`/users?search=${name}`)
+    await card.locator('summary').click()
+    await page.send('Delete', '#users')
+    await page.send('Delete')
+    assert.match(await page.main(), /Receipt/)
+    await page.click('summary:has-text("Signed receipt")')
+    assert.match(await page.textContent('#signed'), /souvenir-receipt-1/)
+    await look(page, 'a receipt', { touch: how === phone })
+    await theirs.go('/profile')
+    assert.equal(await theirs.heading(), 'Sign in')
+    await page.go(`/users?search=${name}`)
+    assert.match(await page.main(), /No users match/)
+  }
 }

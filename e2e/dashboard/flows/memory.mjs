@@ -57,6 +57,7 @@ export async function whatOneHasTypedIsNotLostByLeaving(someone, { user, memory 
     asked = dialog.type() === 'beforeunload'
     return dialog.dismiss()
   })
+  await page.unfold()
   await page.locator('.menu nav a').first().click()
   await page.waitForTimeout(300)
   assert.ok(asked, 'no confirmation appeared')

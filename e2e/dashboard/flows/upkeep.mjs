@@ -87,7 +87,7 @@ export async function theFileIsChecked(someone, { user }) {
 export async function somebodyIsInvitedComesAndIsDisabled(someone, { user }) {
   const page = await someone(user)
   await page.go('/invitations')
-  await page.fill('main [name=note]', 'Emil, on the phone')
+  await page.fill('main [name=note]', 'Emil, from the harbour')
   await page.send('Create link')
   const link = (await page.textContent('main code')).trim()
   const emil = await someone(null)
