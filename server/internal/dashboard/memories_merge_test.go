@@ -50,6 +50,21 @@ func TestNearDuplicatesAreFound(t *testing.T) {
 	sam.Get("/memories/duplicates").Without("renderer")
 }
 
+func TestNearDuplicatesShowTheirMarkdownWhereItDiffersAlone(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	olivia := w.SignedIn(servertest.Owner)
+	const said = "The ferry to **Norderney** leaves at eight from pier two, with bicycles on the lower deck"
+	fill(w, servertest.Owner, souvenir.NewMemory{Content: "# Ferry\n\n" + said + "."},
+		souvenir.NewMemory{Content: "# Ferry\n\n" + said + ", always."})
+	olivia.Get("/memories/duplicates").Expect(http.StatusOK, "1 group of near duplicates", "Ferry The ferry to Norderney",
+		"<ins>deck.</ins>").Without("**")
+	w = servertest.New(t, server.Options{})
+	olivia = w.SignedIn(servertest.Owner)
+	fill(w, servertest.Owner, souvenir.NewMemory{Content: said},
+		souvenir.NewMemory{Content: strings.ReplaceAll(said, "*", "")})
+	olivia.Get("/memories/duplicates").Expect(http.StatusOK, "1 group of near duplicates", "<ins>**Norderney** </ins>")
+}
+
 func TestMergedMemoriesAreUndone(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	first, second, linking := alike(w)

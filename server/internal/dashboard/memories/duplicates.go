@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -192,18 +193,17 @@ func (p *duplicatesPage) read(r *http.Request, c request.Caller, graph souvenir.
 		page := duplicateGroup{Percent: int(min(1, group.score)*100 + 0.5),
 			More: len(group.places) - min(len(group.places), maxMerge)}
 		var chosen []string
+		var first souvenir.Memory
 		for _, at := range group.places[:min(len(group.places), maxMerge)] {
 			m, ok := there[graph.Nodes[at].ID]
 			if !ok {
 				continue // deleted meanwhile
 			}
 			choice := mergeChoice{Memory: m}
-			choice.Content, choice.Long = textview.Opening(m.Content, maxReading)
-			if len(page.Memories) > 0 {
-				choice.Pieces, _ = compared(choice.Content, page.Memories[0].Content)
-			} else {
-				choice.Pieces = []textview.Segment{{Text: choice.Content}}
+			if len(page.Memories) == 0 {
+				first = m
 			}
+			choice.Pieces = comparedPlain(m.Content, first.Content)
 			page.Memories, chosen = append(page.Memories, choice), append(chosen, m.ID)
 		}
 		if len(chosen) > 1 {
@@ -212,4 +212,28 @@ func (p *duplicatesPage) read(r *http.Request, c request.Caller, graph souvenir.
 		}
 	}
 	return nil
+}
+
+// comparedPlain is the beginning of a text, without the marks of its Markdown, with what the other one does not say
+// marked. Texts that differ by these marks alone are shown as they are stored.
+func comparedPlain(text, other string) []textview.Segment {
+	text, _ = textview.Opening(text, maxReading)
+	other, _ = textview.Opening(other, maxReading)
+	if plain, plainOther := withoutMarks(text), withoutMarks(other); plain != plainOther || text == other {
+		text, other = plain, plainOther
+	}
+	if text == other {
+		return []textview.Segment{{Text: text}}
+	}
+	pieces, _ := compared(text, other)
+	return pieces
+}
+
+// withoutMarks is a text in one line, without the marks of its Markdown.
+func withoutMarks(text string) string {
+	var line strings.Builder
+	for _, span := range web.Excerpt(text) {
+		line.WriteString(span.Text)
+	}
+	return strings.TrimSpace(line.String())
 }
