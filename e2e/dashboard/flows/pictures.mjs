@@ -135,6 +135,27 @@ export async function theTimeSliderAndTheLabelsOfTheGraph(someone, { user }) {
   }
 }
 
+// Clusters are drawn in each other, with discs of several sizes: names lie beside them, and cover none.
+export async function namesOfClustersCoverNoMemories(someone, { user }) {
+  if (STORE !== 'small') return
+  for (const size of [wide, { ...phone, viewport: { width: 360, height: 740 } }]) {
+    const page = await someone(user, size)
+    await drawn(page, '/map')
+    const [names, covered] = await page.evaluate(async () => {
+      const { label } = await import(performance.getEntriesByType('resource').find(({ name }) => name.includes('/clusters.js')).name)
+      const { width, height, left, top } = document.getElementById('cluster-labels').getBoundingClientRect()
+      const places = Array.from({ length: 90 }, (_, i) => ({ x: ((i * 61.803) % 100) / 100 * width, y: ((i * 41.421) % 100) / 100 * height, radius: 3 + (i % 4) * 3 }))
+      const clusters = [0, 1, 2].map((number) => ({ name: 'ferry, pier', number, folded: 0, drawn: places.map((_, i) => i).filter((i) => i % 3 === number) }))
+      label(clusters, (i) => places[i], () => {})
+      const boxes = [...document.querySelectorAll('#cluster-labels span')].map((one) => one.getBoundingClientRect())
+      const meets = (box, { x, y, radius }) => Math.hypot(x - Math.max(box.left - left, Math.min(x, box.right - left)), y - Math.max(box.top - top, Math.min(y, box.bottom - top))) < radius
+      return [boxes.length, places.filter((place) => boxes.some((box) => meets(box, place)))]
+    })
+    assert.ok(names > 0, 'there are no names')
+    assert.deepEqual(covered, [])
+  }
+}
+
 export async function fiveThousandNodesAreDrawnInTime(someone, { user }) {
   if (STORE !== 'large') return
   const page = await someone(user)

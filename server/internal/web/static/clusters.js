@@ -38,8 +38,8 @@ export function list(clusters, choose) {
   }))
 }
 
-// label puts the names of clusters beside their memories, the largest clusters first. at returns where a memory is in the stage, or null if it is
-// hidden. A name that has no free place is left out.
+// label puts the names of clusters beside their memories, the largest clusters first. at returns where a memory is in the stage, and how large, or
+// null if it is hidden. A name that has no free place is left out.
 export function label(clusters, at, choose) {
   const stage = element('cluster-labels')
   const { clientWidth: width, clientHeight: height } = stage
@@ -55,8 +55,11 @@ export function label(clusters, at, choose) {
   const shown = []
   for (const cluster of clusters) {
     const places = cluster.drawn.map(at).filter((place) => place && place.x >= 0 && place.y >= 0 && place.x < width && place.y < height)
-    for (const { x, y } of places) {
-      taken[Math.floor(y / cell) * columns + Math.floor(x / cell)] = 1
+    for (const { x, y, radius } of places) {
+      const box = { left: Math.max(0, x - radius), top: Math.max(0, y - radius), right: Math.min(width - 1, x + radius), bottom: Math.min(height - 1, y + radius) }
+      eachCell(box, (i) => {
+        taken[i] = 1
+      })
     }
     if (cluster.name && places.length > 1) shown.push({ cluster, places })
   }

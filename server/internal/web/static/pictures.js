@@ -140,7 +140,8 @@ function isShown(i) {
 // placeOf returns where a memory is in the stage, in pixels; null if it is not shown.
 function placeOf(i) {
   if (!state.sigma || !isShown(i)) return null
-  return state.sigma.graphToViewport({ x: state.data.x[i], y: state.data.y[i] })
+  const radius = state.sigma.scaleSize(state.sigma.getNodeDisplayData(String(i))?.size ?? 0)
+  return { ...state.sigma.graphToViewport({ x: state.data.x[i], y: state.data.y[i] }), radius }
 }
 
 // chooseCluster shows a cluster: its memories light up, and are listed beside, the folded ones, too.
