@@ -67,6 +67,27 @@ func TestSegmentsAreLoadedAtOnce(t *testing.T) {
 	}
 }
 
+// Each project has too few memories to count for much, but all together have too many for a search to read them.
+func TestSegmentsOfManyProjectsAreLoadedAtOnce(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	for project := range 4 {
+		for i := range 8 {
+			mustAdd(t, s, NewMemory{Content: fmt.Sprintf("The ferry %d.", i), ProjectName: fmt.Sprint("project ", project)})
+		}
+	}
+	mustPersist(t, s)
+	mustAdd(t, s, NewMemory{Content: "The last ferry.", ProjectName: "project 1"})
+	again := reopen(t, s, Options{})
+	again.index.AtOnce = 10
+	found, err := again.Search(t.Context(), Query{Text: "ferry", Limit: 50})
+	if err != nil || found.Total != 33 {
+		t.Fatalf("got %d and %v, want 33 and no error", found.Total, err)
+	}
+	if n, err := again.index.Counts(t.Context()); err != nil || n.WithSegments != 1 || n.InDatabase != 0 {
+		t.Fatalf("got %+v and %v, want the search with segments, and none in the database", n, err)
+	}
+}
+
 // randomChange changes a store in one of the ways that change what is found.
 func randomChange(t *testing.T, g *rand.Rand, s *Store) error {
 	ids := make([]string, 0, 100)

@@ -3,6 +3,8 @@ package retrieval
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/alike"
@@ -40,27 +42,37 @@ func (c *Cache) segmentsOf(tx db.Tx, partition int64) (upto int64, err error) {
 }
 
 // unsegmented counts what is to be read from texts of some partitions, whose passages are given: memories of those that
-// have segments, passages of others.
+// have segments, passages of others. If all passages together are few enough for a search, it does not look for
+// segments.
 func (c *Cache) unsegmented(tx db.Tx, passages map[int64]int) (sum int, err error) {
-	for id, n := range passages {
-		if n > c.AtOnce {
-			upto, err := c.segmentsOf(tx, id)
-			if err != nil {
-				return 0, err
-			}
-			if upto > 0 {
-				newer, err := after(tx, id, upto)
-				if err != nil {
-					return 0, err
-				}
-				err = tx.QueryRow(`SELECT count(*) FROM segment_stale WHERE partition_id = ?1`, id).Scan(&n)
-				if err != nil {
-					return 0, err
-				}
-				n += len(newer)
-			}
-		}
+	for _, n := range passages {
 		sum += n
+	}
+	if sum <= c.AtOnce {
+		return sum, nil
+	}
+	segmented := map[int64]int64{}
+	err = tx.Each(func(row db.Rows) error {
+		var id, upto int64
+		err := row.Scan(&id, &upto)
+		segmented[id] = upto
+		return err
+	}, `SELECT partition_id, upto FROM segmented WHERE profile_id = ? AND kind = ? AND partition_id IN `+db.Integers,
+		c.Profile, c.Kind, db.List(slices.Sorted(maps.Keys(passages))))
+	if err != nil {
+		return 0, err
+	}
+	for id, upto := range segmented {
+		newer, err := after(tx, id, upto)
+		if err != nil {
+			return 0, err
+		}
+		var stale int
+		err = tx.QueryRow(`SELECT count(*) FROM segment_stale WHERE partition_id = ?`, id).Scan(&stale)
+		if err != nil {
+			return 0, err
+		}
+		sum += len(newer) + stale - passages[id]
 	}
 	return sum, nil
 }
