@@ -69,6 +69,9 @@ func fill(ctx context.Context, path string, with func(*filler) error) (filled Fi
 	if err := f.store.Upkeep().WaitEmbedded(ctx); err != nil {
 		return f.Filled, err
 	}
+	if err := f.store.Upkeep().StoreIndex(ctx); err != nil { // as a server does within half a minute
+		return f.Filled, err
+	}
 	overview, err := f.view.Insights().Overview(ctx, souvenir.OverviewQuery{})
 	f.Memories = overview.Memories
 	return f.Filled, err
