@@ -155,7 +155,7 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 		if err != nil {
 			return err
 		}
-		pairs, err = s.duplicates(tx, p.nodes, v.places, pairs, q.Duplicates)
+		pairs, err = p.duplicates(tx, v.places, pairs, q.Duplicates)
 		for _, pair := range pairs {
 			g.Edges = append(g.Edges, Edge{From: v.places[pair.A], To: v.places[pair.B], Kind: EdgeSimilar,
 				Score: float64(pair.Cosine)})
@@ -228,36 +228,6 @@ func clusters(found []topic.Cluster) []Cluster {
 	}
 	return all
 }
-
-// duplicates keeps the pairs of memories that say the same, and replaces the cosine with that probability.
-func (s *Store) duplicates(tx db.Tx, nodes []Node, places []int, pairs []index.Pair, least float64) ([]index.Pair,
-	error) {
-	var rows []int64
-	for _, pair := range pairs {
-		rows = append(rows, nodes[places[pair.A]].row, nodes[places[pair.B]].row)
-	}
-	slices.Sort(rows)
-	texts, err := beginnings(tx, slices.Compact(rows))
-	if err != nil {
-		return nil, err
-	}
-	var same []index.Pair
-	for i, pair := range pairs {
-		if i%checkEvery == 0 && tx.Context().Err() != nil {
-			return nil, tx.Context().Err()
-		}
-		likeness := s.likeness(least, texts[nodes[places[pair.A]].row], texts[nodes[places[pair.B]].row],
-			float64(pair.Cosine))
-		if likeness >= least {
-			pair.Cosine = float32(likeness)
-			same = append(same, pair)
-		}
-	}
-	return same, nil
-}
-
-// checkEvery is the number of comparisons between two checks of the context.
-const checkEvery = 256
 
 // MapQuery says which memories a map shows.
 type MapQuery struct {

@@ -3,6 +3,7 @@ package souvenir
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -294,6 +295,52 @@ func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 	}, `SELECT id, substr(content, 1, ?) FROM memory WHERE id IN `+db.Integers, alike.MaxBytes+1, db.List(rows))
 	return texts, err
 }
+
+// duplicates keeps the pairs of memories that say the same, and replaces the cosine with that probability. Places are
+// those of the memories among the nodes.
+func (p *picture) duplicates(tx db.Tx, places []int, pairs []index.Pair, least float64) ([]index.Pair, error) {
+	rows, cosines := make([]retrieval.Pair, len(pairs)), make(map[retrieval.Pair]float64, len(pairs))
+	for i, pair := range pairs {
+		a, b := p.nodes[places[pair.A]].row, p.nodes[places[pair.B]].row
+		rows[i] = retrieval.Pair{min(a, b), max(a, b)}
+		cosines[rows[i]] = float64(pair.Cosine)
+	}
+	likenesses, err := p.s.likely.Of(tx, fmt.Sprint(least, p.partitions()), rows,
+		func(pairs []retrieval.Pair) ([]float64, error) { return p.s.compare(tx, pairs, cosines, least) })
+	var same []index.Pair
+	for i, likeness := range likenesses {
+		if likeness >= least {
+			pairs[i].Cosine = float32(likeness)
+			same = append(same, pairs[i])
+		}
+	}
+	return same, err
+}
+
+// compare returns how likely pairs of memories say the same; a result below least is not exact.
+func (s *Store) compare(tx db.Tx, pairs []retrieval.Pair, cosines map[retrieval.Pair]float64, least float64) ([]float64,
+	error) {
+	var rows []int64
+	for _, pair := range pairs {
+		rows = append(rows, pair[0], pair[1])
+	}
+	slices.Sort(rows)
+	texts, err := beginnings(tx, slices.Compact(rows))
+	if err != nil {
+		return nil, err
+	}
+	likenesses := make([]float64, len(pairs))
+	for i, pair := range pairs {
+		if i%checkEvery == 0 && tx.Context().Err() != nil {
+			return nil, tx.Context().Err()
+		}
+		likenesses[i] = s.likeness(least, texts[pair[0]], texts[pair[1]], cosines[pair])
+	}
+	return likenesses, nil
+}
+
+// checkEvery is the number of comparisons between two checks of the context.
+const checkEvery = 256
 
 // comparedBy returns the partitions of a selection without filters whose vectors are comparable with a query's.
 func (s *Store) comparedBy(tx db.Tx, pq preparedQuery, sel selection) ([]int64, error) {

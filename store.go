@@ -310,6 +310,7 @@ type shared struct {
 	filters  retrieval.Filters
 	orders   retrieval.Orders
 	tallies  retrieval.Tallies
+	likely   retrieval.Likenesses
 	vectors  *embedding.Vectors
 	worker   *embedding.Worker
 	objects  *objects.Objects
