@@ -78,14 +78,14 @@ await take('todo-dark', '/projects', desk, 'dark', async (page) => {
 await take('activity', '/activity', desk, 'light')
 await take('graph', '/graph', desk, 'light', async (page) => {
   await page.locator('main select[name=project]').selectOption({ label: 'berth' })
-  await page.getByRole('button', { name: 'Show' }).click()
+  await page.getByRole('button', { name: 'Show', exact: true }).click()
   await settled(page)
   await page.getByLabel('Colour by').selectOption({ label: 'Type' })
   await page.waitForTimeout(4000)
 })
 await take('map-dark', '/map', desk, 'dark', async (page) => {
   await page.locator('main select[name=project]').selectOption({ label: 'berth' })
-  await page.getByRole('button', { name: 'Show' }).click()
+  await page.getByRole('button', { name: 'Show', exact: true }).click()
   await settled(page)
   await page.getByLabel('Colour by').selectOption({ label: 'Type' })
   await page.waitForTimeout(5000)
