@@ -172,13 +172,12 @@ func (s *Service) findMemories(r *http.Request, c request.Caller, data *memories
 	data.Pages = web.LeavesOf(web.Pager{Name: "page", Page: data.Search.Page,
 		Pages: max(1, (results.Total+web.PerPage-1)/web.PerPage)}, data.Search.values())
 	words := textview.SearchWords(data.Search.Text)
-	for _, hit := range results.Hits {
-		row := rowOf(hit, words, data.Search.Reading())
+	for _, row := range rowsOf(results.Hits, words, data.Search.Reading()) {
 		row.Base = s.site.Base()
-		if row.Project, err = data.projectOf(r, c, hit.Memory); err != nil {
+		if row.Project, err = data.projectOf(r, c, row.Memory); err != nil {
 			return err
 		}
-		data.WordsHit = data.WordsHit || hit.Parts.Text > 0
+		data.WordsHit = data.WordsHit || row.Parts.Text > 0
 		if row.Fits = data.Folds() && row.fits(words); row.Fits {
 			data.Fits++
 		}
