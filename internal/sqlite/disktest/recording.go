@@ -94,8 +94,8 @@ func (d *Disk) note(e event) {
 	r.events = append(r.events, e)
 }
 
-// found records a file that was made without SQLite, whole and on disk, when SQLite opens it. The caller holds the
-// mutex.
+// found records a file that was made without SQLite, when SQLite opens it: its content is on disk before it has its
+// name. The caller holds the mutex.
 func (r *Recording) found(path string) error {
 	name := filepath.Base(path)
 	if filepath.Dir(path) != r.folder || r.names[name] != 0 {
@@ -107,8 +107,9 @@ func (r *Recording) found(path string) error {
 	}
 	r.inodes++
 	r.names[name] = r.inodes
-	r.events = append(r.events, event{kind: created, path: name, inode: r.inodes}, event{kind: syncedFolder},
-		event{kind: wrote, path: name, inode: r.inodes, data: content}, event{kind: synced, path: name, inode: r.inodes})
+	r.events = append(r.events, event{kind: wrote, path: name, inode: r.inodes, data: content},
+		event{kind: synced, path: name, inode: r.inodes}, event{kind: created, path: name, inode: r.inodes},
+		event{kind: syncedFolder})
 	return nil
 }
 
