@@ -27,7 +27,7 @@ const linksOf = (page) => page.evaluate(() =>
 // is known to hold comes first.
 async function follow(page, seeded, visit) {
   const found = new Map() // kind: paths
-  const queue = ['/', ...knownPaths(seeded)]
+  const queue = ['/', '/attention', '/trends', ...knownPaths(seeded)] // scripts put these two in place of the links to them
   const seen = new Set(queue)
   while (queue.length > 0) {
     const path = queue.shift()
