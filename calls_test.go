@@ -146,6 +146,7 @@ func (st settled) arguments() map[string][]any {
 		"CheckPassword":      {Credentials{Name: "owner", Password: "right password"}},
 		"CheckSignIn":        {st.session.Value},
 		"CheckToken":         {st.value},
+		"CountDue":           {DueQuery{Project: p, Retention: Retention{After: MinRetention}}},
 		"CompleteTask":       {TaskRef{ProjectID: "p", TaskID: "T1"}},
 		"ConfirmSignIn":      {st.session.ID},
 		"DeactivateClient":   {"app"},

@@ -8,8 +8,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -27,6 +29,52 @@ type Collection struct {
 	MemoryCount int       `json:"memory_count"` // of the memories visible through this view
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
+
+	Retention Retention `json:"-"` // how long its memories stay
+}
+
+// Retention is a rule for how long the memories of a collection, or in a project, stay after their last change. The
+// zero value is no rule: they stay.
+//
+// The background worker moves them to the trash, a thousand at a time; [Upkeep.Purge] does the same at once. If the
+// collection and the project of a memory have rules, the one that ends earlier counts. Rules, dos and don'ts, memories
+// of event type IDENTITY and project-main stay, and so do files. Every change makes a memory young again, and so does
+// [Trash.Restore] in a place with a rule.
+type Retention struct {
+	After  time.Duration // since the last change, in whole seconds: 24 hours to 36,500 days; 0: there is no rule
+	Delete bool          // delete them for good, instead of moving them to the trash
+}
+
+// The bounds of [Retention].After.
+const (
+	MinRetention = 24 * time.Hour
+	MaxRetention = 36_500 * 24 * time.Hour
+)
+
+func (r Retention) check() error {
+	switch {
+	case r.After == 0 && r.Delete:
+		return invalid("retention", "{} deletes after no time; set how long memories stay, %s to %s, or nothing for no rule",
+			MinRetention, MaxRetention)
+	case r.After != 0 && (r.After < MinRetention || r.After > MaxRetention):
+		return invalid("retention", "{} is %s after the last change; %s to %s are allowed, or 0 for no rule", r.After,
+			MinRetention, MaxRetention)
+	}
+	return nil
+}
+
+// stored returns the rule at rest, and retentionOf a rule from there.
+func (r Retention) stored() trash.Retention {
+	return trash.Retention{After: r.After.Truncate(time.Second).Microseconds(), Deletes: r.Delete}
+}
+
+func retentionOf(after int64, deletes bool) Retention {
+	return Retention{time.Duration(after) * time.Microsecond, deletes}
+}
+
+// details are those of an entry of the audit log.
+func (r Retention) details() audit.Details {
+	return audit.Details{"seconds": int64(r.After / time.Second), "delete": r.Delete}
 }
 
 // OwnVectors is the Embedder of a [Collection] whose vectors the callers supply.
@@ -177,9 +225,13 @@ func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, 
 		var c Collection
 		var created, updated int64
 		var own *int64
-		if err := row.Scan(&c.Name, &c.Description, &c.Owner, &own, &c.MemoryCount, &created, &updated); err != nil {
+		var after int64
+		var deletes bool
+		if err := row.Scan(&c.Name, &c.Description, &c.Owner, &own, &c.MemoryCount, &created, &updated, &after,
+			&deletes); err != nil {
 			return err
 		}
+		c.Retention = retentionOf(after, deletes)
 		c.Embedder, c.VectorSize = s.embedder.Model(), s.embedder.Dimensions()
 		if own != nil {
 			c.Embedder, c.VectorSize = OwnVectors, int(*own)
@@ -192,7 +244,7 @@ func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, 
 		return nil
 	}, `SELECT c.name, c.description, u.uid, f.dimensions,
 			(SELECT coalesce(sum(`+v.Held()+`), 0) FROM partition p WHERE p.collection_id = c.id AND `+visible+
-		`), c.created_at, c.updated_at
+		`), c.created_at, c.updated_at, coalesce(c.retention, 0), coalesce(c.retention_deletes, 0)
 		FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
 		WHERE `+condition+` ORDER BY c.name, c.id`, args...)
 	return all, err
@@ -296,9 +348,18 @@ func distance(a, b string) int {
 type CollectionUpdate struct {
 	Name        *string // 1 to 128 characters, unique among the owner's collections; DefaultCollection keeps its name
 	Description *string // at most 4,096 characters
+
+	// Retention replaces the rule for how long its memories stay; the zero value removes it. It is noted in the audit log.
+	// [Insights.CountDue] says how many memories a rule would remove.
+	Retention *Retention
 }
 
 func (u CollectionUpdate) check() error {
+	if u.Retention != nil {
+		if err := u.Retention.check(); err != nil {
+			return err
+		}
+	}
 	if u.Name != nil {
 		if err := valid.Name("name", *u.Name); err != nil {
 			return err
@@ -310,8 +371,8 @@ func (u CollectionUpdate) check() error {
 	return nil
 }
 
-// UpdateCollection renames one of the caller's own collections, or replaces its description. A name that the owner
-// already has is ErrConflict.
+// UpdateCollection renames one of the caller's own collections, or replaces its description or its rule for how long
+// memories stay. A name that the owner already has is ErrConflict.
 func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionUpdate) (_ Collection, err error) {
 	defer inGo[CollectionUpdate](&err, "collection_name", "name")
 	if err := u.check(); err != nil {
@@ -335,7 +396,13 @@ func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionU
 				return err
 			}
 		}
-		if u != (CollectionUpdate{}) {
+		if u.Retention != nil {
+			if err := s.setRetention(ctx, tx, "collection", row, *u.Retention,
+				AuditID("collection", s.access.User, now)); err != nil {
+				return err
+			}
+		}
+		if u.Name != nil || u.Description != nil {
 			if _, err := tx.Exec(`UPDATE collection SET updated_at = ? WHERE id = ?`, s.now(), row); err != nil {
 				return err
 			}
@@ -344,6 +411,72 @@ func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionU
 		return err
 	})
 	return updated, err
+}
+
+// setRetention sets the rule of a collection or a project (kind), unless it has this one.
+func (s *Store) setRetention(ctx context.Context, tx db.Tx, kind string, row int64, r Retention, object string) error {
+	was, err := trash.ReadRetention(tx, kind, row)
+	if err != nil || was == r.stored() {
+		return err
+	}
+	return s.note(ctx, tx, trash.SetRetention(tx, kind, row, r.stored()), event{"retention.set", kind, object, r.details()})
+}
+
+// DueQuery asks how many memories a rule would remove now.
+type DueQuery struct {
+	Collection string     // the collection, one of the caller's own; empty if a project is given
+	Project    ProjectRef // the project; one of the two is needed
+	Retention  Retention  // the rule; the zero value is the one that the place has
+}
+
+// CountDue returns how many memories a rule of a collection, or of a project, would remove now: those that have not
+// changed for its time. It needs the right to change the rule.
+func (h *Insights) CountDue(ctx context.Context, q DueQuery) (n int, err error) {
+	defer inGo[ProjectRef](&err)
+	defer inGo[DueQuery](&err)
+	s := h.s
+	if err := q.check(); err != nil {
+		return 0, err
+	}
+	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		kind, condition, row := "collection", `p.collection_id = ?`, int64(0)
+		if q.Collection != "" {
+			row, err = s.writableCollection(tx, v, q.Collection)
+		} else {
+			var p naming.Project
+			p, err = managedProject(tx, v, q.Project)
+			kind, condition, row = "project", `p.project_id = ?`, p.Row
+		}
+		if err != nil {
+			return err
+		}
+		rule := q.Retention.stored()
+		if rule.After == 0 {
+			if rule, err = trash.ReadRetention(tx, kind, row); err != nil || rule.After == 0 {
+				n = 0
+				return err
+			}
+		}
+		n, err = trash.CountDue(tx, s.now()-rule.After, condition, row)
+		return err
+	})
+	return n, err
+}
+
+func (q DueQuery) check() error {
+	if err := q.Retention.check(); err != nil {
+		return err
+	}
+	if q.Collection == "" {
+		return checkNamed(q.Project)
+	}
+	if err := valid.Project(q.Project.ID, q.Project.Name); err != nil {
+		return err
+	}
+	if q.Project != (ProjectRef{}) {
+		return invalid("collection_name", "{} %s is given together with a project; give one of them", show(q.Collection))
+	}
+	return valid.Name("collection_name", q.Collection)
 }
 
 func renameCollection(tx db.Tx, v viewer, row int64, before, after string) error {

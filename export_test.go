@@ -289,8 +289,8 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 			"uid_key", // made again
 		"external_identity": "issuer subject user_id email created_at",
 		"preference":        "user_id value updated_at",
-		"collection":        "id owner_id name description own_profile created_at updated_at",
-		"project":           "id owner_id uid name created_at updated_at name_key",
+		"collection":        "id owner_id name description own_profile created_at updated_at retention retention_deletes",
+		"project":           "id owner_id uid name created_at updated_at name_key retention retention_deletes",
 		"project_alias":     "owner_id name_key name project_id created_at",
 		"project_member":    "project_id user_id role created_at",
 		"blocked_sender":    "user_id sender_id created_at",

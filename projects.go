@@ -30,6 +30,8 @@ type Project struct {
 	CreatedAt   time.Time  `json:"created_at"`
 	UpdatedAt   time.Time  `json:"updated_at"` // when it was renamed
 
+	Retention Retention `json:"-"` // how long its memories stay
+
 	own bool // the caller is the owner of record
 }
 
@@ -147,6 +149,10 @@ func (s *Store) Projects(ctx context.Context) ([]Project, error) {
 // ProjectUpdate describes a change to a project. Nil fields change nothing.
 type ProjectUpdate struct {
 	Name *string // 1 to 128 characters
+
+	// Retention replaces the rule for how long its memories stay, as in CollectionUpdate. Only the owner of record may set
+	// one with Delete; for others it is ErrForbidden.
+	Retention *Retention
 }
 
 // UpdateProject renames a project: all memories in it have the new name at once, and are found by it. Its last 16
@@ -164,11 +170,26 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 			return Project{}, err
 		}
 	}
+	if u.Retention != nil {
+		if err := u.Retention.check(); err != nil {
+			return Project{}, err
+		}
+	}
 	var updated Project
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		p, err := managedProject(tx, v, ref)
 		if err != nil {
 			return err
+		}
+		if u.Retention != nil {
+			if u.Retention.Delete && !p.Own {
+				return newError(KindForbidden, "retention", "{} would delete memories of %s for good, which only the owner may "+
+					"do; leave Delete out, so that they go to the trash", ownerName(tx, v, p.Owner))
+			}
+			if err := s.setRetention(ctx, tx, "project", p.Row, *u.Retention, AuditID("project", p.Owner,
+				p.UID)); err != nil {
+				return err
+			}
 		}
 		if u.Name != nil && *u.Name != p.Name {
 			if p.Own { // only the owner may learn the names of the owner's other projects
@@ -285,9 +306,11 @@ func loadProjects(tx db.Tx, v viewer, condition string, args ...any) ([]Project,
 	all := []Project{}
 	err := tx.Each(func(row db.Rows) error {
 		var p Project
-		var created, updated int64
+		var created, updated, after int64
+		var deletes bool
 		err := row.Scan(&p.ID, &p.Name, &p.Owner, &p.OwnerName, &p.own, &p.Role, &p.Members, &p.MemoryCount, &created,
-			&updated)
+			&updated, &after, &deletes)
+		p.Retention = retentionOf(after, deletes)
 		p.CreatedAt, p.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
 		all = append(all, p)
 		return err
@@ -295,7 +318,7 @@ func loadProjects(tx db.Tx, v viewer, condition string, args ...any) ([]Project,
 			1 + (SELECT count(*) FROM project_member WHERE project_id = j.id),
 			(SELECT coalesce(sum(`+v.Held()+`), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
 			WHERE p.project_id = j.id AND `+memories+`),
-			j.created_at, j.updated_at
+			j.created_at, j.updated_at, coalesce(j.retention, 0), coalesce(j.retention_deletes, 0)
 		FROM project j JOIN users u ON u.id = j.owner_id WHERE `+visible+` AND `+condition+`
 		ORDER BY j.owner_id = ? DESC, j.name, j.uid, u.uid`,
 		slices.Concat([]any{v.User}, roleArgs, memoriesArgs, visibleArgs, args, []any{v.User})...)

@@ -99,6 +99,7 @@ func (st settled) refusals() map[string]refusal {
 		"Export":                 {[]any{io.Writer(brokenWriter{})}, ErrInternal, ""},
 		"GetClient":              {[]any{"noah"}, ErrNotFound, "client_id"},
 		"CallDays":               {[]any{CallDaysQuery{Days: -1}}, ErrInvalid, "days"},
+		"CountDue":               {[]any{DueQuery{Collection: "nowhere"}}, ErrNotFound, "collection_name"},
 		"GetCollection":          {[]any{"nowhere"}, ErrNotFound, "collection_name"},
 		"GetContext":             {[]any{ContextQuery{Related: 51}}, ErrInvalid, "related"},
 		"GetFile":                {[]any{"nowhere"}, ErrNotFound, "file_id"},

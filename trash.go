@@ -317,13 +317,18 @@ func (e trashEntry) rows() *trash.Entry {
 
 // newTrasher returns what deletes one portion: into the trash, or permanently if the trash is off.
 func (s *Store) newTrasher(tx db.Tx, v viewer, p trash.Portion) *trash.Mover {
-	now, keep := s.now(), s.options.KeepTrash
-	if o, err := s.limits(tx); err == nil { // else the deletion fails, too
-		keep = o.KeepTrash
-	}
+	now, keep := s.now(), s.keepTrash(tx)
 	t := trash.Mover{Tx: tx, Viewer: v, Forever: keep < 0, Now: now, Until: now + keep.Microseconds(),
 		Through: s.access.Through, NewID: s.newID}
 	return t.Bounded(p)
+}
+
+// keepTrash returns how long the trash keeps entries; below 0: it is off.
+func (s *shared) keepTrash(tx db.Tx) time.Duration {
+	if o, err := s.limits(tx); err == nil { // else the deletion fails, too
+		return o.KeepTrash
+	}
+	return s.options.KeepTrash
 }
 
 // trashed returns the memory as the trash takes it.

@@ -58,7 +58,8 @@ type PurgeOptions struct {
 // PurgeReport counts what [Upkeep.Purge] has deleted.
 type PurgeReport struct {
 	Revisions   int `json:"revisions"`   // past versions of memories
-	Memories    int `json:"memories"`    // expired
+	Memories    int `json:"memories"`    // expired, or deleted by a [Retention]
+	Retained    int `json:"retained"`    // memories that a [Retention] has moved to the trash
 	Trash       int `json:"trash"`       // entries that can no longer be restored
 	Files       int `json:"files"`       // incomplete uploads and partly deleted files
 	Tokens      int `json:"tokens"`      // revoked or expired long ago
@@ -129,7 +130,8 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeRepor
 // details are the numbers of what was deleted.
 func (p PurgeReport) details(o PurgeOptions) audit.Details {
 	return audit.Details{"keep_revisions": o.KeepRevisions, "trust_clock": o.TrustClock, "revisions": p.Revisions,
-		"memories": p.Memories, "trash": p.Trash, "files": p.Files, "tokens": p.Tokens, "activity": p.Activity}
+		"memories": p.Memories, "retained": p.Retained, "trash": p.Trash, "files": p.Files, "tokens": p.Tokens,
+		"activity": p.Activity}
 }
 
 const (
@@ -222,6 +224,11 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 	if p.Memories, err = trash.EraseMemoriesExpired(ctx, s.db, now); err != nil {
 		return err
 	}
+	retained, err := s.keeper().Remove(ctx, now)
+	if err != nil {
+		return err
+	}
+	p.Retained, p.Memories = retained.Trashed, p.Memories+retained.Deleted
 	if p.Trash, err = trash.EraseExpired(ctx, s.db, now); err != nil {
 		return err
 	}
@@ -433,8 +440,8 @@ func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress)
 // lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.
 const lookForTraces = time.Hour
 
-// tidy does the periodic work: it erases expired memories and trash entries, and removes the traces of erased data and
-// the remains of files after crashes. Only the worker calls it.
+// tidy does the periodic work: it erases expired memories and trash entries, applies the rules for how long memories
+// stay, and removes the traces of erased data and the remains of files after crashes. Only the worker calls it.
 func (s *shared) tidy(ctx context.Context) {
 	var erased, expired int
 	e, err := s.deadline(ctx, false)
@@ -443,6 +450,11 @@ func (s *shared) tidy(ctx context.Context) {
 	}
 	if err == nil {
 		expired, err = trash.EraseMemoriesExpired(ctx, s.db, e.at)
+	}
+	if err == nil {
+		var retained trash.Retained
+		retained, err = s.keeper().Remove(ctx, e.at)
+		expired += retained.Deleted
 	}
 	if now := s.erased.Swap(false); err == nil && (now || erased+expired > 0 || time.Since(s.scrubbed) > lookForTraces) {
 		err = s.scrub(ctx)
@@ -466,6 +478,11 @@ func (s *shared) tidy(ctx context.Context) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
 		s.log.Warn("the database's index of vectors could not be brought up to date", "error", err)
 	}
+}
+
+// keeper returns what removes memories by the rules of their places.
+func (s *shared) keeper() *trash.Keeper {
+	return &trash.Keeper{Store: s.db, NewID: s.newID, Keep: func(tx db.Tx) int64 { return s.keepTrash(tx).Microseconds() }}
 }
 
 // objectsNow is how many objects an erasure deletes before it returns; the worker deletes the others.

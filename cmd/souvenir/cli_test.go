@@ -95,6 +95,7 @@ func TestListsAsJSON(t *testing.T) {
 			strings.HasPrefix(name, "audit ") || // which need hashes: TestAuditCommands
 			strings.HasPrefix(name, "key ") || // which need keys: TestKeyCommands
 			name == "receipt verify" || // which needs a receipt: TestReceiptsOfExportsHold
+			strings.HasPrefix(name, "retention ") || // which need rules: TestRetentionCommands
 			strings.HasPrefix(name, "trash ") // which need something deleted: TestTrashCommands
 		for _, args := range lists {
 			listed = listed || strings.HasPrefix(strings.Join(args, " ")+" ", name+" ")

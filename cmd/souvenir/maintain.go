@@ -97,6 +97,9 @@ meanwhile.`,
 					"%d invitations, %d recorded calls, %d rows of OAuth state, %d objects\n",
 				purged.Revisions, purged.Memories, purged.Trash, purged.Files, purged.Tokens, purged.SignIns, purged.Invitations,
 				purged.Activity, purged.OAuth, purged.Objects)
+			if purged.Retained > 0 {
+				fmt.Fprintf(&c.out, "moved %s to the trash by rules for how long they stay\n", memoriesInWords(purged.Retained))
+			}
 			if !purged.HeldUntil.IsZero() {
 				fmt.Fprintf(&c.out, "the clock is far ahead of the time when the store was last used, so nothing expired was "+
 					"deleted; "+

@@ -58,7 +58,8 @@ func (u upkeep) purge(ctx context.Context, store *souvenir.Store, log *slog.Logg
 		log.Warn("expired data is not deleted yet, because the clock is far ahead of the time when the store was last used",
 			"until", purged.HeldUntil)
 	default:
-		log.Info("cleaned up", "expired memories", purged.Memories, "revisions", purged.Revisions, "files", purged.Files,
+		log.Info("cleaned up", "expired memories", purged.Memories, "moved to the trash by rules", purged.Retained,
+			"revisions", purged.Revisions, "files", purged.Files,
 			"tokens",
 			purged.Tokens, "activity", purged.Activity, "oauth", purged.OAuth)
 	}

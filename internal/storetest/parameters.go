@@ -155,6 +155,10 @@ func parametersOfPlaces() []parameters {
 			_, err := f.store.Insights().Graph(f.ctx, p)
 			return err
 		}),
+		given("CountDue", souvenir.DueQuery{Collection: "notes"}, func(f *fields, p souvenir.DueQuery) error {
+			_, err := f.store.Insights().CountDue(f.ctx, p)
+			return err
+		}),
 		given("Map", souvenir.MapQuery{}, func(f *fields, p souvenir.MapQuery) error {
 			_, err := f.store.Insights().Map(f.ctx, p)
 			return err

@@ -133,6 +133,7 @@ func searching() []concept {
 		keys(),
 		ifAbsent(),
 		expiry(),
+		retention(),
 		validities(),
 		bulks(),
 		transactions(),

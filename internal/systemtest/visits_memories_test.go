@@ -254,6 +254,35 @@ var visits = map[string]func(v visit){
 			return s.UpdateCollection(v.Context(), name, CollectionUpdate{Description: content("changed")})
 		})
 	},
+	"CountDue": func(v visit) { // as the right to change the rule says, but nothing changes
+		for _, m := range neighbours {
+			n, err := v.view.Insights().CountDue(v.Context(), DueQuery{Collection: m.collection})
+			v.check("CountDue", n, err, m.collection)
+			var want error
+			switch {
+			case !slices.Contains(v.collections, m.collection):
+				want = ErrNotFound
+			case !hasCollection(v.access.User, m.collection) || v.access.Projects != nil:
+				want = ErrForbidden
+			}
+			if !errors.Is(err, want) {
+				v.Errorf("CountDue of %s gives %v, want %v", m.collection, err, want)
+			}
+		}
+		for _, p := range neighbourProjects {
+			_, err := v.view.Insights().CountDue(v.Context(), DueQuery{Project: ProjectRef{ID: p.ref()}})
+			var want error
+			switch {
+			case !v.seesProject(p):
+				want = ErrNotFound
+			case p.role(v.access.User) != MemberOwner || v.access.Projects != nil:
+				want = ErrForbidden
+			}
+			if !errors.Is(err, want) {
+				v.Errorf("CountDue of %s gives %v, want %v", p.ref(), err, want)
+			}
+		}
+	},
 	"DeleteCollection": func(v visit) {
 		v.onEachCollection("DeleteCollection", true, func(s *Store, name string) (any, error) {
 			return nil, s.DeleteCollection(v.Context(), name, &DeleteOptions{WithMemories: true})

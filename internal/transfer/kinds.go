@@ -263,13 +263,16 @@ func collectionRecord() Record {
 			{Name: "own_vectors", Form: CountForm, fixed: true}, // their dimensions
 			{Name: "created_at", Form: TimeForm, absent: present},
 			{Name: "updated_at", Form: TimeForm, absent: present},
+			{Name: "retention_seconds", Form: CountForm},
+			{Name: "retention_action", Check: selected("trash", "delete")},
 		},
-		Selection: `SELECT u.uid, c.name, c.description, f.dimensions, c.created_at, c.updated_at
+		Selection: `SELECT u.uid, c.name, c.description, f.dimensions, c.created_at, c.updated_at, ` + retention("c") + `
 			FROM collection c JOIN users u ON u.id = c.owner_id AND c.name <> '' LEFT JOIN profile f ON f.id = c.own_profile`,
 		keyed: `u.uid = ? AND c.name = ?`, Ordered: `c.id`,
-		insert: `INSERT INTO collection (name, description, created_at, updated_at, own_profile, owner_id) ` +
-			`VALUES (?2, ?3, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING`,
-		update: `UPDATE collection SET description = ?3, created_at = ?5, updated_at = ?6 WHERE owner_id = ?8 AND name = ?2`,
+		insert: `INSERT INTO collection (name, description, created_at, updated_at, retention, retention_deletes,
+			own_profile, owner_id) VALUES (?2, ?3, ?5, ?6, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING`,
+		update: `UPDATE collection SET description = ?3, created_at = ?5, updated_at = ?6, retention = ?9,
+			retention_deletes = ?10 WHERE owner_id = ?12 AND name = ?2`,
 		refs: func(t *importTx, v []any) ([]any, error) {
 			var profile any
 			if size, own := v[3].(int64); own {
@@ -283,8 +286,12 @@ func collectionRecord() Record {
 				}
 				profile = row
 			}
+			rule, err := retentionRefs(v[6], v[7])
+			if err != nil {
+				return nil, err
+			}
 			owner, err := t.rows(t.owner(v[0]))
-			return append([]any{profile}, owner...), err
+			return slices.Concat(rule, []any{profile}, owner), err
 		},
 	}
 }
@@ -299,22 +306,28 @@ func projectRecord() Record {
 			{Name: "project_name", absent: required, Check: valid.Name},
 			{Name: "created_at", Form: TimeForm, absent: present},
 			{Name: "updated_at", Form: TimeForm, absent: present},
+			{Name: "retention_seconds", Form: CountForm},
+			{Name: "retention_action", Check: selected("trash", "delete")},
 		},
-		Selection: `SELECT u.uid, j.uid, j.name, j.created_at, j.updated_at FROM project j ` +
+		Selection: `SELECT u.uid, j.uid, j.name, j.created_at, j.updated_at, ` + retention("j") + ` FROM project j ` +
 			`JOIN users u ON u.id = j.owner_id`,
 		keyed: `u.uid = ? AND j.uid = ?`, Ordered: `j.id`,
-		// ?7 is the name folded
-		insert: `INSERT INTO project (uid, name, created_at, updated_at, owner_id, name_key) ` +
-			`VALUES (?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`,
-		update: `UPDATE project SET name = ?3, created_at = ?4, updated_at = ?5, name_key = ?7 WHERE owner_id = ?6 ` +
-			`AND uid = ?2`,
+		// ?11 is the name folded
+		insert: `INSERT INTO project (uid, name, created_at, updated_at, retention, retention_deletes, owner_id, name_key) ` +
+			`VALUES (?2, ?3, ?4, ?5, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`,
+		update: `UPDATE project SET name = ?3, created_at = ?4, updated_at = ?5, retention = ?8, retention_deletes = ?9,
+			name_key = ?11 WHERE owner_id = ?10 AND uid = ?2`,
 		refs: func(t *importTx, v []any) ([]any, error) {
+			rule, err := retentionRefs(v[5], v[6])
+			if err != nil {
+				return nil, err
+			}
 			owner, err := t.rows(t.owner(v[0]))
 			if err != nil {
 				return nil, err
 			}
 			name, _ := v[2].(string)
-			return append(owner, foldname.Key(name)), nil
+			return slices.Concat(rule, owner, []any{foldname.Key(name)}), nil
 		},
 	}
 }

@@ -366,6 +366,9 @@ func (t *Mover) Collection(row int64) (int64, error) {
 		return 0, err
 	}
 	e.Title, e.Collection = e.Item, e.Item
+	if c.Retention, err = ReadRetention(t.Tx, "collection", row); err != nil {
+		return 0, err
+	}
 	data, err := json.Marshal(c)
 	if err != nil {
 		return 0, err
@@ -400,7 +403,11 @@ func (t *Mover) FinishProject(entry int64, p naming.Project) error {
 		&kept.Updated); err != nil {
 		return err
 	}
-	err := t.Tx.Each(func(row db.Rows) error {
+	var err error
+	if kept.Retention, err = ReadRetention(t.Tx, "project", p.Row); err != nil {
+		return err
+	}
+	err = t.Tx.Each(func(row db.Rows) error {
 		var m Member
 		err := row.Scan(&m.User, &m.Role, &m.Created)
 		kept.Members = append(kept.Members, m)

@@ -36,6 +36,8 @@ type Restorer struct {
 	After   int64 // row of the last part processed
 	Indexed bool  // all that it restored is found by meaning
 	Refused error // why a part of a project or collection was not restored
+
+	ruled map[int64]bool // whether partitions have a rule for how long memories stay
 }
 
 // Restore restores one portion, and reports whether that was all. What it restores may concern others: past versions
@@ -144,6 +146,9 @@ func (r *Restorer) collection() error {
 			row); err != nil {
 			return err
 		}
+		if err := SetRetention(r.Tx, "collection", row, c.Retention); err != nil {
+			return err
+		}
 		e.CollectionRow = row
 	}
 	_, err = r.Tx.Exec(`UPDATE trash SET collection_id = ?1 WHERE id = ?2 OR kind = 'memory' AND owner_id = ?3 `+
@@ -199,6 +204,9 @@ func (r *Restorer) addProject() error {
 	}
 	if _, err := r.Tx.Exec(`UPDATE project SET created_at = ?, updated_at = ? WHERE id = ?`, p.Created, p.Updated,
 		e.ProjectRow); err != nil {
+		return err
+	}
+	if err := SetRetention(r.Tx, "project", e.ProjectRow, p.Retention); err != nil {
 		return err
 	}
 	for _, m := range p.Members {
@@ -384,6 +392,9 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 		return err
 	} else if other != 0 {
 		m.Key = "" // another memory has been stored under it since
+	}
+	if err := r.young(&m, at.Partition); err != nil {
+		return err
 	}
 	row, err := db.Insert(r.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance,
 		classification, rule_type,

@@ -48,6 +48,8 @@ type collection struct {
 	OwnSize     int    `json:"own_vectors,omitempty"` // dimensions
 	Created     int64  `json:"created_at"`
 	Updated     int64  `json:"updated_at"`
+
+	Retention Retention `json:"retention,omitzero"`
 }
 
 // project is a project in the trash, as JSON.
@@ -57,6 +59,8 @@ type project struct {
 	Updated int64        `json:"updated_at"`
 	Members []Member     `json:"members,omitempty"`
 	Former  []formerName `json:"former_names,omitempty"`
+
+	Retention Retention `json:"retention,omitzero"`
 }
 
 // formerName is a former name of a project.

@@ -49,6 +49,8 @@ var auditSentences = map[string]string{
 	"member.delete":   "removed {user} from a project",
 	"member.withdraw": "withdrew an invitation to a project",
 
+	"retention.set": "changed how long memories stay in a collection or project",
+
 	"key.rotate": "replaced the key that signs access tokens",
 	"key.change": "changed the key that encrypts the file",
 

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func TestRetentionCommands(t *testing.T) {
+	c := newStore(t)
+	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
+	anna, err := store.Accounts().GetUser(t.Context(), "anna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := store.As(souvenir.Access{User: anna.ID})
+	if _, err := view.AddCollection(t.Context(), souvenir.NewCollection{Name: "日记"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "旧事", Collection: "日记",
+		CreatedAt: time.Now().Add(-400 * 24 * time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	if o := c.run(t, "retention", "list", "--user", "anna"); o.stdout != "" || !strings.Contains(o.stderr, "has a rule") {
+		t.Errorf("without rules: %+v; want no stdout, and that none has a rule", o)
+	}
+	set := []string{"retention", "set", "--user", "anna", "--collection", "日记", "--after", "1y"}
+	dry := decode[keptPlace](t, c.ok(t, append(set, "--dry-run", "--json")...))
+	if want := (keptPlace{Collection: "日记", Seconds: 365 * 24 * 3600, Action: "trash", Due: dry.Due}); dry != want {
+		t.Errorf("a dry run says %+v, want %+v", dry, want)
+	}
+	if dry.Due > 0 {
+		c.fails(t, exitUsage, "--yes is missing: 1 memory of collection 日记", append(set, "--delete")...)
+	}
+	if got := c.ok(t, "retention", "list", "--user", "anna", "--json"); strings.TrimSpace(got) != "[]" {
+		t.Errorf("after a dry run the rules are %s, want []", got)
+	}
+	c.ok(t, append(set, "--json")...)
+	in := c.ok(t, "retention", "set", "--user", "anna", "--project", "home", "--after", "90d", "--delete")
+	if want := "memories of project home unchanged for 90d are deleted for good, 0 memories now\n"; in != want {
+		t.Errorf("got %q, want %q", in, want)
+	}
+	rules := decode[[]keptPlace](t, c.ok(t, "retention", "list", "--user", "anna", "--json"))
+	if len(rules) != 2 || rules[0].Collection != "日记" || rules[1].ProjectName != "home" || rules[1].Action != "delete" {
+		t.Errorf("the rules are %+v, want those of 日记 and home", rules)
+	}
+	if got := c.ok(t, "retention", "list", "--user", "anna"); !strings.Contains(got, "project home  ") ||
+		!strings.Contains(got, "  90d ") {
+		t.Errorf("the list is\n%s\nwant project home with 90d in it", got)
+	}
+	removed := decode[keptPlace](t, c.ok(t, "retention", "remove", "--user", "anna", "--project", "home", "--json"))
+	if removed.Action != "none" || removed.ProjectName != "home" {
+		t.Errorf("removed %+v, want home without a rule", removed)
+	}
+	if rules := decode[[]keptPlace](t, c.ok(t, "retention", "list", "--user", "anna", "--json")); len(rules) != 1 {
+		t.Errorf("the rules are %+v, want that of 日记", rules)
+	}
+}
+
+func TestRetentionRefusals(t *testing.T) {
+	c := newStore(t)
+	c.fails(t, exitUsage, "--collection or --project", "retention", "set", "--after", "90d", "--user", "anna")
+	c.fails(t, exitUsage, "--collection or --project", "retention", "remove", "--project", "home", "--collection", "c",
+		"--user", "anna")
+	c.fails(t, exitUsage, "--after is missing", "retention", "set", "--project", "home", "--user", "anna")
+	for _, wrong := range []string{"5h", "0d", "-3d", "101y", "soon"} {
+		c.fails(t, exitUsage, "--after is|1d to 36500d", "retention", "set", "--project", "home", "--user", "anna",
+			"--after="+wrong)
+	}
+	c.fails(t, exitError, "--collection|nowhere", "retention", "remove", "--collection", "nowhere", "--user", "anna")
+	c.fails(t, exitError, "nowhere", "retention", "remove", "--project", "nowhere", "--user", "anna")
+}
