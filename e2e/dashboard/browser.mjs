@@ -99,14 +99,16 @@ export async function go(page, path, status = 200) {
 }
 
 const cookies = new Map() // of those who have signed in
+const signedIn = new Map() // when
 
-// enter opens a page with a session from before.
+// enter opens a page with a session from before, if that is not so old that the server wants the password again.
 export async function enter(page, name) {
-  if (!cookies.has(name)) {
+  if (performance.now() - (signedIn.get(name) ?? -Infinity) > 8 * 60_000) {
     const other = await browser.newPage()
     watch(other)
     await signIn(other, name)
     cookies.set(name, await other.context().cookies())
+    signedIn.set(name, performance.now())
     await other.context().close()
   }
   await page.context().addCookies(cookies.get(name))
