@@ -49,7 +49,7 @@ export async function aQuestionMarkTellsTheKeys(someone, { user }) {
 export async function twoSearchesAreCompared(someone, { user }) {
   for (const screen of [undefined, phone]) {
     const page = await someone(user, screen)
-    await page.go('/memories?q=tiles')
+    await page.go('/memories?q=tiles+of+the+coast')
     await page.locator('.tools > summary').click()
     await page.follow('Compare two searches')
     assert.ok((await page.locator('#side-b ~ ol > li').count()) > 0)
