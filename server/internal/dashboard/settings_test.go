@@ -236,6 +236,19 @@ func TestARefusedPreferenceChangesNothing(t *testing.T) {
 	}
 }
 
+// A flag may set a time between backups that is not whole hours, and it is shown as it is.
+func TestBackupsMoreOftenThanHourlyAreShown(t *testing.T) {
+	for every, want := range map[time.Duration]string{30 * time.Minute: "30m", 90 * time.Minute: "1h30m"} {
+		plan := servertest.Template(t)
+		store := plan.Copy(t).Open(t, &souvenir.Options{BackupEvery: every, KeepBackups: 14})
+		w := servertest.Serve(t, plan, store, server.Options{Settings: []server.Setting{
+			{Name: "--backup-to", Value: "/backups", Meaning: "folder", Given: true},
+			{Name: "--backup-every", Value: every.String(), Meaning: "duration", Given: true}}})
+		w.SignedIn(servertest.Admin).Get("/settings").Expect(http.StatusOK, want+" · set by --backup-every").
+			Without("none are made")
+	}
+}
+
 // Backups reach less far back only if an admin says so, and what another admin has set since is not undone.
 func TestAdminsChangeTheScheduleOfBackups(t *testing.T) {
 	plan := servertest.Template(t)

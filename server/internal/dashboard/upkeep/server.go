@@ -125,10 +125,14 @@ func (s *Service) serverSettings(ctx context.Context) ([]serverSetting, error) {
 		if at >= 0 {
 			value, one.Changeable, one.Changed = changeable[at].Value, true, changeable[at].Changed
 		}
+		one.Value = k.inWords(value)
+		if k.name == souvenir.SettingBackups && c.BackupEvery%time.Hour != 0 { // only a flag can set it
+			one.Value = LongSpan(c.BackupEvery)
+		}
 		if one.Changed {
 			one.By = "changed here; the default is " + k.inWords(changeable[at].Default)
 		}
-		one.Value, one.Typed = k.inWords(value), strconv.FormatInt(value/k.size, 10)
+		one.Typed = strconv.FormatInt(value/k.size, 10)
 		all = append(all, one)
 	}
 	return all, nil
