@@ -372,6 +372,7 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 	if err := s.ring.Mark(ctx, owner); err != nil {
 		return wrap(err)
 	}
+	var signed Receipt
 	err = s.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
 		done, err := s.deleteUser(tx, id, o, p)
 		if !done {
@@ -380,10 +381,14 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 		e := event{"user.delete", "user", id, audit.Details{"with_memories": o.WithMemories}}
 		if err == nil && o.Receipt != nil {
 			e.details["counts"], e.details["bytes"] = holdings.Counts, holdings.Bytes
-			return true, s.sign(ctx, tx, holdings, e, o.Receipt)
+			signed, err = s.sign(ctx, tx, holdings, e)
+			return true, err
 		}
 		return true, s.note(ctx, tx, err, e)
 	})
+	if err == nil && o.Receipt != nil { // a receipt of what was rolled back would prove what never was
+		*o.Receipt = signed
+	}
 	if err == nil { // otherwise the key is needed, or a later call erases it
 		_, err = s.ring.Erase(context.WithoutCancel(ctx), owner)
 	}

@@ -126,17 +126,29 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 	e := event{"export", "store", "", audit.Details{"all": s.operator,
 		"credentials": o.Credentials, "bytes": sum.Bytes, "sha256": sum.SHA256, "counts": sum.Counts}}
 	if err == nil && o.Receipt != nil {
-		return summary, s.writeStore(ctx, func(tx db.Tx) error {
+		var signed Receipt
+		err = s.writeStore(ctx, func(tx db.Tx) (err error) {
 			c := receipt.Claims{Kind: receipt.Export, Bytes: sum.Bytes, SHA256: sum.Whole, Parts: of.Parts.Sums(),
-				Counts: map[string]int64{}}
+				Counts: map[string]int64{}, Namespaces: o.Namespaces}
+			if o.WithoutFiles {
+				c.Without = append(c.Without, "files")
+			}
+			if o.WithoutVectors {
+				c.Without = append(c.Without, "vectors")
+			}
 			for kind, n := range sum.Counts {
 				c.Counts[kind] = int64(n)
 			}
 			if !s.operator {
 				c.User = s.access.User
 			}
-			return s.sign(ctx, tx, c, e, o.Receipt)
+			signed, err = s.sign(ctx, tx, c, e)
+			return err
 		})
+		if err == nil { // a receipt of what was rolled back would prove what never was
+			*o.Receipt = signed
+		}
+		return summary, err
 	}
 	return summary, s.noteAlone(ctx, err, e)
 }
@@ -144,30 +156,30 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 // settingStoreID is a random number by which receipts name the store.
 const settingStoreID = "store_id"
 
-// sign notes an event, and gives a receipt about it.
-func (s *Store) sign(ctx context.Context, tx db.Tx, c receipt.Claims, e event, into *Receipt) error {
+// sign notes an event, and returns a receipt about it.
+func (s *Store) sign(ctx context.Context, tx db.Tx, c receipt.Claims, e event) (Receipt, error) {
 	id, err := kernel.Setting(tx, settingStoreID)
 	if err == nil && id == 0 {
 		id = rand.Int64N(1<<62) + 1
 		err = kernel.SetSetting(tx, settingStoreID, id)
 	}
 	if err := s.note(ctx, tx, err, e); err != nil {
-		return err
+		return Receipt{}, err
 	}
 	seq, hash, err := audit.Head(tx)
 	if err != nil {
-		return err
+		return Receipt{}, err
 	}
 	key, err := s.oauth.keys.Current(tx, s.now())
 	if err != nil {
-		return err
+		return Receipt{}, err
 	}
 	by := s.auditEntry(ctx, e)
 	if c.User != "" {
 		names, err := db.Column[string](tx, `SELECT name FROM users WHERE namespace = ? AND uid = ? AND name IS NOT NULL`,
 			s.access.Namespace, c.User)
 		if err != nil {
-			return err
+			return Receipt{}, err
 		}
 		if len(names) > 0 {
 			c.Name = names[0]
@@ -176,8 +188,7 @@ func (s *Store) sign(ctx context.Context, tx db.Tx, c receipt.Claims, e event, i
 	c.Store, c.Namespace, c.At = fmt.Sprintf("%016x", id), s.access.Namespace, kernel.ToTime(by.At)
 	c.Actor = receipt.Actor{User: by.Actor, Via: by.Via, Credential: by.Credential}
 	c.Audit = receipt.Audit{Seq: seq, Hash: hex.EncodeToString(hash)}
-	*into, err = receipt.Sign(c, key.ID, key.Public(), key.Signature)
-	return err
+	return receipt.Sign(c, key.ID, key.Public(), key.Signature)
 }
 
 // holdings counts what a user's deletion takes: the content of their collections and projects, whichever user stored

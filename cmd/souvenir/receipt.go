@@ -167,11 +167,20 @@ func (c *cli) printReceipt(asJSON bool, v verified) error {
 		}
 		r := v.Receipt
 		whose := "all users' data"
+		if len(r.Namespaces) > 0 {
+			whose = fmt.Sprintf("the data of the namespaces %q alone", r.Namespaces)
+		}
 		if r.User != "" {
 			whose = "user " + r.User
 			if r.Name != "" {
 				whose = r.Name + " (" + r.User + ")"
 			}
+			if r.Namespace != "" {
+				whose += " in namespace " + r.Namespace
+			}
+		}
+		if len(r.Without) > 0 {
+			whose += " without " + strings.Join(r.Without, " and ")
 		}
 		by := r.Actor.User
 		if by == "" {

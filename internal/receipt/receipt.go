@@ -28,19 +28,21 @@ const (
 
 // Claims are what a receipt says.
 type Claims struct {
-	Format    string           `json:"format"`
-	Kind      string           `json:"kind"`
-	Store     string           `json:"store"`               // random id of the store, which its copies share
-	Namespace string           `json:"namespace,omitempty"` // of the user
-	User      string           `json:"user,omitempty"`      // id of whose data it is; empty: all users'
-	Name      string           `json:"user_name,omitempty"` // the name of the account
-	At        time.Time        `json:"at"`                  // when it was done, to the microsecond
-	Actor     Actor            `json:"actor"`               // who did it
-	Counts    map[string]int64 `json:"counts"`              // what was exported or deleted, by kind
-	Bytes     int64            `json:"bytes"`               // of the export, or of the deleted files
-	SHA256    string           `json:"sha256,omitempty"`    // of the whole file of the export
-	Parts     map[string]Part  `json:"parts,omitempty"`     // of the export, by the type of its lines
-	Audit     Audit            `json:"audit"`               // the entry of the audit log about it
+	Format     string           `json:"format"`
+	Kind       string           `json:"kind"`
+	Store      string           `json:"store"`                // random id of the store, which its copies share
+	Namespace  string           `json:"namespace,omitempty"`  // of the user
+	Namespaces []string         `json:"namespaces,omitempty"` // an export has these alone; "": the default one
+	Without    []string         `json:"without,omitempty"`    // what the export leaves out: files, vectors
+	User       string           `json:"user,omitempty"`       // id of whose data it is; empty: all users'
+	Name       string           `json:"user_name,omitempty"`  // the name of the account
+	At         time.Time        `json:"at"`                   // when it was done, to the microsecond
+	Actor      Actor            `json:"actor"`                // who did it
+	Counts     map[string]int64 `json:"counts"`               // what was exported or deleted, by kind
+	Bytes      int64            `json:"bytes"`                // of the export, or of the deleted files
+	SHA256     string           `json:"sha256,omitempty"`     // of the whole file of the export
+	Parts      map[string]Part  `json:"parts,omitempty"`      // of the export, by the type of its lines
+	Audit      Audit            `json:"audit"`                // the entry of the audit log about it
 }
 
 // Actor is who did it, as the audit log has it.
