@@ -8,9 +8,11 @@ import (
 // KeepUserKey sets the folded id of a user who was added without one: for data from elsewhere, whose ids are kept even
 // if another user here has such a name. With the key, no other user can get such a name any more.
 func KeepUserKey(tx db.Tx, namespace, id string) error {
-	_, err := tx.Exec(`UPDATE users SET uid_key = ? WHERE namespace = ? AND uid = ?`, foldname.Key(id), namespace, id)
+	_, err := tx.Exec(keepUserKey, foldname.Key(id), namespace, id)
 	return err
 }
+
+const keepUserKey = `UPDATE users SET uid_key = ? WHERE namespace = ? AND uid = ?`
 
 // FillUserKeys sets the folded ids of all users without one.
 func FillUserKeys(tx db.Tx) error {
@@ -23,7 +25,8 @@ func FillUserKeys(tx db.Tx) error {
 		return err
 	}, `SELECT namespace, uid FROM users WHERE uid_key IS NULL`)
 	for i := 0; err == nil && i < len(users); i++ {
-		err = KeepUserKey(tx, users[i].namespace, users[i].id)
+		u := users[i]
+		err = db.Queue(tx, keepUserKey, foldname.Key(u.id), u.namespace, u.id)
 	}
 	return err
 }
