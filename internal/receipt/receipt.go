@@ -139,12 +139,16 @@ func Parse(data []byte) (o Opened, err error) {
 		return o, fmt.Errorf("the header of its signature is not JSON: %w", err)
 	}
 	key, err := base64URL.DecodeString(h.Key.X)
-	if err != nil || len(key) != ed25519.PublicKeySize || h.Algorithm != algorithm || h.Type != headerType ||
+	exact, err2 := Canonical(h) // no other members, such as crit, which a reader would have to know (RFC 7515, 4.1.11)
+	if err != nil || err2 != nil || !bytes.Equal(exact, decoded[0]) || len(key) != ed25519.PublicKeySize || h.Algorithm != algorithm || h.Type != headerType ||
 		h.Key.Curve != "Ed25519" || h.Key.Type != "OKP" {
 		return o, errors.New("its signature is not one of a receipt")
 	}
+	if exact, err := canonicalJSON(decoded[1]); err != nil || !bytes.Equal(exact, decoded[1]) {
+		return o, errors.New("what is signed is not JSON in canonical form")
+	}
 	if err := json.Unmarshal(decoded[1], &o.Claims); err != nil {
-		return o, fmt.Errorf("what is signed is not JSON: %w", err)
+		return o, fmt.Errorf("what is signed is not that of a receipt: %w", err)
 	}
 	if o.Claims.Format != Format {
 		return o, fmt.Errorf("its format is %q; this program knows %s", o.Claims.Format, Format)
@@ -178,7 +182,7 @@ func canonicalJSON(encoded []byte) ([]byte, error) {
 
 // decode reads JSON in which no object names a member twice: readers would differ in which of the two they show.
 func decode(encoded []byte) (any, error) {
-	if !json.Valid(encoded) {
+	if !json.Valid(encoded) || !utf8.Valid(encoded) {
 		return nil, errors.New("it is not JSON")
 	}
 	d := json.NewDecoder(bytes.NewReader(encoded))

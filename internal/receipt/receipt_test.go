@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,47 @@ func TestAReceiptIsWhatWasSigned(t *testing.T) {
 	twice := strings.Replace(string(encoded), `"kind": "deletion"`, `"kind": "export", "kind": "deletion"`, 1)
 	if o, err := Parse([]byte(twice)); err == nil {
 		t.Errorf("a field given twice: got %+v, want an error", o)
+	}
+}
+
+// A signature whose header demands what this program does not know, or whose parts can be read in two ways, is refused,
+// though the key has signed it.
+func TestASignatureInAnotherFormIsRefused(t *testing.T) {
+	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+	encoded, _ := signed(t, example)
+	var r Receipt
+	if err := json.Unmarshal(encoded, &r); err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(r.Signature, ".")
+	change := func(part int, old, new string) string {
+		changed := slices.Clone(parts[:2])
+		text, err := base64URL.DecodeString(parts[part])
+		if err != nil || !bytes.Contains(text, []byte(old)) {
+			t.Fatalf("part %d is %s, %v; want %s in it", part, text, err, old)
+		}
+		changed[part] = base64URL.EncodeToString(bytes.Replace(text, []byte(old), []byte(new), 1))
+		sum := strings.Join(changed, ".")
+		r.Signature = sum + "." + base64URL.EncodeToString(ed25519.Sign(private, []byte(sum)))
+		again, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(again)
+	}
+	if o, err := Parse([]byte(change(0, `"alg"`, `"alg"`))); err != nil || !o.Valid || !o.Same {
+		t.Errorf("unchanged: got %+v, %v; want it valid", o, err)
+	}
+	for what, forged := range map[string]string{
+		"crit":            change(0, `{"alg"`, `{"crit":["exp"],"alg"`),
+		"a header twice":  change(0, `"kid":"k"`, `"kid":"x","kid":"k"`),
+		"a header's case": change(0, `"kid"`, `"KID"`),
+		"a claim twice":   change(1, `"kind":"deletion"`, `"kind":"export","kind":"deletion"`),
+		"a space":         change(1, `"kind":`, `"kind": `),
+	} {
+		if o, err := Parse([]byte(forged)); err == nil {
+			t.Errorf("%s: got %+v, want an error", what, o)
+		}
 	}
 }
 

@@ -56,6 +56,18 @@ func TestTheAuditLogInSentences(t *testing.T) {
 	}
 }
 
+// A user of another namespace may have the id of a user here, whose name is not theirs.
+func TestTheAuditLogTellsNamespacesApart(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	ada := w.Users[servertest.Admin]
+	other := w.Store.As(souvenir.Access{User: ada, Namespace: "shop"})
+	if _, err := other.Accounts().AddToken(actingAs(t.Context(), ada), souvenir.NewToken{Name: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	w.SignedIn(servertest.Admin).Get("/audit?what=token").Expect(http.StatusOK, "<b>user "+ada+"</b>",
+		"created a token of user "+ada, "namespace <bdi>shop")
+}
+
 // Long logs come in parts, each entry once, newest first.
 func TestTheAuditLogComesInParts(t *testing.T) {
 	w := servertest.New(t, server.Options{})

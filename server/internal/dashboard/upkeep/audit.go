@@ -124,12 +124,19 @@ func (s *Service) audit(r *http.Request) (web.Page, *auditPage, error) {
 			data.Older = at(map[string]string{"before": strconv.FormatInt(data.Entries[web.PerPage-1].Seq, 10)})
 			break
 		}
-		row := auditRow{AuditEntry: e, By: auditNoUser[e.Actor.Via], Said: auditSaid(e, names.of), Way: auditWay(e.Actor),
+		nameOf, here := names.of, e.Namespace == ""
+		if !here {
+			nameOf = foreignName // its ids may be those of other users here
+		}
+		row := auditRow{AuditEntry: e, By: auditNoUser[e.Actor.Via], Said: auditSaid(e, nameOf), Way: auditWay(e.Actor),
 			Details: auditDetails(e.Details)}
 		if e.Actor.User != "" {
-			row.By, row.ByPath = names.of(e.Actor.User), at(map[string]string{"actor": e.Actor.User})
+			row.By = nameOf(e.Actor.User)
 		}
-		if e.Object != "" && e.Object != data.On {
+		if e.Actor.User != "" && here {
+			row.ByPath = at(map[string]string{"actor": e.Actor.User})
+		}
+		if e.Object != "" && e.Object != data.On && here {
 			row.OnPath = at(map[string]string{"on": e.Object, "what": "", "actor": ""})
 		}
 		data.Entries = append(data.Entries, row)
@@ -213,6 +220,14 @@ func auditAnchor(text string) (*souvenir.AuditAnchor, error) {
 			"; give NUMBER:HASH, where the hash has 64 hexadecimal digits")
 	}
 	return &souvenir.AuditAnchor{Seq: seq, Hash: hash}, nil
+}
+
+// foreignName shows a user of another namespace, which the dashboard does not administer.
+func foreignName(id string) string {
+	if id == "" {
+		return "someone"
+	}
+	return "user " + textview.Clip(id, 40)
 }
 
 // auditNames finds the names of users, each once.
