@@ -139,9 +139,10 @@ func Parse(data []byte) (o Opened, err error) {
 		return o, fmt.Errorf("the header of its signature is not JSON: %w", err)
 	}
 	key, err := base64URL.DecodeString(h.Key.X)
-	exact, err2 := Canonical(h) // no other members, such as crit, which a reader would have to know (RFC 7515, 4.1.11)
-	if err != nil || err2 != nil || !bytes.Equal(exact, decoded[0]) || len(key) != ed25519.PublicKeySize || h.Algorithm != algorithm || h.Type != headerType ||
-		h.Key.Curve != "Ed25519" || h.Key.Type != "OKP" {
+	// There are no other members, such as crit, which a reader would have to know (RFC 7515, 4.1.11).
+	exact, err2 := Canonical(h)
+	if err != nil || err2 != nil || !bytes.Equal(exact, decoded[0]) || len(key) != ed25519.PublicKeySize ||
+		h.Algorithm != algorithm || h.Type != headerType || h.Key.Curve != "Ed25519" || h.Key.Type != "OKP" {
 		return o, errors.New("its signature is not one of a receipt")
 	}
 	if exact, err := canonicalJSON(decoded[1]); err != nil || !bytes.Equal(exact, decoded[1]) {

@@ -45,6 +45,7 @@ func (s *Service) Routes() []route.Route {
 		route.SearchPage("/context", route.Person, "query", s.showAnyContext),
 		route.Page(project+"/settings", route.Person, s.showProjectSettings),
 		route.Post(project+"/settings", route.Person, s.renameProject),
+		route.Post(project+"/retention", route.Person, s.changeRetention),
 		route.Post(project+"/delete", route.Person, s.deleteProject),
 		route.Page(project+"/edit", route.Person, s.showText),
 		route.Post(project+"/edit", route.Person, s.saveText),

@@ -19,6 +19,8 @@ const latestDeleted = 20
 type settingsOfProject struct {
 	Head   projectHead
 	Name   web.Form
+	Keep   web.Form // how long memories stay
+	Due    int      // how many memories the rule in that form would remove at once; the page asks
 	Delete web.Form
 	Until  time.Time // the trash keeps the project until then; zero: the trash is off
 }
@@ -42,6 +44,7 @@ func (s *Service) projectSettings(r *http.Request, head projectHead) (web.Page, 
 		Head: head, Until: until,
 		Name: web.Form{Fields: []web.Field{{Name: "name", Label: "Name", Type: "text", Value: head.Name, Autocomplete: "off",
 			Hint: "All memories in the project show the new name at once. Its id and address do not change."}}},
+		Keep: retentionForm(head.Retention),
 		Delete: web.Form{Fields: []web.Field{{Name: "typed", Label: "Name of the project", Type: "text", Autocomplete: "off",
 			Hint: "Type it to confirm: " + head.Name}}},
 	}}, err

@@ -1,0 +1,77 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+)
+
+func TestOwnersSetHowLongMemoriesOfAProjectStay(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	owner := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
+	ref := souvenir.ProjectRef{ID: "shop"}
+	m, err := owner.AddMemory(t.Context(), souvenir.NewMemory{Content: "Old opening hours", ProjectID: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var exported bytes.Buffer
+	if _, err := w.Store.Upkeep().Export(t.Context(), &exported, nil); err != nil {
+		t.Fatal(err)
+	}
+	lines := slices.DeleteFunc(strings.SplitAfter(exported.String(), "\n"), func(line string) bool {
+		return !strings.Contains(line, m.ID)
+	})
+	aged := `{"souvenir":"export","version":1}` + "\n" + strings.ReplaceAll(strings.Join(lines, ""), `"updated_at":"`+m.UpdatedAt.Format("2006"), `"updated_at":"2001`)
+	if err := owner.EraseMemory(t.Context(), m.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Store.Upkeep().Import(t.Context(), strings.NewReader(aged), nil); err != nil {
+		t.Fatal(err)
+	}
+	rule := func(want time.Duration) {
+		t.Helper()
+		if p, err := owner.GetProject(t.Context(), ref); err != nil || p.Retention != (souvenir.Retention{After: want}) {
+			t.Errorf("the rule is %+v, %v; want %v", p.Retention, err, want)
+		}
+	}
+	olivia, settings, action := w.SignedIn(servertest.Owner), shop(w)+"/settings", shop(w)+"/retention"
+	set := func(days string) *servertest.Page {
+		return olivia.Submit(olivia.Get(settings), action, url.Values{"days": {days}})
+	}
+	for _, wrong := range []string{"x", "0", "-1", "1.5", "36501", "99999999999999999999", servertest.Hostile} {
+		servertest.CheckPage(w, set(wrong).Expect(http.StatusBadRequest, "a whole number from 1 to 36500 is expected"))
+	}
+	rule(0)
+	saved := set("36000")
+	servertest.CheckPage(w, olivia.Get(saved.Header.Get("Location")).Expect(http.StatusOK,
+		"go to the trash 36000 days after their last change", `value="36000"`))
+	rule(36000 * 24 * time.Hour)
+
+	asked := set("30").Expect(http.StatusOK, "<b>1 memory</b> would go to the trash", "Move 1 memory to the trash")
+	servertest.CheckPage(w, asked)
+	rule(36000 * 24 * time.Hour)
+	olivia.Submit(asked, action, url.Values{"days": {"20"}}).Expect(http.StatusOK, "would go to the trash") // not agreed to
+	rule(36000 * 24 * time.Hour)
+	shorter := olivia.Submit(asked, action, nil)
+	rule(30 * 24 * time.Hour)
+	olivia.Get(shop(w)+"/memories").Expect(http.StatusOK, "Memories without a change for 30 days go to the trash.")
+	w.SignedIn(servertest.Reader).Get(shop(w)+"/memories").Expect(http.StatusOK, "for 30 days go to the trash.")
+	olivia.LeadsTo(takesBack(olivia, shorter, "30 days after"), settings+"?done=undone")
+	rule(36000 * 24 * time.Hour)
+	set("").Expect(http.StatusSeeOther)
+	rule(0)
+
+	for _, user := range []string{servertest.Reader, servertest.Writer} {
+		b := w.SignedIn(user)
+		b.Submit(olivia.Get(settings), action, url.Values{"days": {"1"}}).Expect(http.StatusForbidden)
+	}
+	rule(0)
+}
