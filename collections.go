@@ -41,8 +41,9 @@ type Collection struct {
 // of event type IDENTITY and project-main stay, and so do files. Every change makes a memory young again, and so does
 // [Trash.Restore] in a place with a rule.
 type Retention struct {
-	After  time.Duration // since the last change, in whole seconds: 24 hours to 36,500 days; 0: there is no rule
-	Delete bool          // delete them for good, instead of moving them to the trash
+	// After is since the last change, in whole seconds: 24 hours to 36,500 days. 0: there is no rule.
+	After  time.Duration `json:"after"`
+	Delete bool          `json:"delete"` // delete them for good, instead of moving them to the trash
 }
 
 // The bounds of [Retention].After.

@@ -189,6 +189,7 @@ func (in *inspection) look(tx db.Tx) error {
 		{"references", in.checkReferences},
 		{"profile", in.readProfiles},
 		{"users", in.checkFoldedNames},
+		{"collection", in.checkRetention},
 		{"users", in.checkNamespaces},
 	}
 	for _, r := range in.s.Records {

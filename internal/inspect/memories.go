@@ -411,7 +411,9 @@ func (in *inspection) checkFoldedNames() error {
 			return err
 		}
 		if foldname.Key(name) != key {
-			in.find(Finding{Table: table, ID: id,
+			isID := table == "users" && name == id
+			in.repairs.userKeys = in.repairs.userKeys || isID
+			in.find(Finding{Table: table, ID: id, Repairable: isID,
 				Problem: fmt.Sprintf("the name or id %s is looked up as %s, which is not the same folded",
 					fault.Show(name), fault.Show(key))})
 		}

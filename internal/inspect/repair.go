@@ -19,6 +19,7 @@ type repairs struct {
 	indexes  bool      // rebuild the file's indexes
 	fullText bool      // rebuild all of full text
 	own      bool      // rebuild the index of own metadata
+	userKeys bool      // fold the ids of users again
 	orphans  []orphans // rows to delete
 	unlink   []orphans // references to remove
 	apart    bool      // end what users of different namespaces share
@@ -94,6 +95,9 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 	}
 	if r.own {
 		steps = append(steps, func() error { return s.DB.Write(ctx, kernel.RemakeOwnIndex) })
+	}
+	if r.userKeys {
+		steps = append(steps, func() error { return s.DB.Write(ctx, kernel.FillUserKeys) })
 	}
 	for _, o := range r.unlink {
 		one(fmt.Sprintf(`UPDATE "%s" SET "%s" = NULL WHERE %s`, o.table, o.column, o.condition()))

@@ -14,16 +14,19 @@ func KeepUserKey(tx db.Tx, namespace, id string) error {
 
 const keepUserKey = `UPDATE users SET uid_key = ? WHERE namespace = ? AND uid = ?`
 
-// FillUserKeys sets the folded ids of all users without one.
+// FillUserKeys sets the folded ids of all users who have none, or a wrong one.
 func FillUserKeys(tx db.Tx) error {
 	type user struct{ namespace, id string }
 	var users []user
 	err := tx.Each(func(row db.Rows) error {
 		var u user
-		err := row.Scan(&u.namespace, &u.id)
-		users = append(users, u)
+		var key string
+		err := row.Scan(&u.namespace, &u.id, &key)
+		if key != foldname.Key(u.id) {
+			users = append(users, u)
+		}
 		return err
-	}, `SELECT namespace, uid FROM users WHERE uid_key IS NULL`)
+	}, `SELECT namespace, uid, coalesce(uid_key, '') FROM users`)
 	for i := 0; err == nil && i < len(users); i++ {
 		u := users[i]
 		err = db.Queue(tx, keepUserKey, foldname.Key(u.id), u.namespace, u.id)

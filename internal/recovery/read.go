@@ -40,11 +40,16 @@ func (r *Recovery) readFile(ctx context.Context) error {
 		}
 		before := found.Problems
 		table, fit := r.Table(name), map[uint32]int{}
+		longer, rows := 0, 0
 		err := r.file.Walk(root, found, func(row salvage.Row) error {
 			switch {
 			case table == nil:
 				derived[row.Page] = true
 			case table.tree:
+				rows++
+				if len(row.Values) > len(table.Columns) {
+					longer++
+				}
 				if _, ok := table.Values(row); ok {
 					fit[row.Page]++
 				} else {
@@ -64,6 +69,7 @@ func (r *Recovery) readFile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		r.later = r.later || longer > rows/2
 		for page, n := range fit {
 			if n < 0 { // a page that an older one leads to; it is another table's by now
 				delete(found.Pages, page)

@@ -29,7 +29,8 @@ type Recovery struct {
 	file     *salvage.File
 	store    sqlite.Config
 	progress func(stage string, done, total int)
-	version  int // of the file's schema
+	version  int  // of the file's schema
+	later    bool // rows have more columns than that version's
 	hashes   map[int]map[int64][]byte
 
 	present    map[string]map[int64]bool // referenced table -> the ids of its rows in the new file
@@ -52,6 +53,19 @@ func New(file *salvage.File, version int, store sqlite.Config, progress func(sta
 
 // Read finds the tables of the file, their pages and their hashes.
 func (r *Recovery) Read(ctx context.Context) error {
+	if err := r.readSchema(ctx); err != nil {
+		return err
+	}
+	if err := r.readFile(ctx); err != nil {
+		return err
+	}
+	newest, err := fs.Glob(r.store.Migrations, "*.sql")
+	if err != nil || r.version >= len(newest) || !r.later {
+		return err
+	}
+	said := r.version
+	r.version, r.Tables, r.Notes = len(newest), nil, nil
+	r.note("the file says that its schema has version %d, but it has rows of a later one", said)
 	if err := r.readSchema(ctx); err != nil {
 		return err
 	}

@@ -24,14 +24,19 @@ func Run(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souve
 
 // RunSample tests every n-th promise, for a backend that takes long.
 func RunSample(t *testing.T, n int, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
-	sampled, i := concepts(), -1
-	for k := range sampled {
-		sampled[k].promises = slices.DeleteFunc(sampled[k].promises, func(promise) bool {
+	run(t, sample(concepts(), n), func(t *testing.T) *fixture { return newFixture(t, open, false) }, (*fixture).sound)
+}
+
+// sample leaves every nth promise.
+func sample(all []concept, n int) []concept {
+	i := -1
+	for k := range all {
+		all[k].promises = slices.DeleteFunc(all[k].promises, func(promise) bool {
 			i++
 			return i%n != 0
 		})
 	}
-	run(t, sampled, func(t *testing.T) *fixture { return newFixture(t, open, false) }, (*fixture).sound)
+	return all
 }
 
 // RunTwoHandles does the same with two handles on one store: tests write through the first and read through the
@@ -49,7 +54,12 @@ func RunSearches(t *testing.T, open func(t *testing.T, options *souvenir.Options
 // RunFiles tests a backend once more, after Run, with another place for the content of files: only the concepts that
 // involve files.
 func RunFiles(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
-	run(t, []concept{files(), trash(), exports(), maintenance(), quotas()},
+	RunFilesSample(t, 1, open)
+}
+
+// RunFilesSample tests every nth of these promises.
+func RunFilesSample(t *testing.T, n int, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
+	run(t, sample([]concept{files(), trash(), exports(), maintenance(), quotas()}, n),
 		func(t *testing.T) *fixture { return newFixture(t, open, false) }, (*fixture).sound)
 }
 

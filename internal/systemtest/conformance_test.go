@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 		{"encrypted", runEncrypted, openEncrypted},
 		{"keys", runWithKeys, openWithKeys},
 		{"objects, keys", runWithKeys, openObjectsWithKeys},
-		{"postgres, keys", storetest.RunFiles, openPostgresWithKeys},
+		{"postgres, keys", runFilesWithKeys, openPostgresWithKeys},
 		{"postgres", runPostgres, openPostgres},
 		{"walled", storetest.Run, openWalled},
 	} {
