@@ -8,9 +8,19 @@ DECLARE
 	store text := current_schema();
 	t record;
 	source text;
+	dropped text[] := '{}';
 BEGIN
 	IF NOT EXISTS (SELECT 1 FROM pg_dist_schema WHERE schemaid = store::regnamespace) THEN
+		-- These read the table that is being distributed.
+		FOR t IN SELECT tgname AS name, pg_get_triggerdef(oid) AS def FROM pg_trigger
+			WHERE tgrelid = 'users'::regclass AND tgname LIKE 'users\_%free' LOOP
+			EXECUTE format('DROP TRIGGER %I ON users', t.name);
+			dropped := dropped || t.def;
+		END LOOP;
 		PERFORM citus_schema_distribute(store::regnamespace);
+		FOREACH source IN ARRAY dropped LOOP
+			EXECUTE source;
+		END LOOP;
 	END IF;
 	-- Citus brings functions to the workers, but not operators.
 	PERFORM run_command_on_workers(format('DO $d$ BEGIN

@@ -43,6 +43,7 @@ const css = await (await fetch(`${LISTENING}/static/souvenir.css`)).text()
 const copies = []
 for (const look of looks) copies.push([look.name, await (await browser.newContext(look)).newPage()])
 async function inspect(name, page) {
+  await page.waitForLoadState() // after a click the page may have arrived in part
   const html = (await page.content()).replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${css}</style>`).replace(/<link rel="icon"[^>]*>/, '')
   for (const [look, copy] of copies) {
     await copy.setContent(html)
