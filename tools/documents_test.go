@@ -112,7 +112,8 @@ func TestTheDocumentsOfAContextAreNotReranked(t *testing.T) {
 	defer store.Close()
 	set := tools.New(store.As(souvenir.Access{User: "anna"}), nil)
 	for _, content := range []string{"Lunch is at noon.", "Lunch is in the garden."} {
-		if _, err := set.Call(t.Context(), "memory", json.RawMessage(`{"action": "store", "content": "`+content+`"}`)); err != nil {
+		_, err := set.Call(t.Context(), "memory", json.RawMessage(`{"action": "store", "content": "`+content+`"}`))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

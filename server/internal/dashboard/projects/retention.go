@@ -68,7 +68,7 @@ func (s *Service) changeRetention(w http.ResponseWriter, r *http.Request, c requ
 	}
 	text := "Memories of the project stay."
 	if rule.After != 0 {
-		text = "Memories of the project go to the trash " + days + " days after their last change."
+		text = "Memories of the project go to the trash " + inDays(rule) + " after their last change."
 	}
 	return s.site.DoneWithUndo(c, head.Path+"/settings", text, func(ctx context.Context) error {
 		now, err := c.Store.GetProject(ctx, ref)
@@ -106,12 +106,17 @@ func (h projectHead) Stay() string {
 	if h.Retention.After == 0 {
 		return ""
 	}
-	days := strconv.FormatInt(int64((h.Retention.After+day-1)/day), 10) + " days"
-	if days == "1 days" {
-		days = "a day"
-	}
+	days := inDays(h.Retention)
 	if h.Retention.Delete {
 		return "Memories without a change for " + days + " are deleted for good."
 	}
 	return "Memories without a change for " + days + " go to the trash."
+}
+
+// inDays is a rule's time in words.
+func inDays(rule souvenir.Retention) string {
+	if rule.After <= day {
+		return "a day"
+	}
+	return strconv.FormatInt(int64((rule.After+day-1)/day), 10) + " days"
 }
