@@ -63,7 +63,15 @@ func changesComplete(t *testing.T, e Engine, d db.DB) {
 			t.Errorf("memory %d is said to have changed, and does not exist, want it among rows", row)
 		}
 	}
+	// A mark may name transactions of others on the same server that were under way; where those have ended, it moves.
 	_, same, complete := since(t, d, mark, 100)
+	for range 1000 {
+		if !complete || same == mark {
+			break
+		}
+		mark = same
+		_, same, complete = since(t, d, mark, 100)
+	}
 	equal(t, "the mark where nothing changed", fmt.Sprint(same, complete), fmt.Sprint(mark, true))
 	if _, _, complete = since(t, d, begin, 9); complete {
 		t.Error("9 of 10 changes: got complete, want incomplete")
