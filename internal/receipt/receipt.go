@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/jsonescape"
 )
 
 // Format is the version of receipts.
@@ -181,10 +183,14 @@ func canonicalJSON(encoded []byte) ([]byte, error) {
 	return appendCanonical(nil, value)
 }
 
-// decode reads JSON in which no object names a member twice: readers would differ in which of the two they show.
+// decode reads JSON in which no object names a member twice, and no text has half a character: readers would differ in
+// what they show.
 func decode(encoded []byte) (any, error) {
 	if !json.Valid(encoded) || !utf8.Valid(encoded) {
 		return nil, errors.New("it is not JSON")
+	}
+	if escape, at := jsonescape.LoneSurrogate(encoded); at >= 0 {
+		return nil, fmt.Errorf("%s at byte %d is half a character", escape, at)
 	}
 	d := json.NewDecoder(bytes.NewReader(encoded))
 	d.UseNumber()

@@ -21,7 +21,7 @@ func TestCanonicalJSON(t *testing.T) {
 			t.Errorf("%s: got %s, %v; want %s", given, got, err, want)
 		}
 	}
-	for _, given := range []string{"1.5", "1e400", `{"a": 0.1}`, "{", ""} {
+	for _, given := range []string{"1.5", "1e400", `{"a": 0.1}`, "{", "", `"\ud800"`, `{"\udc00": 1}`} {
 		if got, err := canonicalJSON([]byte(given)); err == nil {
 			t.Errorf("%s: got %s, want an error", given, got)
 		}
