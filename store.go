@@ -415,6 +415,9 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		_ = engine.Close() // the first error is the one that counts
 		return nil, wrap(err)
 	}
+	if s.ring != nil {
+		s.db.Sealing = s.ring
+	}
 	s.index.DB = s.db
 	if u, says := engine.(db.Ungrouped); says && u.Ungrouped() {
 		s.batches = &batch.Queue[*sharing]{Run: s.storeBatch, Most: mostSharing}

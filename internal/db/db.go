@@ -182,7 +182,7 @@ const yieldAfter = 3 * time.Millisecond
 // ShouldYield reports whether a part of a long job, which began at a time, should end because other writers wait. It is
 // false for engines whose writers do not wait for each other.
 func ShouldYield(tx Tx, began time.Time) bool {
-	c, says := tx.(Contender)
+	c, says := Stored(tx).(Contender)
 	return says && time.Since(began) >= yieldAfter && c.Contended()
 }
 
@@ -212,7 +212,10 @@ type Contender interface {
 // become one statement, where the first of them was; but new memories stay before what refers to them. Other rows must
 // not refer to ones that are queued. One with DO UPDATE needs its first column among those that conflict for that.
 func Queue(tx Tx, query string, args ...any) error {
-	if q, able := tx.(Queuer); able {
+	if q, able := Stored(tx).(Queuer); able {
+		if Seals(tx) {
+			args = asStored(args)
+		}
 		return q.Queue(query, args...)
 	}
 	_, err := tx.Exec(query, args...)
@@ -230,7 +233,7 @@ type Queuer interface {
 // Rows that a transaction inserts in this way have rising numbers, higher than those of all transactions that ended
 // before it began; among them, those that it inserts otherwise may have any.
 func InsertNumbered(tx Tx, table, query string, args ...any) (row int64, err error) {
-	n, able := tx.(Numberer)
+	n, able := Stored(tx).(Numberer)
 	if !able {
 		return Insert(tx, query+` RETURNING id`, append([]any{nil}, args...)...)
 	}
@@ -250,7 +253,7 @@ type Numberer interface {
 
 // Reserve says how many rows [InsertNumbered] will insert into a table. An engine may need it to save a round trip.
 func Reserve(tx Tx, table string, n int) error {
-	if r, able := tx.(Numberer); able {
+	if r, able := Stored(tx).(Numberer); able {
 		return r.Reserve(table, n)
 	}
 	return nil
@@ -265,7 +268,7 @@ type Ungrouped interface {
 // Once returns what read returns, and what it has returned before in the same transaction, if that is one for reading.
 // The key says what is read.
 func Once[T any](tx Tx, key string, read func() (T, error)) (T, error) {
-	k, able := tx.(Keeper)
+	k, able := Stored(tx).(Keeper)
 	if !able || tx.Writable() {
 		return read()
 	}

@@ -17,6 +17,9 @@ var (
 type Spanning struct {
 	DB
 	Wrote func() // called after each durable write; nil for none
+
+	// Sealing opens sealed values; nil: there are none.
+	Sealing Sealing
 }
 
 // written calls Wrote after a write.
@@ -83,7 +86,7 @@ func (d *Spanning) AtEnd(ctx context.Context, fn func(undone error)) {
 func (d *Spanning) Read(ctx context.Context, fn func(Tx) error) error {
 	s := d.open(ctx)
 	if s == nil {
-		return d.DB.Read(ctx, fn)
+		return d.DB.Read(ctx, d.opened(fn))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +112,7 @@ func (d *Spanning) Write(ctx context.Context, fn func(Tx) error) error {
 	s := d.open(ctx)
 	switch {
 	case s == nil:
-		return d.written(d.DB.Write(ctx, fn))
+		return d.written(d.DB.Write(ctx, d.opened(fn)))
 	case !s.writes:
 		return ErrSpanReadOnly
 	}
@@ -143,7 +146,7 @@ func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) err
 	}()
 	err = errors.New("the transaction panicked") // unless it returns
 	write := context.WithValue(context.WithValue(ctx, freeing{}, false), alone{}, true)
-	err = d.written(d.DB.Write(write, func(tx Tx) error {
+	err = d.written(d.DB.Write(write, d.opened(func(tx Tx) error {
 		s := &span{tx: tx, writes: true}
 		runs = append(runs, s)
 		defer s.end()
@@ -153,7 +156,7 @@ func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) err
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.usable(ctx) // if the context has ended meanwhile, nothing is committed
-	}))
+	})))
 	return err
 }
 
@@ -186,9 +189,9 @@ func (d *Spanning) Snapshot(ctx context.Context, fn func(context.Context) error)
 	if d.open(ctx) != nil {
 		return fn(ctx)
 	}
-	return d.DB.Read(ctx, func(tx Tx) error {
+	return d.DB.Read(ctx, d.opened(func(tx Tx) error {
 		s := &span{tx: tx}
 		defer s.end()
 		return fn(context.WithValue(ctx, spanKey{d}, s))
-	})
+	}))
 }

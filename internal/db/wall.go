@@ -19,7 +19,7 @@ type Walled interface {
 
 // ActFor sets the caller of a transaction, if its engine has a second wall.
 func ActFor(tx Tx, c *Caller) {
-	if w, ok := tx.(Walled); ok {
+	if w, ok := Stored(tx).(Walled); ok {
 		w.ActFor(c)
 	}
 }
@@ -27,7 +27,7 @@ func ActFor(tx Tx, c *Caller) {
 // Beyond runs fn without the second wall: for what a store keeps for all callers, and for what a caller's call does to
 // rows of others, such as the count of a quota.
 func Beyond(tx Tx, fn func() error) error {
-	w, ok := tx.(Walled)
+	w, ok := Stored(tx).(Walled)
 	if !ok || w.Caller() == nil {
 		return fn()
 	}

@@ -58,7 +58,7 @@ const (
 	fresh = time.Minute
 	// cached is how many bytes of keys are kept in memory, of keyBytes each.
 	cached   = 4 << 20
-	keyBytes = 256
+	keyBytes = 320
 )
 
 // Ring is the keys of all users. It is safe for concurrent use, and several processes may share a place. Nil is none:
@@ -79,6 +79,7 @@ type Ring struct {
 type key struct {
 	id     ID
 	aead   cipher.AEAD
+	blind  []byte    // the key of blinded values
 	looked time.Time // when its row was there last; the zero time: it has been erased here
 }
 
@@ -235,6 +236,9 @@ func (r *Ring) unwrap(id, owner, wrapped []byte) (*key, error) {
 	values, err := hkdf.Expand(sha256.New, plain, "souvenir: seal values", sealing.KeySize)
 	if err == nil {
 		k.aead, err = chacha20poly1305.NewX(values)
+	}
+	if err == nil {
+		k.blind, err = hkdf.Expand(sha256.New, plain, "souvenir: blind values", sealing.KeySize)
 	}
 	return k, err
 }

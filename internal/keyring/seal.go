@@ -3,6 +3,7 @@ package keyring
 import (
 	"context"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/crypto/chacha20poly1305"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
@@ -26,12 +28,56 @@ func (r *Ring) Seal(ctx context.Context, o Owner, purpose string, plain []byte) 
 	if err != nil {
 		return nil, err
 	}
+	return k.Seal(purpose, plain), nil
+}
+
+// Seal seals a value under the key.
+func (k *key) Seal(purpose string, plain []byte) []byte {
 	sealed := make([]byte, head+chacha20poly1305.NonceSizeX, len(plain)+overhead)
 	sealed[0] = form
 	copy(sealed[1:], k.id[:])
 	nonce := sealed[head:]
 	_, _ = rand.Read(nonce) // it never fails
-	return k.aead.Seal(sealed, nonce, plain, boundTo(purpose, sealed)), nil
+	return k.aead.Seal(sealed, nonce, plain, boundTo(purpose, sealed))
+}
+
+// blindSize is the length of a blinded value.
+const blindSize = 16
+
+// Blind returns a keyed hash of a value of an owner: equal values of one purpose have the same, and who lacks the key
+// can compare no guess with it.
+func (r *Ring) Blind(ctx context.Context, o Owner, purpose string, value []byte) ([]byte, error) {
+	k, err := r.current(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return k.Blind(purpose, value), nil
+}
+
+// Blind is [Ring.Blind] under the key.
+func (k *key) Blind(purpose string, value []byte) []byte {
+	mac := hmac.New(sha256.New, k.blind)
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(purpose))))
+	mac.Write([]byte(purpose))
+	mac.Write(value)
+	return mac.Sum(nil)[:blindSize]
+}
+
+// Of returns what seals the values of the owner with a row in the users of a store, for one transaction.
+func (r *Ring) Of(tx db.Tx, user int64) (db.Sealer, error) {
+	var o Owner
+	err := db.Beyond(tx, func() (err error) { // the caller may write what belongs to another user
+		o, err = OwnerOf(tx, user)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	k, err := r.current(tx.Context(), o)
+	if err != nil {
+		return nil, err // not a nil key in an interface
+	}
+	return k, nil
 }
 
 // Open opens a value.

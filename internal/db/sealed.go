@@ -1,0 +1,354 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"database/sql/driver"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// SealedColumn is a column whose values a store with keys of users seals. The letter is in each sealed value, which
+// opens as a value of that column only.
+type SealedColumn byte
+
+// The columns.
+const (
+	MemoryContent      SealedColumn = 'c'
+	MemoryMetadata     SealedColumn = 'm'
+	RevisionContent    SealedColumn = 'r'
+	RevisionAttributes SealedColumn = 'a'
+	TrashTitle         SealedColumn = 't'
+	TrashData          SealedColumn = 'd'
+	TrashItemData      SealedColumn = 'i'
+)
+
+var columns = map[SealedColumn]string{
+	MemoryContent: "memory.content", MemoryMetadata: "memory.metadata", RevisionContent: "memory_revision.content",
+	RevisionAttributes: "memory_revision.attributes", TrashTitle: "trash.title", TrashData: "trash.data",
+	TrashItemData: "trash_item.data",
+}
+
+// mark begins the values of the column.
+func (c SealedColumn) mark() string { return mark + string([]byte{byte(c)}) }
+
+// Purpose is what the values of the column are sealed as, "" if there is no such column.
+func (c SealedColumn) Purpose() string { return columns[c] }
+
+// ErrUnknownColumn means that a value is sealed as one of a column that this program does not know.
+var ErrUnknownColumn = errors.New("a sealed value of an unknown column")
+
+// Sealing has the keys of users. A [Spanning] with it opens the sealed values of rows where they are scanned, once, so
+// that statements which read need not know of them. What is written is sealed by [SealText] and [SealBytes].
+type Sealing interface {
+	// Of returns what seals the values of the owner with a row in the users of the store. It is kept as long as the
+	// transaction.
+	Of(tx Tx, owner int64) (Sealer, error)
+	// Open opens what a Sealer has sealed for a purpose.
+	Open(ctx context.Context, purpose string, sealed []byte) ([]byte, error)
+}
+
+// Sealer seals what belongs to one owner.
+type Sealer interface {
+	// Seal seals a value, which opens for the same purpose only.
+	Seal(purpose string, plain []byte) []byte
+	// Blind returns a keyed hash of a value, of 16 bytes: equal for equal values of the owner and purpose.
+	Blind(purpose string, value []byte) []byte
+}
+
+// mark begins a value, a text or bytes, that is not stored as it is: the letter of its column follows and the sealed
+// bytes, in a text as base64; or plainly, and then a value that itself begins with the mark. So whatever is stored is
+// read again, and a copy of a sealed value, stored as a text, is not opened. Names, tags and other lines cannot begin
+// with the mark, as they have no control characters.
+const (
+	mark    = "\x01sealed\x02"
+	plainly = "="
+)
+
+// Sealed is an argument of a statement: a sealed value.
+type Sealed struct{ stored any }
+
+// Value makes it an argument of engines.
+func (s Sealed) Value() (driver.Value, error) { return s.stored, nil }
+
+// SealText returns the argument for a value of a column of texts that belongs to an owner, a row in the users: sealed,
+// or the value itself in a store without keys of users.
+func SealText(tx Tx, owner int64, c SealedColumn, plain string) (any, error) {
+	sealed, err := seal(tx, owner, c, []byte(plain))
+	switch {
+	case err != nil:
+		return nil, err
+	case sealed == nil:
+		return plain, nil
+	}
+	size := base64.RawStdEncoding.EncodedLen(len(sealed))
+	stored := base64.RawStdEncoding.AppendEncode(append(make([]byte, 0, len(mark)+1+size), c.mark()...), sealed)
+	return Sealed{string(stored)}, nil
+}
+
+// SealBytes is [SealText] for a column of bytes. Nil, which is NULL, stays nil.
+func SealBytes(tx Tx, owner int64, c SealedColumn, plain []byte) (any, error) {
+	if plain == nil {
+		return nil, nil
+	}
+	sealed, err := seal(tx, owner, c, plain)
+	switch {
+	case err != nil:
+		return nil, err
+	case sealed == nil:
+		return plain, nil
+	}
+	return Sealed{append(append(make([]byte, 0, len(mark)+1+len(sealed)), c.mark()...), sealed...)}, nil
+}
+
+// seal returns nil in a store without keys of users.
+func seal(tx Tx, owner int64, c SealedColumn, plain []byte) ([]byte, error) {
+	s, err := SealerOf(tx, owner)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	if c.Purpose() == "" {
+		return nil, fmt.Errorf("%w: %q", ErrUnknownColumn, rune(c))
+	}
+	return s.Seal(c.Purpose(), plain), nil
+}
+
+// Seals reports whether the store of a transaction has keys of users, so that values are sealed.
+func Seals(tx Tx) bool {
+	_, is := tx.(*opening)
+	return is
+}
+
+// SealerOf returns what seals the values of an owner, a row in the users; nil in a store without keys of users.
+func SealerOf(tx Tx, owner int64) (Sealer, error) {
+	o, is := tx.(*opening)
+	if !is {
+		return nil, nil //nolint:nilnil // none
+	}
+	if known := o.sealers[owner]; known != nil {
+		return known, nil
+	}
+	s, err := o.sealing.Of(o.Tx, owner)
+	if err == nil {
+		o.sealers[owner] = s
+	}
+	return s, err
+}
+
+// Stored returns the transaction without the opening of sealed values: what it scans is as it is stored, and so are its
+// arguments.
+func Stored(tx Tx) Tx {
+	if o, is := tx.(*opening); is {
+		return o.Tx
+	}
+	return tx
+}
+
+// opening is a Tx that opens sealed values.
+type opening struct {
+	Tx
+	sealing Sealing
+	sealers map[int64]Sealer
+}
+
+// opened returns fn for a transaction of the engine.
+func (d *Spanning) opened(fn func(Tx) error) func(Tx) error {
+	if d.Sealing == nil {
+		return fn
+	}
+	return func(tx Tx) error { return fn(&opening{Tx: tx, sealing: d.Sealing, sealers: map[int64]Sealer{}}) }
+}
+
+// asStored returns arguments as the engine stores them: those that begin with the mark are stored plainly.
+func asStored(args []any) []any {
+	var own []any
+	for i, a := range args {
+		stored, other := plain(a)
+		if !other {
+			continue
+		}
+		if own == nil {
+			own = append(own, args...)
+		}
+		own[i] = stored
+	}
+	if own == nil {
+		return args
+	}
+	return own
+}
+
+// plain returns how an argument is stored, if that is not as it is.
+func plain(a any) (stored any, other bool) {
+	switch v := a.(type) {
+	case nil, int64, int, bool, float64, Sealed:
+		return nil, false
+	case string:
+		return mark + plainly + v, strings.HasPrefix(v, mark)
+	}
+	value, _, err := ToValue(a)
+	if err != nil {
+		return nil, false // the engine says so
+	}
+	switch v := value.(type) {
+	case string:
+		return mark + plainly + v, strings.HasPrefix(v, mark)
+	case []byte:
+		if !bytes.HasPrefix(v, []byte(mark)) {
+			return nil, false
+		}
+		return append([]byte(mark+plainly), v...), true
+	}
+	return nil, false
+}
+
+func (o *opening) Exec(query string, args ...any) (Result, error) {
+	return o.Tx.Exec(query, asStored(args)...)
+}
+
+func (o *opening) Query(query string, args ...any) (Rows, error) {
+	rows, err := o.Tx.Query(query, asStored(args)...)
+	if err != nil {
+		return nil, err
+	}
+	return &openingRows{Rows: rows, opening: o}, nil
+}
+
+func (o *opening) QueryRow(query string, args ...any) Row {
+	return openingRow{o.Tx.QueryRow(query, asStored(args)...), o}
+}
+
+func (o *opening) Each(fn func(Rows) error, query string, args ...any) error {
+	var rows openingRows
+	return o.Tx.Each(func(row Rows) error {
+		rows.Rows, rows.opening = row, o
+		return fn(&rows)
+	}, query, asStored(args)...)
+}
+
+// openingRows opens the values of rows.
+type openingRows struct {
+	Rows
+	opening *opening
+	opened  []opened
+	to      []any
+}
+
+// Scan copies the columns of the current row, opened.
+func (r *openingRows) Scan(dest ...any) error {
+	if len(r.to) != len(dest) {
+		r.opened, r.to = make([]opened, len(dest)), make([]any, len(dest))
+		for i := range dest {
+			r.to[i] = &r.opened[i]
+		}
+	}
+	for i, d := range dest {
+		r.opened[i] = opened{to: d, by: r.opening}
+	}
+	return r.Rows.Scan(r.to...)
+}
+
+type openingRow struct {
+	Row
+	opening *opening
+}
+
+// Scan copies the columns of the row, opened.
+func (r openingRow) Scan(dest ...any) error {
+	to := make([]any, len(dest))
+	for i, d := range dest {
+		to[i] = &opened{to: d, by: r.opening}
+	}
+	return r.Row.Scan(to...)
+}
+
+// opened is the destination of a value that may be sealed.
+type opened struct {
+	to any
+	by *opening
+}
+
+// Scan copies a value, opened.
+func (o *opened) Scan(src any) error {
+	switch v := src.(type) {
+	case string:
+		if strings.HasPrefix(v, mark) {
+			plain, err := o.by.open([]byte(v[len(mark):]), true)
+			if err != nil {
+				return err
+			}
+			src = string(plain)
+		}
+	case []byte:
+		if bytes.HasPrefix(v, []byte(mark)) {
+			plain, err := o.by.open(v[len(mark):], false)
+			if err != nil {
+				return err
+			}
+			src = plain
+		}
+	}
+	return ScanValue(src, o.to)
+}
+
+// open opens what follows the mark.
+func (o *opening) open(value []byte, text bool) ([]byte, error) {
+	if len(value) == 0 {
+		return nil, fmt.Errorf("%w: it has none", ErrUnknownColumn)
+	}
+	c, sealed := SealedColumn(value[0]), value[1:]
+	if string(value[:1]) == plainly {
+		return sealed, nil
+	}
+	purpose := c.Purpose()
+	if purpose == "" {
+		return nil, fmt.Errorf("%w: %q", ErrUnknownColumn, rune(c))
+	}
+	if text {
+		decoded, err := base64.RawStdEncoding.AppendDecode(nil, sealed)
+		if err != nil {
+			return nil, fmt.Errorf("%w: a sealed value of %s: %w", ErrCorrupt, purpose, err)
+		}
+		sealed = decoded
+	}
+	plain, err := o.sealing.Open(o.Context(), purpose, sealed)
+	if err != nil {
+		return nil, fmt.Errorf("a value of %s: %w", purpose, err)
+	}
+	return plain, nil
+}
+
+// openingUpkeep passes transactions to the engine as its own.
+type openingUpkeep struct {
+	Upkeep
+	d *Spanning
+}
+
+// Upkeep returns the engine's operations for maintenance.
+func (d *Spanning) Upkeep() Upkeep {
+	if d.Sealing == nil {
+		return d.DB.Upkeep()
+	}
+	return openingUpkeep{d.DB.Upkeep(), d}
+}
+
+// Scratch is Read on a connection of its own.
+func (u openingUpkeep) Scratch(ctx context.Context, fn func(Tx) error) error {
+	return u.Upkeep.Scratch(ctx, u.d.opened(fn))
+}
+
+// Size returns the size of the database.
+func (u openingUpkeep) Size(tx Tx) (Size, error) { return u.Upkeep.Size(Stored(tx)) }
+
+// Check verifies the engine's own structures.
+func (u openingUpkeep) Check(tx Tx, limit int) ([]Problem, error) {
+	return u.Upkeep.Check(Stored(tx), limit)
+}
+
+// Broken returns the references to missing rows.
+func (u openingUpkeep) Broken(tx Tx) ([]Broken, error) { return u.Upkeep.Broken(Stored(tx)) }
+
+// Reindex rebuilds the indexes of tables.
+func (u openingUpkeep) Reindex(tx Tx) error { return u.Upkeep.Reindex(Stored(tx)) }
