@@ -5,7 +5,7 @@ CREATE TABLE "users" (
 	id         INTEGER PRIMARY KEY,
 	uid        TEXT NOT NULL,
 	created_at INTEGER NOT NULL
-, name TEXT, name_key TEXT, email TEXT, role TEXT NOT NULL DEFAULT 'user' CHECK (role IN ('user', 'admin')), password TEXT, disabled_at INTEGER, updated_at INTEGER, namespace TEXT NOT NULL DEFAULT '') STRICT;
+, name TEXT, name_key TEXT, email TEXT, role TEXT NOT NULL DEFAULT 'user' CHECK (role IN ('user', 'admin')), password TEXT, disabled_at INTEGER, updated_at INTEGER, namespace TEXT NOT NULL DEFAULT '', uid_key TEXT) STRICT;
 CREATE TABLE setting (
 	key   TEXT PRIMARY KEY,
 	value INTEGER NOT NULL
@@ -24,7 +24,7 @@ CREATE TABLE collection (
 	description TEXT NOT NULL,
 	own_profile INTEGER REFERENCES profile (id), -- the caller brings the vectors; NULL: the store's embedder makes them
 	created_at  INTEGER NOT NULL,
-	updated_at  INTEGER NOT NULL,
+	updated_at  INTEGER NOT NULL, retention INTEGER, retention_deletes INTEGER,
 	UNIQUE (owner_id, name)
 ) STRICT;
 CREATE TABLE project (
@@ -33,7 +33,7 @@ CREATE TABLE project (
 	uid        TEXT NOT NULL, -- unique per owner, never global
 	name       TEXT NOT NULL,
 	created_at INTEGER NOT NULL,
-	updated_at INTEGER NOT NULL, name_key TEXT NOT NULL DEFAULT '',
+	updated_at INTEGER NOT NULL, name_key TEXT NOT NULL DEFAULT '', retention INTEGER, retention_deletes INTEGER,
 	UNIQUE (owner_id, uid)
 ) STRICT;
 CREATE TABLE project_member (
@@ -298,7 +298,6 @@ CREATE TABLE activity (
 	bytes         INTEGER NOT NULL  -- of the answer; 0: not known
 , namespace TEXT NOT NULL DEFAULT '', hits INTEGER) STRICT;
 CREATE INDEX activity_user ON activity (user_uid);
-CREATE INDEX activity_client ON activity (user_uid, client, started_at);
 CREATE INDEX activity_started ON activity (started_at);
 CREATE INDEX activity_project ON activity (project_id) WHERE project_id IS NOT NULL;
 CREATE INDEX token_grant ON token (grant_id);
@@ -616,3 +615,31 @@ CREATE TRIGGER file_moved AFTER UPDATE OF partition_id ON memory WHEN OLD.partit
 END;
 CREATE INDEX memory_updated ON memory (partition_id, updated_at, uid DESC, event_type, state, importance, classification, rule_type);
 CREATE INDEX memory_created ON memory (partition_id, created_at, uid DESC);
+CREATE TABLE audit (
+	id            INTEGER PRIMARY KEY, -- its place in the chain, from 1, without gaps
+	at            INTEGER NOT NULL,
+	namespace     TEXT NOT NULL,
+	actor         TEXT NOT NULL, -- users.uid of who did it; '': the operator
+	via           TEXT NOT NULL, -- the way: 'server', 'command', 'upkeep'; '': a program that has the store open
+	credential    TEXT NOT NULL, -- as in activity
+	credential_id TEXT NOT NULL,
+	action        TEXT NOT NULL,
+	kind          TEXT NOT NULL, -- of the object
+	object        TEXT NOT NULL, -- its id, or a hash of it if people choose it
+	details       TEXT NOT NULL, -- a JSON object
+	hash          BLOB NOT NULL
+) STRICT;
+CREATE INDEX users_uid_key ON users (namespace, uid_key);
+CREATE TRIGGER users_id_free BEFORE INSERT ON users
+	WHEN EXISTS (SELECT 1 FROM users o WHERE o.namespace = NEW.namespace AND o.name_key = NEW.uid_key AND o.uid <> NEW.uid)
+BEGIN SELECT RAISE(ABORT, 'the id of a user is the name of another'); END;
+CREATE TRIGGER users_name_free BEFORE INSERT ON users
+	WHEN EXISTS (SELECT 1 FROM users o WHERE o.namespace = NEW.namespace AND o.uid_key = NEW.name_key AND o.uid <> NEW.uid)
+BEGIN SELECT RAISE(ABORT, 'the name of a user is the id of another'); END;
+CREATE TRIGGER users_name_stays_free BEFORE UPDATE OF name_key ON users
+	WHEN NEW.name_key IS NOT OLD.name_key
+		AND EXISTS (SELECT 1 FROM users o WHERE o.namespace = NEW.namespace AND o.uid_key = NEW.name_key AND o.uid <> NEW.uid)
+BEGIN SELECT RAISE(ABORT, 'the name of a user is the id of another'); END;
+CREATE INDEX activity_client ON activity (user_uid, client, started_at, namespace, credential, outcome, hits);
+CREATE INDEX collection_retention ON collection (id) WHERE retention IS NOT NULL;
+CREATE INDEX project_retention ON project (id) WHERE retention IS NOT NULL;
