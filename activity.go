@@ -564,13 +564,15 @@ func (s *shared) deleteOldActivities(tx db.Tx, now int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The newest surplus call is found from the end of the table, by the primary key.
+	// The newest surplus call is found from the end of the table, by the primary key. Counts of calls know from the
+	// least number and the least time what is left, so the rows are deleted in these orders.
 	result, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE id <= (SELECT id `+
-		`FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) LIMIT ?2)`, o.MaxActivity, purgeBatch)
+		`FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) ORDER BY id LIMIT ?2)`, o.MaxActivity, purgeBatch)
 	if err != nil {
 		return 0, err
 	}
-	old, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE started_at < ? LIMIT ?)`,
+	old, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE started_at < ? ORDER BY started_at
+		LIMIT ?)`,
 		now-o.KeepActivity.Microseconds(), purgeBatch)
 	return result.RowsAffected + old.RowsAffected, err
 }

@@ -3,12 +3,12 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
@@ -216,10 +216,9 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (_ Overview, e
 	if s.access.Projects == nil && !q.MemoriesOnly {
 		s.flushActivity(ctx)
 	}
-	clients := s.clientCounts(ctx, q.MemoriesOnly)
 	var o Overview
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		o = Overview{}
+		o = Overview{Clients: []ClientCount{}}
 		sel, err := s.selection(tx, v, Query{whenever: true})
 		if err != nil {
 			return err
@@ -249,6 +248,9 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (_ Overview, e
 				if q.MemoriesOnly {
 					return nil
 				}
+				if err := s.countClients(tx, &o); err != nil {
+					return err
+				}
 				return tx.QueryRow(`SELECT count(*) `+kernel.FromFile+` WHERE `+visible, args...).Scan(&o.Files)
 			},
 			func() error { return o.countProjects(tx, v, partitions) },
@@ -263,10 +265,6 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (_ Overview, e
 		}
 		return nil
 	})
-	counted := <-clients // even after an error, so that no goroutine keeps running
-	if o.Clients = counted.clients; err == nil {
-		err = counted.err
-	}
 	if err != nil {
 		return Overview{}, err
 	}
@@ -321,38 +319,31 @@ func (o *Overview) countEventTypes(counts map[string]int, err error) error {
 	return nil
 }
 
-// countedClients is what clientCounts has found.
-type countedClients struct {
-	clients []ClientCount
-	err     error
+// activityCaller is whose recorded calls the view has.
+func (s *Store) activityCaller() activitylog.Caller {
+	return activitylog.Caller{Namespace: s.access.Namespace, User: s.access.User}
 }
 
-// clientCounts counts the recorded calls in its own snapshot while the memories are counted: the two counts are
-// independent, and take about the same time.
-func (s *Store) clientCounts(ctx context.Context, none bool) <-chan countedClients {
-	counted := make(chan countedClients, 1)
-	if none || s.access.Projects != nil {
-		counted <- countedClients{clients: []ClientCount{}}
-		return counted
+// countClients counts the recorded calls, unless the view is limited to projects.
+func (s *Store) countClients(tx db.Tx, o *Overview) error {
+	o.Clients = []ClientCount{}
+	if s.access.Projects != nil {
+		return nil
 	}
-	go func() {
-		var c countedClients
-		c.err = s.read(ctx, func(tx db.Tx, _ viewer) error {
-			c.clients = []ClientCount{}
-			return tx.Each(func(row db.Rows) error {
-				var one ClientCount
-				var last int64
-				err := row.Scan(&one.Name, &one.Calls, &last)
-				one.LastCall = kernel.ToTime(last)
-				c.clients = append(c.clients, one)
-				return err
-			}, `SELECT client, count(*), max(started_at) FROM activity `+db.ByActivityClient+
-				` WHERE user_uid = ? AND namespace = ? GROUP BY client ORDER BY 2 DESC, 1 LIMIT ?`, s.access.User,
-				s.access.Namespace, maxCounts)
-		})
-		counted <- c
-	}()
-	return counted
+	spans, err := s.counts.Of(tx, s.activityCaller())
+	for i, n := range spans {
+		if i == 0 || n.Client != spans[i-1].Client {
+			o.Clients = append(o.Clients, ClientCount{Name: n.Client})
+		}
+		one := &o.Clients[len(o.Clients)-1]
+		one.Calls += n.All
+		if last := kernel.ToTime(n.Last); last.After(one.LastCall) {
+			one.LastCall = last
+		}
+	}
+	slices.SortStableFunc(o.Clients, func(a, b ClientCount) int { return cmp.Compare(b.Calls, a.Calls) })
+	o.Clients = o.Clients[:min(len(o.Clients), maxCounts)]
+	return err
 }
 
 // CallDaysQuery says of which days to count the recorded calls.
@@ -374,10 +365,6 @@ type CallDay struct {
 	Clients  int    `json:"clients"`  // different programs, by the names that they give themselves
 }
 
-// callsEach is the span in which calls of many clients are counted first, in microseconds: days begin at a quarter of
-// an hour in all time zones.
-const callsEach = int64(15 * time.Minute / time.Microsecond)
-
 // CallDays counts the user's recorded calls by day, the oldest first; the last day is today. A view limited to projects
 // may not call it.
 func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, err error) {
@@ -398,11 +385,9 @@ func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, 
 		for i, d := range days {
 			counts[i].Day = d.name
 		}
-		few, err := s.callsOfFew(tx, days, counts)
-		if err != nil || few {
-			return err
-		}
-		return s.callsOfMany(tx, days, counts)
+		spans, err := s.counts.Of(tx, s.activityCaller())
+		countCalls(spans, days, counts)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -410,76 +395,22 @@ func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, 
 	return counts, nil
 }
 
-// fewCallers is how many clients are counted one by one.
-const fewCallers = 20
-
-// callsOfFew counts ranges of an index, for each client and day: nothing has to be sorted, which takes a third of the
-// time. It reports false, and counts nothing, if the user has no clients, or many.
-func (s *Store) callsOfFew(tx db.Tx, days []day, counts []CallDay) (few bool, err error) {
-	begins, ends := make([]int64, len(days)), make([]int64, len(days))
-	for i, d := range days {
-		begins[i], ends[i] = d.begin, d.end
+// countCalls adds spans, which are in the order of clients and then of time, to days.
+func countCalls(spans []activitylog.Span, days []day, counts []CallDay) {
+	client, before := "", -1 // the last one counted
+	for _, n := range spans {
+		at := sort.Search(len(days), func(i int) bool { return days[i].end > n.Begin })
+		if n.Begin < days[0].begin || at == len(days) || n.Calls == 0 { // the last day ends before calls of a fast clock
+			continue
+		}
+		d := &counts[at]
+		d.Calls, d.Failed = d.Calls+n.Calls, d.Failed+n.Failed
+		d.Searches, d.Found = d.Searches+n.Searches, d.Found+n.Found
+		if n.Client != client || at != before {
+			d.Clients++
+		}
+		client, before = n.Client, at
 	}
-	err = tx.Each(func(row db.Rows) error {
-		few = true
-		var at int
-		var packed string
-		if err := row.Scan(&at, &packed); err != nil {
-			return err
-		}
-		var n CallDay
-		if _, err := fmt.Sscan(packed, &n.Calls, &n.Failed, &n.Searches, &n.Found); err != nil || n.Calls == 0 {
-			return err
-		}
-		counts[at].add(n)
-		counts[at].Clients++
-		return nil
-	}, `WITH RECURSIVE caller (client, place) AS (SELECT min(client), 1 FROM activity WHERE user_uid = ?1 UNION ALL
-			SELECT (SELECT min(a.client) FROM activity a WHERE a.user_uid = ?1 AND a.client > c.client), c.place + 1
-			FROM caller c WHERE c.client IS NOT NULL AND c.place <= ?2),
-			span (at, first, past) AS (SELECT b.key, b.value, e.value FROM `+db.Numbered3+` b JOIN `+db.Numbered4+
-		` e ON e.key = b.key)
-		SELECT at, (SELECT count(*) || ' ' || count(*) FILTER (WHERE outcome <> ?5) || ' ' || count(hits) || ' ' ||
-			count(*) FILTER (WHERE hits > 0) FROM activity WHERE user_uid = ?1 AND client = c.client AND started_at >= first
-			AND started_at < past AND namespace = ?6 AND credential <> ?7)
-		FROM caller c `+db.InOrder+` span ON c.client IS NOT NULL WHERE
-			(SELECT count(*) FROM caller WHERE client IS NOT NULL) <= ?2`,
-		s.access.User, fewCallers, db.List(begins), db.List(ends), string(OutcomeOK), s.access.Namespace,
-		string(CredentialSignIn))
-	return few, err
-}
-
-// callsOfMany counts all calls together.
-func (s *Store) callsOfMany(tx db.Tx, days []day, counts []CallDay) error {
-	clients := make([]map[string]bool, len(days))
-	return tx.Each(func(row db.Rows) error {
-		var span int64
-		var client string
-		var n CallDay
-		if err := row.Scan(&span, &client, &n.Calls, &n.Failed, &n.Searches, &n.Found); err != nil {
-			return err
-		}
-		at := sort.Search(len(days), func(i int) bool { return days[i].end > span*callsEach })
-		if at == len(days) { // from a clock that is ahead
-			return nil
-		}
-		if clients[at] == nil {
-			clients[at] = map[string]bool{}
-		}
-		clients[at][client] = true
-		counts[at].add(n)
-		counts[at].Clients = len(clients[at])
-		return nil
-	}, `SELECT started_at / ?, client, count(*), count(*) FILTER (WHERE outcome <> ?), count(hits),
-		count(*) FILTER (WHERE hits > 0) FROM activity `+db.ByActivityClient+`
-		WHERE user_uid = ? AND namespace = ? AND started_at >= ? AND credential <> ? GROUP BY 1, 2`,
-		callsEach, string(OutcomeOK), s.access.User, s.access.Namespace, days[0].begin, string(CredentialSignIn))
-}
-
-// add adds the calls of a client.
-func (d *CallDay) add(n CallDay) {
-	d.Calls, d.Failed = d.Calls+n.Calls, d.Failed+n.Failed
-	d.Searches, d.Found = d.Searches+n.Searches, d.Found+n.Found
 }
 
 // day is a day and the microseconds at which it begins and ends.

@@ -319,6 +319,7 @@ type shared struct {
 	scrubbed time.Time        // when the worker last removed traces
 	texts    *filetext.Worker // that reads files; not started without Options.Documents
 	activity *activitylog.Log[waitingActivity]
+	counts   activitylog.Counts
 	users    sync.Map // userKey -> row; a deleted user's row stays
 	uses     sync.Map // id of an MCP token or a session -> when this handle last noted its use
 	hashing  passwords.Hasher
@@ -421,6 +422,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 	s.index.DB = s.db
 	if u, says := engine.(db.Ungrouped); says && u.Ungrouped() {
 		s.batches = &batch.Queue[*sharing]{Run: s.storeBatch, Most: mostSharing}
+		s.counts.Settles = 5 * time.Minute // transactions that record calls end within seconds
 	}
 	s.objects = &objects.Objects{Storage: o.Objects, DB: s.db, Now: s.now, Log: o.Logger}
 	if f, tells := engine.(db.Follower); tells {
