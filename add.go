@@ -424,12 +424,11 @@ func (s *Store) findStored(tx db.Tx, at draftPlace, d *kernel.Draft) error {
 	if at.row == 0 || d.Vector != nil || d.Similar > 0 || d.Key == "" && !d.IfAbsent {
 		return nil
 	}
-	condition, args := `m.key = ?4 AND m.content = ?1`, []any{d.Content, at.row, at.project, d.Key}
+	key := d.Key
 	if d.IfAbsent {
-		condition, args = db.SameContent, args[:3]
+		key = ""
 	}
-	same, err := db.Column[int64](tx, `SELECT 1 FROM partition p `+db.InOrder+` memory m ON m.partition_id = p.id
-		WHERE p.collection_id = ?2 AND coalesce(p.project_id, 0) = ?3 AND `+condition+` LIMIT 1`, args...)
-	d.Stored = len(same) > 0
+	var err error
+	d.Stored, err = kernel.HasStored(tx, at.row, at.project, key, d.Content)
 	return err
 }

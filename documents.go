@@ -255,12 +255,15 @@ func (s *Store) showDocuments(tx db.Tx, v viewer, p page, terms []text.Term) (hi
 		var file int64
 		var passage []byte
 		var places string
+		start, length := int(h.Span.Start), int(h.Span.End-h.Span.Start)
+		piece, args := db.Piece(tx, `t.content`, `?`, `?`, start+1, length)
 		err := tx.Each(func(row db.Rows) error { return row.Scan(&file, &places, &passage) },
-			`SELECT f.id, f.text_places, `+db.Slice(`t.content`, `?`, `?`)+` FROM file f JOIN memory t ON t.id = f.text_id
-			WHERE f.text_id = ?`, int64(h.Span.Start)+1, int64(h.Span.End-h.Span.Start), h.Row)
+			`SELECT f.id, f.text_places, `+piece+` FROM file f JOIN memory t ON t.id = f.text_id
+			WHERE f.text_id = ?`, append(args, h.Row)...)
 		if err != nil {
 			return nil, err
 		}
+		passage = db.Cut(tx, passage, start, length)
 		files, err := s.loadFiles(tx, v, `f.id = ?`, file)
 		if err != nil {
 			return nil, err

@@ -229,6 +229,10 @@ func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
 	if err := add(q.Filter); err != nil {
 		return err
 	}
+	parts, err := filter.Opened(tx, v, parts)
+	if err != nil {
+		return err
+	}
 	if !q.AsOf.IsZero() {
 		condition, args := v.AsOf(q.AsOf.UnixMicro())
 		parts = append(parts, filter.Part{SQL: condition, Args: args})

@@ -436,6 +436,7 @@ func loadNodes(tx db.Tx, rows []int64) (nodes []Node, texts []string, err error)
 		var created, updated int64
 		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.ProjectOwner,
 			&n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
+		content = shorten.Characters(content, begins)
 		n.Label, n.CreatedAt, n.UpdatedAt = shorten.FirstLine(content), kernel.ToTime(created), kernel.ToTime(updated)
 		nodes, texts = append(nodes, n), append(texts, content)
 		return err
@@ -445,7 +446,7 @@ func loadNodes(tx db.Tx, rows []int64) (nodes []Node, texts []string, err error)
 		FROM `+db.Numbered+` r `+db.InOrder+
 		` memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
 		JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id
-		ORDER BY r.key`, begins, db.List(rows))
+		ORDER BY r.key`, db.Characters(tx, begins), db.List(rows))
 	return nodes, texts, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
@@ -261,9 +262,18 @@ func tagSpellings(name string) []string {
 // moduleQuery selects the memories that name a module. The arguments are its spellings, the tags that name it, and the
 // partitions.
 func moduleQuery(live string) string {
+	return moduleQueryOf(`SELECT id, '`+string(MatchModuleName)+`' AS match FROM memory WHERE `+db.Module+
+		` IS NOT NULL AND lower(`+db.Module+`) IN `+db.Texts, live)
+}
+
+// sealedModuleQuery is the same with the rows of the memories in place of the spellings.
+func sealedModuleQuery(live string) string {
+	return moduleQueryOf(`SELECT id, '`+string(MatchModuleName)+`' AS match FROM memory WHERE id IN `+db.Integers, live)
+}
+
+func moduleQueryOf(named, live string) string {
 	return `SELECT m.id, m.updated_at, min(e.match), coalesce(m.event_type, ''), coalesce(m.state, '') FROM (
-		SELECT id, '` + string(MatchModuleName) + `' AS match FROM memory WHERE ` + db.Module + ` IS NOT NULL AND lower(` +
-		db.Module + `) IN ` + db.Texts + `
+		` + named + `
 		UNION ALL SELECT t.memory_id, '` + string(MatchTag) + `' FROM memory_tag t WHERE lower(t.tag) IN ` + db.Texts + `) e
 	JOIN memory m ON m.id = e.id WHERE m.partition_id IN ` + db.Integers + live + `
 	GROUP BY m.id ORDER BY m.updated_at DESC, m.id DESC`
@@ -277,6 +287,20 @@ func (r *moduleReader) count() error {
 		OpenTasks: []ModuleTask{}}
 	r.match = map[int64]ModuleMatch{}
 	var own []recency.Row
+	query, named := moduleQuery(r.sel.Live), db.LowerList(names...)
+	if db.Seals(r.tx) {
+		modules, err := kernel.Modules(r.tx, r.sel.PartitionList(), r.sel.Live)
+		if err != nil {
+			return err
+		}
+		var rows []int64
+		for row, name := range modules {
+			if slices.ContainsFunc(names, func(n string) bool { return db.Lower(n) == db.Lower(name) }) {
+				rows = append(rows, row)
+			}
+		}
+		query, named = sealedModuleQuery(r.sel.Live), db.List(rows)
+	}
 	err := r.tx.Each(func(row db.Rows) error {
 		var m recency.Row
 		var match ModuleMatch
@@ -293,8 +317,7 @@ func (r *moduleReader) count() error {
 			summary.States[state]++
 		}
 		return nil
-	}, moduleQuery(r.sel.Live), db.LowerList(names...), db.LowerList(tagSpellings(r.query.Module)...),
-		r.sel.PartitionList())
+	}, query, named, db.LowerList(tagSpellings(r.query.Module)...), r.sel.PartitionList())
 	if err == nil {
 		err = recency.Sort(r.tx, r.now(), own)
 	}
@@ -504,24 +527,9 @@ func (h *Insights) Modules(ctx context.Context, project ProjectRef) (_ []Module,
 		if err != nil || len(sel.Partitions) == 0 {
 			return err
 		}
-		named := map[string]Module{}
-		for _, query := range []string{modulesInMetadata(v), modulesInTags(v)} {
-			err := tx.Each(func(row db.Rows) error {
-				var name string
-				var n int
-				if err := row.Scan(&name, &n); err != nil {
-					return err
-				}
-				if name = strings.Trim(name, " "); name == "" || utf8.RuneCountInString(name) > maxModuleName {
-					return nil
-				}
-				m := named[db.Lower(name)]
-				named[db.Lower(name)] = Module{max(m.Name, name), m.Memories + n}
-				return nil
-			}, query, sel.PartitionList())
-			if err != nil {
-				return err
-			}
+		named, err := modulesOf(tx, v, sel.PartitionList())
+		if err != nil {
+			return err
 		}
 		all = slices.SortedFunc(maps.Values(named), func(a, b Module) int {
 			return cmp.Or(b.Memories-a.Memories, cmp.Compare(a.Name, b.Name))
@@ -530,4 +538,32 @@ func (h *Insights) Modules(ctx context.Context, project ProjectRef) (_ []Module,
 		return nil
 	})
 	return all, err
+}
+
+// modulesOf returns the modules that memories of a list of partitions name, by their names in lower case.
+func modulesOf(tx db.Tx, v viewer, partitions string) (map[string]Module, error) {
+	named := map[string]Module{}
+	add := func(name string, n int) {
+		if name = strings.Trim(name, " "); name == "" || utf8.RuneCountInString(name) > maxModuleName {
+			return
+		}
+		m := named[db.Lower(name)]
+		named[db.Lower(name)] = Module{max(m.Name, name), m.Memories + n}
+	}
+	if db.Seals(tx) {
+		return named, kernel.CountModules(tx, partitions, v.Alive(`m`), add)
+	}
+	for _, query := range []string{modulesInMetadata(v), modulesInTags(v)} {
+		err := tx.Each(func(row db.Rows) error {
+			var name string
+			var n int
+			err := row.Scan(&name, &n)
+			add(name, n)
+			return err
+		}, query, partitions)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return named, nil
 }

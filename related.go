@@ -292,7 +292,8 @@ func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 		}
 		texts[id] = alike.Read(content)
 		return nil
-	}, `SELECT id, substr(content, 1, ?) FROM memory WHERE id IN `+db.Integers, alike.MaxBytes+1, db.List(rows))
+	}, `SELECT id, substr(content, 1, ?) FROM memory WHERE id IN `+db.Integers, db.Characters(tx, alike.MaxBytes+1),
+		db.List(rows))
 	return texts, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -25,17 +26,26 @@ const (
 	TrashItemData      SealedColumn = 'i'
 )
 
-var columns = map[SealedColumn]string{
-	MemoryContent: "memory.content", MemoryMetadata: "memory.metadata", RevisionContent: "memory_revision.content",
-	RevisionAttributes: "memory_revision.attributes", TrashTitle: "trash.title", TrashData: "trash.data",
-	TrashItemData: "trash_item.data",
+// columns says what the values are sealed as, and what is read of one whose key was erased with its user.
+var columns = map[SealedColumn]struct{ purpose, erased string }{
+	MemoryContent:      {"memory.content", ""},
+	MemoryMetadata:     {"memory.metadata", "{}"},
+	RevisionContent:    {"memory_revision.content", ""},
+	RevisionAttributes: {"memory_revision.attributes", "{}"},
+	TrashTitle:         {"trash.title", ""},
+	TrashData:          {"trash.data", "{}"},
+	TrashItemData:      {"trash_item.data", "{}"},
 }
+
+// ErrErased means that the key of a value was erased with its user. Rows have an empty value in its place, since lists
+// go on without what is gone; check finds them.
+var ErrErased = errors.New("the key was erased with its user")
 
 // mark begins the values of the column.
 func (c SealedColumn) mark() string { return mark + string([]byte{byte(c)}) }
 
 // Purpose is what the values of the column are sealed as, "" if there is no such column.
-func (c SealedColumn) Purpose() string { return columns[c] }
+func (c SealedColumn) Purpose() string { return columns[c].purpose }
 
 // ErrUnknownColumn means that a value is sealed as one of a column that this program does not know.
 var ErrUnknownColumn = errors.New("a sealed value of an unknown column")
@@ -52,7 +62,7 @@ type Sealing interface {
 
 // Sealer seals what belongs to one owner.
 type Sealer interface {
-	// Seal seals a value, which opens for the same purpose only.
+	// Seal seals a value, which opens for the same purpose only. It is [SealOverhead] longer.
 	Seal(purpose string, plain []byte) []byte
 	// Blind returns a keyed hash of a value, of 16 bytes: equal for equal values of the owner and purpose.
 	Blind(purpose string, value []byte) []byte
@@ -103,6 +113,14 @@ func SealBytes(tx Tx, owner int64, c SealedColumn, plain []byte) (any, error) {
 	return Sealed{append(append(make([]byte, 0, len(mark)+1+len(sealed)), c.mark()...), sealed...)}, nil
 }
 
+// SealedLength is how many bytes a text of some bytes has once [SealText] has sealed it.
+func SealedLength(bytes int) int {
+	return len(mark) + 1 + base64.RawStdEncoding.EncodedLen(bytes+SealOverhead)
+}
+
+// SealOverhead is how many bytes longer a value is for a [Sealer] having sealed it.
+const SealOverhead = 57
+
 // seal returns nil in a store without keys of users.
 func seal(tx Tx, owner int64, c SealedColumn, plain []byte) ([]byte, error) {
 	s, err := SealerOf(tx, owner)
@@ -135,6 +153,35 @@ func SealerOf(tx Tx, owner int64) (Sealer, error) {
 		o.sealers[owner] = s
 	}
 	return s, err
+}
+
+// Piece is [Slice], with its arguments, where texts are not sealed. Otherwise it is the whole text, without arguments,
+// of which [Cut] takes the part.
+func Piece(tx Tx, text, start, length string, args ...any) (expression string, bound []any) {
+	if Seals(tx) {
+		return text, nil
+	}
+	return Slice(text, start, length), args
+}
+
+// Cut returns length bytes from byte start on, counted from 0, of what [Piece] has read; nil if it has fewer.
+func Cut(tx Tx, piece []byte, start, length int) []byte {
+	switch {
+	case !Seals(tx):
+		return piece
+	case start < 0 || length < 0 || start+length > len(piece):
+		return nil
+	}
+	return piece[start : start+length]
+}
+
+// Characters is how many characters to read of a text whose beginning is wanted, by substr: of one that may be sealed,
+// all.
+func Characters(tx Tx, most int) int {
+	if Seals(tx) {
+		return math.MaxInt32
+	}
+	return most
 }
 
 // Stored returns the transaction without the opening of sealed values: what it scans is as it is stored, and so are its
@@ -314,6 +361,9 @@ func (o *opening) open(value []byte, text bool) ([]byte, error) {
 		sealed = decoded
 	}
 	plain, err := o.sealing.Open(o.Context(), purpose, sealed)
+	if errors.Is(err, ErrErased) {
+		return []byte(columns[c].erased), nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("a value of %s: %w", purpose, err)
 	}

@@ -163,14 +163,16 @@ func (w *Worker) embedPending(after int64) (last int64, err error) {
 	var pending []pendingPassage
 	err = w.v.DB.Read(w.ctx, func(tx db.Tx) error {
 		pending = pending[:0]
+		content, _ := db.Piece(tx, `m.content`, `p.start + 1`, `p.length`)
 		return tx.Each(func(row db.Rows) error {
 			var p pendingPassage
+			var start, length int
 			var piece []byte
-			err := row.Scan(&p.id, &piece)
-			p.text = string(piece)
+			err := row.Scan(&p.id, &start, &length, &piece)
+			p.text = string(db.Cut(tx, piece, start, length))
 			pending = append(pending, p)
 			return err
-		}, `SELECT p.id, `+db.Slice(`m.content`, `p.start + 1`, `p.length`)+
+		}, `SELECT p.id, p.start, p.length, `+content+
 			` FROM passage p JOIN memory m ON m.id = p.memory_id
 			WHERE p.vector IS NULL AND p.profile_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`, w.v.Profile, after, w.v.Batch)
 	})

@@ -21,6 +21,7 @@ type field struct {
 	isSet   func() (sql string, args []any)
 
 	test *field // compares the same in the memory, where the conditions above read an index; else nil
+	own  string // the key, where test is set
 }
 
 // knownFields are the keys that are columns. All other keys are the caller's own metadata.

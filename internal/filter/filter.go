@@ -44,6 +44,8 @@ type Part struct {
 
 	Test     string // the same, read from the memory instead of an index; "" if SQL reads none
 	TestArgs []any
+
+	own *condition // the same, where metadata are sealed; see [Opened]
 }
 
 // Compile turns conditions, by key, into SQL. All of them must hold. A value is a [Condition], its JSON form as a map,
@@ -203,6 +205,9 @@ func (b *conditionBuilder) build(c Condition) error {
 		part.SQL, part.Args = b.field.compare(bound.operator, value)
 		if b.field.test != nil {
 			part.Test, part.TestArgs = b.field.test.compare(bound.operator, value)
+			part.own = &condition{key: b.field.own, fits: func(elements []any, _ bool) bool {
+				return isBeyond(elements, bound.operator, value)
+			}}
 		}
 		b.parts = append(b.parts, part)
 	}
@@ -234,6 +239,12 @@ func (b *conditionBuilder) anyOf(values []any, negate bool) error {
 	part.SQL, part.Args = b.field.amongOrUnset(bound, orUnset, negate)
 	if b.field.test != nil {
 		part.Test, part.TestArgs = b.field.test.amongOrUnset(bound, orUnset, negate)
+		part.own = &condition{key: b.field.own, not: negate != orUnset, fits: func(elements []any, set bool) bool {
+			if orUnset { // the memories without the key match, too, and are among the others
+				return set && !hasAny(elements, bound)
+			}
+			return hasAny(elements, bound)
+		}}
 	}
 	b.parts = append(b.parts, part)
 	return nil

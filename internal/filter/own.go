@@ -43,7 +43,7 @@ func ownField(v kernel.Viewer, key string) field {
 			test, testArgs := asTest.isSet()
 			return memories(` AND o.value <> `+db.OwnOfLong, nil, test, testArgs...)
 		},
-		test: &asTest,
+		test: &asTest, own: key,
 	}
 }
 

@@ -270,14 +270,16 @@ func rewriteFullText(tx db.Tx, passages []int64) error {
 		content, tags string
 	}
 	var rows []row
+	content, _ := db.Piece(tx, `m.content`, `p.start + 1`, `p.length`)
 	err := tx.Each(func(r db.Rows) error {
 		var p row
+		var start, length int
 		var piece []byte
-		err := r.Scan(&p.id, &piece, &p.tags)
-		p.content = string(piece)
+		err := r.Scan(&p.id, &start, &length, &piece, &p.tags)
+		p.content = string(db.Cut(tx, piece, start, length))
 		rows = append(rows, p)
 		return err
-	}, `SELECT p.id, `+db.Slice(`m.content`, `p.start + 1`, `p.length`)+`,
+	}, `SELECT p.id, p.start, p.length, `+content+`,
 			CASE WHEN p.id = (SELECT min(id) FROM passage WHERE memory_id = m.id) THEN coalesce((SELECT string_agg(tag, `+
 		db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '') ELSE '' END
 		FROM passage p JOIN memory m ON m.id = p.memory_id WHERE p.id IN `+db.Integers, db.List(passages))

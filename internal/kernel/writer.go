@@ -462,12 +462,53 @@ func KeyHolder(tx db.Tx, partition int64, key string) (int64, error) {
 
 // SameContent returns the row of the oldest memory of a partition that has a content and is valid, 0 for none.
 func SameContent(tx db.Tx, v Viewer, partition int64, content string) (int64, error) {
+	if db.Seals(tx) {
+		return firstWith(tx, content, `partition_id = ? AND octet_length(content) = ?`+v.Current(), partition,
+			db.SealedLength(len(content)))
+	}
 	rows, err := db.Column[int64](tx, `SELECT id FROM memory m WHERE partition_id = ?2 AND `+db.SameContent+
 		v.Current()+` ORDER BY id LIMIT 1`, content, partition)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
 	return rows[0], nil
+}
+
+// firstWith returns the row of the oldest memory m that has a content, among those for which a condition holds: it
+// opens them. There are few if the condition has the length of the content.
+func firstWith(tx db.Tx, content, condition string, args ...any) (first int64, err error) {
+	err = tx.Each(func(row db.Rows) error {
+		var id int64
+		var has string
+		err := row.Scan(&id, &has)
+		if has == content && first == 0 {
+			first = id
+		}
+		return err
+	}, `SELECT id, content FROM memory m WHERE `+condition+` ORDER BY id`, args...)
+	return first, err
+}
+
+// HasStored reports whether a memory of a collection and project (0: none), by row, has a key and a content, or, without
+// a key, the content.
+func HasStored(tx db.Tx, collection, project int64, key, content string) (bool, error) {
+	condition, args := `m.key = ?4 AND m.content = ?1`, []any{content, collection, project, key}
+	if key == "" {
+		condition, args = db.SameContent, args[:3]
+	}
+	if db.Seals(tx) {
+		length := ` AND octet_length(content) = ?`
+		args = []any{collection, project, db.SealedLength(len(content))}
+		if key != "" {
+			length, args[2] = ` AND m.key = ?`, key
+		}
+		row, err := firstWith(tx, content, `partition_id IN (SELECT p.id FROM partition p WHERE p.collection_id = ?
+			AND coalesce(p.project_id, 0) = ?)`+length, args...)
+		return row != 0, err
+	}
+	same, err := db.Column[int64](tx, `SELECT 1 FROM partition p `+db.InOrder+` memory m ON m.partition_id = p.id
+		WHERE p.collection_id = ?2 AND coalesce(p.project_id, 0) = ?3 AND `+condition+` LIMIT 1`, args...)
+	return len(same) > 0, err
 }
 
 // KeepRule marks a memory that was just written as the rule of its project, or as none. The schema allows one rule per

@@ -180,10 +180,14 @@ func TestACopyOfASealedValueIsNotOpened(t *testing.T) {
 func TestSealedValuesThatCannotBeOpenedAreErrors(t *testing.T) {
 	onColumns(t, func(c columns) {
 		c.add(1, 11, "the gate of ann", []byte("4711"))
+		sealed := seal(t, c.ring, ann)
 		var text string
 		c.write(c.store, func(tx db.Tx) error {
 			return db.Stored(tx).QueryRow(`SELECT text FROM note WHERE id = 1`).Scan(&text)
 		})
+		if want := db.SealedLength(len("the gate of ann")); len(text) != want {
+			t.Errorf("length of the sealed text: got %d, want %d", len(text), want)
+		}
 		const letter = len("\x01sealed\x02")
 		for what, test := range map[string]struct {
 			stored string
@@ -206,11 +210,18 @@ func TestSealedValuesThatCannotBeOpenedAreErrors(t *testing.T) {
 				t.Errorf("%s: got %q and %v, want %v", what, got, err, test.want)
 			}
 		}
+		c.write(c.bare, func(tx db.Tx) error {
+			_, err := tx.Exec(`UPDATE note SET text = ?`, text)
+			return err
+		})
 		if _, err := c.ring.Erase(t.Context(), ann); err != nil {
 			t.Fatal(err)
 		}
-		if got, _, _, err := c.read(1); !errors.Is(err, keyring.ErrErased) {
-			t.Errorf("after the user was deleted: got %q and %v, want ErrErased", got, err)
+		if got, data, _, err := c.read(1); got != "" || string(data) != "{}" || err != nil {
+			t.Errorf("after the user was deleted: got %q, %q and %v, want empty values", got, data, err)
+		}
+		if _, err := c.ring.Open(t.Context(), "note", sealed); !errors.Is(err, keyring.ErrErased) {
+			t.Errorf("after the user was deleted: got %v, want ErrErased", err)
 		}
 	})
 }

@@ -47,7 +47,7 @@ type Owner struct{ Namespace, User string }
 
 // The classes of errors.
 var (
-	ErrErased  = errors.New("the key was erased with its user")
+	ErrErased  = db.ErrErased
 	ErrUnknown = errors.New("the key is not among those of the users: they are older than the store, or another one's")
 	ErrNone    = errors.New("it is sealed under the key of a user, and the store was opened without these keys")
 	ErrSealed  = errors.New("what is sealed has changed, or is not whole")

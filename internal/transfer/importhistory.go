@@ -91,10 +91,16 @@ func (r *revisionItem) apply(t *importTx) error {
 	if err != nil {
 		return err
 	}
-	same, err := db.Column[bool](t.tx,
-		`SELECT content = ? AND attributes = ? AND created_at = ? AND partition_id = ? FROM memory_revision `+
-			`WHERE memory_id = ? AND revision = ?`,
-		r.content, r.attributes, r.created, at.Partition, r.of.row, r.number)
+	var same []bool
+	err = t.tx.Each(func(row db.Rows) error {
+		var content, attributes string
+		var created, partition int64
+		err := row.Scan(&content, &attributes, &created, &partition)
+		same = append(same, content == r.content && attributes == r.attributes && created == r.created &&
+			partition == at.Partition)
+		return err
+	}, `SELECT content, attributes, created_at, partition_id FROM memory_revision WHERE memory_id = ? AND revision = ?`,
+		r.of.row, r.number)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,66 @@
+package kernel
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// Modules returns the modules that memories name in their metadata, as [db.Module] does where metadata are not sealed:
+// by the rows of the memories m of a list of partitions for which a condition holds.
+func Modules(tx db.Tx, partitions, condition string) (map[int64]string, error) {
+	modules := map[int64]string{}
+	err := tx.Each(func(row db.Rows) error {
+		var id int64
+		var metadata []byte
+		var named struct {
+			Module any `json:"module_name"`
+		}
+		if err := row.Scan(&id, &metadata); err != nil {
+			return err
+		}
+		if json.Unmarshal(metadata, &named) != nil {
+			return nil // damaged metadata name none; reading the memory reports it
+		}
+		if name, is := named.Module.(string); is {
+			modules[id] = name
+		}
+		return nil
+	}, `SELECT m.id, m.metadata FROM memory m WHERE m.metadata <> '{}' AND m.partition_id IN `+db.Integers+condition,
+		partitions)
+	return modules, err
+}
+
+// CountModules calls add for each memory that names a module by its metadata, and for each that names another one by a
+// tag: of the memories m as in [Modules].
+func CountModules(tx db.Tx, partitions, condition string, add func(name string, n int)) error {
+	modules, err := Modules(tx, partitions, condition)
+	if err != nil {
+		return err
+	}
+	for _, name := range modules {
+		add(name, 1)
+	}
+	type tagged struct {
+		row int64
+		tag string
+	}
+	counted := map[tagged]bool{}
+	trimmed := func(name string) string { return db.Lower(strings.Trim(name, " ")) }
+	return tx.Each(func(row db.Rows) error {
+		var m int64
+		var name string
+		if err := row.Scan(&m, &name); err != nil {
+			return err
+		}
+		once := tagged{m, db.Lower(name)}
+		if in, is := modules[m]; (!is || trimmed(in) != trimmed(name)) && !counted[once] {
+			counted[once] = true
+			add(name, 1)
+		}
+		return nil
+	}, `SELECT m.id, substr(t.tag, 8) FROM memory_tag t `+db.InOrder+` memory m ON m.id = t.memory_id
+		WHERE lower(t.tag) >= 'module:' AND lower(t.tag) < 'module<' AND substr(t.tag, 7, 1) = ':' AND m.partition_id IN `+
+		db.Integers+condition, partitions)
+}
