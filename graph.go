@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/layout"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/topic"
+	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
 // Node is a memory as a graph or map shows it.
@@ -505,7 +506,7 @@ func (v vectors) version(nodes []Node) string {
 	for _, place := range v.places {
 		hash.Write([]byte(nodes[place].ID))
 	}
-	hash.Write(kernel.EncodeVector(v.means))
+	hash.Write(vectorform.Exact(v.means))
 	return strconv.FormatUint(hash.Sum64(), 36)
 }
 

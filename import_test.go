@@ -404,7 +404,7 @@ func invariants(tb testing.TB, s *Store) {
 		"next passages": `SELECT count(*) FROM passage a JOIN partition p ON p.id = a.id >> 32 ` +
 			`WHERE a.id & 4294967295 >= p.next_passage`,
 		"sizes of vectors": `SELECT count(*) FROM passage a JOIN profile f ON f.id = a.profile_id ` +
-			`WHERE length(a.vector) <> 4 * f.dimensions`,
+			`WHERE length(a.vector) NOT IN (4 * f.dimensions, 1 + 2 * f.dimensions)`,
 		"numbers of revision": `SELECT count(*) FROM memory m WHERE revision < 1 OR EXISTS (SELECT 1 ` +
 			`FROM memory_revision r WHERE r.memory_id = m.id AND r.revision >= m.revision)`,
 		"links to themselves": `SELECT count(*) FROM memory_link WHERE memory_id = related_id`,

@@ -55,11 +55,11 @@ type Frequency struct {
 type Range struct{ First, Last int64 }
 
 // Vectors compares the vectors of passages, exactly. A vector is stored in passage.vector by the SQL that all engines
-// share, as bytes: float32 in little endian, one after the other. Only vectors of the same length and one of the given
-// profiles (passage.profile_id) are comparable.
+// share, as bytes in one of the forms of package vectorform, which compares them. Only vectors of the same number of
+// dimensions and one of the given profiles (passage.profile_id) are comparable.
 type Vectors interface {
-	// Compare calls fn for each passage of a range that has a vector of the same dimensions and of one of the
-	// profiles.
+	// Compare calls fn for each passage of a range that has a vector of the same dimensions, in either form, and of one
+	// of the profiles. The vector that it compares with has the exact form.
 	Compare(in Range, vector []byte, profiles []int64, fn func(Compared) error) error
 }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sharedstate"
+	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
 // Worker embeds, in the background, texts that could not be embedded when they were stored, and all texts again when
@@ -194,7 +194,7 @@ func (w *Worker) embedPending(after int64) (last int64, err error) {
 			}
 			// If the content has changed since, the passage no longer exists, or was overwritten and has a vector.
 			if _, err := tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`,
-				kernel.EncodeVector(vectors[i]), p.id); err != nil {
+				vectorform.Short(vectors[i]), p.id); err != nil {
 				return err
 			}
 		}

@@ -1,40 +1,30 @@
 package kernel
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
 // OwnVectors is the model of vectors that callers supply.
 const OwnVectors = "own"
 
-// EncodeVector returns the stored form: float32, little endian, which sqlite-vec reads as well. Nil gives NULL.
-func EncodeVector(v []float32) []byte {
-	if v == nil {
-		return nil
+// EncodeVector returns the stored form of a vector in a place: short, which a model can make again, and exact where
+// callers supply vectors. Nil gives NULL.
+func EncodeVector(v []float32, at *Place) []byte {
+	if at.OwnProfile != 0 {
+		return vectorform.Exact(v)
 	}
-	blob := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		blob = binary.LittleEndian.AppendUint32(blob, math.Float32bits(x))
-	}
-	return blob
+	return vectorform.Short(v)
 }
 
-// DecodeVector reads the result of [EncodeVector]. NULL gives nil.
+// DecodeVector reads a stored vector. NULL gives nil.
 func DecodeVector(blob []byte) ([]float32, error) {
-	if blob == nil {
-		return nil, nil
-	}
-	if len(blob)%4 != 0 {
-		return nil, fault.Damaged(errors.New("its length is not a multiple of 4 bytes"), "a vector")
-	}
-	v := make([]float32, len(blob)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(blob[4*i:]))
+	v, err := vectorform.Decode(blob)
+	if err != nil {
+		return nil, fault.Damaged(err, "a vector")
 	}
 	return v, nil
 }

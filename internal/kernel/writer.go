@@ -250,7 +250,7 @@ func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []
 		at.numbers.next++
 		if err := db.Queue(w.Tx, `INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) `+
 			`VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			id, memory, p.Start, p.Length, p.Blank, profile, EncodeVector(vector)); err != nil {
+			id, memory, p.Start, p.Length, p.Blank, profile, EncodeVector(vector, at)); err != nil {
 			return false, nil, err
 		}
 		if err := w.Tx.Words().Put(id, p.Indexed, tagTerms); err != nil {
@@ -319,7 +319,7 @@ func (w *Writer) RewritePassages(memory int64, at *Place, passages []Passage, ow
 		vector, profile, current := w.vectorOf(p, at, own)
 		indexed = indexed && current
 		if _, err := w.Tx.Exec(`UPDATE passage SET start = ?, length = ?, blank = ?, profile_id = ?, vector = ? WHERE id = ?`,
-			p.Start, p.Length, p.Blank, profile, EncodeVector(vector), former[i]); err != nil {
+			p.Start, p.Length, p.Blank, profile, EncodeVector(vector, at), former[i]); err != nil {
 			return false, nil, err
 		}
 		if err := w.Tx.Words().Replace(former[i], p.Indexed, tagTerms); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
 // An index of vectors by the extension pgvector is optional; postgres/vectors.sql makes it. The table passage_near has
@@ -72,6 +73,14 @@ func (v vectors) Nearest(in db.Range, vector []byte, profiles []int64, limit int
 	if v.d.near == nil || limit < 1 || !slices.Contains(v.d.near.sizes, size) {
 		return nil, nil, false, nil
 	}
+	query, err := vectorform.NewQuery(vector)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	text, err := textOf(vector)
+	if err != nil {
+		return nil, nil, false, err
+	}
 	upto, behind, err := v.behind(in, size)
 	if err != nil || upto < in.First || behind > mostBehind {
 		return nil, nil, false, err
@@ -82,7 +91,8 @@ func (v vectors) Nearest(in db.Range, vector []byte, profiles []int64, limit int
 	if err != nil {
 		return nil, nil, false, err
 	}
-	named, query := 0, floats(vector)
+	named := 0
+	exact, short := query.Lengths()
 	err = v.Each(func(row db.Rows) error {
 		var c db.Compared
 		var other []byte
@@ -93,18 +103,19 @@ func (v vectors) Nearest(in db.Range, vector []byte, profiles []int64, limit int
 		if byIndex {
 			named++
 		}
-		switch {
-		case !comparable:
+		if !comparable {
 			return nil
-		case byIndex:
-			c.Cosine = cosine(query, other)
+		}
+		if err := query.Compare(&c, other); err != nil {
+			return err
+		}
+		if byIndex {
 			nearest = append(nearest, c)
-		default:
-			c.Cosine = cosine(query, other)
+		} else {
 			besides = append(besides, c)
 		}
 		return nil
-	}, v.candidates(size), in.First, in.Last, textOf(vector), limit, upto, len(vector), db.List(profiles), db.List(ids))
+	}, v.candidates(size), in.First, in.Last, text, limit, upto, exact, db.List(profiles), db.List(ids), short)
 	if err == nil {
 		err = v.command(`SET LOCAL enable_sort TO DEFAULT`)
 	}
@@ -124,7 +135,7 @@ func (v vectors) candidates(size int64) string {
 			SELECT id FROM passage_near WHERE id BETWEEN ?1 AND ?2 AND %[1]s.vector_dims(embedding) = %[2]d
 			ORDER BY embedding::%[1]s.halfvec(%[2]d) OPERATOR(%[1]s.<#>) ?3::%[1]s.halfvec(%[2]d) LIMIT ?4)
 		SELECT p.id, p.memory_id, p.start, p.length, p.vector, c.by_index,
-			coalesce(length(p.vector) = ?6 AND p.profile_id IN %[3]s, false)
+			coalesce(length(p.vector) IN (?6, ?9) AND p.profile_id IN %[3]s, false)
 		FROM (SELECT id, bool_or(by_index) AS by_index FROM (SELECT id, true AS by_index FROM nearest
 			UNION ALL SELECT id, false FROM passage_near WHERE id BETWEEN ?1 AND ?2 AND embedding IS NULL
 			UNION ALL SELECT id, false FROM passage WHERE id > ?5 AND id <= ?2
@@ -154,8 +165,8 @@ func (v vectors) WithVectors(in db.Range, vector []byte, keep func(memory int64)
 			SELECT memory_id FROM passage_near WHERE id BETWEEN ?1 AND ?2 AND embedding IS NULL
 			UNION SELECT p.memory_id FROM near_partition n JOIN passage p ON p.id > n.upto AND p.id <= ?2
 				WHERE n.partition_id = ?4) c
-		WHERE NOT EXISTS (SELECT 1 FROM passage p WHERE p.memory_id = c.memory_id AND length(p.vector) = ?3)`
-	args := []any{in.First, in.Last, len(vector), in.First >> 32}
+		WHERE NOT EXISTS (SELECT 1 FROM passage p WHERE p.memory_id = c.memory_id AND length(p.vector) IN (?3, ?5))`
+	args := []any{in.First, in.Last, len(vector), in.First >> 32, vectorform.ShortLength(len(vector) / 4)}
 	if keep == nil {
 		err = v.QueryRow(`SELECT memories - (SELECT count(*) FROM (`+without+`) w) FROM partition WHERE id = ?4`, args...).
 			Scan(&n)
@@ -173,15 +184,16 @@ func (v vectors) WithVectors(in db.Range, vector []byte, keep func(memory int64)
 }
 
 // textOf writes a vector as pgvector reads it, exactly enough for 16 bits per number.
-func textOf(vector []byte) string {
+func textOf(vector []byte) (string, error) {
+	numbers, err := vectorform.Decode(vector)
 	text := []byte{'['}
-	for i, x := range floats(vector) {
+	for i, x := range numbers {
 		if i > 0 {
 			text = append(text, ',')
 		}
 		text = strconv.AppendFloat(text, float64(x), 'g', 6, 32)
 	}
-	return string(append(text, ']'))
+	return string(append(text, ']')), err
 }
 
 // Maintain brings the indexes of words and of vectors up to date where much is not in them.
@@ -212,7 +224,8 @@ func (d *DB) Maintain(ctx context.Context, wait bool) error {
 				OR (SELECT count(*) FROM (SELECT FROM passage a WHERE a.id > n.upto AND a.id < (p.id + 1) << 32
 					LIMIT ?1) b) >= ?1
 				OR (SELECT count(*) FROM (SELECT FROM passage_near c JOIN passage a ON a.id = c.id
-					WHERE c.id BETWEEN p.id << 32 AND n.upto AND c.embedding IS NULL AND length(a.vector) = 4 * f.dimensions
+					WHERE c.id BETWEEN p.id << 32 AND n.upto AND c.embedding IS NULL 
+					AND length(a.vector) IN (4 * f.dimensions, 1 + 2 * f.dimensions)
 					LIMIT ?1) b) >= ?1)
 			ORDER BY p.id`, worthwhile)
 	})
@@ -264,8 +277,9 @@ func (d *DB) tendSome(tx db.Tx, partition, size int64, wait bool) (more bool, er
 		}
 		return true, err
 	}
-	added, last, err := d.passages(tx, `SELECT id, memory_id, CASE WHEN length(vector) = ?1 THEN vector END FROM passage
-		WHERE id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4`, 4*size, upto, first|(1<<32-1), addedAtOnce)
+	added, last, err := d.passages(tx, `SELECT id, memory_id, CASE WHEN length(vector) IN (?1, ?5) THEN vector END
+		FROM passage 		WHERE id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4`, 4*size, upto, first|(1<<32-1), addedAtOnce,
+		vectorform.ShortLength(int(size)))
 	if err != nil {
 		return false, err
 	}
@@ -285,8 +299,9 @@ func (d *DB) tendSome(tx db.Tx, partition, size int64, wait bool) (more bool, er
 // tendChanged brings passages up to date whose vector has changed.
 func (d *DB) tendChanged(tx db.Tx, first, upto, size int64) (more bool, err error) {
 	changed, last, err := d.passages(tx, `SELECT n.id, n.memory_id, p.vector FROM passage_near n
-		JOIN passage p ON p.id = n.id WHERE n.id BETWEEN ?1 AND ?2 AND n.embedding IS NULL AND length(p.vector) = ?3
-		ORDER BY n.id LIMIT ?4`, first, upto, 4*size, addedAtOnce)
+		JOIN passage p ON p.id = n.id WHERE n.id BETWEEN ?1 AND ?2 AND n.embedding IS NULL AND length(p.vector) IN (?3, ?5)
+		ORDER BY n.id LIMIT ?4`, first, upto, 4*size, addedAtOnce,
+		vectorform.ShortLength(int(size)))
 	if err != nil || last == 0 {
 		return false, err
 	}
@@ -310,7 +325,10 @@ func (d *DB) passages(tx db.Tx, query string, args ...any) (list string, last in
 			return err
 		}
 		if vector != nil {
-			text := textOf(vector)
+			text, err := textOf(vector)
+			if err != nil {
+				return fmt.Errorf("%w: the vector of passage %d: %w", db.ErrCorrupt, p.ID, err)
+			}
 			p.Vector = &text
 		}
 		all, last = append(all, p), p.ID

@@ -9,6 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
 // SearchDatabase executes a query as [index.Index.Search] does, from the database alone: full text finds the passages
@@ -274,7 +275,7 @@ func (d *databaseSearch) compareVectors() error {
 	if err != nil {
 		return err
 	}
-	vector := kernel.EncodeVector(d.q.Vector)
+	vector := vectorform.Exact(d.q.Vector)
 	for _, p := range d.q.Partitions {
 		if !d.q.Compare(p) {
 			continue

@@ -5,6 +5,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
 const (
@@ -67,7 +68,7 @@ func (d *databaseSearch) total() (n int, err error) {
 			unknown = append(unknown, h.Row)
 		}
 	}
-	vector := kernel.EncodeVector(d.q.Vector)
+	vector := vectorform.Exact(d.q.Vector)
 	for p := range d.near {
 		there, err := d.tx.Vectors().(db.Nearer).WithVectors(kernel.PassageRange(p), vector, d.q.Keep)
 		if err != nil {
@@ -80,6 +81,7 @@ func (d *databaseSearch) total() (n int, err error) {
 	}
 	var counted int
 	err = d.tx.QueryRow(`SELECT count(DISTINCT memory_id) FROM passage WHERE memory_id IN `+db.Integers+
-		` AND length(vector) = ?`, db.List(unknown), len(vector)).Scan(&counted)
+		` AND length(vector) IN (?, ?)`, db.List(unknown), len(vector),
+		vectorform.ShortLength(len(d.q.Vector))).Scan(&counted)
 	return n + len(unknown) - counted, err
 }

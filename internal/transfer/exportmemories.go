@@ -6,6 +6,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/validity"
+	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
 // vectorsLine is about how many bytes of vectors go into one line.
@@ -194,8 +195,7 @@ func (v *vectorSide) write(e *exporter, m exportMemory) error {
 		} else {
 			l.buf = append(l.buf, ',')
 		}
-		l.passage(p)
-		return nil
+		return l.passage(p)
 	})
 	if err != nil || profile == "" {
 		return err
@@ -203,14 +203,16 @@ func (v *vectorSide) write(e *exporter, m exportMemory) error {
 	return end()
 }
 
-func (l *lineWriter) passage(p exportPassage) {
+func (l *lineWriter) passage(p exportPassage) error {
+	vector, err := kernel.DecodeVector(p.vector)
 	l.buf = append(l.buf, '{')
 	l.member("start")
 	l.buf = strconv.AppendInt(l.buf, p.start, 10)
 	l.key("length")
 	l.buf = strconv.AppendInt(l.buf, p.length, 10)
-	l.bytes("vector", p.vector)
+	l.bytes("vector", vectorform.Exact(vector))
 	l.buf = append(l.buf, '}')
+	return err
 }
 
 // revisionSide reads the past versions.

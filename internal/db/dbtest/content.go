@@ -592,6 +592,7 @@ func vectors(t *testing.T, d db.DB) {
 		}
 		return nil
 	})
+	bothForms(t, d, memory, first, profiles)
 	stop := errors.New("stop")
 	err := d.Read(t.Context(), func(tx db.Tx) error {
 		return tx.Vectors().Compare(all, floats(1, 0), profiles, func(db.Compared) error { return stop })
