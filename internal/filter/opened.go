@@ -95,8 +95,8 @@ func hasAny(elements, values []any) bool {
 func isBeyond(elements []any, operator string, bound any) bool {
 	for _, e := range elements {
 		order, comparable := compared(e, bound)
-		if comparable && (operator == ` >=` && order >= 0 || operator == ` >` && order > 0 || operator == ` <=` && order <= 0 ||
-			operator == ` <` && order < 0) {
+		if comparable && (operator == ` >=` && order >= 0 || operator == ` >` && order > 0 ||
+			operator == ` <=` && order <= 0 || operator == ` <` && order < 0) {
 			return true
 		}
 	}

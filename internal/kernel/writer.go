@@ -489,8 +489,8 @@ func firstWith(tx db.Tx, content, condition string, args ...any) (first int64, e
 	return first, err
 }
 
-// HasStored reports whether a memory of a collection and project (0: none), by row, has a key and a content, or, without
-// a key, the content.
+// HasStored reports whether a memory of a collection and project (0: none), by row, has a key and a content, or,
+// without a key, the content.
 func HasStored(tx db.Tx, collection, project int64, key, content string) (bool, error) {
 	condition, args := `m.key = ?4 AND m.content = ?1`, []any{content, collection, project, key}
 	if key == "" {
