@@ -1,4 +1,4 @@
-package demo
+package main
 
 import (
 	"math"
@@ -7,13 +7,16 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/cmd/souvenir/internal/demo"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // The map of the demonstration keeps more neighbours together than two principal components do: its trustworthiness at
 // 12 neighbours is 0.906, theirs is 0.68. docs/decisions.md says what other methods reach on the same vectors.
 func TestNeighboursOnTheMapAreNeighbours(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "demo.db")
-	filled, err := Fill(t.Context(), path, Options{PublicURL: "http://localhost", Password: "nine blue kettles"})
+	filled, err := demo.Fill(t.Context(), path, demo.Options{PublicURL: "http://localhost", Password: "nine blue kettles"})
 	if err != nil {
 		t.Fatal(err)
 	}
