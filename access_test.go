@@ -351,7 +351,7 @@ func TestTheMatrixOfAProject(t *testing.T) {
 			limited := s.As(Access{User: p.name, ReadOnly: true})
 			on := p.fill(t, s, next())
 			for i, c := range slices.Concat(matrixReads, matrixWrites) {
-				if !longtest.Part(i+k, 1, 5) { // others for each of the people
+				if !longtest.Part(i+k, 1, 11) { // others for each of the people
 					continue
 				}
 				view := limited

@@ -362,7 +362,7 @@ func TestEveryMethodAcceptsValidArguments(t *testing.T) {
 	}
 	for i, method := range slices.Sorted(maps.Keys(st.calls())) {
 		// Methods that only read have read a file that is for reading only.
-		if !writes(method) || !longtest.Part(i, 1, 6) {
+		if !writes(method) || !longtest.Part(i, 1, 12) {
 			continue
 		}
 		copied := filepath.Join(t.TempDir(), "settled.db")

@@ -246,7 +246,7 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 		{`UPDATE file_chunk SET data = x'64' WHERE id & 1 = 0`, "file_chunk", false},
 		{`DELETE FROM file_chunk WHERE id & 1 = 0`, "file_chunk", false},
 	} {
-		if !longtest.Part(i, 1, 12) {
+		if !longtest.Part(i, 1, 24) {
 			continue
 		}
 		t.Run(c.damage, func(t *testing.T) {

@@ -271,7 +271,7 @@ func TestFiltersAgreeWithANaiveImplementation(t *testing.T) {
 		return list
 	}
 	for i := range 4000 {
-		if !longtest.Part(i, 1, 12) {
+		if !longtest.Part(i, 1, 24) {
 			continue
 		}
 		filter := Filter{}

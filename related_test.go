@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // TestDuplicatesAreAllOrThoseOfTheNearest compares the near duplicates that are found by sketches with those among all
@@ -55,7 +56,7 @@ func TestDuplicatesAreAllOrThoseOfTheNearest(t *testing.T) {
 			}
 			defer s.Close()
 		}
-		for range 80 {
+		for range longtest.Size(80, 25) {
 			content := text()
 			switch random.IntN(4) {
 			case 0:
@@ -80,7 +81,7 @@ func TestDuplicatesAreAllOrThoseOfTheNearest(t *testing.T) {
 			}
 		}
 	}
-	if found < 30 || none < 10 || more == 0 || nearest == 0 || 4*nearest > found+none {
+	if found < longtest.Size(30, 10) || none < longtest.Size(10, 2) || more == 0 || nearest == 0 || 4*nearest > found+none {
 		t.Errorf("%d texts had near duplicates, %d more than are among the nearest, %d none, and %d too many to know all; "+
 			"want some of each, and few of the last", found, more, none, nearest)
 	}

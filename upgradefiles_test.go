@@ -65,7 +65,7 @@ func makeFileOfVersion(t *testing.T, path string, version int) {
 func TestFilesOfEachVersionOpenMigrateCheckAndExport(t *testing.T) {
 	opened := 0
 	for version := 1; version < len(migrationNames(t)); version++ {
-		if !longtest.Part(version, 4, 12) {
+		if !longtest.Part(version, 4, 20) {
 			continue
 		}
 		opened++

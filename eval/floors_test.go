@@ -2,6 +2,8 @@ package main
 
 import (
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // floors are the least recall@10, in per cent, of the project's own questions among 1,500 memories of each language:
@@ -18,6 +20,7 @@ const leastMRR = 53
 // TestRankingKeepsItsQuality fails when a change of the ranking loses quality. `go run ./eval run own` prints all
 // figures; with -record before and after, `go run ./eval compare` says which questions were lost.
 func TestRankingKeepsItsQuality(t *testing.T) {
+	longtest.Only(t)
 	how := defaultSetting()
 	how.direct = true
 	answers, err := measure(t.Context(), own, []setting{how}, t.Output())

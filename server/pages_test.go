@@ -191,8 +191,8 @@ func TestFormsOfOthersAreRefused(t *testing.T) {
 	}
 	before := shown()
 	tried := 0
-	for _, rt := range server.PageRoutes() {
-		if rt.Method != http.MethodPost {
+	for i, rt := range server.PageRoutes() {
+		if rt.Method != http.MethodPost || !longtest.Part(i, 1, 4) {
 			continue
 		}
 		for name, field := range map[string]url.Values{"no field": {}, "an empty field": {"csrf": {""}},

@@ -19,6 +19,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -286,7 +287,7 @@ func TestSeveralSignInsAtOnce(t *testing.T) {
 }
 
 func TestStrengthOfASignInAtAProvider(t *testing.T) {
-	for _, test := range []struct {
+	for i, test := range []struct {
 		acr, amr []string
 		claims   map[string]any
 		in       bool
@@ -308,6 +309,9 @@ func TestStrengthOfASignInAtAProvider(t *testing.T) {
 		{[]string{"urn:gold"}, []string{"mfa"}, map[string]any{"acr": "urn:gold"}, false},
 		{[]string{"urn:gold"}, []string{"mfa"}, map[string]any{"amr": []string{"mfa"}}, false},
 	} {
+		if !longtest.Part(i, 1, 3) {
+			continue
+		}
 		t.Run(fmt.Sprint(test.acr, test.amr, test.claims), func(t *testing.T) {
 			p := newIdentityProvider(t)
 			maps.Copy(p.claims, test.claims)

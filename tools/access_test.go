@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -45,7 +46,7 @@ func TestEveryCallAnswersWithinTheCallersReach(t *testing.T) {
 		}
 		return changed
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name, tool, args string
 		want             outcomes
 	}{
@@ -125,6 +126,9 @@ func TestEveryCallAnswersWithinTheCallersReach(t *testing.T) {
 			outcomes{"reader": notFound, "writer": notFound, "stranger": notFound, "limited": notFound, "nothing": notFound,
 				"read-only": readOnly, "memories for reading": forbidden}},
 	} {
+		if !longtest.Part(i, 1, 4) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			reads := slices.ContainsFunc([]string{"list", "search", "retrieve", "get_"},

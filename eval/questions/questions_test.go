@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -166,7 +167,10 @@ func TestOneMemoryAnswersAQuestion(t *testing.T) {
 	for _, language := range Languages {
 		makers[language] = makerOf(t, language)
 	}
-	for _, size := range []int{100, DefaultSize} {
+	for i, size := range []int{100, DefaultSize} {
+		if !longtest.Part(i, 1, 2) {
+			continue
+		}
 		collections, questions := made(t, size)
 		checked := 0
 		for _, q := range questions {

@@ -134,12 +134,13 @@ func sound(tb testing.TB, folder string, r *runner, e expectation) error {
 }
 
 // Power goes at each moment of the script: what was answered is there, and what was not is there whole or not at all.
-func TestNoCrashLosesWhatWasAnswered(t *testing.T) { crashes(t, points(t, 400, 12)) }
+func TestNoCrashLosesWhatWasAnswered(t *testing.T) { crashes(t, points(t, 400, 6)) }
 
 // The pages and frames of an encrypted store are torn and shuffled as those of others.
 func TestNoCrashLosesWhatAnEncryptedStoreAnswered(t *testing.T) {
+	n := points(t, 100, 0)
 	encrypted(t)
-	crashes(t, points(t, 100, 6))
+	crashes(t, n)
 }
 
 func crashes(t *testing.T, n int) {

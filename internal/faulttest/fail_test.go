@@ -159,11 +159,12 @@ func (f *failing) try(tb testing.TB, way disktest.Fault, n int) (wrong error) {
 
 // Each call of the disk fails, in each way: the error is one that the package promises, and the store holds what was
 // answered and nothing by half.
-func TestNoFailureOfTheDiskLosesWhatWasAnswered(t *testing.T) { failures(t, points(t, 200, 6)) }
+func TestNoFailureOfTheDiskLosesWhatWasAnswered(t *testing.T) { failures(t, points(t, 200, 4)) }
 
 func TestNoFailureOfTheDiskLosesWhatAnEncryptedStoreAnswered(t *testing.T) {
+	n := points(t, 60, 0)
 	encrypted(t)
-	failures(t, points(t, 60, 3))
+	failures(t, n)
 }
 
 func failures(t *testing.T, n int) {
@@ -217,7 +218,7 @@ func TestErasingOnAFullDiskEnds(t *testing.T) {
 	f := failing{disk: disk, all: all, folder: filepath.Join(t.TempDir(), "failing"), counts: map[string]int{}}
 	f.step = slices.IndexFunc(script, func(s step) bool { return s.name == "erase a memory" })
 	way := ways["a full disk, from then on"]
-	for n := range min(f.calls(t)[disktest.Write], longtest.Size(40, 6)) {
+	for n := range min(f.calls(t)[disktest.Write], longtest.Size(40, 3)) {
 		if err := f.try(t, way, n); err != nil {
 			t.Errorf("write %d: %v", n, err)
 		}

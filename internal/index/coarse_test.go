@@ -106,7 +106,7 @@ func TestBoundsHold(t *testing.T) {
 				}
 				var c comparison
 				var bounds [blockRows]float32
-				for range longtest.Size(20, 5) {
+				for range longtest.Size(20, 2) {
 					for _, vector := range [][]float32{g.odd(size), g.unit(size), odd.row(g.IntN(600))} {
 						c.begin(ix, vector)
 						for _, m := range []*matrix{odd, unit} {

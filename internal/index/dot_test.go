@@ -48,9 +48,9 @@ func TestWithoutAcceleration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := "TestWithoutAcceleration|TestDots.*|TestNumbers.*|TestVectors.*|TestNear.*"
+	tests := "TestWithoutAcceleration|TestDots.*|TestNumbers.*|TestVectors.*"
 	if longtest.On() {
-		tests += "|TestSearchAgreesWithOracle|TestPages.*|TestCoarse.*|TestBounds.*|TestNothing.*"
+		tests += "|TestNear.*|TestSearchAgreesWithOracle|TestPages.*|TestCoarse.*|TestBounds.*|TestNothing.*"
 	}
 	cmd := exec.Command(self, "-test.run=^("+tests+")$")
 	cmd.Env = append(os.Environ(), "GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+","+mark, ","))

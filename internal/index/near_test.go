@@ -7,14 +7,13 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // seeds are fewer in the short form.
 func seeds(n uint64) uint64 {
-	if testing.Short() {
-		return n / 2
-	}
-	return n
+	return uint64(longtest.Size(int(n), int(n/2)))
 }
 
 // neighbours adds memories around a few centres, some of them the same, so that cosines of every size occur.

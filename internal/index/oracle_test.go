@@ -376,7 +376,7 @@ func dots() map[string]dotFunc {
 func TestSearchAgreesWithOracle(t *testing.T) {
 	for name, dot := range dots() {
 		for seed := range uint64(20) {
-			if !longtest.Part(int(seed), 1, 2) {
+			if !longtest.Part(int(seed), 1, 5) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {

@@ -49,13 +49,13 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// runFile runs the whole suite in the long form, else an eighth of it, which a change of what all promises need breaks.
+// runFile runs the whole suite in the long form, else a sixteenth of it, which a change of what all promises need breaks.
 func runFile(t *testing.T, open func(*testing.T, *Options) *Store) {
 	if longtest.On() {
 		storetest.Run(t, open)
 		return
 	}
-	storetest.RunSample(t, 8, open)
+	storetest.RunSample(t, 16, open)
 }
 
 // runPostgres runs the whole suite, or with -short an eighth of it.

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
 )
 
@@ -112,7 +113,7 @@ func (r *reading) wantSound() {
 
 func TestDocuments(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {
-		for name, test := range map[string]func(*reading){
+		tests := map[string]func(*reading){
 			"only those who see a file find it":            documentsOfOthers,
 			"a text goes where its file goes":              documentsMove,
 			"what cannot be read says why, and harms none": documentsUnread,
@@ -120,10 +121,11 @@ func TestDocuments(t *testing.T) {
 			"files from before are read":                   documentsFromBefore,
 			"an import has files read":                     documentsImported,
 			"a check finds and repairs what is astray":     documentsRepaired,
-		} {
+		}
+		for _, name := range longtest.Keys(tests, 1, 3) {
 			t.Run(name, func(t *testing.T) {
 				r := newReading(t, empty)
-				test(r)
+				tests[name](r)
 				r.wantSound()
 			})
 		}

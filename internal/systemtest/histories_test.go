@@ -222,7 +222,7 @@ const historiesVariable = "SOUVENIR_TEST_HISTORIES"
 
 // TestHistoriesAreLinearizable looks at many short histories of memories, rules, todos and members.
 func TestHistoriesAreLinearizable(t *testing.T) {
-	objects := longtest.Size(200, 24)
+	objects := longtest.Size(200, 8)
 	if n, err := strconv.Atoi(os.Getenv(historiesVariable)); err == nil {
 		objects = n
 	}

@@ -19,6 +19,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/keyring"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/objects/objectstest"
 	enginepostgres "github.com/souvenir-ai/souvenir/internal/postgres"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
@@ -250,8 +251,8 @@ func TestKeysOfUsers(t *testing.T) {
 			"searches find what sealed files say":                   textsOfSealedFiles,
 			"a purge ends deletions that a crash cut off":           purgeEndsDeletions,
 		}
-		for name, test := range tests {
-			t.Run(name, func(t *testing.T) { test(newSafe(t, empty)) })
+		for _, name := range longtest.Keys(tests, 1, 3) {
+			t.Run(name, func(t *testing.T) { tests[name](newSafe(t, empty)) })
 		}
 	})
 }
