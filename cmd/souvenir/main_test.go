@@ -333,33 +333,56 @@ func openStore(t *testing.T, path string) *souvenir.Store {
 	return store
 }
 
-// newStore makes a store with the users anna, an admin, and ben, and a memory of each, and returns its folder.
+// newStore makes a store with the users anna, an admin, and ben, and a memory of each, and returns its folder. All of
+// them are copies of one file.
 func newStore(t *testing.T) call {
 	t.Helper()
-	c := call{dir: t.TempDir()}
-	path := filepath.Join(c.dir, "souvenir.db")
-	store, err := souvenir.Open(t.Context(), path, nil)
+	content, err := filledStore()
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := call{dir: t.TempDir()}
+	if err := os.WriteFile(filepath.Join(c.dir, "souvenir.db"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// filledStore is the file of such a store.
+var filledStore = sync.OnceValues(func() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "souvenir-filled-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "souvenir.db")
+	if err := fillStore(context.Background(), path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+func fillStore(ctx context.Context, path string) (err error) {
+	store, err := souvenir.Open(ctx, path, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
 	for _, u := range []struct {
 		name, memory string
 		role         souvenir.Role
 	}{{"anna", "The kettle in the kitchen is blue.", souvenir.RoleAdmin},
 		{"ben", "Trains to Husum leave on the hour.", souvenir.RoleUser}} {
-		user, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: u.name, Role: u.role})
+		user, err := store.Accounts().AddUser(ctx, souvenir.NewUser{Name: u.name, Role: u.role})
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		if _, err := store.As(souvenir.Access{User: user.ID}).AddMemory(t.Context(),
+		if _, err := store.As(souvenir.Access{User: user.ID}).AddMemory(ctx,
 			souvenir.NewMemory{Content: u.memory, ProjectName: "home", Tags: []string{"everyday"}}); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return nil
 }
 
 func decode[T any](t *testing.T, text string) T {
