@@ -48,8 +48,8 @@ type Retention struct {
 
 // The bounds of [Retention].After.
 const (
-	MinRetention = 24 * time.Hour
-	MaxRetention = 36_500 * 24 * time.Hour
+	MinRetention = valid.MinRetention // 24 hours
+	MaxRetention = valid.MaxRetention // 36,500 days
 )
 
 func (r Retention) check() error {

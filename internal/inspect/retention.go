@@ -5,12 +5,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
-)
-
-// The bounds of rules for how long memories stay, in microseconds: a day and 36,500 days.
-const (
-	minRetention = 86_400_000_000
-	maxRetention = 36_500 * minRetention
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // checkRetention checks the rules of collections and projects: a wrong one would remove memories too early.
@@ -29,5 +24,5 @@ func (in *inspection) checkRetention() error {
 		WHERE retention NOT BETWEEN ?1 AND ?2 OR retention_deletes <> 1 OR retention_deletes = 1 AND retention IS NULL
 		UNION ALL SELECT 'project', uid, coalesce(retention, 0), coalesce(retention_deletes, 0) FROM project
 		WHERE retention NOT BETWEEN ?1 AND ?2 OR retention_deletes <> 1 OR retention_deletes = 1 AND retention IS NULL`,
-		int64(minRetention), int64(maxRetention))
+		valid.MinRetention.Microseconds(), valid.MaxRetention.Microseconds())
 }

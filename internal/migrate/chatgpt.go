@@ -20,9 +20,14 @@ var conversationFiles = []string{"conversations.json", "conversations-[0-9]*.jso
 // each conversation it takes the branch that the service shows, and of that the messages of people and the model, typed
 // or spoken. It skips messages of tools and of the system, pictures and sounds.
 func chatGPT(_ context.Context, path string) iter.Seq2[Item, error] {
+	return conversations[chatGPTConversation](path)
+}
+
+// conversations reads files of conversations.
+func conversations[C interface{ items() []Item }](path string) iter.Seq2[Item, error] {
 	return inFiles(path, conversationFiles, func(in io.Reader) iter.Seq2[Item, error] {
 		return func(yield func(Item, error) bool) {
-			for c, err := range elements[chatGPTConversation](in, "") {
+			for c, err := range elements[C](in, "") {
 				if err != nil {
 					yield(Item{}, err)
 					return

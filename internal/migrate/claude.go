@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"strings"
 
@@ -14,21 +13,7 @@ import (
 // claude reads the export of an account: the files of conversations, alone, in their folder or in the ZIP archive. It
 // takes texts of attachments; it skips the model's thoughts, tool calls and files.
 func claude(_ context.Context, path string) iter.Seq2[Item, error] {
-	return inFiles(path, conversationFiles, func(in io.Reader) iter.Seq2[Item, error] {
-		return func(yield func(Item, error) bool) {
-			for c, err := range elements[claudeConversation](in, "") {
-				if err != nil {
-					yield(Item{}, err)
-					return
-				}
-				for _, item := range c.items() {
-					if !yield(item, nil) {
-						return
-					}
-				}
-			}
-		}
-	})
+	return conversations[claudeConversation](path)
 }
 
 type claudeConversation struct {

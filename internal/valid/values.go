@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -27,6 +28,12 @@ const (
 	MaxName     = 128       // characters of the names of collections and projects, and of ids
 	MaxDepth    = 64        // nesting of metadata
 	MaxVector   = 16 * 1024 // dimensions
+)
+
+// Limits of rules for how long memories stay.
+const (
+	MinRetention = 24 * time.Hour
+	MaxRetention = 36_500 * 24 * time.Hour
 )
 
 // NewContent checks content to be stored. Older files may hold memories of white space only, which Content allows.
