@@ -81,7 +81,8 @@ func TestDuplicatesAreAllOrThoseOfTheNearest(t *testing.T) {
 			}
 		}
 	}
-	if found < longtest.Size(30, 10) || none < longtest.Size(10, 2) || more == 0 || nearest == 0 || 4*nearest > found+none {
+	if found < longtest.Size(30, 10) || none < longtest.Size(10, 2) || more == 0 || nearest == 0 ||
+		4*nearest > found+none {
 		t.Errorf("%d texts had near duplicates, %d more than are among the nearest, %d none, and %d too many to know all; "+
 			"want some of each, and few of the last", found, more, none, nearest)
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/storetest"
 )
 
-// TestConformance holds every way to open a store to the same promises: all of them in the long form, else a file
-// alone to every fifth promise, and with -short two handles, which bring the most goroutines together. PostgreSQL is
-// held to them wherever there is a server (see pgtest), with -short to a sample.
+// TestConformance holds every way to open a store to the same promises: all of them in the long form, else a file alone
+// to every sixteenth promise, and with -short two handles, which bring the most goroutines together. PostgreSQL is held
+// to them wherever there is a server (see pgtest), with -short to a sample.
 func TestConformance(t *testing.T) {
 	for _, backend := range []struct {
 		name string
@@ -49,7 +49,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// runFile runs the whole suite in the long form, else a sixteenth of it, which a change of what all promises need breaks.
+// runFile runs the whole suite in the long form, else a sixteenth of it, which a change of what all promises need
+// breaks.
 func runFile(t *testing.T, open func(*testing.T, *Options) *Store) {
 	if longtest.On() {
 		storetest.Run(t, open)
