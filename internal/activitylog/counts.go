@@ -182,12 +182,11 @@ func (k *counted) left(tx db.Tx, caller Caller, now least) (spans []Span, is boo
 	return spans, true, nil
 }
 
-// count counts the calls of a user after a row, up to another: few rows by their numbers, for which SQLite
-// must not see the index of users; all of them by the index.
+// count counts the calls of a user after a row, up to another: few rows by their numbers, all of them by the index.
 func count(tx db.Tx, caller Caller, after, upto int64) ([]Span, error) {
 	from := `FROM activity ` + db.ByActivityClient + ` WHERE user_uid = ? AND namespace = ? AND id > ? AND id <= ?`
-	if after > 0 && upto-after <= mostRows {
-		from = `FROM activity WHERE user_uid || '' = ? AND namespace = ? AND id > ? AND id <= ?`
+	if after > 0 && upto-after <= mostRows { // the expression keeps the index of the user out
+		from = `FROM activity WHERE coalesce(user_uid, '') = ? AND namespace = ? AND id > ? AND id <= ?`
 	}
 	return group(tx, from, caller.User, caller.Namespace, after, upto)
 }
