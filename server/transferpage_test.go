@@ -3,8 +3,11 @@ package server_test
 import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 
+	"archive/zip"
 	"bytes"
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/receipt"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -82,6 +86,44 @@ func TestExportOnThePage(t *testing.T) {
 	ada.Submit(p, "/transfer/export", url.Values{"of": {"all"}, "credentials": {"yes"}}).Expect(http.StatusOK,
 		servertest.Secret,
 		`"type":"token"`)
+}
+
+// The archive has the export, and a receipt that verifies and is for this export.
+func TestExportWithAReceiptOnThePage(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	b := w.SignedIn(servertest.Owner)
+	sent := b.Submit(b.Get("/transfer"), "/transfer/export", url.Values{"receipt": {"yes"}}).Expect(http.StatusOK)
+	if got := sent.Header.Get("Content-Type"); got != "application/zip" {
+		t.Errorf("the archive is of the type %s, want application/zip", got)
+	}
+	archive, err := zip.NewReader(strings.NewReader(sent.Body), int64(len(sent.Body)))
+	if err != nil || len(archive.File) != 2 {
+		t.Fatalf("the archive: %v, %d files; want 2", err, len(archive.File))
+	}
+	content := func(f *zip.File) []byte {
+		in, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		all, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	export, proof := content(archive.File[0]), content(archive.File[1])
+	opened, err := receipt.Parse(proof)
+	if err != nil || !opened.Valid || !opened.Same {
+		t.Fatalf("the receipt is %+v, %v, want a valid one", opened, err)
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256(export)); opened.Claims.SHA256 != sum ||
+		opened.Claims.User != w.Users[servertest.Owner] || opened.Claims.Kind != "export" {
+		t.Errorf("the receipt is %+v, want one of olivia's export with the hash %s", opened.Claims, sum)
+	}
+	if !bytes.Contains(export, []byte("The shop opens at nine.")) || bytes.Contains(export, []byte("mcp_")) {
+		t.Errorf("the export is %.200s, want one with olivia's memories and without tokens", export)
+	}
 }
 
 func TestImportOnThePage(t *testing.T) {

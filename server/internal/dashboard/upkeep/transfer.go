@@ -1,7 +1,9 @@
 package upkeep
 
 import (
+	"archive/zip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -106,12 +108,44 @@ func (s *Service) exportStore(w http.ResponseWriter, r *http.Request, c request.
 		from, whose = s.store, "all"
 		options.Credentials = values.Has("credentials")
 	}
+	name := exportName(whose, time.Now())
+	if values.Has("receipt") {
+		return nil, exportProven(r.Context(), from, w, name, options)
+	}
 	_, err = from.Upkeep().Export(r.Context(),
-		&download{w: w, name: exportName(whose, time.Now()), kind: "application/x-ndjson"}, &options)
+		&download{w: w, name: name + ".jsonl", kind: "application/x-ndjson"}, &options)
 	return nil, err
 }
 
-// exportName is the file name of an export. It keeps only characters that every file system accepts.
+// exportProven sends an archive of an export and its receipt, which is made once the export is complete.
+func exportProven(ctx context.Context, from *souvenir.Store, w http.ResponseWriter, name string,
+	options souvenir.ExportOptions) error {
+	files := zip.NewWriter(&download{w: w, name: name + ".zip", kind: "application/zip"})
+	export, err := files.Create(name + ".jsonl")
+	if err != nil {
+		return err
+	}
+	var signed souvenir.Receipt
+	options.Receipt = &signed
+	if _, err := from.Upkeep().Export(ctx, export, &options); err != nil {
+		return err
+	}
+	proof, err := json.MarshalIndent(signed, "", "  ")
+	if err != nil {
+		return err
+	}
+	receipt, err := files.Create(name + ".receipt.json")
+	if err == nil {
+		_, err = receipt.Write(append(proof, '\n'))
+	}
+	if err != nil {
+		return err
+	}
+	return files.Close()
+}
+
+// exportName is the file name of an export, without its ending. It keeps only characters that every file system
+// accepts.
 func exportName(whose string, now time.Time) string {
 	plain := strings.Trim(strings.Map(func(r rune) rune {
 		if r < 'a' || r > 'z' {
@@ -122,7 +156,7 @@ func exportName(whose string, now time.Time) string {
 	if plain == "" {
 		plain = "own"
 	}
-	return "souvenir-" + plain[:min(len(plain), 40)] + "-" + now.Format(time.DateOnly) + ".jsonl"
+	return "souvenir-" + plain[:min(len(plain), 40)] + "-" + now.Format(time.DateOnly)
 }
 
 // importExport receives a file and begins to import it, or makes a dry run.
