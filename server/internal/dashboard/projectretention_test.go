@@ -18,24 +18,7 @@ func TestOwnersSetHowLongMemoriesOfAProjectStay(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	owner := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
 	ref := souvenir.ProjectRef{ID: "shop"}
-	m, err := owner.AddMemory(t.Context(), souvenir.NewMemory{Content: "Old opening hours", ProjectID: "shop"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var exported bytes.Buffer
-	if _, err := w.Store.Upkeep().Export(t.Context(), &exported, nil); err != nil {
-		t.Fatal(err)
-	}
-	lines := slices.DeleteFunc(strings.SplitAfter(exported.String(), "\n"), func(line string) bool {
-		return !strings.Contains(line, m.ID)
-	})
-	aged := `{"souvenir":"export","version":1}` + "\n" + strings.ReplaceAll(strings.Join(lines, ""), `"updated_at":"`+m.UpdatedAt.Format("2006"), `"updated_at":"2001`)
-	if err := owner.EraseMemory(t.Context(), m.ID); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Store.Upkeep().Import(t.Context(), strings.NewReader(aged), nil); err != nil {
-		t.Fatal(err)
-	}
+	addOld(w, owner, souvenir.NewMemory{Content: "Old opening hours", ProjectID: "shop"})
 	rule := func(want time.Duration) {
 		t.Helper()
 		if p, err := owner.GetProject(t.Context(), ref); err != nil || p.Retention != (souvenir.Retention{After: want}) {
@@ -74,4 +57,73 @@ func TestOwnersSetHowLongMemoriesOfAProjectStay(t *testing.T) {
 		b.Submit(olivia.Get(settings), action, url.Values{"days": {"1"}}).Expect(http.StatusForbidden)
 	}
 	rule(0)
+}
+
+// addOld adds a memory that has not changed since 2001.
+func addOld(w *servertest.World, owner *souvenir.Store, n souvenir.NewMemory) {
+	t := w.T
+	t.Helper()
+	m, err := owner.AddMemory(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var exported bytes.Buffer
+	if _, err := w.Store.Upkeep().Export(t.Context(), &exported, nil); err != nil {
+		t.Fatal(err)
+	}
+	lines := slices.DeleteFunc(strings.SplitAfter(exported.String(), "\n"), func(line string) bool {
+		return !strings.Contains(line, m.ID)
+	})
+	aged := `{"souvenir":"export","version":1}` + "\n" + strings.ReplaceAll(strings.Join(lines, ""),
+		`"updated_at":"`+m.UpdatedAt.Format("2006"), `"updated_at":"2001`)
+	if err := owner.EraseMemory(t.Context(), m.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Store.Upkeep().Import(t.Context(), strings.NewReader(aged), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOwnersSetHowLongMemoriesOfACollectionStay(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	owner := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
+	const name = "notes/ä & b"
+	if _, err := owner.AddCollection(t.Context(), souvenir.NewCollection{Name: name, Description: "<b>"}); err != nil {
+		t.Fatal(err)
+	}
+	addOld(w, owner, souvenir.NewMemory{Content: "Old opening hours", Collection: name})
+	rule := func(want time.Duration) {
+		t.Helper()
+		c, err := owner.GetCollection(t.Context(), name)
+		if err != nil || c.Retention != (souvenir.Retention{After: want}) {
+			t.Errorf("the rule is %+v, %v; want %v", c.Retention, err, want)
+		}
+	}
+	olivia, page := w.SignedIn(servertest.Owner), "/collections?"+url.Values{"name": {name}}.Encode()
+	servertest.CheckPage(w, olivia.Get("/collections").Expect(http.StatusOK, "notes/ä &amp; b", "&lt;b&gt;", "1 memory"))
+	servertest.CheckPage(w, olivia.Get(page).Expect(http.StatusOK, "notes/ä &amp; b"))
+	set := func(days string) *servertest.Page {
+		return olivia.Submit(olivia.Get(page), "/collections", url.Values{"days": {days}})
+	}
+	servertest.CheckPage(w, set("x").Expect(http.StatusBadRequest, "a whole number from 1 to 36500 is expected"))
+	set("36000").Expect(http.StatusSeeOther)
+	rule(36000 * 24 * time.Hour)
+	asked := set("30").Expect(http.StatusOK, "<b>1 memory</b> would go to the trash")
+	servertest.CheckPage(w, asked)
+	rule(36000 * 24 * time.Hour)
+	shorter := olivia.Submit(asked, "/collections", nil)
+	rule(30 * 24 * time.Hour)
+	olivia.Get("/collections").Expect(http.StatusOK, "Memories without a change for 30 days go to the trash.")
+	olivia.LeadsTo(takesBack(olivia, shorter, "30 days after"), strings.Replace(page, "?", "?done=undone&", 1))
+	rule(36000 * 24 * time.Hour)
+
+	changed := set("35000")
+	set("34000")
+	takesBack(olivia, changed, "35000 days after").Expect(http.StatusConflict, "the rule has been changed again since")
+	rule(34000 * 24 * time.Hour)
+	rita := w.SignedIn(servertest.Writer)
+	rita.Get(page).Expect(http.StatusNotFound)
+	rita.Get("/collections").Expect(http.StatusOK).Without("notes/ä")
+	rita.Submit(olivia.Get(page), "/collections", url.Values{"days": {"1"}}).Expect(http.StatusForbidden)
+	rule(34000 * 24 * time.Hour)
 }

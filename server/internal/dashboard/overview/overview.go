@@ -224,7 +224,7 @@ func countedLists(o souvenir.Overview) []countedList {
 		}
 		projects.add(one.Name, "/memories?"+url.Values{"project": {one.Owner + "/" + one.ID}}.Encode(), one.Memories)
 	}
-	collections := countedList{ID: "by-collection", Title: "By collection", Noun: "memory", More: "/memories"}
+	collections := countedList{ID: "by-collection", Title: "By collection", Noun: "memory", More: "/collections"}
 	for _, one := range o.Collections {
 		collections.add(one.Name, "/memories?"+url.Values{"collection": {one.Name}}.Encode(), one.Memories)
 	}

@@ -50,6 +50,9 @@ func (s *Service) Routes() []route.Route {
 		route.Page(project+"/edit", route.Person, s.showText),
 		route.Post(project+"/edit", route.Person, s.saveText),
 
+		route.Page(collectionsPath, route.Person, s.showCollections),
+		route.Post(collectionsPath, route.Person, s.changeCollection),
+
 		route.Page(web.SharingPath, route.Person, s.showProjectInvitations),
 		route.Post(web.SharingPath, route.Person, s.answerProjectInvitation),
 	}

@@ -3,6 +3,7 @@ package projects
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -15,15 +16,37 @@ import (
 
 const day = 24 * time.Hour
 
-// retentionForm is the form of a project's rule for how long its memories stay.
-func retentionForm(rule souvenir.Retention) web.Form {
+// keepForm is the form of the rule for how long the memories of a place stay.
+type keepForm struct {
+	web.Form
+	Path string // that the form is sent to
+	Name string // of the collection; empty: the path names the place
+	Rule souvenir.Retention
+	Due  int // how many memories the rule in the form would remove at once; the page asks
+}
+
+func newKeepForm(path string, rule souvenir.Retention) keepForm {
 	value := ""
 	if rule.After != 0 {
 		value = strconv.FormatInt(int64((rule.After+day-1)/day), 10)
 	}
-	return web.Form{Fields: []web.Field{{Name: "days", Label: "Days without a change", Type: "text", Value: value,
-		Autocomplete: "off", Optional: true, Argument: "retention",
-		Hint: "Memories without a change for so many days go to the trash. Rules stay. Empty: all stay."}}}
+	return keepForm{Path: path, Rule: rule, Form: web.Form{Fields: []web.Field{{Name: "days",
+		Label: "Days without a change", Type: "text", Value: value, Autocomplete: "off", Optional: true,
+		Argument: "retention",
+		Hint:     "Memories without a change for so many days go to the trash. Rules stay. Empty: all stay."}}}}
+}
+
+// Stay says how long memories stay; empty: always.
+func (f keepForm) Stay() string { return stay(f.Rule) }
+
+// keeper is a place whose memories can have a rule: a project or a collection.
+type keeper struct {
+	noun, page string // the page has its settings
+	due        souvenir.DueQuery
+	rule       souvenir.Retention // that it has
+	read       func(context.Context) (souvenir.Retention, error)
+	write      func(context.Context, souvenir.Retention) error
+	again      func(reason error, change func(*keepForm)) (any, error) // the page again
 }
 
 // parseRetention reads the days of the form.
@@ -39,7 +62,7 @@ func parseRetention(days string) (souvenir.Retention, error) {
 	return souvenir.Retention{After: time.Duration(n) * day}, nil
 }
 
-// changeRetention sets the rule. If it would remove memories at once, the page says how many, and asks again.
+// changeRetention sets the rule of a project.
 func (s *Service) changeRetention(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -49,68 +72,63 @@ func (s *Service) changeRetention(w http.ResponseWriter, r *http.Request, c requ
 	if err != nil {
 		return nil, err
 	}
-	days := strings.TrimSpace(values.Get("days"))
-	rule, err := parseRetention(days)
-	due := 0
-	if err == nil && rule.After != 0 {
-		due, err = c.Store.Insights().CountDue(r.Context(),
-			souvenir.DueQuery{Project: head.Reference(), Retention: rule})
-	}
-	if err == nil && due > 0 && values.Get("agreed") != days {
-		return s.retentionAgain(r, head, days, func(data *settingsOfProject) { data.Due = due }, nil)
-	}
-	ref, before := head.Reference(), head.Retention
-	if err == nil {
-		_, err = c.Store.UpdateProject(r.Context(), ref, souvenir.ProjectUpdate{Retention: &rule})
-	}
-	if err != nil {
-		return s.retentionAgain(r, head, days, func(data *settingsOfProject) { data.Keep.Refuse(err) }, err)
-	}
-	text := "Memories of the project stay."
-	if rule.After != 0 {
-		text = "Memories of the project go to the trash " + inDays(rule) + " after their last change."
-	}
-	return s.site.DoneWithUndo(c, head.Path+"/settings", text, func(ctx context.Context) error {
-		now, err := c.Store.GetProject(ctx, ref)
-		if err == nil && now.Retention != rule {
-			err = &failure.Error{Status: http.StatusConflict,
-				Message: "this cannot be undone: the rule has been changed again since"}
-		}
-		if err == nil {
-			_, err = c.Store.UpdateProject(ctx, ref, souvenir.ProjectUpdate{Retention: &before})
-		}
-		return err
-	}), nil
+	ref := head.Reference()
+	return s.keep(r.Context(), c, values, keeper{noun: "project", page: head.Path + "/settings",
+		due: souvenir.DueQuery{Project: ref}, rule: head.Retention,
+		read: func(ctx context.Context) (souvenir.Retention, error) {
+			p, err := c.Store.GetProject(ctx, ref)
+			return p.Retention, err
+		},
+		write: func(ctx context.Context, rule souvenir.Retention) error {
+			_, err := c.Store.UpdateProject(ctx, ref, souvenir.ProjectUpdate{Retention: &rule})
+			return err
+		},
+		again: func(reason error, change func(*keepForm)) (any, error) {
+			return s.settingsAgain(r, head, reason, func(data *settingsOfProject) { change(&data.Keep) })
+		}})
 }
 
-// retentionAgain is the page of settings with what was typed.
-func (s *Service) retentionAgain(r *http.Request, head projectHead, days string, change func(*settingsOfProject),
-	reason error) (any, error) {
-	p, err := s.projectSettings(r, head)
+// keep sets the rule of a place. If it would remove memories at once, the page says how many, and asks again.
+func (s *Service) keep(ctx context.Context, c request.Caller, values url.Values, k keeper) (any, error) {
+	days := strings.TrimSpace(values.Get("days"))
+	rule, err := parseRetention(days)
+	if k.due.Retention = rule; err == nil && rule.After != 0 {
+		due, failed := c.Store.Insights().CountDue(ctx, k.due)
+		if err = failed; err == nil && due > 0 && values.Get("agreed") != days {
+			return k.again(nil, func(f *keepForm) { f.Due, f.Fields[0].Value = due, days })
+		}
+	}
+	if err == nil {
+		err = k.write(ctx, rule)
+	}
 	if err != nil {
-		return nil, err
+		return k.again(err, func(f *keepForm) {
+			f.Fields[0].Value = days
+			f.Refuse(err)
+		})
 	}
-	data, ok := p.Data.(*settingsOfProject)
-	if ok {
-		data.Keep.Fields[0].Value = days
-		change(data)
+	text := "Memories of the " + k.noun + " stay."
+	if rule.After != 0 {
+		text = "Memories of the " + k.noun + " go to the trash " + inDays(rule) + " after their last change."
 	}
-	if reason == nil {
-		return p, nil
-	}
-	return web.Again(p, reason)
+	return s.site.DoneWithUndo(c, k.page, text, undoSetting(c.Store, "the rule has been changed",
+		func(ctx context.Context) (bool, error) {
+			now, err := k.read(ctx)
+			return now == rule, err
+		}, func(ctx context.Context) error { return k.write(ctx, k.rule) })), nil
 }
 
 // Stay says how long memories stay; empty: always.
-func (h projectHead) Stay() string {
-	if h.Retention.After == 0 {
+func (h projectHead) Stay() string { return stay(h.Retention) }
+
+func stay(rule souvenir.Retention) string {
+	switch {
+	case rule.After == 0:
 		return ""
+	case rule.Delete:
+		return "Memories without a change for " + inDays(rule) + " are deleted for good."
 	}
-	days := inDays(h.Retention)
-	if h.Retention.Delete {
-		return "Memories without a change for " + days + " are deleted for good."
-	}
-	return "Memories without a change for " + days + " go to the trash."
+	return "Memories without a change for " + inDays(rule) + " go to the trash."
 }
 
 // inDays is a rule's time in words.

@@ -19,8 +19,7 @@ const latestDeleted = 20
 type settingsOfProject struct {
 	Head   projectHead
 	Name   web.Form
-	Keep   web.Form // how long memories stay
-	Due    int      // how many memories the rule in that form would remove at once; the page asks
+	Keep   keepForm
 	Delete web.Form
 	Until  time.Time // the trash keeps the project until then; zero: the trash is off
 }
@@ -44,10 +43,26 @@ func (s *Service) projectSettings(r *http.Request, head projectHead) (web.Page, 
 		Head: head, Until: until,
 		Name: web.Form{Fields: []web.Field{{Name: "name", Label: "Name", Type: "text", Value: head.Name, Autocomplete: "off",
 			Hint: "All memories in the project show the new name at once. Its id and address do not change."}}},
-		Keep: retentionForm(head.Retention),
+		Keep: newKeepForm(head.Path+"/retention", head.Retention),
 		Delete: web.Form{Fields: []web.Field{{Name: "typed", Label: "Name of the project", Type: "text", Autocomplete: "off",
 			Hint: "Type it to confirm: " + head.Name}}},
 	}}, err
+}
+
+// settingsAgain is the page again, with a change, and why: nil if it only asks.
+func (s *Service) settingsAgain(r *http.Request, head projectHead, reason error, change func(*settingsOfProject)) (any,
+	error) {
+	p, err := s.projectSettings(r, head)
+	if err != nil {
+		return nil, err
+	}
+	if data, ok := p.Data.(*settingsOfProject); ok {
+		change(data)
+	}
+	if reason == nil {
+		return p, nil
+	}
+	return web.Again(p, reason)
 }
 
 // renameProject renames a project.
@@ -66,28 +81,36 @@ func (s *Service) renameProject(w http.ResponseWriter, r *http.Request, c reques
 	}
 	ref := head.Reference()
 	if _, err := c.Store.UpdateProject(r.Context(), ref, souvenir.ProjectUpdate{Name: &name}); err != nil {
-		p, failed := s.projectSettings(r, head)
-		if failed != nil {
-			return nil, failed
-		}
-		if data, ok := p.Data.(*settingsOfProject); ok {
+		return s.settingsAgain(r, head, err, func(data *settingsOfProject) {
 			data.Name.Fill(values.Get)
 			data.Name.Refuse(err)
-		}
-		return web.Again(p, err)
+		})
 	}
 	return s.site.DoneWithUndo(c, head.Path+"/settings", "The project is named “"+name+"” now.",
-		func(ctx context.Context) error {
+		undoSetting(c.Store, "the project has been renamed", func(ctx context.Context) (bool, error) {
 			now, err := c.Store.GetProject(ctx, ref)
-			if err == nil && now.Name != name {
-				err = &failure.Error{Status: http.StatusConflict,
-					Message: "this cannot be undone: the project has been renamed again since"}
-			}
-			if err == nil {
-				_, err = c.Store.UpdateProject(ctx, ref, souvenir.ProjectUpdate{Name: &head.Name})
-			}
+			return now.Name == name, err
+		}, func(ctx context.Context) error {
+			_, err := c.Store.UpdateProject(ctx, ref, souvenir.ProjectUpdate{Name: &head.Name})
 			return err
-		}), nil
+		})), nil
+}
+
+// undoSetting returns what undoes a setting, unless it has been changed again since: both in one transaction.
+func undoSetting(store *souvenir.Store, what string, still func(context.Context) (bool, error),
+	back func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return store.Transaction(ctx, func(ctx context.Context) error {
+			is, err := still(ctx)
+			if err == nil && !is {
+				err = &failure.Error{Status: http.StatusConflict, Message: "this cannot be undone: " + what + " again since"}
+			}
+			if err != nil {
+				return err
+			}
+			return back(ctx)
+		})
+	}
 }
 
 // deleteProject deletes a project with its memories, if its name was typed as confirmation.
@@ -103,15 +126,10 @@ func (s *Service) deleteProject(w http.ResponseWriter, r *http.Request, c reques
 	if typed := strings.TrimSpace(values.Get("typed")); typed != strings.TrimSpace(head.Name) {
 		wrong := failure.Invalid("typed", "typed is "+failure.Quote(typed)+", but the project is named "+
 			failure.Quote(head.Name)+"; nothing was deleted")
-		p, failed := s.projectSettings(r, head)
-		if failed != nil {
-			return nil, failed
-		}
-		if data, ok := p.Data.(*settingsOfProject); ok {
+		return s.settingsAgain(r, head, wrong, func(data *settingsOfProject) {
 			data.Delete.Fill(values.Get)
 			data.Delete.Refuse(wrong)
-		}
-		return web.Again(p, wrong)
+		})
 	}
 	if err := c.Store.DeleteProject(r.Context(),
 		head.Reference(), &souvenir.DeleteOptions{WithMemories: true}); err != nil {

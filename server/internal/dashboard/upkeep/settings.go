@@ -198,16 +198,8 @@ func (s *Service) changeSettings(w http.ResponseWriter, r *http.Request, c reque
 	view, after := c.Store, digest(textview.Plain(stored[key]))
 	return s.site.StepDone(c, "/settings",
 		web.Step{Text: text, Path: "/settings", Bytes: int64(len(textview.Plain(former))),
-			Back: func(ctx context.Context) error {
-				now, err := view.Preferences(ctx)
-				if err == nil && digest(textview.Plain(now[key])) != after {
-					err = settingsChanged
-				}
-				if err == nil {
-					err = setPreference(ctx, view, key, former)
-				}
-				return err
-			}}), nil
+			Back: backTo(view, func(now map[string]any) bool { return digest(textview.Plain(now[key])) == after },
+				func(ctx context.Context) error { return setPreference(ctx, view, key, former) })}), nil
 }
 
 // setPreference sets one preference and leaves the others unchanged; nil removes it.
@@ -286,21 +278,33 @@ func (s *Service) replaceSettings(w http.ResponseWriter, r *http.Request, c requ
 	view, after, size := c.Store, digestOf(stored), int64(len(textview.Plain(former)))
 	return s.site.StepDone(c, "/settings",
 		web.Step{Text: "Your preferences are replaced.", Path: "/settings", Bytes: size,
-			Back: func(ctx context.Context) error {
-				now, err := view.Preferences(ctx)
-				if err == nil && digestOf(now) != after {
-					err = settingsChanged
-				}
-				if err == nil {
-					_, err = view.SetPreferences(ctx, former)
-				}
-				return err
-			}}), nil
+			Back: backTo(view, func(now map[string]any) bool { return digestOf(now) == after },
+				func(ctx context.Context) error {
+					_, err := view.SetPreferences(ctx, former)
+					return err
+				})}), nil
 }
 
 // settingsChanged is the error for a step that cannot be undone.
 var settingsChanged = &failure.Error{Status: http.StatusConflict,
 	Message: "this cannot be undone: the preferences have been changed again since"}
+
+// backTo returns what undoes a change of preferences, in one transaction, while they still are as it left them.
+func backTo(view *souvenir.Store, still func(now map[string]any) bool,
+	back func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return view.Transaction(ctx, func(ctx context.Context) error {
+			now, err := view.Preferences(ctx)
+			if err == nil && !still(now) {
+				err = settingsChanged
+			}
+			if err != nil {
+				return err
+			}
+			return back(ctx)
+		})
+	}
+}
 
 // digestOf identifies a state of the preferences.
 func digestOf(all map[string]any) string { return digest(textview.Plain(all)) }
