@@ -358,12 +358,13 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 	if len(sel.Partitions) == 0 {
 		return first, nil
 	}
-	found, err := standing.DoDont(r.tx, r.now(), sel.Selection)
+	found, total, err := r.doDonts.First(r.tx, r.now(), sel.Selection, maxDoDont)
 	rows := slices.Concat(first, found)
-	if len(rows) > maxDoDont {
+	total += len(first)
+	if total > maxDoDont {
 		r.warn("%s shows %d of %d memories, the most important and newest ones; the others are found by search with "+
 			"classification do and dont",
-			key, maxDoDont, len(rows))
+			key, maxDoDont, total)
 		rows = rows[:maxDoDont]
 	}
 	return rows, err

@@ -27,6 +27,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/standing"
 )
 
 // Options change how [Open] works. The zero value of a field means its documented default; a nil *Options means all
@@ -311,6 +312,7 @@ type shared struct {
 	orders   retrieval.Orders
 	tallies  retrieval.Tallies
 	likely   retrieval.Likenesses
+	doDonts  standing.DoDonts
 	vectors  *embedding.Vectors
 	worker   *embedding.Worker
 	objects  *objects.Objects

@@ -4,10 +4,12 @@ package standing
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/lru"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
@@ -123,23 +125,50 @@ func DoDontQuery(live string) string {
 	ORDER BY ` + urgency + `, m.updated_at DESC, m.id DESC`
 }
 
-// DoDont returns the rows of the dos and don'ts in a selection that are neither rules nor archived: by
-// importance, then the newest first. A memory without importance counts as medium.
-func DoDont(tx db.Tx, now int64, sel retrieval.Selection) ([]int64, error) {
+// DoDonts keeps the first dos and don'ts of the selections that were asked for last, until the next change of any
+// memory. The zero value is ready.
+type DoDonts struct{ kept lru.Cache[string, firstDoDonts] }
+
+// firstDoDonts are the first of the dos and don'ts.
+type firstDoDonts struct {
+	mark  db.Mark // of the log of changes, at which they are right
+	rows  []int64
+	total int
+}
+
+const mostDoDonts = 1 << 20 // bytes of all that DoDonts keeps
+
+// First returns the first rows of the dos and don'ts in a selection that are neither rules nor archived, and how many
+// there are: by importance, then the newest first. A memory without importance counts as medium.
+func (d *DoDonts) First(tx db.Tx, now int64, sel retrieval.Selection, most int) (rows []int64, total int, err error) {
+	mark, err := tx.Changes().Mark()
+	if err != nil {
+		return nil, 0, err
+	}
+	key := fmt.Sprint(most, sel.PartitionList(), sel.Live)
+	if old, known := d.kept.Get(key); known && old.mark == mark && !tx.Writable() {
+		return slices.Clone(old.rows), old.total, nil
+	}
 	var found []recency.Row
 	order := map[int64]int{}
-	err := tx.Each(func(row db.Rows) error {
+	ahead := false
+	err = tx.Each(func(row db.Rows) error {
 		var m recency.Row
 		var urgency int
 		err := row.Scan(&m.Row, &m.At, &urgency)
 		found, order[m.Row] = append(found, m), urgency
+		ahead = ahead || m.At > recency.Horizon(now)
 		return err
 	}, DoDontQuery(sel.Live), sel.PartitionList())
 	if err == nil {
 		err = recency.Sort(tx, now, found)
 	}
 	slices.SortStableFunc(found, func(a, b recency.Row) int { return cmp.Compare(order[a.Row], order[b.Row]) })
-	return recency.Rows(found), err
+	total, rows = len(found), recency.Rows(found[:min(len(found), most)])
+	if err == nil && !ahead && !tx.Writable() { // what a transaction writes may be undone
+		d.kept.Put(key, firstDoDonts{mark, slices.Clone(rows), total}, len(key)+8*len(rows)+200, mostDoDonts)
+	}
+	return rows, total, err
 }
 
 // NewestOfAll takes the newest memories of each partition from its index, without a full scan. The condition on m is in
