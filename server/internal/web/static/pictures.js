@@ -1,5 +1,6 @@
 // The graph and the map: draws memories with sigma, colours and finds them, and shows the chosen one beside the picture.
 import { clustersOf, label, list } from './clusters.js'
+import { shortened, titling } from './titles.js'
 import { picking } from './picking.js'
 
 let place = null // what holds the picture
@@ -294,11 +295,12 @@ function draw() {
   }
   state.graph = graph
   const slow = still.matches
+  const titles = titling(() => ids.map((_, i) => (state.folded.has(i) ? null : placeOf(i))).filter(Boolean), () => state.colours)
   const sigma = new Sigma(graph, element('stage'), {
     allowInvalidContainer: true, zIndex: true, stagePadding: 28, minCameraRatio: 0.02, maxCameraRatio: 3,
     hideEdgesOnMove: edges.length > 9000, hideLabelsOnMove: true, labelDensity: 0.35, labelGridCellSize: 220, labelRenderedSizeThreshold: state.clusters.length > 0 ? 14 : isMap ? 5.5 : 7,
     labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: '500', labelColor: { color: state.colours.text },
-    nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeLabel: drawLabel, defaultDrawNodeHover: drawHover,
+    nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeLabel: titles.draw, defaultDrawNodeHover: drawHover,
     edgeProgramClasses: { thin: Sigma.rendering.EdgeLineProgram, arrow: Sigma.rendering.EdgeArrowProgram }, defaultEdgeType: 'thin',
     renderEdgeLabels: true, edgeLabelFont: getComputedStyle(document.body).fontFamily, edgeLabelSize: 11, edgeLabelColor: { color: state.colours.text },
     inertiaDuration: slow ? 1 : 200, zoomDuration: slow ? 1 : 250, doubleClickZoomingDuration: slow ? 1 : 200,
@@ -308,7 +310,8 @@ function draw() {
     if (event.original.shiftKey || event.original.ctrlKey || event.original.metaKey) state.pick.toggle([Number(node)])
     else choose(Number(node), 'seen')
   })
-  sigma.on('afterRender', () => label(state.clusters, placeOf, chooseCluster))
+  sigma.on('beforeRender', titles.clear)
+  sigma.on('afterRender', () => label(state.clusters, placeOf, chooseCluster, titles.boxes()))
   requestAnimationFrame(() => sigma.scheduleRender()) // it has been drawn once already
   sigma.on('clickStage', () => choose(-1))
   sigma.on('enterNode', () => element('stage').classList.add('over'))
@@ -353,20 +356,6 @@ function reduceEdge(edge, data) {
   }
   if (state.found) return { ...data, color: state.colours.faint }
   return { ...data, color: data.similar ? state.colours.edge : state.colours.link }
-}
-
-const shortened = (text, most) => (text.length > most ? text.slice(0, most - 1).trimEnd() + '…' : text)
-
-function drawLabel(context, data, settings) {
-  if (!data.label) return
-  context.font = `${settings.labelWeight} ${settings.labelSize}px ${settings.labelFont}`
-  context.lineWidth = 3
-  context.lineJoin = 'round'
-  context.strokeStyle = state.colours.card
-  context.fillStyle = state.colours.text
-  const text = shortened(data.label, 38)
-  context.strokeText(text, data.x + data.size + 3, data.y + settings.labelSize / 3)
-  context.fillText(text, data.x + data.size + 3, data.y + settings.labelSize / 3)
 }
 
 // drawHover draws the memory under the pointer, and the chosen one, with its label on a ground of its own.

@@ -1,0 +1,43 @@
+// Titles of memories in a picture: each is where it covers no memory and no other title, or is left out. The picture itself is in pictures.js.
+
+const most = 38 // characters of a title
+const gap = 3 // pixels
+
+export const shortened = (text, most) => (text.length > most ? text.slice(0, most - 1).trimEnd() + '…' : text)
+
+// titling draws titles, frame by frame. places returns where the memories are in the stage, and how large; colours the colours of the page.
+export function titling(places, colours) {
+  let points = null // of this frame
+  let boxes = [] // of the titles in it
+  const meets = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+  const isFree = (box, stage) => box.left >= 0 && box.top >= 0 && box.right <= stage.clientWidth && box.bottom <= stage.clientHeight &&
+    !boxes.some((other) => meets(box, other)) &&
+    !points.some(({ x, y, radius }) => meets(box, { left: x - radius, right: x + radius, top: y - radius, bottom: y + radius }))
+  return {
+    // clear begins a frame.
+    clear() {
+      points = null
+      boxes = []
+    },
+    boxes: () => boxes,
+    draw(context, data, settings) {
+      if (!data.label) return
+      points ??= places()
+      context.font = `${settings.labelWeight} ${settings.labelSize}px ${settings.labelFont}`
+      const text = shortened(data.label, most)
+      const [width, half, away] = [context.measureText(text).width, settings.labelSize * 0.65, data.size + gap]
+      const { x, y } = data
+      const box = [[x + away, y], [x - away - width, y], [x - width / 2, y - away - half], [x - width / 2, y + away + half]]
+        .map(([left, middle]) => ({ left, right: left + width, top: middle - half, bottom: middle + half }))
+        .find((one) => isFree(one, context.canvas))
+      if (!box) return
+      boxes.push(box)
+      context.lineWidth = 3
+      context.lineJoin = 'round'
+      context.strokeStyle = colours().card
+      context.fillStyle = colours().text
+      context.strokeText(text, box.left, (box.top + box.bottom) / 2 + settings.labelSize / 3)
+      context.fillText(text, box.left, (box.top + box.bottom) / 2 + settings.labelSize / 3)
+    },
+  }
+}
