@@ -294,13 +294,17 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
+	content, own, err := kernel.SealMemory(w.Tx, place.Owner, m.Content, string(metadata))
+	if err != nil {
+		return Stored{}, err
+	}
 	row, err := db.InsertNumbered(w.Tx, `memory`, `INSERT INTO memory (id, uid, partition_id, content, event_type, state,
 			importance, classification, rule_type, key, event_time, expires_at, valid_from, valid_until, supersedes, metadata,
 			revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		m.ID, place.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(string(m.Importance)),
+		m.ID, place.Partition, content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(string(m.Importance)),
 		db.OrNull(string(m.Classification)), db.OrNull(string(m.RuleType)), db.OrNull(m.Key), d.EventTime,
 		d.Times.Expires, d.Times.From, d.Times.Until,
-		db.OrNull(d.Times.Supersedes), string(metadata), m.Revision, created, max(now, created))
+		db.OrNull(d.Times.Supersedes), own, m.Revision, created, max(now, created))
 	if err != nil {
 		return Stored{}, err
 	}
@@ -357,7 +361,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		return Stored{}, err
 	}
 	w.grow(at.Partition)
-	now, metadata, err := w.updateRow(before, after, at.Partition)
+	now, metadata, err := w.updateRow(before, after, at)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -438,7 +442,7 @@ func (w *memoryWriter) checkState(before storedMemory, after *storedMemory, at *
 
 // updateRow writes the new state of a memory into its row, and returns the time and the metadata in it. Tags, links and
 // passages have rows of their own.
-func (w *memoryWriter) updateRow(before, after storedMemory, partition int64) (now int64, metadata string, err error) {
+func (w *memoryWriter) updateRow(before, after storedMemory, at *kernel.Place) (now int64, metadata string, err error) {
 	encoded, err := json.Marshal(kernel.OrEmpty(after.Metadata))
 	if err != nil {
 		return 0, "", err
@@ -446,13 +450,17 @@ func (w *memoryWriter) updateRow(before, after storedMemory, partition int64) (n
 	if now, err = recency.OfChange(w.Tx, w.store.now(), before.UpdatedAt); err != nil {
 		return 0, "", err
 	}
+	content, own, err := kernel.SealMemory(w.Tx, at.Owner, after.Content, string(encoded))
+	if err != nil {
+		return 0, "", err
+	}
 	_, err = w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
 			classification = ?, rule_type = ?, event_time = ?, expires_at = ?, valid_from = ?, valid_until = ?,
 			supersedes = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
-		partition, after.Content, db.OrNull(after.EventType), db.OrNull(after.State), db.OrNull(string(after.Importance)),
+		at.Partition, content, db.OrNull(after.EventType), db.OrNull(after.State), db.OrNull(string(after.Importance)),
 		db.OrNull(string(after.Classification)), db.OrNull(string(after.RuleType)), kernel.MicrosOf(after.EventTime),
 		after.times.Expires, after.times.From, after.times.Until,
-		db.OrNull(after.times.Supersedes), string(encoded), now, before.row)
+		db.OrNull(after.times.Supersedes), own, now, before.row)
 	return now, string(encoded), err
 }
 

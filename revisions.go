@@ -129,9 +129,13 @@ func (w *memoryWriter) keepRevision(m storedMemory) error {
 	if err != nil {
 		return err
 	}
+	content, attributes, err := kernel.SealRevision(w.Tx, m.owner, m.Content, string(encoded))
+	if err != nil {
+		return err
+	}
 	_, err = w.Tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, `+
 		`created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		m.row, m.Revision, m.partition, m.Content, string(encoded), m.UpdatedAt.UnixMicro())
+		m.row, m.Revision, m.partition, content, attributes, m.UpdatedAt.UnixMicro())
 	return err
 }
 

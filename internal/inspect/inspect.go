@@ -391,11 +391,15 @@ func (in *inspection) checkRevisions() error {
 	return db.Stream(in.tx, func(row db.Rows) error {
 		var memory, content, attributes string
 		var number, current int
-		var created int64
-		if err := row.Scan(&memory, &number, &current, &content, &attributes, &created); err != nil {
+		var version, created int64
+		if err := row.Scan(&version, &memory, &number, &current, &content, &attributes, &created); err != nil {
 			return err
 		}
 		in.report.Checked["memory_revision"]++
+		if content == "" && in.lost(&in.repairs.lost.revisions, version, "memory_revision", memory,
+			fmt.Sprintf("revision %d", number)) {
+			return nil
+		}
 		wrong := func(problem string) {
 			in.find(Finding{Table: "memory_revision", ID: memory, Problem: fmt.Sprintf("revision %d %s", number, problem)})
 		}
@@ -413,7 +417,7 @@ func (in *inspection) checkRevisions() error {
 			wrong(fmt.Sprintf("is not older than the current one, %d", current))
 		}
 		return nil
-	}, `SELECT m.uid, r.revision, m.revision, r.content, r.attributes, r.created_at FROM memory_revision r `+
+	}, `SELECT r.id, m.uid, r.revision, m.revision, r.content, r.attributes, r.created_at FROM memory_revision r `+
 		`JOIN memory m ON m.id = r.memory_id ORDER BY r.memory_id, r.revision`)
 }
 
@@ -458,10 +462,14 @@ func (in *inspection) checkTrash() error {
 	err = db.Stream(in.tx, func(row db.Rows) error {
 		var kind string
 		var i kernel.TrashItem
-		if err := row.Scan(&kind, &i.ID, &i.Data); err != nil {
+		var entry int64
+		if err := row.Scan(&entry, &kind, &i.ID, &i.Data); err != nil {
 			return err
 		}
 		in.report.Checked["trash_item"]++
+		if i.Data == `{}` && in.lost(&in.repairs.lost.entries, entry, "trash_item", i.ID, "it") {
+			return nil
+		}
 		var err error
 		if kind == "memory" {
 			err = i.Into(&kernel.TrashedMemory{})
@@ -472,7 +480,7 @@ func (in *inspection) checkTrash() error {
 			wrong("trash_item", i.ID, "cannot be restored: %v", err)
 		}
 		return nil
-	}, `SELECT kind, uid, data FROM trash_item WHERE kind IN ('memory', 'revision') ORDER BY id`)
+	}, `SELECT entry_id, kind, uid, data FROM trash_item WHERE kind IN ('memory', 'revision') ORDER BY id`)
 	if err != nil {
 		return err
 	}

@@ -135,6 +135,9 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 	wrong := func(format string, args ...any) {
 		in.find(Finding{Table: "memory", ID: m.id, Problem: fmt.Sprintf(format, args...)})
 	}
+	if m.content == "" && in.lost(&in.repairs.lost.memories, m.row, "memory", m.id, "it") {
+		return
+	}
 	for _, err := range []error{
 		valid.Name("id", m.id), valid.Content(m.content), m.checkAttributes(), valid.Time("created_at", m.created),
 		valid.Time("updated_at", m.updated), valid.Key(m.key), valid.Time("event_time", m.eventTime),

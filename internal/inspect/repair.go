@@ -26,6 +26,7 @@ type repairs struct {
 	chunks   bool      // delete chunks without a file
 	files    bool      // have files without their texts read again, and delete texts of no file
 	erased   []int64   // files to delete, whose keys are erased
+	lost     lostRows  // other rows to delete, whose keys are erased
 	objects  bool      // list the objects that chunks have as needed, and all others as to be deleted
 	places   []int64   // partitions to give to the owners of their projects
 	counts   []int64   // partitions to count again
@@ -121,6 +122,13 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 		}
 		return err
 	})
+	for statement, rows := range map[string][]int64{`DELETE FROM memory WHERE id IN `: r.lost.memories,
+		`DELETE FROM memory_revision WHERE id IN `: r.lost.revisions, `DELETE FROM trash WHERE id IN `: r.lost.entries} {
+		many(distinctRows(rows), func(tx db.Tx, batch []int64) error {
+			_, err := tx.Exec(statement+db.Integers, db.List(batch))
+			return err
+		})
+	}
 	if r.objects {
 		steps = append(steps, func() error { return s.DB.Write(ctx, objects.Restore) })
 		one(`UPDATE file_object SET state = 'leaving', due_at = 0 WHERE ` + unheld)
@@ -188,6 +196,9 @@ func giveToOwners(tx db.Tx, partitions []int64) error {
 			}
 		}
 		if _, err := tx.Exec(`UPDATE partition SET collection_id = ? WHERE id = ?`, row, p); err != nil {
+			return err
+		}
+		if err := kernel.Reseal(tx, p, owner); err != nil {
 			return err
 		}
 	}

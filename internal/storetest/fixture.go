@@ -53,6 +53,9 @@ func (f *fixture) options(e souvenir.Embedder) *souvenir.Options {
 // Opening returns the context with which a test opens a copy of its store; nil: its own. It is set between runs only.
 var Opening func(ctx context.Context, t *testing.T) context.Context
 
+// Sealed says how many bytes a text of some bytes is stored as; nil: as many. It is set between runs only.
+var Sealed func(bytes int) int
+
 // MasterKey is that of all files of the tests. It is set between runs only; the zero value is none.
 var MasterKey souvenir.MasterKey
 

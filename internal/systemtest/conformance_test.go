@@ -33,8 +33,8 @@ func TestConformance(t *testing.T) {
 		{"objects", storetest.RunFiles, openWithObjects},
 		{"encrypted", runEncrypted, openEncrypted},
 		{"keys", runWithKeys, openWithKeys},
-		{"objects, keys", runWithKeys, openObjectsWithKeys},
-		{"postgres, keys", runFilesWithKeys, openPostgresWithKeys},
+		{"objects, keys", runObjectsWithKeys, openObjectsWithKeys},
+		{"postgres, keys", runAllWithKeys, openPostgresWithKeys},
 		{"postgres", runPostgres, openPostgres},
 		{"walled", storetest.Run, openWalled},
 	} {

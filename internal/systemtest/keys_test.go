@@ -34,20 +34,42 @@ import (
 // ringOf has the keys that each test opened last, by its name.
 var ringOf sync.Map
 
-// runWithKeys runs the part of the suite about files, and has it open backups with the keys of their store.
+// runWithKeys runs the suite, and has it open backups with the keys of their store.
 func runWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
+	withOpening(func() { runAllWithKeys(t, open) })
+}
+
+// runObjectsWithKeys does the same with what concerns files.
+func runObjectsWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
+	withOpening(func() { runFilesWithKeys(t, open) })
+}
+
+func withOpening(run func()) {
 	storetest.Opening = func(ctx context.Context, t *testing.T) context.Context {
 		ring, _ := ringOf.Load(t.Name())
 		return keyring.With(ctx, ring.(*keyring.Ring))
 	}
 	defer func() { storetest.Opening = nil }()
-	runFilesWithKeys(t, open)
+	run()
 }
 
-// keysVariable has all promises about files hold with keys of users, wherever they are; otherwise a fifth has to.
+// keysVariable has all promises hold with keys of users, wherever they are; otherwise a part has to.
 const keysVariable = "SOUVENIR_TEST_KEYS"
 
+func runAllWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
+	storetest.Sealed = db.SealedLength
+	defer func() { storetest.Sealed = nil }()
+	if os.Getenv(keysVariable) != "" {
+		storetest.Run(t, open)
+		return
+	}
+	storetest.RunSample(t, 9, open)
+}
+
+// runFilesWithKeys runs the part of the suite about files, with another place for their content.
 func runFilesWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
+	storetest.Sealed = db.SealedLength
+	defer func() { storetest.Sealed = nil }()
 	if os.Getenv(keysVariable) != "" {
 		storetest.RunFiles(t, open)
 		return
@@ -250,6 +272,10 @@ func TestKeysOfUsers(t *testing.T) {
 			"another master key takes over while the store is open": masterKeyOfFiles,
 			"searches find what sealed files say":                   textsOfSealedFiles,
 			"a purge ends deletions that a crash cut off":           purgeEndsDeletions,
+			"the texts of memories are sealed":                      memoriesAreSealed,
+			"deleting a user erases their texts in older backups":   deletedTextsInABackup,
+			"memories that were given to others stay":               givenMemoriesStay,
+			"a text that is a copy of a sealed one is a text":       copiedSealedText,
 		}
 		for _, name := range longtest.Keys(tests, 1, 3) {
 			t.Run(name, func(t *testing.T) { tests[name](newSafe(t, empty)) })

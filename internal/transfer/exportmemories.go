@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/validity"
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
@@ -109,6 +110,10 @@ func (e *exporter) memory(row db.Rows) (exportMemory, error) {
 		&m.own, &m.revision, &m.created, &m.updated)
 	if err != nil {
 		return m, err
+	}
+	if m.content == "" && db.Seals(e.tx) {
+		return m, fault.New(fault.KindConflict, "", "memory %s cannot be exported: its text was erased with its owner's "+
+			"key; remove such memories with a repair", fault.Show(m.id))
 	}
 	m.exportPlace, err = e.place(partition)
 	return m, err

@@ -106,9 +106,15 @@ func (r *revisionItem) apply(t *importTx) error {
 	}
 	switch {
 	case len(same) == 0:
-		_, err = t.tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, `+
+		content, attributes, err := kernel.SealRevision(t.tx, at.Owner, r.content, r.attributes)
+		if err != nil {
+			return err
+		}
+		if _, err = t.tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, `+
 			`created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			r.of.row, r.number, at.Partition, r.content, r.attributes, r.created)
+			r.of.row, r.number, at.Partition, content, attributes, r.created); err != nil {
+			return err
+		}
 		t.count(KindRevision, added)
 	case same[0]:
 		t.count(KindRevision, unchanged)

@@ -449,11 +449,15 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 		revision = *m.revision
 	}
 	m.stands = revision
+	content, metadata, err := kernel.SealMemory(t.tx, at.Owner, d.Content, m.metadata)
+	if err != nil {
+		return err
+	}
 	columns := []any{
-		at.Partition, d.Content, db.OrNull(d.EventType), db.OrNull(d.State), db.OrNull(d.Importance),
+		at.Partition, content, db.OrNull(d.EventType), db.OrNull(d.State), db.OrNull(d.Importance),
 		db.OrNull(d.Classification),
 		db.OrNull(d.RuleType), db.OrNull(d.Key), d.EventTime, d.Times.Expires, d.Times.From, d.Times.Until,
-		db.OrNull(d.Times.Supersedes), m.metadata, revision, created, updated,
+		db.OrNull(d.Times.Supersedes), metadata, revision, created, updated,
 	}
 	if m.outcome == replaced {
 		for _, statement := range []string{

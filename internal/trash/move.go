@@ -30,13 +30,15 @@ type Mover struct {
 	NewID   func() string // for entries without an id of their own
 
 	places map[int64]kernel.TrashedPlace // of partitions
+	owners map[int64]int64               // of entries
 	rows   int                           // memories that this transaction may delete
 	left   int64                         // bytes that it may move
 }
 
 // Bounded returns the mover, which now deletes at most a portion.
 func (t *Mover) Bounded(p Portion) *Mover {
-	t.places, t.rows, t.left = map[int64]kernel.TrashedPlace{}, p.Rows, p.Bytes
+	t.places, t.owners = map[int64]kernel.TrashedPlace{}, map[int64]int64{}
+	t.rows, t.left = p.Rows, p.Bytes
 	return t
 }
 
@@ -111,12 +113,20 @@ func (t *Mover) add(e Entry) (int64, error) {
 			return 0, err
 		}
 	}
+	title, err := db.SealText(t.Tx, e.Owner, db.TrashTitle, e.Title)
+	if err != nil {
+		return 0, err
+	}
+	data, err := db.SealText(t.Tx, e.Owner, db.TrashData, e.Data)
+	if err != nil {
+		return 0, err
+	}
 	return db.Insert(t.Tx, `INSERT INTO trash (uid, kind, item, title, owner_id, collection_id, project_id, collection,
 		project, project_name, data,
 			memories, size, deleted_by, deleted_through, deleted_at, restorable_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
 			0, ?, ?, ?, ?, ?) RETURNING id`,
-		e.ID, string(e.Kind), e.Item, e.Title, e.Owner, db.OrNull(e.CollectionRow), db.OrNull(e.ProjectRow), e.Collection,
-		e.ProjectID, e.ProjectName, e.Data,
+		e.ID, string(e.Kind), e.Item, title, e.Owner, db.OrNull(e.CollectionRow), db.OrNull(e.ProjectRow), e.Collection,
+		e.ProjectID, e.ProjectName, data,
 		e.Size, t.Viewer.User, shorten.Characters(t.Through, maxThrough), t.Now, cmp.Or(e.until, t.Until))
 }
 
@@ -220,7 +230,7 @@ func (t *Mover) moveWhole(entry, row int64) error {
 	if err := t.put(entry, "memory", id, m, sound); err != nil {
 		return err
 	}
-	size := int64(len(m.Content) + len(m.Metadata)) // as quotas count them
+	size := kernel.StoredBytes(t.Tx, m.Content, m.Metadata)
 	count, former, err := t.moveRevisions(entry, row, id)
 	if err != nil {
 		return err
@@ -243,12 +253,31 @@ func (t *Mover) put(entry int64, kind, id string, part any, sound bool) error {
 		return fault.Damaged(err, "memory %s", id)
 	}
 	t.left -= int64(len(data))
+	sealed, err := t.sealed(entry, db.TrashItemData, string(data))
+	if err != nil {
+		return err
+	}
 	item, err := db.Insert(t.Tx, `INSERT INTO trash_item (entry_id, kind, uid, data) VALUES (?, ?, ?, ?) RETURNING id`,
-		entry, kind, id, string(data))
+		entry, kind, id, sealed)
 	if err == nil && !sound {
 		err = kernel.DoubtRow(t.Tx, kernel.TrashItemKind, item)
 	}
 	return err
+}
+
+// sealed returns the argument for a value of an entry; see [db.SealText].
+func (t *Mover) sealed(entry int64, c db.SealedColumn, value string) (any, error) {
+	if !db.Seals(t.Tx) {
+		return value, nil
+	}
+	owner, known := t.owners[entry]
+	if !known {
+		if err := t.Tx.QueryRow(`SELECT owner_id FROM trash WHERE id = ?`, entry).Scan(&owner); err != nil {
+			return nil, err
+		}
+		t.owners[entry] = owner
+	}
+	return db.SealText(t.Tx, owner, c, value)
 }
 
 // moveRevisions writes the past versions of a memory, which move with it, and returns their number and their size in
@@ -276,7 +305,7 @@ func (t *Mover) moveRevisions(entry, row int64, id string) (count int, size int6
 		if err := t.put(entry, "revision", id, r, sound); err != nil {
 			return 0, 0, err
 		}
-		size += int64(len(r.Content) + len(r.Attributes))
+		size += kernel.StoredBytes(t.Tx, r.Content, r.Attributes)
 	}
 	return len(numbers), size, nil
 }
@@ -430,7 +459,11 @@ func (t *Mover) FinishProject(entry int64, p naming.Project) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.Tx.Exec(`UPDATE trash SET data = ? WHERE id = ?`, string(data), entry); err != nil {
+	sealed, err := t.sealed(entry, db.TrashData, string(data))
+	if err != nil {
+		return err
+	}
+	if _, err := t.Tx.Exec(`UPDATE trash SET data = ? WHERE id = ?`, sealed, entry); err != nil {
 		return err
 	}
 	_, err = t.Tx.Exec(`INSERT INTO trash_item (entry_id, kind, uid, data) SELECT ?, 'file', uid, '' FROM file

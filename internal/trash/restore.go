@@ -346,23 +346,24 @@ const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id 
 	AND (j.id = ? AND j.created_at = ? OR j.uid = ?)
 	ORDER BY j.id = ? DESC`
 
-// formerPlace finds the partition of a past version, 0 if it is gone: the version is then dropped, as for memories that
+// formerPlace finds the place of a past version, nil if it is gone: the version is then dropped, as for memories that
 // were not deleted. If its project is gone, the version belongs to the collection's owner.
-func (r *Restorer) formerPlace(p kernel.TrashedPlace, of kernel.TrashedMemory, at *kernel.Place) (int64, error) {
+func (r *Restorer) formerPlace(p kernel.TrashedPlace, of kernel.TrashedMemory, at *kernel.Place) (*kernel.Place,
+	error) {
 	if p == of.Place {
-		return at.Partition, nil
+		return at, nil
 	}
 	var collection int64
 	if p.CollectionRow == of.Place.CollectionRow && p.Owner == of.Place.Owner {
 		if err := r.Tx.QueryRow(`SELECT collection_id FROM partition WHERE id = ?`,
 			at.Partition).Scan(&collection); err != nil {
-			return 0, err
+			return nil, err
 		}
 	} else {
 		there, err := db.Column[int64](r.Tx, collectionOf, r.Entry.Owner, p.Owner, p.CollectionRow, p.CollectionCreated,
 			p.Collection, p.CollectionRow)
 		if err != nil || len(there) == 0 {
-			return 0, err
+			return nil, err
 		}
 		collection = there[0]
 	}
@@ -372,15 +373,11 @@ func (r *Restorer) formerPlace(p kernel.TrashedPlace, of kernel.TrashedMemory, a
 			`SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE `+byPlaceOwner+
 				` AND j.uid = ? AND j.created_at = ?`, r.Entry.Owner, p.ProjectOwner, p.Project, p.ProjectCreated)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		project = first(there)
 	}
-	found, err := r.Writer.Partition(collection, project)
-	if err != nil {
-		return 0, err
-	}
-	return found.Partition, nil
+	return r.Writer.Partition(collection, project)
 }
 
 // memory writes a memory into its place, with everything that belongs to it, and removes it from the trash.
@@ -396,14 +393,18 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	if err := r.young(&m, at.Partition); err != nil {
 		return err
 	}
+	content, metadata, err := kernel.SealMemory(r.Tx, at.Owner, m.Content, m.Metadata)
+	if err != nil {
+		return err
+	}
 	row, err := db.Insert(r.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance,
 		classification, rule_type,
 			key, event_time, expires_at, valid_from, valid_until, supersedes, metadata, revision, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		item.ID, at.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance),
+		item.ID, at.Partition, content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance),
 		db.OrNull(m.Classification),
 		db.OrNull(m.RuleType), db.OrNull(m.Key), m.EventTime,
-		m.Times.Expires, m.Times.From, m.Times.Until, db.OrNull(m.Times.Supersedes), m.Metadata, m.Revision, m.Created,
+		m.Times.Expires, m.Times.From, m.Times.Until, db.OrNull(m.Times.Supersedes), metadata, m.Revision, m.Created,
 		m.Updated)
 	if err != nil {
 		return err
@@ -445,7 +446,7 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	_, err = r.Tx.Exec(`UPDATE trash SET memories = CASE WHEN memories > 1 THEN memories - 1 ELSE 0 END,
 		revisions = CASE WHEN revisions > ?1 THEN revisions - ?1 ELSE 0 END,
 		size = CASE WHEN size > ?2 THEN size - ?2 ELSE 0 END WHERE id = ?3`,
-		former, size+int64(len(m.Content)+len(m.Metadata)), r.Entry.Row)
+		former, size+kernel.StoredBytes(r.Tx, m.Content, m.Metadata), r.Entry.Row)
 	return err
 }
 
@@ -474,18 +475,22 @@ func (r *Restorer) revisions(id string, row int64, m kernel.TrashedMemory, at *k
 		if err := item.Into(&former); err != nil {
 			return 0, 0, err
 		}
-		size += int64(len(former.Content) + len(former.Attributes))
-		partition, err := r.formerPlace(former.Place, m, at)
+		size += kernel.StoredBytes(r.Tx, former.Content, former.Attributes)
+		place, err := r.formerPlace(former.Place, m, at)
 		if err != nil {
 			return 0, 0, err
 		}
-		if partition == 0 {
+		if place == nil {
 			continue
+		}
+		content, attributes, err := kernel.SealRevision(r.Tx, place.Owner, former.Content, former.Attributes)
+		if err != nil {
+			return 0, 0, err
 		}
 		copied, err := db.Insert(r.Tx,
 			`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at)
 			VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
-			row, former.Number, partition, former.Content, former.Attributes, former.Created)
+			row, former.Number, place.Partition, content, attributes, former.Created)
 		if err != nil {
 			return 0, 0, err
 		}

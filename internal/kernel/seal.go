@@ -1,0 +1,70 @@
+package kernel
+
+import "github.com/souvenir-ai/souvenir/internal/db"
+
+// noMetadata is metadata without a key, which are not sealed: there is nothing in them.
+const noMetadata = "{}"
+
+// SealMemory returns the arguments for the content and the metadata of a memory in the collection of an owner, a row in
+// the users; see [db.SealText].
+func SealMemory(tx db.Tx, owner int64, content, metadata string) (sealedContent, sealedMetadata any, err error) {
+	return sealBoth(tx, owner, db.MemoryContent, content, db.MemoryMetadata, metadata)
+}
+
+// SealRevision does the same for a past version, from its time in a place of the owner.
+func SealRevision(tx db.Tx, owner int64, content, attributes string) (sealedContent, sealedAttributes any, err error) {
+	return sealBoth(tx, owner, db.RevisionContent, content, db.RevisionAttributes, attributes)
+}
+
+func sealBoth(tx db.Tx, owner int64, of db.SealedColumn, content string, with db.SealedColumn,
+	metadata string) (sealedContent, sealedMetadata any, err error) {
+	if sealedContent, err = db.SealText(tx, owner, of, content); err != nil || metadata == noMetadata {
+		return sealedContent, metadata, err
+	}
+	sealedMetadata, err = db.SealText(tx, owner, with, metadata)
+	return sealedContent, sealedMetadata, err
+}
+
+// StoredBytes is how many bytes a memory takes with its content and metadata, or a past version with its attributes, as
+// quotas count them: as they are stored.
+func StoredBytes(tx db.Tx, content, metadata string) int64 {
+	switch {
+	case !db.Seals(tx):
+		return int64(len(content) + len(metadata))
+	case metadata == noMetadata:
+		return int64(db.SealedLength(len(content)) + len(metadata))
+	}
+	return int64(db.SealedLength(len(content)) + db.SealedLength(len(metadata)))
+}
+
+// Reseal seals the memories and past versions of a partition again, for its present owner.
+func Reseal(tx db.Tx, partition, owner int64) error {
+	if !db.Seals(tx) {
+		return nil
+	}
+	for _, table := range []struct {
+		name, metadata string
+		seal           func(tx db.Tx, owner int64, content, metadata string) (any, any, error)
+	}{{"memory", "metadata", SealMemory}, {"memory_revision", "attributes", SealRevision}} {
+		rows, err := db.Column[int64](tx, `SELECT id FROM `+table.name+` WHERE partition_id = ? ORDER BY id`, partition)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows { // one by one: there may be very many
+			var content, metadata string
+			if err := tx.QueryRow(`SELECT content, `+table.metadata+` FROM `+table.name+` WHERE id = ?`, row).
+				Scan(&content, &metadata); err != nil {
+				return err
+			}
+			sealed, with, err := table.seal(tx, owner, content, metadata)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(`UPDATE `+table.name+` SET content = ?, `+table.metadata+` = ? WHERE id = ?`, sealed, with,
+				row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
