@@ -122,13 +122,7 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 		}
 		return err
 	})
-	for statement, rows := range map[string][]int64{`DELETE FROM memory WHERE id IN `: r.lost.memories,
-		`DELETE FROM memory_revision WHERE id IN `: r.lost.revisions, `DELETE FROM trash WHERE id IN `: r.lost.entries} {
-		many(distinctRows(rows), func(tx db.Tx, batch []int64) error {
-			_, err := tx.Exec(statement+db.Integers, db.List(batch))
-			return err
-		})
-	}
+	r.lost.remove(many)
 	if r.objects {
 		steps = append(steps, func() error { return s.DB.Write(ctx, objects.Restore) })
 		one(`UPDATE file_object SET state = 'leaving', due_at = 0 WHERE ` + unheld)

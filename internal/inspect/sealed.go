@@ -15,3 +15,19 @@ func (in *inspection) lost(rows *[]int64, row int64, table, id, what string) boo
 	*rows = append(*rows, row)
 	return true
 }
+
+// remove adds the repairs, which delete the rows.
+func (l lostRows) remove(many func(rows []int64, fn func(tx db.Tx, batch []int64) error)) {
+	for _, table := range []struct {
+		statement string
+		rows      []int64
+	}{
+		{`DELETE FROM memory WHERE id IN `, l.memories}, {`DELETE FROM memory_revision WHERE id IN `, l.revisions},
+		{`DELETE FROM trash WHERE id IN `, l.entries},
+	} {
+		many(table.rows, func(tx db.Tx, batch []int64) error {
+			_, err := tx.Exec(table.statement+db.Integers, db.List(batch))
+			return err
+		})
+	}
+}
