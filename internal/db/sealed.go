@@ -24,6 +24,8 @@ const (
 	TrashTitle         SealedColumn = 't'
 	TrashData          SealedColumn = 'd'
 	TrashItemData      SealedColumn = 'i'
+	PassageVector      SealedColumn = 'v'
+	SegmentData        SealedColumn = 's'
 )
 
 // columns says what the values are sealed as, and what is read of one whose key was erased with its user.
@@ -35,6 +37,8 @@ var columns = map[SealedColumn]struct{ purpose, erased string }{
 	TrashTitle:         {"trash.title", ""},
 	TrashData:          {"trash.data", "{}"},
 	TrashItemData:      {"trash_item.data", "{}"},
+	PassageVector:      {"passage.vector", ""},
+	SegmentData:        {"segment.data", ""},
 }
 
 // ErrErased means that the key of a value was erased with its user. Rows have an empty value in its place, since lists
@@ -198,6 +202,8 @@ type opening struct {
 	Tx
 	sealing Sealing
 	sealers map[int64]Sealer
+	words   Words   // nil: not asked for yet
+	vectors Vectors // likewise
 }
 
 // opened returns fn for a transaction of the engine.

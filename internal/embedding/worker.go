@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
@@ -192,9 +193,7 @@ func (w *Worker) embedPending(after int64) (last int64, err error) {
 			if vectors[i] == nil {
 				continue
 			}
-			// If the content has changed since, the passage no longer exists, or was overwritten and has a vector.
-			if _, err := tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`,
-				vectorform.Short(vectors[i]), p.id); err != nil {
+			if err := keepVector(tx, p.id, vectors[i]); err != nil {
 				return err
 			}
 		}
@@ -204,4 +203,17 @@ func (w *Worker) embedPending(after int64) (last int64, err error) {
 		return 0, err
 	}
 	return pending[len(pending)-1].id, refused
+}
+
+// keepVector stores the vector of a passage. If the content has changed since, the passage no longer exists, or was
+// overwritten and has a vector.
+func keepVector(tx db.Tx, passage int64, vector []float32) error {
+	stored, err := kernel.SealIn(tx, passage>>kernel.PassageBits, db.PassageVector, vectorform.Short(vector))
+	if errors.Is(err, db.ErrNoRows) { // the partition is gone, too
+		return nil
+	}
+	if err == nil {
+		_, err = tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`, stored, passage)
+	}
+	return err
 }

@@ -153,6 +153,9 @@ type inspection struct {
 	profiles map[int64]kernel.Profile
 	current  int64            // the profile of all vectors; 0 while the store changes to another one
 	terms    map[int64]uint64 // passage -> sum of the terms that full text should hold for it; 0 for none
+
+	words db.Words // as they are stored
+	form  func(passage int64, terms string) (string, error)
 }
 
 // inspectAll checks the whole store and notes each problem and its repair.
@@ -179,6 +182,7 @@ func newReport() Report {
 // look checks everything in one transaction.
 func (in *inspection) look(tx db.Tx) error {
 	in.tx = tx
+	in.words, in.form = keyring.StoredWords(tx.Words())
 	type step struct {
 		table string
 		look  func() error

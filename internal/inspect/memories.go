@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/tododoc"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
@@ -43,6 +44,7 @@ type checkedPassage struct {
 	blank         bool
 	profile       int64
 	vector        []byte
+	shut          error // why the vector cannot be opened
 }
 
 // checkMemories checks all memories and their passages.
@@ -57,7 +59,9 @@ func (in *inspection) checkMemories() error {
 			return err
 		}
 		for i := range memories {
-			in.checkMemory(&memories[i])
+			if err := in.checkMemory(&memories[i]); err != nil {
+				return err
+			}
 		}
 		if err := in.checkTurns(rows, memories); err != nil {
 			return err
@@ -116,10 +120,13 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = db.Stream(in.tx, func(row db.Rows) error {
+	err = db.Stream(db.Stored(in.tx), func(row db.Rows) error {
 		var p checkedPassage
 		var memory int64
 		err := row.Scan(&p.id, &memory, &p.start, &p.length, &p.blank, &p.profile, &p.vector)
+		if err == nil {
+			err = in.openVector(&p)
+		}
 		if i, ok := place[memory]; ok {
 			memories[i].passages = append(memories[i].passages, p)
 		}
@@ -129,14 +136,34 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 	return memories, err
 }
 
+// openVector opens the vector of a passage if it is sealed. One that cannot be opened is no error.
+func (in *inspection) openVector(p *checkedPassage) error {
+	sealed, is := db.SealedBytes(db.PassageVector, p.vector)
+	if !is {
+		return nil
+	}
+	plain, err := in.s.Keys.Open(in.tx.Context(), db.PassageVector.Purpose(), sealed)
+	if keyring.IsShut(err) {
+		p.shut, err = err, nil
+	} else {
+		p.vector = plain
+	}
+	return err
+}
+
 // checkMemory checks one memory. Its stored data cannot be rebuilt; everything derived for searches can.
-func (in *inspection) checkMemory(m *checkedMemory) {
+func (in *inspection) checkMemory(m *checkedMemory) error {
 	in.report.Checked["passage"] += len(m.passages)
+	for _, p := range m.passages {
+		if p.shut != nil {
+			in.repairs.vectors = append(in.repairs.vectors, p.id)
+		}
+	}
 	wrong := func(format string, args ...any) {
 		in.find(Finding{Table: "memory", ID: m.id, Problem: fmt.Sprintf(format, args...)})
 	}
 	if m.content == "" && in.lost(&in.repairs.lost.memories, m.row, "memory", m.id, "it") {
-		return
+		return nil
 	}
 	for _, err := range []error{
 		valid.Name("id", m.id), valid.Content(m.content), m.checkAttributes(), valid.Time("created_at", m.created),
@@ -153,7 +180,7 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 	if problem := in.wrongPassages(m); problem != "" {
 		in.find(Finding{Table: "passage", ID: m.id, Problem: problem, Repairable: true})
 		in.repairs.memories = append(in.repairs.memories, m.row)
-		return
+		return nil
 	}
 	tags := m.tags
 	for _, p := range m.passages {
@@ -161,14 +188,22 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 			in.find(Finding{Table: "passage", ID: m.id, Problem: problem, Repairable: true})
 			if m.ownProfile != 0 {
 				in.repairs.memories = append(in.repairs.memories, m.row)
-				return
+				return nil
 			}
 			in.repairs.vectors = append(in.repairs.vectors, p.id)
 		}
-		in.terms[p.id] = sumOfTerms("content", text.Indexed(m.content[p.start:p.start+p.length])) +
-			sumOfTerms("tags", text.Indexed(tags))
+		content, err := in.form(p.id, text.Indexed(m.content[p.start:p.start+p.length]))
+		if err != nil {
+			return err
+		}
+		tagged, err := in.form(p.id, text.Indexed(tags))
+		if err != nil {
+			return err
+		}
+		in.terms[p.id] = sumOfTerms("content", content) + sumOfTerms("tags", tagged)
 		tags = "" // only the first passage has them
 	}
+	return nil
 }
 
 // wrongPassages returns the problem for which a memory's passages must be rebuilt; empty if they are right.
@@ -231,6 +266,9 @@ func (in *inspection) wrongVector(p checkedPassage) string {
 	if p.vector == nil {
 		return ""
 	}
+	if p.shut != nil {
+		return fmt.Sprintf("the vector of passage %d cannot be opened: %v", p.id, p.shut)
+	}
 	dimensions := in.profiles[p.profile].Dimensions
 	vector, err := kernel.DecodeVector(p.vector)
 	if err != nil || len(vector) != dimensions {
@@ -278,7 +316,7 @@ func sumOfTerm(column string, offset int, term string) uint64 {
 // checkFullText compares what full text holds with the terms of the passages.
 func (in *inspection) checkFullText() error {
 	rows := map[int64]uint64{} // passage -> sum of what full text holds
-	passages, err := in.tx.Words().Passages()
+	passages, err := in.words.Passages()
 	if err != nil {
 		return err
 	}
@@ -289,7 +327,7 @@ func (in *inspection) checkFullText() error {
 	in.progress("full text", 0, len(rows))
 	strays := false
 	terms := map[string]termFound{}
-	err = in.tx.Words().Occurrences(func(passage int64, column string, offset int, term string) error {
+	err = in.words.Occurrences(func(passage int64, column string, offset int, term string) error {
 		if t := terms[term]; t.passages == 0 || t.last != passage {
 			terms[term] = termFound{t.passages + 1, passage}
 		}
@@ -327,7 +365,7 @@ type termFound struct {
 func (in *inspection) lookUpTerms(terms map[string]termFound) error {
 	lost := 0
 	for term, t := range terms {
-		n, err := in.tx.Words().Count(db.Range{First: math.MinInt64, Last: math.MaxInt64}, []string{term})
+		n, err := in.words.Count(db.Range{First: math.MinInt64, Last: math.MaxInt64}, []string{term})
 		if err != nil && !errors.Is(err, db.ErrCorrupt) {
 			return err
 		}

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -127,16 +129,16 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 		steps = append(steps, func() error { return s.DB.Write(ctx, objects.Restore) })
 		one(`UPDATE file_object SET state = 'leaving', due_at = 0 WHERE ` + unheld)
 	}
-	many(r.places, giveToOwners)
+	many(r.places, s.giveToOwners)
 	if r.files {
 		steps = append(steps, func() error { return s.DB.Write(ctx, filetext.Repair) })
 	}
 	many(r.counts, recount)
-	many(r.memories, s.remakePassages)
-	many(r.vectors, func(tx db.Tx, batch []int64) error {
+	many(r.vectors, func(tx db.Tx, batch []int64) error { // before what reads the vectors that are left
 		_, err := tx.Exec(`UPDATE passage SET vector = NULL WHERE id IN `+db.Integers, db.List(batch))
 		return err
 	})
+	many(r.memories, s.remakePassages)
 	many(r.texts, rewriteFullText)
 	many(r.turns, func(tx db.Tx, batch []int64) error { return kernel.KeepTurns(tx, batch...) })
 	many(r.segments, func(tx db.Tx, batch []int64) error {
@@ -164,7 +166,7 @@ const partitionBytes = `(SELECT coalesce(sum(octet_length(content) + octet_lengt
 
 // giveToOwners gives partitions to the owners of their projects, as collections of the same names, with a number
 // appended if the owner has one with other vectors.
-func giveToOwners(tx db.Tx, partitions []int64) error {
+func (s Store) giveToOwners(tx db.Tx, partitions []int64) error {
 	for _, p := range partitions {
 		var owner, profile int64
 		var name string
@@ -192,11 +194,71 @@ func giveToOwners(tx db.Tx, partitions []int64) error {
 		if _, err := tx.Exec(`UPDATE partition SET collection_id = ? WHERE id = ?`, row, p); err != nil {
 			return err
 		}
-		if err := kernel.Reseal(tx, p, owner); err != nil {
+		if err := errors.Join(kernel.Reseal(tx, p, owner), s.sealAgain(tx, owner, p)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sealAgain puts the vectors and the words of a partition under the key of its new owner. Segments are made again.
+func (s Store) sealAgain(tx db.Tx, owner, partition int64) error {
+	if !db.Seals(tx) {
+		return nil
+	}
+	if _, err := tx.Exec(`DELETE FROM segmented WHERE partition_id = ?`, partition); err != nil {
+		return err
+	}
+	in := kernel.PassageRange(partition)
+	passages, err := db.Column[int64](tx, `SELECT id FROM passage WHERE id BETWEEN ? AND ? ORDER BY id`, in.First, in.Last)
+	if err != nil {
+		return err
+	}
+	for batch := range slices.Chunk(passages, kernel.BatchRows) {
+		if err := s.sealVectors(tx, owner, batch); err != nil {
+			return err
+		}
+		if err := rewriteFullText(tx, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealVectors seals the vectors of some passages again. What cannot be opened stays as it is.
+func (s Store) sealVectors(tx db.Tx, owner int64, passages []int64) error {
+	type sealed struct {
+		id     int64
+		vector []byte
+	}
+	var all []sealed
+	err := db.Stored(tx).Each(func(row db.Rows) error {
+		var p sealed
+		err := row.Scan(&p.id, &p.vector)
+		all = append(all, p)
+		return err
+	}, `SELECT id, vector FROM passage WHERE vector IS NOT NULL AND id IN `+db.Integers, db.List(passages))
+	for _, p := range all {
+		if err != nil {
+			return err
+		}
+		value, is := db.SealedBytes(db.PassageVector, p.vector)
+		if !is {
+			continue
+		}
+		plain, failed := s.Keys.Open(tx.Context(), db.PassageVector.Purpose(), value)
+		if keyring.IsShut(failed) {
+			continue
+		}
+		if failed != nil {
+			return failed
+		}
+		var stored any
+		if stored, err = db.SealBytes(tx, owner, db.PassageVector, plain); err == nil {
+			_, err = tx.Exec(`UPDATE passage SET vector = ? WHERE id = ?`, stored, p.id)
+		}
+	}
+	return err
 }
 
 // recount corrects the counts of partitions.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
@@ -54,7 +55,11 @@ func (in *inspection) segmentProblem(partition, upto int64) (problem string, err
 	counted, twice := map[int64]bool{}, 0
 	for _, id := range ids { // one by one, as each may have megabytes
 		var data []byte
-		if err := in.tx.QueryRow(`SELECT data FROM segment WHERE id = ?`, id).Scan(&data); err != nil {
+		err := in.tx.QueryRow(`SELECT data FROM segment WHERE id = ?`, id).Scan(&data)
+		if keyring.IsShut(err) {
+			return "cannot be opened: " + err.Error(), nil
+		}
+		if err != nil {
 			return "", err
 		}
 		memories, sound := memoriesOf(data)

@@ -18,6 +18,27 @@ func PassageRange(partition int64) db.Range {
 	return db.Range{First: partition << PassageBits, Last: (partition+1)<<PassageBits - 1}
 }
 
+// OwnerOfPartition returns the row of the user to whom a partition belongs: the owner of its collection.
+func OwnerOfPartition(tx db.Tx, partition int64) (owner int64, err error) {
+	err = db.Beyond(tx, func() error {
+		return tx.QueryRow(`SELECT c.owner_id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = ?`,
+			partition).Scan(&owner)
+	})
+	return owner, err
+}
+
+// SealIn returns the argument for a value of a column of bytes in a partition: sealed, if the store has keys of users.
+func SealIn(tx db.Tx, partition int64, c db.SealedColumn, plain []byte) (any, error) {
+	if !db.Seals(tx) {
+		return plain, nil
+	}
+	owner, err := OwnerOfPartition(tx, partition)
+	if err != nil {
+		return nil, err
+	}
+	return db.SealBytes(tx, owner, c, plain)
+}
+
 // BatchRows is how many memories are read at once.
 const BatchRows = 500
 

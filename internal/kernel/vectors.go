@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
@@ -20,8 +21,16 @@ func EncodeVector(v []float32, at *Place) []byte {
 	return vectorform.Short(v)
 }
 
-// DecodeVector reads a stored vector. NULL gives nil.
+// SealVector returns the argument for a vector of a passage in a place: sealed, if the store has keys of users.
+func SealVector(tx db.Tx, v []float32, at *Place) (any, error) {
+	return db.SealBytes(tx, at.Owner, db.PassageVector, EncodeVector(v, at))
+}
+
+// DecodeVector reads a stored vector. NULL gives nil, and so does an empty one, as that of an erased user.
 func DecodeVector(blob []byte) ([]float32, error) {
+	if len(blob) == 0 {
+		return nil, nil
+	}
 	v, err := vectorform.Decode(blob)
 	if err != nil {
 		return nil, fault.Damaged(err, "a vector")

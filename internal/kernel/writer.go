@@ -248,9 +248,13 @@ func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []
 		indexed = indexed && current
 		id := at.Partition<<PassageBits | at.numbers.next
 		at.numbers.next++
+		stored, err := SealVector(w.Tx, vector, at)
+		if err != nil {
+			return false, nil, err
+		}
 		if err := db.Queue(w.Tx, `INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) `+
 			`VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			id, memory, p.Start, p.Length, p.Blank, profile, EncodeVector(vector, at)); err != nil {
+			id, memory, p.Start, p.Length, p.Blank, profile, stored); err != nil {
 			return false, nil, err
 		}
 		if err := w.Tx.Words().Put(id, p.Indexed, tagTerms); err != nil {
@@ -318,8 +322,12 @@ func (w *Writer) RewritePassages(memory int64, at *Place, passages []Passage, ow
 	for i, p := range passages {
 		vector, profile, current := w.vectorOf(p, at, own)
 		indexed = indexed && current
+		stored, err := SealVector(w.Tx, vector, at)
+		if err != nil {
+			return false, nil, err
+		}
 		if _, err := w.Tx.Exec(`UPDATE passage SET start = ?, length = ?, blank = ?, profile_id = ?, vector = ? WHERE id = ?`,
-			p.Start, p.Length, p.Blank, profile, EncodeVector(vector, at), former[i]); err != nil {
+			p.Start, p.Length, p.Blank, profile, stored, former[i]); err != nil {
 			return false, nil, err
 		}
 		if err := w.Tx.Words().Replace(former[i], p.Indexed, tagTerms); err != nil {

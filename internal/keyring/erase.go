@@ -47,6 +47,7 @@ func (r *Ring) erase(ctx context.Context, owner []byte) (erased bool, err error)
 	if err != nil || len(ids) == 0 {
 		return false, err
 	}
+	r.owners.Put(ownerHash(owner), &key{}, keyBytes, cached)
 	for _, id := range ids {
 		r.keys.Put(ID(id), &key{}, keyBytes, cached)
 	}

@@ -64,16 +64,20 @@ const (
 // Ring is the keys of all users. It is safe for concurrent use, and several processes may share a place. Nil is none:
 // it seals nothing, and opens only what is not sealed.
 type Ring struct {
-	place Place
-	now   func() time.Time
-	wrap  cipher.AEAD
-	owner []byte // the key of the hash of owners
-	id    int64
-	keys  lru.Cache[ID, *key]
+	place  Place
+	now    func() time.Time
+	wrap   cipher.AEAD
+	owner  []byte // the key of the hash of owners
+	id     int64
+	keys   lru.Cache[ID, *key]
+	owners lru.Cache[ownerHash, *key]
 
 	mu   sync.Mutex
 	ring *sealing.Ring
 }
+
+// ownerHash names an owner in the place.
+type ownerHash [16]byte
 
 // key is a user's key.
 type key struct {
@@ -189,22 +193,11 @@ func bound(id ID, owner []byte) []byte {
 // at the place: another process may have erased the key since.
 func (r *Ring) current(ctx context.Context, o Owner) (k *key, err error) {
 	owner := r.hash(o)
-	find := func(tx db.Tx) error {
-		k = nil
-		return tx.Each(func(row db.Rows) error {
-			var id, wrapped []byte
-			err := row.Scan(&id, &wrapped)
-			if err == nil {
-				k, err = r.unwrap(id, owner, wrapped)
-			}
-			return err
-		}, `SELECT id, wrapped FROM user_key WHERE owner = ?`, owner)
-	}
-	if err := r.place.Read(ctx, find); err != nil || k != nil {
+	if k, err = r.there(ctx, owner); err != nil || k != nil {
 		return k, err
 	}
 	err = r.place.Write(ctx, func(tx db.Tx) error {
-		if err := find(tx); err != nil || k != nil {
+		if k, err = r.read(tx, owner); err != nil || k != nil {
 			return err
 		}
 		var id ID
@@ -220,6 +213,27 @@ func (r *Ring) current(ctx context.Context, o Owner) (k *key, err error) {
 			r.now().UnixMicro())
 		return err
 	})
+	return k, err
+}
+
+// there returns the key of an owner as the place has it now, nil if there is none.
+func (r *Ring) there(ctx context.Context, owner []byte) (k *key, err error) {
+	err = r.place.Read(ctx, func(tx db.Tx) error {
+		k, err = r.read(tx, owner)
+		return err
+	})
+	return k, err
+}
+
+func (r *Ring) read(tx db.Tx, owner []byte) (k *key, err error) {
+	err = tx.Each(func(row db.Rows) error {
+		var id, wrapped []byte
+		err := row.Scan(&id, &wrapped)
+		if err == nil {
+			k, err = r.unwrap(id, owner, wrapped)
+		}
+		return err
+	}, `SELECT id, wrapped FROM user_key WHERE owner = ?`, owner)
 	return k, err
 }
 

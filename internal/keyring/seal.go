@@ -19,7 +19,8 @@ import (
 const (
 	form     = 1
 	head     = 1 + len(ID{})
-	overhead = head + chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
+	text     = head + chacha20poly1305.NonceSizeX
+	overhead = text + chacha20poly1305.Overhead
 )
 
 // Seal seals a value under the present key of an owner. The purpose says what it is: it opens as nothing else.
@@ -92,7 +93,6 @@ func (r *Ring) Open(ctx context.Context, purpose string, sealed []byte) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	text := head + chacha20poly1305.NonceSizeX
 	plain, err := k.aead.Open(nil, sealed[head:text], sealed[text:], boundTo(purpose, sealed))
 	if err != nil {
 		return nil, ErrSealed

@@ -46,7 +46,9 @@ func (r *Ring) Belongs(ctx context.Context, store db.DB) error {
 
 // OwnerOf returns the owner with a row in the users of a store.
 func OwnerOf(tx db.Tx, user int64) (o Owner, err error) {
-	err = tx.QueryRow(`SELECT namespace, uid FROM users WHERE id = ?`, user).Scan(&o.Namespace, &o.User)
+	err = db.Beyond(tx, func() error {
+		return tx.QueryRow(`SELECT namespace, uid FROM users WHERE id = ?`, user).Scan(&o.Namespace, &o.User)
+	})
 	return o, err
 }
 

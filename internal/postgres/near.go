@@ -196,7 +196,8 @@ func textOf(vector []byte) (string, error) {
 	return string(append(text, ']')), err
 }
 
-// Maintain brings the indexes of words and of vectors up to date where much is not in them.
+// Maintain brings the indexes of words and of vectors up to date where much is not in them. Vectors that are sealed
+// under keys of users are in no index.
 func (d *DB) Maintain(ctx context.Context, wait bool) error {
 	if d.readOnly {
 		return nil
@@ -220,7 +221,8 @@ func (d *DB) Maintain(ctx context.Context, wait bool) error {
 			SELECT p.id, f.dimensions FROM partition p JOIN collection c ON c.id = p.collection_id
 				JOIN profile f ON f.id = coalesce(c.own_profile, (SELECT value FROM ready))
 				LEFT JOIN near_partition n ON n.partition_id = p.id
-			WHERE p.passages >= near_from() AND (n.dimensions IS DISTINCT FROM f.dimensions
+			WHERE p.passages >= near_from() AND NOT EXISTS (SELECT FROM setting k WHERE k.key = 'user_keys')
+				AND (n.dimensions IS DISTINCT FROM f.dimensions
 				OR (SELECT count(*) FROM (SELECT FROM passage a WHERE a.id > n.upto AND a.id < (p.id + 1) << 32
 					LIMIT ?1) b) >= ?1
 				OR (SELECT count(*) FROM (SELECT FROM passage_near c JOIN passage a ON a.id = c.id

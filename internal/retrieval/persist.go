@@ -321,13 +321,16 @@ func staleAfter(tx db.Tx, id, before, upto int64, changed, rows []int64) error {
 // addSegment returns the id of the segment, 0 if it is empty and so not stored.
 func addSegment(tx db.Tx, partition int64, e index.Encoded) (id int64, err error) {
 	if e.Memories > 0 {
-		id, err = db.Insert(tx, `INSERT INTO segment (partition_id, memories, first_row, last_row, data)
-			VALUES (?, ?, ?, ?, ?) RETURNING id`, partition, e.Memories, e.First, e.Last, e.Data)
+		data, err := kernel.SealIn(tx, partition, db.SegmentData, e.Data)
+		if err != nil {
+			return 0, err
+		}
+		if id, err = db.Insert(tx, `INSERT INTO segment (partition_id, memories, first_row, last_row, data)
+			VALUES (?, ?, ?, ?, ?) RETURNING id`, partition, e.Memories, e.First, e.Last, data); err != nil {
+			return 0, err
+		}
 	}
-	if err == nil {
-		err = countSegments(tx, partition)
-	}
-	return id, err
+	return id, countSegments(tx, partition)
 }
 
 func countSegments(tx db.Tx, partition int64) error {

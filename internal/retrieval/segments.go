@@ -10,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/static"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -210,7 +211,7 @@ func (c *Cache) readSegments(tx db.Tx, p *part) error {
 	}()
 	for _, id := range ids {
 		var data []byte
-		if err = tx.QueryRow(`SELECT data FROM segment WHERE id = ?`, id).Scan(&data); err != nil {
+		if data, err = segmentData(tx, id); err != nil {
 			break
 		}
 		read <- data
@@ -220,11 +221,20 @@ func (c *Cache) readSegments(tx db.Tx, p *part) error {
 }
 
 func readSegment(tx db.Tx, id int64) (*index.Segment, error) {
-	var data []byte
-	if err := tx.QueryRow(`SELECT data FROM segment WHERE id = ?`, id).Scan(&data); err != nil {
+	data, err := segmentData(tx, id)
+	if err != nil {
 		return nil, err
 	}
 	return index.DecodeSegment(data, static.Default().Rows())
+}
+
+// segmentData reads a segment. One that cannot be opened is no better than a damaged one.
+func segmentData(tx db.Tx, id int64) (data []byte, err error) {
+	err = tx.QueryRow(`SELECT data FROM segment WHERE id = ?`, id).Scan(&data)
+	if keyring.IsShut(err) {
+		err = fmt.Errorf("%w: %w", index.ErrSegment, err)
+	}
+	return data, err
 }
 
 func (c *Cache) putSegment(p *part, s *index.Segment) error {

@@ -68,6 +68,9 @@ type Config struct {
 	// [Freeing] context on a full disk; 0 means none.
 	Reserve int64
 
+	// Cache is how many KiB of pages each connection keeps; 0 means 4096.
+	Cache int
+
 	// LockTimeout is how long a write waits for another process's lock when its context
 	// ends no earlier; 0 means 30 seconds.
 	LockTimeout time.Duration
@@ -81,6 +84,7 @@ type DB struct {
 	path        string // absolute, or ":memory:"
 	log         *slog.Logger
 	lockTimeout time.Duration
+	cache       int             // KiB for each connection; 0: as in settings
 	logPath     string          // of the write-ahead log
 	keys        *sealedvfs.Keys // nil: the file is not encrypted
 	keyMissing  error           // the file is encrypted, though
@@ -135,7 +139,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{
-		path: c.Path, log: c.Logger, lockTimeout: c.LockTimeout,
+		path: c.Path, log: c.Logger, lockTimeout: c.LockTimeout, cache: c.Cache,
 		readers: newReaders(c.Readers), makeReady: c.Prepare, reserve: c.Reserve, roomEvery: 5 * time.Second,
 		closing: make(chan struct{}), idle: make(chan struct{}), gone: make(chan struct{}),
 	}

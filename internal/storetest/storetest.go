@@ -48,7 +48,12 @@ func RunTwoHandles(t *testing.T, open func(t *testing.T, options *souvenir.Optio
 // RunSearches tests a backend once more, after Run, with another way to search: only the concepts that involve
 // searches.
 func RunSearches(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
-	run(t, searching(), func(t *testing.T) *fixture { return newFixture(t, open, false) }, nil)
+	RunSearchesSample(t, 1, open)
+}
+
+// RunSearchesSample tests every nth of these promises.
+func RunSearchesSample(t *testing.T, n int, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
+	run(t, sample(searching(), n), func(t *testing.T) *fixture { return newFixture(t, open, false) }, nil)
 }
 
 // RunFiles tests a backend once more, after Run, with another place for the content of files: only the concepts that

@@ -1,0 +1,121 @@
+package souvenir_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
+	"github.com/souvenir-ai/souvenir/internal/sealing"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// withKeys returns a context with keys of users in a file of their own.
+func withKeys(b *testing.B, dir string) context.Context {
+	b.Helper()
+	place, err := sqlite.OpenKeys(b.Context(), filepath.Join(dir, "store.keys"), false, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ring, err := keyring.Open(b.Context(), place, sealing.GenerateMasterKey(), time.Now)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = ring.Close() })
+	return keyring.With(b.Context(), ring)
+}
+
+// BenchmarkKeys compares a store with keys of users and one without: the same steps in turn, so that what else the
+// machine does burdens both.
+func BenchmarkKeys(b *testing.B) {
+	const size = 20_000
+	memories, queries := sentences(size), sentences(500)
+	dir := b.TempDir()
+	contexts := []context.Context{b.Context(), withKeys(b, dir)}
+	paths := []string{filepath.Join(dir, "without.db"), filepath.Join(dir, "with.db")}
+	open := func(b *testing.B, i int, o souvenir.Options) *souvenir.Store {
+		b.Helper()
+		store, err := souvenir.Open(contexts[i], paths[i], &o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { store.Close() })
+		return store
+	}
+	b.Run("add", func(b *testing.B) {
+		stores := []*souvenir.Store{open(b, 0, souvenir.Options{}), open(b, 1, souvenir.Options{})}
+		inTurn(b, func(i, n int) error {
+			_, err := stores[i].AddMemories(b.Context(), memories[n*500%size:][:500], nil)
+			return err
+		})
+		for n := b.N; n < size/500; n++ {
+			for _, s := range stores {
+				if _, err := s.AddMemories(b.Context(), memories[n*500:][:500], nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		for _, s := range stores {
+			if err := s.Upkeep().StoreIndex(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for name, memory := range map[string]int64{"in memory": 0, "on disk": -1} {
+		b.Run(name, func(b *testing.B) {
+			o := souvenir.Options{IndexMemory: memory}
+			stores := []*souvenir.Store{open(b, 0, o), open(b, 1, o)}
+			for _, s := range stores {
+				if _, err := s.Search(b.Context(), souvenir.Query{Text: "load"}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			inTurn(b, func(i, n int) error {
+				_, err := stores[i].Search(b.Context(), souvenir.Query{Text: queries[n%len(queries)].Content})
+				return err
+			})
+		})
+	}
+	b.Run("open and load", func(b *testing.B) {
+		inTurn(b, func(i, _ int) error {
+			store, err := souvenir.Open(contexts[i], paths[i], nil)
+			if err == nil {
+				err = store.Upkeep().LoadIndex(b.Context())
+			}
+			if err == nil {
+				_, err = store.Search(b.Context(), souvenir.Query{Text: "load"})
+			}
+			if err == nil {
+				err = store.Close() // waits for the load
+			}
+			return err
+		})
+	})
+}
+
+// inTurn does a step without keys, and with them, and reports the medians.
+func inTurn(b *testing.B, step func(i, n int) error) {
+	b.Helper()
+	took := make([][]time.Duration, 2)
+	for n := 0; b.Loop(); n++ {
+		for k := range took {
+			i := (k + n) % 2
+			start := time.Now()
+			if err := step(i, n); err != nil {
+				b.Fatal(err)
+			}
+			took[i] = append(took[i], time.Since(start))
+		}
+	}
+	medians := make([]float64, 2)
+	for i := range took {
+		slices.Sort(took[i])
+		medians[i] = float64(took[i][len(took[i])/2].Microseconds()) / 1000
+	}
+	b.ReportMetric(medians[0], "ms-without")
+	b.ReportMetric(medians[1], "ms-with")
+	b.ReportMetric(100*(medians[1]/medians[0]-1), "%-slower")
+}

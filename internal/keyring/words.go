@@ -1,0 +1,172 @@
+package keyring
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
+	"hash"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+)
+
+// termBytes is how much of a keyed hash stands for a term of full text. Among n different terms of a user, two are the
+// same with a chance of n²/2⁸¹: less than one in 10¹² for a million.
+const termBytes = 10
+
+// terms is how it is written: what FTS5's tokenizer ascii keeps as one token, and PostgreSQL as one word.
+var terms = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// Cache is how many KiB of pages a connection to a file with blinded terms keeps. Full text has a fifth more pages with
+// them, and searches on disk of some ten thousand memories are half again as slow where these do not fit.
+const Cache = 8192
+
+// blinder blinds terms of one owner, for one goroutine at a time.
+type blinder struct {
+	mac  hash.Hash
+	sum  []byte
+	buf  []byte
+	sure bool // the key was looked up in this transaction
+}
+
+// ofTerm is the purpose of blinded terms.
+const ofTerm = "term"
+
+func (k *key) blinder() *blinder { return &blinder{mac: hmac.New(sha256.New, k.blind)} }
+
+// append appends the blinded form of a term.
+func (b *blinder) append(list []byte, term string) []byte {
+	b.mac.Reset()
+	b.buf = append(append(b.buf[:0], ofTerm+"\x00"...), term...)
+	b.mac.Write(b.buf)
+	b.sum = b.mac.Sum(b.sum[:0])
+	return terms.AppendEncode(list, b.sum[:termBytes])
+}
+
+// list blinds terms separated by spaces. They keep their places.
+func (b *blinder) list(text string) string {
+	if text == "" {
+		return ""
+	}
+	n := strings.Count(text, " ") + 1
+	all := make([]byte, 0, n*(terms.EncodedLen(termBytes)+1))
+	for i := 0; i < n; i++ {
+		var term string
+		term, text, _ = strings.Cut(text, " ")
+		if i > 0 {
+			all = append(all, ' ')
+		}
+		if term != "" {
+			all = b.append(all, term)
+		}
+	}
+	return string(all)
+}
+
+func (b *blinder) each(sought []string) []string {
+	all := make([]string, len(sought))
+	for i, term := range sought {
+		all[i] = string(b.append(nil, term))
+	}
+	return all
+}
+
+// words is full text that holds terms blinded under the key of the owner of a passage's partition. Those who ask it
+// name terms as they are.
+type words struct {
+	db.Words
+	in *within
+}
+
+// counting is words of an engine that knows how often a passage has a term.
+type counting struct {
+	words
+	engine db.Counting
+}
+
+func (in *within) words(engine db.Words) db.Words {
+	w := words{engine, in}
+	if c, able := engine.(db.Counting); able {
+		return counting{w, c}
+	}
+	return w
+}
+
+func (w words) Put(passage int64, content, tags string) error {
+	b, err := w.in.toPut(passage >> kernel.PassageBits)
+	if err != nil {
+		return err
+	}
+	return w.Words.Put(passage, b.list(content), b.list(tags))
+}
+
+func (w words) Replace(passage int64, content, tags string) error {
+	b, err := w.in.toPut(passage >> kernel.PassageBits)
+	if err != nil {
+		return err
+	}
+	return w.Words.Replace(passage, b.list(content), b.list(tags))
+}
+
+// sought returns the blinded forms of terms in a range; none if its owner has no key, and so no term.
+func (w words) sought(in db.Range, terms []string) ([]string, error) {
+	b, err := w.in.toAsk(in)
+	if err != nil || b == nil {
+		return nil, err
+	}
+	return b.each(terms), nil
+}
+
+func (w words) Count(in db.Range, terms []string) (int, error) {
+	blinded, err := w.sought(in, terms)
+	if err != nil || len(blinded) == 0 {
+		return 0, err
+	}
+	return w.Words.Count(in, blinded)
+}
+
+func (w words) CountMemories(in db.Range, terms []string, limit int) (int, error) {
+	blinded, err := w.sought(in, terms)
+	if err != nil || len(blinded) == 0 {
+		return 0, err
+	}
+	return w.Words.CountMemories(in, blinded, limit)
+}
+
+func (w words) Best(in db.Range, terms []string, limit int) ([]int64, error) {
+	blinded, err := w.sought(in, terms)
+	if err != nil || len(blinded) == 0 {
+		return nil, err
+	}
+	return w.Words.Best(in, blinded, limit)
+}
+
+func (c counting) Frequencies(in db.Range, passages []int64, terms []string, fn func(db.Frequency) error) error {
+	blinded, err := c.sought(in, terms)
+	if err != nil || len(blinded) == 0 {
+		return err
+	}
+	return c.engine.Frequencies(in, passages, blinded, fn)
+}
+
+// StoredWords returns full text as it is stored, and the form in which it stores terms of a passage, separated by
+// spaces: for what checks it. Without the key of the passage's owner there is no such form, and it is empty.
+func StoredWords(w db.Words) (stored db.Words, form func(passage int64, terms string) (string, error)) {
+	var b words
+	switch w := w.(type) {
+	case words:
+		b = w
+	case counting:
+		b = w.words
+	default:
+		return w, func(_ int64, terms string) (string, error) { return terms, nil }
+	}
+	return b.Words, func(passage int64, terms string) (string, error) {
+		blinder, err := b.in.toAsk(kernel.PassageRange(passage >> kernel.PassageBits))
+		if err != nil || blinder == nil {
+			return "", err
+		}
+		return blinder.list(terms), nil
+	}
+}
