@@ -15,6 +15,7 @@ import (
 )
 
 func main() {
+	paceCollection(os.Getenv("GOGC"))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-ctx.Done()
