@@ -479,6 +479,9 @@ func TestServePurges(t *testing.T) {
 		former = len(revisions) - 1
 		time.Sleep(10 * time.Millisecond)
 	}
+	for !strings.Contains(p.stderr.String(), "revisions=2") { // it says so after the commit
+		time.Sleep(10 * time.Millisecond)
+	}
 	if code, _ := p.stop(t); code != exitOK || !strings.Contains(p.stderr.String(), "revisions=2") {
 		t.Errorf(`exit status %d: %s, want code %v and "revisions=2" in the stderr`, code, p.stderr, exitOK)
 	}

@@ -127,7 +127,9 @@ func DoDontQuery(live string) string {
 
 // DoDonts keeps the first dos and don'ts of the selections that were asked for last, until the next change of any
 // memory. The zero value is ready.
-type DoDonts struct{ kept lru.Cache[string, firstDoDonts] }
+type DoDonts struct {
+	kept lru.Cache[string, firstDoDonts]
+}
 
 // firstDoDonts are the first of the dos and don'ts.
 type firstDoDonts struct {

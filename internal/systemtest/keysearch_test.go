@@ -40,7 +40,9 @@ func TestSearchesWithKeys(t *testing.T) {
 }
 
 // onDisk does as a way to open stores does, without an index in memory.
-func onDisk(open func(t *testing.T) func(*testing.T, *Options) *Store) func(*testing.T) func(*testing.T, *Options) *Store {
+func onDisk(
+	open func(t *testing.T) func(*testing.T, *Options) *Store,
+) func(*testing.T) func(*testing.T, *Options) *Store {
 	return func(t *testing.T) func(*testing.T, *Options) *Store {
 		within := open(t)
 		return func(t *testing.T, options *Options) *Store {

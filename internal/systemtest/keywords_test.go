@@ -285,7 +285,8 @@ func ownerGetsPartition(s *safe) {
 		s.Fatalf("Check: got %+v, want the partition given to the owner of the project", report)
 	}
 	s.deleteUser("ann")
-	if got := s.found(s.open(s.in, s.ring, Options{IndexMemory: -1}).As(Access{User: benID})); strings.Count(got, "\t") < 8 {
+	ben := s.open(s.in, s.ring, Options{IndexMemory: -1}).As(Access{User: benID})
+	if got := s.found(ben); strings.Count(got, "\t") < 8 {
 		s.Errorf("ben finds only %s", got)
 	}
 	s.wantSound(s.store)
