@@ -285,8 +285,8 @@ func ownerGetsPartition(s *safe) {
 		s.Fatalf("Check: got %+v, want the partition given to the owner of the project", report)
 	}
 	s.deleteUser("ann")
-	ben := s.open(s.in, s.ring, Options{IndexMemory: -1}).As(Access{User: benID})
-	if got := s.found(ben); strings.Count(got, "\t") < 8 {
+	ofBen := s.open(s.in, s.ring, Options{IndexMemory: -1}).As(Access{User: benID})
+	if got := s.found(ofBen); strings.Count(got, "\t") < 8 {
 		s.Errorf("ben finds only %s", got)
 	}
 	s.wantSound(s.store)
