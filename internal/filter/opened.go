@@ -42,7 +42,7 @@ func Opened(tx db.Tx, v kernel.Viewer, parts []Part) ([]Part, error) {
 		decoder := json.NewDecoder(bytes.NewReader(metadata))
 		decoder.UseNumber()
 		if decoder.Decode(&object) != nil {
-			return nil // damaged metadata have no keys; reading the memory reports it
+			return nil //nolint:nilerr // damaged metadata have no keys; reading the memory reports it
 		}
 		for i := range matching {
 			if own := parts[i].own; own.fits(elementsOf(object[own.key])) {

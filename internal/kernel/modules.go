@@ -21,7 +21,7 @@ func Modules(tx db.Tx, partitions, condition string) (map[int64]string, error) {
 			return err
 		}
 		if json.Unmarshal(metadata, &named) != nil {
-			return nil // damaged metadata name none; reading the memory reports it
+			return nil //nolint:nilerr // damaged metadata name none; reading the memory reports it
 		}
 		if name, is := named.Module.(string); is {
 			modules[id] = name
