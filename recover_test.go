@@ -346,6 +346,9 @@ func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
 		t.Fatalf("got %+v, %v, want no error, OK, verified at least 50 and no notes", report, err)
 	}
 	copied := openWords(t, out, Options{Now: sealedClock})
+	if err := copied.Upkeep().WaitEmbedded(t.Context()); err != nil { // vectors of models are made again
+		t.Fatal(err)
+	}
 	if after := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(after, before) {
 		t.Errorf("it differs: %v, want %.200q", lineDiff(after, before), before)
 	}
