@@ -386,6 +386,22 @@ func TestExportEndsWithCountsAndTheHashOfWhatIsBefore(t *testing.T) {
 	}
 }
 
+// A text must not wait for a vector that a model makes again.
+func TestExportLeavesOutDamagedVectorsOfModels(t *testing.T) {
+	s := openRich(t)
+	damage := `UPDATE passage SET vector = CAST('damaged' AS BLOB) WHERE profile_id `
+	statements(t, s, damage+`IN (SELECT id FROM profile WHERE model <> 'own')`)
+	damaged := exported(t, s, ExportOptions{})
+	if whole := exported(t, s, ExportOptions{WithoutVectors: true}); !bytes.Equal(damaged, whole) {
+		t.Errorf("it differs from one without vectors of models: %v, want the same", lineDiff(damaged, whole))
+	}
+	statements(t, s, damage+`IN (SELECT id FROM profile WHERE model = 'own')`)
+	_, err := s.Upkeep().Export(t.Context(), io.Discard, nil)
+	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "memory ") {
+		t.Errorf("vectors of callers: got %v, want ErrCorrupt that names the memory", err)
+	}
+}
+
 func TestExportWithoutVectorsKeepsThoseOfCallers(t *testing.T) {
 	export := string(exported(t, openRich(t), ExportOptions{WithoutVectors: true}))
 	if n := strings.Count(export, `"type":"vectors"`); n != 1 || !strings.Contains(export, `"profile":"own:3"`) {

@@ -90,12 +90,12 @@ func (s Sealed) Value() (driver.Value, error) { return s.stored, nil }
 // SealText returns the argument for a value of a column of texts that belongs to an owner, a row in the users: sealed,
 // or the value itself in a store without keys of users.
 func SealText(tx Tx, owner int64, c SealedColumn, plain string) (any, error) {
+	if !Seals(tx) {
+		return plain, nil // before it is copied
+	}
 	sealed, err := seal(tx, owner, c, []byte(plain))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case sealed == nil:
-		return plain, nil
 	}
 	size := base64.RawStdEncoding.EncodedLen(len(sealed))
 	stored := base64.RawStdEncoding.AppendEncode(append(make([]byte, 0, len(mark)+1+size), c.mark()...), sealed)
@@ -104,15 +104,15 @@ func SealText(tx Tx, owner int64, c SealedColumn, plain string) (any, error) {
 
 // SealBytes is [SealText] for a column of bytes. Nil, which is NULL, stays nil.
 func SealBytes(tx Tx, owner int64, c SealedColumn, plain []byte) (any, error) {
-	if plain == nil {
+	switch {
+	case plain == nil:
 		return nil, nil
+	case !Seals(tx):
+		return plain, nil
 	}
 	sealed, err := seal(tx, owner, c, plain)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case sealed == nil:
-		return plain, nil
 	}
 	return Sealed{append(append(make([]byte, 0, len(mark)+1+len(sealed)), c.mark()...), sealed...)}, nil
 }
@@ -125,13 +125,13 @@ func SealedLength(bytes int) int {
 // SealOverhead is how many bytes longer a value is for a [Sealer] having sealed it.
 const SealOverhead = 57
 
-// seal returns nil in a store without keys of users.
+// seal seals a value in a store with keys of users.
 func seal(tx Tx, owner int64, c SealedColumn, plain []byte) ([]byte, error) {
 	s, err := SealerOf(tx, owner)
-	if s == nil || err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if c.Purpose() == "" {
+	case c.Purpose() == "":
 		return nil, fmt.Errorf("%w: %q", ErrUnknownColumn, rune(c))
 	}
 	return s.Seal(c.Purpose(), plain), nil

@@ -138,6 +138,9 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 
 // openVector opens the vector of a passage if it is sealed. One that cannot be opened is no error.
 func (in *inspection) openVector(p *checkedPassage) error {
+	if !db.Seals(in.tx) {
+		return nil
+	}
 	sealed, is := db.SealedBytes(db.PassageVector, p.vector)
 	if !is {
 		return nil
@@ -271,9 +274,12 @@ func (in *inspection) wrongVector(p checkedPassage) string {
 	}
 	dimensions := in.profiles[p.profile].Dimensions
 	vector, err := kernel.DecodeVector(p.vector)
-	if err != nil || len(vector) != dimensions {
-		return fmt.Sprintf("the vector of passage %d has %d bytes; %d dimensions have %d", p.id, len(p.vector), dimensions,
-			4*dimensions)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("passage %d: %v", p.id, err)
+	case len(vector) != dimensions:
+		return fmt.Sprintf("the vector of passage %d has %d dimensions; those of its model have %d", p.id, len(vector),
+			dimensions)
 	}
 	unit, err := kernel.UnitVector(vector, dimensions)
 	if err != nil {

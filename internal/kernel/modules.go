@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -14,16 +15,14 @@ func Modules(tx db.Tx, partitions, condition string) (map[int64]string, error) {
 	err := tx.Each(func(row db.Rows) error {
 		var id int64
 		var metadata []byte
-		var named struct {
-			Module any `json:"module_name"`
-		}
+		var keys map[string]json.RawMessage
+		var name string
 		if err := row.Scan(&id, &metadata); err != nil {
 			return err
 		}
-		if json.Unmarshal(metadata, &named) != nil {
-			return nil //nolint:nilerr // damaged metadata name none; reading the memory reports it
-		}
-		if name, is := named.Module.(string); is {
+		// Damaged metadata name none; reading the memory reports it.
+		if json.Unmarshal(metadata, &keys) == nil && bytes.HasPrefix(keys["module_name"], []byte(`"`)) &&
+			json.Unmarshal(keys["module_name"], &name) == nil {
 			modules[id] = name
 		}
 		return nil

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -184,6 +185,14 @@ func (v *vectorSide) write(e *exporter, m exportMemory) error {
 	}
 	err := v.each(m.row, func() error {
 		p := v.passage
+		vector, err := kernel.DecodeVector(p.vector)
+		switch {
+		case err != nil && p.own:
+			return fmt.Errorf("memory %s, whose vectors only its caller can make again: %w; a check finds it, and its "+
+				"repair removes it", m.id, err)
+		case err != nil:
+			return nil // damaged; the import makes it again
+		}
 		if profile != "" && (p.profile != profile || len(l.buf) >= vectorsLine) {
 			if err := end(); err != nil {
 				return err
@@ -200,7 +209,8 @@ func (v *vectorSide) write(e *exporter, m exportMemory) error {
 		} else {
 			l.buf = append(l.buf, ',')
 		}
-		return l.passage(p)
+		l.passage(p, vector)
+		return nil
 	})
 	if err != nil || profile == "" {
 		return err
@@ -208,8 +218,7 @@ func (v *vectorSide) write(e *exporter, m exportMemory) error {
 	return end()
 }
 
-func (l *lineWriter) passage(p exportPassage) error {
-	vector, err := kernel.DecodeVector(p.vector)
+func (l *lineWriter) passage(p exportPassage, vector []float32) {
 	l.buf = append(l.buf, '{')
 	l.member("start")
 	l.buf = strconv.AppendInt(l.buf, p.start, 10)
@@ -217,7 +226,6 @@ func (l *lineWriter) passage(p exportPassage) error {
 	l.buf = strconv.AppendInt(l.buf, p.length, 10)
 	l.bytes("vector", vectorform.Exact(vector))
 	l.buf = append(l.buf, '}')
-	return err
 }
 
 // revisionSide reads the past versions.

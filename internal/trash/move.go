@@ -275,6 +275,9 @@ func (t *Mover) sealed(entry int64, c db.SealedColumn, value string) (any, error
 		if err := t.Tx.QueryRow(`SELECT owner_id FROM trash WHERE id = ?`, entry).Scan(&owner); err != nil {
 			return nil, err
 		}
+		if t.owners == nil {
+			t.owners = map[int64]int64{}
+		}
 		t.owners[entry] = owner
 	}
 	return db.SealText(t.Tx, owner, c, value)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	version = 1
+	version = 2 // not 1, with which sealed values begin (internal/db)
 	steps   = math.MaxInt16
 
 	leastShort = 64 // dimensions; shorter vectors save little, and their neighbours may differ by millionths

@@ -125,5 +125,11 @@ func TestOwnersSetHowLongMemoriesOfACollectionStay(t *testing.T) {
 	rita.Get(page).Expect(http.StatusNotFound)
 	rita.Get("/collections").Expect(http.StatusOK).Without("notes/ä")
 	rita.Submit(olivia.Get(page), "/collections", url.Values{"days": {"1"}}).Expect(http.StatusForbidden)
+	hers := w.Store.As(souvenir.Access{User: w.Users[servertest.Writer]})
+	if _, err := hers.AddCollection(t.Context(), souvenir.NewCollection{Name: "hers"}); err != nil {
+		t.Fatal(err)
+	}
+	rita.Submit(rita.Get("/collections?name=hers"), "/collections", url.Values{"name": {name}, "days": {"1"}}).
+		Expect(http.StatusNotFound)
 	rule(34000 * 24 * time.Hour)
 }
