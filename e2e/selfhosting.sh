@@ -8,6 +8,15 @@
 # namespace that is like the one systemd makes. A container runs with docker or podman, if one of them works here; else
 # buildah makes the image, and its program runs in the image's folder. What could not be tried is said in the end. It
 # needs Go, curl, and, as root, unshare and setpriv; systemd-analyze, and docker, podman or buildah.
+#
+# Where podman may not raise limits ("setrlimit: Operation not permitted"), or crun does not know the control groups,
+# CONTAINERS_CONF can name a file with other ones:
+#
+#   [containers]
+#   default_ulimits = ["nofile=20000:20000", "nproc=4000:4000"]
+#   [engine]
+#   runtime = "runc"
+#   cgroup_manager = "cgroupfs"
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 earlier=${1:+$(realpath "$1")}
