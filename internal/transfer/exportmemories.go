@@ -191,7 +191,7 @@ func (v *vectorSide) write(e *exporter, m exportMemory) error {
 			return fmt.Errorf("memory %s, whose vectors only its caller can make again: %w; a check finds it, and its "+
 				"repair removes it", m.id, err)
 		case err != nil:
-			return nil // damaged; the import makes it again
+			return nil //nolint:nilerr // damaged; the import makes it again
 		}
 		if profile != "" && (p.profile != profile || len(l.buf) >= vectorsLine) {
 			if err := end(); err != nil {
