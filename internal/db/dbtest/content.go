@@ -65,10 +65,7 @@ func changesComplete(t *testing.T, e Engine, d db.DB) {
 	}
 	// A mark may name transactions of others on the same server that were under way; where those have ended, it moves.
 	_, same, complete := since(t, d, mark, 100)
-	for range 1000 {
-		if !complete || same == mark {
-			break
-		}
+	for i := 0; complete && same != mark && i < 1000; i++ {
 		mark = same
 		_, same, complete = since(t, d, mark, 100)
 	}
