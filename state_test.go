@@ -89,6 +89,9 @@ func TestRuntimeCountsSearchesByWhereTheyRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			after, err := s.Upkeep().Runtime(t.Context())
+			for ; err == nil && after.Writing > 0; after, err = s.Upkeep().Runtime(t.Context()) {
+				time.Sleep(time.Millisecond) // the background worker may be storing what it made for the memory
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,8 +103,8 @@ func TestRuntimeCountsSearchesByWhereTheyRun(t *testing.T) {
 			if holds := after.IndexPartitions > 0 && after.IndexBytes > 0; holds != (c.memory > 0) {
 				t.Errorf("got %+v, want a partition held: %v", after, c.memory > 0)
 			}
-			if after.IndexLimit != c.memory || after.Writing != 0 {
-				t.Errorf("got %+v, want the limit %d and no writes", after, c.memory)
+			if after.IndexLimit != c.memory {
+				t.Errorf("got the limit %d, want %d", after.IndexLimit, c.memory)
 			}
 		})
 	}
