@@ -103,6 +103,7 @@ func countRows(t *testing.T, s *Store, query string) (n int) {
 }
 
 func TestCheckFindsImpossibleCalls(t *testing.T) {
+	longtest.Only(t)
 	for _, damage := range []string{
 		`UPDATE activity SET user_uid = ''`, `UPDATE activity SET client = CAST(x'ff' AS TEXT)`,
 		`UPDATE activity SET tool = ''`,

@@ -13,6 +13,7 @@ import (
 // A call allocates as often on every machine, so this holds where times vary. A bound is a tenth above what was
 // measured with the driver that allocates more. Lower it with an improvement; raise it only for what is worth it.
 func TestSearchAndAddKeepToTheirAllocations(t *testing.T) {
+	longtest.Only(t)
 	if testing.Short() {
 		t.Skip("the race detector, which runs with -short, allocates too")
 	}

@@ -155,6 +155,7 @@ func TestBackupOverwritesNothingAndLeavesNothing(t *testing.T) {
 }
 
 func TestCancelledBackupLeavesNothing(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	varied(t, s)
 	damage(t, s, `INSERT INTO file_chunk (id, sha256, data) VALUES (9 << 24, x'', zeroblob(4000000))`)
@@ -308,6 +309,7 @@ func TestBackupWhileOthersWriteIsOneMoment(t *testing.T) {
 }
 
 func TestRestoreChecksTheBackupFirst(t *testing.T) {
+	longtest.Only(t)
 	folder := t.TempDir()
 	store := storeFile(t)
 	sound := filepath.Join(folder, "sound.db")
@@ -403,6 +405,7 @@ type onlyFirst struct{ fs.FS }
 func (f onlyFirst) Glob(string) ([]string, error) { return []string{"0001_core.sql"}, nil }
 
 func TestFullDiskRefusesABackupAndLeavesNothing(t *testing.T) {
+	longtest.Only(t)
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir).CombinedOutput(); err != nil {
 		t.Skipf("no small disk can be made here: %v: %s", err, out)

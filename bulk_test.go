@@ -68,6 +68,7 @@ func TestLongWorkBesideOtherWritersIsDoneInFull(t *testing.T) {
 
 // Parts that end early leave out no memory and take none twice, whatever the order of the list.
 func TestLongWorkInPartsReachesEachMemoryOnce(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	store := openCopy(t)
 	const n = 1500 // more than are looked up at once

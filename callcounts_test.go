@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // Counts of calls that are kept agree with the rows, in any time zone, while calls are recorded, and the oldest or all
@@ -24,7 +25,7 @@ func TestKeptCountsOfCallsAgreeWithTheRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	users := []string{user.ID, LocalUser}
-	for round := range 16 {
+	for round := range longtest.Size(16, 4) {
 		calls := make([]NewActivity, random.IntN(500))
 		for i := range calls {
 			calls[i] = randomCall(random, users[random.IntN(2)], clock.Now(), keep)

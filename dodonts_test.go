@@ -8,10 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // The first dos and don'ts of a context are kept, so each kind of change must show, also one of another handle.
 func TestTheFirstDosAndDontsFollowEachChange(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "dos.db")
 	one, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	check := func(ctx context.Context, when string, all int, first ...string) {

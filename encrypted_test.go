@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // All that copies or repairs files keeps an encrypted store encrypted, and what is in it.
@@ -85,6 +87,7 @@ func noError(t *testing.T, err error) {
 
 // Another process changes the key of a file that this one has open.
 func TestBackupsHaveTheKeyThatTheFileHasNow(t *testing.T) {
+	longtest.Only(t)
 	folder, old, next := t.TempDir(), GenerateMasterKey(), GenerateMasterKey()
 	at := func(name string) string { return filepath.Join(folder, name) }
 	given := old

@@ -250,6 +250,7 @@ func (tx readingTx) Each(fn func(db.Rows) error, query string, args ...any) erro
 }
 
 func TestGrowingResultsAreStreamed(t *testing.T) {
+	longtest.Only(t)
 	const memories, most = 600, 500
 	counted := reading{most: new(atomic.Int64), of: new(atomic.Pointer[string])}
 	s := openThrough(t, filepath.Join(t.TempDir(), "a.db"), func(engine db.DB) db.DB {

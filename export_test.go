@@ -19,6 +19,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
@@ -222,7 +223,10 @@ func lineDiff(got, want []byte) string {
 
 func TestAnExportImportedAndExportedAgainIsTheSame(t *testing.T) {
 	rich := openRich(t)
-	for _, o := range []ExportOptions{{Credentials: true}, {}, {Credentials: true, WithoutFiles: true}} {
+	for i, o := range []ExportOptions{{Credentials: true}, {}, {Credentials: true, WithoutFiles: true}} {
+		if !longtest.Part(i, 1, 3) {
+			continue
+		}
 		first := exported(t, rich, o)
 		for _, path := range []string{filepath.Join(t.TempDir(), "copy.db"), ":memory:"} {
 			empty := openWords(t, path, Options{Now: sealedClock})
@@ -388,6 +392,7 @@ func TestExportEndsWithCountsAndTheHashOfWhatIsBefore(t *testing.T) {
 
 // A text must not wait for a vector that a model makes again.
 func TestExportLeavesOutDamagedVectorsOfModels(t *testing.T) {
+	longtest.Only(t)
 	s := openRich(t)
 	damage := `UPDATE passage SET vector = CAST('damaged' AS BLOB) WHERE profile_id `
 	statements(t, s, damage+`IN (SELECT id FROM profile WHERE model <> 'own')`)

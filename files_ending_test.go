@@ -94,6 +94,7 @@ func TestFileCallsOfAReadOnlyStore(t *testing.T) {
 }
 
 func TestFilesOnAFullDisk(t *testing.T) {
+	longtest.Only(t)
 	s, room := openWithFewPages(t)
 	_, err := s.AddFile(t.Context(), NewFile{}, zeros(9<<20))
 	if !errors.Is(err, ErrFull) || filesHeld(t, s) != [3]int{} {
@@ -105,6 +106,7 @@ func TestFilesOnAFullDisk(t *testing.T) {
 
 // A memory may go, or become another's, while a file for it arrives.
 func TestMemoryThatIsDeletedWhileItsFileArrives(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	for _, size := range []int64{10, 9 << 20} {
 		m := mustAdd(t, s, NewMemory{Content: "soon gone"})

@@ -78,6 +78,7 @@ func filesHeld(tb testing.TB, s *Store) [3]int {
 }
 
 func TestUnfinishedFilesAreNotSeenAndBlockNoWriting(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	looked := 0
 	look := hook(func() { // in the midst of the content: its beginning is stored
@@ -200,6 +201,7 @@ func TestFileQuota(t *testing.T) {
 }
 
 func TestFileQuotaHoldsHoweverManyAreStoredAtOnce(t *testing.T) {
+	longtest.Only(t)
 	const quota = 10 << 20
 	path := filepath.Join(t.TempDir(), "files.db")
 	stores := []*Store{openWords(t, path, Options{FileQuota: quota}), openWords(t, path, Options{FileQuota: quota})}

@@ -396,7 +396,7 @@ func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
 		return list
 	}
 	var ids []string
-	steps, many := 25, 0
+	steps, many := 20, 0
 	if longtest.On() {
 		steps = 120
 	}

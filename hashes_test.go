@@ -175,6 +175,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 }
 
 func TestFlippedBytesAreNamedAndNeverRepairedAway(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "flipped.db")
 	s := openWords(t, path, Options{})
 	m := mustAdd(t, s, NewMemory{Content: "The deploy window is Tuesday 14:00 UTC.", Tags: []string{"window"}})
@@ -230,6 +231,7 @@ func TestFlippedBytesAreNamedAndNeverRepairedAway(t *testing.T) {
 }
 
 func TestLostRowsAreNamedAndTheirDependentsStay(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "lost.db")
 	s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})
 	if err != nil {
@@ -261,6 +263,7 @@ func TestLostRowsAreNamedAndTheirDependentsStay(t *testing.T) {
 }
 
 func TestRowsWithoutAHashAreNotCalledSound(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "unverified.db")
 	s := openWords(t, path, Options{})
 	varied(t, s)
@@ -395,6 +398,7 @@ func TestHashesAreKeptAfterCompacting(t *testing.T) {
 }
 
 func TestADamagedLinkInTheTrashIsFound(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "trash.db")
 	s := openWords(t, path, Options{})
 	target := mustAdd(t, s, NewMemory{Content: "the calendar"})

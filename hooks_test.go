@@ -127,6 +127,7 @@ func (l *listening) Embed(ctx context.Context, purpose Purpose, texts []string) 
 }
 
 func TestRedactedTextReachesNeitherEmbedderNorFileNorLog(t *testing.T) {
+	longtest.Only(t)
 	for _, method := range longtest.Keys(hookedMethods, 1, 4) {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()

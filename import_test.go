@@ -122,6 +122,7 @@ func TestImportEmbedsMemoriesWithoutVectorsOfTheModel(t *testing.T) {
 }
 
 func TestImportContinuesWithoutItsEmbedder(t *testing.T) {
+	longtest.Only(t)
 	broken, calls := true, 0
 	embedder := EmbedderFunc("words-3", wordSize,
 		func(ctx context.Context, p Purpose, batch []string) ([][]float32, error) {
@@ -164,6 +165,7 @@ func TestOtherHandlesFindImportedMemories(t *testing.T) {
 }
 
 func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
+	longtest.Only(t)
 	lines := byHand(
 		`{"type":"collection","collection_name":"box","description":"new"}`,
 		`{"type":"project","project_id":"p","project_name":"New"}`,
@@ -491,6 +493,7 @@ func FuzzImport(f *testing.F) {
 
 // An import keeps ids, even one that is the name of a user here; after it, no user gets a name that is such an id.
 func TestImportKeepsAnIDThatIsANameHere(t *testing.T) {
+	longtest.Only(t)
 	from := openWords(t, "", Options{})
 	s := openWords(t, filepath.Join(t.TempDir(), "in.db"), Options{})
 	mustAdd(t, from.As(Access{User: "OLGA"}), NewMemory{Content: "of the id"})

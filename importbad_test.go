@@ -357,6 +357,7 @@ func TestAFileIsReplacedWhenAskedTo(t *testing.T) {
 }
 
 func TestImportErrors(t *testing.T) {
+	longtest.Only(t)
 	s := openCopy(t)
 	if _, err := s.As(Access{}).Upkeep().Import(t.Context(), strings.NewReader(byHand()), nil); !errors.Is(err,
 		ErrForbidden) {
@@ -511,6 +512,7 @@ func TestUnrepresentableTimesAreNotImported(t *testing.T) {
 }
 
 func TestAnInterruptedImportIsCompleteWhenRepeated(t *testing.T) {
+	longtest.Only(t)
 	rich := openRich(t)
 	o := ExportOptions{Credentials: true}
 	export := exported(t, rich, o)

@@ -190,6 +190,7 @@ func TestAnIndexPastItsMemoryIsNotHeld(t *testing.T) {
 }
 
 func TestIndexThatFellBehindTheChangeLogCatchesUp(t *testing.T) {
+	longtest.Only(t)
 	s := openFerries(t, filepath.Join(t.TempDir(), "store.db"), nil)
 	want, _ := ferries(t, s)
 	gone := want[0]
@@ -254,6 +255,7 @@ func searchPlace(t *testing.T, s *Store, place int, text string) []string {
 }
 
 func TestWhatWasNotSearchedForLongestMakesRoom(t *testing.T) {
+	longtest.Only(t)
 	const places, limit = 8, 700_000 // room for some of them
 	s := openPlaces(t, places, &Options{IndexMemory: limit})
 	onDisk, err := Open(t.Context(), s.db.Upkeep().Path(), &Options{IndexMemory: -1})
@@ -300,6 +302,7 @@ func TestWhatWasNotSearchedForLongestMakesRoom(t *testing.T) {
 }
 
 func TestABulkInsertThrowsNoIndexAway(t *testing.T) {
+	longtest.Only(t)
 	s := openPlaces(t, 2, nil)
 	s.index.AtOnce = 50
 	for place := range 2 {
@@ -416,6 +419,7 @@ func useIndex(t *testing.T, s *Store, query func(text string)) error {
 // TestTheChangeLogIsLostWhileAPartitionIsRead has the log end after what the index knows while a search is reading the
 // memories of a partition: what the search has read is too old, and what changes later is found.
 func TestTheChangeLogIsLostWhileAPartitionIsRead(t *testing.T) {
+	longtest.Only(t)
 	s := openFerries(t, filepath.Join(t.TempDir(), "store.db"), nil)
 	reads, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error, 2)
 	go func() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
@@ -31,6 +32,7 @@ func pairsOf(ctx context.Context, t *testing.T, s *Store) []string {
 // What is kept of the comparison of memories must be what a store finds that has kept nothing, after each kind of
 // change, also one that another handle makes or that is undone.
 func TestNearDuplicatesFollowEachChange(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "likenesses.db")
 	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	before := ""

@@ -120,6 +120,7 @@ func TestPagesOfFilteredListingsMatchTheWholeList(t *testing.T) {
 
 // Where one collection has all that is newest, its share is not enough for a page.
 func TestPagesOfCollectionsFilledOneAfterTheOther(t *testing.T) {
+	longtest.Only(t)
 	var minutes atomic.Int64
 	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{Now: func() time.Time {
 		return time.Date(2026, 3, 1, 9, int(minutes.Load()), 0, 0, time.UTC)

@@ -240,6 +240,7 @@ func TestStrangersCannotFillTheFileWithClients(t *testing.T) {
 }
 
 func TestDamagedOAuthRowsAreErrors(t *testing.T) {
+	longtest.Only(t)
 	for name, damage := range map[string]string{
 		"metadata": `UPDATE oauth_client SET metadata = '7'`,
 		"uris":     `UPDATE oauth_client SET redirect_uris = 'x'`,

@@ -198,6 +198,7 @@ func TestClientsWithoutAGrantMakeRoom(t *testing.T) {
 
 // One of many processes gets tokens for a code, and loses them: the code was used twice.
 func TestRacingProcessesExchangeACodeOnce(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "oauth.db")
 	s := openWords(t, path, Options{})
 	c := mustRegister(t, s)

@@ -28,6 +28,7 @@ func ownRows(t *testing.T, s *Store) (n int) {
 }
 
 func TestTheIndexOfOwnMetadataIsAsLongAsTheOptionsSay(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "own.db")
 	for i, length := range []int{0, 40, 0, -1, MaxMetadata} {
 		s := openWords(t, path, Options{IndexedMetadata: length})
@@ -193,6 +194,7 @@ func TestSelectiveFiltersReadOnlyTheirMemories(t *testing.T) {
 }
 
 func TestTheNarrowestOfSeveralConditionsOnOwnMetadataIsReadFirst(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, "", Options{IndexedMetadata: 100})
 	memories := make([]NewMemory, 2*fewRows+2)
 	for i := range memories {

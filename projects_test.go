@@ -386,6 +386,7 @@ func (f before) Glob(pattern string) ([]string, error) {
 }
 
 func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "old.db")
 	config := fileConfig(path, sealedClock)
 	config.Migrations, config.Fill = before{sqlite.Migrations(), "_project_names.sql"}, nil

@@ -402,6 +402,7 @@ func TestRecoverRefuses(t *testing.T) {
 }
 
 func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
+	longtest.Only(t)
 	path, out := filepath.Join(t.TempDir(), "old.db"), filepath.Join(t.TempDir(), "out.db")
 	file, err := sqlite.Open(t.Context(),
 		sqlite.Config{Path: path, ApplicationID: applicationID, Migrations: recovery.Migrations(sqlite.Migrations(), 11)})
@@ -431,6 +432,7 @@ func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
 
 // What was in the trash of a damaged store can be restored from that of the new one.
 func TestRecoverKeepsTheTrash(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "store.db")
 	s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 // TestDuplicatesAreAllOrThoseOfTheNearest compares the near duplicates that are found by sketches with those among all
 // memories or, if there may be too many, among the nearest ones, before and after the index is loaded from segments.
 func TestDuplicatesAreAllOrThoseOfTheNearest(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "likeness.db")
 	s, err := Open(t.Context(), path, nil)
 	if err != nil {

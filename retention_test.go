@@ -15,6 +15,7 @@ import (
 // TestRulesRemoveInPortions lets another write between the portions of what is due: each transaction removes a thousand
 // memories at most, and the write is answered before the rest goes.
 func TestRulesRemoveInPortions(t *testing.T) {
+	longtest.Only(t)
 	n := longtest.Size(2_500, 1_200)
 	now := time.Now()
 	s := openWords(t, filepath.Join(t.TempDir(), "test.db"), Options{Now: func() time.Time { return now }})

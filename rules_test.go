@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 func mustSetRule(t *testing.T, s *Store, r NewRule) StoredRule {
@@ -182,6 +183,7 @@ func TestARuleStaysTheOnlyOneUnderConcurrentChanges(t *testing.T) {
 
 // Even a slow embedder and two handles on a file lose no edit of a todo.
 func TestATodoEditedAtOnceThroughASlowEmbedderLosesNothing(t *testing.T) {
+	longtest.Only(t)
 	words := wordEmbedder("words-1")
 	slow := EmbedderFunc("words-1", wordSize, func(ctx context.Context, p Purpose, texts []string) ([][]float32, error) {
 		time.Sleep(5 * time.Millisecond)

@@ -69,6 +69,7 @@ func TestSegmentsAreLoadedAtOnce(t *testing.T) {
 
 // Each project has too few memories to count for much, but all together have too many for a search to read them.
 func TestSegmentsOfManyProjectsAreLoadedAtOnce(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	for project := range 4 {
 		for i := range 8 {
@@ -197,6 +198,7 @@ func TestSegmentsAnswerAsTextsDo(t *testing.T) {
 
 // An engine may run each write again.
 func TestWritesOfSegmentsRunAgain(t *testing.T) {
+	longtest.Only(t)
 	s := openRerunning(t, filepath.Join(t.TempDir(), "store.db"))
 	g := rand.New(rand.NewPCG(5, 36))
 	for range 40 {
@@ -244,6 +246,7 @@ func (m meanwhile) Write(ctx context.Context, fn func(db.Tx) error) error {
 }
 
 func TestSegmentsOfOtherProcessesAreLeft(t *testing.T) {
+	longtest.Only(t)
 	for name, statement := range map[string]string{
 		"of a newer program": `INSERT INTO segmented (partition_id, profile_id, kind, upto, memories)
 			SELECT id, 77, 'newer', 5, 0 FROM partition`,

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // kindsOf returns the kinds of a store's problems.
@@ -246,6 +248,7 @@ func TestSettingsThatCannotBeChanged(t *testing.T) {
 // Less memory for the index drops what was in it with the next search, which runs on disk and finds the same; with
 // more, it is in memory again. A handle of another process follows.
 func TestTheMemoryOfTheIndexIsChanged(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "s.db")
 	now := time.Now()
 	options := Options{Changeable: []SettingName{SettingIndex}, Now: func() time.Time { return now }}

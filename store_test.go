@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 func TestConfiguration(t *testing.T) {
@@ -127,6 +128,7 @@ func TestASnapshotRefusesWrites(t *testing.T) {
 }
 
 func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "cancel.db")
 	waiting := make(chan struct{}, 1)
 	s := openWords(t, path, Options{Embedder: blocked(waiting), IndexMemory: -1})
@@ -273,6 +275,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 }
 
 func TestCloseWhileOthersWork(t *testing.T) {
+	longtest.Only(t)
 	before := runtime.NumGoroutine()
 	for _, path := range []string{filepath.Join(t.TempDir(), "close.db"), ":memory:"} {
 		s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})

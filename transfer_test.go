@@ -116,6 +116,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 }
 
 func TestAnExportOfAnythingComesBackTheSame(t *testing.T) {
+	longtest.Only(t)
 	for seed := range uint64(4) {
 		if !longtest.Part(int(seed), 1, 4) {
 			continue
@@ -323,6 +324,7 @@ func TestDeletedUsersStayDeleted(t *testing.T) {
 }
 
 func TestALaterLastUseOfATokenIsNoConflict(t *testing.T) {
+	longtest.Only(t)
 	rich := openRich(t)
 	export := exported(t, rich, ExportOptions{Credentials: true})
 	statements(t, rich, `UPDATE token SET last_used_at = 999`, `UPDATE oauth_grant SET last_used_at = 999`)
@@ -436,6 +438,7 @@ func TestHandwrittenOwnersMayBeAccountNames(t *testing.T) {
 
 // Memories that supersede each other in a circle would all count as replaced, and none would be found.
 func TestAnImportBreaksCirclesOfSupersedingMemories(t *testing.T) {
+	longtest.Only(t)
 	line := func(id, supersedes string) string {
 		return fmt.Sprintf(`{"type":"memory","id":%q,"content":"the fact %[1]s","supersedes":%q}`+"\n", id, supersedes)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
@@ -108,6 +109,7 @@ func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 }
 
 func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
 	many := make([]NewMemory, trash.FullRows+1)
 	for i := range many {

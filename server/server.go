@@ -18,7 +18,6 @@ import (
 	"github.com/souvenir-ai/souvenir/mcpserver"
 	"github.com/souvenir-ai/souvenir/server/internal/authserver"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard"
-	"github.com/souvenir-ai/souvenir/server/internal/dashboard/clients"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/overview"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/upkeep"
 	"github.com/souvenir-ai/souvenir/server/internal/signin"
@@ -263,14 +262,14 @@ func (s *Server) backups() func() overview.Backups {
 }
 
 // snippets adapts Options.Snippets for the pages; nil if none are given.
-func (s *Server) snippets() func(address, token string) []clients.Snippet {
+func (s *Server) snippets() func(address, token string) []web.Snippet {
 	if s.options.Snippets == nil {
 		return nil
 	}
-	return func(address, token string) []clients.Snippet {
-		var all []clients.Snippet
+	return func(address, token string) []web.Snippet {
+		var all []web.Snippet
 		for _, one := range s.options.Snippets(address, token) {
-			all = append(all, clients.Snippet(one))
+			all = append(all, web.Snippet(one))
 		}
 		return all
 	}

@@ -145,7 +145,7 @@ func (f *filler) letIn(names ...string) error {
 func (f *filler) activity(memories int) error {
 	own := souvenir.Principal{User: f.user, Access: souvenir.Access{User: f.user.ID}, TokenID: f.token.ID}
 	bens := souvenir.Principal{User: f.other, Access: souvenir.Access{User: f.other.ID}}
-	now := f.clock.now()
+	now := f.clock.Now()
 	n := min(max(60, memories), 90_000)
 	for i := range n {
 		call := souvenir.NewActivity{

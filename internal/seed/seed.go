@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/clock"
 )
 
 // Password is the password of every user it creates.
@@ -51,9 +52,9 @@ func Hostile(ctx context.Context, path string) (Filled, error) {
 // fill creates a file with one user, and calls with to fill it.
 func fill(ctx context.Context, path string, with func(*filler) error) (filled Filled, err error) {
 	now := time.Now()
-	f := &filler{ctx: ctx, writer: newWriter(), began: now.Add(-history), clock: &clock{at: now.Add(-history)},
+	f := &filler{ctx: ctx, writer: newWriter(), began: now.Add(-history), clock: clock.At(now.Add(-history)),
 		ids: map[string][]string{}, texts: map[string]string{}}
-	f.store, err = souvenir.Open(ctx, path, &souvenir.Options{Now: f.clock.now})
+	f.store, err = souvenir.Open(ctx, path, &souvenir.Options{Now: f.clock.Now})
 	if err != nil {
 		return f.Filled, err
 	}
@@ -82,7 +83,7 @@ type filler struct {
 	Filled
 	*writer
 	ctx   context.Context
-	clock *clock
+	clock *clock.Clock
 	began time.Time // when the first memory is stored
 	store *souvenir.Store
 	user  souvenir.User
@@ -105,5 +106,5 @@ func (f *filler) inOrder(steps ...func() error) error {
 
 // at sets the clock to a part of the history: 0 is its beginning, 1 is now.
 func (f *filler) at(part float64) {
-	f.clock.set(f.began.Add(time.Duration(part * float64(history))))
+	f.clock.Set(f.began.Add(time.Duration(part * float64(history))))
 }

@@ -35,7 +35,7 @@ type Options struct {
 	ToolNames []string
 
 	// Snippets returns how to connect clients; nil: the pages show only the address and the token.
-	Snippets func(address, token string) []clients.Snippet
+	Snippets func(address, token string) []web.Snippet
 
 	// Backups is the state of the backups that the server makes; nil: it makes none.
 	Backups func() overview.Backups
@@ -62,7 +62,7 @@ func New(o Options) *Dashboard {
 	drawn := pictures.New(o.Site, o.Logger)
 	return &Dashboard{
 		Overview: overview.New(overview.Options{Site: o.Site, Store: o.Store, NoActivity: o.NoActivity,
-			ToolNames: o.ToolNames, Snippets: o.overviewSnippets(), Graph: drawn.ReadGraph, Backups: o.Backups}),
+			ToolNames: o.ToolNames, Snippets: o.Snippets, Graph: drawn.ReadGraph, Backups: o.Backups}),
 		Memories:  memories.New(memories.Options{Site: o.Site, Store: o.Store, Logger: o.Logger, Graph: drawn.ReadGraph}),
 		Proposals: proposals.New(o.Site),
 		Projects:  projects.New(o.Site, o.Store),
@@ -73,20 +73,6 @@ func New(o Options) *Dashboard {
 			Snippets: o.Snippets}),
 		Upkeep: upkeep.New(upkeep.Options{Site: o.Site, SignIn: o.SignIn, Store: o.Store, Logger: o.Logger,
 			Settings: o.Settings}),
-	}
-}
-
-// overviewSnippets adapts Options.Snippets for the overview; nil if none are given.
-func (o Options) overviewSnippets() func(address, token string) []overview.Snippet {
-	if o.Snippets == nil {
-		return nil
-	}
-	return func(address, token string) []overview.Snippet {
-		var all []overview.Snippet
-		for _, one := range o.Snippets(address, token) {
-			all = append(all, overview.Snippet(one))
-		}
-		return all
 	}
 }
 

@@ -40,7 +40,7 @@ func TestANewAccountsOverviewIsAPath(t *testing.T) {
 	w := servertest.New(t, server.Options{Snippets: twoClients})
 	b := w.SignedIn(servertest.Stranger)
 	p := b.Get("/").Expect(http.StatusOK, "Get started", "kite "+servertest.PublicAt+"/mcp with ",
-		`href="/?client=Cloud"`, `href="/connect?client=Kite%20%26%20Co"`, `data-copy="path-`, "Waiting for a client",
+		`href="/?client=Cloud"`, `href="/connect?client=Kite%20%26%20Co"`, `data-copy="paste-`, "Waiting for a client",
 		"Remember this:", `name="ask"`).Without("mcp_", "Growth")
 	servertest.CheckPage(w, p)
 	servertest.CheckPage(w, b.Get("/?client=Cloud").Expect(http.StatusOK, "cloud "+servertest.PublicAt+"/mcp").

@@ -8,11 +8,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/examples/quickstart/data"
+	"github.com/souvenir-ai/souvenir/internal/clock"
 )
 
 const (
@@ -46,9 +46,9 @@ type Filled struct {
 func Fill(ctx context.Context, path string, o Options) (filled Filled, err error) {
 	now := time.Now()
 	began := now.AddDate(0, 0, 1-days).Truncate(24 * time.Hour)
-	f := &filler{ctx: ctx, options: o, began: began, ends: now, clock: &clock{at: began},
+	f := &filler{ctx: ctx, options: o, began: began, ends: now, clock: clock.At(began),
 		random: rand.New(rand.NewPCG(9, 11)), latest: map[string]string{}}
-	f.store, err = souvenir.Open(ctx, path, &souvenir.Options{Now: f.clock.now, KeepActivity: KeepActivity,
+	f.store, err = souvenir.Open(ctx, path, &souvenir.Options{Now: f.clock.Now, KeepActivity: KeepActivity,
 		Documents: o.Documents})
 	if err != nil {
 		return Filled{}, err
@@ -68,7 +68,7 @@ type filler struct {
 	ctx         context.Context
 	options     Options
 	began, ends time.Time
-	clock       *clock
+	clock       *clock.Clock
 	random      *rand.Rand
 	store       *souvenir.Store
 	user        souvenir.User
@@ -100,29 +100,12 @@ type stored struct {
 	by          int // index of the client
 }
 
-// clock is the time of the store while it is filled. It never returns the same time twice.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(time.Millisecond)
-	return c.at
-}
-
 // at moves the clock forward; a time in the past changes nothing, and one in the future is now.
 func (f *filler) at(t time.Time) {
-	f.clock.mu.Lock()
-	defer f.clock.mu.Unlock()
 	if t.After(f.ends) {
 		t = f.ends
 	}
-	if t.After(f.clock.at) {
-		f.clock.at = t
-	}
+	f.clock.Set(t)
 }
 
 // weeks stores the memories day by day, with what else the clients did on each. It ends yesterday.
@@ -315,6 +298,6 @@ func (f *filler) record(by int, call souvenir.NewActivity) error {
 	call.Principal, call.Client = f.clients[by].principal, f.clients[by].agent
 	call.Duration = time.Duration(900+f.random.IntN(14_000)) * time.Microsecond
 	call.Bytes = int64(200 + f.random.IntN(6000))
-	f.at(f.clock.now().Add(time.Duration(20+f.random.IntN(70)) * time.Second))
+	f.at(f.clock.Now().Add(time.Duration(20+f.random.IntN(70)) * time.Second))
 	return f.store.Upkeep().RecordActivity(f.ctx, call)
 }

@@ -18,7 +18,7 @@ type Options struct {
 
 	// Snippets returns how to connect clients, with a token or without (""). Nil: the pages show only the address
 	// and the token.
-	Snippets func(address, token string) []Snippet
+	Snippets func(address, token string) []web.Snippet
 }
 
 // Service serves the pages of clients. Create one with [New].
@@ -27,7 +27,7 @@ type Service struct {
 	signin     *signin.Service
 	store      *souvenir.Store
 	noActivity bool
-	snippets   func(address, token string) []Snippet
+	snippets   func(address, token string) []web.Snippet
 }
 
 // New creates a Service.

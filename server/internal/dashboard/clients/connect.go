@@ -3,8 +3,6 @@ package clients
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"slices"
 	"time"
@@ -16,25 +14,12 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Snippet is the Snippet of package server.
-type Snippet struct {
-	Client string // its name, such as Claude Code
-	Where  string // where the text goes
-	Text   string // to paste
-}
-
-// ID is the id of the text on a page.
-func (s Snippet) ID() string {
-	sum := sha256.Sum256([]byte(s.Client))
-	return "paste-" + hex.EncodeToString(sum[:4])
-}
-
 // connection is the part of a page about connecting clients.
 type connection struct {
 	Address  string        // of the MCP endpoint
 	Token    string        // its value, if just created; else empty
 	Mark     connectedMark // shows the first use of that token; without a TokenID the page has no mark
-	Snippets []Snippet
+	Snippets []web.Snippet
 }
 
 // connection returns how to connect clients, with a token or by sign-in ("").
@@ -70,9 +55,9 @@ type clientPage struct {
 	Address string
 	Clients []clientChoice
 	Chosen  string
-	Signing *Snippet // for sign-in in the browser; nil: not supported
-	Tokens  bool     // it supports tokens
-	Other   bool     // it is anyClient
+	Signing *web.Snippet // for sign-in in the browser; nil: not supported
+	Tokens  bool         // it supports tokens
+	Other   bool         // it is anyClient
 	Mark    connectedMark
 
 	Paused   []string           // names of tokens and applications that the user has paused
@@ -120,10 +105,10 @@ func (s *Service) clientPage(r *http.Request, c request.Caller, chosen string) (
 	for _, name := range names {
 		data.Clients = append(data.Clients, clientChoice{name, name == chosen})
 	}
-	if i := slices.IndexFunc(signing, func(one Snippet) bool { return one.Client == chosen }); i >= 0 {
+	if i := slices.IndexFunc(signing, func(one web.Snippet) bool { return one.Client == chosen }); i >= 0 {
 		data.Signing = &signing[i]
 	}
-	data.Tokens = data.Other || slices.ContainsFunc(withToken, func(one Snippet) bool { return one.Client == chosen })
+	data.Tokens = data.Other || slices.ContainsFunc(withToken, func(one web.Snippet) bool { return one.Client == chosen })
 	return web.Page{Template: "connectclient", Title: "Connect a client", Data: data}, nil
 }
 
@@ -152,7 +137,7 @@ func pausedOnes(ctx context.Context, c request.Caller) (names []string, err erro
 const exampleToken = request.MCPTokenPrefix + "YOUR_TOKEN"
 
 // clientNamesOf returns the names of all clients with snippets, and anyClient.
-func clientNamesOf(lists ...[]Snippet) []string {
+func clientNamesOf(lists ...[]web.Snippet) []string {
 	var names []string
 	for _, list := range lists {
 		for _, one := range list {
@@ -194,7 +179,7 @@ func (s *Service) connectClient(w http.ResponseWriter, r *http.Request, c reques
 	}
 	p := s.freshToken(added, "Connect "+chosen)
 	if data, ok := p.Data.(connection); ok {
-		data.Snippets = slices.DeleteFunc(data.Snippets, func(one Snippet) bool { return one.Client != chosen })
+		data.Snippets = slices.DeleteFunc(data.Snippets, func(one web.Snippet) bool { return one.Client != chosen })
 		p.Data = data
 	}
 	if chosen == anyClient {

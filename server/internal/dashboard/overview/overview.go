@@ -21,10 +21,10 @@ import (
 // Options are the dependencies of a Service.
 type Options struct {
 	Site       *web.Site
-	Store      *souvenir.Store                       // the operator's
-	NoActivity bool                                  // calls are not recorded
-	ToolNames  []string                              // filter values for recorded calls
-	Snippets   func(address, token string) []Snippet // how to connect clients; nil: only the address is shown
+	Store      *souvenir.Store                           // the operator's
+	NoActivity bool                                      // calls are not recorded
+	ToolNames  []string                                  // filter values for recorded calls
+	Snippets   func(address, token string) []web.Snippet // how to connect clients; nil: only the address is shown
 
 	// Graph computes graphs, in turn.
 	Graph func(context.Context, request.Caller, souvenir.GraphQuery) (souvenir.Graph, error)
@@ -45,7 +45,7 @@ type Service struct {
 	store      *souvenir.Store
 	noActivity bool
 	toolNames  []string
-	snippets   func(address, token string) []Snippet
+	snippets   func(address, token string) []web.Snippet
 	graph      func(context.Context, request.Caller, souvenir.GraphQuery) (souvenir.Graph, error)
 	backups    func() Backups
 }

@@ -2,8 +2,6 @@ package overview
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,29 +16,16 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Snippet is how a client is connected: a text to paste.
-type Snippet struct {
-	Client string // its name, such as Claude Code
-	Where  string // where the text goes
-	Text   string // to paste
-}
-
-// ID is the id of the text on a page.
-func (s Snippet) ID() string {
-	sum := sha256.Sum256([]byte(s.Client))
-	return "path-" + hex.EncodeToString(sum[:4])
-}
-
 // firstPath is the path of a new account, on its overview: connect a client, store a memory, find it.
 type firstPath struct {
 	Clients []pathClient
-	Chosen  string   // client
-	Signing *Snippet // for sign-in in the browser; nil: it needs a token
-	Other   bool     // a client without a snippet
-	Address string   // of the MCP endpoint
-	Client  string   // what connected calls itself; empty: nothing yet, or unknown
-	First   string   // the newest memory, shortened
-	Ask     string   // what was searched for on this page
+	Chosen  string       // client
+	Signing *web.Snippet // for sign-in in the browser; nil: it needs a token
+	Other   bool         // a client without a snippet
+	Address string       // of the MCP endpoint
+	Client  string       // what connected calls itself; empty: nothing yet, or unknown
+	First   string       // the newest memory, shortened
+	Ask     string       // what was searched for on this page
 	Found   []pathHit
 	State   pathState
 	Changed pathChange // which steps a script has to replace
@@ -157,7 +142,7 @@ func (s *Service) fillPath(w http.ResponseWriter, r *http.Request, c request.Cal
 
 // chooseClient fills in how the chosen client is connected; the first that signs in by itself, if none is chosen.
 func (s *Service) chooseClient(chosen string, p *firstPath) error {
-	var signing, withToken []Snippet
+	var signing, withToken []web.Snippet
 	if s.snippets != nil {
 		signing, withToken = s.snippets(p.Address, ""), s.snippets(p.Address, request.MCPTokenPrefix+"YOUR_TOKEN")
 	}
@@ -177,7 +162,7 @@ func (s *Service) chooseClient(chosen string, p *firstPath) error {
 		p.Clients = append(p.Clients, pathClient{name, "/?" + url.Values{"client": {name}}.Encode(), name == p.Chosen})
 	}
 	p.Other = p.Chosen == anyClient
-	if i := slices.IndexFunc(signing, func(one Snippet) bool { return one.Client == p.Chosen }); i >= 0 {
+	if i := slices.IndexFunc(signing, func(one web.Snippet) bool { return one.Client == p.Chosen }); i >= 0 {
 		p.Signing = &signing[i]
 	}
 	return nil
