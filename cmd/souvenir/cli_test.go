@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // everyCommand visits the commands that people see, the completion of the command line aside.
@@ -81,7 +83,10 @@ func TestListsAsJSON(t *testing.T) {
 		{"copy", "--from", "souvenir.db", "--to", "copied.db"},
 		{"recover", "souvenir.db", "recovered.db"}, {"reindex"}, {"purge"}, {"stats"}, {"man", "pages"}, {"version"},
 	}
-	for _, args := range lists {
+	for i, args := range lists {
+		if !longtest.Part(i, 1, 4) { // none of which needs another
+			continue
+		}
 		o := c.run(t, append(args, "--json")...)
 		if o.code != exitOK {
 			t.Errorf("%v: exit status %d: %s; want %v", args, o.code, o.stderr, exitOK)
@@ -124,7 +129,7 @@ func TestListsAsJSON(t *testing.T) {
 func TestMistakesInTheCommandLineEndWithTwo(t *testing.T) {
 	c := newStore(t)
 	before := readFolder(t, c.dir)
-	for _, test := range []struct{ args, words string }{
+	for i, test := range []struct{ args, words string }{
 		{"serv", `no command "serv"|did you mean serve`},
 		{"user", "needs one of its commands|passwd"},
 		{"user remove ben", `no command "remove"`},
@@ -207,7 +212,9 @@ func TestMistakesInTheCommandLineEndWithTwo(t *testing.T) {
 		{"client-config chatgpt --stdio", "chatgpt|--stdio"},
 		{"client-config --stdio --toolsets cooking", "cooking"},
 	} {
-		c.fails(t, exitUsage, test.words+"|--help", strings.Fields(test.args)...)
+		if longtest.Part(i, 1, 5) {
+			c.fails(t, exitUsage, test.words+"|--help", strings.Fields(test.args)...)
+		}
 	}
 	if after := readFolder(t, c.dir); fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Errorf("a mistake has changed something: got %v, want %v", fmt.Sprint(before), fmt.Sprint(after))
@@ -217,7 +224,7 @@ func TestMistakesInTheCommandLineEndWithTwo(t *testing.T) {
 func TestFailuresEndWithOne(t *testing.T) {
 	c := newStore(t)
 	c.ok(t, "backup", "taken.db")
-	for _, test := range []struct{ args, words string }{
+	for i, test := range []struct{ args, words string }{
 		{"user add anna --no-password", "anna"},
 		{"user add zoe --password short", "password|8"},
 		{"user add zoe --password-file missing.txt", "--password-file|missing.txt"},
@@ -265,7 +272,9 @@ func TestFailuresEndWithOne(t *testing.T) {
 		{"user list --db missing.db", "missing.db"},
 		{"backup new.db --db missing.db", "missing.db"},
 	} {
-		c.fails(t, exitError, test.words, strings.Fields(test.args)...)
+		if longtest.Part(i, 1, 4) {
+			c.fails(t, exitError, test.words, strings.Fields(test.args)...)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "missing.db")); err == nil {
 		t.Error("a command that only reads has made a file, want an error")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 func clientNames(configs []printedConfig) (names []string) {
@@ -170,6 +172,7 @@ func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
 }
 
 func TestClientConfigOverStdioNamesTheUser(t *testing.T) {
+	longtest.Only(t)
 	alone := call{dir: t.TempDir(), stdin: "ten blue kettles"}
 	alone.ok(t, "user", "add", "anna", "--password-stdin")
 	if o := alone.run(t, "client-config", "claude-code", "--stdio", "--db", "souvenir.db"); o.code != exitOK ||

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
@@ -79,6 +80,7 @@ func TestACopyToADatabaseAndBackHasEveryRow(t *testing.T) {
 }
 
 func TestCopyReportsDifferences(t *testing.T) {
+	longtest.Only(t)
 	c, _ := full(t)
 	c.ok(t, "copy", "--from", "souvenir.db", "--to", "copy.db")
 	copied := openStore(t, filepath.Join(c.dir, "copy.db"))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -24,12 +25,14 @@ func TestForeignAndDamagedFilesAreLeftAsTheyAre(t *testing.T) {
 	for i := 4096; i < len(damaged); i += 2 {
 		damaged[i] ^= 0x55
 	}
-	for name, bad := range map[string][]byte{
+	files := map[string][]byte{
 		"text":      []byte("these are my notes\n"),
 		"foreign":   foreignDatabase(content),
 		"cut off":   content[:len(content)/3],
 		"scrambled": damaged,
-	} {
+	}
+	for _, name := range longtest.Keys(files, 1, 3) {
+		bad := files[name]
 		t.Run(name, func(t *testing.T) {
 			c := call{dir: t.TempDir(), env: []string{"SOUVENIR_DB=bad.db"}}
 			if err := os.WriteFile(filepath.Join(c.dir, "bad.db"), bad, 0o600); err != nil {
@@ -114,6 +117,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 }
 
 func TestCheckRepairsDerivedData(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	change(t, filepath.Join(c.dir, "souvenir.db"), `UPDATE passage SET vector = x''`)
 	if o := c.run(t, "check"); o.code != exitError || !strings.Contains(o.stdout, "--repair fixes it") {
@@ -165,6 +169,7 @@ func TestRecoverMakesAStoreOfADamagedFile(t *testing.T) {
 }
 
 func TestCheckNamesAChangedByteAndRepairDoesNotCallItSound(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	change(t, filepath.Join(c.dir, "souvenir.db"), `UPDATE memory SET content = content || '!' WHERE id = 1`)
 	for _, args := range [][]string{{"check"}, {"check", "--repair"}} {
@@ -278,6 +283,7 @@ func TestExportAndImport(t *testing.T) {
 }
 
 func TestARefusedImportCreatesNoStore(t *testing.T) {
+	longtest.Only(t)
 	const header = `{"souvenir":"export","version":1}`
 	for name, c := range map[string]struct{ content, says string }{
 		"notes": {"these are my notes\n", "not an export"}, "empty": {"", "empty"},

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 func TestKeyCommands(t *testing.T) {
@@ -61,6 +63,9 @@ func TestKeyCommands(t *testing.T) {
 		next.ok(t, "check", "--db", "sealed.db")
 		next.env = []string{"SOUVENIR_MASTER_KEY_COMMAND=exit 3"}
 		next.fails(t, exitError, "SOUVENIR_MASTER_KEY_COMMAND", "check", "--db", "sealed.db")
+	}
+	if !longtest.On() {
+		return
 	}
 	next.env = []string{"SOUVENIR_MASTER_KEY_FILE=next.key"}
 	next.ok(t, "key", "encrypt", "backup.db", "again.db", "--from", "master.key")

@@ -149,6 +149,7 @@ func TestKilledDuringAnUpload(t *testing.T) {
 
 // What was answered before a crash is there after it, whole; what was not may be there, and then is whole, too.
 func TestKilledDuringStores(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	path := filepath.Join(c.dir, "souvenir.db")
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))

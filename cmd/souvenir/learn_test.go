@@ -16,6 +16,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/extract"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 const modelKey = "sk-secret-0123456789"
@@ -131,6 +132,7 @@ func TestLearnKeepsProposalsForReview(t *testing.T) {
 }
 
 func TestLearnSaysWhatIsWrong(t *testing.T) {
+	longtest.Only(t)
 	c := call{dir: t.TempDir()}
 	c.fails(t, exitError, "there is no store", "learn", "--model=m", "--model-key="+modelKey)
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
@@ -165,6 +167,7 @@ func TestLearnSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestLearnKeepsToItsBudgetAndGoesOn(t *testing.T) {
+	longtest.Only(t)
 	c := call{dir: t.TempDir()}
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	talk(t, store, "", "first", "Fact: Anna works in Kiel.")
@@ -202,6 +205,7 @@ func TestLearnConsolidatesWithoutAModel(t *testing.T) {
 }
 
 func TestAReaderOfAProjectLearnsNothingThereAndPaysForNothing(t *testing.T) {
+	longtest.Only(t)
 	c := call{dir: t.TempDir()}
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	for _, name := range []string{"anna", "ben"} {
@@ -228,6 +232,7 @@ func TestAReaderOfAProjectLearnsNothingThereAndPaysForNothing(t *testing.T) {
 }
 
 func TestLearnIsInterruptedAndGoesOn(t *testing.T) {
+	longtest.Only(t)
 	c := call{dir: t.TempDir()}
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	for _, key := range []string{"first", "second", "third"} {

@@ -254,6 +254,7 @@ func TestReadOnlyMCPChangesNothing(t *testing.T) {
 }
 
 func TestMCPOffersTheChosenTools(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	c.env = []string{"SOUVENIR_TOOLSETS=chatgpt", "SOUVENIR_USER=anna"}
 	p := c.startMCP(t)
@@ -269,6 +270,7 @@ func TestMCPOffersTheChosenTools(t *testing.T) {
 }
 
 func TestMCPRefusesADisabledUser(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	c.ok(t, "user", "disable", "ben")
 	c.fails(t, exitError, "ben is disabled|souvenir user enable ben", "mcp", "--user", "ben")
@@ -288,6 +290,7 @@ func TestMCPLeavesForeignFilesAsTheyAre(t *testing.T) {
 }
 
 func TestMCPEndsBySignal(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		p := c.startMCP(t, "--user", "anna")
@@ -334,6 +337,7 @@ func TestMCPClosesTheFileWhenItsClientIsGone(t *testing.T) {
 }
 
 func TestMCPFindsTheFile(t *testing.T) {
+	longtest.Only(t)
 	root := t.TempDir()
 	elsewhere := func(name string) call {
 		folder := filepath.Join(root, name)

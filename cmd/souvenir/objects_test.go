@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // shelves is a service with the protocol of Amazon S3, as far as the program needs it.
@@ -66,6 +68,7 @@ func (s *shelves) goAway(away bool) {
 }
 
 func TestFilesOfTheProgramAreInABucket(t *testing.T) {
+	longtest.Only(t)
 	s := &shelves{objects: map[string][]byte{}}
 	service := httptest.NewServer(s)
 	defer service.Close()

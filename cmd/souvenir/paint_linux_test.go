@@ -45,7 +45,7 @@ func TestLongWorkShowsHowFarItIs(t *testing.T) {
 		{"purge --compact", "compacting …", ""},
 	} {
 		args := strings.Fields(test.args)
-		if test.stage != "compare memories" && !longtest.Part(i, 3, 3) {
+		if test.stage != "compare memories" && !longtest.Part(i, 3, 9) {
 			continue
 		}
 		if got := c.run(t, args...); got.code != exitOK || strings.Contains(got.stdout, "\r") || got.stderr != "" {
@@ -91,6 +91,7 @@ func TestAnExportIntoAFileShowsHowFarItIs(t *testing.T) {
 }
 
 func TestColoursAreForTerminalsOnly(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	const any = "\x1b["
 	for i, test := range []struct{ args, painted string }{

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
@@ -86,6 +87,7 @@ func TestEveryCommandWorksOnADatabase(t *testing.T) {
 }
 
 func TestADatabaseThatCannotBeReachedIsNamedWithoutItsPassword(t *testing.T) {
+	longtest.Only(t)
 	for _, address := range []string{
 		"postgres://anna:hunter2@127.0.0.1:1/none?connect_timeout=2", "postgres://anna:hunter2@[::1:x/none",
 		"postgres://127.0.0.1:1/none?user=anna&password=hunter2&connect_timeout=2",

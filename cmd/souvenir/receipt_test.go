@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // proven is a store with an export of a user's data and its receipt.
@@ -56,6 +57,7 @@ func TestReceiptsOfExportsHold(t *testing.T) {
 }
 
 func TestReceiptsOfDeletionsHold(t *testing.T) {
+	longtest.Only(t)
 	c, key := proven(t)
 	c.ok(t, "user", "delete", "陈娜", "--with-memories", "--receipt", "deleted.json")
 	out := c.ok(t, "receipt", "verify", "deleted.json", "--key", key)
@@ -72,6 +74,7 @@ func TestReceiptsOfDeletionsHold(t *testing.T) {
 
 // Each change must be found, and named.
 func TestAlteredReceiptsAndExportsAreFound(t *testing.T) {
+	longtest.Only(t)
 	c, key := proven(t)
 	read := func(name string) []byte {
 		data, err := os.ReadFile(filepath.Join(c.dir, name))

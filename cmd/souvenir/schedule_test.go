@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server/metrics"
 )
 
@@ -79,6 +80,7 @@ func TestScheduledBackupsAreVerifiedAndTheNewestKept(t *testing.T) {
 
 // What admins change on the dashboard counts for the next backup, without a restart.
 func TestAChangedScheduleCounts(t *testing.T) {
+	longtest.Only(t)
 	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "souvenir.db"), &souvenir.Options{IndexMemory: -1,
 		BackupEvery: 24 * time.Hour, KeepBackups: 14,
 		Changeable: []souvenir.SettingName{souvenir.SettingBackups, souvenir.SettingKept}})
@@ -127,6 +129,7 @@ func TestAChangedScheduleCounts(t *testing.T) {
 
 // Two stores that share a folder do not delete each other's backups: the second one is refused.
 func TestABackupOfAnotherStoreStays(t *testing.T) {
+	longtest.Only(t)
 	b, store, now, _ := scheduled(t, 1)
 	other, otherStore, _, _ := scheduled(t, 1)
 	other.dir = b.dir
@@ -165,6 +168,7 @@ func TestABackupOfAnotherStoreStays(t *testing.T) {
 
 // With a clock that was years ahead for a while, later backups are older by their names.
 func TestABackupFromTheFutureReplacesNoOther(t *testing.T) {
+	longtest.Only(t)
 	b, store, now, _ := scheduled(t, 1)
 	right := *now
 	for _, at := range []time.Time{right.AddDate(70, 0, 0), right} {
@@ -180,6 +184,7 @@ func TestABackupFromTheFutureReplacesNoOther(t *testing.T) {
 }
 
 func TestABackupThatCannotBeVerifiedReplacesNoOther(t *testing.T) {
+	longtest.Only(t)
 	b, store, now, _ := scheduled(t, 1)
 	if _, err := b.run(t.Context(), store); err != nil {
 		t.Fatal(err)
@@ -207,6 +212,7 @@ func TestABackupThatCannotBeVerifiedReplacesNoOther(t *testing.T) {
 // A server that is killed in each backup, for lack of memory, must not fill the disk: what it left goes with the next
 // one. What others have in the folder stays.
 func TestABackupDeletesWhatAKilledOneLeft(t *testing.T) {
+	longtest.Only(t)
 	b, store, _, _ := scheduled(t, 2)
 	others := []string{".souvenir-drill-7", "souvenir-failed.unverified", "tea.db.unverified"}
 	for _, name := range append([]string{"souvenir-20261125T031700Z.db.unverified",
@@ -272,6 +278,7 @@ func TestACancelledBackupLeavesNothing(t *testing.T) {
 }
 
 func TestADrillRestoresTheNewestBackupOfAFolder(t *testing.T) {
+	longtest.Only(t)
 	b, store, now, _ := scheduled(t, 9)
 	for range 2 {
 		if _, err := b.run(t.Context(), store); err != nil {

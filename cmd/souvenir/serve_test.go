@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -495,6 +496,7 @@ func TestServePurges(t *testing.T) {
 }
 
 func TestDemoLeavesNothingBehind(t *testing.T) {
+	longtest.Only(t)
 	folder := t.TempDir()
 	c := call{dir: t.TempDir(), env: []string{"TMPDIR=" + folder, "TMP=" + folder}}
 	p := c.start(t, "demo")

@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // A user with tokens only, as scripts make one before the set-up, does not end it: the link is printed, and the first
 // user of the settings gets that account if it has the name.
 func TestAnAccountWithoutAPasswordLeavesTheSetUpOpen(t *testing.T) {
+	longtest.Only(t)
 	c := call{dir: t.TempDir()}
 	c.ok(t, "user", "add", "anna", "--no-password")
 	c.ok(t, "token", "add", "--user", "anna", "--name", "laptop")

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // terminal is a pseudo terminal: what a person types goes into one end, the program has the other.
@@ -180,6 +181,7 @@ func TestProgressIsForTerminalsOnly(t *testing.T) {
 }
 
 func TestLostOutputIsAnError(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -225,6 +227,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 }
 
 func TestEmptyingTheTrashAsks(t *testing.T) {
+	longtest.Only(t)
 	c, _, _ := trashed(t)
 	for _, test := range []struct {
 		answer  string

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // trashed is a store with a file whose users have deleted something, and the ids of it: three memories of anna, one of
@@ -75,6 +76,7 @@ func TestTrashCommands(t *testing.T) {
 }
 
 func TestEmptyingTheTrashNeedsConfirmation(t *testing.T) {
+	longtest.Only(t)
 	c, anna, ben := trashed(t)
 	c.fails(t, exitUsage, "--yes is missing: 3 entries would be erased", "trash", "empty", "--user", "anna")
 	c.fails(t, exitError, "is not in the trash", "trash", "empty", anna[0], ben, "--user", "anna", "--yes")
@@ -94,6 +96,7 @@ func TestEmptyingTheTrashNeedsConfirmation(t *testing.T) {
 }
 
 func TestStdioDeletionsGoToTheTrash(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	anna, err := store.Accounts().GetUser(t.Context(), "anna")
