@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -72,6 +73,7 @@ func TestSetUp(t *testing.T) {
 }
 
 func TestAnotherAccountEndsTheSetUp(t *testing.T) {
+	longtest.Only(t)
 	w := emptyWorld(t, server.Options{})
 	link := setUpLink(w)
 	b := w.Browser()
@@ -184,6 +186,7 @@ func TestProfile(t *testing.T) {
 }
 
 func TestSessionsOfTheProfile(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	access, _ := accessToken(w, servertest.PublicAt, souvenir.Scopes()...)
 	bearer := func(token string, status int) {
@@ -225,6 +228,7 @@ func TestSessionsOfTheProfile(t *testing.T) {
 
 // What a person makes with a sign-in may last; what is made with a token, or by an application, ends when that does.
 func TestTokensMadeWithASignIn(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	add := func(cookie string) servertest.Answer {
 		t.Helper()

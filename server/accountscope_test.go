@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -72,6 +73,7 @@ func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 
 // The scope account is never granted by not looking: its box is empty, whatever was chosen the last time.
 func TestConsentNeverTicksAccount(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b, app := w.SignedIn(servertest.Owner), w.Register("none")
 	asked := app.AuthorizeURL("scope", "memory:read memory:write account")

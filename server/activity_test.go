@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/mcpserver"
 	"github.com/souvenir-ai/souvenir/server"
 )
@@ -165,6 +166,7 @@ func TestActivityIsListedForItsUsers(t *testing.T) {
 
 // What is there and says nothing is a mistake, but for words that are free.
 func TestInvalidActivityQueries(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	for query, argument := range map[string]string{
 		"since=": "since", "until=": "until", "since=2026-03-01T9:00:00Z": "since", "until=2026-03-01T09:00:00,5Z": "until",
@@ -188,6 +190,7 @@ func TestInvalidActivityQueries(t *testing.T) {
 }
 
 func TestNoActivityRecordsNothing(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{NoActivity: true})
 	w.Do(servertest.Owner, "POST", "/tools/call",
 		`{"name":"memory","arguments":{"action":"search","query":"x"}}`).Expect(http.StatusOK)

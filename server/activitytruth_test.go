@@ -76,6 +76,7 @@ func TestCallsAreDistinguishedByTheirSession(t *testing.T) {
 // A client that keeps no session is known by what it told, as long as no other one has the same credential and
 // User-Agent.
 func TestAClientWithoutASession(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	w.Doc = nil
 	speakMCP(w, "", initializeAs("old-client")).Expect(http.StatusOK)
@@ -87,6 +88,7 @@ func TestAClientWithoutASession(t *testing.T) {
 
 // The filter by project finds what was changed and deleted there, by tools, endpoints and pages.
 func TestTheProjectOfCallsThatChangeSomething(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	stored := w.AddMemory(servertest.Owner, souvenir.NewMemory{Content: "To be changed and deleted.", ProjectID: "shop"})
 	page := w.AddMemory(servertest.Owner, souvenir.NewMemory{Content: "To be deleted on a page.", ProjectID: "shop"})

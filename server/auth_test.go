@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -138,6 +139,7 @@ func TestAccessTokens(t *testing.T) {
 
 // Without a public URL no one can have issued an access token.
 func TestWithoutAPublicURLOnlyMCPTokensCount(t *testing.T) {
+	longtest.Only(t)
 	before := servertest.New(t, server.Options{}) // the server had one once
 	token, _ := accessToken(before, "", souvenir.ScopeMemoryRead)
 	w := servertest.Serve(t, before.Plan, before.Store, server.Options{PublicURL: "not a url"})
@@ -172,6 +174,7 @@ func TestCheckPublicURL(t *testing.T) {
 // A prefix in the public URL is behind the well-known path (RFC 9728, section 3.1), and the MCP endpoint is a
 // resource of its own.
 func TestResourceMetadataOfAPrefix(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{PublicURL: "https://example.com/memory/"})
 	a := w.Do(servertest.Guest, "GET", "/api/projects", "")
 	if got := a.Header.Get("WWW-Authenticate"); !strings.Contains(got,
@@ -244,6 +247,7 @@ func TestTokensMadeWithTokens(t *testing.T) {
 }
 
 func TestTokensOfAnApplicationEndWithIt(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	access, grantID := accessToken(w, "", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite, souvenir.ScopeAccount)
 	w.Tokens["application"] = access

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -80,6 +81,7 @@ func TestRedirectsNeedAKnownClientAndRedirectURI(t *testing.T) {
 }
 
 func TestApplicationsOnTheDeviceListenWhereTheyLike(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	for registered, given := range map[string]string{
@@ -161,6 +163,7 @@ func hearsWhatIsWrong(t *testing.T, b *servertest.Browser, asks, redirect, code 
 // Anyone can register a client whose answers go to a page of theirs. A link of this service is no way to lead people
 // there that it has not checked (RFC 9700, section 4.11.2).
 func TestUnknownVisitorsAreNotRedirected(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	for _, app := range []servertest.App{w.Register("none"), w.Register("none", "ms-example:/run"),
 		w.Register("none", "https://localhost.evil.example/")} {
@@ -294,6 +297,7 @@ func TestRequestedScopes(t *testing.T) {
 
 // A client with a secret may come without a challenge, as the interface shows it.
 func TestClientsWithASecretMayLeaveTheChallengeOut(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	app := w.OwnApp(servertest.Stranger, "mine")
 	asked := app.AuthorizeURL("code_challenge", "", "code_challenge_method", "", "resource", servertest.PublicAt+"/mcp/")
@@ -311,6 +315,7 @@ func TestClientsWithASecretMayLeaveTheChallengeOut(t *testing.T) {
 }
 
 func TestAuthorizationUnderAPrefix(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{PublicURL: "http://memory.example/under/here"})
 	app := w.Register("none")
 	if next := w.Browser().Get(app.AuthorizeURL()).GoesTo("/under/here/login?next=").Get("next"); !strings.HasPrefix(next,
@@ -328,6 +333,7 @@ func TestAuthorizationUnderAPrefix(t *testing.T) {
 
 // A failure of the server is reported to the client, and its cause to the log alone.
 func TestFailuresOfTheServerAtAuthorization(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	if err := w.Store.Close(); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -105,6 +106,7 @@ func TestUpkeepOnThePage(t *testing.T) {
 
 // A script asks how far the work is, and gets the answer to load the page when it has ended.
 func TestProgressOfWork(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)
 	began, release := make(chan struct{}), make(chan struct{})
@@ -138,6 +140,7 @@ func TestProgressOfWork(t *testing.T) {
 }
 
 func TestWorkCanBeStopped(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)
 	server.BeginWork(w.Server, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check",
@@ -189,6 +192,7 @@ func TestBackupIsForAdmins(t *testing.T) {
 
 // A browser that an admin has left open is no way to everyone's things.
 func TestExportsOfAllDataNeedARecentSignIn(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Admin)
 	ada := w.SignedIn(servertest.Admin)

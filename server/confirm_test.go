@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -33,7 +34,7 @@ func newClockedWorld(t *testing.T) (w *servertest.World, pass func(time.Duration
 // what was typed.
 func TestLastingCredentialsNeedARecentSignIn(t *testing.T) {
 	const again = "Is it still you?"
-	for name, c := range map[string]struct {
+	tests := map[string]struct {
 		path, action string
 		typed        url.Values
 		done         func(*servertest.Page) bool
@@ -48,7 +49,9 @@ func TestLastingCredentialsNeedARecentSignIn(t *testing.T) {
 			func(p *servertest.Page) bool { return strings.Contains(p.Body, "The new secret of") }},
 		"name and e-mail": {"/profile", "/profile", url.Values{"email": {"new@example.com"}},
 			func(p *servertest.Page) bool { return p.Header.Get("Location") == "/profile?done=profile" }},
-	} {
+	}
+	for _, name := range longtest.Keys(tests, 1, 4) {
+		c := tests[name]
 		t.Run(name, func(t *testing.T) {
 			w, pass := newClockedWorld(t)
 			setPassword(w, servertest.Owner)
@@ -94,6 +97,7 @@ func TestLastingCredentialsNeedARecentSignIn(t *testing.T) {
 
 // A browser that was left open, or a stolen cookie, changes nothing for all users.
 func TestSettingsOfTheServerNeedARecentSignIn(t *testing.T) {
+	longtest.Only(t)
 	w, pass := newClockedWorld(t)
 	setPassword(w, servertest.Admin)
 	b := w.SignedIn(servertest.Admin)
@@ -118,6 +122,7 @@ func TestSettingsOfTheServerNeedARecentSignIn(t *testing.T) {
 }
 
 func TestConfirmingIsBounded(t *testing.T) {
+	longtest.Only(t)
 	w, pass := newClockedWorld(t)
 	setPassword(w, servertest.Owner)
 	b := w.SignedIn(servertest.Owner)
@@ -142,6 +147,7 @@ func TestConfirmingIsBounded(t *testing.T) {
 
 // A program that comes with a browser's cookie is asked for a recent sign-in, and what it makes ends with that sign-in.
 func TestCredentialsMadeWithACookieEndWithTheSignIn(t *testing.T) {
+	longtest.Only(t)
 	w, pass := newClockedWorld(t)
 	b := w.SignedIn(servertest.Owner)
 	api := func(path, body string) servertest.Answer {
@@ -175,6 +181,7 @@ func TestCredentialsMadeWithACookieEndWithTheSignIn(t *testing.T) {
 // A person's token outlives the sign-out of the browser, and ends when someone ends that browser's session from
 // elsewhere.
 func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	make := func(b *servertest.Browser, name string, more url.Values) {
 		typed := url.Values{"name": {name}, "account": {"yes"}}
@@ -229,6 +236,7 @@ func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 
 // Anyone who signs in again in the same browser keeps what was made there in the hand of the new session.
 func TestARenewedSignInKeepsItsCredentials(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Owner)
 	b := w.Browser()
@@ -244,6 +252,7 @@ func TestARenewedSignInKeepsItsCredentials(t *testing.T) {
 
 // To give an application what lets others in takes a recent sign-in; the rest does not.
 func TestConsentToAccountNeedsARecentSignIn(t *testing.T) {
+	longtest.Only(t)
 	w, pass := newClockedWorld(t)
 	setPassword(w, servertest.Owner)
 	b, app := w.SignedIn(servertest.Owner), w.Register("none")
@@ -260,6 +269,7 @@ func TestConsentToAccountNeedsARecentSignIn(t *testing.T) {
 // While a flood of sign-ins takes all places, a browser in which the person has signed in before still gets in, and
 // strangers learn when to come back.
 func TestKnownBrowsersHaveALaneOfTheirOwn(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Owner)
 	known := w.Browser()
@@ -287,6 +297,7 @@ func TestKnownBrowsersHaveALaneOfTheirOwn(t *testing.T) {
 
 // The lane is for a browser that has signed in before the server was restarted, too. A mark opens nothing else.
 func TestKnownBrowsersAreKnownAfterARestart(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Owner)
 	known := w.Browser()
@@ -315,6 +326,7 @@ func TestKnownBrowsersAreKnownAfterARestart(t *testing.T) {
 
 // A confirmation is of one browser and of the person in it, and only a page of this server sends one.
 func TestAConfirmationIsOfOneBrowserAndOnePerson(t *testing.T) {
+	longtest.Only(t)
 	const again = "Is it still you?"
 	w, pass := newClockedWorld(t)
 	setPassword(w, servertest.Owner)

@@ -39,7 +39,7 @@ func TestConsentedLimitsHoldEverywhere(t *testing.T) {
 			var shared *servertest.World
 			for i, e := range endpoints() {
 				status, listed := e.rows[like]
-				if !listed || !longtest.Part(i+len(like), 1, 9) { // always others, as the lengths differ
+				if !listed || !longtest.Part(i+len(like), 1, 18) { // always others, as the lengths differ
 					continue
 				}
 				if shared == nil {
@@ -68,6 +68,7 @@ func TestConsentedLimitsHoldEverywhere(t *testing.T) {
 // Every tool, called through an application that was let in to read one project: nothing else is seen, and nothing
 // changes.
 func TestToolsStayWithinConsentedLimits(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	w.Hold(servertest.Limited, w.Redeem(app,
@@ -232,6 +233,7 @@ func TestThePagesOfAuthorizationRefuseFrames(t *testing.T) {
 
 // Scripts post the decision and the hidden fields; then what was ticked is granted.
 func TestScriptsMayDecideWithoutChoosing(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	b := w.SignedIn(servertest.Owner)
@@ -254,6 +256,7 @@ func TestScriptsMayDecideWithoutChoosing(t *testing.T) {
 
 // What does not make sense is asked again, with what was chosen, and grants nothing.
 func TestInvalidConsentForms(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	b := w.SignedIn(servertest.Owner)
@@ -357,6 +360,7 @@ func TestAConsentIsGivenOnce(t *testing.T) {
 
 // A page may be answered at another server on the store, such as after a restart; once there, too.
 func TestAConsentMayEndAtAnotherServer(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	b := w.SignedIn(servertest.Owner)
@@ -402,6 +406,7 @@ func TestOnlyThisPageSendsTheForm(t *testing.T) {
 
 // Who is signed out, or disabled, while the page is open lets no one in.
 func TestSignInsThatEndDuringConsent(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	b := w.SignedIn(servertest.Owner)
@@ -437,6 +442,7 @@ func TestSignInsThatEndDuringConsent(t *testing.T) {
 
 // What was chosen the last time is chosen again, and asked about all the same.
 func TestTheSameApplicationAgain(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	b := w.SignedIn(servertest.Owner)

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 
 	"net/http"
@@ -16,7 +17,9 @@ import (
 func TestAddressesOfPagesHaveThePrefix(t *testing.T) {
 	w := servertest.New(t, server.Options{PublicURL: servertest.PublicAt + "/memory"})
 	ada := w.SignedIn(servertest.Admin)
-	for pattern, path := range furnish(w) {
+	paths := furnish(w)
+	for _, pattern := range longtest.Keys(paths, 1, 3) {
+		path := paths[pattern]
 		if slices.Contains([]string{"/login", "/setup", "/invite", "/sign-in"}, pattern) ||
 			strings.HasSuffix(pattern, "authorize") {
 			continue

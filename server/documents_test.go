@@ -8,6 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/documents"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -50,6 +51,7 @@ func TestUploadsSayWhatIsIndexedAndPagesFindIt(t *testing.T) {
 }
 
 func TestWhoHasFilesButNoMemoriesCanSearch(t *testing.T) {
+	longtest.Only(t)
 	w := reading(t)
 	stranger := w.SignedIn(servertest.Stranger)
 	stranger.Get("/memories").Expect(http.StatusOK, "No memories yet").Without(`type="search"`)

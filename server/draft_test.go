@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -51,6 +52,7 @@ func TestWhatWasTypedOutlivesTheSession(t *testing.T) {
 // Another user who signs in in the same browser sees nothing of it, neither after the end of the session nor in a page
 // of the session before.
 func TestWhatWasTypedIsShownToWhoTypedIt(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Owner)
 	setPassword(w, servertest.Writer)
@@ -72,6 +74,7 @@ func TestWhatWasTypedIsShownToWhoTypedIt(t *testing.T) {
 
 // A form from before a new sign-in, as in another window, is shown again in place of an error.
 func TestWhatWasTypedOutlivesANewSignIn(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b, fresh := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Owner)
 	form := b.Get("/memories/new")
@@ -89,6 +92,7 @@ func TestWhatWasTypedOutlivesANewSignIn(t *testing.T) {
 
 // An answer to an application is not kept: the page that would send it again does not say what is asked.
 func TestAnOldAnswerToAnApplicationIsNotSentAgain(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b, fresh, app := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Owner), w.Register("none")
 	form := b.Get(app.AuthorizeURL("state", strings.Repeat("x", 100))).Hidden()
@@ -99,6 +103,7 @@ func TestAnOldAnswerToAnApplicationIsNotSentAgain(t *testing.T) {
 
 // A script that is no longer signed in leaves the page, and what is typed there, in place.
 func TestScriptsOfAnEndedSessionStayOnThePage(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	endSessions(t, w)
@@ -112,6 +117,7 @@ func TestScriptsOfAnEndedSessionStayOnThePage(t *testing.T) {
 
 // No other site can have a text sent by a person who signs in, and no password is put into a page.
 func TestOnlyOwnFormsAreKeptForTheSignIn(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Owner)
 	b := w.SignedIn(servertest.Owner)
@@ -134,6 +140,7 @@ func TestOnlyOwnFormsAreKeptForTheSignIn(t *testing.T) {
 }
 
 func TestErrorPagesKeepTheMenu(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	for _, path := range []string{"/nowhere", "/memories/of-no-memory"} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // link links the account at the provider to that of the signed-in user, as far as the callback.
@@ -67,6 +68,7 @@ func TestLinkingAnAccountAtAProvider(t *testing.T) {
 
 // Linking ends in the session in which it began, even if another user signs in there meanwhile.
 func TestLinkingIsBoundToTheSession(t *testing.T) {
+	longtest.Only(t)
 	p := newIdentityProvider(t)
 	w := servertest.New(t, p.options())
 	setPassword(w, servertest.Owner)
@@ -93,6 +95,7 @@ func TestLinkingIsBoundToTheSession(t *testing.T) {
 }
 
 func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
+	longtest.Only(t)
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
 	b, sam := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Stranger)
@@ -127,6 +130,7 @@ func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
 
 // Anyone who has no password keeps a way in.
 func TestTheLastIdentityCannotBeUnlinked(t *testing.T) {
+	longtest.Only(t)
 	p := newIdentityProvider(t)
 	w := servertest.New(t, p.options())
 	b := w.SignedIn(servertest.Stranger) // without a password
@@ -152,6 +156,7 @@ func TestTheLastIdentityCannotBeUnlinked(t *testing.T) {
 }
 
 func TestDisabledUsersCannotSignInAtAProvider(t *testing.T) {
+	longtest.Only(t)
 	p := newIdentityProvider(t)
 	w := servertest.New(t, p.options())
 	if _, err := w.Store.Accounts().LinkIdentity(t.Context(),
@@ -165,7 +170,7 @@ func TestDisabledUsersCannotSignInAtAProvider(t *testing.T) {
 }
 
 func TestAccountsCreatedByAProvider(t *testing.T) {
-	for name, test := range map[string]struct {
+	tests := map[string]struct {
 		claims, userInfo map[string]any
 		domains          []string
 		want             string // name of the account; empty: none
@@ -205,7 +210,9 @@ func TestAccountsCreatedByAProvider(t *testing.T) {
 		"no name before the sign": {claims: map[string]any{"email": "@example.com", "email_verified": true}},
 		"no domains": {claims: map[string]any{"email": "nina@example.com", "email_verified": true},
 			domains: []string{}},
-	} {
+	}
+	for _, name := range longtest.Keys(tests, 1, 6) {
+		test := tests[name]
 		t.Run(name, func(t *testing.T) {
 			p := newIdentityProvider(t)
 			p.claims = map[string]any{"sub": "new-there"}
@@ -243,6 +250,7 @@ func TestAccountsCreatedByAProvider(t *testing.T) {
 
 // Many answers for someone new make one account.
 func TestOneAccountForOneIdentity(t *testing.T) {
+	longtest.Only(t)
 	p := newIdentityProvider(t)
 	p.claims = map[string]any{"sub": "new-there", "email": "nina@example.com", "email_verified": true}
 	options := p.options()

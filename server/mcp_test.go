@@ -102,7 +102,7 @@ func TestMCPForEveryCaller(t *testing.T) {
 	callers := everyone(http.StatusOK, nil)
 	for number, revision := range []string{handshake, stateless} {
 		for i, caller := range servertest.SortedCallers(callers) {
-			if !longtest.Part(number+i, 1, 5) {
+			if !longtest.Part(number+i, 1, 12) {
 				continue
 			}
 			status := callers[caller]

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -63,6 +64,7 @@ func failure(a servertest.Answer, id string, code int, has string) {
 }
 
 func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	long := strings.Repeat("x", 100_000)
 	for _, c := range []struct {
@@ -155,6 +157,7 @@ func TestMCPIDsComeBackAsTheyWere(t *testing.T) {
 }
 
 func TestMCPHeadersMustFitTheMessage(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	for _, c := range []struct {
 		headers []string
@@ -196,6 +199,7 @@ func TestMCPHeadersMustFitTheMessage(t *testing.T) {
 }
 
 func TestMCPBodiesWithoutAMessage(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{MaxBody: 10_000})
 	for body, want := range map[string]struct {
 		code int

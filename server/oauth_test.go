@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -182,6 +183,7 @@ func TestOAuthHeaders(t *testing.T) {
 
 // With a prefix, the documents lie below it and, as the RFCs have it, between host and prefix.
 func TestMetadataOfAPrefix(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{PublicURL: "https://example.com/memory"})
 	mounted := server.New(w.Store, &server.Options{PublicURL: "https://example.com/memory"})
 	mux := http.NewServeMux()
@@ -290,6 +292,7 @@ func TestWrongRegistrations(t *testing.T) {
 
 // Many may register from one address, not any number; others are not held up by it, nor can anyone pass for others.
 func TestRegistrationsAreLimitedByAddress(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	expectRegistrations(t, func(i int) servertest.Answer {
 		if i == 50 {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -165,6 +166,7 @@ func TestRequestsWithoutAForm(t *testing.T) {
 
 // A code that comes twice was stolen: whichever client came first loses what it got.
 func TestAReusedCodeRevokesItsGrant(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	for _, method := range []string{"none", "client_secret_post"} {
 		app := w.Register(method)
@@ -202,6 +204,7 @@ func TestACodeIsGoodForOne(t *testing.T) {
 }
 
 func TestCodesAndTokensExpire(t *testing.T) {
+	longtest.Only(t)
 	w, pass := newWorldAt(t, server.Options{})
 	app := w.Register("none")
 	late := app.CodeForm(w.LetIn(app))
@@ -247,6 +250,7 @@ func TestReusedRefreshTokens(t *testing.T) {
 }
 
 func TestRefreshesStayWithinTheGrant(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	code := w.Authorize(servertest.Owner, app,
@@ -321,6 +325,7 @@ func TestRevocationOverHTTP(t *testing.T) {
 
 // A client that is deactivated is none from that moment on, wherever it comes, and a new secret is the only one.
 func TestClientsOfUsersEndAtOnce(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	var app servertest.App
 	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"name": "Mine", "redirect_uris": ["`+servertest.Callback+
@@ -366,6 +371,7 @@ func TestClientsOfUsersEndAtOnce(t *testing.T) {
 
 // What was registered and granted is there after the server has ended and begun again.
 func TestOAuthOutlivesTheServer(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	app := w.Register("client_secret_basic")
 	set := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
@@ -383,6 +389,7 @@ func TestOAuthOutlivesTheServer(t *testing.T) {
 // A client that is the URL of its document goes all the way, and one whose document is in a private network goes
 // nowhere.
 func TestClientsOfDocumentsOverHTTP(t *testing.T) {
+	longtest.Only(t)
 	var asked atomic.Int64
 	host := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -108,6 +109,7 @@ func TestAFailedSignInIsObserved(t *testing.T) {
 }
 
 func TestOnlyATrustedProxyNamesRequests(t *testing.T) {
+	longtest.Only(t)
 	for name, trusted := range map[string]bool{"127.0.0.0/8": true, "192.0.2.0/24": false} {
 		w := servertest.New(t, server.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix(name)}})
 		r := w.Request(servertest.Guest, "GET", "/health", nil)
@@ -120,6 +122,7 @@ func TestOnlyATrustedProxyNamesRequests(t *testing.T) {
 
 // What a hook, or the store itself, logs for a request has the id, too.
 func TestEveryLineOfARequestHasItsID(t *testing.T) {
+	longtest.Only(t)
 	var written bytes.Buffer
 	log := slog.New(server.LogHandler(slog.NewTextHandler(&written, nil))).With("part", "hook").WithGroup("g")
 	p := servertest.Template(t)

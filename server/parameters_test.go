@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -53,6 +54,7 @@ func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
 
 // TestParametersGivenTwiceAreRefused does so, too: of two values the endpoint would use one and ignore the other.
 func TestParametersGivenTwiceAreRefused(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	checked := 0
 	for path, methods := range servertest.ReadDocument(t, w).Paths {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -114,6 +115,7 @@ func TestAuthenticate(t *testing.T) {
 
 // The application is asked before the credential of the request; where it has nothing to say, that one decides.
 func TestAuthenticateComesBeforeTokens(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{Authenticate: application})
 	for _, place := range places {
 		both := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
@@ -132,6 +134,7 @@ func TestAuthenticateComesBeforeTokens(t *testing.T) {
 // What an application knows people by, browsers may send by themselves: pages of others cannot use it to change
 // anything.
 func TestAuthenticateAndPagesOfOtherOrigins(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{Authenticate: application})
 	for method, status := range map[string]int{"GET": http.StatusOK, "PUT": http.StatusForbidden,
 		"PATCH": http.StatusForbidden} {

@@ -68,6 +68,7 @@ func TestSigningInAtAProvider(t *testing.T) {
 
 // Whatever an application has asked for, however long, is there again after the sign-in.
 func TestProviderSignInDestinations(t *testing.T) {
+	longtest.Only(t)
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
 	for next, want := range map[string]string{
@@ -98,6 +99,7 @@ func refusedBy(t *testing.T, name string, b *servertest.Browser, page *servertes
 }
 
 func TestUntrustedProviderAnswers(t *testing.T) {
+	longtest.Only(t)
 	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +185,7 @@ func cutOff(p *identityProvider) func(jwt.MapClaims) string {
 
 // What the provider tells of an error is not said by this server.
 func TestErrorsOfAProviderAreNotRepeated(t *testing.T) {
+	longtest.Only(t)
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
 	b := w.Browser()
@@ -197,6 +200,7 @@ func TestErrorsOfAProviderAreNotRepeated(t *testing.T) {
 }
 
 func TestAnAnswerCountsOnceAndInItsOwnBrowser(t *testing.T) {
+	longtest.Only(t)
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
 	victim, attacker := w.Browser(), w.Browser()
@@ -255,6 +259,7 @@ func TestAnAnswerCountsOnceAndInItsOwnBrowser(t *testing.T) {
 
 // A sign-in at a provider may end at another server on the store than it began.
 func TestASignInAtAProviderMayEndAtAnotherServer(t *testing.T) {
+	longtest.Only(t)
 	p := newIdentityProvider(t)
 	options := p.options()
 	w := linked(t, p, options)
@@ -267,6 +272,7 @@ func TestASignInAtAProviderMayEndAtAnotherServer(t *testing.T) {
 
 // Two tabs may be at the provider, and many make no request that a proxy would refuse.
 func TestSeveralSignInsAtOnce(t *testing.T) {
+	longtest.Only(t)
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
 	b := w.Browser()
@@ -287,6 +293,7 @@ func TestSeveralSignInsAtOnce(t *testing.T) {
 }
 
 func TestStrengthOfASignInAtAProvider(t *testing.T) {
+	longtest.Only(t)
 	for i, test := range []struct {
 		acr, amr []string
 		claims   map[string]any
@@ -340,6 +347,7 @@ func TestStrengthOfASignInAtAProvider(t *testing.T) {
 
 // A provider that is down stops nothing but its own sign-ins, and those only for as long as it is down.
 func TestProviderDown(t *testing.T) {
+	longtest.Only(t)
 	p := newIdentityProvider(t)
 	p.down = true
 	w := linked(t, p, p.options())
@@ -369,7 +377,7 @@ func TestProvidersWithUnsafeAddresses(t *testing.T) {
 		reached = append(reached, r.URL.Path)
 	}))
 	defer trap.Close()
-	for name, metadata := range map[string]map[string]any{
+	tests := map[string]map[string]any{
 		"another issuer":                   {"issuer": "https://another.example"},
 		"a token endpoint without TLS":     {"token_endpoint": "http://id.example/token"},
 		"keys of a file":                   {"jwks_uri": "file:///etc/passwd"},
@@ -379,7 +387,9 @@ func TestProvidersWithUnsafeAddresses(t *testing.T) {
 		"a token endpoint with a password": {"token_endpoint": "https://user:password@id.example/token"},
 		"too much":                         {"x": strings.Repeat("x", 2<<20)},
 		"no metadata":                      {"authorization_endpoint": []string{"x"}},
-	} {
+	}
+	for _, name := range longtest.Keys(tests, 1, 4) {
+		metadata := tests[name]
 		p := newIdentityProvider(t)
 		p.metadata = metadata
 		w := linked(t, p, p.options())
@@ -388,8 +398,11 @@ func TestProvidersWithUnsafeAddresses(t *testing.T) {
 		}
 	}
 	// Local addresses that the metadata names: the link-local one where clouds keep credentials, and others.
-	for _, address := range []string{"https://169.254.169.254/token", "https://10.0.0.1/token", "https://[fd00::1]/token",
+	for i, address := range []string{"https://169.254.169.254/token", "https://10.0.0.1/token", "https://[fd00::1]/token",
 		"https://[::ffff:10.0.0.1]/token"} {
+		if !longtest.Part(i, 1, 4) {
+			continue
+		}
 		p := newIdentityProvider(t)
 		p.metadata = map[string]any{"token_endpoint": address}
 		w := linked(t, p, p.options())

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
 // Two projects of one id, the user's own and one that someone shares, are distinguished by what leads to their
 // memories.
 func TestMemoriesOfProjectsOfOneID(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	if _, err := w.Store.As(souvenir.Access{User: w.Users[servertest.Reader]}).AddProject(t.Context(),
 		souvenir.NewProject{ID: "shop", Name: "My shop"}); err != nil {

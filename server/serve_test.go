@@ -205,6 +205,7 @@ func TestSilentClientsAreGivenUp(t *testing.T) {
 
 // Many callers at once do not get in each other's way, nor see each other's things.
 func TestManyAtOnce(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	var all sync.WaitGroup
 	for i, caller := range []string{servertest.Owner, servertest.Stranger, servertest.Writer, servertest.Admin,

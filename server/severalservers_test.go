@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -31,6 +32,7 @@ func at(b *servertest.Browser, w *servertest.World) *servertest.Browser {
 }
 
 func TestServersCountWrongPasswordsTogether(t *testing.T) {
+	longtest.Only(t)
 	servers := twoServers(t, server.Options{LoginTries: 4})
 	ticks := &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	for _, w := range servers {
@@ -63,6 +65,7 @@ func TestServersCountWrongPasswordsTogether(t *testing.T) {
 }
 
 func TestServersCountRegistrationsTogether(t *testing.T) {
+	longtest.Only(t)
 	servers := twoServers(t, server.Options{})
 	expectRegistrations(t, func(i int) servertest.Answer { return registerFrom(servers[i%2], "198.51.100.7") })
 	registerFrom(servers[0], "198.51.100.8").Expect(http.StatusCreated)
@@ -112,6 +115,7 @@ func TestServersTakeAConsentOnce(t *testing.T) {
 
 // What one server has answered, the other's next search finds.
 func TestServersFindWhatAnotherHasAnswered(t *testing.T) {
+	longtest.Only(t)
 	servers := twoServers(t, server.Options{})
 	for i := range 10 {
 		content := fmt.Sprintf("The courier number %d brings parcel %d%d.", i, i, i)
@@ -127,6 +131,7 @@ func TestServersFindWhatAnotherHasAnswered(t *testing.T) {
 
 // A server whose store takes no writes counts by itself.
 func TestAReadOnlyServerCountsByItself(t *testing.T) {
+	longtest.Only(t)
 	p := servertest.Template(t)
 	d := p.Copy(t)
 	writable := servertest.Serve(t, p, d.Open(t, nil), server.Options{})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -252,6 +253,7 @@ func TestGuessingPasswordsTakesLongerAndLonger(t *testing.T) {
 
 // Of two windows in which someone is asked to sign in, the first one knows nothing of the second.
 func TestSigningInInTwoWindows(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Owner)
 	b := w.Browser()
@@ -269,6 +271,7 @@ func TestSigningInInTwoWindows(t *testing.T) {
 // Whether tries of one name written in several ways are counted together must not depend on whether there is such a
 // user.
 func TestTriesRevealNoNames(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{LoginTries: 3})
 	ticks := &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	server.SetLoginClock(w.Server, ticks.now)
@@ -292,6 +295,7 @@ func TestTriesRevealNoNames(t *testing.T) {
 
 // A browser that was left open is no way to guess the password.
 func TestGuessingThePresentPassword(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{LoginTries: 2})
 	ticks := &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	server.SetLoginClock(w.Server, ticks.now)

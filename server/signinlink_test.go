@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -57,6 +58,7 @@ func TestASignInLinkWorksOnceInABrowserOnThisMachine(t *testing.T) {
 }
 
 func TestASignInLinkEndsAfterTenMinutes(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	path := linkOf(t, w)
 	server.SetConfirmClock(w.Server, func() time.Time { return time.Now().Add(10*time.Minute + time.Second) })

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -36,6 +37,7 @@ func TestAThemeIsKept(t *testing.T) {
 
 // The menu has a picture for each place; what admins manage is folded until one of it is open.
 func TestTheMenuHasPicturesAndFolds(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Admin)
 	for path, open := range map[string]bool{"/memories": false, "/users": true, "/about": true} {

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/receipt"
 	"github.com/souvenir-ai/souvenir/server"
 )
@@ -90,6 +91,7 @@ func TestExportOnThePage(t *testing.T) {
 
 // The archive has the export, and a receipt that verifies and is for this export.
 func TestExportWithAReceiptOnThePage(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	sent := b.Submit(b.Get("/transfer"), "/transfer/export", url.Values{"receipt": {"yes"}}).Expect(http.StatusOK)
@@ -193,6 +195,7 @@ const hostileJSON = `<script>alert(1)</script>`
 
 // One thing at a time: a second import learns what goes on, and nothing of it is left.
 func TestAnImportWaitsForOtherWork(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)
 	server.BeginWork(w.Server, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check", nil)
@@ -205,6 +208,7 @@ func TestAnImportWaitsForOtherWork(t *testing.T) {
 
 // Imports are for admins, and by forms of this server's pages.
 func TestWhoMayImport(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	export := "{\"souvenir\":\"export\",\"version\":1}\n{\"type\":\"memory\",\"id\":\"brought\",\"content\":\"x\"}\n"
 	bring(w.SignedIn(servertest.Owner), export).Expect(http.StatusForbidden, "for admins")

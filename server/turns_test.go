@@ -58,6 +58,7 @@ func busyWorld(t *testing.T, m slowModel) *servertest.World {
 // A user who has as many calls under way and in line as may be is refused more, in the form of each transport; others
 // are not.
 func TestOneUserFillsOnlyTheirOwnLine(t *testing.T) {
+	longtest.Only(t)
 	m := newSlowModel()
 	w := busyWorld(t, m)
 	w.Doc = nil // it is not for several goroutines
@@ -144,6 +145,7 @@ func TestFullLane(t *testing.T) {
 // However many requests arrive at once with one credential, before anyone knows whose it is: those with another one do
 // not wait behind them. Refusals do not fill the log.
 func TestOneCredentialDoesNotHoldUpOthers(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{MaxRunning: 2, QueueWait: 50 * time.Millisecond})
 	b := w.SignedIn(servertest.Owner)
 	leave := server.HoldDoor(w.Server, w.Tokens[servertest.Owner])

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -57,6 +58,7 @@ func TestActivityShowsWhoHasCalled(t *testing.T) {
 }
 
 func TestWrongFiltersOfActivityAreReportedInTheirPlace(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	for query, want := range map[string]string{
@@ -131,6 +133,7 @@ func TestActivityIsWrittenInSentences(t *testing.T) {
 
 // Admins see that others call, and with which tool; what it was about leads them nowhere.
 func TestActivityOfOthersIsForAdmins(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	callOf(w, servertest.Owner, souvenir.NewActivity{Client: "kite", Tool: "memory", Action: "search",
 		Project: souvenir.ProjectRef{ID: "shop"}, MemoryID: w.Memory})
@@ -145,6 +148,7 @@ func TestActivityOfOthersIsForAdmins(t *testing.T) {
 }
 
 func TestActivityGoesBackInParts(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	const many = 120
 	for i := range many {
@@ -191,6 +195,7 @@ func TestActivityIsFollowed(t *testing.T) {
 }
 
 func TestActivityThatIsNotRecorded(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{NoActivity: true})
 	servertest.CheckPage(w, w.SignedIn(servertest.Owner).Get("/activity").Expect(http.StatusOK, "recording turned off"))
 	w.SignedIn(servertest.Owner).Get("/").Expect(http.StatusOK).Without("Recent activity")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -58,6 +59,7 @@ func TestTheAuditLogInSentences(t *testing.T) {
 
 // A user of another namespace may have the id of a user here, whose name is not theirs.
 func TestTheAuditLogTellsNamespacesApart(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ada := w.Users[servertest.Admin]
 	other := w.Store.As(souvenir.Access{User: ada, Namespace: "shop"})
@@ -70,6 +72,7 @@ func TestTheAuditLogTellsNamespacesApart(t *testing.T) {
 
 // Long logs come in parts, each entry once, newest first.
 func TestTheAuditLogComesInParts(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
 	for range 60 {
@@ -124,6 +127,7 @@ func TestTheAuditLogIsVerifiedOnThePage(t *testing.T) {
 
 // The log is for admins: whom they have locked, and what others' clients may do.
 func TestTheAuditLogIsForAdmins(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	b.Get("/audit").Expect(http.StatusForbidden).Without("added the user", "setting.change")

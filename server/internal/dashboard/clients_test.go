@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -74,6 +75,7 @@ func TestClientsPage(t *testing.T) {
 
 // A client that cannot keep a secret is given none.
 func TestClientsWithoutASecret(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Stranger)
 	p := b.Submit(b.Get("/clients"), "/clients",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -72,6 +73,7 @@ func TestConnectingAClientWithAToken(t *testing.T) {
 }
 
 func TestTokensForClientsMayBeForReadingOnly(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	p := b.Get("/connect").Expect(http.StatusOK, "Or with a token")
@@ -85,6 +87,7 @@ func TestTokensForClientsMayBeForReadingOnly(t *testing.T) {
 
 // Where calls are not recorded, the page uses the time of the token's last use.
 func TestConnectedMarkWithoutRecordedCalls(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{NoActivity: true})
 	b := w.SignedIn(servertest.Owner)
 	made := b.Submit(b.Get("/connect"), "/connect", nil).Expect(http.StatusOK)
@@ -98,6 +101,7 @@ func TestConnectedMarkWithoutRecordedCalls(t *testing.T) {
 
 // A client that signs in is seen when it is let in, and again when it calls.
 func TestConnectedMarkOfAClientThatSignsIn(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{Snippets: twoClients})
 	b := w.SignedIn(servertest.Owner)
 	asks := htmxGet(t, b.Get("/connect?client=Cloud"), "first-call")

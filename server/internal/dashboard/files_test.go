@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -55,6 +56,7 @@ func TestFilesAreListed(t *testing.T) {
 }
 
 func TestManyFilesComeInParts(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	for i := range 60 {
 		w.FileOf(servertest.Stranger, souvenir.NewFile{Filename: fmt.Sprintf("file-%02d.txt", i), Tags: []string{"many"}},
@@ -128,6 +130,7 @@ func TestUploadOnThePageWithoutScripts(t *testing.T) {
 }
 
 func TestUploadsOnThePageThatAreTooLarge(t *testing.T) {
+	longtest.Only(t)
 	store := servertest.Empty(t).Open(t, &souvenir.Options{MaxFile: 1000})
 	u, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "sam"})
 	if err != nil {
@@ -247,6 +250,7 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 
 // Who may only read sees no form, and is refused what a form would do; of what is not theirs no one learns anything.
 func TestFilesOfOthers(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	at := "/files/" + w.File
 	for caller, sees := range map[string]int{servertest.Owner: 200, servertest.Writer: 200, servertest.Reader: 200,

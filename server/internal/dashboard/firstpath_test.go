@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -81,6 +82,7 @@ func TestANewAccountsOverviewIsAPath(t *testing.T) {
 
 // Searching on the page is the last step, too, and what is hidden stays hidden.
 func TestThePathEndsWithASearchOrIsHidden(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{Snippets: twoClients})
 	tokenOf(t, w, servertest.Stranger)
 	b := w.SignedIn(servertest.Stranger)
@@ -101,6 +103,7 @@ func TestThePathEndsWithASearchOrIsHidden(t *testing.T) {
 
 // Where calls are not recorded, the use of a token is all that says that a client has connected.
 func TestThePathKnowsAClientWhereCallsAreNotRecorded(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{NoActivity: true, Snippets: twoClients})
 	tokenOf(t, w, servertest.Stranger)
 	b := w.SignedIn(servertest.Stranger)

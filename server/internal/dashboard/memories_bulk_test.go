@@ -132,6 +132,7 @@ func TestManyMemoriesAreChangedAndUndone(t *testing.T) {
 
 // Many memories that are deleted at once come back with the links between them.
 func TestUndoneDeletionsRestoreLinks(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	var ids []string
 	for i := range 20 {
@@ -159,6 +160,7 @@ func plus(fields url.Values, name, value string) url.Values {
 }
 
 func TestManyMemoriesWhenSomeHaveChanged(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ids := fill(w, servertest.Owner, souvenir.NewMemory{Content: "one"}, souvenir.NewMemory{Content: "two"},
 		souvenir.NewMemory{Content: "three"})
@@ -211,6 +213,7 @@ func TestManyMemoriesOfOthers(t *testing.T) {
 }
 
 func TestDeletionsOfManyMemoriesAskFirst(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ids := fill(w, servertest.Owner, souvenir.NewMemory{Content: "one", Tags: []string{"x"}},
 		souvenir.NewMemory{Content: "two", Tags: []string{"x"}}, souvenir.NewMemory{Content: "three", Tags: []string{"x"}})
@@ -296,6 +299,7 @@ func TestAllMemoriesThatFit(t *testing.T) {
 }
 
 func TestInvalidBulkForms(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	one := url.Values{"id": {w.Memory}}

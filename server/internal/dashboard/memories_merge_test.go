@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -51,6 +52,7 @@ func TestNearDuplicatesAreFound(t *testing.T) {
 }
 
 func TestNearDuplicatesShowTheirMarkdownWhereItDiffersAlone(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	const said = "The ferry to **Norderney** leaves at eight from pier two, with bicycles on the lower deck"
@@ -115,6 +117,7 @@ func TestMergedMemoriesAreUndone(t *testing.T) {
 }
 
 func TestInvalidMerges(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	first, second, _ := alike(w)
 	view, olivia := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}), w.SignedIn(servertest.Owner)

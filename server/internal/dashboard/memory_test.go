@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -31,6 +32,7 @@ func TestThePageOfAMemory(t *testing.T) {
 }
 
 func TestThePageOfAMemorySaysItsTextOnce(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	for content, heading := range map[string]string{

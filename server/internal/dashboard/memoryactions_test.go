@@ -241,6 +241,7 @@ func TestPagesOfALargeMemoryStaySmall(t *testing.T) {
 }
 
 func TestMemoriesLikeAnother(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	for _, text := range []string{"The shop opens at nine every day, and " + servertest.Secret + " too.",
 		"The shop opens at nine on Sundays."} {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -123,6 +124,7 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 
 // What is wrong is said beside its field, and what was typed stays.
 func TestMistakesInAMemoryAreReportedBesideTheirField(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)
 	m := w.AddMemory(servertest.Admin, souvenir.NewMemory{Content: "A text",
@@ -257,6 +259,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 }
 
 func TestReadersCannotChangeMemories(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	rita, sam := w.SignedIn(servertest.Reader), w.SignedIn(servertest.Stranger)
 	before := memoryOf(w, servertest.Owner, w.Memory)
@@ -302,6 +305,7 @@ func TestReadersCannotChangeMemories(t *testing.T) {
 }
 
 func TestHowATextWillLook(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)
 	m := w.AddMemory(servertest.Admin, souvenir.NewMemory{Content: "A text"})
@@ -349,6 +353,7 @@ func TestMemoriesToLinkAreFoundBySearch(t *testing.T) {
 // A form has room for a million ids, of which each would be compared with all others. Those past one too many are left
 // out; the store refuses the rest.
 func TestAFormWithManyLinksIsCutShort(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)
 	m := w.AddMemory(servertest.Admin, souvenir.NewMemory{Content: "A text"})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -43,6 +44,7 @@ func TestOverviewShowsWhatIsStored(t *testing.T) {
 }
 
 func TestOverviewIsGivenToScriptsInParts(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	whole := part(b, "/?days=7", "overview").Expect(http.StatusOK, `<div id="overview"`,
@@ -82,6 +84,7 @@ func TestOverviewSaysWhatNeedsAttention(t *testing.T) {
 
 // The overview of admins names failed and missing backups of the server; that of others does not.
 func TestOverviewSaysWhatIsWrongWithBackups(t *testing.T) {
+	longtest.Only(t)
 	made := time.Now().Add(-time.Hour)
 	state := server.Backups{Every: 24 * time.Hour, Made: made}
 	w := servertest.New(t, server.Options{Backups: func() server.Backups { return state }})
@@ -120,6 +123,7 @@ func TestOverviewHasTrends(t *testing.T) {
 // Days are those of the reader: what was stored at 23:30 in New York belongs to that day there, and to the next one
 // in UTC.
 func TestDaysAreThoseOfTheReader(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	for want, name := range map[string]string{"America/New_York": "America/New_York", "Asia/Tokyo": "Asia/Tokyo",
@@ -149,6 +153,7 @@ func part(b *servertest.Browser, path, target string) *servertest.Page {
 }
 
 func TestTheOverviewShowsTextsWithoutMarkdown(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	fill(w, servertest.Owner, souvenir.NewMemory{Content: "# Deploy window\n\nReleased on **Thursdays**, `at two`."})
 	w.SignedIn(servertest.Owner).Get("/").Expect(http.StatusOK, "Deploy window Released on Thursdays, at two.").

@@ -18,6 +18,7 @@ const mostPage = 100_000
 // A page of memories stays short whatever they are made of: characters that become longer in HTML or in an address,
 // words without an end, many long tags, marks.
 func TestPagesOfMemoriesStayShort(t *testing.T) {
+	longtest.Only(t)
 	for i, piece := range []string{"🫠", "Donaudampfschifffahrt", "\"", "ａ́",
 		"**a** ", "tea \"&\" ", "`a`<b>", "茶の話",
 		"[a](b) ", "- a\n", "> a\n\n"} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -67,6 +68,7 @@ func TestApplicationsArePausedAndResumed(t *testing.T) {
 
 // Each installation of an application asks by itself. The page of its calls pauses, resumes and revokes all of them.
 func TestAllInstallationsOfAnApplicationArePaused(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b, app := w.SignedIn(servertest.Owner), w.Register("none")
 	for _, name := range []string{"laptop", "phone"} {
@@ -101,6 +103,7 @@ func TestAllInstallationsOfAnApplicationArePaused(t *testing.T) {
 
 // The page counts what each client did, what failed, and the searches that found nothing.
 func TestActivityCountsByClient(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	call := func(arguments string) {
 		w.Do(servertest.Owner, "POST", "/tools/call", `{"name": "memory", "arguments": `+arguments+`}`)
@@ -133,6 +136,7 @@ func TestActivityCountsByClient(t *testing.T) {
 
 // Tokens of the page Connect have an end, and can be limited to projects.
 func TestTokensForClientsEndAndAreLimited(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{Snippets: servertest.Snippets})
 	b := w.SignedIn(servertest.Owner)
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})

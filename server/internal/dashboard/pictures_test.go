@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -175,6 +176,7 @@ func TestGraphShowsWhatIsConnected(t *testing.T) {
 }
 
 func TestPicturesCanBeFiltered(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	fillPictures(w, servertest.Stranger)
 	sam := w.SignedIn(servertest.Stranger)
@@ -269,6 +271,7 @@ func apart(d drawnPicture, i, j int) float64 {
 
 // Edges say why they are there; what has none is not drawn, but in a cluster.
 func TestGraphSaysWhy(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	fillPictures(w, servertest.Stranger)
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
@@ -337,6 +340,7 @@ func TestPicturesHideOtherUsersMemories(t *testing.T) {
 }
 
 func TestWrongFiltersOfPicturesAreNamed(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	fillPictures(w, servertest.Stranger)
 	sam := w.SignedIn(servertest.Stranger)
@@ -363,6 +367,7 @@ func TestWrongFiltersOfPicturesAreNamed(t *testing.T) {
 }
 
 func TestEmptyPicturesSayWhatToDo(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	sam := w.SignedIn(servertest.Stranger)
 	for _, path := range []string{"/graph", "/map", "/graph?show=list", "/map?show=list"} {
@@ -402,6 +407,7 @@ func TestDataOfPicturesIsPacked(t *testing.T) {
 
 // A memory beside the picture is text, whatever it says; asked for by a script, it comes without the frame.
 func TestMemoryBesideThePicture(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	sam, view := w.SignedIn(servertest.Stranger), w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
 	long, err := view.AddMemory(t.Context(),

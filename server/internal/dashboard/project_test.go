@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
@@ -41,6 +42,7 @@ func TestFirstPageOfAProject(t *testing.T) {
 }
 
 func TestModulesOfAProject(t *testing.T) {
+	longtest.Only(t)
 	w, store, olivia := withTodo(t, strings.Replace(shopTodo, "T1 add up", "T1 add up in the till", 1))
 	modules := shop(w) + "/modules"
 	servertest.CheckPage(w, olivia.Get(modules).Expect(http.StatusOK, "No modules yet"))

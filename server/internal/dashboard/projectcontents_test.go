@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -27,6 +28,7 @@ func TestProjectsHaveTabsOfTheirContents(t *testing.T) {
 }
 
 func TestMemoriesOfAProjectAreSearched(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	fill(w, servertest.Owner, souvenir.NewMemory{Content: "The till sticks in winter.", ProjectID: "shop"},
 		souvenir.NewMemory{Content: "A till at home, in no project."})
@@ -41,6 +43,7 @@ func TestMemoriesOfAProjectAreSearched(t *testing.T) {
 }
 
 func TestFilesOfAProjectAreListed(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	olivia.Get(shop(w)+"/files").Expect(http.StatusOK, "1 file, newest first", `href="/files/`+w.File+`"`, "menu.txt")

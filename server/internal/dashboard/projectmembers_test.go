@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -110,6 +111,7 @@ func TestRolesRiseByConsentOnPages(t *testing.T) {
 
 // Undoing what an owner did brings no one back who has declined, left, or accepted less since.
 func TestUndoingRestoresNoMemberWithoutConsent(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	members := shop(w) + "/members"
@@ -135,6 +137,7 @@ func TestUndoingRestoresNoMemberWithoutConsent(t *testing.T) {
 }
 
 func TestLeavingAProject(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	rita, members := w.SignedIn(servertest.Reader), shop(w)+"/members"
 	p := rita.Get(members)
@@ -152,6 +155,7 @@ func TestLeavingAProject(t *testing.T) {
 
 // A form offers the names of people whom its user knows from other projects; only an admin learns of everyone.
 func TestSuggestedMemberNames(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	for caller, project := range map[string]string{servertest.Owner: "plot", servertest.Admin: "own"} {
 		store := w.Store.As(souvenir.Access{User: w.Users[caller]})
@@ -179,6 +183,7 @@ func TestSuggestedMemberNames(t *testing.T) {
 }
 
 func TestPeopleAreInvitedBySearch(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	members := "/projects/" + w.Users[servertest.Owner] + "/plot/members"

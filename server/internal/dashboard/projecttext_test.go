@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -82,6 +83,7 @@ func TestRulesAreWrittenChangedAndDeleted(t *testing.T) {
 
 // Undo never overwrites what someone has saved since.
 func TestUndoKeepsOtherUsersChanges(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia, walter := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Writer)
 	edit := shop(w) + "/edit"
@@ -97,6 +99,7 @@ func TestUndoKeepsOtherUsersChanges(t *testing.T) {
 
 // Someone who saves second sees both texts, and neither is lost.
 func TestSavingOverAnotherUsersChange(t *testing.T) {
+	longtest.Only(t)
 	w, store, olivia := withTodo(t, shopTodo)
 	walter, edit := w.SignedIn(servertest.Writer), shop(w)+"/edit"
 	for _, key := range []string{"do", "todo", "plan", "main"} {
@@ -140,6 +143,7 @@ func TestSavingOverAnotherUsersChange(t *testing.T) {
 
 // Two people may edit two sections of a to-do at once; and a text that was deleted meanwhile is a conflict, too.
 func TestEditingBesideOthers(t *testing.T) {
+	longtest.Only(t)
 	w, store, olivia := withTodo(t, shopTodo)
 	walter, edit := w.SignedIn(servertest.Writer), shop(w)+"/edit"
 	mine, theirs := writes(olivia, edit, "spec", "A till."), writes(walter, edit, "plan", "A plan.")
@@ -165,6 +169,7 @@ func TestEditingBesideOthers(t *testing.T) {
 }
 
 func TestRefusedTexts(t *testing.T) {
+	longtest.Only(t)
 	w, store, olivia := withTodo(t, shopTodo)
 	edit := shop(w) + "/edit"
 	for _, c := range []struct{ key, content, says string }{
@@ -213,6 +218,7 @@ func TestPreviewOfATextIsSafe(t *testing.T) {
 
 // What is not touched keeps every byte, whatever line endings a browser sends.
 func TestEditingKeepsLineEndings(t *testing.T) {
+	longtest.Only(t)
 	w, store, olivia := withTodo(t, strings.ReplaceAll(shopTodo, "\n", "\r\n"))
 	edit := shop(w) + "/edit"
 	olivia.LeadsTo(olivia.Post(edit, writes(olivia, edit, "todo", shopTodo)), shop(w)+"/todo?done=unchanged")

@@ -101,6 +101,7 @@ func TestTodoBoardShowsTheFiveSections(t *testing.T) {
 }
 
 func TestMissingTodo(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	servertest.CheckPage(w, olivia.Get(shop(w)+"/todo").Expect(http.StatusOK, "No to-do yet", "Write the to-do"))
@@ -144,6 +145,7 @@ func TestTickingWithAScript(t *testing.T) {
 }
 
 func TestTickingWithoutAScript(t *testing.T) {
+	longtest.Only(t)
 	w, store, olivia := withTodo(t, shopTodo)
 	board := shop(w) + "/todo"
 	done := olivia.Post(board+"/tick", ticks(ticks(olivia.Get(board).FormTo(board+"/tick", "section", "tasks"), 0), 2))
@@ -162,6 +164,7 @@ func TestTickingWithoutAScript(t *testing.T) {
 // What others do while a page is open is neither lost nor undone, and no line is ticked that says something else by
 // now.
 func TestTickingWhileOthersEdit(t *testing.T) {
+	longtest.Only(t)
 	w, store, olivia := withTodo(t, shopTodo)
 	board := shop(w) + "/todo"
 	tasks, gaps := olivia.Get(board).FormTo(board+"/tick", "section", "tasks"),
@@ -196,6 +199,7 @@ func TestTickingWhileOthersEdit(t *testing.T) {
 }
 
 func TestManyTickAtOnce(t *testing.T) {
+	longtest.Only(t)
 	content := "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n"
 	const many = 8
 	for i := range many {
@@ -272,6 +276,7 @@ func TestLongTodosComeInParts(t *testing.T) {
 
 // A to-do from before they were checked can be read and mended.
 func TestInvalidTodoDocument(t *testing.T) {
+	longtest.Only(t)
 	servertest.NeedsFile(t)
 	w, store, _ := withTodo(t, shopTodo)
 	path := filepath.Join(t.TempDir(), "old.db")
@@ -338,6 +343,7 @@ func TestTasksAreAddedWithTheNextID(t *testing.T) {
 }
 
 func TestTheFirstTaskMakesTheTodo(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	olivia.Submit(olivia.Get(shop(w)+"/todo"), shop(w)+"/todo/add", url.Values{"task": {"open at nine"}})
@@ -372,6 +378,7 @@ func TestTasksAreOrdered(t *testing.T) {
 }
 
 func TestATickTellsTheNewVersionAndOneCount(t *testing.T) {
+	longtest.Only(t)
 	w, store, olivia := withTodo(t, shopTodo)
 	page := olivia.Get(shop(w) + "/todo")
 	if n := strings.Count(page.Body, "1 of 3"); n > 0 || !strings.Contains(page.Body, "<b>1</b> of 3 tasks done") {

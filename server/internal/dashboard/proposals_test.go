@@ -236,6 +236,7 @@ func TestTheMenuCountsProposalsAnewOnTheirPage(t *testing.T) {
 }
 
 func TestAProposalIsDecidedOnce(t *testing.T) {
+	longtest.Only(t)
 	d := newDesk(t)
 	ids := d.says("The till is blue.", "The till is heavy.")
 	olivia, walter := d.SignedIn(servertest.Owner), d.SignedIn(servertest.Writer)
@@ -273,6 +274,7 @@ func TestAProposalIsDecidedOnce(t *testing.T) {
 }
 
 func TestProposalsThatNoLongerFitAreExplained(t *testing.T) {
+	longtest.Only(t)
 	d := newDesk(t)
 	view := d.Store.As(souvenir.Access{User: d.Users[servertest.Owner]})
 	olivia, walter := d.SignedIn(servertest.Owner), d.SignedIn(servertest.Writer)
@@ -333,6 +335,7 @@ func TestProposalsThatNoLongerFitAreExplained(t *testing.T) {
 }
 
 func TestTheFormOfProposalsRefusesWhatItDoesNotKnow(t *testing.T) {
+	longtest.Only(t)
 	d := newDesk(t)
 	id := d.says(servertest.Hostile)[0]
 	olivia := d.SignedIn(servertest.Owner)
@@ -363,6 +366,7 @@ func TestTheFormOfProposalsRefusesWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestWithoutATrashNoUndoIsOffered(t *testing.T) {
+	longtest.Only(t)
 	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), &souvenir.Options{KeepTrash: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -414,6 +418,7 @@ func TestWhatALearnerKeepsIsOnThePage(t *testing.T) {
 }
 
 func TestForgedProposalsDoNotBreakThePage(t *testing.T) {
+	longtest.Only(t)
 	d := newDesk(t)
 	long := strings.Repeat("Donaudampfschiff", 500)
 	d.Propose(servertest.Writer, d.shop, long, extract.Proposal{Action: extract.Add, Content: "The till is blue.",

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -65,6 +66,7 @@ func TestPreferencesOnThePage(t *testing.T) {
 }
 
 func TestAllPreferencesAsJSON(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	p := b.Get("/settings")
@@ -194,6 +196,7 @@ func TestAdminsChangeSettings(t *testing.T) {
 }
 
 func TestAbout(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{Version: "v1.2.3"})
 	servertest.CheckPage(w, w.SignedIn(servertest.Owner).Get("/about").Expect(http.StatusOK, "v1.2.3", server.APIVersion,
 		w.Database.Engine(), "htmx 2").Without("world.db", "The whole store"))
@@ -216,6 +219,7 @@ func TestLengthsOfTimeAsTheyWereChosen(t *testing.T) {
 
 // A value that is refused leaves the one that was there.
 func TestARefusedPreferenceChangesNothing(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	before := map[string]any{"town": "Husum", "streets": map[string]any{"a": "Alley"}}
@@ -238,6 +242,7 @@ func TestARefusedPreferenceChangesNothing(t *testing.T) {
 
 // A flag may set a time between backups that is not whole hours, and it is shown as it is.
 func TestBackupsMoreOftenThanHourlyAreShown(t *testing.T) {
+	longtest.Only(t)
 	for every, want := range map[time.Duration]string{30 * time.Minute: "30m", 90 * time.Minute: "1h30m"} {
 		plan := servertest.Template(t)
 		store := plan.Copy(t).Open(t, &souvenir.Options{BackupEvery: every, KeepBackups: 14})
@@ -305,6 +310,7 @@ func TestAdminsChangeTheScheduleOfBackups(t *testing.T) {
 
 // Who is no administrator any longer cannot bring a setting back, over what another one has set since.
 func TestAFormerAdminUndoesNoSetting(t *testing.T) {
+	longtest.Only(t)
 	plan := servertest.Template(t)
 	store := plan.Copy(t).Open(t, &souvenir.Options{Changeable: []souvenir.SettingName{souvenir.SettingMemories}})
 	w := servertest.Serve(t, plan, store, server.Options{})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -185,6 +186,7 @@ var (
 
 // Nothing that an owner of a project is answered tells which users there are, or what they have answered.
 func TestInvitingRevealsNothingAboutUsers(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	members := shop(w) + "/members"

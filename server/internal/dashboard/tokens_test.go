@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -56,6 +57,7 @@ func TestTokensPage(t *testing.T) {
 
 // Only an admin makes a token that speaks for an admin.
 func TestTokensOfAdmins(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ada, olivia := w.SignedIn(servertest.Admin), w.SignedIn(servertest.Owner)
 	p := ada.Submit(ada.Get("/tokens"), "/tokens",
@@ -71,6 +73,7 @@ func TestTokensOfAdmins(t *testing.T) {
 }
 
 func TestWithoutTokens(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	w.Do(servertest.Stranger, "DELETE", "/api/mcp-tokens/"+w.TokenIDs[servertest.Stranger], "").Expect(http.StatusOK)
 	b := w.SignedIn(servertest.Stranger)

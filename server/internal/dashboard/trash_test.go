@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -106,6 +107,7 @@ func TestTheTrash(t *testing.T) {
 }
 
 func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
 	add := func(m souvenir.NewMemory) string {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -64,6 +65,7 @@ func TestUndoKeepsLaterChanges(t *testing.T) {
 // A file that was in no project comes into that of a memory that it is linked to, and out of it when that is taken
 // back.
 func TestTakingBackALinkTakesTheFileOutOfTheProject(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	shared := w.AddMemory(servertest.Owner, souvenir.NewMemory{Content: "For all of the shop", ProjectID: "shop"})
@@ -82,6 +84,7 @@ func TestTakingBackALinkTakesTheFileOutOfTheProject(t *testing.T) {
 
 // Pages lead to a project whose id has dots alone, or is the name of another page.
 func TestFilesAndCallsLeadToProjectsOfAllNames(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -24,6 +25,7 @@ func TestEverythingIsFound(t *testing.T) {
 }
 
 func TestTwoSettingsOfASearchAreCompared(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	fill(w, servertest.Owner,
 		souvenir.NewMemory{Content: "Otters sleep under the pier.", Importance: souvenir.ImportanceLow},
@@ -40,6 +42,7 @@ func TestTwoSettingsOfASearchAreCompared(t *testing.T) {
 }
 
 func TestTheContextOfAnyProjectIsShown(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	servertest.CheckPage(w, olivia.Get("/context").Expect(http.StatusOK, "Rules for all your work",

@@ -87,12 +87,17 @@ func (p *Page) transferred(w *World) int {
 	size := len(p.Body)
 	for _, e := range p.HTML.All("link", "script") {
 		address := e.Attr("href") + e.Attr("src")
+		if known, ok := w.sizes.Load(address); ok {
+			size += known.(int)
+			continue
+		}
 		r := w.Request(Guest, http.MethodGet, address, nil)
 		r.Header.Set("Accept-Encoding", "gzip") // as browsers do; then it is not unpacked here
 		file := w.Browser().Send(r)
 		if file.Status != http.StatusOK {
 			w.T.Errorf("%s: %d, want %v", address, file.Status, http.StatusOK)
 		}
+		w.sizes.Store(address, len(file.Body))
 		size += len(file.Body)
 	}
 	return size

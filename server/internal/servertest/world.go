@@ -175,6 +175,7 @@ type World struct {
 	Doc      *Document
 
 	routes *sync.Map // by path, whether there is one
+	sizes  *sync.Map // by address, how many bytes a file that pages load has, packed
 }
 
 // New starts a server with a copy of the template. The options' zero values get defaults for tests.
@@ -190,7 +191,7 @@ func New(t *testing.T, options server.Options) *World {
 // Serve starts a server on a store. Both end with the test.
 func Serve(t *testing.T, p Plan, store *souvenir.Store, options server.Options) *World {
 	t.Helper()
-	w := &World{Plan: p, T: t, Store: store, Log: &SyncBuffer{}, routes: &sync.Map{}}
+	w := &World{Plan: p, T: t, Store: store, Log: &SyncBuffer{}, routes: &sync.Map{}, sizes: &sync.Map{}}
 	if options.PublicURL == "" {
 		options.PublicURL = PublicAt
 	}
