@@ -244,6 +244,7 @@ func TestHostileFilesDoNoHarm(t *testing.T) {
 }
 
 func TestReadingEndsWithItsContext(t *testing.T) {
+	longtest.Only(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, d := range hostile(t) {

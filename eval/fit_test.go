@@ -38,6 +38,7 @@ func TestLogisticFindsTheWeights(t *testing.T) {
 // TestCalibrationRefusesUnanswerableQuestions compares the weights in use with the figures of docs/retrieval.md, on the
 // half of the project's own questions that they were not fitted on.
 func TestCalibrationRefusesUnanswerableQuestions(t *testing.T) {
+	longtest.Only(t)
 	const refusedAtLeast, offeredAtLeast = 0.85, 0.3
 	var without, silent, with, offered int
 	paths := []string{"own:100"}

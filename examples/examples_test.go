@@ -13,16 +13,17 @@ import (
 // run is a run of an example: its input and its output.
 type run struct{ in, out string }
 
-// An example with tests of its own makes another test binary that links the whole store, so these share one. The short
-// form builds one of them; go test compiles and vets all.
+// An example with tests of its own makes another test binary that links the whole store, so these share one. They are
+// linked and run in the long form, one of them with -short; go test compiles and vets all.
 func TestExamplesPrintWhatTheyPromise(t *testing.T) {
+	longtest.Only(t)
 	examples := map[string][]run{
 		"agent":    {{dentistIn, dentistOut}, {keyIn, keyOut}}, // the second run remembers the first
 		"embedder": {{"", embedderOut}},
 		"sharing":  {{"", sharingOut}},
 		"todo":     {{"", todoOut}},
 	}
-	for _, name := range longtest.Keys(examples, len(examples), len(examples)) {
+	for _, name := range longtest.Keys(examples, len(examples), 1) {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			program := filepath.Join(folder, name)

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/extract"
 	"github.com/souvenir-ai/souvenir/internal/emptystore"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 func open(t *testing.T) *souvenir.Store {
@@ -426,6 +427,7 @@ func TestTwoLearnersAtOnceLearnEachTurnOnce(t *testing.T) {
 
 // TestAKilledLearnerAppliesNothingTwice kills a process that learns, several times, and compares the facts.
 func TestAKilledLearnerAppliesNothingTwice(t *testing.T) {
+	longtest.Only(t)
 	if path := os.Getenv("EXTRACT_TEST_STORE"); path != "" {
 		store, err := souvenir.Open(t.Context(), path, nil)
 		if err != nil {

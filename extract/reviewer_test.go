@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/extract"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // waiting returns what waits in all places of a view.
@@ -51,7 +52,10 @@ func TestAReviewerUndoesWhatItDecided(t *testing.T) {
 	for action, content := range map[extract.Action]string{extract.Add: "Ben plays the cello in an orchestra.",
 		extract.Update:    "Anna works in Kiel, at the harbour.",
 		extract.Supersede: "Anna works in Bremen.", extract.Forget: ""} {
-		for _, project := range []string{"", "p"} {
+		for i, project := range []string{"", "p"} {
+			if !longtest.Part(i, 1, 2) {
+				continue
+			}
 			t.Run(string(action)+" in "+project, func(t *testing.T) {
 				store := open(t)
 				m, w := learnedAbout(t, store, project, action, content)
@@ -100,7 +104,7 @@ func TestAReviewerUndoesWhatItDecided(t *testing.T) {
 func TestAProposalThatNoLongerFitsSaysSoAndStays(t *testing.T) {
 	other := "other"
 	text := "Anna works in Lübeck."
-	for name, change := range map[string]func(*souvenir.Store, string) error{
+	changes := map[string]func(*souvenir.Store, string) error{
 		"changed": func(s *souvenir.Store, id string) error {
 			_, err := s.UpdateMemory(t.Context(), id, souvenir.MemoryUpdate{Content: &text})
 			return err
@@ -114,8 +118,13 @@ func TestAProposalThatNoLongerFitsSaysSoAndStays(t *testing.T) {
 			_, err := s.AddMemory(t.Context(), souvenir.NewMemory{Content: text, ProjectID: "p", Supersedes: id})
 			return err
 		},
-	} {
-		for _, action := range []extract.Action{extract.Update, extract.Supersede, extract.Forget} {
+	}
+	for _, name := range longtest.Keys(changes, 1, 2) {
+		change := changes[name]
+		for i, action := range []extract.Action{extract.Update, extract.Supersede, extract.Forget} {
+			if !longtest.Part(i, 1, 3) {
+				continue
+			}
 			t.Run(name+" "+string(action), func(t *testing.T) {
 				store := open(t)
 				content := "Anna works in Bremen."

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/secrets"
 )
 
@@ -236,6 +237,7 @@ func TestEveryRuleCompiles(t *testing.T) {
 }
 
 func TestTheWorkOnATextIsBounded(t *testing.T) {
+	longtest.Only(t)
 	f := newFinder(t, secrets.Refuse)
 	long := strings.Repeat(strings.Join(f.Words(), "9 "), 60)
 	if _, whole := f.Find(long); whole {

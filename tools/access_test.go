@@ -126,7 +126,7 @@ func TestEveryCallAnswersWithinTheCallersReach(t *testing.T) {
 			outcomes{"reader": notFound, "writer": notFound, "stranger": notFound, "limited": notFound, "nothing": notFound,
 				"read-only": readOnly, "memories for reading": forbidden}},
 	} {
-		if !longtest.Part(i, 1, 4) {
+		if !longtest.Part(i, 1, 8) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 
 func TestHarmlessMistakesWithArgumentsAreTakenAsMeant(t *testing.T) {
 	first := map[string]any{"results.0.memories.0.id": "{pillars}", "total": 1}
-	runScenarios(t, []scenario{
+	runPart(t, 5, []scenario{
 		{name: "a number as text", tool: "memory", args: `{"action": "search", "limit": "3"}`,
 			want: map[string]any{"limit": 3}},
 		{name: "a number with spaces", tool: "memory", args: `{"action": "search", "limit": " 3 "}`,
@@ -85,7 +85,7 @@ func TestHarmlessMistakesWithArgumentsAreTakenAsMeant(t *testing.T) {
 }
 
 func TestMistakesWithoutACertainMeaningAreNamed(t *testing.T) {
-	runScenarios(t, []scenario{
+	runPart(t, 5, []scenario{
 		{name: "no action", tool: "memory", args: `{}`, kind: invalid, argument: "action",
 			says: []string{"action is missing", `"get_context", "store", "search", "retrieve", "update" or "delete"`}},
 		{name: "an unknown action", tool: "memory", args: `{"action": "find"}`, kind: invalid, argument: "action",

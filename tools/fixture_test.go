@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
 	"github.com/souvenir-ai/souvenir/tools"
 )
@@ -367,8 +368,16 @@ func (w *world) check(s scenario) {
 // runScenarios runs each scenario in a world of its own.
 func runScenarios(t *testing.T, scenarios []scenario) {
 	t.Helper()
-	for _, s := range scenarios {
-		t.Run(s.name, func(t *testing.T) { newWorld(t).check(s) })
+	runPart(t, 2, scenarios)
+}
+
+// runPart runs every quick-th scenario, and all of them in the long form.
+func runPart(t *testing.T, quick int, scenarios []scenario) {
+	t.Helper()
+	for i, s := range scenarios {
+		if longtest.Part(i, 1, quick) {
+			t.Run(s.name, func(t *testing.T) { newWorld(t).check(s) })
+		}
 	}
 }
 

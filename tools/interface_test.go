@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // memoryFields are those of a memory wherever one is shown as a whole.
@@ -45,7 +46,7 @@ func TestResultsHaveTheFieldsOfTheInterface(t *testing.T) {
 		listed = append(listed, "collections.0."+f)
 	}
 	progress := []string{"progress.done number", "progress.total number"}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		tool, args string
 		fields     []string
 	}{
@@ -109,6 +110,9 @@ func TestResultsHaveTheFieldsOfTheInterface(t *testing.T) {
 		{"upload_document", `{"file_id": "{loose}", "memory_id": "{main}"}`, fileFields("")},
 		{"upload_document", `{"filename": "a.txt", "content": "x"}`, fileFields("")},
 	} {
+		if !longtest.Part(i, 1, 3) {
+			continue
+		}
 		t.Run(c.tool+" "+c.args, func(t *testing.T) {
 			result := newWorld(t).must("owner", c.tool, c.args)
 			for _, field := range c.fields {

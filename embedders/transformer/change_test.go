@@ -17,6 +17,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/embedders/transformer"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // unpackModel copies a model of the fixtures to a folder, and unpacks its files.
@@ -72,6 +73,7 @@ func (s slowly) Embed(ctx context.Context, purpose souvenir.Purpose, texts []str
 // TestChangingToATransformerWhileSearchesGoOn stores memories with the built-in model, opens the store with a
 // transformer, and searches from several goroutines while everything is embedded again.
 func TestChangingToATransformerWhileSearchesGoOn(t *testing.T) {
+	longtest.Only(t)
 	const memories = 300
 	path := filepath.Join(t.TempDir(), "agent.db")
 	store, err := souvenir.Open(t.Context(), path, nil)

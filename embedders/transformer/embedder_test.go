@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/embedders/transformer/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // defaults are full options for open.
@@ -99,6 +100,7 @@ func TestONNXWeightsGiveTheSameVectors(t *testing.T) {
 
 // TestInt8VectorsAreNearThoseOfTheReference holds the error of 8 bits down, and finds the same integers on all loops.
 func TestInt8VectorsAreNearThoseOfTheReference(t *testing.T) {
+	longtest.Only(t)
 	for _, model := range []string{"bert", "xlmr"} {
 		dir := folder(t, model)
 		want := wantedVectors(t, filepath.Join("testdata", model, "vectors.json.gz"))

@@ -159,7 +159,7 @@ func (f *failing) try(tb testing.TB, way disktest.Fault, n int) (wrong error) {
 
 // Each call of the disk fails, in each way: the error is one that the package promises, and the store holds what was
 // answered and nothing by half.
-func TestNoFailureOfTheDiskLosesWhatWasAnswered(t *testing.T) { failures(t, points(t, 200, 4)) }
+func TestNoFailureOfTheDiskLosesWhatWasAnswered(t *testing.T) { failures(t, points(t, 200, 2)) }
 
 func TestNoFailureOfTheDiskLosesWhatAnEncryptedStoreAnswered(t *testing.T) {
 	n := points(t, 60, 0)
@@ -218,7 +218,7 @@ func TestErasingOnAFullDiskEnds(t *testing.T) {
 	f := failing{disk: disk, all: all, folder: filepath.Join(t.TempDir(), "failing"), counts: map[string]int{}}
 	f.step = slices.IndexFunc(script, func(s step) bool { return s.name == "erase a memory" })
 	way := ways["a full disk, from then on"]
-	for n := range min(f.calls(t)[disktest.Write], longtest.Size(40, 3)) {
+	for n := range min(f.calls(t)[disktest.Write], longtest.Size(40, 1)) {
 		if err := f.try(t, way, n); err != nil {
 			t.Errorf("write %d: %v", n, err)
 		}

@@ -139,7 +139,7 @@ func TestChurnDoesNotGrowForEver(t *testing.T) {
 		return terms
 	}
 	size, known := ix.Bytes(), held()
-	for range 400 {
+	for range longtest.Size(400, 150) {
 		round()
 	}
 	if after := ix.Bytes(); after > 2*size {

@@ -13,7 +13,7 @@ import (
 
 // seeds are fewer in the short form.
 func seeds(n uint64) uint64 {
-	return uint64(longtest.Size(int(n), int(n/2)))
+	return uint64(longtest.Size(int(n), int(n/4)))
 }
 
 // neighbours adds memories around a few centres, some of them the same, so that cosines of every size occur.
@@ -64,7 +64,7 @@ func TestNearFindsWhatASearchRanksFirst(t *testing.T) {
 				ix.coarse, ix.coded = coarse, 1
 				neighbours(g, ix, []int{30, 1500}[seed%2], []int{40, 256}[seed%2])
 				found := 0
-				for step := range 60 {
+				for step := range longtest.Size(60, 30) {
 					size := []int{40, 256}[seed%2]
 					vector := g.unit(size)
 					for _, p := range ix.partitions { // near to an existing one
@@ -145,7 +145,7 @@ func TestPruningLosesNoResult(t *testing.T) {
 				ix.coarse, ix.coded = coarse, 1
 				size := []int{40, 256}[seed%2]
 				neighbours(g, ix, []int{1500, 200}[seed%2], size)
-				for step := range 60 {
+				for step := range longtest.Size(60, 30) {
 					q := g.query()
 					q.BM25 = usual
 					q.Partitions = append(q.Partitions, 1)

@@ -184,7 +184,7 @@ func TestLongSegmentsAreUsedWhereTheyAre(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for round := range 8 {
+	for round := range longtest.Size(8, 3) {
 		loaded.verify(t)
 		for range 40 {
 			sameAnswer(t, g, put, loaded)

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // balls makes points around centres in many dimensions, and the nearest others of each.
@@ -68,6 +70,7 @@ func ranked(n, i int, distance func(j int) float64) []int {
 }
 
 func TestPointsStayNeighbours(t *testing.T) {
+	longtest.Only(t)
 	const n, centres = 240, 8
 	points, near := balls(n, centres, 20, 36)
 	start := make([]float32, 2*n)

@@ -160,6 +160,7 @@ func TestAnExportThatUnpacksToFarTooMuchIsRefused(t *testing.T) {
 
 // The sizes in an archive may be lies.
 func TestAnArchiveThatSaysItIsSmallIsReadNoFurther(t *testing.T) {
+	longtest.Only(t)
 	path := zipped(t, "conversations.json", "["+strings.Repeat(" ", 65<<20)+`{"uuid":"a"}]`)
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/emptystore"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/migrate"
 )
 
@@ -141,7 +142,7 @@ func contents(t *testing.T, store *souvenir.Store) []string {
 }
 
 func TestEachSourceIsImportedOnce(t *testing.T) {
-	for _, test := range []struct {
+	for i, test := range []struct {
 		from, path     string
 		memories       int
 		turns, skipped int
@@ -181,6 +182,9 @@ func TestEachSourceIsImportedOnce(t *testing.T) {
 		{"basic-memory", notesFolder(t), 3, 0, 1, 2, 0, []string{"# Anna\n\n- [diet] no peanuts",
 			"# atlas\n\nDeploys on Thursdays."}},
 	} {
+		if !longtest.Part(i, 1, 4) {
+			continue
+		}
 		t.Run(test.from+" "+filepath.Base(test.path), func(t *testing.T) {
 			store := openStore(t)
 			dry, err := migrate.Import(t.Context(), store, test.from, test.path, &migrate.Options{DryRun: true})

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/migrate"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestPipesAndLinksOutOfAFolderAreNotRead(t *testing.T) {
 	service := unpacked(t, "mcp-memory-service.db", "sqlite_vec.db")
 	outside := files(t, map[string]string{"all.json": mem0Export, "chat.json": chatGPTExport, "note.md": "secret"})
-	for _, test := range []struct{ from, name, target, want string }{
+	for i, test := range []struct{ from, name, target, want string }{
 		{"chatgpt", "conversations.json", "", "is not a file"},
 		{"chatgpt", "conversations-000.json", filepath.Join(outside, "chat.json"), "escapes"},
 		{"claude", "conversations.json", "", "is not a file"},
@@ -29,6 +30,9 @@ func TestPipesAndLinksOutOfAFolderAreNotRead(t *testing.T) {
 		{"basic-memory", "note.md", filepath.Join(outside, "note.md"), "has no Markdown files"},
 		{"basic-memory", "pipe.md", "", "has no Markdown files"},
 	} {
+		if !longtest.Part(i, 1, 4) {
+			continue
+		}
 		folder := t.TempDir()
 		path := filepath.Join(folder, filepath.FromSlash(test.name))
 		err := os.MkdirAll(filepath.Dir(path), 0o755)

@@ -114,6 +114,7 @@ func KillContract(t *testing.T, path string) string {
 }
 
 func TestEveryAnsweredWriteIsThereAfterAKill(t *testing.T) {
+	longtest.Only(t)
 	path := newFile(t)
 	answered := map[string]bool{}
 	for round := range 3 {
@@ -186,6 +187,7 @@ func write200(path, name string) error {
 }
 
 func TestSeveralProcessesWriteAtOnce(t *testing.T) {
+	longtest.Only(t)
 	path := newFile(t)
 	var children []*exec.Cmd
 	var outs []*strings.Builder

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	base "github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
@@ -146,6 +147,7 @@ func TestASealedFileIsMadeBehindALinkToAnotherDisk(t *testing.T) {
 }
 
 func TestADamagedPageOfASealedFileIsFound(t *testing.T) {
+	longtest.Only(t)
 	folder, key := t.TempDir(), sealing.GenerateMasterKey()
 	path := filepath.Join(folder, "a.db")
 	d := openTest(t, sealedConfig(path, key))

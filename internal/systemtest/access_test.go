@@ -188,7 +188,7 @@ func everyMethodKeepsToItsView(t *testing.T, empty database) {
 				var n neighbourhood
 				var before string
 				for i, visitor := range visitors {
-					if !longtest.Part(i+k, 4, 80) { // other visitors to each method
+					if !longtest.Part(i+k, 4, 160) { // other visitors to each method
 						continue
 					}
 					if n.Store == nil || method == "Close" || rowsOf(t, n.Store) != before { // each finds the same place

@@ -18,8 +18,8 @@ import (
 )
 
 // TestConformance holds every way to open a store to the same promises: all of them in the long form, else a file alone
-// to every sixteenth promise, and with -short two handles, which bring the most goroutines together. PostgreSQL is held
-// to them wherever there is a server (see pgtest), with -short to a sample.
+// to every 32nd promise, and with -short two handles, which bring the most goroutines together. PostgreSQL is held to
+// them wherever there is a server (see pgtest), with -short to a sample.
 func TestConformance(t *testing.T) {
 	for _, backend := range []struct {
 		name string
@@ -49,14 +49,14 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// runFile runs the whole suite in the long form, else a sixteenth of it, which a change of what all promises need
+// runFile runs the whole suite in the long form, else a 32nd of it, which a change of what all promises need
 // breaks.
 func runFile(t *testing.T, open func(*testing.T, *Options) *Store) {
 	if longtest.On() {
 		storetest.Run(t, open)
 		return
 	}
-	storetest.RunSample(t, 16, open)
+	storetest.RunSample(t, 32, open)
 }
 
 // runPostgres runs the whole suite, or with -short an eighth of it.

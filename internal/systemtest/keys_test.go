@@ -277,7 +277,7 @@ func TestKeysOfUsers(t *testing.T) {
 			"memories that were given to others stay":               givenMemoriesStay,
 			"a text that is a copy of a sealed one is a text":       copiedSealedText,
 		}
-		for _, name := range longtest.Keys(tests, 1, 3) {
+		for _, name := range longtest.Keys(tests, 1, 5) {
 			t.Run(name, func(t *testing.T) { tests[name](newSafe(t, empty)) })
 		}
 	})

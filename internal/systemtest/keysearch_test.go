@@ -35,6 +35,8 @@ func TestSearchesWithKeys(t *testing.T) {
 			part = 1
 		case longtest.All():
 			part /= 5
+		case !longtest.On():
+			part *= 3
 		}
 		if part > 0 {
 			t.Run(backend.name, func(t *testing.T) { storetest.RunSearchesSample(t, part, backend.open(t)) })

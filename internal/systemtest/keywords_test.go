@@ -11,6 +11,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
@@ -31,8 +32,8 @@ func TestKeysOfUsersInSearches(t *testing.T) {
 			"what was given to others is found without the giver":  givenIsFound,
 			"a partition that gets its owner back is sealed again": ownerGetsPartition,
 		}
-		for name, test := range tests {
-			t.Run(name, func(t *testing.T) { test(newSafe(t, empty)) })
+		for _, name := range longtest.Keys(tests, 1, 3) {
+			t.Run(name, func(t *testing.T) { tests[name](newSafe(t, empty)) })
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // Engine opens databases for the tests.
@@ -41,9 +42,9 @@ type Engine struct {
 	Flood func(tx db.Tx, memory int64) error
 }
 
-// Run runs all tests.
+// Run runs all tests; in the plain form, a third of those that need one handle.
 func Run(t *testing.T, e Engine) {
-	for _, test := range []struct {
+	for i, test := range []struct {
 		name string
 		run  func(t *testing.T, d db.DB)
 	}{
@@ -91,6 +92,9 @@ func Run(t *testing.T, e Engine) {
 		{"upkeep of a sound database", upkeep},
 		{"copies", copies},
 	} {
+		if !longtest.Part(i, 1, 3) {
+			continue
+		}
 		t.Run(test.name, func(t *testing.T) {
 			d := e.Open(t)
 			defer func() {

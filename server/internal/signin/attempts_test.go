@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // testedAttempts counts tries by a clock that the test moves on.
@@ -162,6 +164,7 @@ func TestManyTriesAtOnceAreNotAllFree(t *testing.T) {
 }
 
 func TestCountedTriesAreBounded(t *testing.T) {
+	longtest.Only(t)
 	a, _ := testedAttempts(defaultTries)
 	for i := range 3 * mostAttempts {
 		a.try(t, strings.Repeat("x", 1000)+fmt.Sprint(i), fmt.Sprint(i), false)

@@ -361,7 +361,7 @@ func TestInvalidCommandLines(t *testing.T) {
 		"no Origin": {setting{between: before(func(r *http.Request) { r.Header.Del("Origin") })},
 			"origin", doctor.Problem, "Origin does not arrive"},
 	}
-	for _, name := range longtest.Keys(table, 1, 3) {
+	for _, name := range longtest.Keys(table, 1, 6) {
 		test := table[name]
 		t.Run(name, func(t *testing.T) {
 			token := ""

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // TestBadTokenizersAreErrors says what each error names.
@@ -69,6 +71,7 @@ func TestBadTokenizersAreErrors(t *testing.T) {
 
 // TestGrowingTextsAreCut has a normalizer that makes texts longer in each of its steps.
 func TestGrowingTextsAreCut(t *testing.T) {
+	longtest.Only(t)
 	double := `{"type":"Replace","pattern":{"String":"a"},"content":"` + strings.Repeat("a", 100) + `"}`
 	data := fmt.Sprintf(`{"normalizer":{"type":"Sequence","normalizers":[%s]},"pre_tokenizer":{"type":"BertPreTokenizer"},
 		"model":{"type":"WordPiece","vocab":{"[UNK]":0,"a":1}}}`, strings.TrimSuffix(strings.Repeat(double+",", 10), ","))
