@@ -3,10 +3,9 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"hash/fnv"
+	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/alike"
@@ -14,9 +13,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/layout"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/topic"
-	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
 // Node is a memory as a graph or map shows it.
@@ -141,8 +140,19 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 	var g Graph
 	var p *picture
 	var v vectors
+	var known bool
+	var making retrieval.Making
 	err = s.read(ctx, func(tx db.Tx, viewer viewer) (err error) {
-		if p, err = s.picture(tx, viewer, q.List, q.Limit, false); err != nil {
+		if p, err = s.pictureOf(tx, viewer, q.List); err != nil {
+			return err
+		}
+		if q.Duplicates == 0 {
+			g, known, making, err = keptPicture(tx, p, &s.graphs, fmt.Sprint(q.Limit, q.Neighbours, q.Similar, p.order))
+			if err != nil || known {
+				return err
+			}
+		}
+		if err := p.load(tx, q.Limit, false); err != nil {
 			return err
 		}
 		g, v = Graph{Nodes: p.nodes, Edges: []Edge{}, Total: p.total}, vectors{}
@@ -163,13 +173,16 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 		}
 		return err
 	})
-	if err == nil && q.Duplicates == 0 {
-		err = g.connect(ctx, p, v, q) // needs no snapshot
+	if err == nil && q.Duplicates == 0 && !known {
+		if err = g.connect(ctx, p, v, q); err == nil && !p.changing { // needs no snapshot
+			s.graphs.Keep(making, g, nodeBytes*len(g.Nodes)+edgeBytes*(len(g.Edges)+len(g.Nearest)))
+		}
 	}
 	if err != nil {
 		return Graph{}, err
 	}
-	g.Warnings = p.warnings
+	g.Nodes, g.Edges, g.Clusters = slices.Clone(g.Nodes), slices.Clone(g.Edges), cloned(g.Clusters)
+	g.Nearest, g.Warnings = slices.Clone(g.Nearest), p.warnings
 	return g, nil
 }
 
@@ -304,10 +317,22 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 	case !slices.Contains(mapLayouts, q.Layout):
 		return Map{}, invalid("layout", "{} is %s; allowed are %s", show(string(q.Layout)), oneOf(mapLayouts))
 	}
+	var m Map
 	var p *picture
 	var v vectors
+	var known bool
+	var making retrieval.Making
 	err = s.read(ctx, func(tx db.Tx, viewer viewer) (err error) {
-		if p, err = s.picture(tx, viewer, q.List, q.Limit, q.Sample); err == nil {
+		if p, err = s.pictureOf(tx, viewer, q.List); err != nil {
+			return err
+		}
+		if q.Layout == LayoutAxes {
+			m, known, making, err = keptPicture(tx, p, &s.maps, fmt.Sprint(q.Limit, q.Sample, p.order))
+			if err != nil || known {
+				return err
+			}
+		}
+		if err = p.load(tx, q.Limit, q.Sample); err == nil {
 			v, err = p.means(tx)
 		}
 		return err
@@ -315,7 +340,11 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 	if err != nil {
 		return Map{}, err
 	}
-	m := Map{Points: []Point{}, Total: p.total, Unplaced: len(p.nodes) - len(v.places), Warnings: p.warnings}
+	if known {
+		m.Points, m.Warnings = slices.Clone(m.Points), p.warnings
+		return m, nil
+	}
+	m = Map{Points: []Point{}, Total: p.total, Unplaced: len(p.nodes) - len(v.places), Warnings: p.warnings}
 	m.Version = v.version(p.nodes)
 	flat, err := m.lay(ctx, p, v, q)
 	if err != nil {
@@ -327,6 +356,11 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 	}
 	for i, place := range v.places {
 		m.Points = append(m.Points, Point{p.nodes[place], float64(flat[2*i] / most), float64(flat[2*i+1] / most)})
+	}
+	if q.Layout == LayoutAxes && !p.changing {
+		kept := m
+		kept.Points = slices.Clone(m.Points)
+		s.maps.Keep(making, kept, nodeBytes*len(kept.Points))
 	}
 	return m, nil
 }
@@ -387,15 +421,38 @@ func (m *Map) places(nodes []Node, some []int) []*layout.Place {
 // picture is a set of memories to show together.
 type picture struct {
 	s        *Store
+	sel      selection
+	order    SortOrder
 	nodes    []Node
 	texts    []string // the beginnings of their contents
 	total    int
 	ours     map[int64]bool // partitions whose vectors the store makes
+	changing bool           // vectors cannot be compared for now
 	warnings []string
 }
 
-// picture selects the memories of a listing, up to a limit: the first ones, or a sample.
-func (s *Store) picture(tx db.Tx, v viewer, l List, limit int, sample bool) (*picture, error) {
+// Bytes of what is kept of a picture, about.
+const nodeBytes, edgeBytes = 400, 72
+
+// keptPicture returns a picture that was made since the last change of a memory. Nothing is kept of sealed texts.
+func keptPicture[V any](tx db.Tx, p *picture, kept *retrieval.Derived[V], about string) (picture V, known bool,
+	m retrieval.Making, err error) {
+	if ready, err := p.s.vectors.Ready(tx); err != nil || !ready || p.s.ring != nil {
+		return picture, false, m, err
+	}
+	return kept.Of(tx, p.sel.Selection, about)
+}
+
+func cloned(all []Cluster) []Cluster {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Nodes = slices.Clone(all[i].Nodes)
+	}
+	return all
+}
+
+// pictureOf selects the memories of a listing.
+func (s *Store) pictureOf(tx db.Tx, v viewer, l List) (*picture, error) {
 	order := cmp.Or(l.Sort, SortUpdatedDesc)
 	if !slices.Contains(sortOrders[1:], order) {
 		return nil, invalid("sort_order", "{} is %s; lists are sorted by time: allowed are %s", show(string(order)),
@@ -407,24 +464,30 @@ func (s *Store) picture(tx db.Tx, v viewer, l List, limit int, sample bool) (*pi
 	if err != nil {
 		return nil, err
 	}
-	p := &picture{s: s, ours: map[int64]bool{}, warnings: sel.warnings}
+	p := &picture{s: s, sel: sel, order: order, ours: map[int64]bool{}, warnings: sel.warnings}
 	for _, each := range sel.Partitions {
 		p.ours[each.ID] = each.OwnSize == 0
 	}
+	return p, nil
+}
+
+// load reads the selected memories, up to a limit: the first ones, or a sample.
+func (p *picture) load(tx db.Tx, limit int, sample bool) (err error) {
+	sel := p.sel
 	if p.total, err = sel.Count(tx); err != nil {
-		return nil, err
+		return err
 	}
 	if sample && p.total > limit {
 		if err := sel.Sample(tx, limit, p.total); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	rows, err := sel.Page(tx, order.byTime(), limit, 0)
+	rows, err := sel.Page(tx, p.order.byTime(), limit, 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.nodes, p.texts, err = loadNodes(tx, rows)
-	return p, err
+	return err
 }
 
 // loadNodes reads memories that the caller may see, in the order of the rows, and the beginnings of their contents.
@@ -488,85 +551,4 @@ func (p *picture) links(tx db.Tx) ([]Edge, error) {
 	}, `SELECT memory_id, related_id FROM `+db.Numbered+` r `+db.InOrder+
 		` memory_link ON memory_id = r.value ORDER BY r.key, position, related_id`, db.List(rows))
 	return edges, err
-}
-
-// vectors are the directions of the nodes that have one, of one size, one after another, and the places of these nodes.
-type vectors struct {
-	means  []float32
-	size   int
-	places []int
-}
-
-// version is a hash of the nodes that have a direction, and of these.
-func (v vectors) version(nodes []Node) string {
-	if len(v.places) == 0 {
-		return ""
-	}
-	hash := fnv.New64a()
-	for _, place := range v.places {
-		hash.Write([]byte(nodes[place].ID))
-	}
-	hash.Write(vectorform.Exact(v.means))
-	return strconv.FormatUint(hash.Sum64(), 36)
-}
-
-// means returns the directions of the nodes that have one.
-func (p *picture) means(tx db.Tx) (v vectors, err error) {
-	v.size = p.s.embedder.Dimensions()
-	ready, err := p.s.vectors.Ready(tx)
-	if err != nil {
-		return v, err
-	}
-	if !ready {
-		p.warnings = append(p.warnings,
-			"the store is changing to another embedding model; memories cannot be compared until that is done")
-		return v, nil
-	}
-	size := v.size
-	all := make([]float32, len(p.nodes)*size)
-	var found []bool
-	way, err := p.s.useIndex(tx, p.partitions(), func(ix *index.Index) error {
-		found = ix.Means(p.rows(), size, func(partition int64) bool { return p.ours[partition] }, all)
-		return nil
-	})
-	if err != nil {
-		return v, err
-	}
-	if way == "" {
-		defer p.s.index.LoadIfDue()
-		if found, err = p.readMeans(tx, size, all); err != nil {
-			return v, err
-		}
-	}
-	for i := range found {
-		if found[i] {
-			copy(all[len(v.places)*size:(len(v.places)+1)*size], all[i*size:(i+1)*size])
-			v.places = append(v.places, i)
-		}
-	}
-	v.means = all[:len(v.places)*size]
-	return v, nil
-}
-
-// readMeans does what [index.Index.Means] does from the file.
-func (p *picture) readMeans(tx db.Tx, size int, means []float32) ([]bool, error) {
-	found := make([]bool, len(p.nodes))
-	err := tx.Each(func(row db.Rows) error {
-		var at int
-		var blob []byte
-		if err := row.Scan(&at, &blob); err != nil {
-			return err
-		}
-		v, err := kernel.DecodeVector(blob)
-		if err == nil && len(v) == size && p.ours[p.nodes[at].partition] {
-			index.AddTo(means[at*size:(at+1)*size], v)
-			found[at] = true
-		}
-		return err
-	}, `SELECT r.key, v.vector FROM `+db.Numbered+` r `+db.InOrder+` passage v ON v.memory_id = r.value
-		WHERE v.profile_id = ? AND v.vector IS NOT NULL ORDER BY r.key, v.id`, db.List(p.rows()), p.s.profile)
-	for i := range found {
-		found[i] = found[i] && index.Unit(means[i*size:(i+1)*size])
-	}
-	return found, err
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -13,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
 // Direction is the direction of a link, seen from the start of a walk.
@@ -367,4 +370,85 @@ func (s *Store) near(tx db.Tx, vector []float32, partitions []int64, least float
 		Limit: limit,
 	})
 	return slices.DeleteFunc(found.Hits, func(h index.Hit) bool { return h.Score < least }), err
+}
+
+// vectors are the directions of the nodes that have one, of one size, one after another, and the places of these nodes.
+type vectors struct {
+	means  []float32
+	size   int
+	places []int
+}
+
+// version is a hash of the nodes that have a direction, and of these.
+func (v vectors) version(nodes []Node) string {
+	if len(v.places) == 0 {
+		return ""
+	}
+	hash := fnv.New64a()
+	for _, place := range v.places {
+		hash.Write([]byte(nodes[place].ID))
+	}
+	hash.Write(vectorform.Exact(v.means))
+	return strconv.FormatUint(hash.Sum64(), 36)
+}
+
+// means returns the directions of the nodes that have one.
+func (p *picture) means(tx db.Tx) (v vectors, err error) {
+	v.size = p.s.embedder.Dimensions()
+	ready, err := p.s.vectors.Ready(tx)
+	if err != nil {
+		return v, err
+	}
+	if p.changing = !ready; p.changing {
+		p.warnings = append(p.warnings,
+			"the store is changing to another embedding model; memories cannot be compared until that is done")
+		return v, nil
+	}
+	size := v.size
+	all := make([]float32, len(p.nodes)*size)
+	var found []bool
+	way, err := p.s.useIndex(tx, p.partitions(), func(ix *index.Index) error {
+		found = ix.Means(p.rows(), size, func(partition int64) bool { return p.ours[partition] }, all)
+		return nil
+	})
+	if err != nil {
+		return v, err
+	}
+	if way == "" {
+		defer p.s.index.LoadIfDue()
+		if found, err = p.readMeans(tx, size, all); err != nil {
+			return v, err
+		}
+	}
+	for i := range found {
+		if found[i] {
+			copy(all[len(v.places)*size:(len(v.places)+1)*size], all[i*size:(i+1)*size])
+			v.places = append(v.places, i)
+		}
+	}
+	v.means = all[:len(v.places)*size]
+	return v, nil
+}
+
+// readMeans does what [index.Index.Means] does from the file.
+func (p *picture) readMeans(tx db.Tx, size int, means []float32) ([]bool, error) {
+	found := make([]bool, len(p.nodes))
+	err := tx.Each(func(row db.Rows) error {
+		var at int
+		var blob []byte
+		if err := row.Scan(&at, &blob); err != nil {
+			return err
+		}
+		v, err := kernel.DecodeVector(blob)
+		if err == nil && len(v) == size && p.ours[p.nodes[at].partition] {
+			index.AddTo(means[at*size:(at+1)*size], v)
+			found[at] = true
+		}
+		return err
+	}, `SELECT r.key, v.vector FROM `+db.Numbered+` r `+db.InOrder+` passage v ON v.memory_id = r.value
+		WHERE v.profile_id = ? AND v.vector IS NOT NULL ORDER BY r.key, v.id`, db.List(p.rows()), p.s.profile)
+	for i := range found {
+		found[i] = found[i] && index.Unit(means[i*size:(i+1)*size])
+	}
+	return found, err
 }

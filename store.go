@@ -312,6 +312,8 @@ type shared struct {
 	orders   retrieval.Orders
 	tallies  retrieval.Tallies
 	likely   retrieval.Likenesses
+	graphs   retrieval.Derived[Graph]
+	maps     retrieval.Derived[Map]
 	doDonts  standing.DoDonts
 	vectors  *embedding.Vectors
 	worker   *embedding.Worker

@@ -33,9 +33,10 @@ const (
 // Neighbours returns x and y of n points, point after point, around 0, so that points that are near each other stay
 // neighbours. It is t-SNE (L. van der Maaten, G. Hinton, Visualizing data using t-SNE, 2008) with forces from a tree
 // (L. van der Maaten, Accelerating t-SNE using tree-based algorithms, 2014) and the learning rate of A. Belkina et al.
-// (Automated optimized parameters for t-distributed stochastic neighbor embedding, 2019). The start decides how groups
-// lie to each other (D. Kobak, P. Berens, The art of using t-SNE for single-cell transcriptomics, 2019): it has a place
-// for each point, such as those of a plane. With known, the start is an earlier result that only needs to settle.
+// (Automated optimized parameters for t-distributed stochastic neighbor embedding, 2019). Up to 1,000 points are
+// sharpened at the end, so that fewer strangers lie together. The start decides how groups lie to each other (D. Kobak,
+// P. Berens, The art of using t-SNE for single-cell transcriptomics, 2019): it has a place for each point, such as
+// those of a plane. With known, the start is an earlier result that only needs to settle.
 //
 // Give each point's [NearOnes] nearest others, each pair once; fewer are fine. The same arguments always give the
 // same places. It uses one processor, and checks the context in each round.
@@ -47,7 +48,7 @@ func Neighbours(ctx context.Context, n int, near []Near, start []float32, known 
 		}
 		return places[:2*n], ctx.Err()
 	}
-	s := newAffinities(n, near)
+	s := newAffinities(n, near, perplexity(n))
 	places := make([]float32, 2*n)
 	copy(places, start)
 	rounds, early := exaggerated+placed, exaggerated
@@ -61,6 +62,11 @@ func Neighbours(ctx context.Context, n int, near []Near, start []float32, known 
 	}
 	if err := s.descend(ctx, places, rounds, early); err != nil {
 		return nil, err
+	}
+	if n <= fewPoints {
+		if err := sharpen(ctx, n, near, places); err != nil {
+			return nil, err
+		}
 	}
 	all := make([]int32, n)
 	return newIsland(all, places).places, nil
@@ -121,7 +127,7 @@ type affinities struct {
 	weight []float32
 }
 
-func newAffinities(n int, near []Near) *affinities {
+func newAffinities(n int, near []Near, perplexity float64) *affinities {
 	edges := make([]Edge, 0, len(near))
 	for _, e := range near {
 		// Edges have positive weights. Equal points have the distance 0.
@@ -130,9 +136,8 @@ func newAffinities(n int, near []Near) *affinities {
 	g := &graph{mass: make([]float32, n)}
 	g.connect(edges)
 	s := &affinities{first: g.first, to: g.to, weight: make([]float32, len(g.to))}
-	want := perplexity(n)
 	for i := range n {
-		weigh(g.weight[g.first[i]:g.first[i+1]], s.weight[g.first[i]:g.first[i+1]], want)
+		weigh(g.weight[g.first[i]:g.first[i+1]], s.weight[g.first[i]:g.first[i+1]], perplexity)
 	}
 	s.balance(n)
 	return s
@@ -207,7 +212,8 @@ func (s *affinities) descend(ctx context.Context, places []float32, rounds, earl
 	const far = 0.8
 	n := len(places) / 2
 	var cells []int32
-	speed, gain, push := make([]float32, 2*n), make([]float32, 2*n), make([]float32, 2*n)
+	speed, gain := make([]float32, 2*n), make([]float32, 2*n)
+	push, force := make([]float32, 2*n), make([]float32, 2*n)
 	for i := range gain {
 		gain[i] = 1
 	}
@@ -215,7 +221,6 @@ func (s *affinities) descend(ctx context.Context, places []float32, rounds, earl
 	for i := range mass {
 		mass[i] = 1
 	}
-	rate := max(float32(n)/exaggeration, 40)
 	var t tree
 	for round := range rounds {
 		if err := ctx.Err(); err != nil {
@@ -236,19 +241,9 @@ func (s *affinities) descend(ctx context.Context, places []float32, rounds, earl
 		apart := float32(1 / max(total, 1e-12))
 		for i := range n {
 			x, y := s.attract(i, places)
-			for k, force := range [2]float32{pull*x - push[2*i]*apart, pull*y - push[2*i+1]*apart} {
-				at := 2*i + k
-				if (force > 0) == (speed[at] < 0) {
-					gain[at] += 0.2 // it still goes downhill: the force is the gradient, which it moves against
-				} else {
-					gain[at] = max(gain[at]*0.8, 0.01)
-				}
-				speed[at] = momentum*speed[at] - rate*gain[at]*4*force
-			}
+			force[2*i], force[2*i+1] = pull*x-push[2*i]*apart, pull*y-push[2*i+1]*apart
 		}
-		for i := range places {
-			places[i] += speed[i]
-		}
+		step(places, force, speed, gain, momentum)
 		centre(places)
 	}
 	return nil

@@ -156,6 +156,38 @@ export async function namesOfClustersCoverNoMemories(someone, { user }) {
   }
 }
 
+// Whatever part of a picture one looks at, titles and names cover no memory, no other text and no button.
+export async function titlesAndNamesCoverNothing(someone, { user }) {
+  for (const size of [wide, { ...wide, viewport: { width: 900, height: 800 } }, { ...phone, viewport: { width: 390, height: 844 } }]) {
+    const page = await someone(user, size)
+    for (const kind of ['graph', 'map']) {
+      await drawn(page, `/${kind}`)
+      await page.waitForFunction(() => document.querySelector('#cluster-list button'))
+      let texts = 0
+      for (let step = 0; step < 5; step++) {
+        await page.waitForTimeout(400) // zooming ends, and the texts find their places
+        const [found, covered] = await page.evaluate(async () => {
+          const { seen } = await import(document.querySelector('script[src*="/pictures.js"]').src)
+          const { points, titles, names, buttons } = seen()
+          const texts = [...titles.map((box) => ({ ...box, what: 'a title' })), ...names.map((box) => ({ ...box, what: box.text }))]
+          const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+          const inside = (box, { x, y, radius }) => Math.hypot(x - Math.max(box.left, Math.min(x, box.right)), y - Math.max(box.top, Math.min(y, box.bottom))) < radius - 0.5
+          return [texts.length, texts.flatMap((one, i) => [
+            ...points.filter((point) => inside(one, point)).map(() => `${one.what} covers a memory`),
+            ...texts.slice(i + 1).filter((other) => meet(one, other)).map((other) => `${one.what} covers ${other.what}`),
+            ...buttons.filter((button) => meet(one, button)).map(() => `${one.what} is under a button`),
+          ])]
+        })
+        assert.deepEqual(covered, [], `${kind}, ${size.viewport.width} pixels wide, after zooming in ${step} times`)
+        texts += found
+        await page.focus('#stage')
+        await page.keyboard.press('+')
+      }
+      assert.ok(texts > 0, `there are no titles or names on the ${kind}`)
+    }
+  }
+}
+
 export async function fiveThousandNodesAreDrawnInTime(someone, { user }) {
   if (STORE !== 'large') return
   const page = await someone(user)

@@ -88,10 +88,9 @@ func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Ca
 	if err != nil {
 		return nil, err
 	}
-	var places []float32
-	var folded []int
+	var at placing
 	err = s.busy.Do(r.Context(), func() error {
-		places, folded, err = graphPlaces(r.Context(), g)
+		at, err = s.placings.of(r.Context(), g)
 		return err
 	})
 	if err != nil {
@@ -101,10 +100,10 @@ func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Ca
 	if err != nil {
 		return nil, err
 	}
-	d := draw(g.Nodes, places, projects)
+	d := draw(g.Nodes, at.places, projects)
 	d.addEdges(g.Edges)
 	d.addClusters(g.Clusters)
-	d.Folded = append(d.Folded, folded...)
+	d.Folded = append(d.Folded, at.folded...)
 	d.Total, d.Warnings = g.Total, append(d.Warnings, g.Warnings...)
 	return nil, s.answerPacked(w, r, d)
 }

@@ -26,6 +26,8 @@ type Service struct {
 	site *web.Site
 	busy slots.Slots // one per processor: a picture keeps one busy, and more at once would slow down tool calls
 	maps arranger
+
+	placings placings // of graphs
 }
 
 // New creates a Service.

@@ -39,8 +39,8 @@ export function list(clusters, choose) {
 }
 
 // label puts the names of clusters beside their memories, the largest clusters first. at returns where a memory is in the stage, and how large, or
-// null if it is hidden; titles are the boxes of what is written there. A name that has no free place is left out.
-export function label(clusters, at, choose, titles = []) {
+// null if it is hidden; boxes are those of what is written there, or lies over it. A name that has no free place is left out.
+export function label(clusters, at, choose, boxes = []) {
   const stage = element('cluster-labels')
   const { clientWidth: width, clientHeight: height } = stage
   const cell = 9
@@ -52,7 +52,7 @@ export function label(clusters, at, choose, titles = []) {
     }
     return false
   }
-  for (const { left, top, right, bottom } of titles) {
+  for (const { left, top, right, bottom } of boxes) {
     const box = { left: Math.max(0, left), top: Math.max(0, top), right: Math.min(width - 1, right), bottom: Math.min(height - 1, bottom) }
     eachCell(box, (i) => {
       taken[i] = 1

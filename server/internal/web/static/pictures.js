@@ -22,6 +22,15 @@ const state = {
   cluster: null, clusters: [], folded: new Set(), // memories that are not drawn, as nothing connects them
   since: 0, until: 0, // days of the slider
   pick: null, // what is selected to be changed
+  titles: null, // those of memories, drawn frame by frame
+}
+
+// seen is where memories, titles, names of clusters and buttons are in the stage, in pixels.
+export function seen() {
+  const { left, top } = element('stage').getBoundingClientRect()
+  const names = [...document.querySelectorAll('#cluster-labels span')].map((one) => ({ text: one.textContent, box: one.getBoundingClientRect() }))
+    .map(({ text, box }) => ({ text, left: box.left - left, right: box.right - left, top: box.top - top, bottom: box.bottom - top }))
+  return { points: state.data.ids.map((_, i) => placeOf(i)).filter(Boolean), titles: state.titles.boxes(), names, buttons: buttons() }
 }
 
 // fetched asks the server for data; what it says is wrong becomes the error.
@@ -143,6 +152,14 @@ function placeOf(i) {
   if (!state.sigma || !isShown(i)) return null
   const radius = state.sigma.scaleSize(state.sigma.getNodeDisplayData(String(i))?.size ?? 0)
   return { ...state.sigma.graphToViewport({ x: state.data.x[i], y: state.data.y[i] }), radius }
+}
+
+// buttons returns the box of those that lie over the stage, in pixels of the stage.
+function buttons() {
+  const gap = 4
+  const { left, top } = element('stage').getBoundingClientRect()
+  return [...element('stage').parentElement.querySelectorAll('.zoom')].map((one) => one.getBoundingClientRect())
+    .map((box) => ({ left: box.left - left - gap, right: box.right - left + gap, top: box.top - top - gap, bottom: box.bottom - top + gap }))
 }
 
 // chooseCluster shows a cluster: its memories light up, and are listed beside, the folded ones, too.
@@ -295,7 +312,7 @@ function draw() {
   }
   state.graph = graph
   const slow = still.matches
-  const titles = titling(() => ids.map((_, i) => (state.folded.has(i) ? null : placeOf(i))).filter(Boolean), () => state.colours)
+  const titles = state.titles = titling(() => ids.map((_, i) => (state.folded.has(i) ? null : placeOf(i))).filter(Boolean), buttons, () => state.colours)
   const sigma = new Sigma(graph, element('stage'), {
     allowInvalidContainer: true, zIndex: true, stagePadding: 28, minCameraRatio: 0.02, maxCameraRatio: 3,
     hideEdgesOnMove: edges.length > 9000, hideLabelsOnMove: true, labelDensity: 0.35, labelGridCellSize: 220, labelRenderedSizeThreshold: state.clusters.length > 0 ? 14 : isMap ? 5.5 : 7,
@@ -311,7 +328,7 @@ function draw() {
     else choose(Number(node), 'seen')
   })
   sigma.on('beforeRender', titles.clear)
-  sigma.on('afterRender', () => label(state.clusters, placeOf, chooseCluster, titles.boxes()))
+  sigma.on('afterRender', () => label(state.clusters, placeOf, chooseCluster, [...titles.boxes(), ...buttons()]))
   requestAnimationFrame(() => sigma.scheduleRender()) // it has been drawn once already
   sigma.on('clickStage', () => choose(-1))
   sigma.on('enterNode', () => element('stage').classList.add('over'))

@@ -1,17 +1,20 @@
-// Titles of memories in a picture: each is where it covers no memory and no other title, or is left out. The picture itself is in pictures.js.
+// Titles of memories in a picture: each is where it covers no memory, no other title and no button, or is left out. The picture itself is in
+// pictures.js.
 
 const most = 38 // characters of a title
 const gap = 3 // pixels
 
 export const shortened = (text, most) => (text.length > most ? text.slice(0, most - 1).trimEnd() + '…' : text)
 
-// titling draws titles, frame by frame. places returns where the memories are in the stage, and how large; colours the colours of the page.
-export function titling(places, colours) {
+// titling draws titles, frame by frame. places returns where the memories are in the stage, and how large; buttons the boxes of what lies over
+// the stage; colours the colours of the page.
+export function titling(places, buttons, colours) {
   let points = null // of this frame
   let boxes = [] // of the titles in it
+  let over = [] // boxes of the buttons
   const meets = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
   const isFree = (box, stage) => box.left >= 0 && box.top >= 0 && box.right <= stage.clientWidth && box.bottom <= stage.clientHeight &&
-    !boxes.some((other) => meets(box, other)) &&
+    !boxes.some((other) => meets(box, other)) && !over.some((other) => meets(box, other)) &&
     !points.some(({ x, y, radius }) => meets(box, { left: x - radius, right: x + radius, top: y - radius, bottom: y + radius }))
   return {
     // clear begins a frame.
@@ -22,7 +25,7 @@ export function titling(places, colours) {
     boxes: () => boxes,
     draw(context, data, settings) {
       if (!data.label) return
-      points ??= places()
+      if (!points) [points, over] = [places(), buttons()]
       context.font = `${settings.labelWeight} ${settings.labelSize}px ${settings.labelFont}`
       const text = shortened(data.label, most)
       const [width, half, away] = [context.measureText(text).width, settings.labelSize * 0.65, data.size + gap]

@@ -1,0 +1,73 @@
+package retrieval
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/lru"
+)
+
+// Derived keeps what was made last of the memories of selections, such as pictures of them. It holds until the next
+// change of any memory: who opens a page again waits no longer for it. Who may see which memories is decided before, by
+// the selection. The zero value is ready.
+type Derived[V any] struct{ kept lru.Cache[string, derived[V]] }
+
+// derived is what was made of some memories.
+type derived[V any] struct {
+	mark  db.Mark // of the log of changes, at which it is right
+	value V
+}
+
+// Making is something to be made of the memories of a selection, as a transaction sees them. The zero value is not
+// kept.
+type Making struct {
+	key  string
+	mark db.Mark
+}
+
+const mostDerived = 24 << 20 // bytes of all that a Derived keeps
+
+// Of returns what is kept of the selection's memories, and how to keep what is made of them otherwise. About tells
+// apart what can be made of the same memories. Only what is steady is kept, see [Selection].
+func (d *Derived[V]) Of(tx db.Tx, sel Selection, about string) (value V, known bool, m Making, err error) {
+	if !sel.Steady || tx.Writable() { // what a transaction writes may be undone
+		return value, false, Making{}, nil
+	}
+	if m.mark, err = tx.Changes().Mark(); err != nil {
+		return value, false, Making{}, err
+	}
+	places, err := sel.places(tx)
+	if err != nil {
+		return value, false, Making{}, err
+	}
+	m.key = strings.Join([]string{about, sel.key(), sel.Live, places}, "\x00")
+	if old, found := d.kept.Get(m.key); found && old.mark == m.mark {
+		return old.value, true, m, nil
+	}
+	return value, false, m, nil
+}
+
+// Keep keeps a value of about so many bytes, until a memory changes. It must not be changed any more.
+func (d *Derived[V]) Keep(m Making, value V, bytes int) {
+	if m.key != "" {
+		d.kept.Put(m.key, derived[V]{m.mark, value}, len(m.key)+bytes, mostDerived)
+	}
+}
+
+// places are the names of what the selection's partitions belong to: the log of changes does not tell when these
+// change.
+func (sel Selection) places(tx db.Tx) (string, error) {
+	var all strings.Builder
+	err := tx.Each(func(row db.Rows) error {
+		var partition int64
+		var collection, owner, project, of string
+		err := row.Scan(&partition, &collection, &owner, &project, &of)
+		fmt.Fprintf(&all, "%d %q %q %q %q\n", partition, collection, owner, project, of)
+		return err
+	}, `SELECT p.id, c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid, '') FROM partition p
+		JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
+		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id
+		WHERE p.id IN `+db.Integers+` ORDER BY p.id`, sel.PartitionList())
+	return all.String(), err
+}

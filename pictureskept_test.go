@@ -1,0 +1,130 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+)
+
+// drawn describes the graph and the map of a view.
+func drawn(ctx context.Context, t *testing.T, s *Store, l List) string {
+	t.Helper()
+	g, err := s.Insights().Graph(ctx, GraphQuery{List: l, Similar: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.Insights().Map(ctx, MapQuery{List: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%+v\n%+v", g, m)
+}
+
+// What is kept of pictures must be what a store draws that has kept nothing, after each kind of change, also one that
+// another handle makes or that is undone.
+func TestKeptPicturesFollowEachChange(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pictures.db")
+	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
+	before := ""
+	check := func(when string, view func(*Store) *Store, l List) {
+		t.Helper()
+		fresh := openWords(t, path, Options{})
+		want := drawn(t.Context(), t, view(fresh), l)
+		for range 2 {
+			if got := drawn(t.Context(), t, view(s), l); got != want {
+				t.Errorf("%s: got %s, want %s", when, got, want)
+			}
+		}
+		if want == before {
+			t.Errorf("%s: nothing has changed: %s", when, want)
+		}
+		before = want
+		if err := fresh.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine := func(s *Store) *Store { return s }
+	text := func(n int) string { return fmt.Sprintf("The nightly backup of the ledger runs at %d:00 on Falcon", n) }
+	mustAddCollection(t, s, NewCollection{Name: "nights"})
+	first := mustAdd(t, s, NewMemory{Content: text(4), Collection: "nights", Tags: []string{"night"}})
+	second := mustAdd(t, s, NewMemory{Content: text(5), ProjectID: "ledger"})
+	mustAdd(t, s, NewMemory{Content: "Peas and tomatoes need water", Metadata: map[string]any{"kind": "garden"}})
+	check("at first", mine, List{})
+	check("of a tag", mine, List{Tags: []string{"night"}})
+	check("of an own key", mine, List{Filter: Filter{"kind": "garden"}})
+	check("in another order", mine, List{Sort: SortCreatedAsc})
+	third := mustAdd(t, other, NewMemory{Content: text(6), Related: []string{first.ID}})
+	check("after another handle's addition", mine, List{})
+	if _, err := other.UpdateMemory(t.Context(), first.ID, MemoryUpdate{Content: new(text(7))}); err != nil {
+		t.Fatal(err)
+	}
+	check("after an update", mine, List{})
+	if _, err := other.UpdateMemory(t.Context(), first.ID, MemoryUpdate{EventType: new("fact")}); err != nil {
+		t.Fatal(err)
+	}
+	check("after an update of a type", mine, List{})
+	if _, err := other.UpdateCollection(t.Context(), "nights", CollectionUpdate{Name: new("renamed")}); err != nil {
+		t.Fatal(err)
+	}
+	check("after another name of a collection", mine, List{})
+	undone := errors.New("undone")
+	err := s.Transaction(t.Context(), func(ctx context.Context) error {
+		_, err := s.UpdateMemory(ctx, third.ID, MemoryUpdate{Content: new("Something else")})
+		if got := drawn(ctx, t, s, List{}); got == before {
+			t.Errorf("in a transaction: got %s, want what it has written", got)
+		}
+		return errors.Join(err, undone)
+	})
+	if !errors.Is(err, undone) {
+		t.Fatalf("got %v, want %v", err, undone)
+	}
+	if got := drawn(t.Context(), t, s, List{}); got != before {
+		t.Errorf("after it was undone: got %s, want %s", got, before)
+	}
+	if err := s.DeleteMemory(t.Context(), third.ID); err != nil {
+		t.Fatal(err)
+	}
+	check("after a deletion", mine, List{})
+	addAccount(t, s, "bob", "bob")
+	bob := func(s *Store) *Store { return s.As(Access{User: "bob"}) }
+	check("of another user", bob, List{})
+	share(t, s, "ledger", "bob", MemberReader)
+	check("of another user, once a project is shared", bob, List{})
+	if err := s.DeleteMember(t.Context(), ProjectRef{ID: "ledger"}, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	check("of another user, once it is no more", bob, List{})
+	if got := drawn(t.Context(), t, bob(s), List{}); len(second.ID) == 0 || got != before {
+		t.Errorf("of another user: got %s, want %s", got, before)
+	}
+}
+
+// What is kept is not made again, and is not what a caller changes.
+func TestPicturesAreMadeOnceAfterAChange(t *testing.T) {
+	s := openWords(t, "", Options{})
+	first := mustAdd(t, s, NewMemory{Content: "The branch that we deploy from is main"})
+	mustAdd(t, s, NewMemory{Content: "We deploy on Thursdays", Related: []string{first.ID}})
+	links := func(want int) {
+		t.Helper()
+		g, err := s.Insights().Graph(t.Context(), GraphQuery{Neighbours: -1})
+		if err != nil || len(g.Edges) != want || len(g.Nodes) < 2 || g.Nodes[0].Label == "changed" {
+			t.Fatalf("got %+v, %v, want %d links", g, err, want)
+		}
+		g.Nodes[0].Label = "changed"
+		if want > 0 {
+			g.Edges[0].To = 7
+		}
+		m, err := s.Insights().Map(t.Context(), MapQuery{})
+		if err != nil || len(m.Points) < 2 || m.Points[0].Label == "changed" {
+			t.Fatalf("got %+v, %v", m, err)
+		}
+		m.Points[0].Label = "changed"
+	}
+	links(1)
+	statements(t, s, `DELETE FROM memory_link`) // which the log of changes does not have
+	links(1)
+	mustAdd(t, s, NewMemory{Content: "Tests run at night"})
+	links(0)
+}
