@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,7 +62,8 @@ func (c *cli) demo(ctx context.Context, path, listen string, opens bool) error {
 		return err
 	}
 	store, err := souvenir.Open(ctx, path, &souvenir.Options{KeepActivity: demo.KeepActivity,
-		Documents: documentReader()})
+		Documents:  documentReader(),
+		Changeable: append(slices.Collect(maps.Values(settingsOfFlags)), souvenir.SettingIndex)})
 	if err != nil {
 		return err
 	}

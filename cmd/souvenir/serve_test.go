@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -18,7 +17,6 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -493,85 +491,6 @@ func TestServePurges(t *testing.T) {
 	if report, err := store.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
 		t.Errorf("got %+v, %v, want no error and OK", report, err)
 	}
-}
-
-func TestDemoLeavesNothingBehind(t *testing.T) {
-	longtest.Only(t)
-	folder := t.TempDir()
-	c := call{dir: t.TempDir(), env: []string{"TMPDIR=" + folder, "TMP=" + folder}}
-	p := c.start(t, "demo")
-	page := ""
-	for !strings.Contains(page, "Ctrl-C") {
-		line, err := p.stdout.ReadString('\n')
-		if err != nil {
-			t.Fatal(err, page)
-		}
-		page += line
-	}
-	token := page[strings.Index(page, "mcp_"):][:47]
-	call, err := json.Marshal(map[string]any{"name": "list_collections", "arguments": map[string]any{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if status, body := request(t, "POST", p.url+"/tools/call", token, bytes.NewReader(call)); status != http.StatusOK ||
-		!strings.Contains(body, "688") {
-		t.Errorf(`the token that is shown gets %d %s, want status %v and "688" in body`, status, body, http.StatusOK)
-	}
-	demoLinkSignsIn(t, page)
-	databases, err := filepath.Glob(filepath.Join(folder, "*", "demo.db"))
-	if err != nil || len(databases) != 1 {
-		t.Fatalf("databases: %v, %v; want a length of 1", databases, err)
-	}
-	if found := c.run(t, "search", "which medicine is grandmother allergic to?", "--user", "demo",
-		"--db", databases[0]); !strings.Contains(found.stdout, "penicillin") {
-		t.Errorf("search in the demo's file: %+v; want stdout in it \"penicillin\"", found)
-	}
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code, _ := p.wait(t); code != exitOK {
-		t.Errorf("exit status %d: %s; want %v", code, p.stderr, exitOK)
-	}
-	if left := readDir(t, folder); len(left) > 0 {
-		t.Errorf("left behind: %v, want none", left)
-	}
-}
-
-// demoLinkSignsIn follows the link that a demonstration prints, as a browser does, and looks at what it shows.
-func demoLinkSignsIn(t *testing.T, printed string) {
-	t.Helper()
-	found := regexp.MustCompile(`(http://\S+)/sign-in\?key=\S+`).FindStringSubmatch(printed)
-	if found == nil {
-		t.Fatalf("got %s, want a link to sign in", printed)
-	}
-	link, site := found[0], found[1]
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	browser := &http.Client{Jar: jar}
-	get := func(address, want string) {
-		t.Helper()
-		response, err := browser.Get(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		if err != nil || !strings.Contains(string(body), want) {
-			t.Errorf("%s: got status %d, %v and a page without %q, want it to have that", address, response.StatusCode, err,
-				want)
-		}
-	}
-	get(link, "Hello, demo")
-	get(site+"/activity", "claude-code/2.1.4")
-	get(site+"/memories/duplicates", "2 groups of near duplicates")
-	get(site+"/proposals", "Deploy window")
-	get(site+"/memories?q=who+pulled+the+plug+of+the+primary", "standby-measured.eml")
-	get(site+"/memories?q=how+long+is+a+coach+in+metres+of+lane", "group-bookings.html")
-	get(site+"/trash", "Deleted (4)")
-	get(site+"/project-invitations", "Tide tables")
-	get(link, "used already")
 }
 
 func readDir(t *testing.T, folder string) []string {

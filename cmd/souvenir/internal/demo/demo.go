@@ -47,7 +47,7 @@ func Fill(ctx context.Context, path string, o Options) (filled Filled, err error
 	now := time.Now()
 	began := now.AddDate(0, 0, 1-days).Truncate(24 * time.Hour)
 	f := &filler{ctx: ctx, options: o, began: began, ends: now, clock: clock.At(began),
-		random: rand.New(rand.NewPCG(9, 11)), latest: map[string]string{}}
+		random: rand.New(rand.NewPCG(9, 11)), latest: map[string]string{}, tokens: map[string]string{}}
 	f.store, err = souvenir.Open(ctx, path, &souvenir.Options{Now: f.clock.Now, KeepActivity: KeepActivity,
 		Documents: o.Documents})
 	if err != nil {
@@ -73,7 +73,8 @@ type filler struct {
 	store       *souvenir.Store
 	user        souvenir.User
 	others      map[string]souvenir.User
-	view        *souvenir.Store // the user's, in a browser
+	tokens      map[string]string // of the others, by their names
+	view        *souvenir.Store   // the user's, in a browser
 	clients     []client
 	token       string
 	stored      []stored          // memories, the oldest first
@@ -85,6 +86,8 @@ type client struct {
 	agent     string // its User-Agent
 	principal souvenir.Principal
 	view      *souvenir.Store
+	use       func() error // shows its credential to the server, which notes when
+	used      time.Time    // when it last did
 }
 
 // Indexes of filler.clients.
@@ -233,8 +236,9 @@ func (f *filler) remember(m souvenir.NewMemory, by int) error {
 	}
 	if m.ShownMetadata["event_type"] == souvenir.EventProjectMain {
 		f.latest[project] = added.ID
+	} else { // a main memory is never settled
+		f.stored = append(f.stored, stored{added.ID, project, by})
 	}
-	f.stored = append(f.stored, stored{added.ID, project, by})
 	return f.record(by, souvenir.NewActivity{Tool: "memory", Action: "store", MemoryID: added.ID})
 }
 
@@ -269,7 +273,12 @@ func (f *filler) call() error {
 	case 5:
 		call.Tool, call.Action = "get_module_state", ""
 	case 6:
-		call.Tool, call.Action = "todo", "get"
+		id := f.latest[one.project]
+		if one.project == "" || id == "" {
+			break
+		}
+		call.MemoryID, call.Project = id, souvenir.ProjectRef{Name: one.project}
+		call.Tool, call.Action = "get_project_main_memory", ""
 	case 7:
 		call.Action, call.Outcome, call.Project = "retrieve", "not_found", souvenir.ProjectRef{}
 	case 8:
@@ -299,5 +308,21 @@ func (f *filler) record(by int, call souvenir.NewActivity) error {
 	call.Duration = time.Duration(900+f.random.IntN(14_000)) * time.Microsecond
 	call.Bytes = int64(200 + f.random.IntN(6000))
 	f.at(f.clock.Now().Add(time.Duration(20+f.random.IntN(70)) * time.Second))
+	if err := f.show(&f.clients[by]); err != nil {
+		return err
+	}
 	return f.store.Upkeep().RecordActivity(f.ctx, call)
+}
+
+// show has a client show its credential: once a day, and every hour of the last two days.
+func (f *filler) show(c *client) error {
+	now, every := f.clock.Now(), 24*time.Hour
+	if f.ends.Sub(now) < 2*every {
+		every = time.Hour
+	}
+	if now.Sub(c.used) < every {
+		return nil
+	}
+	c.used = now
+	return c.use()
 }
