@@ -55,6 +55,21 @@ func TestFilesAreListed(t *testing.T) {
 		"No files yet").Without("menu.txt"))
 }
 
+func TestTypesOfFilesAreInWords(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	for name, text := range map[string]string{"letter.eml": "From: a@b.example\r\nSubject: x\r\n\r\nHello.\r\n",
+		"prices.csv": "thing,price\ntea,2\n", "notes.md": "# Notes\n"} {
+		w.FileOf(servertest.Stranger, souvenir.NewFile{Filename: name}, text)
+	}
+	p := w.SignedIn(servertest.Stranger).Get("/files").Expect(http.StatusOK)
+	_, list, _ := strings.Cut(p.Body, `<div id="files"`)
+	for _, want := range []string{"E-mail", "CSV table", "Markdown"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("got %.2000s, want in it %q", list, want)
+		}
+	}
+}
+
 func TestManyFilesComeInParts(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

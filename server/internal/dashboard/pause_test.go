@@ -122,6 +122,9 @@ func TestActivityCountsByClient(t *testing.T) {
 			t.Errorf("got %s, want in it %q", text, want)
 		}
 	}
+	// The bars are parts of the busiest client's calls: 4, of which 1 failed, and 2 searches, of which 1 found nothing.
+	p.Expect(http.StatusOK, `class="part" width="100.0%"`, `class="fault" width="25.0%"`, `class="found" width="50.0%"`,
+		`class="nohits" width="25.0%"`)
 	p = b.Get("/activity?group=client").Expect(http.StatusOK, `<h3><a class="by"`)
 	servertest.CheckPage(w, p)
 	client := "/activity?credential=token&credential_id=" + w.TokenIDs[servertest.Owner]

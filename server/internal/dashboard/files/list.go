@@ -232,6 +232,7 @@ var kindsInWords = map[string]string{
 	"application/toml": "TOML", "application/pdf": "PDF",
 	"image/png": "PNG image", "image/jpeg": "JPEG image", "image/gif": "GIF image", "image/webp": "WebP image",
 	"image/avif": "AVIF image", "image/svg+xml": "SVG image",
+	"message/rfc822":  "E-mail",
 	"application/zip": "ZIP archive", "application/gzip": "gzip archive", "application/x-tar": "tar archive",
 	"audio/mpeg": "MP3", "video/mp4": "MP4 video", "application/octet-stream": "Bytes",
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   "Word document",

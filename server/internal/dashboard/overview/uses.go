@@ -21,7 +21,9 @@ type clientUse struct {
 	// Searches are those that succeeded; of the ones in Counted it is known what they found, and Empty found nothing.
 	Searches, Counted, Empty int
 	Stored, Updated, Deleted int
-	Part, FailedPart         float64 // of the calls of the busiest, in percent
+	// Part is its calls, FailedPart those that failed, CountedPart and EmptyPart its searches as above: in percent of the
+	// calls of the busiest client, so that all bars of the chart have one scale.
+	Part, FailedPart, CountedPart, EmptyPart float64
 }
 
 // usesShown is how many clients the chart shows.
@@ -82,8 +84,9 @@ func usesOf(calls []souvenir.Activity, c request.Caller) []clientUse {
 	})
 	uses = uses[:min(len(uses), usesShown)]
 	for i := range uses {
-		uses[i].Part = 100 * float64(uses[i].Calls) / float64(uses[0].Calls)
-		uses[i].FailedPart = 100 * float64(uses[i].Failed) / float64(uses[0].Calls)
+		u := &uses[i]
+		part := func(of int) float64 { return 100 * float64(of) / float64(uses[0].Calls) }
+		u.Part, u.FailedPart, u.CountedPart, u.EmptyPart = part(u.Calls), part(u.Failed), part(u.Counted), part(u.Empty)
 	}
 	return uses
 }
