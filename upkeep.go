@@ -437,6 +437,29 @@ func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress)
 		event{"files.move", "store", "", audit.Details{"to": to, "chunks": moved.Chunks, "damaged": moved.Damaged}})
 }
 
+// AdoptObjects makes this database the one that deletes objects in Options.Objects. Each changes a mark there every few
+// minutes, and deletes nothing if another one did: a copy of the database, or one with the same bucket and prefix. It is
+// for a database that was restored or copied, when the original is not in use any more.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly,
+// without Options.Objects ErrInvalid, and ErrBusy if the storage does not answer.
+func (h *Upkeep) AdoptObjects(ctx context.Context) (err error) {
+	s, err := h.operator(ctx, "AdoptObjects")
+	if err == nil {
+		err = s.checkWritable()
+	}
+	if err == nil {
+		err = s.readStore(ctx, func(db.Tx) error { return nil }) // unless the store is closed, or the call has ended
+	}
+	if err == nil && s.options.Objects == nil {
+		err = invalid("", "there is no object storage to adopt; set Options.Objects")
+	}
+	if err != nil {
+		return err
+	}
+	return s.noteAlone(ctx, wrap(s.objects.Adopt(ctx)), event{"files.adopt", "store", "", nil})
+}
+
 // lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.
 const lookForTraces = time.Hour
 
@@ -491,7 +514,7 @@ const objectsNow = 2000
 // removeObjects deletes the objects of files that are gone, up to a number of them.
 func (s *shared) removeObjects(ctx context.Context, most int) error {
 	_, err := s.objects.Remove(ctx, most)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && s.objects.Warn() {
 		s.log.Warn("objects of deleted files could not be removed yet", "error", objects.Cause(err))
 	}
 	return err

@@ -120,8 +120,34 @@ func (c *cli) filesCommand() *cobra.Command {
 		Use: "files COMMAND", GroupID: groupFile,
 		Short: "Move the content of files to object storage, or back",
 		Long: `The content of files is in the database or, with the --s3-... flags of "souvenir serve", in a bucket of
-a service with the protocol of Amazon S3. This command moves it.`,
-	}, c.filesMoveCommand())
+a service with the protocol of Amazon S3. "files move" moves it; "files adopt" is for a database that
+was restored or copied.`,
+	}, c.filesMoveCommand(), c.filesAdoptCommand())
+}
+
+func (c *cli) filesAdoptCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "adopt",
+		Short: "Let this database delete objects in the bucket, and no other",
+		Long: `A copy of a database names the same objects as the original. So each changes a mark in the bucket
+every few minutes, and deletes nothing there when another one did. Run this command for the one that
+is used from now on: after a restore, after a copy or a move, when the original is not in use any more.`,
+		Example: `  souvenir files adopt --db postgres://souvenir@db.example/souvenir`,
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	return c.storing(command, func(ctx context.Context, _ []string) error {
+		storage := objectsOf(ctx).storage
+		if storage == nil {
+			return misused("files adopt needs the bucket: give --s3-endpoint, --s3-bucket and its keys")
+		}
+		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+			if err := store.Upkeep().AdoptObjects(ctx); err != nil {
+				return err
+			}
+			return c.printResult(*asJSON, object{"storage": storage.String()}, "%s is adopted: this database deletes "+
+				"objects there, and no other", storage)
+		})
+	})
 }
 
 func (c *cli) filesMoveCommand() *cobra.Command {

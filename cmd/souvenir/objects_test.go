@@ -59,7 +59,10 @@ func (s *shelves) keys() []string {
 	return slices.Collect(maps.Keys(s.objects))
 }
 
-func (s *shelves) count() int { return len(s.keys()) }
+// count is how many objects have content of files.
+func (s *shelves) count() int {
+	return len(slices.DeleteFunc(s.keys(), func(key string) bool { return strings.HasSuffix(key, "/owner") }))
+}
 
 func (s *shelves) goAway(away bool) {
 	s.mu.Lock()
@@ -102,7 +105,10 @@ func TestFilesOfTheProgramAreInABucket(t *testing.T) {
 	if got := c.run(t, "export", "out.jsonl"); got.code != exitError || !strings.Contains(got.stderr, "object storage") {
 		t.Errorf("export without the bucket: got %+v, want status %d and the reason", got, exitError)
 	}
-	copyFrom(t, with, "souvenir.db", "copy.db")
+	if got := with.ok(t, "files", "adopt"); !strings.Contains(got, "is adopted") {
+		t.Errorf("files adopt: got %q, want it adopted", got)
+	}
+	copyFrom(t, with, "souvenir.db", "copy.db") // with the same bucket and prefix, so it deletes nothing
 	if s.count() != 2 {
 		t.Errorf("objects after the copy: got %d, want 2", s.count())
 	}

@@ -51,8 +51,11 @@ type Objects struct {
 	Now     func() int64 // in stored form
 	Log     *slog.Logger
 
-	mu    sync.Mutex
-	batch int // how many objects the next deletion takes; 0: mostRemoved
+	mu     sync.Mutex
+	batch  int       // how many objects the next deletion takes; 0: mostRemoved
+	owned  time.Time // when the storage was last seen to be this database's
+	marked time.Time // when this process last changed the mark
+	warned time.Time // when it was last logged that objects could not be removed
 }
 
 // Chunk is a part of a file's content.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
@@ -41,8 +42,16 @@ func (o *Objects) removeSome(ctx context.Context) (removed int, err error) {
 		keys, err = db.Column[string](tx, `SELECT key FROM file_object WHERE`+due+` ORDER BY due_at, key LIMIT ?`, now,
 			o.batch)
 		return err
-	}); err != nil || len(keys) == 0 {
+	}); err != nil {
 		return 0, err
+	}
+	if len(keys) > 0 || time.Since(o.marked) >= renewed {
+		if err := o.own(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if len(keys) == 0 {
+		return 0, nil
 	}
 	// An upload that would still be going on is cancelled first: its objects count as given up.
 	if err := o.DB.Write(ctx, func(tx db.Tx) error {

@@ -136,6 +136,9 @@ func copiesOfTheFile(s *shelf) {
 		store := s.open(Options{Objects: s.storage})
 		s.wantContent(store, f.ID, content)
 		s.wantSound(store)
+		if err := store.Upkeep().AdoptObjects(s.Context()); err != nil {
+			s.Fatal(err)
+		}
 		s.purge(store)
 		if stats, err := store.Upkeep().Stats(s.Context()); err != nil || stats.Objects != 4 ||
 			stats.ObjectBytes != int64(len(content)) {

@@ -69,6 +69,9 @@ var maintainVisits = map[string]func(v visit){
 			return err
 		})
 	},
+	"AdoptObjects": func(v visit) {
+		v.refuses("AdoptObjects", func(s *Store) error { return s.Upkeep().AdoptObjects(v.Context()) })
+	},
 	"StoreIndex": func(v visit) {
 		v.refuses("StoreIndex", func(s *Store) error { return s.Upkeep().StoreIndex(v.Context()) })
 	},

@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+
+	"github.com/souvenir-ai/souvenir/internal/objects"
 )
 
 // Memory is object storage in memory. Its functions, which may be nil, are called before a call does anything, and
-// their error is the call's.
+// their error is the call's; not for the object that says which database deletes.
 type Memory struct {
 	mu      sync.Mutex
 	objects map[string][]byte
@@ -46,7 +48,7 @@ func (m *Memory) Put(ctx context.Context, key string, data []byte) error {
 	m.mu.Lock()
 	before := m.onPut
 	m.mu.Unlock()
-	if before != nil {
+	if before != nil && key != objects.OwnerKey {
 		if err := before(ctx, key); err != nil {
 			return err
 		}
@@ -73,7 +75,7 @@ func (m *Memory) Get(ctx context.Context, key string) ([]byte, error) {
 	m.mu.Lock()
 	before := m.onGet
 	m.mu.Unlock()
-	if before != nil {
+	if before != nil && key != objects.OwnerKey {
 		if err := before(ctx, key); err != nil {
 			return nil, err
 		}
@@ -111,12 +113,14 @@ func (m *Memory) Delete(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// Keys returns the keys of all objects, sorted.
+// Keys returns the keys of all objects with content of files, sorted.
 func (m *Memory) Keys() (keys []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key := range m.objects {
-		keys = append(keys, key)
+		if key != objects.OwnerKey {
+			keys = append(keys, key)
+		}
 	}
 	slices.Sort(keys)
 	return keys

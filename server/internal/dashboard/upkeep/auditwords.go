@@ -60,7 +60,7 @@ var auditSentences = map[string]string{
 	"restore":    "restored a backup",
 	"purge":      "cleaned up",
 	"reindex":    "had all texts embedded again",
-	"files.move": "moved the content of files",
+	"files.move": "moved the content of files", "files.adopt": "adopted the object storage",
 
 	"configuration": "started a server with other limits or periods than before",
 

@@ -1,0 +1,62 @@
+package systemtest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	. "github.com/souvenir-ai/souvenir"
+)
+
+// A copy of a database deletes nothing that the original may need, and neither does the original once the copy has
+// been adopted.
+func TestACopyOfADatabaseDeletesNoObjects(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, empty database) {
+		s := newShelf(t, empty)
+		content := objectsOf("both have it", 2)
+		f, err := s.store.AddFile(t.Context(), NewFile{Filename: "a.txt"}, strings.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.purge(s.store) // the first mark
+		reopen := func(in database, store *Store) *Store {
+			if err := store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s.in = in
+			return s.open(Options{Objects: s.storage})
+		}
+		original := s.in
+		if err := s.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		another := original.copied(t)
+		s.store = s.open(Options{Objects: s.storage})
+		s.purge(s.store) // the copy does not know this one
+		refused := func(where string, store *Store) {
+			t.Helper()
+			if err := store.EraseFile(t.Context(), f.ID); err != nil {
+				t.Errorf("%s: EraseFile: got %v, want no error", where, err)
+			}
+			_, err := store.Upkeep().Purge(t.Context(), nil)
+			if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "souvenir files adopt") {
+				t.Errorf("%s: Purge: got %v, want ErrConflict and how to go on", where, err)
+			}
+			s.wantObjects(3)
+		}
+
+		s.in = another
+		copied := s.open(Options{Objects: s.storage})
+		refused("the copy", copied)
+		s.wantContent(s.store, f.ID, content)
+		s.wantSound(s.store)
+
+		if err := copied.Upkeep().AdoptObjects(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.store = reopen(original, s.store)
+		refused("the original after the copy was adopted", s.store)
+		s.purge(copied)
+		s.wantObjects(0)
+	})
+}
