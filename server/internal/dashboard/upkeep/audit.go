@@ -107,9 +107,9 @@ func (s *Service) audit(r *http.Request) (web.Page, *auditPage, error) {
 	if before > 0 {
 		data.Newest = at(nil)
 	}
-	names := auditNames{ctx: r.Context(), accounts: s.store.Accounts(), known: map[string]string{}}
+	names := AuditNames{ctx: r.Context(), accounts: s.store.Accounts(), known: map[string]string{}}
 	if data.Actor != "" {
-		data.Name = names.of(data.Actor)
+		data.Name = names.Of(data.Actor)
 	}
 	query := souvenir.AuditQuery{Before: before, Action: data.What, Actor: data.Actor, Object: data.On}
 	for e, err := range s.store.Upkeep().Audit(r.Context(), query) {
@@ -124,11 +124,11 @@ func (s *Service) audit(r *http.Request) (web.Page, *auditPage, error) {
 			data.Older = at(map[string]string{"before": strconv.FormatInt(data.Entries[web.PerPage-1].Seq, 10)})
 			break
 		}
-		nameOf, here := names.of, e.Namespace == ""
+		nameOf, here := names.Of, e.Namespace == ""
 		if !here {
 			nameOf = foreignName // its ids may be those of other users here
 		}
-		row := auditRow{AuditEntry: e, By: auditNoUser[e.Actor.Via], Said: auditSaid(e, nameOf), Way: auditWay(e.Actor),
+		row := auditRow{AuditEntry: e, By: auditNoUser[e.Actor.Via], Said: AuditSaid(e, nameOf), Way: auditWay(e.Actor),
 			Details: auditDetails(e.Details)}
 		if e.Actor.User != "" {
 			row.By = nameOf(e.Actor.User)
@@ -230,16 +230,16 @@ func foreignName(id string) string {
 	return "user " + textview.Clip(id, 40)
 }
 
-// auditNames finds the names of users, each once.
-type auditNames struct {
+// AuditNames finds the names of users, each once. Its zero value knows none, and is only for who has no account.
+type AuditNames struct {
 	ctx      context.Context // of the request for which it lives
 	accounts *souvenir.Accounts
 	known    map[string]string
 	err      error
 }
 
-// of returns the name of a user, or says that the account is gone: the log has no names.
-func (n *auditNames) of(id string) string {
+// Of returns the name of a user, or says that the account is gone: the log has no names.
+func (n *AuditNames) Of(id string) string {
 	if id == "" {
 		return "someone"
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// auditSentences say what was done, by action. {on} is the user that it was done to, {user} the one in the details,
+// AuditSentences say what was done, by action. {on} is the user that it was done to, {user} the one in the details,
 // {role} a role, {value} a value in the details, {object} the object.
-var auditSentences = map[string]string{
+var AuditSentences = map[string]string{
 	"user.add":    "added the user {on}{role}",
 	"user.update": "changed the user {on}{role}",
 	"user.delete": "deleted the user {on}",
@@ -68,9 +68,9 @@ var auditSentences = map[string]string{
 	"audit.accept": "accepted entries of this log that do not fit",
 }
 
-// auditSaid says what an entry is about, after who did it. An action that is not known is given as it is.
-func auditSaid(e souvenir.AuditEntry, nameOf func(id string) string) string {
-	sentence, known := auditSentences[e.Action]
+// AuditSaid says what an entry is about, after who did it. An action that is not known is given as it is.
+func AuditSaid(e souvenir.AuditEntry, nameOf func(id string) string) string {
+	sentence, known := AuditSentences[e.Action]
 	if !known {
 		return "did " + e.Action
 	}

@@ -1,4 +1,4 @@
-package upkeep
+package dashboard_test
 
 import (
 	"os"
@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/upkeep"
 )
 
 // Every action of the table in docs/audit.md has a sentence without places that are left open, and each sentence is
 // for an action of the table.
 func TestEveryActionHasASentence(t *testing.T) {
-	document, err := os.ReadFile("../../../../docs/audit.md")
+	document, err := os.ReadFile("../../../docs/audit.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,7 @@ func TestEveryActionHasASentence(t *testing.T) {
 		for _, found := range regexp.MustCompile("`([a-z.]+)`").FindAllStringSubmatch(actions, -1) {
 			known[found[1]] = true
 			entry := souvenir.AuditEntry{Action: found[1], Object: "id", Details: map[string]any{}}
-			said := auditSaid(entry, func(string) string { return "Anna {role}" })
+			said := upkeep.AuditSaid(entry, func(string) string { return "Anna {role}" })
 			if strings.HasPrefix(said, "did ") || strings.ContainsAny(strings.ReplaceAll(said, "Anna {role}", ""), "{}") {
 				t.Errorf("%s: got %q, want a sentence", found[1], said)
 			}
@@ -33,12 +34,12 @@ func TestEveryActionHasASentence(t *testing.T) {
 	if len(known) < 30 {
 		t.Fatalf("the table has %d actions, want 30 or more", len(known))
 	}
-	names := &auditNames{known: map[string]string{}}
-	if said := auditSaid(souvenir.AuditEntry{Action: "member.add", Details: map[string]any{"role": "writer"}},
-		names.of); said != "invited someone to a project, as writer" {
+	names := &upkeep.AuditNames{}
+	if said := upkeep.AuditSaid(souvenir.AuditEntry{Action: "member.add", Details: map[string]any{"role": "writer"}},
+		names.Of); said != "invited someone to a project, as writer" {
 		t.Errorf("an invitation of who has no account: got %q, want someone", said)
 	}
-	for action := range auditSentences {
+	for action := range upkeep.AuditSentences {
 		if !known[action] {
 			t.Errorf("there is a sentence for %s, which docs/audit.md does not have", action)
 		}
