@@ -501,7 +501,7 @@ func (tr *trial) checkMemory(t *rapid.T, user string, view *souvenir.Store, m *m
 }
 
 func TestTheStoreKeepsToAModelOfItsRules(t *testing.T) {
-	quick := "5"
+	quick := "2"
 	if longtest.All() || testing.Short() { // with -short, rapid itself makes a fifth of them
 		quick = ""
 	}
