@@ -48,7 +48,12 @@ for pass in "${stores[@]}"; do
 	rm -f "$db"*
 	cp "$kept/$store.db" "$db"
 	: >"$work/stdout"
-	"$souvenir" serve --db "$db" --listen 127.0.0.1:0 --public-url http://memory.test >"$work/stdout" 2>"$work/server.log" &
+	more=()
+	if [[ $store == small ]]; then # an admin changes its schedule
+		mkdir "$work/backups-$pass"
+		more=(--backup-to "$work/backups-$pass")
+	fi
+	"$souvenir" serve --db "$db" "${more[@]}" --listen 127.0.0.1:0 --public-url http://memory.test >"$work/stdout" 2>"$work/server.log" &
 	server_pid=$!
 	listening=
 	for _ in {1..200}; do

@@ -92,7 +92,7 @@ func (t *Mover) Memory(m Memory) error {
 		until = min(until, *expires)
 	}
 	entry, err := t.add(Entry{
-		until: until, ID: m.ID, Kind: Memories, Title: inOneLine(m.Content), Collection: at.Collection, ProjectID: at.Project,
+		until: until, ID: m.ID, Kind: Memories, Title: titleOf(m.Content), Collection: at.Collection, ProjectID: at.Project,
 		ProjectName: at.ProjectName, Item: m.ID, Owner: at.OwnerRow, CollectionRow: at.CollectionRow,
 		ProjectRow: at.ProjectRow, Data: `{}`,
 	})
@@ -130,9 +130,15 @@ func (t *Mover) add(e Entry) (int64, error) {
 		e.Size, t.Viewer.User, shorten.Characters(t.Through, maxThrough), t.Now, cmp.Or(e.until, t.Until))
 }
 
-// inOneLine returns the beginning of a memory, in one line.
-func inOneLine(content string) string {
+// titleOf returns the heading of Markdown with which a memory begins, or else its beginning in one line.
+func titleOf(content string) string {
 	head := shorten.Characters(content, 4*maxTitle)
+	first := strings.TrimLeft(head, " \t\r\n")
+	if words := strings.TrimLeft(first, "#"); len(words) < len(first) && strings.HasPrefix(words, " ") {
+		if heading := shorten.Title(head, maxTitle); heading != "" {
+			return heading
+		}
+	}
 	title := strings.Join(strings.FieldsFunc(head,
 		func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if short := shorten.Characters(title, maxTitle); len(short) < len(title) || len(head) < len(content) {

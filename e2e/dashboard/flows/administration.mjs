@@ -50,6 +50,14 @@ export async function aSettingOfTheServerIsChangedAndTakenBack(someone, { user }
     await look(page, 'the settings, changed', { touch: how === phone })
     await page.send('Undo')
     assert.match(await row().innerText(), /the default/)
+    // backups are made where the flag says, and as often as an admin says
+    assert.match(await page.main(), /each restored and checked before it counts · set by --backup-to/)
+    const hours = () => page.locator('section[aria-labelledby=limits] li', { hasText: 'Hours between backups' })
+    await hours().locator('[name=value]').fill('48')
+    await page.send('Change Hours between backups')
+    assert.match(await hours().innerText(), /48 hours · changed here; the default is 24 hours/)
+    await page.send('Undo')
+    assert.match(await hours().innerText(), /24 hours · the default/)
     await row().locator('[name=value]').fill('0')
     page.expected = [400]
     await page.send('Change Memory for the search index')

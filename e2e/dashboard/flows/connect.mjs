@@ -39,6 +39,23 @@ export async function aTokenIsMadeWithoutScripts(someone, { user }) {
   await assert.rejects(call(token, 'memory', { action: 'store', content: 'x' }), /403/)
 }
 
+export async function aTokenEndsAndIsLimitedToAProject(someone, { user, project }) {
+  if (process.env.STORE !== 'small') return // the empty one has no project
+  const page = await someone(user)
+  await page.go('/connect?client=Cursor')
+  assert.match(await page.locator('#days option:checked').textContent(), /in 90 days/)
+  await page.selectOption('#days', { label: 'in 30 days' })
+  await page.locator('summary', { hasText: 'Only some projects' }).click()
+  await page.locator('label', { hasText: 'The atlas' }).locator('input').check()
+  await page.send(/Create a token/)
+  const token = (await page.textContent('#value')).trim()
+  const found = await call(token, 'memory', { action: 'search', limit: 100 })
+  const projects = new Set(found.results.flatMap((group) => group.memories).map((memory) => memory.metadata.project_id))
+  assert.deepEqual([...projects], [project])
+  await page.go('/tokens')
+  assert.match((await page.locator('main li', { hasText: 'Cursor' }).first().innerText()).replaceAll(/\s+/g, ' '), /expires in (29|30) days/)
+}
+
 // The overview of a new account is a path, which follows what the client does without being loaded again.
 export async function aNewAccountIsLedToItsFirstSearch(someone, { user }) {
   if (process.env.STORE !== 'empty') return // other flows count the users of the small store

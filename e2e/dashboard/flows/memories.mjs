@@ -128,6 +128,17 @@ export async function theReadingViewShowsTheTexts(someone, { user }) {
   assert.ok((await page.locator('.reading').count()) > 0)
 }
 
+export async function excerptsShowMarkdown(someone, { user, token }) {
+  if (STORE !== 'small') return
+  await call(token, 'memory', { action: 'store', content: '## Kettles of the **harbour**\n\n- the *blue* one: `kettle --twice`\n- [a list](https://kettles.example/)\n' })
+  const page = await someone(user)
+  await page.go('/memories?q=kettles+of+the+harbour')
+  const cell = page.locator('#results .what').first()
+  assert.doesNotMatch(await cell.innerText(), /\*\*|##|`|\]\(/)
+  assert.equal((await cell.locator('code').allTextContents()).join(''), 'kettle --twice') // in parts, where words are marked
+  assert.match((await cell.locator('mark b').allTextContents()).join(' '), /harbour/) // a word of the search, and emphasized
+}
+
 // choose ticks the first n rows and returns their addresses.
 async function choose(page, n) {
   const paths = []

@@ -1,5 +1,6 @@
 // One memory: edited, by two at a time, its versions restored, linked, archived, deleted, and all of it undone.
 import assert from 'node:assert/strict'
+import { call } from '../client.mjs'
 
 export async function aMemoryIsEditedAndItsHistoryTellsHow(someone, { user, memory }) {
   const page = await someone(user)
@@ -62,6 +63,21 @@ export async function whatOneHasTypedIsNotLostByLeaving(someone, { user, memory 
   await page.waitForTimeout(300)
   assert.ok(asked, 'no confirmation appeared')
   assert.match(page.url(), /\/edit$/)
+}
+
+// New and Edit are one form, and the page of a memory says its text once: not again as its heading.
+export async function oneFormWritesAMemoryAndItsPageSaysTheTextOnce(someone, { user, token }) {
+  const text = 'Seven herons stand in the shallows before the rain comes.'
+  const { id } = await call(token, 'memory', { action: 'store', content: text })
+  const page = await someone(user)
+  const fields = async (path) => {
+    await page.go(path)
+    return page.locator('main form :is(input:not([type=hidden]), textarea, select)').evaluateAll((all) => all.map((one) => one.id || one.name))
+  }
+  const [edit, fresh] = [await fields(`/memories/${id}/edit`), await fields('/memories/new')]
+  assert.deepEqual(edit.filter((field) => !fresh.includes(field)), [])
+  await page.go(`/memories/${id}`)
+  assert.equal((await page.main()).split(text).length - 1, 1)
 }
 
 export async function aMemoryIsArchivedAndDeletedAndComesBack(someone, { user, memory }) {

@@ -29,8 +29,10 @@ export async function aTaskIsTickedInPlaceAndWithoutScripts(someone, { user, use
   await page.go(path)
   const box = (of) => of.locator('li', { hasText: 'T3' }).locator('input[type=checkbox]')
   assert.match(await page.textContent('#progress'), /2 of 5/)
+  const version = Number(/Version (\d+)/.exec(await page.textContent('#version'))[1])
   await box(page).check()
   await page.waitForFunction(() => /3 of 5/.test(document.getElementById('progress').textContent))
+  assert.equal(Number(/Version (\d+)/.exec(await page.textContent('#version'))[1]), version + 1, 'the version is a stale one')
   await page.settle()
   await page.reload()
   assert.ok(await box(page).isChecked())
@@ -100,6 +102,53 @@ export async function aProjectsContentsAreTabs(someone, { user, user_id, project
       assert.ok(box.x >= 0 && box.x + box.width <= page.viewportSize().width, `${tab} is out of sight`)
     }
   }
+}
+
+export async function countsAreLinks(someone, { user, user_id, project }) {
+  const page = await someone(user)
+  const path = `/projects/${user_id}/${project}`
+  const card = page.locator('.projects > li', { hasText: 'The atlas' })
+  for (const [count, leads] of [[/^\d+ memor/, '/memories'], [/^\d+ member/, '/members'], [/^\d+ of \d+ tasks done/, '/todo']]) {
+    await page.go('/projects')
+    await card.getByRole('link', { name: count }).click()
+    await page.settle()
+    assert.equal(new URL(page.url()).pathname, path + leads)
+  }
+  for (const leads of ['memories', 'files', 'members']) {
+    await page.go(path)
+    const link = page.locator(`.facts a[href$="/${leads}"]`)
+    const count = Number((await link.textContent()).replaceAll(',', ''))
+    await link.click()
+    await page.settle()
+    assert.ok(count > 0 && (await page.main()).includes(String(count)), `${leads}: ${count}`)
+  }
+}
+
+// Whom one knows is found by a part of the name, invited by a click, and pending until the answer.
+export async function someoneIsFoundAndInvited(someone, { user, other }) {
+  const page = await someone(user)
+  await page.go('/projects')
+  await page.fill('main form[method=post] [name=name]', 'Pier')
+  await page.send('Create project')
+  await page.follow('Members', '.tabs')
+  const found = page.locator('.people li', { hasText: other })
+  await page.locator('#user').pressSequentially('zzz')
+  await page.waitForFunction(() => !document.querySelector('.people li'))
+  await page.locator('#user').fill('')
+  await page.locator('#user').pressSequentially(other.slice(0, 2))
+  await found.waitFor()
+  await page.settle()
+  await found.getByRole('button').click()
+  await page.settle()
+  assert.match(await page.main(), new RegExp(`${other} is invited`))
+  assert.match((await page.locator('main li', { hasText: other }).first().innerText()).replaceAll(/\s+/g, ' '), new RegExp(`${other} reader pending`))
+  const theirs = await someone(other)
+  await theirs.go(new URL(page.url()).pathname, 404)
+  await theirs.go('/project-invitations')
+  assert.match(await theirs.main(), /Pier/)
+  await page.send(/Withdraw/)
+  await theirs.go('/project-invitations')
+  assert.doesNotMatch(await theirs.main(), /Pier/)
 }
 
 export async function whoSavesSecondIsShownBothTexts(someone, { user, user_id, other, project }) {

@@ -149,6 +149,7 @@ export async function aDocumentIsFoundByWhatItSays(someone, { user, token }) {
     await page.locator('#q').pressSequentially('spring tide sluice')
     await page.waitForFunction(() => /tides\.md/.test(document.querySelector('main').textContent))
     await page.settle()
+    assert.match(await page.locator('section[aria-labelledby=documents]').innerText(), /tides\.md.*line 3/s, 'the place is not shown')
     await task.link(/tides\.md/)
     task.took(1, 'finding a document')
     assert.match(await page.main(), /tides\.md/)

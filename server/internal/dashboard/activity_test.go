@@ -92,8 +92,11 @@ func TestActivityIsWrittenInSentences(t *testing.T) {
 	window := w.AddMemory(servertest.Owner, souvenir.NewMemory{ProjectID: "shop",
 		Content: "# Deploy window\n\nThursdays."})
 	gone := w.AddMemory(servertest.Owner, souvenir.NewMemory{Content: "What is thrown away."})
-	if err := view.DeleteMemory(t.Context(), gone.ID); err != nil {
-		t.Fatal(err)
+	headed := w.AddMemory(servertest.Owner, souvenir.NewMemory{Content: "## Old **window**\n\nTuesdays."})
+	for _, id := range []string{gone.ID, headed.ID} {
+		if err := view.DeleteMemory(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
 	}
 	record := func(n souvenir.NewActivity) {
 		t.Helper()
@@ -104,6 +107,7 @@ func TestActivityIsWrittenInSentences(t *testing.T) {
 	}
 	record(souvenir.NewActivity{Tool: "memory", Action: "update", MemoryID: window.ID})
 	record(souvenir.NewActivity{Tool: "memory", Action: "delete", MemoryID: gone.ID})
+	record(souvenir.NewActivity{Tool: "memory", Action: "delete", MemoryID: headed.ID})
 	for range 3 {
 		record(souvenir.NewActivity{Tool: "memory", Action: "search"})
 	}
@@ -113,6 +117,7 @@ func TestActivityIsWrittenInSentences(t *testing.T) {
 	servertest.CheckPage(w, p)
 	text := strings.Join(strings.Fields(p.HTML.Text), " ")
 	for _, want := range []string{"Cursor updated “Deploy window” in The shop", "Cursor deleted “What is thrown away.”",
+		"Cursor deleted “Old window”",
 		"Cursor searched the memories, 3 times", "Cursor could not read a memory that you cannot open not found"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("got %s, want in it %q", text, want)

@@ -61,7 +61,10 @@ func (m memoryRow) bytes(reading bool) int {
 		return sum + inHTML(m.Label()) + len(web.Markdown(m.Text))
 	}
 	for _, s := range m.Clip {
-		if sum += inHTML(s.Text); s.Marked || s.Strong || s.Code {
+		if sum += inHTML(s.Text); s.Marked {
+			sum += markup
+		}
+		if s.Strong || s.Code {
 			sum += markup
 		}
 	}
