@@ -111,8 +111,19 @@ export async function weakerMatchesAreFolded(someone, { user }) {
   await page.waitForFunction(() => /Nothing fits/.test(document.getElementById('found').textContent))
   assert.ok(!page.url().includes('sort='), `${page.url()} has the order of the list`)
   assert.equal(await rows(page).first().isVisible(), false)
+  assert.equal(await page.locator('#all-here').count(), 0, 'all are selected of a list that shows none')
   await page.locator('#weaker > summary').click()
   assert.equal(await rows(page).first().isVisible(), true)
+}
+
+export async function foldedMatchesAreNotSelectedWithTheOthers(someone, { user }) {
+  const page = await someone(user)
+  await page.go('/memories?q=tiles+of+the+coast')
+  const [seen, all] = [await page.locator('#results tbody input[type=checkbox]:visible').count(), await rows(page).count()]
+  assert.ok(seen > 0 && seen < all, `${seen} of ${all} are shown`)
+  await page.locator('#all-here').check()
+  assert.match(await page.textContent('#chosen'), new RegExp(`^${seen} selected`))
+  assert.ok(await page.locator('#all-here').isChecked())
 }
 
 export async function theReadingViewShowsTheTexts(someone, { user }) {

@@ -190,6 +190,13 @@ func TestPeopleAreInvitedBySearch(t *testing.T) {
 	olivia.Get(members+"?user=WAL").Expect(http.StatusOK, "Invite walter").Without("Invite rita")
 	olivia.Get(members+"?user=sam").Expect(http.StatusOK, "You share no project with such a person").
 		Without("Invite sam", "Invite rita")
+	admin := w.SignedIn(servertest.Admin)
+	if _, err := w.Store.As(souvenir.Access{User: w.Users[servertest.Admin]}).AddProject(t.Context(),
+		souvenir.NewProject{ID: "pier"}); err != nil {
+		t.Fatal(err)
+	}
+	admin.Get("/projects/"+w.Users[servertest.Admin]+"/pier/members?user=zzz").Expect(http.StatusOK,
+		"No user has this in their name").Without("You share no project")
 	page := olivia.Get(members)
 	for _, button := range page.HTML.All("button") { // the Enter key in the field presses the first button of the form
 		if button.Attr("name") == "pick" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir"
@@ -110,11 +111,14 @@ func (s *Service) contextPage(r *http.Request, c request.Caller, data contextPag
 	return page, nil
 }
 
+// idInBrackets is the id of a memory in a warning: agents need it, people have links.
+var idInBrackets = regexp.MustCompile(` \([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\)`)
+
 // fill splits a context into parts.
 func (p *contextPage) fill(given souvenir.Context) {
 	p.Tokens = given.Tokens
 	for _, warning := range given.Warnings {
-		p.Warnings = append(p.Warnings, web.Sentence(warning))
+		p.Warnings = append(p.Warnings, web.Sentence(idInBrackets.ReplaceAllString(warning, "")))
 	}
 	add := func(name, missing, path string, memories ...*souvenir.ContextMemory) {
 		part := contextPart{Name: name, Missing: missing, Path: path}

@@ -24,6 +24,7 @@ type membersPage struct {
 	Role    souvenir.MemberRole // selected for a new member
 	People  []person            // whom the page suggests
 	Sought  string              // a part of their names; empty: any
+	All     bool                // they are found among all users, for an admin
 	Roles   []roleInWords
 }
 
@@ -73,6 +74,7 @@ func (s *Service) membersPage(r *http.Request, c request.Caller, form web.Form, 
 		if data.Invited, err = c.Store.InvitedMembers(r.Context(), head.Reference()); err != nil {
 			return web.Page{}, err
 		}
+		data.All = c.User.Role == souvenir.RoleAdmin
 		data.Sought = strings.TrimSpace(r.URL.Query().Get("user"))
 		if data.People, err = s.people(r.Context(), c, data.Sought, members, data.Invited); err != nil {
 			return web.Page{}, err
