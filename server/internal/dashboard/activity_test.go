@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -150,6 +151,27 @@ func TestActivityOfOthersIsForAdmins(t *testing.T) {
 	servertest.CheckPage(w, all)
 	b.Get("/activity?user="+w.Users[servertest.Owner]).Expect(http.StatusOK, "kite").Without("crane")
 	b.Get("/activity?user=nemo").Expect(http.StatusNotFound)
+}
+
+// Of very many projects the filter offers those of the latest calls, and the chosen one.
+func TestActivityOffersTheProjectsOfTheLatestCalls(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
+	if err := view.Transaction(t.Context(), func(ctx context.Context) error {
+		for i := range 101 {
+			if _, err := view.AddProject(ctx, souvenir.NewProject{ID: fmt.Sprint("many-", i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	callOf(w, servertest.Stranger, souvenir.NewActivity{Tool: "memory", Project: souvenir.ProjectRef{ID: "many-7"}})
+	b := w.SignedIn(servertest.Stranger)
+	b.Get("/activity").Expect(http.StatusOK, `value="many-7"`).Without(`value="many-8"`)
+	b.Get("/activity?project=many-9").Expect(http.StatusOK, `value="many-7"`, `value="many-9" selected`).
+		Without(`value="many-8"`)
 }
 
 func TestActivityGoesBackInParts(t *testing.T) {

@@ -27,7 +27,8 @@ type activityPage struct {
 	Names    bool          // the list shows user names
 	Tools    []string      // to choose from
 	Clients  []string
-	Projects []souvenir.Project
+	Projects []souvenir.Project // of the user
+	Places   []souvenir.Project // of these, to choose from
 	Outcomes []outcomeChoice
 	Older    string // address of the older calls; empty: there are none
 	Newest   string // address of the newest calls; empty: this is it
@@ -78,6 +79,7 @@ type (
 
 const (
 	callsShown = 50  // on a page
+	placesMost = 100 // projects to choose from; of more, those of the latest calls
 	allUsers   = "*" // as the user of a filter
 )
 
@@ -249,6 +251,7 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	if data.Filter.Before == "" {
 		data.Uses = usesOf(overview.Activities, c)
 	}
+	data.Places = placesOf(data.Projects, overview.Activities, data.Filter.Project)
 	for _, a := range overview.Activities { // the latest calls supply the values
 		if a.Client != "" && !slices.Contains(data.Clients, a.Client) && len(data.Clients) < 30 {
 			data.Clients = append(data.Clients, a.Client)
@@ -271,6 +274,25 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 		}
 	}
 	return nil
+}
+
+// placesOf returns the projects to choose from: all, or, if they are many, those of the latest calls and the chosen
+// one.
+func placesOf(projects []souvenir.Project, calls []souvenir.Activity, chosen string) []souvenir.Project {
+	if len(projects) <= placesMost {
+		return projects
+	}
+	called := map[string]bool{}
+	for _, a := range calls {
+		called[a.ProjectID] = true
+	}
+	var places []souvenir.Project
+	for _, p := range projects {
+		if p.ID == chosen || called[p.ID] && len(places) < placesMost {
+			places = append(places, p)
+		}
+	}
+	return places
 }
 
 // Address is the address at which a script polls the list.
