@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/server/internal/signin"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // ServeOptions configure [Serve]. Nil, and the zero value of each field, mean the default named there.
@@ -52,6 +53,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
 	failed := make(chan error, 1)
+	go web.Prepare()
 	go func() { failed <- h.Serve(listener) }()
 	select {
 	case err := <-failed:

@@ -328,7 +328,8 @@ func (s *settings) hooks(m *metrics.Metrics) []souvenir.Hooks {
 	return []souvenir.Hooks{m.Hooks()}
 }
 
-// startUpkeep begins the daily cleanup and the scheduled backups, and returns a function that ends them and waits.
+// startUpkeep begins the daily cleanup, the scheduled backups and the reading ahead of the first pages, and returns a
+// function that ends them and waits.
 func (s *settings) startUpkeep(ctx context.Context, store *souvenir.Store, m *metrics.Metrics,
 	log *slog.Logger) (stop func()) {
 	b := s.backups
@@ -343,9 +344,11 @@ func (s *settings) startUpkeep(ctx context.Context, store *souvenir.Store, m *me
 	}
 	endPurging := upkeep{*s.purgeEvery, *s.keepRevisions}.start(ctx, store, log)
 	endBackups := b.start(ctx, store, log)
+	endWarming := startWarming(ctx, store, log)
 	return func() {
 		endPurging()
 		endBackups()
+		endWarming()
 	}
 }
 

@@ -251,6 +251,13 @@ func (b *conditionBuilder) anyOf(values []any, negate bool) error {
 }
 
 func (f field) amongOrUnset(values []any, orUnset, negate bool) (sql string, args []any) {
+	if orUnset && len(values) == 0 { // as simple as an index may have it: lists of memories with a key ask for this
+		sql, args = f.isSet()
+		if !negate {
+			sql = `NOT (` + sql + `)`
+		}
+		return sql, args
+	}
 	sql, args = f.anyOf(values)
 	if orUnset {
 		isSet, setArgs := f.isSet()

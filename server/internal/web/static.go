@@ -120,3 +120,10 @@ func Licences() (string, error) {
 	all, err := assets()
 	return string(all["vendor/LICENSES.txt"].plain), err
 }
+
+// Prepare parses the pages and packs the files of static, so that the first page need not. It may be called at any
+// time.
+func Prepare() {
+	_, _ = templates() // who shows a page gets the error
+	_, _ = assets()
+}
