@@ -86,6 +86,7 @@ export async function manyAreSelectedWithALassoAndTagged(someone, { user }) {
     assert.equal(await picked(page), all)
     await page.click('#pick-none')
     await page.locator('#cluster-list button').first().click()
+    await page.waitForFunction(() => document.getElementById('stage').getBoundingClientRect().bottom > 200) // it is in sight
     await page.locator('#near button', { hasText: 'Select all' }).click()
     const some = await picked(page)
     assert.ok(some > 1 && some < all, `${some} of ${all} are of the first cluster`)

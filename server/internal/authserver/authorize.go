@@ -166,7 +166,8 @@ func cannotConnect(a *asking, err error) (any, error) {
 		title = "Could not connect " + back
 	}
 	return web.Page{Template: "error", Title: title, Status: refused.Status,
-		Data: web.Sentence(refused.Message) + " Go back to " + back + " and connect again."}, nil
+		Data: "Go back to " + back + " and connect again. If that does not help, its developers need to know this: " +
+			web.Sentence(refused.Message)}, nil
 }
 
 // checkAsking checks the rest of a request. Errors meant for the client carry a [*souvenir.OAuthError].

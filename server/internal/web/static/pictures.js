@@ -177,6 +177,7 @@ function chooseCluster(cluster) {
   element('near').querySelector('h2').after(button)
   redraw()
   element('panel').focus({ preventScroll: true })
+  element('stage').scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' }) // which the list is below, on a phone
   const drawn = cluster.drawn[cluster.drawn.length >> 1]
   if (drawn !== undefined) look(drawn)
 }
