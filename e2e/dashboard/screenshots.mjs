@@ -24,7 +24,9 @@ async function settled(page) {
   await page.waitForTimeout(700)
 }
 
+// take takes one picture; ONLY names those to take, all if it is empty.
 async function take(name, path, look, scheme, act) {
+  if (process.env.ONLY && !process.env.ONLY.split(',').includes(name)) return
   const context = await browser.newContext({ ...look, colorScheme: scheme, timezoneId: 'Europe/Berlin', locale: 'en-GB' })
   await context.addCookies(cookies)
   const page = await context.newPage()
@@ -88,7 +90,8 @@ await take('map-dark', '/map', desk, 'dark', async (page) => {
   await page.getByRole('button', { name: 'Show', exact: true }).click()
   await settled(page)
   await page.getByLabel('Colour by').selectOption({ label: 'Type' })
-  await page.waitForTimeout(5000)
+  await page.waitForSelector('#cluster-list button', { timeout: 60_000 }) // the map has been arranged
+  await page.waitForTimeout(2000)
 })
 await take('connect-phone', '/connect', phone, 'light')
 await take('duplicates', '/memories/duplicates', desk, 'light')
