@@ -1,0 +1,24 @@
+package filter
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+)
+
+// Lists of memories with a key ask for those that have any value, which the index of own metadata has.
+func TestMemoriesWithAKeyAreReadFromAnIndex(t *testing.T) {
+	with, err := Compile(kernel.Viewer{}, map[string]any{"source": Condition{Not: []any{nil}}})
+	if err != nil || len(with) != 1 || !strings.HasPrefix(with[0].Indexed(), "SELECT o.memory_id FROM memory_own") {
+		t.Fatalf("with the key: got %+v, %v, want rows of memory_own", with, err)
+	}
+	without, err := Compile(kernel.Viewer{}, map[string]any{"source": nil})
+	if err != nil || len(without) != 1 || without[0].SQL != "NOT ("+with[0].SQL+")" {
+		t.Errorf("without it: got %+v, %v, want the opposite of %s", without, err, with[0].SQL)
+	}
+	either, err := Compile(kernel.Viewer{}, map[string]any{"source": []any{nil, "mail"}})
+	if err != nil || len(either) != 1 || either[0].Indexed() != "" || !strings.Contains(either[0].SQL, " OR NOT ") {
+		t.Errorf("without it, or with a value: got %+v, %v", either, err)
+	}
+}
