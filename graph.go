@@ -146,11 +146,9 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 		if p, err = s.pictureOf(tx, viewer, q.List); err != nil {
 			return err
 		}
-		if q.Duplicates == 0 {
-			g, known, making, err = keptPicture(tx, p, &s.graphs, fmt.Sprint(q.Limit, q.Neighbours, q.Similar, p.order))
-			if err != nil || known {
-				return err
-			}
+		about := fmt.Sprint(q.Limit, q.Neighbours, q.Similar, q.Duplicates, p.order)
+		if g, known, making, err = keptPicture(tx, p, &s.graphs, about); err != nil || known {
+			return err
 		}
 		if err := p.load(tx, q.Limit, false); err != nil {
 			return err
@@ -174,9 +172,10 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 		return err
 	})
 	if err == nil && q.Duplicates == 0 && !known {
-		if err = g.connect(ctx, p, v, q); err == nil && !p.changing { // needs no snapshot
-			s.graphs.Keep(making, g, nodeBytes*len(g.Nodes)+edgeBytes*(len(g.Edges)+len(g.Nearest)))
-		}
+		err = g.connect(ctx, p, v, q) // needs no snapshot
+	}
+	if err == nil && !known && !p.changing {
+		s.graphs.Keep(making, g, nodeBytes*len(g.Nodes)+edgeBytes*(len(g.Edges)+len(g.Nearest)))
 	}
 	if err != nil {
 		return Graph{}, err

@@ -57,23 +57,24 @@ func (a *arranger) get(key mapKey) *souvenir.Map {
 	return &kept.Map
 }
 
-// compute has a map computed. The channel is closed when it is kept, or has failed. A user's newest wish replaces one
-// that has not begun.
-func (a *arranger) compute(key mapKey, view *souvenir.Store, query souvenir.MapQuery) <-chan struct{} {
+// compute has a map computed. The channel is closed when it is kept, or has failed; first tells whether nobody has
+// asked for it yet. A user's newest wish replaces one that has not begun.
+func (a *arranger) compute(key mapKey, view *souvenir.Store, query souvenir.MapQuery) (done <-chan struct{},
+	first bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.running != nil && a.running.key == key {
-		return a.running.done
+		return a.running.done, false
 	}
 	wish := &arrangement{key, query, view, make(chan struct{})}
 	for i, other := range a.waiting {
 		switch {
 		case other.key == key:
-			return other.done
+			return other.done, false
 		case other.key.user == key.user:
 			close(other.done)
 			a.waiting[i] = wish
-			return wish.done
+			return wish.done, true
 		}
 	}
 	a.waiting = append(a.waiting, wish)
@@ -82,7 +83,7 @@ func (a *arranger) compute(key mapKey, view *souvenir.Store, query souvenir.MapQ
 		a.waiting = a.waiting[1:]
 		go a.work(a.running)
 	}
-	return wish.done
+	return wish.done, true
 }
 
 // work computes maps until none is waiting.

@@ -37,11 +37,14 @@ func TestMapsAreKeptWithinBounds(t *testing.T) {
 func TestAUserWaitsForOneMap(t *testing.T) {
 	busy := &arrangement{key: mapKey{"ann", "now"}, done: make(chan struct{})}
 	a := arranger{running: busy}
-	if a.compute(busy.key, nil, souvenir.MapQuery{}) != busy.done {
+	if done, first := a.compute(busy.key, nil, souvenir.MapQuery{}); done != busy.done || first {
 		t.Error("got a second computation of what is being computed, want the first")
 	}
-	before := a.compute(mapKey{"ann", "1"}, nil, souvenir.MapQuery{})
-	if a.compute(mapKey{"ann", "1"}, nil, souvenir.MapQuery{}) != before {
+	before, first := a.compute(mapKey{"ann", "1"}, nil, souvenir.MapQuery{})
+	if !first {
+		t.Error("a map that nobody has asked for yet: it is not the first time")
+	}
+	if done, first := a.compute(mapKey{"ann", "1"}, nil, souvenir.MapQuery{}); done != before || first {
 		t.Error("got a second wait for the same map, want the first")
 	}
 	a.compute(mapKey{"ben", "1"}, nil, souvenir.MapQuery{})
@@ -61,7 +64,8 @@ func TestAPanicOfAMapDoesNotEndTheServer(t *testing.T) {
 	var lines strings.Builder
 	a := arranger{log: slog.New(slog.NewTextHandler(&lines, nil))}
 	for _, user := range []string{"ann", "ben"} {
-		<-a.compute(mapKey{user, "1"}, nil, souvenir.MapQuery{}) // without a store
+		done, _ := a.compute(mapKey{user, "1"}, nil, souvenir.MapQuery{}) // without a store
+		<-done
 	}
 	a.mu.Lock() // it is done with both
 	defer a.mu.Unlock()

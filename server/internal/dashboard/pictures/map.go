@@ -55,11 +55,11 @@ type arrangedMap struct {
 	arranging bool // places or clusters are still being computed
 }
 
-// readMap returns a map with the places that are kept. If they are not up to date, they are computed in the background,
-// and it waits at most for so long: then memories that have no place yet are unplaced, or if none has, all are placed
-// by axes.
-func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery, patience time.Duration) (arrangedMap,
-	error) {
+// readMap returns a map with the places that are kept. If they are not up to date, they are computed in the background.
+// It waits for that: who asks first, and who asks again, at most for so long. Then memories that have no place yet are
+// unplaced, or if none has, all are placed by axes.
+func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery, patience,
+	again time.Duration) (arrangedMap, error) {
 	limit, err := q.limit()
 	if err != nil {
 		return arrangedMap{}, err
@@ -80,7 +80,10 @@ func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery,
 	kept := s.maps.get(key)
 	if kept == nil || kept.Version != m.Version {
 		query.Layout = souvenir.LayoutNeighbours
-		done := s.maps.compute(key, c.Store, query)
+		done, first := s.maps.compute(key, c.Store, query)
+		if !first {
+			patience = again
+		}
 		timer := time.NewTimer(patience)
 		defer timer.Stop()
 		select {
@@ -138,7 +141,7 @@ func placed(m, kept souvenir.Map) arrangedMap {
 // mapWords returns the clusters of a map.
 func (s *Service) mapWords(ctx context.Context, c request.Caller, q pictureQuery) (*mapInWords, error) {
 	const patience = 20 * time.Second
-	m, err := s.readMap(ctx, c, q, patience)
+	m, err := s.readMap(ctx, c, q, patience, patience)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +153,8 @@ func (s *Service) mapWords(ctx context.Context, c request.Caller, q pictureQuery
 
 // mapData returns the points of the map.
 func (s *Service) mapData(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	const patience = 700 * time.Millisecond
-	m, err := s.readMap(r.Context(), c, readPictureQuery(r.URL.Query()), patience)
+	const patience, again = 700 * time.Millisecond, 0 // a script that asks again has a picture to show meanwhile
+	m, err := s.readMap(r.Context(), c, readPictureQuery(r.URL.Query()), patience, again)
 	if err != nil {
 		return nil, err
 	}
