@@ -546,9 +546,13 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 		if err != nil {
 			return err
 		}
+		sealed, err := db.SealText(tx, v.User, db.PreferenceValue, string(encoded))
+		if err != nil {
+			return err
+		}
 		_, err = tx.Exec(`INSERT INTO preference (user_id, value, updated_at) VALUES (?, ?, ?)
 			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, v.User,
-			string(encoded), s.now())
+			sealed, s.now())
 		return err
 	})
 	if err != nil {

@@ -153,10 +153,7 @@ func (s *Store) addCollection(tx db.Tx, v viewer, c NewCollection) (int64, error
 		}
 		profile = row
 	}
-	now := s.now()
-	row, err := db.Insert(tx, `INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (owner_id, name) DO NOTHING RETURNING id`, v.User, c.Name, c.Description,
-		profile, now, now)
+	row, err := kernel.AddCollection(tx, v.User, c.Name, c.Description, profile, s.now())
 	if err == nil && row == 0 {
 		return 0, newError(KindConflict, "collection_name",
 			"{} %s exists already; choose another name or store into it", show(c.Name))
@@ -218,8 +215,16 @@ func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, 
 	condition += ` AND c.name <> ''` // not the texts of files
 	args = append(args, visibleArgs...)
 	if name != "" {
-		condition += ` AND c.name = ?`
-		args = append(args, name)
+		owners, err := v.Owners(tx)
+		if err != nil {
+			return nil, err
+		}
+		is, stored, err := db.IsAny(tx, db.CollectionName, owners, `c.name`, name)
+		if err != nil {
+			return nil, err
+		}
+		condition += ` AND ` + is
+		args = append(args, stored)
 	}
 	all := []Collection{}
 	err := tx.Each(func(row db.Rows) error {
@@ -248,6 +253,9 @@ func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, 
 		`), c.created_at, c.updated_at, coalesce(c.retention, 0), coalesce(c.retention_deletes, 0)
 		FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
 		WHERE `+condition+` ORDER BY c.name, c.id`, args...)
+	if db.Seals(tx) {
+		slices.SortStableFunc(all, func(a, b Collection) int { return strings.Compare(a.Name, b.Name) })
+	}
 	return all, err
 }
 
@@ -393,7 +401,7 @@ func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionU
 			}
 		}
 		if u.Description != nil {
-			if _, err := tx.Exec(`UPDATE collection SET description = ? WHERE id = ?`, *u.Description, row); err != nil {
+			if err := kernel.DescribeCollection(tx, v.User, row, *u.Description); err != nil {
 				return err
 			}
 		}
@@ -496,8 +504,7 @@ func renameCollection(tx db.Tx, v viewer, row int64, before, after string) error
 		return newError(KindConflict, "name", "{collection_name} %s exists already; choose another name than that for %s",
 			show(after), show(before))
 	}
-	_, err = tx.Exec(`UPDATE collection SET name = ? WHERE id = ?`, after, row)
-	return err
+	return kernel.RenameCollection(tx, v.User, row, after)
 }
 
 // DeleteOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means

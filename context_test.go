@@ -41,8 +41,8 @@ func TestContextsUseTheirIndexes(t *testing.T) {
 			[]any{"[1]", 0, 9, 7}},
 		{standing.NewestOfAll("").ByRow, `COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", 0, 9, 7}},
-		{moduleQuery(""), `memory_module (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
-		{moduleQuery(""), `memory_tag_name (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
+		{moduleQuery(`lower(t.tag) IN `+db.Texts, ""), `memory_module (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
+		{moduleQuery(`lower(t.tag) IN `+db.Texts, ""), `memory_tag_name (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
 	} {
 		var plan strings.Builder
 		err := s.db.Read(t.Context(), func(tx db.Tx) error {

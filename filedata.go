@@ -316,10 +316,15 @@ func (u *upload) storeRow(tx db.Tx, v viewer) (row int64, err error) {
 		if err != nil {
 			return 0, err
 		}
+		d := kernel.FileDetails{Name: u.Filename, Type: u.MIMEType, Description: u.Description, Category: u.Category}
+		sealed, err := d.Seal(tx, owner)
+		if err != nil {
+			return 0, err
+		}
 		row, err = db.Insert(tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description,
 			category, created_at, updated_at)
-			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, u.id, owner, u.Filename, u.MIMEType, size, record,
-			u.Description, u.Category, now, now)
+			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, u.id, owner, sealed.Name, sealed.Type, size,
+			record, sealed.Description, sealed.Category, now, now)
 		if err != nil {
 			return 0, err
 		}
@@ -352,16 +357,6 @@ func (s *Store) projectForFile(tx db.Tx, v *viewer, id, name string) (int64, err
 	return target.row, err
 }
 
-// fileOwner returns the row of the user to whom a file belongs: the owner of the memory's collection, else of the
-// project, else the caller.
-func fileOwner(tx db.Tx, v viewer, memory, project int64) (owner int64, err error) {
-	if memory == 0 {
-		return projectOwner(tx, v, project)
-	}
-	err = tx.QueryRow(`SELECT c.owner_id `+kernel.FromMemory+` WHERE m.id = ?`, memory).Scan(&owner)
-	return owner, err
-}
-
 // finish turns an arriving file into a stored one.
 func (u *upload) finish(tx db.Tx, v viewer, row int64) (File, error) {
 	memory, project, err := u.place(tx, &v)
@@ -382,9 +377,13 @@ func (u *upload) finish(tx db.Tx, v viewer, row int64) (File, error) {
 		if err != nil {
 			return err
 		}
+		sealed, err := kernel.FileDetails{Description: u.Description, Category: u.Category}.Seal(tx, owner)
+		if err != nil {
+			return err
+		}
 		_, err = tx.Exec(`UPDATE file SET state = 'stored', memory_id = ?, project_id = ?, size = ?, sha256 = ?, `+
 			`description = ?, category = ?, created_at = ?, updated_at = ? WHERE id = ?`,
-			db.OrNull(memory), db.OrNull(project), u.size, record, u.Description, u.Category, now, now, row)
+			db.OrNull(memory), db.OrNull(project), u.size, record, sealed.Description, sealed.Category, now, now, row)
 		return err
 	})
 	if err != nil {

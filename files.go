@@ -203,6 +203,17 @@ func (l FileList) rows(tx db.Tx, v viewer) ([]int64, error) {
 		condition += ` AND ` + kernel.ProjectOfFile + ` = ?`
 		args = append(args, project.Row)
 	}
+	if len(l.Tags) > 0 {
+		tagged, tagArgs, err := fileTagged(tx, v, l.Tags, true)
+		if err != nil {
+			return nil, err
+		}
+		condition += ` AND ` + tagged
+		args = append(args, tagArgs...)
+	}
+	if db.Seals(tx) && (l.Category != "" || l.Filename != "" || l.MIMEType != "") {
+		return l.sealedRows(tx, condition, order, args)
+	}
 	if l.Category != "" {
 		condition += ` AND f.category = ?`
 		args = append(args, l.Category)
@@ -218,10 +229,6 @@ func (l FileList) rows(tx db.Tx, v viewer) ([]int64, error) {
 		}
 		condition += ` AND substr(f.mime_type || ?, 1, length(?)) = ?`
 		args = append(args, end, kind+end, kind+end)
-	}
-	if len(l.Tags) > 0 {
-		condition += ` AND ` + fileTagged + ` AND tag IN ` + db.Texts + `)`
-		args = append(args, db.LowerList(l.Tags...), db.List(l.Tags))
 	}
 	return db.Column[int64](tx, `SELECT f.id `+kernel.FromFile+` WHERE `+condition+` ORDER BY `+order, args...)
 }
@@ -353,9 +360,14 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (_ File
 		if err != nil {
 			return err
 		}
+		sealed, err := kernel.SealFile(tx, before.row,
+			kernel.FileDetails{Name: after.Filename, Description: after.Description, Category: after.Category})
+		if err != nil {
+			return err
+		}
 		if _, err := tx.Exec(`UPDATE file SET filename = ?, description = ?, category = ?, memory_id = ?, project_id = ?, `+
 			`updated_at = ? WHERE id = ?`,
-			after.Filename, after.Description, after.Category, db.OrNull(after.memory), db.OrNull(project), now,
+			sealed.Name, sealed.Description, sealed.Category, db.OrNull(after.memory), db.OrNull(project), now,
 			before.row); err != nil {
 			return err
 		}
@@ -550,7 +562,7 @@ func (s *shared) loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([
 		}
 		f.CreatedAt, f.UpdatedAt, sums = kernel.ToTime(created), kernel.ToTime(updated), append(sums, sum)
 		f.Text = fileText(filetext.StatusOf(state, info))
-		f.Tags, err = kernel.DecodeStrings(tags)
+		f.Tags, err = kernel.DecodeTags(tx, tags)
 		found = append(found, f)
 		return err
 	}, `SELECT `+columns.SQL()+` `+kernel.FromFile+` JOIN users u ON u.id = f.owner_id

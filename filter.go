@@ -151,8 +151,16 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 		}
 	}
 	if len(collections) > 0 {
+		owners, err := v.Owners(tx)
+		if err != nil {
+			return sel, err
+		}
+		forms, err := db.Forms(tx, db.CollectionName, owners, collections...)
+		if err != nil {
+			return sel, err
+		}
 		condition += ` AND c.name IN ` + db.Texts
-		args = append(args, db.List(collections))
+		args = append(args, db.List(forms))
 	}
 	if q.ProjectID != "" || q.ProjectName != "" {
 		if err := valid.Project(q.ProjectID, q.ProjectName); err != nil {
@@ -301,4 +309,40 @@ func generalPlace(p standing.Place) bool { return p.Own && p.Project == 0 }
 // newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
 func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
 	return standing.Newest(tx, s.now(), sel.Selection, types...)
+}
+
+// sealedRows is the end of rows for files whose names, types and categories are sealed: it opens those of all files for
+// which the other conditions hold.
+func (l FileList) sealedRows(tx db.Tx, condition, order string, args []any) (rows []int64, err error) {
+	kind, all := strings.CutSuffix(l.MIMEType, "*")
+	if !all && kind != "" {
+		kind += ";" // parameters follow a semicolon
+	}
+	err = tx.Each(func(row db.Rows) error {
+		var id int64
+		var filename, mimeType, category string
+		err := row.Scan(&id, &filename, &mimeType, &category)
+		if (l.Category == "" || category == l.Category) &&
+			strings.Contains(db.Lower(filename), db.Lower(l.Filename)) && strings.HasPrefix(mimeType+";", kind) {
+			rows = append(rows, id)
+		}
+		return err
+	}, `SELECT f.id, f.filename, f.mime_type, f.category `+kernel.FromFile+` WHERE `+condition+` ORDER BY `+order, args...)
+	return rows, err
+}
+
+// fileTagged is the condition that a file has one of some tags, without regard to case unless they are exact. It is in
+// the form of the index on file_tag.
+func fileTagged(tx db.Tx, v viewer, tags []string, exact bool) (condition string, args []any, err error) {
+	owners, err := v.Owners(tx)
+	if err != nil {
+		return "", nil, err
+	}
+	has, args, err := db.HasTag(tx, owners, `t.tag`, tags...)
+	if err == nil && exact {
+		var forms []string
+		forms, err = db.Forms(tx, db.Tag, owners, tags...)
+		has, args = has+` AND t.tag IN `+db.Texts, append(args, db.List(forms))
+	}
+	return `f.id IN (SELECT t.file_id FROM file_tag t WHERE ` + has + `)`, args, err
 }

@@ -286,7 +286,7 @@ func (o *Overview) countProjects(tx db.Tx, v viewer, partitions string) error {
 
 func (o *Overview) countCollections(tx db.Tx, v viewer, partitions string) error {
 	o.Collections = []CollectionCount{}
-	return tx.Each(func(row db.Rows) error {
+	err := tx.Each(func(row db.Rows) error {
 		var c CollectionCount
 		err := row.Scan(&c.Name, &c.Owner, &c.Memories)
 		o.Collections = append(o.Collections, c)
@@ -294,6 +294,12 @@ func (o *Overview) countCollections(tx db.Tx, v viewer, partitions string) error
 	}, `SELECT c.name, u.uid, sum(`+v.Held()+`) FROM partition p JOIN collection c ON c.id = p.collection_id
 		JOIN users u ON u.id = c.owner_id
 		WHERE p.id IN `+db.Integers+` GROUP BY c.id, c.name, u.uid ORDER BY 3 DESC, 1, 2 LIMIT ?`, partitions, maxCounts)
+	if db.Seals(tx) {
+		slices.SortStableFunc(o.Collections, func(a, b CollectionCount) int {
+			return cmp.Or(b.Memories-a.Memories, cmp.Compare(a.Name, b.Name), cmp.Compare(a.Owner, b.Owner))
+		})
+	}
+	return err
 }
 
 // countEventTypes turns the counts by event type into a list.
@@ -471,15 +477,20 @@ func (h *Insights) Tags(ctx context.Context, collections ...string) (_ []Tag, er
 		if err != nil {
 			return err
 		}
-		all = all[:0]
-		return tx.Each(func(row db.Rows) error {
+		counts := map[string]int{} // several owners may have the same tag, sealed
+		err = tx.Each(func(row db.Rows) error {
 			var t Tag
 			err := row.Scan(&t.Name, &t.Count)
-			all = append(all, t)
+			counts[t.Name] += t.Count
 			return err
 		}, `SELECT t.tag, count(*) FROM memory_tag t JOIN memory m ON m.id = t.memory_id
-			WHERE m.partition_id IN `+db.Integers+v.Alive(`m`)+` GROUP BY t.tag ORDER BY count(*) DESC, t.tag`,
-			selection.PartitionList())
+			WHERE m.partition_id IN `+db.Integers+v.Alive(`m`)+` GROUP BY t.tag`, selection.PartitionList())
+		all = all[:0]
+		for name, count := range counts {
+			all = append(all, Tag{Name: name, Count: count})
+		}
+		slices.SortFunc(all, func(a, b Tag) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Name, b.Name)) })
+		return err
 	})
 	return all, err
 }
@@ -520,4 +531,17 @@ func (h *Insights) Owners(ctx context.Context) ([]Owner, error) {
 		return nil
 	})
 	return owners, err
+}
+
+// sortProjects sorts projects whose names were sealed as others are: the caller's own first, then by name.
+func sortProjects(all []Project) {
+	slices.SortStableFunc(all, func(a, b Project) int {
+		switch {
+		case a.own && !b.own:
+			return -1
+		case b.own && !a.own:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Owner, b.Owner))
+	})
 }

@@ -214,15 +214,16 @@ func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (_ Memory, err 
 				return unknownKey(k.Key)
 			}
 		}
-		found, err := s.loadMemories(tx, v, `m.key = ? AND c.name = ? AND c.owner_id = ? AND coalesce(p.project_id, 0) = ?`,
-			k.Key, k.Collection, owner, project)
-		if err == nil && len(found) == 0 {
-			err = unknownKey(k.Key)
-		}
+		var found []storedMemory
+		condition, args, err := kernel.WithKey(tx, owner, project, k.Collection, k.Key)
 		if err == nil {
-			m = found[0].Memory
+			found, err = s.loadMemories(tx, v, condition, args...)
 		}
-		return err
+		if err != nil || len(found) == 0 {
+			return cmp.Or(err, unknownKey(k.Key))
+		}
+		m = found[0].Memory
+		return nil
 	})
 	return m, err
 }
@@ -380,7 +381,7 @@ func (s *Store) loadMemoriesWith(tx db.Tx, v viewer, content, condition string, 
 		if err := row.Scan(targets...); err != nil {
 			return err
 		}
-		m, err := read.decode()
+		m, err := read.decode(tx)
 		found = append(found, m)
 		return err
 	}, `SELECT `+columns.SQL()+` `+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id
@@ -443,7 +444,7 @@ func (m *storedMemory) setTimes() {
 }
 
 // decode returns the memory.
-func (m *readMemory) decode() (storedMemory, error) {
+func (m *readMemory) decode(tx db.Tx) (storedMemory, error) {
 	if m.event != nil {
 		m.EventTime = kernel.ToTime(*m.event)
 	}
@@ -456,7 +457,7 @@ func (m *readMemory) decode() (storedMemory, error) {
 	if m.Metadata, err = jsonobject.Decode([]byte(m.metadata)); err != nil {
 		return storedMemory{}, damaged(err, "the metadata of memory %s", m.ID)
 	}
-	if m.Tags, err = kernel.DecodeStrings(m.tags); err != nil {
+	if m.Tags, err = kernel.DecodeTags(tx, m.tags); err != nil {
 		return storedMemory{}, err
 	}
 	m.Related, err = kernel.DecodeStrings(m.related)

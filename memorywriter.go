@@ -298,11 +298,15 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
+	key, err := kernel.SealKey(w.Tx, place.Owner, m.Key)
+	if err != nil {
+		return Stored{}, err
+	}
 	row, err := db.InsertNumbered(w.Tx, `memory`, `INSERT INTO memory (id, uid, partition_id, content, event_type, state,
 			importance, classification, rule_type, key, event_time, expires_at, valid_from, valid_until, supersedes, metadata,
 			revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		m.ID, place.Partition, content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(string(m.Importance)),
-		db.OrNull(string(m.Classification)), db.OrNull(string(m.RuleType)), db.OrNull(m.Key), d.EventTime,
+		db.OrNull(string(m.Classification)), db.OrNull(string(m.RuleType)), key, d.EventTime,
 		d.Times.Expires, d.Times.From, d.Times.Until,
 		db.OrNull(d.Times.Supersedes), own, m.Revision, created, max(now, created))
 	if err != nil {
@@ -314,7 +318,7 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 			return Stored{}, err
 		}
 	}
-	if err := w.AddTags(row, m.Tags); err != nil {
+	if err := w.AddTags(row, place.Owner, m.Tags); err != nil {
 		return Stored{}, err
 	}
 	if err := w.AddLinks(row, m.Related); err != nil {
@@ -373,9 +377,9 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	if err := kernel.KeepTurn(w.Tx, before.row, before.turn(before.project), after.turn(at.Project)); err != nil {
 		return Stored{}, err
 	}
-	retagged := !slices.Equal(after.Tags, before.Tags)
+	retagged := !slices.Equal(after.Tags, before.Tags) || moved && db.Seals(w.Tx) // perhaps with another owner
 	if retagged {
-		if err := w.ReplaceTags(before.row, after.Tags); err != nil {
+		if err := w.ReplaceTags(before.row, at.Owner, after.Tags); err != nil {
 			return Stored{}, err
 		}
 	}
@@ -453,6 +457,15 @@ func (w *memoryWriter) updateRow(before, after storedMemory, at *kernel.Place) (
 	content, own, err := kernel.SealMemory(w.Tx, at.Owner, after.Content, string(encoded))
 	if err != nil {
 		return 0, "", err
+	}
+	if at.Partition != before.partition && before.Key != "" && db.Seals(w.Tx) { // perhaps of another owner
+		key, err := kernel.SealKey(w.Tx, at.Owner, before.Key)
+		if err != nil {
+			return 0, "", err
+		}
+		if _, err := w.Tx.Exec(`UPDATE memory SET key = ? WHERE id = ?`, key, before.row); err != nil {
+			return 0, "", err
+		}
 	}
 	_, err = w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
 			classification = ?, rule_type = ?, event_time = ?, expires_at = ?, valid_from = ?, valid_until = ?,

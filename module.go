@@ -261,20 +261,21 @@ func tagSpellings(name string) []string {
 
 // moduleQuery selects the memories that name a module. The arguments are its spellings, the tags that name it, and the
 // partitions.
-func moduleQuery(live string) string {
+func moduleQuery(tagged, live string) string {
 	return moduleQueryOf(`SELECT id, '`+string(MatchModuleName)+`' AS match FROM memory WHERE `+db.Module+
-		` IS NOT NULL AND lower(`+db.Module+`) IN `+db.Texts, live)
+		` IS NOT NULL AND lower(`+db.Module+`) IN `+db.Texts, tagged, live)
 }
 
 // sealedModuleQuery is the same with the rows of the memories in place of the spellings.
-func sealedModuleQuery(live string) string {
-	return moduleQueryOf(`SELECT id, '`+string(MatchModuleName)+`' AS match FROM memory WHERE id IN `+db.Integers, live)
+func sealedModuleQuery(tagged, live string) string {
+	return moduleQueryOf(`SELECT id, '`+string(MatchModuleName)+`' AS match FROM memory WHERE id IN `+db.Integers, tagged,
+		live)
 }
 
-func moduleQueryOf(named, live string) string {
+func moduleQueryOf(named, tagged, live string) string {
 	return `SELECT m.id, m.updated_at, min(e.match), coalesce(m.event_type, ''), coalesce(m.state, '') FROM (
 		` + named + `
-		UNION ALL SELECT t.memory_id, '` + string(MatchTag) + `' FROM memory_tag t WHERE lower(t.tag) IN ` + db.Texts + `) e
+		UNION ALL SELECT t.memory_id, '` + string(MatchTag) + `' FROM memory_tag t WHERE ` + tagged + `) e
 	JOIN memory m ON m.id = e.id WHERE m.partition_id IN ` + db.Integers + live + `
 	GROUP BY m.id ORDER BY m.updated_at DESC, m.id DESC`
 }
@@ -287,7 +288,15 @@ func (r *moduleReader) count() error {
 		OpenTasks: []ModuleTask{}}
 	r.match = map[int64]ModuleMatch{}
 	var own []recency.Row
-	query, named := moduleQuery(r.sel.Live), db.LowerList(names...)
+	owners, err := r.viewer.Owners(r.tx)
+	if err != nil {
+		return err
+	}
+	tagged, tags, err := db.HasTag(r.tx, owners, `t.tag`, tagSpellings(r.query.Module)...)
+	if err != nil {
+		return err
+	}
+	query, named := moduleQuery(tagged, r.sel.Live), db.LowerList(names...)
 	if db.Seals(r.tx) {
 		modules, err := kernel.Modules(r.tx, r.sel.PartitionList(), r.sel.Live)
 		if err != nil {
@@ -299,9 +308,9 @@ func (r *moduleReader) count() error {
 				rows = append(rows, row)
 			}
 		}
-		query, named = sealedModuleQuery(r.sel.Live), db.List(rows)
+		query, named = sealedModuleQuery(tagged, r.sel.Live), db.List(rows)
 	}
-	err := r.tx.Each(func(row db.Rows) error {
+	err = r.tx.Each(func(row db.Rows) error {
 		var m recency.Row
 		var match ModuleMatch
 		var eventType, state string
@@ -317,7 +326,7 @@ func (r *moduleReader) count() error {
 			summary.States[state]++
 		}
 		return nil
-	}, query, named, db.LowerList(tagSpellings(r.query.Module)...), r.sel.PartitionList())
+	}, query, slices.Concat([]any{named}, tags, []any{r.sel.PartitionList()})...)
 	if err == nil {
 		err = recency.Sort(r.tx, r.now(), own)
 	}
@@ -364,10 +373,6 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	return rows, nil
 }
 
-// fileTagged begins a condition, which a ) ends: a file has one of some tags, a db.LowerList. It is in the form of the
-// index on file_tag.
-const fileTagged = `f.id IN (SELECT t.file_id FROM file_tag t WHERE lower(t.tag) IN ` + db.Texts
-
 // files fills in the files of some memories, in their order, and then files whose tags name the module.
 func (r *moduleReader) files(memories []int64) error {
 	linked, err := r.filesOf(r.tx, r.viewer, memories)
@@ -383,8 +388,11 @@ func (r *moduleReader) files(memories []int64) error {
 	if r.named() && r.project == nil {
 		return nil
 	}
-	tagged, err := r.loadFiles(r.tx, r.viewer, fileTagged+`)
-		ORDER BY f.created_at DESC, f.uid`, db.LowerList(tagSpellings(r.query.Module)...))
+	condition, args, err := fileTagged(r.tx, r.viewer, tagSpellings(r.query.Module), false)
+	if err != nil {
+		return err
+	}
+	tagged, err := r.loadFiles(r.tx, r.viewer, condition+` ORDER BY f.created_at DESC, f.uid`, args...)
 	for _, f := range tagged {
 		if !listed[f.ID] && (r.project == nil || f.project == r.project.Row) {
 			r.state.Files = append(r.state.Files, f.File)

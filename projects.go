@@ -322,6 +322,9 @@ func loadProjects(tx db.Tx, v viewer, condition string, args ...any) ([]Project,
 		FROM project j JOIN users u ON u.id = j.owner_id WHERE `+visible+` AND `+condition+`
 		ORDER BY j.owner_id = ? DESC, j.name, j.uid, u.uid`,
 		slices.Concat([]any{v.User}, roleArgs, memoriesArgs, visibleArgs, args, []any{v.User})...)
+	if db.Seals(tx) {
+		sortProjects(all)
+	}
 	return all, err
 }
 
@@ -571,9 +574,17 @@ func checkMeantName(tx db.Tx, v viewer, id, name string) error {
 		return nil
 	}
 	key := foldname.Key(id)
-	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?1 AND name_key = ?2
-		UNION ALL SELECT j.uid FROM project_alias a JOIN project j ON j.id = a.project_id WHERE a.owner_id = ?1
-		AND a.name_key = ?2 LIMIT 1`, v.User, key)
+	current, stored, err := db.Is(tx, db.ProjectNameKey, v.User, `name_key`, key)
+	if err != nil {
+		return err
+	}
+	former, _, err := db.Is(tx, db.ProjectNameKey, v.User, `a.name_key`, key)
+	if err != nil {
+		return err
+	}
+	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND `+current+`
+		UNION ALL SELECT j.uid FROM project_alias a JOIN project j ON j.id = a.project_id WHERE a.owner_id = ?
+		AND `+former+` LIMIT 1`, v.User, stored, v.User, stored)
 	if err == nil && len(taken) > 0 && key != "" {
 		err = newError(KindConflict, "project_id",
 			"{} %s is the name of the project with project_id %s, not an id; give that, or {project_name} %s", show(id),

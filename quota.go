@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Quota limits what one owner may store. A zero field means no limit. What a member stores into a project counts
@@ -250,6 +251,9 @@ func (s *Store) giveFiles(tx db.Tx, v viewer, owner int64, condition string, arg
 		if err := s.ring.Give(tx, owner, condition, arg); err != nil {
 			return err
 		}
+		if err := kernel.GiveFiles(tx, owner, condition, arg); err != nil {
+			return err
+		}
 		given, err = tx.Exec(`UPDATE file SET owner_id = ? WHERE owner_id <> ? AND `+condition, owner, owner, arg)
 		return err
 	})
@@ -257,4 +261,14 @@ func (s *Store) giveFiles(tx db.Tx, v viewer, owner int64, condition string, arg
 		return err
 	}
 	return s.checkFileQuota(tx, v, owner, size)
+}
+
+// fileOwner returns the row of the user to whom a file belongs: the owner of the memory's collection, else of the
+// project, else the caller.
+func fileOwner(tx db.Tx, v viewer, memory, project int64) (owner int64, err error) {
+	if memory == 0 {
+		return projectOwner(tx, v, project)
+	}
+	err = tx.QueryRow(`SELECT c.owner_id `+kernel.FromMemory+` WHERE m.id = ?`, memory).Scan(&owner)
+	return owner, err
 }

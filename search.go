@@ -476,9 +476,14 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 		byRow[h.Row] = h
 		rows = append(rows, h.Row)
 	}
-	ordered, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN `+db.Integers+` ORDER BY `+
-		q.Sort.byTime().SQL(`m`)+` LIMIT ? OFFSET ?`,
-		db.List(rows), q.Limit, q.Offset)
+	const from = `FROM memory m WHERE m.id IN ` + db.Integers
+	var ordered []int64
+	if order := q.Sort.byTime(); order.Opens(tx) {
+		ordered, err = order.Opened(tx, from, q.Limit, q.Offset, db.List(rows))
+	} else {
+		ordered, err = db.Column[int64](tx, `SELECT m.id `+from+` ORDER BY `+order.SQL(`m`)+` LIMIT ? OFFSET ?`,
+			db.List(rows), q.Limit, q.Offset)
+	}
 	for _, row := range ordered {
 		page = append(page, byRow[row])
 	}

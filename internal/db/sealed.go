@@ -26,20 +26,60 @@ const (
 	TrashItemData      SealedColumn = 'i'
 	PassageVector      SealedColumn = 'v'
 	SegmentData        SealedColumn = 's'
+
+	FileName              SealedColumn = 'f'
+	FileType              SealedColumn = 'y'
+	FileDescription       SealedColumn = 'e'
+	FileCategory          SealedColumn = 'q'
+	FilePlaces            SealedColumn = 'p'
+	FileInfo              SealedColumn = 'b'
+	CollectionDescription SealedColumn = 'o'
+	PreferenceValue       SealedColumn = 'u'
+
+	CollectionName SealedColumn = 'n' // and in the trash
+	ProjectName    SealedColumn = 'j' // and former names, and in the trash
+	ProjectNameKey SealedColumn = 'k' // and of former names
+	MemoryKey      SealedColumn = 'x'
+	Tag            SealedColumn = 'g' // of a memory or a file
+	TurnSpeaker    SealedColumn = 'z'
 )
 
-// columns says what the values are sealed as, and what is read of one whose key was erased with its user.
-var columns = map[SealedColumn]struct{ purpose, erased string }{
-	MemoryContent:      {"memory.content", ""},
-	MemoryMetadata:     {"memory.metadata", "{}"},
-	RevisionContent:    {"memory_revision.content", ""},
-	RevisionAttributes: {"memory_revision.attributes", "{}"},
-	TrashTitle:         {"trash.title", ""},
-	TrashData:          {"trash.data", "{}"},
-	TrashItemData:      {"trash_item.data", "{}"},
-	PassageVector:      {"passage.vector", ""},
-	SegmentData:        {"segment.data", ""},
+// columns says what the values are sealed as, what is read of one whose key was erased with its user, and whether equal
+// values of an owner are sealed to the same, so that they can be looked up.
+var columns = map[SealedColumn]struct {
+	purpose, erased string
+	same            bool
+	folded          bool // looked up without regard to case, by a keyed hash that is before the value
+}{
+	MemoryContent:      {purpose: "memory.content"},
+	MemoryMetadata:     {purpose: "memory.metadata", erased: "{}"},
+	RevisionContent:    {purpose: "memory_revision.content"},
+	RevisionAttributes: {purpose: "memory_revision.attributes", erased: "{}"},
+	TrashTitle:         {purpose: "trash.title"},
+	TrashData:          {purpose: "trash.data", erased: "{}"},
+	TrashItemData:      {purpose: "trash_item.data", erased: "{}"},
+	PassageVector:      {purpose: "passage.vector"},
+	SegmentData:        {purpose: "segment.data"},
+
+	FileName:              {purpose: "file.filename", erased: erasedName},
+	FileType:              {purpose: "file.mime_type", erased: "application/octet-stream"},
+	FileDescription:       {purpose: "file.description"},
+	FileCategory:          {purpose: "file.category"},
+	FilePlaces:            {purpose: "file.text_places"},
+	FileInfo:              {purpose: "file.text_info"},
+	CollectionDescription: {purpose: "collection.description"},
+	PreferenceValue:       {purpose: "preference.value", erased: "{}"},
+
+	CollectionName: {purpose: "collection.name", erased: erasedName, same: true},
+	ProjectName:    {purpose: "project.name", erased: erasedName, same: true},
+	ProjectNameKey: {purpose: "project.name_key", erased: erasedName, same: true},
+	MemoryKey:      {purpose: "memory.key", same: true},
+	Tag:            {purpose: "tag", same: true, folded: true},
+	TurnSpeaker:    {purpose: "turn.speaker", same: true},
 }
+
+// erasedName is read in place of a name that cannot be empty.
+const erasedName = "erased"
 
 // ErrErased means that the key of a value was erased with its user. Rows have an empty value in its place, since lists
 // go on without what is gone; check finds them.
@@ -60,6 +100,8 @@ type Sealing interface {
 	// Of returns what seals the values of the owner with a row in the users of the store. It is kept as long as the
 	// transaction.
 	Of(tx Tx, owner int64) (Sealer, error)
+	// Known is Of for what compares with values: nil if the owner has no key, and so no value.
+	Known(tx Tx, owner int64) (Sealer, error)
 	// Open opens what a Sealer has sealed for a purpose.
 	Open(ctx context.Context, purpose string, sealed []byte) ([]byte, error)
 }
@@ -68,6 +110,8 @@ type Sealing interface {
 type Sealer interface {
 	// Seal seals a value, which opens for the same purpose only. It is [SealOverhead] longer.
 	Seal(purpose string, plain []byte) []byte
+	// SealSame is Seal with the same result for equal values of the owner and purpose.
+	SealSame(purpose string, plain []byte) []byte
 	// Blind returns a keyed hash of a value, of 16 bytes: equal for equal values of the owner and purpose.
 	Blind(purpose string, value []byte) []byte
 }
@@ -88,18 +132,28 @@ type Sealed struct{ stored any }
 func (s Sealed) Value() (driver.Value, error) { return s.stored, nil }
 
 // SealText returns the argument for a value of a column of texts that belongs to an owner, a row in the users: sealed,
-// or the value itself in a store without keys of users.
+// or the value itself in a store without keys of users. Of descriptions, names and other short texts, an empty one
+// stays: there is nothing in it.
 func SealText(tx Tx, owner int64, c SealedColumn, plain string) (any, error) {
-	if !Seals(tx) {
+	if !Seals(tx) || plain == "" && c.emptyStays() {
 		return plain, nil // before it is copied
 	}
-	sealed, err := seal(tx, owner, c, []byte(plain))
+	s, err := sealerFor(tx, owner, c)
 	if err != nil {
 		return nil, err
 	}
-	size := base64.RawStdEncoding.EncodedLen(len(sealed))
-	stored := base64.RawStdEncoding.AppendEncode(append(make([]byte, 0, len(mark)+1+size), c.mark()...), sealed)
-	return Sealed{string(stored)}, nil
+	return Sealed{c.text(s, plain)}, nil
+}
+
+// text is the form of a sealed value in a column of texts.
+func (c SealedColumn) text(s Sealer, plain string) string {
+	sealed := c.seal(s, []byte(plain))
+	size := base64.RawStdEncoding.EncodedLen(len(sealed)) + foldedSize
+	text := append(make([]byte, 0, len(mark)+1+size), c.mark()...)
+	if columns[c].folded {
+		text = base64.RawStdEncoding.AppendEncode(text, s.Blind(c.Purpose()+" folded", []byte(Lower(plain))))
+	}
+	return string(base64.RawStdEncoding.AppendEncode(text, sealed))
 }
 
 // SealBytes is [SealText] for a column of bytes. Nil, which is NULL, stays nil.
@@ -110,10 +164,11 @@ func SealBytes(tx Tx, owner int64, c SealedColumn, plain []byte) (any, error) {
 	case !Seals(tx):
 		return plain, nil
 	}
-	sealed, err := seal(tx, owner, c, plain)
+	s, err := sealerFor(tx, owner, c)
 	if err != nil {
 		return nil, err
 	}
+	sealed := c.seal(s, plain)
 	return Sealed{append(append(make([]byte, 0, len(mark)+1+len(sealed)), c.mark()...), sealed...)}, nil
 }
 
@@ -125,16 +180,20 @@ func SealedLength(bytes int) int {
 // SealOverhead is how many bytes longer a value is for a [Sealer] having sealed it.
 const SealOverhead = 57
 
-// seal seals a value in a store with keys of users.
-func seal(tx Tx, owner int64, c SealedColumn, plain []byte) ([]byte, error) {
-	s, err := SealerOf(tx, owner)
-	switch {
-	case err != nil:
-		return nil, err
-	case c.Purpose() == "":
+// sealerFor returns what seals the values of a column in a store with keys of users.
+func sealerFor(tx Tx, owner int64, c SealedColumn) (Sealer, error) {
+	if c.Purpose() == "" {
 		return nil, fmt.Errorf("%w: %q", ErrUnknownColumn, rune(c))
 	}
-	return s.Seal(c.Purpose(), plain), nil
+	return SealerOf(tx, owner)
+}
+
+// seal seals a value of the column.
+func (c SealedColumn) seal(s Sealer, plain []byte) []byte {
+	if columns[c].same {
+		return s.SealSame(c.Purpose(), plain)
+	}
+	return s.Seal(c.Purpose(), plain)
 }
 
 // Seals reports whether the store of a transaction has keys of users, so that values are sealed.
@@ -202,8 +261,9 @@ type opening struct {
 	Tx
 	sealing Sealing
 	sealers map[int64]Sealer
-	words   Words   // nil: not asked for yet
-	vectors Vectors // likewise
+	known   map[int64]Sealer // nil: has no key
+	words   Words            // nil: not asked for yet
+	vectors Vectors          // likewise
 }
 
 // opened returns fn for a transaction of the engine.
@@ -211,7 +271,10 @@ func (d *Spanning) opened(fn func(Tx) error) func(Tx) error {
 	if d.Sealing == nil {
 		return fn
 	}
-	return func(tx Tx) error { return fn(&opening{Tx: tx, sealing: d.Sealing, sealers: map[int64]Sealer{}}) }
+	return func(tx Tx) error {
+		return fn(&opening{Tx: tx, sealing: d.Sealing, sealers: map[int64]Sealer{},
+			known: map[int64]Sealer{}})
+	}
 }
 
 // asStored returns arguments as the engine stores them: those that begin with the mark are stored plainly.
@@ -328,11 +391,11 @@ func (o *opened) Scan(src any) error {
 	switch v := src.(type) {
 	case string:
 		if strings.HasPrefix(v, mark) {
-			plain, err := o.by.open([]byte(v[len(mark):]), true)
+			plain, err := o.by.openText(v)
 			if err != nil {
 				return err
 			}
-			src = string(plain)
+			src = plain
 		}
 	case []byte:
 		if bytes.HasPrefix(v, []byte(mark)) {
@@ -358,6 +421,9 @@ func (o *opening) open(value []byte, text bool) ([]byte, error) {
 	purpose := c.Purpose()
 	if purpose == "" {
 		return nil, fmt.Errorf("%w: %q", ErrUnknownColumn, rune(c))
+	}
+	if columns[c].folded {
+		sealed = sealed[min(foldedSize, len(sealed)):]
 	}
 	if text {
 		decoded, err := base64.RawStdEncoding.AppendDecode(nil, sealed)

@@ -196,7 +196,7 @@ func outdatedMemories(tx db.Tx, target, after int64, limit int) ([]outdated, err
 			return err
 		}
 		var err error
-		m.tags, err = kernel.DecodeStrings(tags)
+		m.tags, err = kernel.DecodeTags(tx, tags)
 		all = append(all, m)
 		return err
 	}, `SELECT m.id, m.partition_id, m.revision, m.content,

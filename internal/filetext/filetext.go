@@ -7,6 +7,7 @@ package filetext
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -246,7 +247,14 @@ func note(tx db.Tx, row int64, i info) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`UPDATE file SET text_state = ?, text_info = ?`+stillWaiting, string(i.State), string(text), row)
+	sealed, _, err := kernel.SealTextOf(tx, row, string(text), "")
+	if errors.Is(err, db.ErrNoRows) {
+		return nil // the file is gone
+	}
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`UPDATE file SET text_state = ?, text_info = ?`+stillWaiting, string(i.State), sealed, row)
 	return err
 }
 

@@ -60,7 +60,11 @@ func (w *Worker) insert(tx db.Tx, file int64, t tidied, places string, passages 
 	if err != nil {
 		return err
 	}
+	sealed, sealedPlaces, err := kernel.SealTextOf(tx, file, string(status), places)
+	if err != nil {
+		return err
+	}
 	_, err = tx.Exec(`UPDATE file SET text_id = ?, text_state = 'indexed', text_info = ?, text_places = ?`+stillWaiting,
-		row, string(status), places, file)
+		row, sealed, sealedPlaces, file)
 	return err
 }

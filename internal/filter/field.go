@@ -20,6 +20,8 @@ type field struct {
 	compare func(operator string, bound any) (sql string, args []any)
 	isSet   func() (sql string, args []any)
 
+	names *sealedNames // where its values are sealed; else nil
+
 	test *field // compares the same in the memory, where the conditions above read an index; else nil
 	own  string // the key, where test is set
 }
@@ -32,13 +34,14 @@ var knownFields = map[string]field{
 	"classification":  column("m.classification", textValue),
 	"rule_type":       column("m.rule_type", textValue),
 	"project_id":      column("(SELECT j.uid FROM project j WHERE j.id = p.project_id)", textValue),
-	"collection_name": column("c.name", textValue),
+	"collection_name": sealed(column("c.name", textValue), db.CollectionName, `c.name`, ``),
 	"id":              column("m.uid", textValue),
 	"created_at":      timeColumn("m.created_at"),
 	"updated_at":      timeColumn("m.updated_at"),
 	"event_time":      timeColumn("m.event_time"),
-	"key":             column("m.key", textValue),
-	"tags":            list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`),
+	"key":             sealed(column("m.key", textValue), db.MemoryKey, `m.key`, ``),
+	"tags": sealed(list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`), db.Tag, `t.tag`,
+		` JOIN memory_tag t ON t.memory_id = m.id`),
 }
 
 // isSteady reports whether conditions on a key are steady, see [Part]. The index of own metadata follows the memory.
@@ -153,7 +156,8 @@ func list(memories, expression string, args ...any) field {
 
 // projectNames compares the name of the project.
 func projectNames(v kernel.Viewer) field {
-	return column(`(SELECT j.name_key FROM project j WHERE j.id = p.project_id)`, foldedName)
+	return sealed(column(`(SELECT j.name_key FROM project j WHERE j.id = p.project_id)`, foldedName), db.ProjectNameKey,
+		`j.name_key`, ` JOIN project j ON j.id = p.project_id`)
 }
 
 // links compares the ids of related memories that the caller can see.

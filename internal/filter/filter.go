@@ -46,6 +46,8 @@ type Part struct {
 	TestArgs []any
 
 	own *condition // the same, where metadata are sealed; see [Opened]
+
+	names *names // the same, where names, keys and tags are sealed; see [Opened]
 }
 
 // Compile turns conditions, by key, into SQL. All of them must hold. A value is a [Condition], its JSON form as a map,
@@ -209,6 +211,9 @@ func (b *conditionBuilder) build(c Condition) error {
 				return isBeyond(elements, bound.operator, value)
 			}}
 		}
+		if b.field.names != nil {
+			part.names = &names{field: b.field, operator: bound.operator, values: []any{value}}
+		}
 		b.parts = append(b.parts, part)
 	}
 	if len(b.parts) == 0 {
@@ -245,6 +250,9 @@ func (b *conditionBuilder) anyOf(values []any, negate bool) error {
 			}
 			return hasAny(elements, bound)
 		}}
+	}
+	if b.field.names != nil {
+		part.names = &names{field: b.field, values: bound, orUnset: orUnset, negate: negate}
 	}
 	b.parts = append(b.parts, part)
 	return nil

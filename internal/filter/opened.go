@@ -16,12 +16,29 @@ type condition struct {
 	not  bool                                // the memories are the others
 }
 
-// Opened returns the parts with conditions on sealed metadata replaced by the memories that match: it opens the
-// metadata of all that the caller can see.
+// Opened returns the parts with conditions on sealed names, keys and tags replaced by ones on what is stored, and with
+// conditions on sealed metadata replaced by the memories that match: it opens the metadata of all that the caller can
+// see.
 func Opened(tx db.Tx, v kernel.Viewer, parts []Part) ([]Part, error) {
 	if !db.Seals(tx) {
 		return parts, nil
 	}
+	owners, err := v.Owners(tx)
+	if err != nil {
+		return nil, err
+	}
+	parts = append([]Part{}, parts...)
+	for i, p := range parts {
+		if p.names != nil {
+			if parts[i].SQL, parts[i].Args, err = p.names.opened(tx, v, owners); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return openedMetadata(tx, v, parts)
+}
+
+func openedMetadata(tx db.Tx, v kernel.Viewer, parts []Part) ([]Part, error) {
 	matching, opened := map[int][]int64{}, append([]Part{}, parts...)
 	for i, p := range parts {
 		if p.own != nil {

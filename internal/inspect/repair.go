@@ -184,9 +184,13 @@ func (s Store) giveToOwners(tx db.Tx, partitions []int64) error {
 			name, found = fmt.Sprintf("%.100s (%d)", name, p), false
 		}
 		if !found {
+			sealed, err := db.SealText(tx, owner, db.CollectionName, name)
+			if err != nil {
+				return err
+			}
 			row, err = db.Insert(tx, `INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
 				SELECT ?, ?, '', own_profile, created_at, updated_at FROM collection WHERE id = (SELECT collection_id
-				FROM partition WHERE id = ?) RETURNING id`, owner, name, p)
+				FROM partition WHERE id = ?) RETURNING id`, owner, sealed, p)
 			if err != nil {
 				return err
 			}

@@ -36,14 +36,18 @@ func (c Conversation) After(tx db.Tx, p Position, most int) ([]Position, error) 
 }
 
 func (c Conversation) positions(tx db.Tx, condition string, args ...any) ([]Position, error) {
+	number, err := conversationNumber(tx, c.Partition, c.Hash)
+	if err != nil {
+		return nil, err
+	}
 	var all []Position
-	err := tx.Each(func(row db.Rows) error {
+	err = tx.Each(func(row db.Rows) error {
 		var p Position
 		err := row.Scan(&p.At, &p.Row)
 		all = append(all, p)
 		return err
 	}, `SELECT at, memory_id FROM turn WHERE partition_id = ? AND conversation = ?`+c.Viewer.aliveTurn()+` AND `+condition,
-		append([]any{c.Partition, c.Hash}, args...)...)
+		append([]any{c.Partition, number}, args...)...)
 	return all, err
 }
 
@@ -111,8 +115,12 @@ func (c Conversation) Around(tx db.Tx, p Position, before, after int) ([]Positio
 
 // StoredUpTo returns the rows of the turns that were stored first, up to a row. most bounds their number.
 func (c Conversation) StoredUpTo(tx db.Tx, last int64, most int) ([]int64, error) {
+	number, err := conversationNumber(tx, c.Partition, c.Hash)
+	if err != nil {
+		return nil, err
+	}
 	return db.Column[int64](tx, `SELECT memory_id FROM turn WHERE partition_id = ? AND conversation = ?
-		AND memory_id <= ?`+c.Viewer.aliveTurn()+` ORDER BY at, memory_id LIMIT ?`, c.Partition, c.Hash, last, most)
+		AND memory_id <= ?`+c.Viewer.aliveTurn()+` ORDER BY at, memory_id LIMIT ?`, c.Partition, number, last, most)
 }
 
 // ConversationHead summarizes the rows of a conversation's turns.
@@ -124,18 +132,30 @@ type ConversationHead struct {
 
 // Head returns the head of the conversation, or none if it has no turns.
 func (c Conversation) Head(tx db.Tx) ([]ConversationHead, error) {
-	return conversationHeads(tx, `partition_id = ? AND conversation = ?`+c.Viewer.aliveTurn(), ``, c.Partition, c.Hash)
+	number, err := conversationNumber(tx, c.Partition, c.Hash)
+	if err != nil {
+		return nil, err
+	}
+	return conversationHeads(tx, `partition_id = ? AND conversation = ?`+c.Viewer.aliveTurn(), ``, c.Partition, number)
 }
 
 // ConversationHeads returns the heads of the visible conversations in the collections of a name, those with the latest
 // turns first. A project other than 0 limits them to that project.
 func ConversationHeads(tx db.Tx, v Viewer, collection string, project int64, limit, offset int) ([]ConversationHead,
 	error) {
+	owners, err := v.Owners(tx)
+	if err != nil {
+		return nil, err
+	}
+	is, stored, err := db.IsAny(tx, db.CollectionName, owners, `c.name`, collection)
+	if err != nil {
+		return nil, err
+	}
 	visible, args := v.Visible()
 	return conversationHeads(tx, `partition_id IN (SELECT p.id FROM partition p JOIN collection c
-		ON c.id = p.collection_id WHERE c.name = ? AND (? = 0 OR p.project_id = ?) AND `+visible+`)`+v.aliveTurn(),
+		ON c.id = p.collection_id WHERE `+is+` AND (? = 0 OR p.project_id = ?) AND `+visible+`)`+v.aliveTurn(),
 		` ORDER BY 3 DESC, partition_id, conversation LIMIT ? OFFSET ?`,
-		slices.Concat([]any{collection, project, project}, args, []any{limit, offset})...)
+		slices.Concat([]any{stored, project, project}, args, []any{limit, offset})...)
 }
 
 func conversationHeads(tx db.Tx, condition, order string, args ...any) (heads []ConversationHead, err error) {
@@ -152,10 +172,14 @@ func conversationHeads(tx db.Tx, condition, order string, args ...any) (heads []
 // VisiblePartition returns the row of the partition of an owner's collection and a project (0: none). It is 0 if the
 // partition does not exist or the viewer does not see it.
 func VisiblePartition(tx db.Tx, v Viewer, owner int64, collection string, project int64) (int64, error) {
+	is, stored, err := db.Is(tx, db.CollectionName, owner, `c.name`, collection)
+	if err != nil {
+		return 0, err
+	}
 	visible, args := v.Visible()
 	rows, err := db.Column[int64](tx, `SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id
-		WHERE c.owner_id = ? AND c.name = ? AND coalesce(p.project_id, 0) = ? AND `+visible+` ORDER BY p.id LIMIT 1`,
-		append([]any{owner, collection, project}, args...)...)
+		WHERE c.owner_id = ? AND `+is+` AND coalesce(p.project_id, 0) = ? AND `+visible+` ORDER BY p.id LIMIT 1`,
+		append([]any{owner, stored, project}, args...)...)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}

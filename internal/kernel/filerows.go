@@ -33,13 +33,35 @@ func RemoveChunks(tx db.Tx, row int64) (more bool, err error) {
 	return false, err
 }
 
+// DecodeTags reads a list of tags from its stored form.
+func DecodeTags(tx db.Tx, encoded string) ([]string, error) {
+	tags, err := DecodeStrings(encoded)
+	if err != nil || len(tags) == 0 {
+		return nil, err
+	}
+	return db.OpenTexts(tx, tags)
+}
+
 // ReplaceFileTags sets the tags of a file.
 func ReplaceFileTags(tx db.Tx, file int64, tags []string) error {
+	owner, err := ownerOfFile(tx, file)
+	if err != nil {
+		return err
+	}
+	return replaceFileTags(tx, owner, file, tags)
+}
+
+func replaceFileTags(tx db.Tx, owner, file int64, tags []string) error {
 	if _, err := tx.Exec(`DELETE FROM file_tag WHERE file_id = ?`, file); err != nil {
 		return err
 	}
 	for i, tag := range tags {
-		if _, err := tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, ?)`, file, tag, i); err != nil {
+		sealed, err := db.SealText(tx, owner, db.Tag, tag)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, ?)`, file, sealed,
+			i); err != nil {
 			return err
 		}
 	}

@@ -154,7 +154,10 @@ func FreeKey(tx db.Tx, v Viewer, partition int64, key string) error {
 	if v.Expired == 0 || key == "" {
 		return nil
 	}
-	_, err := tx.Exec(`UPDATE memory SET key = NULL WHERE partition_id = ? AND key = ? AND expires_at <= ?`,
-		partition, key, v.Expired)
+	is, stored, err := isKey(tx, partition, `key`, key)
+	if err == nil {
+		_, err = tx.Exec(`UPDATE memory SET key = NULL WHERE partition_id = ? AND `+is+` AND expires_at <= ?`, partition,
+			stored, v.Expired)
+	}
 	return err
 }

@@ -49,17 +49,21 @@ func CountModules(tx db.Tx, partitions, condition string, add func(name string, 
 	trimmed := func(name string) string { return db.Lower(strings.Trim(name, " ")) }
 	return tx.Each(func(row db.Rows) error {
 		var m int64
-		var name string
-		if err := row.Scan(&m, &name); err != nil {
+		var tag string
+		if err := row.Scan(&m, &tag); err != nil {
 			return err
 		}
+		const prefix = "module:"
+		if len(tag) < len(prefix) || db.Lower(tag[:len(prefix)]) != prefix {
+			return nil
+		}
+		name := tag[len(prefix):]
 		once := tagged{m, db.Lower(name)}
 		if in, is := modules[m]; (!is || trimmed(in) != trimmed(name)) && !counted[once] {
 			counted[once] = true
 			add(name, 1)
 		}
 		return nil
-	}, `SELECT m.id, substr(t.tag, 8) FROM memory_tag t `+db.InOrder+` memory m ON m.id = t.memory_id
-		WHERE lower(t.tag) >= 'module:' AND lower(t.tag) < 'module<' AND substr(t.tag, 7, 1) = ':' AND m.partition_id IN `+
-		db.Integers+condition, partitions)
+	}, `SELECT m.id, t.tag FROM memory_tag t JOIN memory m ON m.id = t.memory_id WHERE m.partition_id IN `+db.Integers+
+		condition, partitions)
 }

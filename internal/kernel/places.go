@@ -10,10 +10,14 @@ import (
 
 // OwnCollection returns the row of an owner's collection, and the profile of its own vectors (0: none).
 func OwnCollection(tx db.Tx, owner int64, name string) (row, profile int64, found bool, err error) {
+	is, stored, err := db.Is(tx, db.CollectionName, owner, `name`, name)
+	if err != nil {
+		return 0, 0, false, err
+	}
 	err = tx.Each(func(r db.Rows) error {
 		found = true
 		return r.Scan(&row, &profile)
-	}, `SELECT id, coalesce(own_profile, 0) FROM collection WHERE owner_id = ? AND name = ?`, owner, name)
+	}, `SELECT id, coalesce(own_profile, 0) FROM collection WHERE owner_id = ? AND `+is, owner, stored)
 	return row, profile, found, err
 }
 
@@ -28,11 +32,65 @@ func InsertProject(tx db.Tx, owner int64, id, name string, now int64) (int64, er
 	if name == "" {
 		name = id
 	}
-	key := foldname.Key(name)
-	if _, err := tx.Exec(`DELETE FROM project_alias WHERE owner_id = ? AND name_key = ?`, owner, key); err != nil {
+	is, key, err := db.Is(tx, db.ProjectNameKey, owner, `name_key`, foldname.Key(name))
+	if err != nil {
+		return 0, err
+	}
+	if _, err := tx.Exec(`DELETE FROM project_alias WHERE owner_id = ? AND `+is, owner, key); err != nil {
+		return 0, err
+	}
+	sealed, sealedKey, err := SealProject(tx, owner, name)
+	if err != nil {
 		return 0, err
 	}
 	return db.Insert(tx, `INSERT INTO project (owner_id, uid, name, name_key, created_at, updated_at) `+
 		`VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
-		owner, id, name, key, now, now)
+		owner, id, sealed, sealedKey, now, now)
+}
+
+// SealProject returns the arguments for the name of a project of an owner, a row in the users, and for the name folded.
+func SealProject(tx db.Tx, owner int64, name string) (sealed, key any, err error) {
+	if sealed, err = db.SealText(tx, owner, db.ProjectName, name); err == nil {
+		key, err = db.SealText(tx, owner, db.ProjectNameKey, foldname.Key(name))
+	}
+	return sealed, key, err
+}
+
+// AddCollection adds a collection of an owner, a row in the users, with the profile of its own vectors, NULL for none.
+// It returns 0 if the owner has one of the name.
+func AddCollection(tx db.Tx, owner int64, name, description string, profile any, now int64) (int64, error) {
+	if db.Seals(tx) { // it may be there from before the store had keys
+		if _, _, taken, err := OwnCollection(tx, owner, name); taken || err != nil {
+			return 0, err
+		}
+	}
+	sealedName, err := db.SealText(tx, owner, db.CollectionName, name)
+	if err != nil {
+		return 0, err
+	}
+	sealed, err := db.SealText(tx, owner, db.CollectionDescription, description)
+	if err != nil {
+		return 0, err
+	}
+	return db.Insert(tx, `INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (owner_id, name) DO NOTHING RETURNING id`, owner, sealedName, sealed, profile,
+		now, now)
+}
+
+// RenameCollection changes the name of a collection of an owner, a row in the users.
+func RenameCollection(tx db.Tx, owner, row int64, name string) error {
+	sealed, err := db.SealText(tx, owner, db.CollectionName, name)
+	if err == nil {
+		_, err = tx.Exec(`UPDATE collection SET name = ? WHERE id = ?`, sealed, row)
+	}
+	return err
+}
+
+// DescribeCollection changes the description of a collection of an owner, a row in the users.
+func DescribeCollection(tx db.Tx, owner, row int64, description string) error {
+	sealed, err := db.SealText(tx, owner, db.CollectionDescription, description)
+	if err == nil {
+		_, err = tx.Exec(`UPDATE collection SET description = ? WHERE id = ?`, sealed, row)
+	}
+	return err
 }

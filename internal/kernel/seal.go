@@ -1,6 +1,10 @@
 package kernel
 
-import "github.com/souvenir-ai/souvenir/internal/db"
+import (
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
 
 // noMetadata is metadata without a key, which are not sealed: there is nothing in them.
 const noMetadata = "{}"
@@ -37,7 +41,8 @@ func StoredBytes(tx db.Tx, content, metadata string) int64 {
 	return int64(db.SealedLength(len(content)) + db.SealedLength(len(metadata)))
 }
 
-// Reseal seals the memories and past versions of a partition again, for its present owner.
+// Reseal seals the memories and past versions of a partition again, for its present owner, with the keys, the tags and
+// the places in conversations.
 func Reseal(tx db.Tx, partition, owner int64) error {
 	if !db.Seals(tx) {
 		return nil
@@ -64,6 +69,48 @@ func Reseal(tx db.Tx, partition, owner int64) error {
 				row); err != nil {
 				return err
 			}
+		}
+	}
+	return resealNames(tx, partition, owner)
+}
+
+// resealNames does it with keys, tags and places in conversations.
+func resealNames(tx db.Tx, partition, owner int64) error {
+	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? ORDER BY id`, partition)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		var key string
+		if err := tx.QueryRow(`SELECT coalesce(key, '') FROM memory WHERE id = ?`, row).Scan(&key); err != nil {
+			return err
+		}
+		if key != "" {
+			sealed, err := SealKey(tx, owner, key)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(`UPDATE memory SET key = ? WHERE id = ?`, sealed, row); err != nil {
+				return err
+			}
+		}
+		tags, err := db.Column[string](tx, `SELECT tag FROM memory_tag WHERE memory_id = ? ORDER BY position`, row)
+		if err != nil || len(tags) == 0 {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := tx.Exec(`DELETE FROM memory_tag WHERE memory_id = ?`, row); err != nil {
+			return err
+		}
+		if err := addTags(tx, row, owner, tags); err != nil {
+			return err
+		}
+	}
+	for batch := range slices.Chunk(rows, BatchRows) {
+		if err := KeepTurns(tx, batch...); err != nil {
+			return err
 		}
 	}
 	return nil

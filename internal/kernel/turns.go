@@ -85,6 +85,9 @@ func WrongTurns(tx db.Tx, rows []int64) ([]int64, error) {
 	var wrong []int64
 	for _, k := range all {
 		r, there := found[k.row]
+		if k.turn != nil && err == nil {
+			k.turn.Conversation, err = conversationNumber(tx, k.partition, k.turn.Conversation)
+		}
 		if there != (k.turn != nil) || there && r != (recorded{k.partition, *k.turn}) {
 			wrong = append(wrong, k.row)
 		}
@@ -101,8 +104,36 @@ func addTurn(tx db.Tx, row, partition int64, t *turns.Turn) error {
 	if t == nil {
 		return nil
 	}
+	conversation, speaker, err := t.Conversation, any(t.Speaker), error(nil)
+	if db.Seals(tx) {
+		var owner int64
+		if owner, err = OwnerOfPartition(tx, partition); err != nil {
+			return err
+		}
+		if speaker, err = db.SealText(tx, owner, db.TurnSpeaker, t.Speaker); err != nil {
+			return err
+		}
+		if conversation, err = db.BlindNumber(tx, owner, ofConversation, t.Conversation); err != nil {
+			return err
+		}
+	}
 	return db.Queue(tx, `INSERT INTO turn (memory_id, partition_id, conversation, at, speaker) VALUES (?, ?, ?, ?, ?)`,
-		row, partition, t.Conversation, t.At, t.Speaker)
+		row, partition, conversation, t.At, speaker)
+}
+
+// ofConversation is the purpose of blinded hashes of conversations.
+const ofConversation = "turn.conversation"
+
+// conversationNumber returns how the hash of a conversation in a partition is stored.
+func conversationNumber(tx db.Tx, partition, hash int64) (int64, error) {
+	if !db.Seals(tx) || partition == 0 {
+		return hash, nil
+	}
+	owner, err := OwnerOfPartition(tx, partition)
+	if err != nil {
+		return 0, err
+	}
+	return db.BlindNumber(tx, owner, ofConversation, hash)
 }
 
 // object reads stored metadata, with numbers as callers give them. Damaged metadata is empty.

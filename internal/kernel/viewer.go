@@ -73,6 +73,17 @@ func (v Viewer) limit(condition string, args ...any) (string, []any) {
 	return condition + ` AND p.project_id IN ` + db.Integers, append(args, db.List(v.Projects))
 }
 
+// Owners returns the rows of the users whose memories and files the caller may see: the caller's own, and those of the
+// owners of shared projects. In a store without keys of users it returns none, as nothing has to be looked up by them.
+func (v Viewer) Owners(tx db.Tx) ([]int64, error) {
+	if !db.Seals(tx) {
+		return nil, nil
+	}
+	owners, err := db.Column[int64](tx, `SELECT DISTINCT owner_id FROM project WHERE owner_id <> ? AND id IN (`+
+		SharedWith+`)`, v.User, v.User, v.User)
+	return append(owners, v.User), err
+}
+
 // VisibleProject is the condition for seeing a project j and its members.
 func (v Viewer) VisibleProject() (condition string, args []any) {
 	condition, args = `j.id IN (`+SharedWith+`)`, []any{v.User, v.User}

@@ -115,8 +115,12 @@ func (w *Writer) PlaceByRow(partition int64) (*Place, error) {
 // PlaceByName returns the place of an owner's collection and a project (0: none) as [Writer.Partition] does, but nil if
 // there is no such collection, or it has no such partition yet.
 func (w *Writer) PlaceByName(owner int64, collection string, project int64) (*Place, error) {
-	p, err := w.placeWhere(`c.owner_id = ? AND c.name = ? AND coalesce(p.project_id, 0) = ? ORDER BY p.id LIMIT 1`, owner,
-		collection, project)
+	is, stored, err := db.Is(w.Tx, db.CollectionName, owner, `c.name`, collection)
+	if err != nil {
+		return nil, err
+	}
+	p, err := w.placeWhere(`c.owner_id = ? AND `+is+` AND coalesce(p.project_id, 0) = ? ORDER BY p.id LIMIT 1`, owner,
+		stored, project)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil
 	}
@@ -149,10 +153,18 @@ func (w *Writer) placeWhere(condition string, args ...any) (*Place, error) {
 	return &p, nil
 }
 
-// AddTags adds the tags of a memory that has none.
-func (w *Writer) AddTags(memory int64, tags []string) error {
+// AddTags adds the tags of a memory that has none, in a collection of an owner, a row in the users.
+func (w *Writer) AddTags(memory, owner int64, tags []string) error {
+	return addTags(w.Tx, memory, owner, tags)
+}
+
+func addTags(tx db.Tx, memory, owner int64, tags []string) error {
 	for i, tag := range tags {
-		if err := db.Queue(w.Tx, `INSERT INTO memory_tag (memory_id, tag, position) VALUES (?, ?, ?)`, memory, tag,
+		sealed, err := db.SealText(tx, owner, db.Tag, tag)
+		if err != nil {
+			return err
+		}
+		if err := db.Queue(tx, `INSERT INTO memory_tag (memory_id, tag, position) VALUES (?, ?, ?)`, memory, sealed,
 			i); err != nil {
 			return err
 		}
@@ -160,12 +172,12 @@ func (w *Writer) AddTags(memory int64, tags []string) error {
 	return nil
 }
 
-// ReplaceTags sets the tags of a memory.
-func (w *Writer) ReplaceTags(memory int64, tags []string) error {
+// ReplaceTags sets the tags of a memory in a collection of an owner, a row in the users.
+func (w *Writer) ReplaceTags(memory, owner int64, tags []string) error {
 	if _, err := w.Tx.Exec(`DELETE FROM memory_tag WHERE memory_id = ?`, memory); err != nil {
 		return err
 	}
-	return w.AddTags(memory, tags)
+	return w.AddTags(memory, owner, tags)
 }
 
 // AddLinks links a memory to others, which must be visible to the caller.
@@ -461,11 +473,48 @@ func KeyHolder(tx db.Tx, partition int64, key string) (int64, error) {
 	if key == "" {
 		return 0, nil
 	}
-	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? AND key = ?`, partition, key)
+	is, stored, err := isKey(tx, partition, `key`, key)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? AND `+is, partition, stored)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
 	return rows[0], nil
+}
+
+// isKey returns the condition that a column has the key of a memory in a partition, and its argument.
+func isKey(tx db.Tx, partition int64, column, key string) (condition string, arg any, err error) {
+	if !db.Seals(tx) {
+		return column + ` = ?`, key, nil
+	}
+	owner, err := OwnerOfPartition(tx, partition)
+	if err != nil {
+		return "", nil, err
+	}
+	return db.Is(tx, db.MemoryKey, owner, column, key)
+}
+
+// WithKey returns the condition for the memory m, in the partition p and collection c, that has a key in a collection
+// of an owner and a project (0: none), and its arguments.
+func WithKey(tx db.Tx, owner, project int64, collection, key string) (condition string, args []any, err error) {
+	hasKey, storedKey, err := db.Is(tx, db.MemoryKey, owner, `m.key`, key)
+	if err != nil {
+		return "", nil, err
+	}
+	named, storedName, err := db.Is(tx, db.CollectionName, owner, `c.name`, collection)
+	return hasKey + ` AND ` + named + ` AND c.owner_id = ? AND coalesce(p.project_id, 0) = ?`,
+		[]any{storedKey, storedName, owner, project}, err
+}
+
+// SealKey returns the argument for the key of a memory in the collection of an owner, a row in the users; of none it is
+// NULL.
+func SealKey(tx db.Tx, owner int64, key string) (any, error) {
+	if key == "" {
+		return nil, nil //nolint:nilnil // NULL
+	}
+	return db.SealText(tx, owner, db.MemoryKey, key)
 }
 
 // SameContent returns the row of the oldest memory of a partition that has a content and is valid, 0 for none.
@@ -508,7 +557,15 @@ func HasStored(tx db.Tx, collection, project int64, key, content string) (bool, 
 		length := ` AND octet_length(content) = ?`
 		args = []any{collection, project, db.SealedLength(len(content))}
 		if key != "" {
-			length, args[2] = ` AND m.key = ?`, key
+			var owner int64
+			if err := tx.QueryRow(`SELECT owner_id FROM collection WHERE id = ?`, collection).Scan(&owner); err != nil {
+				return false, err
+			}
+			is, stored, err := db.Is(tx, db.MemoryKey, owner, `m.key`, key)
+			if err != nil {
+				return false, err
+			}
+			length, args[2] = ` AND `+is, stored
 		}
 		row, err := firstWith(tx, content, `partition_id IN (SELECT p.id FROM partition p WHERE p.collection_id = ?
 			AND coalesce(p.project_id, 0) = ?)`+length, args...)

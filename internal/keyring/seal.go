@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"golang.org/x/crypto/chacha20poly1305"
@@ -34,11 +35,26 @@ func (r *Ring) Seal(ctx context.Context, o Owner, purpose string, plain []byte) 
 
 // Seal seals a value under the key.
 func (k *key) Seal(purpose string, plain []byte) []byte {
+	return k.seal(purpose, plain, func(nonce []byte) {
+		_, _ = rand.Read(nonce) // it never fails
+	})
+}
+
+// SealSame seals equal values of a purpose to the same: the nonce is a keyed hash of both. So it tells which values are
+// equal, and no more, as no nonce is that of two values.
+func (k *key) SealSame(purpose string, plain []byte) []byte {
+	return k.seal(purpose, plain, func(nonce []byte) { copy(nonce, k.hash(ofNonce+purpose, plain)) })
+}
+
+// ofNonce begins the purpose of hashes that are nonces.
+const ofNonce = "nonce\x00"
+
+func (k *key) seal(purpose string, plain []byte, fill func(nonce []byte)) []byte {
 	sealed := make([]byte, head+chacha20poly1305.NonceSizeX, len(plain)+overhead)
 	sealed[0] = form
 	copy(sealed[1:], k.id[:])
 	nonce := sealed[head:]
-	_, _ = rand.Read(nonce) // it never fails
+	fill(nonce)
 	return k.aead.Seal(sealed, nonce, plain, boundTo(purpose, sealed))
 }
 
@@ -56,26 +72,42 @@ func (r *Ring) Blind(ctx context.Context, o Owner, purpose string, value []byte)
 }
 
 // Blind is [Ring.Blind] under the key.
-func (k *key) Blind(purpose string, value []byte) []byte {
+func (k *key) Blind(purpose string, value []byte) []byte { return k.hash(purpose, value)[:blindSize] }
+
+// hash returns the keyed hash of a value, of 32 bytes.
+func (k *key) hash(purpose string, value []byte) []byte {
 	mac := hmac.New(sha256.New, k.blind)
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(purpose))))
 	mac.Write([]byte(purpose))
 	mac.Write(value)
-	return mac.Sum(nil)[:blindSize]
+	return mac.Sum(nil)
 }
 
 // Of returns what seals the values of the owner with a row in the users of a store, for one transaction.
 func (r *Ring) Of(tx db.Tx, user int64) (db.Sealer, error) {
-	var o Owner
-	err := db.Beyond(tx, func() (err error) { // the caller may write what belongs to another user
-		o, err = OwnerOf(tx, user)
-		return err
-	})
+	o, err := OwnerOf(tx, user)
 	if err != nil {
 		return nil, err
 	}
 	k, err := r.current(tx.Context(), o)
 	if err != nil {
+		return nil, err // not a nil key in an interface
+	}
+	return k, nil
+}
+
+// Known is Of for what compares with values; nil if the owner has no key. It may be one that was erased a short time
+// ago.
+func (r *Ring) Known(tx db.Tx, user int64) (db.Sealer, error) {
+	o, err := OwnerOf(tx, user)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil //nolint:nilnil // who has stored nothing yet
+	}
+	if err != nil {
+		return nil, err
+	}
+	k, err := r.known(tx.Context(), o)
+	if err != nil || k == nil {
 		return nil, err // not a nil key in an interface
 	}
 	return k, nil

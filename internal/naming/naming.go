@@ -158,21 +158,33 @@ func Named(tx db.Tx, v kernel.Viewer, name string) ([]Project, error) {
 	if key == "" {
 		return nil, nil
 	}
+	owners, err := v.Owners(tx)
+	if err != nil {
+		return nil, err
+	}
+	current, stored, err := db.IsAny(tx, db.ProjectNameKey, owners, `j.name_key`, key)
+	if err != nil {
+		return nil, err
+	}
+	former, _, err := db.IsAny(tx, db.ProjectNameKey, owners, `a.name_key`, key)
+	if err != nil {
+		return nil, err
+	}
 	visible, visibleArgs := v.VisibleProject()
 	role, roleArgs := v.ProjectRole()
 	var all []Project
-	err := tx.Each(func(row db.Rows) error {
+	err = tx.Each(func(row db.Rows) error {
 		var p Project
 		err := row.Scan(&p.Row, &p.UID, &p.Name, &p.Owner, &p.Own, &p.Role, &p.Former)
 		all = append(all, p)
 		return err
-	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ?1, `+role+`, CASE WHEN j.name_key = ? THEN '' ELSE a.name END
+	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ?1, `+role+`, CASE WHEN `+current+` THEN '' ELSE a.name END
 		FROM project j JOIN users u ON u.id = j.owner_id
-		LEFT JOIN project_alias a ON a.owner_id = j.owner_id AND a.name_key = ? AND a.project_id = j.id
-		WHERE `+visible+` AND (j.name_key = ? OR a.name IS NOT NULL AND (j.owner_id = ? OR a.created_at >=
+		LEFT JOIN project_alias a ON a.owner_id = j.owner_id AND `+former+` AND a.project_id = j.id
+		WHERE `+visible+` AND (`+current+` OR a.name IS NOT NULL AND (j.owner_id = ? OR a.created_at >=
 			(SELECT b.created_at FROM project_member b WHERE b.project_id = j.id AND b.user_id = ?)))
-		ORDER BY j.id`, slices.Concat([]any{v.User}, roleArgs, []any{key, key}, visibleArgs,
-		[]any{key, v.User, v.User})...)
+		ORDER BY j.id`, slices.Concat([]any{v.User}, roleArgs, []any{stored, stored}, visibleArgs,
+		[]any{stored, v.User, v.User})...)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -224,6 +236,10 @@ func (p *Project) Notes() []string {
 
 // CheckFree refuses a name that one of the caller's projects has: it would be ambiguous.
 func CheckFree(tx db.Tx, v kernel.Viewer, argument, name string, except int64) error {
+	is, key, err := db.Is(tx, db.ProjectNameKey, v.User, `name_key`, foldname.Key(name))
+	if err != nil {
+		return err
+	}
 	return tx.Each(func(row db.Rows) error {
 		var id, taken string
 		if err := row.Scan(&id, &taken); err != nil {
@@ -236,28 +252,37 @@ func CheckFree(tx db.Tx, v kernel.Viewer, argument, name string, except int64) e
 		}
 		return fault.New(fault.KindConflict, argument,
 			"project_name %s is taken by the project with project_id %s; choose another name", fault.Show(name), fault.Show(id))
-	}, `SELECT uid, name FROM project WHERE owner_id = ? AND name_key = ? AND id <> ? LIMIT 1`, v.User,
-		foldname.Key(name), except)
+	}, `SELECT uid, name FROM project WHERE owner_id = ? AND `+is+` AND id <> ? LIMIT 1`, v.User, key, except)
 }
 
 // Rename renames a project. The previous name becomes a former name, unless it is equal when folded.
 func Rename(tx db.Tx, p Project, name string, now int64) error {
-	key := foldname.Key(name)
+	var owner int64
+	if err := tx.QueryRow(`SELECT owner_id FROM project WHERE id = ?`, p.Row).Scan(&owner); err != nil {
+		return err
+	}
+	is, key, err := db.Is(tx, db.ProjectNameKey, owner, `name_key`, foldname.Key(name))
+	if err != nil {
+		return err
+	}
+	sealed, sealedKey, err := kernel.SealProject(tx, owner, name)
+	if err != nil {
+		return err
+	}
 	statements := []struct {
 		sql  string
 		args []any
 	}{
-		{`DELETE FROM project_alias WHERE name_key = ? AND owner_id = (SELECT owner_id FROM project WHERE id = ?)`,
-			[]any{key, p.Row}},
+		{`DELETE FROM project_alias WHERE ` + is + ` AND owner_id = ?`, []any{key, owner}},
 		{`INSERT INTO project_alias (owner_id, name_key, name, project_id, created_at)
-			SELECT owner_id, name_key, name, id, ?1 FROM project j WHERE id = ?2 AND name_key NOT IN (?3, '')
+			SELECT owner_id, name_key, name, id, ? FROM project j WHERE id = ? AND NOT ` + is + ` AND name_key <> ''
 				AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = j.owner_id AND o.name_key = j.name_key AND o.id <> j.id)
 			ON CONFLICT (owner_id, name_key) DO UPDATE SET name = excluded.name, project_id = excluded.project_id,
 			created_at = excluded.created_at`, []any{now, p.Row, key}},
 		{`DELETE FROM project_alias WHERE project_id = ?1 AND name_key NOT IN
 			(SELECT name_key FROM project_alias WHERE project_id = ?1 ORDER BY created_at DESC, name_key LIMIT ?2)`,
 			[]any{p.Row, maxAliases}},
-		{`UPDATE project SET name = ?, name_key = ?, updated_at = ? WHERE id = ?`, []any{name, key, now, p.Row}},
+		{`UPDATE project SET name = ?, name_key = ?, updated_at = ? WHERE id = ?`, []any{sealed, sealedKey, now, p.Row}},
 	}
 	for _, statement := range statements {
 		if _, err := tx.Exec(statement.sql, statement.args...); err != nil {

@@ -131,6 +131,9 @@ func (sel *Selection) Sample(tx db.Tx, limit, total int) error {
 // All returns the rows of the selection, ordered by time.
 func (sel Selection) All(tx db.Tx, order Order) ([]int64, error) {
 	condition, args := sel.Where()
+	if order.Opens(tx) {
+		return order.Opened(tx, kernel.FromMemory+` WHERE `+condition, -1, 0, args...)
+	}
 	return db.Column[int64](tx, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition+` ORDER BY `+order.SQL(`m`),
 		args...)
 }
@@ -145,6 +148,9 @@ func (sel Selection) Page(tx db.Tx, order Order, limit, offset int) ([]int64, er
 	if sel.few() {
 		condition, given := sel.Where()
 		from, args = kernel.FromMemory+` WHERE `+condition, given
+	}
+	if order.Opens(tx) {
+		return order.Opened(tx, from, limit, offset, args...)
 	}
 	return db.Column[int64](tx, `SELECT m.id `+from+` ORDER BY +`+order.SQL(`m`)+` LIMIT ? OFFSET ?`,
 		append(args, limit, offset)...)

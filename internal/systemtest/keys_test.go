@@ -276,6 +276,10 @@ func TestKeysOfUsers(t *testing.T) {
 			"deleting a user erases their texts in older backups":   deletedTextsInABackup,
 			"memories that were given to others stay":               givenMemoriesStay,
 			"a text that is a copy of a sealed one is a text":       copiedSealedText,
+			"texts that users choose are sealed in each column":     textsInEachField,
+			"names, keys and tags are found as without keys":        namesAreFound,
+			"names from before the keys are found":                  namesFromBefore,
+			"names that were given to others stay":                  movedNamesStay,
 		}
 		for _, name := range longtest.Keys(tests, 1, 5) {
 			t.Run(name, func(t *testing.T) { tests[name](newSafe(t, empty)) })

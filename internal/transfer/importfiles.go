@@ -196,7 +196,7 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 		o, err = unlessTrashed(tx, `t.kind = 'file' AND t.uid = ?`, f.ID, f.im.namespace, f.owner)
 		return 0, o, err
 	}
-	if s.tags, err = kernel.DecodeStrings(tags); err != nil {
+	if s.tags, err = kernel.DecodeTags(tx, tags); err != nil {
 		return 0, added, err
 	}
 	_, s.SHA256, err = f.im.Keys.OpenFile(tx.Context(), s.SHA256)
@@ -308,10 +308,15 @@ func (f *incomingFile) store(t *importTx) error {
 		if err != nil {
 			return err
 		}
+		d := kernel.FileDetails{Name: f.Filename, Type: f.MIMEType, Description: f.Description, Category: f.Category}
+		sealed, err := d.Seal(t.tx, owner)
+		if err != nil {
+			return err
+		}
 		row, err = db.Insert(t.tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description,
 			category, created_at, updated_at)
-			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, t.NewID(), owner, f.Filename, f.MIMEType, f.Size,
-			record, f.Description, f.Category, now, now)
+			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, t.NewID(), owner, sealed.Name, sealed.Type, f.Size,
+			record, sealed.Description, sealed.Category, now, now)
 		if err != nil {
 			return err
 		}

@@ -243,7 +243,7 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 		o, err = unlessTrashed(tx, `i.kind = 'memory' AND i.uid = ?`, m.id, m.namespace, m.owner)
 		return 0, o, err
 	}
-	if s.tags, err = kernel.DecodeStrings(s.tagList); err != nil {
+	if s.tags, err = kernel.DecodeTags(tx, s.tagList); err != nil {
 		return 0, added, err
 	}
 	m.stands = s.revision
@@ -426,8 +426,20 @@ func (m *memoryItem) keyHolder(t *importTx, at *kernel.Place) (string, error) {
 		m.draft.Key); err != nil {
 		return "", err
 	}
-	others, err := db.Column[string](t.tx, `SELECT uid FROM memory WHERE partition_id = ?1 AND uid <> ?2
-		AND key = coalesce(?3, (SELECT key FROM memory WHERE uid = ?2))`, at.Partition, m.id, db.OrNull(m.draft.Key))
+	key := m.draft.Key
+	if key == "" {
+		kept, err := db.Column[string](t.tx, `SELECT key FROM memory WHERE uid = ? AND key IS NOT NULL`, m.id)
+		if err != nil || len(kept) == 0 {
+			return "", err
+		}
+		key = kept[0]
+	}
+	is, stored, err := db.Is(t.tx, db.MemoryKey, at.Owner, `key`, key)
+	if err != nil {
+		return "", err
+	}
+	others, err := db.Column[string](t.tx, `SELECT uid FROM memory WHERE partition_id = ? AND uid <> ? AND `+is,
+		at.Partition, m.id, stored)
 	if err != nil || len(others) == 0 {
 		return "", err
 	}
@@ -453,10 +465,19 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 	if err != nil {
 		return err
 	}
+	if d.Key == "" && m.outcome == replaced && db.Seals(t.tx) { // it stays, perhaps with another owner
+		if err := t.tx.QueryRow(`SELECT coalesce(key, '') FROM memory WHERE id = ?`, m.row).Scan(&d.Key); err != nil {
+			return err
+		}
+	}
+	key, err := kernel.SealKey(t.tx, at.Owner, d.Key)
+	if err != nil {
+		return err
+	}
 	columns := []any{
 		at.Partition, content, db.OrNull(d.EventType), db.OrNull(d.State), db.OrNull(d.Importance),
 		db.OrNull(d.Classification),
-		db.OrNull(d.RuleType), db.OrNull(d.Key), d.EventTime, d.Times.Expires, d.Times.From, d.Times.Until,
+		db.OrNull(d.RuleType), key, d.EventTime, d.Times.Expires, d.Times.From, d.Times.Until,
 		db.OrNull(d.Times.Supersedes), metadata, revision, created, updated,
 	}
 	if m.outcome == replaced {
@@ -493,7 +514,7 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 			return err
 		}
 	}
-	if err := t.w.AddTags(m.row, d.Tags); err != nil {
+	if err := t.w.AddTags(m.row, at.Owner, d.Tags); err != nil {
 		return err
 	}
 	if err := kernel.KeepTurns(t.tx, m.row); err != nil {

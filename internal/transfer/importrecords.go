@@ -150,8 +150,12 @@ func (t *importTx) collection(owner int64, name string) (int64, error) {
 		return 0, err
 	}
 	if !found {
+		sealed, err := db.SealText(t.tx, owner, db.CollectionName, name)
+		if err != nil {
+			return 0, err
+		}
 		row, err = db.Insert(t.tx, `INSERT INTO collection (owner_id, name, description, created_at, updated_at) `+
-			`VALUES (?, ?, '', ?, ?) RETURNING id`, owner, name, t.now, t.now)
+			`VALUES (?, ?, '', ?, ?) RETURNING id`, owner, sealed, t.now, t.now)
 		if err != nil {
 			return 0, err
 		}
@@ -171,15 +175,21 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	if row, ok := t.projects[key]; ok {
 		return row, nil
 	}
-	argument, condition, value := "project_id", `uid = ?`, id
+	argument, condition, value, stored, err := "project_id", `uid = ?`, id, any(id), error(nil)
 	if id == "" {
-		argument, condition, value = "project_name", `name_key = ?`, foldname.Key(name)
+		argument, value = "project_name", foldname.Key(name)
+		if condition, stored, err = db.Is(t.tx, db.ProjectNameKey, owner, `name_key`, value); err != nil {
+			return 0, err
+		}
 	}
-	found, err := db.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND `+condition, owner, value)
+	found, err := db.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND `+condition, owner, stored)
 	if err == nil && id == "" && len(found) > 1 { // from before names were compared folded
+		if condition, stored, err = db.Is(t.tx, db.ProjectName, owner, `name`, name); err != nil {
+			return 0, err
+		}
 		var exact []int64
-		if exact, err = db.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND name = ?`, owner,
-			name); len(exact) == 1 {
+		if exact, err = db.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND `+condition, owner,
+			stored); len(exact) == 1 {
 			found = exact
 		}
 	}
@@ -300,11 +310,14 @@ func (item *recordItem) apply(t *importTx) error {
 	}
 	existing, into := item.Room()
 	found := false
-	keyed, key := item.keyed, values[:item.Key:item.Key]
+	keyed, key, err := item.keyOf(t, values)
+	if err != nil {
+		return err
+	}
 	if item.namespace != "" {
 		keyed, key = keyed+` AND `+item.namespace+` = ?`, append(key, t.namespace)
 	}
-	err := t.tx.Each(func(row db.Rows) error {
+	err = t.tx.Each(func(row db.Rows) error {
 		found = true
 		return row.Scan(into...)
 	}, item.Selection+` WHERE `+keyed, key...)
@@ -326,6 +339,9 @@ func (item *recordItem) apply(t *importTx) error {
 	default:
 		refs, err := item.refs(t, values)
 		if err != nil {
+			return err
+		}
+		if err := item.seal(t.tx, values, refs); err != nil {
 			return err
 		}
 		if _, err := t.tx.Exec(item.update, append(values, refs...)...); err != nil {
@@ -389,6 +405,9 @@ func equalValues(a, b any) bool {
 func (item *recordItem) insertRow(t *importTx, values []any) error {
 	refs, err := item.refs(t, values)
 	if err != nil {
+		return err
+	}
+	if err := item.seal(t.tx, values, refs); err != nil {
 		return err
 	}
 	result, err := t.tx.Exec(item.insert, append(values, refs...)...)

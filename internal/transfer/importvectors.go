@@ -134,9 +134,16 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 				m.spans = nil
 				continue
 			}
-			own, err := db.Column[int](tx,
-				`SELECT f.dimensions FROM collection c JOIN users u ON u.id = c.owner_id JOIN profile f ON f.id = c.own_profile
-				WHERE u.namespace = ? AND u.uid = ? AND c.name = ?`, m.namespace, m.owner, m.draft.Collection)
+			owner, err := db.Column[int64](tx, `SELECT id FROM users WHERE namespace = ? AND uid = ?`, m.namespace, m.owner)
+			if err != nil {
+				return err
+			}
+			is, name, err := db.IsAny(tx, db.CollectionName, owner, `c.name`, m.draft.Collection)
+			if err != nil {
+				return err
+			}
+			own, err := db.Column[int](tx, `SELECT f.dimensions FROM collection c JOIN profile f ON f.id = c.own_profile
+				WHERE c.owner_id IN `+db.Integers+` AND `+is, db.List(owner), name)
 			if err != nil {
 				return err
 			}

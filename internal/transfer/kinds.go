@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -94,6 +95,9 @@ type Record struct {
 	// insert and update take the fields as ?1, ?2 and so on, followed by the rows that refs returns.
 	insert, update string
 	refs           func(t *importTx, values []any) ([]any, error)
+
+	sealed []sealedField // fields that a store with keys of users seals
+	of     int           // which of the rows that refs returns is the owner's
 }
 
 func recordOf(kind string) *Record {
@@ -222,6 +226,7 @@ func personRecords() []Record {
 			insert: `INSERT INTO preference (value, updated_at, user_id) VALUES (?2, ?3, ?4) ON CONFLICT DO NOTHING`,
 			update: `UPDATE preference SET value = ?2, updated_at = ?3 WHERE user_id = ?4`,
 			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.owner(v[0])) },
+			sealed: []sealedField{{1, db.PreferenceValue, ``}},
 		},
 		{
 			kind: kindBlock, Table: "blocked_sender", namespace: `u.namespace`, Key: 2,
@@ -270,9 +275,9 @@ func collectionRecord() Record {
 			FROM collection c JOIN users u ON u.id = c.owner_id AND c.name <> '' LEFT JOIN profile f ON f.id = c.own_profile`,
 		keyed: `u.uid = ? AND c.name = ?`, Ordered: `c.id`,
 		insert: `INSERT INTO collection (name, description, created_at, updated_at, retention, retention_deletes,
-			own_profile, owner_id) VALUES (?2, ?3, ?5, ?6, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING`,
+			own_profile, owner_id) SELECT ?2, ?3, ?5, ?6, ?9, ?10, ?11, ?12 WHERE ?13 = 0 ON CONFLICT DO NOTHING`,
 		update: `UPDATE collection SET description = ?3, created_at = ?5, updated_at = ?6, retention = ?9,
-			retention_deletes = ?10 WHERE owner_id = ?12 AND name = ?2`,
+			retention_deletes = ?10, name = ?2 WHERE id = ?13`,
 		refs: func(t *importTx, v []any) ([]any, error) {
 			var profile any
 			if size, own := v[3].(int64); own {
@@ -290,9 +295,15 @@ func collectionRecord() Record {
 			if err != nil {
 				return nil, err
 			}
-			owner, err := t.rows(t.owner(v[0]))
-			return slices.Concat(rule, []any{profile}, owner), err
+			owner, err := t.owner(v[0])
+			if err != nil {
+				return nil, err
+			}
+			name, _ := v[1].(string)
+			row, _, _, err := kernel.OwnCollection(t.tx, owner, name) // 0: it is to be added
+			return slices.Concat(rule, []any{profile, owner, row}), err
 		},
+		sealed: []sealedField{{1, db.CollectionName, `c.name`}, {2, db.CollectionDescription, ``}}, of: 3,
 	}
 }
 
@@ -312,7 +323,7 @@ func projectRecord() Record {
 		Selection: `SELECT u.uid, j.uid, j.name, j.created_at, j.updated_at, ` + retention("j") + ` FROM project j ` +
 			`JOIN users u ON u.id = j.owner_id`,
 		keyed: `u.uid = ? AND j.uid = ?`, Ordered: `j.id`,
-		// ?11 is the name folded
+		// ?11 is the name folded, as it is stored
 		insert: `INSERT INTO project (uid, name, created_at, updated_at, retention, retention_deletes, owner_id, name_key) ` +
 			`VALUES (?2, ?3, ?4, ?5, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`,
 		update: `UPDATE project SET name = ?3, created_at = ?4, updated_at = ?5, retention = ?8, retention_deletes = ?9,
@@ -327,63 +338,11 @@ func projectRecord() Record {
 				return nil, err
 			}
 			name, _ := v[2].(string)
-			return slices.Concat(rule, owner, []any{foldname.Key(name)}), nil
+			row, _ := owner[0].(int64)
+			key, err := db.SealText(t.tx, row, db.ProjectNameKey, foldname.Key(name))
+			return slices.Concat(rule, owner, []any{key}), err
 		},
-	}
-}
-
-// formerNameRecord is a former name of a project. ?5 is the name folded. A current name of one of the owner's
-// projects is not a former one.
-func formerNameRecord() Record {
-	return Record{
-		kind: kindFormerName, Table: "project_alias", owner: `a.owner_id`, namespace: `u.namespace`, Key: 3,
-		Fields: []RecordField{
-			{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
-			{Name: "project_id", absent: required, Check: checkSlashless},
-			{Name: "name", absent: required, Check: valid.ProjectName},
-			{Name: "created_at", Form: TimeForm, absent: present},
-		},
-		Selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id ` +
-			`JOIN users u ON u.id = a.owner_id`,
-		keyed: `u.uid = ? AND j.uid = ? AND a.name = ?`, Ordered: `a.owner_id, a.created_at, a.name_key`,
-		insert: `INSERT INTO project_alias (name, created_at, name_key, project_id, owner_id) SELECT ?3, ?4, ?5, ?6,
-			owner_id FROM project
-			WHERE id = ?6 AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = project.owner_id AND o.name_key = ?5)
-			ON CONFLICT DO NOTHING`,
-		update: `UPDATE project_alias SET name = ?3, created_at = ?4 WHERE project_id = ?6 AND name_key = ?5`,
-		refs: func(t *importTx, v []any) ([]any, error) {
-			name, _ := v[2].(string)
-			project, err := t.rows(t.knownProject(v[0], v[1]))
-			return append([]any{foldname.Key(name)}, project...), err
-		},
-	}
-}
-
-// memberRecord is a member of a project.
-func memberRecord() Record {
-	return Record{
-		kind: KindMember, Table: "project_member", namespace: `o.namespace`, Key: 3,
-		Fields: []RecordField{
-			{Name: "project_owner", absent: kernel.LocalUser, Check: valid.Name},
-			{Name: "project_id", absent: required, Check: valid.Name},
-			{Name: "user", absent: required, Check: valid.Name},
-			{Name: "role", absent: required, Check: selected("reader", "writer", "owner")},
-			{Name: "created_at", Form: TimeForm, absent: present},
-		},
-		Selection: `SELECT o.uid, j.uid, u.uid, b.role, b.created_at FROM project_member b
-			JOIN project j ON j.id = b.project_id JOIN users o ON o.id = j.owner_id JOIN users u ON u.id = b.user_id`,
-		keyed: `o.uid = ? AND j.uid = ? AND u.uid = ?`, Ordered: `b.project_id, b.user_id`,
-		insert: `INSERT INTO project_member (role, created_at, project_id, user_id) VALUES (?4, ?5, ?6, ?7) ` +
-			`ON CONFLICT DO NOTHING`,
-		update: `UPDATE project_member SET role = ?4, created_at = ?5 WHERE project_id = ?6 AND user_id = ?7`,
-		refs: func(t *importTx, v []any) ([]any, error) {
-			project, err := t.rows(t.knownProject(v[0], v[1]))
-			if err != nil {
-				return nil, err
-			}
-			user, err := t.rows(t.person("user", v[2]))
-			return append(project, user...), err
-		},
+		sealed: []sealedField{{2, db.ProjectName, ``}}, of: 2,
 	}
 }
 

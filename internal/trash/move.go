@@ -121,12 +121,24 @@ func (t *Mover) add(e Entry) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	collection, err := db.SealText(t.Tx, e.Owner, db.CollectionName, e.Collection)
+	if err != nil {
+		return 0, err
+	}
+	project, err := db.SealText(t.Tx, e.Owner, db.ProjectName, e.ProjectName)
+	if err != nil {
+		return 0, err
+	}
+	item := any(e.Item)
+	if e.Kind == Collections {
+		item = collection
+	}
 	return db.Insert(t.Tx, `INSERT INTO trash (uid, kind, item, title, owner_id, collection_id, project_id, collection,
 		project, project_name, data,
 			memories, size, deleted_by, deleted_through, deleted_at, restorable_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
 			0, ?, ?, ?, ?, ?) RETURNING id`,
-		e.ID, string(e.Kind), e.Item, title, e.Owner, db.OrNull(e.CollectionRow), db.OrNull(e.ProjectRow), e.Collection,
-		e.ProjectID, e.ProjectName, data,
+		e.ID, string(e.Kind), item, title, e.Owner, db.OrNull(e.CollectionRow), db.OrNull(e.ProjectRow), collection,
+		e.ProjectID, project, data,
 		e.Size, t.Viewer.User, shorten.Characters(t.Through, maxThrough), t.Now, cmp.Or(e.until, t.Until))
 }
 
@@ -213,7 +225,7 @@ func (t *Mover) moveWhole(entry, row int64) error {
 		return err
 	}
 	m.Version = version
-	if m.Tags, err = kernel.DecodeStrings(tags); err != nil {
+	if m.Tags, err = kernel.DecodeTags(t.Tx, tags); err != nil {
 		return err
 	}
 	if m.Place, err = t.Place(partition); err != nil {

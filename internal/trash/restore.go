@@ -108,9 +108,16 @@ func (r *Restorer) file() error {
 // checkNotTrashed returns an error if the project or collection of an item is itself in the trash and must be restored
 // first.
 func (r *Restorer) checkNotTrashed(kind Kind, owner int64, item string) error {
+	is, named := `item = ?`, any(item)
+	if kind == Collections {
+		var err error
+		if is, named, err = db.Is(r.Tx, db.CollectionName, owner, `item`, item); err != nil {
+			return err
+		}
+	}
 	found, err := db.Column[string](r.Tx,
-		`SELECT uid FROM trash WHERE kind = ? AND owner_id = ? AND item = ? AND restorable_until > ? ORDER BY id DESC`,
-		string(kind), owner, item, r.Now)
+		`SELECT uid FROM trash WHERE kind = ? AND owner_id = ? AND `+is+` AND restorable_until > ? ORDER BY id DESC`,
+		string(kind), owner, named, r.Now)
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -151,9 +158,13 @@ func (r *Restorer) collection() error {
 		}
 		e.CollectionRow = row
 	}
-	_, err = r.Tx.Exec(`UPDATE trash SET collection_id = ?1 WHERE id = ?2 OR kind = 'memory' AND owner_id = ?3 `+
-		`AND collection_id IS NULL AND collection = ?4`,
-		e.CollectionRow, e.Row, e.Owner, e.Item)
+	is, name, err := db.Is(r.Tx, db.CollectionName, e.Owner, `collection`, e.Item)
+	if err != nil {
+		return err
+	}
+	_, err = r.Tx.Exec(`UPDATE trash SET collection_id = ? WHERE id = ? OR kind = 'memory' AND owner_id = ? `+
+		`AND collection_id IS NULL AND `+is,
+		e.CollectionRow, e.Row, e.Owner, name)
 	return err
 }
 
@@ -189,8 +200,11 @@ func (r *Restorer) addProject() error {
 	if len(taken) > 0 {
 		return fault.New(fault.KindConflict, "id", "project %s exists again; delete that one first", fault.Show(e.Item))
 	}
-	named, err := db.Column[string](r.Tx, `SELECT uid FROM project WHERE owner_id = ? AND name_key = ? LIMIT 1`, e.Owner,
-		foldname.Key(e.Title))
+	is, key, err := db.Is(r.Tx, db.ProjectNameKey, e.Owner, `name_key`, foldname.Key(e.Title))
+	if err != nil {
+		return err
+	}
+	named, err := db.Column[string](r.Tx, `SELECT uid FROM project WHERE owner_id = ? AND `+is+` LIMIT 1`, e.Owner, key)
 	if err != nil {
 		return err
 	}
@@ -215,10 +229,18 @@ func (r *Restorer) addProject() error {
 		}
 	}
 	for _, n := range p.Former { // except names that another project has taken
+		name, err := db.SealText(r.Tx, e.Owner, db.ProjectName, n.Name)
+		if err != nil {
+			return err
+		}
+		key, err := db.SealText(r.Tx, e.Owner, db.ProjectNameKey, n.Key)
+		if err != nil {
+			return err
+		}
 		if _, err := r.Tx.Exec(`INSERT INTO project_alias (owner_id, name_key, name, project_id, created_at) SELECT ?1, ?2,
 			?3, ?4, ?5
 			WHERE NOT EXISTS (SELECT 1 FROM project WHERE owner_id = ?1 AND name_key = ?2) ON CONFLICT DO NOTHING`, e.Owner,
-			n.Key, n.Name, e.ProjectRow, n.Until); err != nil {
+			key, name, e.ProjectRow, n.Until); err != nil {
 			return err
 		}
 	}
@@ -297,14 +319,13 @@ func (r *Restorer) collectionOf(p kernel.TrashedPlace) (int64, error) {
 	if r.Entry.Kind == Collections {
 		return r.Entry.CollectionRow, nil
 	}
-	there, err := db.Column[int64](r.Tx, collectionOf, r.Entry.Owner, p.Owner, p.CollectionRow, p.CollectionCreated,
-		p.Collection, p.CollectionRow)
-	if err != nil || len(there) > 0 {
-		return first(there), err
-	}
 	owner, err := db.Column[int64](r.Tx, `SELECT u.id FROM users u WHERE `+byPlaceOwner, r.Entry.Owner, p.Owner)
 	if err != nil {
 		return 0, err
+	}
+	there, err := r.collectionThere(p, owner)
+	if err != nil || len(there) > 0 {
+		return first(there), err
 	}
 	if err := r.checkNotTrashed(Collections, first(owner), p.Collection); err != nil {
 		return 0, err
@@ -314,37 +335,6 @@ func (r *Restorer) collectionOf(p kernel.TrashedPlace) (int64, error) {
 
 // byPlaceOwner is the condition for a user u, whom a trashed place names by id: in the namespace of the entry's owner.
 const byPlaceOwner = `u.namespace = (SELECT namespace FROM users WHERE id = ?) AND u.uid = ?`
-
-// collectionOf selects a collection of an owner: the same one, even if renamed, or one that has its name.
-const collectionOf = `SELECT c.id FROM collection c JOIN users u ON u.id = c.owner_id WHERE ` + byPlaceOwner + `
-	AND (c.id = ? AND c.created_at = ? OR c.name = ?)
-	ORDER BY c.id = ? DESC`
-
-func (r *Restorer) projectOf(p kernel.TrashedPlace) (int64, error) {
-	if p.Project == "" {
-		return 0, nil
-	}
-	if r.Entry.Kind == Projects {
-		return r.Entry.ProjectRow, nil
-	}
-	there, err := db.Column[int64](r.Tx, projectOf, r.Entry.Owner, p.ProjectOwner, p.ProjectRow, p.ProjectCreated,
-		p.Project,
-		p.ProjectRow)
-	if err != nil || len(there) > 0 {
-		return first(there), err
-	}
-	if err := r.checkNotTrashed(Projects, r.Entry.Owner, p.Project); err != nil {
-		return 0, err
-	}
-	if r.Entry.Owner != r.Viewer.User {
-		return 0, fault.New(fault.KindNotFound, "id", "the project %s that contained it is gone", fault.Show(p.Project))
-	}
-	return kernel.InsertProject(r.Tx, r.Viewer.User, cmp.Or(p.Project, r.NewID()), p.ProjectName, r.Now)
-}
-
-const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE ` + byPlaceOwner + `
-	AND (j.id = ? AND j.created_at = ? OR j.uid = ?)
-	ORDER BY j.id = ? DESC`
 
 // formerPlace finds the place of a past version, nil if it is gone: the version is then dropped, as for memories that
 // were not deleted. If its project is gone, the version belongs to the collection's owner.
@@ -360,8 +350,11 @@ func (r *Restorer) formerPlace(p kernel.TrashedPlace, of kernel.TrashedMemory, a
 			return nil, err
 		}
 	} else {
-		there, err := db.Column[int64](r.Tx, collectionOf, r.Entry.Owner, p.Owner, p.CollectionRow, p.CollectionCreated,
-			p.Collection, p.CollectionRow)
+		owner, err := db.Column[int64](r.Tx, `SELECT u.id FROM users u WHERE `+byPlaceOwner, r.Entry.Owner, p.Owner)
+		if err != nil {
+			return nil, err
+		}
+		there, err := r.collectionThere(p, owner)
 		if err != nil || len(there) == 0 {
 			return nil, err
 		}
@@ -397,13 +390,17 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	if err != nil {
 		return err
 	}
+	key, err := kernel.SealKey(r.Tx, at.Owner, m.Key)
+	if err != nil {
+		return err
+	}
 	row, err := db.Insert(r.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance,
 		classification, rule_type,
 			key, event_time, expires_at, valid_from, valid_until, supersedes, metadata, revision, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		item.ID, at.Partition, content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance),
 		db.OrNull(m.Classification),
-		db.OrNull(m.RuleType), db.OrNull(m.Key), m.EventTime,
+		db.OrNull(m.RuleType), key, m.EventTime,
 		m.Times.Expires, m.Times.From, m.Times.Until, db.OrNull(m.Times.Supersedes), metadata, m.Revision, m.Created,
 		m.Updated)
 	if err != nil {
@@ -418,7 +415,7 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	if err := r.carryDoubt(item.Row, kernel.MemoryKind, row); err != nil {
 		return err
 	}
-	if err := r.Writer.AddTags(row, m.Tags); err != nil {
+	if err := r.Writer.AddTags(row, at.Owner, m.Tags); err != nil {
 		return err
 	}
 	former, size, err := r.revisions(item.ID, row, m, at)

@@ -1,0 +1,159 @@
+package db
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Names, keys and tags are looked up, so equal ones of an owner are sealed to the same. A lookup compares with the
+// sealed form of each owner whose values it may find, and with the value itself: a store may have rows from before it
+// had keys.
+
+// emptyStays reports whether an empty text of the column is stored as it is.
+func (c SealedColumn) emptyStays() bool {
+	switch c {
+	case FileName, FileType, FileDescription, FileCategory, FilePlaces, FileInfo, CollectionDescription, CollectionName,
+		ProjectName, ProjectNameKey, MemoryKey, TurnSpeaker:
+		return true
+	}
+	return false
+}
+
+// Forms returns how values of a column may be stored that belong to some owners, rows in the users. In a store without
+// keys of users, these are the values.
+func Forms(tx Tx, c SealedColumn, owners []int64, values ...string) ([]string, error) {
+	o, is := tx.(*opening)
+	if !is {
+		return values, nil
+	}
+	forms := slices.Clone(values)
+	for _, owner := range owners {
+		s, err := o.knownSealer(owner)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range values {
+			if s != nil && v != "" {
+				forms = append(forms, c.text(s, v))
+			}
+		}
+	}
+	return forms, nil
+}
+
+// knownSealer returns what seals the values of an owner, nil if the owner has no key.
+func (o *opening) knownSealer(owner int64) (Sealer, error) {
+	if s := o.sealers[owner]; s != nil {
+		return s, nil
+	}
+	s, looked := o.known[owner]
+	if looked {
+		return s, nil
+	}
+	s, err := o.sealing.Known(o.Tx, owner)
+	if err == nil {
+		o.known[owner] = s
+	}
+	return s, err
+}
+
+// Is returns the condition that a column of names has a value that belongs to an owner, and its argument.
+func Is(tx Tx, c SealedColumn, owner int64, column, value string) (condition string, arg any, err error) {
+	return IsAny(tx, c, []int64{owner}, column, value)
+}
+
+// IsAny is [Is] for several owners, rows in the users, and one of several values.
+func IsAny(tx Tx, c SealedColumn, owners []int64, column string, values ...string) (condition string, arg any,
+	err error) {
+	if !Seals(tx) && len(values) == 1 {
+		return column + ` = ?`, values[0], nil
+	}
+	forms, err := Forms(tx, c, owners, values...)
+	return column + ` IN ` + Texts, List(forms), err
+}
+
+// BlindNumber returns a keyed hash of a number that belongs to an owner, a row in the users, or the number itself in a
+// store without keys of users. An owner without a key has stored none: then it is the number, too.
+func BlindNumber(tx Tx, owner int64, purpose string, n int64) (int64, error) {
+	o, is := tx.(*opening)
+	if !is {
+		return n, nil
+	}
+	s, err := o.knownSealer(owner)
+	if err != nil || s == nil {
+		return n, err
+	}
+	return int64(binary.BigEndian.Uint64(s.Blind(purpose, binary.BigEndian.AppendUint64(nil, uint64(n))))), nil
+}
+
+// foldedSize is how many bytes the keyed hash takes by which a value is looked up without regard to case.
+const foldedSize = 22
+
+// HasTag returns the condition that a tag is one of several that belong to some owners, rows in the users, without
+// regard to case; and its arguments.
+func HasTag(tx Tx, owners []int64, column string, tags ...string) (condition string, args []any, err error) {
+	condition, args = `lower(`+column+`) IN `+Texts, []any{LowerList(tags...)}
+	if !Seals(tx) {
+		return condition, args, nil
+	}
+	forms, err := Forms(tx, Tag, owners, tags...)
+	var hashes []string
+	for _, form := range forms {
+		if strings.HasPrefix(form, Tag.mark()) {
+			hashes = append(hashes, form[:len(mark)+1+foldedSize])
+		}
+	}
+	return fmt.Sprintf(`(%s OR substr(%s, 1, %d) IN %s)`, condition, column, len(mark)+1+foldedSize, Texts),
+		append(args, List(hashes)), err
+}
+
+// openText opens a text that begins with the mark: a value, or some, each on a line of its own, as sealed texts have
+// none. Lines whose keys were erased are left out.
+func (o *opening) openText(text string) (string, error) {
+	if !strings.Contains(text, "\n") || strings.HasPrefix(text, mark+plainly) {
+		plain, err := o.open([]byte(text[len(mark):]), true)
+		return string(plain), err
+	}
+	var all strings.Builder
+	for line := range strings.Lines(text) {
+		value, ended := strings.CutSuffix(line, "\n")
+		plain, err := []byte(value), error(nil)
+		if strings.HasPrefix(value, mark) {
+			plain, err = o.open([]byte(value[len(mark):]), true)
+		}
+		if err != nil {
+			return "", err
+		}
+		if len(plain) == 0 {
+			continue
+		}
+		all.Write(plain)
+		if ended {
+			all.WriteByte('\n')
+		}
+	}
+	return all.String(), nil
+}
+
+// OpenTexts opens texts that were read within a list. Those whose keys were erased are left out.
+func OpenTexts(tx Tx, texts []string) ([]string, error) {
+	o, is := tx.(*opening)
+	if !is {
+		return texts, nil
+	}
+	plain := texts[:0]
+	for _, text := range texts {
+		if strings.HasPrefix(text, mark) {
+			var err error
+			if text, err = o.openText(text); err != nil {
+				return nil, err
+			}
+		}
+		if text != "" {
+			plain = append(plain, text)
+		}
+	}
+	return plain, nil
+}

@@ -1,0 +1,108 @@
+package kernel
+
+import "github.com/souvenir-ai/souvenir/internal/db"
+
+// FileDetails are what a file's row says of it in texts.
+type FileDetails struct{ Name, Type, Description, Category string }
+
+// SealedFile is the arguments for them.
+type SealedFile struct{ Name, Type, Description, Category any }
+
+// Seal seals them for the owner of the file, a row in the users; see [db.SealText].
+func (d FileDetails) Seal(tx db.Tx, owner int64) (sealed SealedFile, err error) {
+	for _, text := range []struct {
+		column db.SealedColumn
+		plain  string
+		to     *any
+	}{
+		{db.FileName, d.Name, &sealed.Name}, {db.FileType, d.Type, &sealed.Type},
+		{db.FileDescription, d.Description, &sealed.Description}, {db.FileCategory, d.Category, &sealed.Category},
+	} {
+		if *text.to, err = db.SealText(tx, owner, text.column, text.plain); err != nil {
+			return sealed, err
+		}
+	}
+	return sealed, nil
+}
+
+// SealFile is [FileDetails.Seal] for the present owner of a file.
+func SealFile(tx db.Tx, file int64, d FileDetails) (sealed SealedFile, err error) {
+	owner, err := ownerOfFile(tx, file)
+	if err != nil {
+		return sealed, err
+	}
+	return d.Seal(tx, owner)
+}
+
+// SealTextOf returns the arguments for what is known of the text of a file, and for the places in it.
+func SealTextOf(tx db.Tx, file int64, info, places string) (sealedInfo, sealedPlaces any, err error) {
+	owner, err := ownerOfFile(tx, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	return sealTextOf(tx, owner, info, places)
+}
+
+func sealTextOf(tx db.Tx, owner int64, info, places string) (sealedInfo, sealedPlaces any, err error) {
+	if sealedInfo, err = db.SealText(tx, owner, db.FileInfo, info); err == nil {
+		sealedPlaces, err = db.SealText(tx, owner, db.FilePlaces, places)
+	}
+	return sealedInfo, sealedPlaces, err
+}
+
+// ownerOfFile returns the owner of a file, a row in the users; 0 in a store without keys of users.
+func ownerOfFile(tx db.Tx, file int64) (owner int64, err error) {
+	if !db.Seals(tx) {
+		return 0, nil
+	}
+	err = tx.QueryRow(`SELECT owner_id FROM file WHERE id = ?`, file).Scan(&owner)
+	return owner, err
+}
+
+// GiveFiles seals what rows say of files again, before they belong to another owner: of those of other owners for which
+// a condition on the table holds.
+func GiveFiles(tx db.Tx, owner int64, condition string, args ...any) error {
+	if !db.Seals(tx) {
+		return nil
+	}
+	type file struct {
+		row          int64
+		info, places string
+		FileDetails
+	}
+	var all []file
+	err := tx.Each(func(row db.Rows) error {
+		var f file
+		err := row.Scan(&f.row, &f.info, &f.places, &f.Name, &f.Type, &f.Description, &f.Category)
+		all = append(all, f)
+		return err
+	}, `SELECT id, text_info, text_places, filename, mime_type, description, category FROM file
+		WHERE owner_id <> ? AND `+condition,
+		append([]any{owner}, args...)...)
+	if err != nil {
+		return err
+	}
+	for _, f := range all {
+		sealed, err := f.Seal(tx, owner)
+		if err != nil {
+			return err
+		}
+		info, places, err := sealTextOf(tx, owner, f.info, f.places)
+		if err != nil {
+			return err
+		}
+		tags, err := db.Column[string](tx, `SELECT tag FROM file_tag WHERE file_id = ? ORDER BY position`, f.row)
+		if err != nil {
+			return err
+		}
+		if err := replaceFileTags(tx, owner, f.row, tags); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE file SET text_info = ?, text_places = ?, filename = ?, mime_type = ?, description = ?,
+			category = ? WHERE id = ?`, info, places, sealed.Name, sealed.Type, sealed.Description, sealed.Category,
+			f.row); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package transfer
+
+import (
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
+)
+
+// formerNameRecord is a former name of a project. ?5 is the name folded. A current name of one of the owner's
+// projects is not a former one.
+func formerNameRecord() Record {
+	return Record{
+		kind: kindFormerName, Table: "project_alias", owner: `a.owner_id`, namespace: `u.namespace`, Key: 3,
+		Fields: []RecordField{
+			{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
+			{Name: "project_id", absent: required, Check: checkSlashless},
+			{Name: "name", absent: required, Check: valid.ProjectName},
+			{Name: "created_at", Form: TimeForm, absent: present},
+		},
+		Selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id ` +
+			`JOIN users u ON u.id = a.owner_id`,
+		keyed: `u.uid = ? AND j.uid = ? AND a.name = ?`, Ordered: `a.owner_id, a.created_at, a.name_key`,
+		insert: `INSERT INTO project_alias (name, created_at, name_key, project_id, owner_id) SELECT ?3, ?4, ?5, ?6,
+			owner_id FROM project
+			WHERE id = ?6 AND owner_id = ?7
+				AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = project.owner_id AND o.name_key = ?5)
+			ON CONFLICT DO NOTHING`,
+		update: `UPDATE project_alias SET name = ?3, created_at = ?4
+			WHERE project_id = ?6 AND name_key = ?5 AND owner_id = ?7`,
+		refs: func(t *importTx, v []any) ([]any, error) {
+			name, _ := v[2].(string)
+			project, err := t.knownProject(v[0], v[1])
+			if err != nil {
+				return nil, err
+			}
+			owner, err := t.owner(v[0])
+			if err != nil {
+				return nil, err
+			}
+			key, err := db.SealText(t.tx, owner, db.ProjectNameKey, foldname.Key(name))
+			return []any{key, project, owner}, err
+		},
+		sealed: []sealedField{{2, db.ProjectName, `a.name`}}, of: 2,
+	}
+}
+
+// memberRecord is a member of a project.
+func memberRecord() Record {
+	return Record{
+		kind: KindMember, Table: "project_member", namespace: `o.namespace`, Key: 3,
+		Fields: []RecordField{
+			{Name: "project_owner", absent: kernel.LocalUser, Check: valid.Name},
+			{Name: "project_id", absent: required, Check: valid.Name},
+			{Name: "user", absent: required, Check: valid.Name},
+			{Name: "role", absent: required, Check: selected("reader", "writer", "owner")},
+			{Name: "created_at", Form: TimeForm, absent: present},
+		},
+		Selection: `SELECT o.uid, j.uid, u.uid, b.role, b.created_at FROM project_member b
+			JOIN project j ON j.id = b.project_id JOIN users o ON o.id = j.owner_id JOIN users u ON u.id = b.user_id`,
+		keyed: `o.uid = ? AND j.uid = ? AND u.uid = ?`, Ordered: `b.project_id, b.user_id`,
+		insert: `INSERT INTO project_member (role, created_at, project_id, user_id) VALUES (?4, ?5, ?6, ?7) ` +
+			`ON CONFLICT DO NOTHING`,
+		update: `UPDATE project_member SET role = ?4, created_at = ?5 WHERE project_id = ?6 AND user_id = ?7`,
+		refs: func(t *importTx, v []any) ([]any, error) {
+			project, err := t.rows(t.knownProject(v[0], v[1]))
+			if err != nil {
+				return nil, err
+			}
+			user, err := t.rows(t.person("user", v[2]))
+			return append(project, user...), err
+		},
+	}
+}
