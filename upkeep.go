@@ -437,9 +437,9 @@ func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress)
 		event{"files.move", "store", "", audit.Details{"to": to, "chunks": moved.Chunks, "damaged": moved.Damaged}})
 }
 
-// AdoptObjects makes this database the one that deletes objects in Options.Objects. Each changes a mark there every few
-// minutes, and deletes nothing if another one did: a copy of the database, or one with the same bucket and prefix. It is
-// for a database that was restored or copied, when the original is not in use any more.
+// AdoptObjects makes this database the one that deletes objects in Options.Objects. Each changes a mark there every
+// few minutes, and deletes nothing if another one did: a copy of the database, or one with the same bucket and prefix.
+// It is for a database that was restored or copied, when the original is not in use any more.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly,
 // without Options.Objects ErrInvalid, and ErrBusy if the storage does not answer.
