@@ -386,11 +386,16 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 		}
 		return true, s.note(ctx, tx, err, e)
 	})
-	if err == nil && o.Receipt != nil { // a receipt of what was rolled back would prove what never was
+	switch {
+	case err == nil && o.Receipt != nil: // a receipt of what was rolled back would prove what never was
 		*o.Receipt = signed
-	}
-	if err == nil { // otherwise the key is needed, or a later call erases it
-		_, err = s.ring.Erase(context.WithoutCancel(ctx), owner)
+		err = s.eraseKey(ctx, owner, holdings, o.Receipt)
+	case err == nil: // otherwise the key is needed, or a later call erases it
+		err = s.eraseKey(ctx, owner, holdings, nil)
+	case errors.Is(err, ErrConflict): // nothing was deleted
+		if failed := s.ring.Unmark(context.WithoutCancel(ctx), owner); failed != nil {
+			s.log.Warn("the ring still marks a user as leaving, whose deletion was refused", "error", failed)
+		}
 	}
 	return wrap(err)
 }

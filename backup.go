@@ -14,7 +14,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
-	"github.com/souvenir-ai/souvenir/internal/sealing"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
@@ -212,70 +211,6 @@ func noteRestore(ctx context.Context, path string, key MasterKey) error {
 	return file.Write(ctx, func(tx db.Tx) error { return of.note(ctx, tx, nil, event{"restore", "store", "", nil}) })
 }
 
-// MasterKey encrypts stores: 32 bytes, of which the zero value has none. It wraps the random key of each file, which
-// encrypts its pages with XChaCha20-Poly1305. Its text and its formats never contain the key, only its id; Text is the
-// key itself. docs/encryption.md says what stays readable.
-type MasterKey = sealing.MasterKey
-
-// NewMasterKey returns a master key of 32 bytes, such as a service for keys gives them.
-func NewMasterKey(key []byte) (MasterKey, error) {
-	k, err := sealing.NewMasterKey(key)
-	if err != nil {
-		return k, causedBy(err, invalid("key", "%v", err))
-	}
-	return k, nil
-}
-
-// ParseMasterKey reads a master key as text: 64 hexadecimal digits, or the base64 of 32 bytes. Errors never contain it.
-func ParseMasterKey(text string) (MasterKey, error) {
-	k, err := sealing.ParseMasterKey(text)
-	if err != nil {
-		return k, causedBy(err, invalid("text", "%v", err))
-	}
-	return k, nil
-}
-
-// GenerateMasterKey returns a new random master key. Keep its Text where the store is not: without it, nothing in the
-// store can be read again.
-func GenerateMasterKey() MasterKey { return sealing.GenerateMasterKey() }
-
-// Reencryption says which store [Reencrypt] copies, and under which keys.
-type Reencryption struct {
-	From, To       string    // files; To must not exist
-	FromKey, ToKey MasterKey // the zero value: not encrypted
-	Progress       Progress  // receives the stage "check"; nil disables it
-}
-
-// Reencrypt copies a store, encrypts the copy with another key, and gives it a new random key of its own. It encrypts a
-// store that is not, decrypts one, or replaces all keys after a leak, for which [Upkeep.ChangeMasterKey] does not
-// suffice: who has the old key and an old copy of the file has its random key. Stop programs that write to the store
-// before; what they write afterwards is not in the copy. Errors are those of [Restore]. The original stays: delete it
-// when the copy is in use, and overwrite its disk if the content must be gone.
-func Reencrypt(ctx context.Context, r Reencryption) (err error) {
-	defer inGo[Reencryption](&err)
-	if r.FromKey.IsZero() && r.ToKey.IsZero() {
-		return invalid("ToKey", "{} and FromKey are both missing; give the key of one of the files, or use Restore")
-	}
-	if r.From == "" || r.From == ":memory:" {
-		return invalid("From", "{} is %s; give the path of a store", show(r.From))
-	}
-	if err := checkPath("From", r.From); err != nil {
-		return err
-	}
-	if err := checkNewPath("To", r.To); err != nil {
-		return err
-	}
-	file, err := openBackup(ctx, r.From, r.FromKey, r.Progress)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if err := file.CopyInto(ctx, r.To, r.ToKey); err != nil {
-		return newFileError("To", r.To, err)
-	}
-	return openError("To", r.To, noteRestore(ctx, r.To, r.ToKey))
-}
-
 // checkNewPath checks the path of a file to create.
 func checkNewPath(argument, path string) error {
 	if path == "" || path == ":memory:" {
@@ -301,6 +236,10 @@ type RecoveryOptions struct {
 
 	// MasterKey is that of the damaged file, and of the new store. The zero value means that it is not encrypted.
 	MasterKey MasterKey
+
+	// UserKeys are those of the damaged store, if it has some; without a Place, the ring beside it. The new store belongs
+	// to the same ring, so open it with UserKeys.Place.
+	UserKeys UserKeys
 
 	// Progress receives the stages "read" and "copy", counted in tables, and the stages of [Upkeep.Check]. Nil means no
 	// progress reports.
@@ -389,9 +328,17 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (_ R
 	}
 	config := fileConfig("", time.Now)
 	config.MasterKey = options.MasterKey
+	keys := options.UserKeys
+	if err := keys.check(); err != nil {
+		return report, err
+	}
+	if keys != (UserKeys{}) && keys.Place == "" {
+		keys.Place = UserKeysFile(in)
+	}
 	r := recoverer{Recovery: recovery.New(file, version, config, progress), in: in, out: out,
-		options: RecoveryOptions{Embedder: options.Embedder, MasterKey: options.MasterKey, Progress: progress},
-		report:  &report}
+		options: RecoveryOptions{Embedder: options.Embedder, MasterKey: options.MasterKey, UserKeys: keys,
+			Progress: progress},
+		report: &report}
 	err = r.run(ctx)
 	report.Notes = r.Notes
 	for name, count := range r.Counts {
@@ -456,7 +403,11 @@ func (r *recoverer) run(ctx context.Context) error {
 
 // finish migrates the new store, rebuilds the derived data, and checks all of it.
 func (r *recoverer) finish(ctx context.Context, path string) error {
-	s, err := Open(ctx, path, &Options{Embedder: r.options.Embedder, MasterKey: r.options.MasterKey, IndexMemory: -1})
+	if err := bindRecovered(ctx, path, r.options); err != nil {
+		return err
+	}
+	s, err := Open(ctx, path, &Options{Embedder: r.options.Embedder, MasterKey: r.options.MasterKey, IndexMemory: -1,
+		UserKeys: r.options.UserKeys})
 	if err != nil {
 		return err
 	}

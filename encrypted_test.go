@@ -78,13 +78,6 @@ func TestAFileBesideAnEncryptedStoreNeedsNoKey(t *testing.T) {
 	}
 }
 
-func noError(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Another process changes the key of a file that this one has open.
 func TestBackupsHaveTheKeyThatTheFileHasNow(t *testing.T) {
 	longtest.Only(t)

@@ -234,3 +234,10 @@ func (c *movingClock) Pass(d time.Duration) { c.micros.Add(d.Microseconds()) }
 func (c *movingClock) Tick() time.Time {
 	return time.UnixMicro(c.micros.Add(time.Hour.Microseconds())).UTC()
 }
+
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -59,6 +59,10 @@ type Options struct {
 	// the program's log says so. Nil means MasterKey.
 	MasterKeyNow func(ctx context.Context) (MasterKey, error)
 
+	// UserKeys seal what users store under a key for each of them, which is erased with the user. The zero value means
+	// none: a store with such keys is ErrUserKeys without them.
+	UserKeys UserKeys
+
 	// Readers is the number of searches and reads that may run at once; further ones wait. Zero means the number of
 	// processors, at least 4. At most 1,000.
 	Readers int
@@ -203,6 +207,9 @@ func (o *Options) withDefaults() (Options, error) {
 	if err := full.checkChangeable(); err != nil {
 		return full, err
 	}
+	if err := full.UserKeys.check(); err != nil {
+		return full, err
+	}
 	full.KeepTrash = cmp.Or(full.KeepTrash, defaultKeepTrash)
 	full.KeepActivity = cmp.Or(full.KeepActivity, defaultKeepActivity)
 	full.MaxActivity = cmp.Or(full.MaxActivity, defaultMaxActivity)
@@ -319,6 +326,7 @@ type shared struct {
 	worker   *embedding.Worker
 	objects  *objects.Objects
 	ring     *keyring.Ring    // nil: nothing is sealed under keys of users
+	lent     bool             // by the context: who gave it closes it
 	erased   atomic.Bool      // something was erased, and its traces must be removed now
 	scrubbed time.Time        // when the worker last removed traces
 	texts    *filetext.Worker // that reads files; not started without Options.Documents
@@ -347,7 +355,8 @@ const applicationID = 0x5375766e
 // store that lives until Close and is private to it. Nil options mean the defaults.
 //
 // A file that is not a Souvenir store is ErrForeign, one of a newer version ErrNewer, a damaged one ErrCorrupt, one
-// that needs another key ErrMasterKey; none of them is touched. A file that may only be read is opened read-only.
+// that needs another key ErrMasterKey, or other keys of users ErrUserKeys; none of them is touched. A file that may
+// only be read is opened read-only.
 func Open(ctx context.Context, path string, options *Options) (_ *Store, err error) {
 	defer inGo[Options](&err, "path", "path")
 	o, err := options.withDefaults()
@@ -398,7 +407,7 @@ func openFile(ctx context.Context, path string, o Options) (db.DB, error) {
 	config := fileConfig(path, o.Now)
 	config.MasterKey = o.MasterKey
 	config.ReadOnly, config.Readers, config.Logger, config.Reserve = o.ReadOnly, o.Readers, o.Logger, o.Reserve
-	if keyring.Of(ctx) != nil {
+	if keyring.Of(ctx) != nil || !o.UserKeys.MasterKey.IsZero() {
 		config.Cache = keyring.Cache
 	}
 	file, err := sqlite.Open(ctx, config)
@@ -410,18 +419,19 @@ func openFile(ctx context.Context, path string, o Options) (db.DB, error) {
 
 // newStore returns the store in an engine that has the schema. It takes over closing the engine.
 func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
+	ring, err := openUserKeys(ctx, engine, o)
+	if err != nil {
+		_ = engine.Close() // the first error is the one that counts
+		return nil, wrap(err)
+	}
 	index := retrieval.NewCache(o.IndexMemory, o.Logger)
 	s := &Store{
 		shared: &shared{
 			db: &db.Spanning{DB: engine, Wrote: index.Wrote}, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
 			index: index, maxFile: o.MaxFile,
-			hashing: make(passwords.Hasher, runtime.GOMAXPROCS(0)), options: o, ring: keyring.Of(ctx),
+			hashing: make(passwords.Hasher, runtime.GOMAXPROCS(0)), options: o, ring: ring, lent: keyring.Of(ctx) != nil,
 		},
 		access: Access{User: LocalUser}, operator: true,
-	}
-	if err := s.ring.Belongs(ctx, engine); err != nil {
-		_ = engine.Close() // the first error is the one that counts
-		return nil, wrap(err)
 	}
 	if s.ring != nil {
 		s.db.Sealing = s.ring
@@ -437,12 +447,12 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 	}
 	s.activity = activitylog.New(s.writeActivities, o.Logger)
 	if err := s.startEmbedding(ctx); err != nil {
-		_ = engine.Close() // the first error is the one that counts
+		_ = s.closeAll() // the first error is the one that counts
 		return nil, wrap(err)
 	}
 	if err := s.indexMetadata(ctx); err != nil {
 		s.worker.Stop()
-		_ = engine.Close()
+		_ = s.closeAll()
 		return nil, wrap(err)
 	}
 	s.activity.Start()
@@ -512,9 +522,21 @@ func (s *Store) Close() error {
 		s.worker.Stop()
 		s.index.Stop()
 		s.activity.Stop()
-		s.closed = wrap(s.db.Close())
+		if err := s.ring.Note(context.Background(), s.db); err != nil {
+			s.log.Warn("the store could not note how many keys of users there are", "error", err)
+		}
+		s.closed = wrap(s.closeAll())
 	})
 	return s.closed
+}
+
+// closeAll closes the database and the ring.
+func (s *shared) closeAll() error {
+	err := s.db.Close()
+	if s.ring != nil && !s.lent {
+		err = errors.Join(err, s.ring.Close())
+	}
+	return err
 }
 
 // As returns a view of the store for the given access. It is cheap; make one for each request. Views share everything

@@ -324,30 +324,6 @@ func (h *Upkeep) Compact(ctx context.Context) error {
 	return wrap(s.db.Upkeep().Compact(ctx))
 }
 
-// ChangeMasterKey encrypts the key of the store's file with another master key, at once: the content stays as it is,
-// and who has the file open, in this process or another, goes on. From now on opening it needs the new key. Backups
-// keep the key they were made with, so keep the old one for them; after a leak of the old key use [Reencrypt].
-//
-// A store that is not encrypted is ErrMasterKey. It is for the Store that Open returned; a view gets ErrForbidden. On a
-// store that is read-only it is ErrReadOnly.
-func (h *Upkeep) ChangeMasterKey(ctx context.Context, to MasterKey) (err error) {
-	defer inGo[MasterKey](&err, "to", "to")
-	s, err := h.operator(ctx, "ChangeMasterKey")
-	if err != nil {
-		return err
-	}
-	if to.IsZero() {
-		return invalid("to", "{} is no key; give one, or make a copy that is not encrypted with Reencrypt")
-	}
-	file, inFile := s.db.DB.(interface {
-		ChangeMasterKey(ctx context.Context, to MasterKey) error
-	})
-	if !inFile {
-		return newError(KindMasterKey, "", "the store is in a database, which is not encrypted by this package")
-	}
-	return s.noteAlone(ctx, wrap(file.ChangeMasterKey(ctx, to)), event{"key.change", "store", "", nil})
-}
-
 // LoadIndex starts loading the search index into memory, as far as IndexMemory allows, and does not wait for it: a
 // program that answers many searches calls it at its start, so that the first of them need not read from disk. Without
 // it, a search starts loading what it covers, after it is answered. Loaded parts are not loaded again.
@@ -492,6 +468,9 @@ func (s *shared) tidy(ctx context.Context) {
 	_ = s.removeObjects(ctx, math.MaxInt) // logged; the next time tries again
 	if _, err := s.ring.Settle(ctx, keyring.Owners(ctx, s.db)); err != nil && ctx.Err() == nil {
 		s.log.Warn("keys of deleted users could not be erased yet", "error", err)
+	}
+	if err := s.ring.Note(ctx, s.db); err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {
+		s.log.Warn("the store could not note how many keys of users there are", "error", err)
 	}
 	err = s.index.Persist(ctx, false)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {

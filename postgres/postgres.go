@@ -14,7 +14,8 @@ import (
 
 // Open opens the store in a database, postgres://user:password@host:5432/name, and makes its tables if there are none.
 // The tables are in the first schema of the connection's search path; search_path=NAME in the address chooses one,
-// which must exist. Nil options mean the defaults; Reserve has no effect here.
+// which must exist. Nil options mean the defaults; Reserve has no effect here. Keys of users, Options.UserKeys, are in
+// the schema NAME_keys, which is made, unless they have another place.
 //
 // A database that cannot be reached is ErrBusy, one whose schema has tables of another program ErrForeign, one of a
 // newer version ErrNewer.
@@ -25,6 +26,18 @@ func Open(ctx context.Context, url string, options *souvenir.Options) (*souvenir
 			return nil, err
 		}
 		return engine, nil
+	})
+	ctx = db.WithKeysOpener(ctx, func(ctx context.Context, at string, making bool, o db.Opening) (_ db.Keys, err error) {
+		var keys *postgres.Keys
+		if at == "" {
+			keys, err = postgres.OpenKeysOf(ctx, url, making, o)
+		} else {
+			keys, err = postgres.OpenKeysIn(ctx, at, making, o)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return keys, nil
 	})
 	return souvenir.Open(ctx, "", options)
 }

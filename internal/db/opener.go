@@ -36,3 +36,28 @@ func OpenerOf(ctx context.Context) (Opener, context.Context) {
 	}
 	return open, context.WithValue(ctx, opener{}, Opener(nil))
 }
+
+// Keys is a database of its own for the keys of users.
+type Keys interface {
+	Read(ctx context.Context, fn func(Tx) error) error
+	Write(ctx context.Context, fn func(Tx) error) error
+	ReadOnly() bool
+	Close() error
+}
+
+// KeysOpener opens the keys of users of a store: at an address, or with an empty one beside the store. Without making,
+// keys that are not there are an error that wraps fs.ErrNotExist.
+type KeysOpener func(ctx context.Context, address string, making bool, o Opening) (Keys, error)
+
+type keysOpener struct{}
+
+// WithKeysOpener returns a context with which souvenir.Open opens keys of users in another engine than a file.
+func WithKeysOpener(ctx context.Context, open KeysOpener) context.Context {
+	return context.WithValue(ctx, keysOpener{}, open)
+}
+
+// KeysOpenerOf returns a context's opener of keys; nil: keys are in files.
+func KeysOpenerOf(ctx context.Context) KeysOpener {
+	open, _ := ctx.Value(keysOpener{}).(KeysOpener)
+	return open
+}

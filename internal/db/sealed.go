@@ -474,3 +474,50 @@ func (u openingUpkeep) Broken(tx Tx) ([]Broken, error) { return u.Upkeep.Broken(
 
 // Reindex rebuilds the indexes of tables.
 func (u openingUpkeep) Reindex(tx Tx) error { return u.Upkeep.Reindex(Stored(tx)) }
+
+// head is how many bytes of a sealed value [EachSealed] needs at most.
+const head = 48
+
+// EachSealed calls fn with the first bytes of each sealed value of the columns, without opening it. The transaction is
+// one of the engine ([Stored]).
+func EachSealed(tx Tx, bytes int, fn func(column string, sealed []byte) error) error {
+	for _, c := range columns {
+		table, column, _ := strings.Cut(c.purpose, ".")
+		err := tx.Each(func(row Rows) error {
+			var v beginning
+			if err := row.Scan(&v); err != nil || len(v) < bytes {
+				return err
+			}
+			return fn(c.purpose, v[:bytes])
+		}, fmt.Sprintf(`SELECT substr(%s, 1, %d) FROM %s WHERE %s IS NOT NULL`, column,
+			len(mark)+1+base64.RawStdEncoding.EncodedLen(head), table, column))
+		if err != nil {
+			return fmt.Errorf("the sealed values of %s: %w", c.purpose, err)
+		}
+	}
+	return nil
+}
+
+// beginning is the beginning of a sealed value; empty: the value is not sealed.
+type beginning []byte
+
+// Scan takes a value that may be sealed.
+func (b *beginning) Scan(src any) error {
+	*b = (*b)[:0]
+	switch v := src.(type) {
+	case string:
+		rest, is := strings.CutPrefix(v, mark)
+		if !is || rest == "" || rest[:1] == plainly {
+			return nil
+		}
+		part, err := base64.RawStdEncoding.AppendDecode(*b, []byte(rest[1:1+min(len(rest)-1, head*4/3)/4*4]))
+		if err == nil { // otherwise it is damaged, which check says
+			*b = part
+		}
+	case []byte:
+		if rest, is := bytes.CutPrefix(v, []byte(mark)); is && len(rest) > 0 && string(rest[:1]) != plainly {
+			*b = append(*b, rest[1:]...)
+		}
+	}
+	return nil //nolint:nilerr // a damaged value names no key
+}

@@ -27,6 +27,7 @@ const (
 	KindFull            Kind = "full"
 	KindForeign         Kind = "foreign"
 	KindMasterKey       Kind = "master key"
+	KindUserKeys        Kind = "user keys"
 	KindNewer           Kind = "newer"
 	KindCorrupt         Kind = "corrupt"
 	KindOutcomeUnknown  Kind = "outcome unknown"

@@ -2,11 +2,13 @@ package keyring
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"iter"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // A user and the user's key are in two databases, so a crash can come between the two deletions. Therefore the key is
@@ -27,36 +29,57 @@ func (r *Ring) Mark(ctx context.Context, o Owner) error {
 	})
 }
 
-// Erase erases the key of an owner, if there is one: from then on nothing that was sealed under it can be opened, by
-// other processes after a minute at the latest.
-func (r *Ring) Erase(ctx context.Context, o Owner) (erased bool, err error) {
+// Unmark takes the mark of an owner back, whose deletion was refused.
+func (r *Ring) Unmark(ctx context.Context, o Owner) error {
 	if r == nil {
-		return false, nil
+		return nil
 	}
-	n, err := r.erase(ctx, r.hash(o))
-	return n, err
+	return r.place.Write(ctx, func(tx db.Tx) error {
+		_, err := tx.Exec(`UPDATE user_key SET leaving_at = NULL WHERE owner = ? AND leaving_at IS NOT NULL`, r.hash(o))
+		return err
+	})
 }
 
-func (r *Ring) erase(ctx context.Context, owner []byte) (erased bool, err error) {
+// Erased is the key of an owner that was erased. The zero value is none.
+type Erased struct {
+	ID string    // in hexadecimal digits
+	At time.Time // to the microsecond
+}
+
+// IsZero reports whether there was no key to erase.
+func (e Erased) IsZero() bool { return e.ID == "" }
+
+// Erase erases the key of an owner, if there is one: from then on nothing that was sealed under it can be opened, by
+// other processes after a minute at the latest.
+func (r *Ring) Erase(ctx context.Context, o Owner) (Erased, error) {
+	if r == nil {
+		return Erased{}, nil
+	}
+	return r.erase(ctx, r.hash(o))
+}
+
+func (r *Ring) erase(ctx context.Context, owner []byte) (Erased, error) {
 	var ids [][]byte
-	err = r.place.Write(ctx, func(tx db.Tx) error {
+	at := r.now().UnixMicro()
+	err := r.place.Write(ctx, func(tx db.Tx) (err error) {
 		ids, err = db.Column[[]byte](tx, `UPDATE user_key SET wrapped = NULL, owner = NULL, leaving_at = NULL,
-			erased_at = ? WHERE owner = ? RETURNING id`, r.now().UnixMicro(), owner)
+			erased_at = ? WHERE owner = ? RETURNING id`, at, owner)
 		return err
 	})
 	if err != nil || len(ids) == 0 {
-		return false, err
+		return Erased{}, err
 	}
+	erased := Erased{ID: hex.EncodeToString(ids[0]), At: kernel.ToTime(at)}
 	r.owners.Put(ownerHash(owner), &key{}, keyBytes, cached)
 	for _, id := range ids {
 		r.keys.Put(ID(id), &key{}, keyBytes, cached)
 	}
 	if f, able := r.place.(Flusher); able { // the key was in its log
 		if err := f.Flush(ctx); err != nil && !errors.Is(err, db.ErrUnsupported) {
-			return true, err
+			return erased, err
 		}
 	}
-	return true, nil
+	return erased, nil
 }
 
 // Settle ends the deletions that a crash has cut off: of marked owners, those who are still among all owners stay, and
@@ -100,13 +123,4 @@ func (r *Ring) Settle(ctx context.Context, all iter.Seq2[Owner, error]) (erased 
 		}
 	}
 	return erased, nil
-}
-
-// Count says how many keys there are, and how many were erased.
-func (r *Ring) Count(ctx context.Context) (keys, erased int, err error) {
-	err = r.place.Read(ctx, func(tx db.Tx) error {
-		return tx.QueryRow(`SELECT coalesce(sum(CASE WHEN erased_at IS NULL THEN 1 ELSE 0 END), 0),
-			coalesce(sum(CASE WHEN erased_at IS NULL THEN 0 ELSE 1 END), 0) FROM user_key`).Scan(&keys, &erased)
-	})
-	return keys, erased, err
 }

@@ -130,6 +130,23 @@ func Open(ctx context.Context, place Place, master sealing.MasterKey, now func()
 	return r, err
 }
 
+// randomNumber returns a random number that is not 0, and not negative.
+func randomNumber() int64 {
+	var n [8]byte
+	_, _ = rand.Read(n[:]) // it never fails
+	return int64(binary.BigEndian.Uint64(n[:])>>1) | 1
+}
+
+// IsMade reports whether a place has a ring.
+func IsMade(ctx context.Context, place Place) (made bool, err error) {
+	err = place.Read(ctx, func(tx db.Tx) error {
+		header, err := headerOf(tx)
+		made = header != nil
+		return err
+	})
+	return made, err
+}
+
 func headerOf(tx db.Tx) ([]byte, error) {
 	found, err := db.Column[[]byte](tx, `SELECT header FROM ring`)
 	return append(found, nil)[0], err

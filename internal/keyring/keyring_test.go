@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"iter"
@@ -142,11 +143,12 @@ func TestAnErasedKeyOpensNothing(t *testing.T) {
 		sealed, others := seal(t, one, ann), seal(t, one, ben)
 		opens(t, one, sealed)
 		opens(t, two, sealed) // which has the key in memory now
-		if erased, err := one.Erase(t.Context(), ann); err != nil || !erased {
-			t.Fatalf("Erase = %t, %v; want true", erased, err)
+		if erased, err := one.Erase(t.Context(), ann); err != nil || erased.ID != hex.EncodeToString(sealed[1:17]) ||
+			!erased.At.Equal(now.Truncate(time.Microsecond)) {
+			t.Fatalf("Erase = %+v, %v; want the id of the key, and the time", erased, err)
 		}
-		if erased, err := one.Erase(t.Context(), ann); err != nil || erased {
-			t.Errorf("Erase again = %t, %v; want false", erased, err)
+		if erased, err := one.Erase(t.Context(), ann); err != nil || !erased.IsZero() {
+			t.Errorf("Erase again = %+v, %v; want none", erased, err)
 		}
 		if _, err := one.Open(t.Context(), "note", sealed); !errors.Is(err, keyring.ErrErased) {
 			t.Errorf("opened after the key was erased: %v; want ErrErased", err)
@@ -161,8 +163,9 @@ func TestAnErasedKeyOpensNothing(t *testing.T) {
 		if bytes.Equal(again[:17], sealed[:17]) {
 			t.Error("the new user of an erased one's name has the same key")
 		}
-		if keys, gone, err := one.Count(t.Context()); err != nil || keys != 2 || gone != 1 {
-			t.Errorf("Count = %d, %d, %v; want 2 keys and 1 erased", keys, gone, err)
+		if s, err := one.Status(t.Context()); err != nil || s.Keys != 2 || s.Erased != 1 || s.Since.IsZero() ||
+			s.Last.IsZero() {
+			t.Errorf("Status = %+v, %v; want 2 keys and 1 erased", s, err)
 		}
 	})
 }

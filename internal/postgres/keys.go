@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -16,7 +18,8 @@ type Keys struct{ d *DB }
 // keysSchema makes the tables; see internal/keyring.
 const keysSchema = `CREATE TABLE IF NOT EXISTS ring (
 		one    bigint PRIMARY KEY CHECK (one = 1),
-		header bytea NOT NULL -- with the ring's key, wrapped by the master key
+		header bytea NOT NULL, -- with the ring's key, wrapped by the master key
+		store  bigint          -- random number of the one store whose keys these are; NULL: of none yet
 	);
 	CREATE TABLE IF NOT EXISTS user_key (
 		id         bytea PRIMARY KEY, -- in front of what is sealed under the key
@@ -30,6 +33,63 @@ const keysSchema = `CREATE TABLE IF NOT EXISTS ring (
 
 // makingKeys is the key of the lock under which one process at a time makes the tables.
 const makingKeys = 0x53766e6b
+
+// OpenKeysOf opens the keys of users of the store at an address: in the schema named like the store's with _keys added,
+// which it makes if there is none. Without making, a schema without keys is an error that wraps fs.ErrNotExist.
+func OpenKeysOf(ctx context.Context, store string, making bool, o db.Opening) (*Keys, error) {
+	d, err := connect(ctx, store, o)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	var schema, quoted string
+	var there, may bool
+	err = d.pool.QueryRow(ctx, `WITH of AS (SELECT coalesce(current_schema(), '') || '_keys' AS name)
+		SELECT name, quote_ident(name), EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = name),
+		has_database_privilege(current_database(), 'CREATE') FROM of`).Scan(&schema, &quoted, &there, &may)
+	switch {
+	case err != nil:
+		return nil, d.unavailable(ctx, err)
+	case !there && making && !may:
+		return nil, &Error{Op: "open", err: fmt.Errorf("the role may not make the schema %s for the keys of users; have "+
+			"the database's owner run: CREATE SCHEMA %s AUTHORIZATION the role", schema, quoted)}
+	case !there && making:
+		if _, err := d.pool.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+quoted); err != nil {
+			return nil, classify("open", err)
+		}
+	case !there:
+		return nil, &Error{Op: "open", err: fmt.Errorf("the schema %s: %w", schema, fs.ErrNotExist)}
+	}
+	address, err := url.Parse(store)
+	if err != nil || address.Scheme == "" {
+		return nil, &Error{Op: "address", err: errors.New("the keys of users need an address that begins with postgres://")}
+	}
+	query := address.Query()
+	query.Set("search_path", quoted)
+	address.RawQuery = query.Encode()
+	return OpenKeysIn(ctx, address.String(), making, o)
+}
+
+// OpenKeysIn is [OpenKeys], and without making, a schema without keys is an error that wraps fs.ErrNotExist.
+func OpenKeysIn(ctx context.Context, url string, making bool, o db.Opening) (*Keys, error) {
+	making = making && !o.ReadOnly
+	if !making {
+		d, err := connect(ctx, url, o)
+		if err != nil {
+			return nil, err
+		}
+		defer d.Close()
+		var there bool
+		if err := d.pool.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema()
+			AND tablename = 'user_key')`).Scan(&there); err != nil {
+			return nil, d.unavailable(ctx, err)
+		}
+		if !there {
+			return nil, &Error{Op: "open", err: fmt.Errorf("the schema has no keys of users: %w", fs.ErrNotExist)}
+		}
+	}
+	return OpenKeys(ctx, url, o)
+}
 
 // OpenKeys opens the keys of users in the schema that an address names, which must exist, and makes the tables if there
 // are none. It must not be the schema of a store.

@@ -44,7 +44,14 @@ type Claims struct {
 	Bytes      int64            `json:"bytes"`                // of the export, or of the deleted files
 	SHA256     string           `json:"sha256,omitempty"`     // of the whole file of the export
 	Parts      map[string]Part  `json:"parts,omitempty"`      // of the export, by the type of its lines
+	Key        *ErasedKey       `json:"key_erased,omitempty"` // of a deletion in a store with keys of users
 	Audit      Audit            `json:"audit"`                // the entry of the audit log about it
+}
+
+// ErasedKey is the key of a user that was erased: no backup of the store opens what was sealed under it.
+type ErasedKey struct {
+	ID string    `json:"id"` // in hexadecimal digits, as sealed values name it
+	At time.Time `json:"at"`
 }
 
 // Actor is who did it, as the audit log has it.

@@ -3,8 +3,13 @@ package sqlite
 import (
 	"context"
 	"embed"
+	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 //go:embed keys/*.sql
@@ -14,18 +19,62 @@ var keysSchema embed.FS
 const keysID = 0x53766e6b
 
 // Keys is a file with the keys of users. It is a place of package keyring.
-type Keys struct{ *DB }
+type Keys struct {
+	*DB
+	opened os.FileInfo // the file at its path when it was opened
+}
 
 // Flush removes what was erased from the log, too.
 func (k Keys) Flush(ctx context.Context) error { return k.DB.Flush(ctx) }
 
-// OpenKeys opens the file with the keys of users, and makes it if there is none. Only its owner can read it.
+// errGone is the class of errors about a file that was removed or replaced while it was open.
+var errGone = errors.New("the file with the keys of users was removed, or another one is in its place, since it was " +
+	"opened: put it back, and start the program again")
+
+// Write runs fn in a write transaction. It refuses if the path leads to another file by now: a key in a file that has
+// no name is gone when the program ends, and what was sealed under it with it.
+func (k Keys) Write(ctx context.Context, fn func(db.Tx) error) error {
+	if now, err := os.Stat(k.Path()); err != nil || !os.SameFile(k.opened, now) {
+		return fmt.Errorf("%w (%s)", errGone, k.Path())
+	}
+	return k.DB.Write(ctx, fn)
+}
+
+// OpenKeys opens the file with the keys of users, and makes it if there is none. Only its owner can read it. A symbolic
+// link is refused: where it leads may be copied with backups.
 func OpenKeys(ctx context.Context, path string, readOnly bool, log *slog.Logger) (Keys, error) {
 	schema, err := fs.Sub(keysSchema, "keys")
 	if err != nil {
 		return Keys{}, err
 	}
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return Keys{}, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is a %s; give the path of the file "+
+			"itself", nameOf(info))}
+	}
 	d, err := Open(ctx, Config{Path: path, ApplicationID: keysID, Migrations: schema, ReadOnly: readOnly, Readers: 2,
 		Logger: log})
-	return Keys{d}, err
+	if err != nil {
+		return Keys{}, err
+	}
+	k := Keys{DB: d}
+	if k.opened, err = os.Stat(d.Path()); err != nil {
+		_ = d.Close()
+		return Keys{}, err
+	}
+	if open := k.opened.Mode().Perm() & 0o077; open != 0 && log != nil && os.PathSeparator == '/' {
+		log.Warn("others on this machine can read the file with the keys of users; run chmod 600 on it", "path", d.Path(),
+			"permissions", k.opened.Mode().Perm())
+	}
+	return k, nil
+}
+
+// nameOf says what is no regular file.
+func nameOf(info fs.FileInfo) string {
+	switch mode := info.Mode(); {
+	case mode&fs.ModeSymlink != 0:
+		return "symbolic link"
+	case mode.IsDir():
+		return "folder"
+	}
+	return "special file"
 }

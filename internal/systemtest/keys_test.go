@@ -473,11 +473,11 @@ func storesKnowTheirKeys(s *safe) {
 	f := mustAddFile(s, s.store, NewFile{}, "mine")
 	other := keysIn(s.T, filepath.Join(s.TempDir(), "other.keys"))
 	for name, ring := range map[string]*keyring.Ring{"no keys": nil, "other keys": other} {
-		if store, err := s.try(s.in, ring, Options{}); !errors.Is(err, ErrMasterKey) {
+		if store, err := s.try(s.in, ring, Options{}); !errors.Is(err, ErrUserKeys) {
 			if err == nil {
 				_ = store.Close()
 			}
-			s.Errorf("opened with %s: got %v, want ErrMasterKey", name, err)
+			s.Errorf("opened with %s: got %v, want ErrUserKeys", name, err)
 		}
 	}
 	s.wantContent(s.open(s.in, s.ring, Options{}), f.ID, "mine")

@@ -63,6 +63,19 @@ var maintainVisits = map[string]func(v visit){
 			return s.Upkeep().ChangeMasterKey(v.Context(), GenerateMasterKey())
 		})
 	},
+	"ChangeUserKeysMaster": func(v visit) {
+		v.refuses("ChangeUserKeysMaster", func(s *Store) error {
+			return s.Upkeep().ChangeUserKeysMaster(v.Context(), GenerateMasterKey())
+		})
+	},
+	"BackupUserKeys": func(v visit) {
+		v.refuses("BackupUserKeys", func(s *Store) error {
+			return s.Upkeep().BackupUserKeys(v.Context(), filepath.Join(v.TempDir(), "keys.ring"))
+		})
+	},
+	"UserKeys": func(v visit) {
+		v.refuses("UserKeys", func(s *Store) error { _, err := s.Upkeep().UserKeys(v.Context(), nil); return err })
+	},
 	"MoveFiles": func(v visit) {
 		v.refuses("MoveFiles", func(s *Store) error {
 			_, err := s.Upkeep().MoveFiles(v.Context(), InDatabase, nil)

@@ -1,7 +1,8 @@
 -- The keys of users, in a file beside the store: see internal/keyring.
 CREATE TABLE ring (
 	one    INTEGER PRIMARY KEY CHECK (one = 1),
-	header BLOB NOT NULL -- with the ring's key, wrapped by the master key
+	header BLOB NOT NULL, -- with the ring's key, wrapped by the master key
+	store  INTEGER        -- random number of the one store whose keys these are; NULL: of none yet
 ) STRICT;
 CREATE TABLE user_key (
 	id         BLOB PRIMARY KEY, -- in front of what is sealed under the key

@@ -54,6 +54,11 @@ var AuditSentences = map[string]string{
 	"key.rotate": "replaced the key that signs access tokens",
 	"key.change": "changed the key that encrypts the file",
 
+	"user.key.erase": "erased the key of the deleted user {on}",
+	"keys.change":    "changed the master key of the users' keys",
+	"keys.backup":    "copied the users' keys to a file",
+	"keys.repair":    "repaired the users' keys after an older copy took their place",
+
 	"export":     "exported data",
 	"import":     "imported data",
 	"backup":     "made a backup",

@@ -1,0 +1,541 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/audit"
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
+	"github.com/souvenir-ai/souvenir/internal/receipt"
+	"github.com/souvenir-ai/souvenir/internal/sealing"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// MasterKey encrypts stores: 32 bytes, of which the zero value has none. It wraps the random key of each file, which
+// encrypts its pages with XChaCha20-Poly1305. Its text and its formats never contain the key, only its id; Text is the
+// key itself. docs/encryption.md says what stays readable.
+type MasterKey = sealing.MasterKey
+
+// NewMasterKey returns a master key of 32 bytes, such as a service for keys gives them.
+func NewMasterKey(key []byte) (MasterKey, error) {
+	k, err := sealing.NewMasterKey(key)
+	if err != nil {
+		return k, causedBy(err, invalid("key", "%v", err))
+	}
+	return k, nil
+}
+
+// ParseMasterKey reads a master key as text: 64 hexadecimal digits, or the base64 of 32 bytes. Errors never contain it.
+func ParseMasterKey(text string) (MasterKey, error) {
+	k, err := sealing.ParseMasterKey(text)
+	if err != nil {
+		return k, causedBy(err, invalid("text", "%v", err))
+	}
+	return k, nil
+}
+
+// GenerateMasterKey returns a new random master key. Keep its Text where the store is not: without it, nothing in the
+// store can be read again.
+func GenerateMasterKey() MasterKey { return sealing.GenerateMasterKey() }
+
+// Reencryption says which store [Reencrypt] copies, and under which keys.
+type Reencryption struct {
+	From, To       string    // files; To must not exist
+	FromKey, ToKey MasterKey // the zero value: not encrypted
+	Progress       Progress  // receives the stage "check"; nil disables it
+}
+
+// Reencrypt copies a store, encrypts the copy with another key, and gives it a new random key of its own. It encrypts a
+// store that is not, decrypts one, or replaces all keys after a leak, for which [Upkeep.ChangeMasterKey] does not
+// suffice: who has the old key and an old copy of the file has its random key. Stop programs that write to the store
+// before; what they write afterwards is not in the copy. Errors are those of [Restore]. The original stays: delete it
+// when the copy is in use, and overwrite its disk if the content must be gone.
+func Reencrypt(ctx context.Context, r Reencryption) (err error) {
+	defer inGo[Reencryption](&err)
+	if r.FromKey.IsZero() && r.ToKey.IsZero() {
+		return invalid("ToKey", "{} and FromKey are both missing; give the key of one of the files, or use Restore")
+	}
+	if r.From == "" || r.From == ":memory:" {
+		return invalid("From", "{} is %s; give the path of a store", show(r.From))
+	}
+	if err := checkPath("From", r.From); err != nil {
+		return err
+	}
+	if err := checkNewPath("To", r.To); err != nil {
+		return err
+	}
+	file, err := openBackup(ctx, r.From, r.FromKey, r.Progress)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := file.CopyInto(ctx, r.To, r.ToKey); err != nil {
+		return newFileError("To", r.To, err)
+	}
+	return openError("To", r.To, noteRestore(ctx, r.To, r.ToKey))
+}
+
+// ChangeMasterKey encrypts the key of the store's file with another master key, at once: the content stays as it is,
+// and who has the file open, in this process or another, goes on. From now on opening it needs the new key. Backups
+// keep the key they were made with, so keep the old one for them; after a leak of the old key use [Reencrypt].
+//
+// A store that is not encrypted is ErrMasterKey. It is for the Store that Open returned; a view gets ErrForbidden. On a
+// store that is read-only it is ErrReadOnly.
+func (h *Upkeep) ChangeMasterKey(ctx context.Context, to MasterKey) (err error) {
+	defer inGo[MasterKey](&err, "to", "to")
+	s, err := h.operator(ctx, "ChangeMasterKey")
+	if err != nil {
+		return err
+	}
+	if to.IsZero() {
+		return invalid("to", "{} is no key; give one, or make a copy that is not encrypted with Reencrypt")
+	}
+	file, inFile := s.db.DB.(interface {
+		ChangeMasterKey(ctx context.Context, to MasterKey) error
+	})
+	if !inFile {
+		return newError(KindMasterKey, "", "the store is in a database, which is not encrypted by this package")
+	}
+	return s.noteAlone(ctx, wrap(file.ChangeMasterKey(ctx, to)), event{"key.change", "store", "", nil})
+}
+
+// UserKeys seal what users store under a key for each of them, in memory of this program: in a file, in PostgreSQL and
+// in object storage. The keys are in a ring apart from the store, which no copy of the store contains. Deleting a user
+// erases the user's key, and with it what all old backups of the store hold of the user. The zero value means no keys
+// of users. docs/sealing.md says what stays readable, and how to begin, to back up and to erase.
+//
+// A store gets keys of users while it is empty, or never: copy one with content into a new one, by [Upkeep.Export] and
+// [Upkeep.Import].
+type UserKeys struct {
+	// MasterKey wraps the ring's keys. The zero value means no keys of users, and the other fields must be empty, too. It
+	// may be the one of Options.MasterKey, which encrypts the file of a store besides.
+	MasterKey MasterKey
+
+	// Place is where the ring is: the path of a file or, of a store in PostgreSQL, the address of a database as well,
+	// whose schema must exist. Empty means beside the store: the file that [UserKeysFile] returns, or the schema
+	// NAME_keys, NAME being the store's. A new store makes its ring, with permissions for its owner only. It must not be
+	// on a path that backups of the store copy.
+	Place string
+
+	// ReadOnly opens the ring without changing it: users without a key can store nothing, and no user can be deleted. Use
+	// it for a copy of the store. False means that it is read-only if Options.ReadOnly is set, or its file cannot be
+	// written.
+	ReadOnly bool
+
+	// AcceptOlder opens the store with an older copy of its ring, which is ErrUserKeys otherwise: when the ring is lost,
+	// and the copy is all there is. Repair it then by [Upkeep.UserKeys].
+	AcceptOlder bool
+}
+
+// check refuses fields without a key.
+func (k UserKeys) check() error {
+	if k.MasterKey.IsZero() && k != (UserKeys{}) {
+		return invalid("UserKeys", "{} have no MasterKey, and other fields; set it, or leave all of them out")
+	}
+	return nil
+}
+
+// UserKeysFile returns the path of the file in which the ring of a store is, if it has no other place:
+// keys-of-souvenir.db.ring beside souvenir.db. Patterns such as souvenir.db* and *.db do not match it.
+func UserKeysFile(store string) string {
+	return filepath.Join(filepath.Dir(store), "keys-of-"+filepath.Base(store)+".ring")
+}
+
+// openUserKeys opens the ring of a store, nil if it has none. Those of a context are for programs within this module.
+func openUserKeys(ctx context.Context, engine db.DB, o Options) (ring *keyring.Ring, err error) {
+	if given := keyring.Of(ctx); given != nil {
+		return given, given.Belongs(ctx, engine)
+	}
+	k := o.UserKeys
+	bound, err := keyring.BoundOf(ctx, engine)
+	making := bound.Ring == 0 && !engine.ReadOnly() && !k.ReadOnly
+	switch {
+	case err != nil:
+		return nil, err
+	case k.MasterKey.IsZero() && bound.Ring != 0:
+		return nil, newError(KindUserKeys, "", "the store has keys of its users, in the ring %s, and was opened without "+
+			"them; set Options.UserKeys to the ring", keyring.RingID(bound.Ring))
+	case k.MasterKey.IsZero():
+		return nil, nil //nolint:nilnil // none
+	case bound.Ring == 0 && bound.Content:
+		return nil, newError(KindUserKeys, "", "the store has content that is not sealed under keys of users, and was "+
+			"opened "+
+			"with such keys; export it and import it into a new store with keys, as souvenir copy does, or leave "+
+			"Options.UserKeys out")
+	case bound.Ring == 0 && !making:
+		return nil, nil //nolint:nilnil // nothing is sealed
+	}
+	k.ReadOnly = k.ReadOnly || engine.ReadOnly()
+	place, where, err := openKeysPlace(ctx, engine, k, making, o)
+	if err != nil {
+		return nil, err
+	}
+	if !making {
+		made, err := keyring.IsMade(ctx, place)
+		if err == nil && !made {
+			err = noUserKeys(where, bound, nil)
+		}
+		if err != nil {
+			_ = place.Close()
+			return nil, err
+		}
+	}
+	ring, err = bindUserKeys(ctx, engine, place, where, bound, o)
+	if err != nil {
+		_ = place.Close()
+	}
+	return ring, err
+}
+
+// bindUserKeys opens the ring in a place, and checks that it is the one of the store.
+func bindUserKeys(ctx context.Context, engine db.DB, place keyring.Place, where string, bound keyring.Bound,
+	o Options) (*keyring.Ring, error) {
+	ring, err := openRing(ctx, place, where, o)
+	if err != nil {
+		return nil, err
+	}
+	err = ring.Bind(ctx, engine, bound)
+	switch {
+	case errors.Is(err, keyring.ErrStale) && o.UserKeys.AcceptOlder:
+		return ring, nil
+	case errors.Is(err, keyring.ErrStale):
+		return nil, causedBy(err, newError(KindUserKeys, "", "%v. Give the present ring instead of %s: with this one, "+
+			"users "+
+			"that were deleted since are back, and what newer users have stored cannot be read. If it is lost, open the "+
+			"store "+
+			"with UserKeys.AcceptOlder, and repair the ring (souvenir key users repair)", err, where))
+	case errors.Is(err, keyring.ErrOther):
+		return nil, causedBy(err, newError(KindUserKeys, "", "%v; set UserKeys.Place to the ring of this store instead "+
+			"of %s, "+
+			"or to a place without one for a new store", err, where))
+	}
+	return ring, err
+}
+
+// bindRecovered gives a recovered store, which has no settings, the ring of the damaged one. One with sealed values
+// needs it.
+func bindRecovered(ctx context.Context, path string, options RecoveryOptions) error {
+	o, err := (&Options{MasterKey: options.MasterKey, UserKeys: options.UserKeys}).withDefaults()
+	if err != nil {
+		return err
+	}
+	engine, err := openFile(ctx, path, o)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	sealed, err := keyring.HasSealed(ctx, engine)
+	switch {
+	case err != nil || !sealed:
+		return wrap(err)
+	case o.UserKeys.MasterKey.IsZero():
+		return newError(KindUserKeys, "", "the store has keys of its users, and cannot be recovered without them; set "+
+			"RecoveryOptions.UserKeys to its ring")
+	}
+	place, where, err := openKeysPlace(ctx, engine, o.UserKeys, false, o)
+	if err != nil {
+		return err
+	}
+	ring, err := openRing(ctx, place, where, o)
+	if err != nil {
+		_ = place.Close()
+		return err
+	}
+	return errors.Join(ring.Adopt(ctx, engine), ring.Close())
+}
+
+// openRing opens the ring in a place.
+func openRing(ctx context.Context, place keyring.Place, where string, o Options) (*keyring.Ring, error) {
+	ring, err := keyring.Open(ctx, place, o.UserKeys.MasterKey, o.Now)
+	if errors.Is(err, sealing.ErrKeyWrong) || errors.Is(err, sealing.ErrKeyMissing) {
+		text := strings.NewReplacer("the file is encrypted", "it is").Replace(err.Error())
+		return nil, causedBy(err, newError(KindMasterKey, "", "the ring with the keys of users (%s) does not open with "+
+			"this "+
+			"master key: %s", where, text))
+	}
+	return ring, err
+}
+
+// noUserKeys is the error for a place where the ring of a store is not.
+func noUserKeys(where string, bound keyring.Bound, cause error) error {
+	return causedBy(cause, newError(KindUserKeys, "", "the store has keys of its users, in the ring %s, and there is "+
+		"none at "+
+		"%s; put it there, from its backup if it is lost, or set UserKeys.Place to where it is", keyring.RingID(bound.Ring),
+		where))
+}
+
+// openKeysPlace opens the place of a ring, and says where it is.
+func openKeysPlace(ctx context.Context, engine db.DB, k UserKeys, making bool, o Options) (keyring.Place, string,
+	error) {
+	bound, err := keyring.BoundOf(ctx, engine)
+	if err != nil {
+		return nil, "", err
+	}
+	isAddress := strings.HasPrefix(k.Place, "postgres://") || strings.HasPrefix(k.Place, "postgresql://")
+	if open := db.KeysOpenerOf(ctx); open != nil && (k.Place == "" || isAddress) {
+		where := "the schema NAME_keys beside the store"
+		if isAddress {
+			where = "the address of UserKeys.Place"
+		}
+		keys, err := open(ctx, k.Place, making, db.Opening{ReadOnly: k.ReadOnly, Readers: 2, Logger: o.Logger, Now: o.Now})
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, where, noUserKeys(where, bound, err)
+		}
+		if err != nil {
+			return nil, where, causedBy(err, newError(KindUserKeys, "", "the ring with the keys of users (%s) cannot be "+
+				"opened: "+
+				"%v", where, err))
+		}
+		return ringPlace{keys}, where, nil
+	}
+	path := k.Place
+	switch {
+	case isAddress:
+		return nil, "", invalid("UserKeys", "{}.Place is the address of a database, and the store is in a file; give "+
+			"the path "+
+			"of a file")
+	case path == "" && (engine.Upkeep().Path() == "" || engine.Upkeep().Path() == ":memory:"):
+		return nil, "", invalid("UserKeys", "{} have no Place, and the store is not in a file; give the path of one "+
+			"for the keys")
+	case path == "":
+		path = UserKeysFile(engine.Upkeep().Path())
+	}
+	if err := checkPath("UserKeys", path); err != nil {
+		return nil, "", err
+	}
+	if _, err := os.Lstat(path); !making && errors.Is(err, fs.ErrNotExist) {
+		return nil, path, noUserKeys(path, bound, err)
+	}
+	keys, err := sqlite.OpenKeys(ctx, path, k.ReadOnly, o.Logger)
+	if err != nil {
+		return nil, path, causedBy(err, newError(KindUserKeys, "", "the ring with the keys of users cannot be opened: "+
+			"%v", err))
+	}
+	return ringPlace{keys}, path, nil
+}
+
+// ringPlace gives errors of a place their meaning for a store.
+type ringPlace struct{ db.Keys }
+
+// Write runs fn in a write transaction.
+func (p ringPlace) Write(ctx context.Context, fn func(db.Tx) error) error {
+	err := p.Keys.Write(ctx, fn)
+	switch {
+	case errors.Is(err, db.ErrReadOnly):
+		return causedBy(err, newError(KindReadOnly, "", "the ring with the keys of users can only be read, so no user "+
+			"gets a "+
+			"key and none is erased; open it for writing"))
+	case errors.Is(err, db.ErrFull):
+		return causedBy(err, newError(KindFull, "", "the disk with the keys of users is full: %v", err))
+	}
+	return err
+}
+
+// Flush removes what was erased from the log, too.
+func (p ringPlace) Flush(ctx context.Context) error {
+	if f, able := p.Keys.(keyring.Flusher); able {
+		return f.Flush(ctx)
+	}
+	return db.ErrUnsupported
+}
+
+// UserKeysOptions say what [Upkeep.UserKeys] does besides counting. Nil means the zero value.
+type UserKeysOptions struct {
+	// Check reads all rows of the store, and compares the keys that they name with those of the ring.
+	Check bool
+
+	// Repair ends what an older copy of the ring leaves open: the keys of users who are deleted in the store are erased
+	// again, and the keys that rows name and the ring has never had count as erased. Then a check with Repair removes
+	// their rows. The store must be the present one, not a copy. With Check, the report is of afterwards.
+	Repair bool
+}
+
+// UserKeysReport is what [Upkeep.UserKeys] found. It holds no key.
+type UserKeysReport struct {
+	Ring       string    `json:"ring"`                 // its id
+	MasterKey  string    `json:"master_key"`           // id of the master key that wraps the ring's key
+	ReadOnly   bool      `json:"read_only"`            // it is opened for reading only
+	Keys       int       `json:"keys"`                 // of users
+	Erased     int       `json:"erased"`               // keys that were erased
+	Leaving    int       `json:"leaving"`              // keys of users whose deletion has begun, and not ended
+	Since      time.Time `json:"since,omitzero"`       // when the first key was made
+	LastErased time.Time `json:"last_erased,omitzero"` // when a key was erased last
+
+	// With Check: how many sealed values there are in the store; of them, those under keys that were erased, as in a
+	// store from an older backup (Upkeep.Check with Repair removes them), and those under keys that the ring has never
+	// had.
+	Values        int      `json:"values"`
+	ErasedValues  int      `json:"erased_values"`
+	UnknownValues int      `json:"unknown_values"`
+	UnknownKeys   []string `json:"unknown_keys,omitempty"` // the ids of these keys, the first 100
+}
+
+// UserKeys says how many keys of users the ring of the store has and, if asked to, compares them with the rows of the
+// store. A store without keys of users is ErrUserKeys.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only Repair is ErrReadOnly.
+func (h *Upkeep) UserKeys(ctx context.Context, options *UserKeysOptions) (report UserKeysReport, err error) {
+	defer inGo[UserKeysOptions](&err)
+	s, err := h.ring(ctx, "UserKeys")
+	if err != nil {
+		return report, err
+	}
+	var o UserKeysOptions
+	if options != nil {
+		o = *options
+	}
+	if o.Repair {
+		if err := s.repairRing(ctx); err != nil {
+			return report, wrap(err)
+		}
+	}
+	status, err := s.ring.Status(ctx)
+	if err != nil {
+		return report, wrap(err)
+	}
+	report = UserKeysReport{Ring: keyring.RingID(s.ring.ID()), MasterKey: status.MasterKey, ReadOnly: s.ring.ReadOnly(),
+		Keys: status.Keys, Erased: status.Erased, Leaving: status.Leaving, Since: status.Since, LastErased: status.Last}
+	if !o.Check {
+		return report, nil
+	}
+	named, err := s.ring.Named(ctx, s.db)
+	report.Values, report.ErasedValues, report.UnknownValues, report.UnknownKeys = named.Values, named.Erased,
+		named.Unknown,
+		named.Keys
+	return report, wrap(err)
+}
+
+// ring returns the store for a method about the ring.
+func (h *Upkeep) ring(ctx context.Context, method string) (*Store, error) {
+	s, err := h.operator(ctx, method)
+	if err == nil {
+		err = s.readStore(ctx, func(db.Tx) error { return nil }) // it is open
+	}
+	if err == nil && s.ring == nil {
+		err = newError(KindUserKeys, "", "the store has no keys of users; only a new store gets them, by Options.UserKeys")
+	}
+	return s, err
+}
+
+// repairRing ends what an older copy of the ring leaves open.
+func (s *Store) repairRing(ctx context.Context) error {
+	if err := s.checkWritable(); err != nil {
+		return err
+	}
+	erased, err := s.ring.EraseDeleted(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	lost, err := s.ring.GiveUpUnknown(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	if err := s.ring.NoteAnew(ctx, s.db); err != nil {
+		return err
+	}
+	return s.noteAlone(ctx, nil, event{"keys.repair", "store", "", audit.Details{"erased": erased, "lost": lost}})
+}
+
+// ChangeUserKeysMaster puts the ring of the store under another master key, at once: the keys of users stay as they
+// are, and who has the store open, in this process or another, goes on. From now on opening the ring needs the new key.
+//
+// A store without keys of users is ErrUserKeys. It is for the Store that Open returned; a view gets ErrForbidden. On a
+// ring that is read-only it is ErrReadOnly.
+func (h *Upkeep) ChangeUserKeysMaster(ctx context.Context, to MasterKey) (err error) {
+	defer inGo[MasterKey](&err, "to", "to")
+	s, err := h.operator(ctx, "ChangeUserKeysMaster")
+	if err == nil {
+		err = s.checkWritable()
+	}
+	if err == nil {
+		_, err = h.ring(ctx, "ChangeUserKeysMaster")
+	}
+	if err == nil && to.IsZero() {
+		err = invalid("to", "{} is no key; give one")
+	}
+	if err != nil {
+		return err
+	}
+	return s.noteAlone(ctx, wrap(s.ring.Rotate(ctx, to)), event{"keys.change", "store", "", nil})
+}
+
+// BackupUserKeys copies the ring of the store to a new file, which can take its place, under the same master key. Keep
+// it apart from backups of the store, and keep the newest only: with an older one, users who were deleted since can be
+// read again, in the backups that still hold them.
+//
+// The path must not exist: ErrConflict. A store without keys of users is ErrUserKeys. It is for the Store that Open
+// returned; a view gets ErrForbidden.
+func (h *Upkeep) BackupUserKeys(ctx context.Context, path string) (err error) {
+	defer inGo[struct{}](&err, "path", "path")
+	s, err := h.ring(ctx, "BackupUserKeys")
+	if err == nil {
+		err = checkNewPath("path", path)
+	}
+	if err == nil {
+		err = checkFree("path", path)
+	}
+	if err != nil {
+		return err
+	}
+	return s.noteAlone(ctx, newFileError("path", path, s.copyRing(ctx, path)), event{"keys.backup", "store", "", nil})
+}
+
+// copyRing copies the ring to a file, which gets its name when it is complete.
+func (s *Store) copyRing(ctx context.Context, path string) error {
+	folder, err := os.MkdirTemp(filepath.Dir(path), ".souvenir-keys-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	part := filepath.Join(folder, "ring")
+	to, err := sqlite.OpenKeys(ctx, part, false, nil)
+	if err != nil {
+		return err
+	}
+	err = s.ring.CopyTo(ctx, to)
+	if err := errors.Join(err, to.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(part, path); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Rename(part, path) // there are file systems without such links
+}
+
+// eraseKey erases the key of a user who was deleted, and makes the receipt say so. The receipt of the deletion alone,
+// signed with it, is valid, too.
+func (s *Store) eraseKey(ctx context.Context, owner keyring.Owner, holdings receipt.Claims, signed *Receipt) error {
+	ctx = context.WithoutCancel(ctx)
+	erased, err := s.ring.Erase(ctx, owner)
+	if err != nil || erased.IsZero() {
+		return err
+	}
+	e := event{"user.key.erase", "user", owner.User, audit.Details{"key": erased.ID,
+		"at": erased.At.Format(time.RFC3339Nano)}}
+	if signed != nil { // a receipt and its entry say the same
+		e.details["counts"], e.details["bytes"] = holdings.Counts, holdings.Bytes
+	}
+	var with Receipt
+	err = s.writeStore(ctx, func(tx db.Tx) (err error) {
+		if signed == nil {
+			return s.note(ctx, tx, nil, e)
+		}
+		c := holdings
+		c.Key = &receipt.ErasedKey{ID: erased.ID, At: erased.At}
+		with, err = s.sign(ctx, tx, c, e)
+		return err
+	})
+	if err == nil && signed != nil {
+		*signed = with
+	}
+	if err == nil {
+		err = s.ring.Note(ctx, s.db)
+	}
+	return err
+}

@@ -1,0 +1,373 @@
+package souvenir
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// keyed is a store in a file whose users have keys.
+type keyed struct {
+	*testing.T
+	path string
+	keys UserKeys
+	s    *Store
+}
+
+func newKeyed(t *testing.T) *keyed {
+	k := &keyed{T: t, path: filepath.Join(t.TempDir(), "store.db"), keys: UserKeys{MasterKey: GenerateMasterKey()}}
+	k.open()
+	return k
+}
+
+// open opens the store again.
+func (k *keyed) open() {
+	k.Helper()
+	k.s = k.openAt(k.path, k.keys)
+}
+
+func (k *keyed) openAt(path string, keys UserKeys) *Store {
+	k.Helper()
+	s, err := Open(k.Context(), path, &Options{UserKeys: keys, Embedder: wordEmbedder("words-1")})
+	if err != nil {
+		k.Fatalf("Open %s: %v", path, err)
+	}
+	k.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// user adds a user who says something.
+func (k *keyed) user(name, says string) (view *Store, id string) {
+	k.Helper()
+	u, err := k.s.Accounts().AddUser(k.Context(), NewUser{Name: name})
+	noError(k.T, err)
+	view = k.s.As(Access{User: u.ID})
+	m, err := view.AddMemory(k.Context(), NewMemory{Content: says})
+	noError(k.T, err)
+	return view, m.ID
+}
+
+func (k *keyed) close() {
+	k.Helper()
+	noError(k.T, k.s.Close())
+}
+
+// refused opens the store, which has to fail with a class and a text.
+func (k *keyed) refused(path string, keys UserKeys, class error, says string) {
+	k.Helper()
+	s, err := Open(k.Context(), path, &Options{UserKeys: keys, Embedder: wordEmbedder("words-1")})
+	if err == nil {
+		_ = s.Close()
+	}
+	if !errors.Is(err, class) || !strings.Contains(err.Error(), says) {
+		k.Errorf("Open: got %v, want %v that says %q", err, class, says)
+	}
+}
+
+func (k *keyed) report(o *UserKeysOptions) UserKeysReport {
+	k.Helper()
+	r, err := k.s.Upkeep().UserKeys(k.Context(), o)
+	noError(k.T, err)
+	return r
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	noError(t, err)
+	noError(t, os.WriteFile(to, content, 0o600))
+}
+
+// A backup from before a user was deleted, opened with the present ring, holds nothing of the user, and all of others.
+func TestDeletingAUserErasesThemInOldBackups(t *testing.T) {
+	k := newKeyed(t)
+	ann, annSays := k.user("ann", "the code of the gate is 4711")
+	_, benSays := k.user("ben", "the garden needs water on Mondays")
+	_, err := ann.AddFile(t.Context(), NewFile{Filename: "hers.txt"}, strings.NewReader("the gate again"))
+	noError(t, err)
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	noError(t, k.s.Upkeep().Backup(t.Context(), backup, nil))
+	annID, benID := ann.access.User, ""
+	var receipt Receipt
+	noError(t, k.s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true, Receipt: &receipt}))
+	if of := receipt.Claims.Key; of == nil || len(of.ID) != 32 || time.Since(of.At) > time.Minute {
+		t.Errorf("the receipt: got %+v, want the key that was erased, and when", receipt.Claims)
+	}
+	if r := k.report(nil); r.Keys != 1 || r.Erased != 1 || r.LastErased.IsZero() || r.Since.IsZero() {
+		t.Errorf("UserKeys: got %+v, want one key, and one that was erased", r)
+	}
+	u, err := k.s.Accounts().GetUser(t.Context(), "ben")
+	noError(t, err)
+	benID = u.ID
+	k.close()
+
+	restored := filepath.Join(t.TempDir(), "restored.db")
+	noError(t, Restore(t.Context(), Restoration{From: backup, To: restored}))
+	keys := k.keys
+	keys.Place = UserKeysFile(k.path)
+	k.s = k.openAt(restored, keys)
+	if m, err := k.s.As(Access{User: benID}).GetMemory(t.Context(), benSays); err != nil ||
+		!strings.Contains(m.Content, "Mondays") {
+		t.Errorf("Ben's memory: got %q and %v, want it whole", m.Content, err)
+	}
+	if m, err := k.s.As(Access{User: annID}).GetMemory(t.Context(), annSays); err == nil && m.Content != "" {
+		t.Errorf("Ann's memory: got %q, want nothing of it", m.Content)
+	}
+	if r := k.report(&UserKeysOptions{Check: true}); r.ErasedValues == 0 || r.UnknownValues != 0 ||
+		r.Values <= r.ErasedValues {
+		t.Errorf("UserKeys: got %+v, want some values under the key that was erased, and none under unknown ones", r)
+	}
+	report, err := k.s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true})
+	if err != nil || !report.OK || report.Repaired == 0 {
+		t.Errorf("Check: got %+v and %v, want repaired findings", report, err)
+	}
+	if r := k.report(&UserKeysOptions{Check: true}); r.ErasedValues != 0 || r.Values == 0 {
+		t.Errorf("UserKeys after the repair: got %+v, want no value under the key that was erased", r)
+	}
+	for _, path := range []string{backup, restored} {
+		content, err := os.ReadFile(path)
+		noError(t, err)
+		if bytes.Contains(content, []byte("4711")) || bytes.Contains(content, []byte("Mondays")) {
+			t.Errorf("%s has what users have stored, want it sealed", path)
+		}
+	}
+}
+
+func TestAStoreOpensWithItsRingOnly(t *testing.T) {
+	k := newKeyed(t)
+	_, _ = k.user("ann", "the code of the gate is 4711")
+	k.close()
+	ring := UserKeysFile(k.path)
+	k.refused(k.path, UserKeys{}, ErrUserKeys, "was opened without them")
+	k.refused(k.path, UserKeys{MasterKey: GenerateMasterKey()}, ErrMasterKey, "needs the key "+k.keys.MasterKey.ID())
+	elsewhere := UserKeys{MasterKey: k.keys.MasterKey, Place: filepath.Join(t.TempDir(), "nothing.ring")}
+	k.refused(k.path, elsewhere, ErrUserKeys, "there is none at "+elsewhere.Place)
+	if _, err := os.Stat(elsewhere.Place); err == nil {
+		t.Error("a ring was made where the one of the store was missing")
+	}
+
+	other := newKeyed(t)
+	_, _ = other.user("ben", "another store")
+	other.close()
+	swapped := UserKeys{MasterKey: other.keys.MasterKey, Place: UserKeysFile(other.path)}
+	k.refused(k.path, swapped, ErrUserKeys, "the keys are not those of the store: it needs those with the id")
+	k.refused(filepath.Join(t.TempDir(), "new.db"), swapped, ErrUserKeys, "they are those of another store")
+
+	plain := filepath.Join(t.TempDir(), "plain.db")
+	s := openWords(t, plain, Options{})
+	mustAdd(t, s, NewMemory{Content: "nothing of this is sealed"})
+	noError(t, s.Close())
+	k.refused(plain, k.keys, ErrUserKeys, "has content that is not sealed")
+	k.refused(plain, UserKeys{Place: "x"}, ErrInvalid, "have no MasterKey")
+	if runtime.GOOS != "windows" {
+		link := filepath.Join(t.TempDir(), "link")
+		noError(t, os.Symlink(ring, link))
+		k.refused(k.path, UserKeys{MasterKey: k.keys.MasterKey, Place: link}, ErrUserKeys, "symbolic link")
+		info, err := os.Stat(ring)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the ring: got permissions %v and %v, want 0600", info.Mode().Perm(), err)
+		}
+	}
+	k.refused(k.path, UserKeys{MasterKey: k.keys.MasterKey, Place: k.path}, ErrUserKeys, "cannot be opened")
+	k.open()
+}
+
+// The ring from a backup lacks newer users, and has deleted ones.
+func TestAnOlderRingIsRefusedAndCanBeRepaired(t *testing.T) {
+	k := newKeyed(t)
+	ring, old := UserKeysFile(k.path), filepath.Join(t.TempDir(), "old.ring")
+	_, _ = k.user("ann", "the code of the gate is 4711")
+	ben, benSays := k.user("ben", "the garden needs water on Mondays")
+	noError(t, k.s.Upkeep().BackupUserKeys(t.Context(), old))
+	if err := k.s.Upkeep().BackupUserKeys(t.Context(), old); !errors.Is(err, ErrConflict) {
+		t.Errorf("BackupUserKeys over a file: got %v, want ErrConflict", err)
+	}
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	noError(t, k.s.Upkeep().Backup(t.Context(), backup, nil))
+	noError(t, k.s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}))
+	carl, carlSays := k.user("carl", "this was stored after the copy of the ring")
+	k.close()
+	noError(t, os.Remove(ring))
+	copyFile(t, old, ring)
+	k.refused(k.path, k.keys, ErrUserKeys, "an older copy")
+
+	keys := k.keys
+	keys.AcceptOlder = true
+	k.s = k.openAt(k.path, keys)
+	if _, err := k.s.As(carl.access).GetMemory(t.Context(), carlSays); !errors.Is(err, ErrUserKeys) {
+		t.Errorf("what a newer user has stored: got %v, want ErrUserKeys", err)
+	}
+	if r := k.report(&UserKeysOptions{Check: true}); r.UnknownValues == 0 || len(r.UnknownKeys) != 1 {
+		t.Errorf("UserKeys: got %+v, want values under one unknown key", r)
+	}
+	if r := k.report(&UserKeysOptions{Check: true, Repair: true}); r.UnknownValues != 0 || r.Erased != 2 || r.Keys != 1 {
+		t.Errorf("UserKeys after the repair: got %+v, want Ann's key and Carl's erased", r)
+	}
+	report, err := k.s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true})
+	if err != nil || !report.OK {
+		t.Errorf("Check: got %+v and %v, want a sound store", report, err)
+	}
+	k.close()
+	k.open() // which is no longer refused
+	if m, err := k.s.As(ben.access).GetMemory(t.Context(), benSays); err != nil || !strings.Contains(m.Content,
+		"Mondays") {
+		t.Errorf("Ben's memory: got %q and %v, want it whole", m.Content, err)
+	}
+	if m, err := k.s.As(carl.access).AddMemory(t.Context(), NewMemory{Content: "again"}); err != nil {
+		t.Errorf("what Carl stores now: got %v and %v, want it stored", m, err)
+	}
+}
+
+func TestAnotherMasterKeyOfTheRingTakesOverWhileServersRun(t *testing.T) {
+	k := newKeyed(t)
+	ann, id := k.user("ann", "the code of the gate is 4711")
+	other := k.openAt(k.path, k.keys)
+	next := GenerateMasterKey()
+	noError(t, k.s.Upkeep().ChangeUserKeysMaster(t.Context(), next))
+	if r := k.report(nil); r.MasterKey != next.ID() {
+		t.Errorf("UserKeys: got the master key %s, want %s", r.MasterKey, next.ID())
+	}
+	for _, s := range []*Store{k.s, other} {
+		if _, err := s.As(ann.access).GetMemory(t.Context(), id); err != nil {
+			t.Errorf("a server that runs: got %v, want the memory", err)
+		}
+		_, err := s.As(ann.access).AddMemory(t.Context(), NewMemory{Content: "more"})
+		noError(t, err)
+	}
+	k.refused(k.path, k.keys, ErrMasterKey, "does not open with this master key")
+	k.keys.MasterKey = next
+	k.open()
+}
+
+// What is sealed under a key in a file without a name would be lost when the program ends.
+func TestARingThatIsGoneGivesNoNewKeys(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows does not remove a file that is open")
+	}
+	k := newKeyed(t)
+	ann, id := k.user("ann", "the code of the gate is 4711")
+	ring := UserKeysFile(k.path)
+	noError(t, os.Rename(ring, ring+".away"))
+	u, err := k.s.Accounts().AddUser(t.Context(), NewUser{Name: "ben"})
+	noError(t, err)
+	if _, err := k.s.As(Access{User: u.ID}).AddMemory(t.Context(), NewMemory{Content: "x"}); err == nil ||
+		!strings.Contains(err.Error(), "was removed") {
+		t.Errorf("what a new user stores: got %v, want an error about the file of the ring", err)
+	}
+	if err := k.s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err == nil {
+		t.Error("DeleteUser while the ring is away: got no error, want one")
+	}
+	if m, err := ann.GetMemory(t.Context(), id); err != nil || !strings.Contains(m.Content, "4711") {
+		t.Errorf("what is there: got %v and %v, want it whole", m, err)
+	}
+	noError(t, os.Rename(ring+".away", ring))
+	_, err = k.s.As(Access{User: u.ID}).AddMemory(t.Context(), NewMemory{Content: "x"})
+	noError(t, err)
+}
+
+func TestARingForReadingGivesNoNewKeys(t *testing.T) {
+	k := newKeyed(t)
+	ann, id := k.user("ann", "the code of the gate is 4711")
+	k.close()
+	keys := k.keys
+	keys.ReadOnly = true
+	k.s = k.openAt(k.path, keys)
+	if m, err := k.s.As(ann.access).UpdateMemory(t.Context(), id, MemoryUpdate{Content: ptr("her new " +
+		"text")}); err != nil {
+		t.Errorf("a user with a key: got %v and %v, want it stored", m, err)
+	}
+	if _, err := k.s.AddMemory(t.Context(), NewMemory{Content: "x"}); !errors.Is(err, ErrReadOnly) ||
+		!strings.Contains(err.Error(), "ring") {
+		t.Errorf("a user without a key: got %v, want ErrReadOnly about the ring", err)
+	}
+	if err := k.s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); !errors.Is(err,
+		ErrReadOnly) {
+		t.Errorf("DeleteUser: got %v, want ErrReadOnly", err)
+	}
+	if err := k.s.Upkeep().ChangeUserKeysMaster(t.Context(), GenerateMasterKey()); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("ChangeUserKeysMaster: got %v, want ErrReadOnly", err)
+	}
+	if r := k.report(nil); !r.ReadOnly || r.Keys != 1 {
+		t.Errorf("UserKeys: got %+v, want one key, for reading only", r)
+	}
+}
+
+// Each way of conversion keeps every row.
+func TestAnExportConvertsAStoreToKeysOfUsersAndBack(t *testing.T) {
+	k := newKeyed(t)
+	plain := openWords(t, filepath.Join(t.TempDir(), "plain.db"), Options{})
+	mustAdd(t, plain, NewMemory{Content: "the code of the gate is 4711"})
+	_, err := plain.AddFile(t.Context(), NewFile{Filename: "gate.txt"}, strings.NewReader("4711 again"))
+	noError(t, err)
+	var first, sealed, back bytes.Buffer
+	move := func(from, to *Store, through *bytes.Buffer) {
+		t.Helper()
+		_, err := from.Upkeep().Export(t.Context(), through, &ExportOptions{Credentials: true})
+		noError(t, err)
+		report, err := to.Upkeep().Import(t.Context(), bytes.NewReader(through.Bytes()), nil)
+		if err != nil || report.Counts["memory"].Added != 1 || report.Counts["file"].Added != 1 {
+			t.Fatalf("Import: got %+v and %v, want a memory and a file", report.Counts, err)
+		}
+	}
+	move(plain, k.s, &first)
+	again := openWords(t, filepath.Join(t.TempDir(), "again.db"), Options{})
+	move(k.s, again, &sealed)
+	_, err = again.Upkeep().Export(t.Context(), &back, &ExportOptions{Credentials: true})
+	noError(t, err)
+	rows := func(b *bytes.Buffer) string { // without the first and the last line, which have times and sums
+		_, rest, _ := strings.Cut(b.String(), "\n")
+		return rest[:strings.LastIndex(strings.TrimSpace(rest), "\n")]
+	}
+	if rows(&first) != rows(&back) || len(rows(&first)) < 100 {
+		t.Error("the export of the converted store differs from the original's")
+	}
+	k.close()
+	content, err := os.ReadFile(k.path)
+	noError(t, err)
+	if bytes.Contains(content, []byte("4711")) {
+		t.Error("the store with keys has the text of a memory or a file, want it sealed")
+	}
+}
+
+func TestARecoveredStoreNeedsItsRing(t *testing.T) {
+	k := newKeyed(t)
+	ann, id := k.user("ann", "the code of the gate is 4711")
+	k.close()
+	out := filepath.Join(t.TempDir(), "recovered.db")
+	if _, err := Recover(t.Context(), k.path, out, nil); !errors.Is(err, ErrUserKeys) {
+		t.Errorf("Recover without keys: got %v, want ErrUserKeys", err)
+	}
+	report, err := Recover(t.Context(), k.path, out, &RecoveryOptions{UserKeys: k.keys,
+		Embedder: wordEmbedder("words-1")})
+	if err != nil || !report.OK {
+		t.Fatalf("Recover: got %+v and %v, want all recovered", report, err)
+	}
+	keys := k.keys
+	keys.Place = UserKeysFile(k.path)
+	k.s = k.openAt(out, keys)
+	if m, err := k.s.As(ann.access).GetMemory(t.Context(), id); err != nil || !strings.Contains(m.Content, "4711") {
+		t.Errorf("the recovered memory: got %v and %v, want it whole", m, err)
+	}
+	k.refused(out, UserKeys{}, ErrUserKeys, "opened without them")
+}
+
+func TestAReadOnlyStoreWithKeysOpensAndIsExported(t *testing.T) {
+	k := newKeyed(t)
+	_, _ = k.user("ann", "the code of the gate is 4711")
+	k.close()
+	s, err := Open(t.Context(), k.path, &Options{UserKeys: k.keys, ReadOnly: true, KeepModel: true})
+	noError(t, err)
+	defer s.Close()
+	if _, err := s.Upkeep().Export(t.Context(), io.Discard, nil); err != nil {
+		t.Errorf("Export: got %v, want no error", err)
+	}
+	if _, err := s.Upkeep().UserKeys(t.Context(), &UserKeysOptions{Repair: true}); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("Repair: got %v, want ErrReadOnly", err)
+	}
+}
