@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -60,7 +61,7 @@ func (c *cli) printCopy(asJSON bool, verb, path string) error {
 
 // restore copies one file of a store to another.
 func restore(ctx context.Context, from, to string, progress souvenir.Progress) error {
-	key, err := masterKeyOf(ctx)
+	key, err := fileKeyOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ needs as much space as the backup.`,
 		"restore into a temporary folder, check everything, and delete it again")
 	return c.storing(command, func(ctx context.Context, args []string) error {
 		if *rehearse {
-			return c.rehearse(ctx, args[0], *asJSON)
+			return c.rehearse(besides(ctx, *db), args[0], *asJSON)
 		}
 		if err := db.needsFile("restore a dump of the database with pg_restore, or read an export with \"souvenir " +
 			"import\""); err != nil {
@@ -104,6 +105,10 @@ needs as much space as the backup.`,
 				return fmt.Errorf("IN %q is not a backup that can be restored; nothing was written: %w", args[0], err)
 			}
 			return renamed(renamed(err, "From", "IN"), "To", "--db")
+		}
+		if errors.Is(ringMissing(ctx, *db), fs.ErrNotExist) {
+			c.warn("the ring with the keys of its users is not beside %s: put the present one there, or set %s", *db,
+				userKeysVariable)
 		}
 		return c.printCopy(*asJSON, "restored", string(*db))
 	})

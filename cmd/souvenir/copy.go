@@ -26,18 +26,23 @@ passwords, memories with their past versions and vectors, files, projects, token
 grants and keys. Ids do not change, so clients notice nothing. The target is created if there is
 none. --from is not changed; stop its servers first, since what is written meanwhile is not copied.
 
+A copy also gives a store keys of users (SOUVENIR_USER_KEYS), or takes them away, as it encrypts or
+decrypts a file: --from-keys and --to-keys say what of each store the master key is for.
+
 What is in the trash, recorded calls, invitations and sign-ins are not copied: people sign in again.
 
 It is streamed. If it is interrupted, run it again: it continues where it stopped. In the end it
 reads the target and compares each row with what was copied, and checks the target. The exit status
 is 0 only if nothing is missing or different.`,
 		Example: `  souvenir copy --from souvenir.db --to postgres://souvenir@localhost/souvenir
-  souvenir copy --from postgres://souvenir@localhost/souvenir --to copy.db`,
+  souvenir copy --from postgres://souvenir@localhost/souvenir --to copy.db
+  SOUVENIR_USER_KEYS=on souvenir copy --from plain.db --from-keys none --to sealed.db`,
 	}
 	var from, to location
 	locationFlag(command, &from, "from", "the store to copy: a `file`, or postgres://user@host/name")
 	locationFlag(command, &to, "to", "where to copy it: a `file`, or postgres://user@host/name")
 	asJSON := jsonFlag(command)
+	fromKeys, toKeys := keysFlag(command, "from-keys", "--from"), keysFlag(command, "to-keys", "--to")
 	return c.storing(command, func(ctx context.Context, _ []string) error {
 		switch {
 		case from == "" || to == "":
@@ -45,9 +50,17 @@ is 0 only if nothing is missing or different.`,
 		case from == to:
 			return misused("--from and --to are the same store, %s", from)
 		}
+		ofFrom, err := using(ctx, *fromKeys)
+		if err != nil {
+			return misused("--from-keys: %v", err)
+		}
+		ofTo, err := using(ctx, *toKeys)
+		if err != nil {
+			return misused("--to-keys: %v", err)
+		}
 		var done copied
-		err := withStore(ctx, from, forReading, func(source *souvenir.Store) error {
-			return withStore(ctx, to, forMaking, func(target *souvenir.Store) (err error) {
+		err = withStore(ofFrom, from, forReading, func(source *souvenir.Store) error {
+			return withStore(ofTo, to, forMaking, func(target *souvenir.Store) (err error) {
 				done, err = c.copyStore(ctx, source, target)
 				return err
 			})
@@ -57,6 +70,14 @@ is 0 only if nothing is missing or different.`,
 		}
 		return c.printCopied(*asJSON, to, done)
 	})
+}
+
+// keysFlag adds a flag for what of a store the master key is for.
+func keysFlag(command *cobra.Command, name, of string) *string {
+	value := command.Flags().String(name, string(keysAll), "what of "+of+" the master key is for: `all`, file (it has no "+
+		"keys of users), users (its file is not encrypted), or none")
+	_ = command.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(keysUses, cobra.ShellCompDirectiveNoFileComp))
+	return value
 }
 
 // copied is the result of a copy.

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +25,9 @@ it also calls a tool. It prints a line per finding, with a fix for each problem.
 
 With --embedder it tests that embedder, too, or alone without a URL: it embeds three short texts.
 
+With --backups it looks into a folder of backups for keys of users (souvenir key users --help), which
+must not lie beside them.
+
 It registers five clients without access, which the server deletes after a day. With --no-register
 it registers none.`,
 		Example: `  souvenir doctor https://memory.example.com
@@ -34,6 +39,7 @@ it registers none.`,
 	noRegister := command.Flags().Bool("no-register", false,
 		"register no clients")
 	patience := command.Flags().Duration("timeout", 10*time.Second, "`duration` to wait for each answer")
+	backups := command.Flags().String("backups", "", "`folder` with backups, to look into")
 	asJSON, embedder := jsonFlag(command), newEmbedderFlags(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		if *patience <= 0 {
@@ -47,14 +53,21 @@ it registers none.`,
 		if err != nil {
 			return err
 		}
-		if len(args) == 0 && chosen == nil {
-			return misused("souvenir doctor needs URL, or --embedder, or both")
+		if len(args) == 0 && chosen == nil && *backups == "" {
+			return misused("souvenir doctor needs URL, or --embedder, or both, or --backups")
 		}
 		var findings []doctor.Finding
 		result := map[string]any{}
 		if chosen != nil {
 			findings = append(findings, doctor.Embedder(ctx, chosen))
 			result["embedder"] = chosen.Model()
+		}
+		if *backups != "" {
+			if info, err := os.Stat(*backups); err != nil || !info.IsDir() {
+				return misused("--backups is %q, which is not a folder", *backups)
+			}
+			findings = append(findings, ringsBesideBackups(*backups))
+			result["backups"] = *backups
 		}
 		if len(args) > 0 {
 			examined, err := doctor.Examine(ctx, args[0],
@@ -101,4 +114,17 @@ func levelPaint(level doctor.Level) paint {
 		return yellow
 	}
 	return red
+}
+
+// ringsBesideBackups says whether keys of users lie in a folder of backups.
+func ringsBesideBackups(dir string) doctor.Finding {
+	const check = "keys"
+	found := ringsIn(dir)
+	if len(found) == 0 {
+		return doctor.Finding{Check: check, Level: doctor.OK, Message: "no keys of users are in the folder of the backups"}
+	}
+	return doctor.Finding{Check: check, Level: doctor.Warning,
+		Message: fmt.Sprintf("keys of users lie beside the backups: %s", strings.Join(found, ", ")),
+		Mend: "Keep the newest copy of the ring elsewhere and delete older ones: with one of them, the backups show what " +
+			"deleted users had stored"}
 }

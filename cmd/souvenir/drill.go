@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,6 +68,9 @@ func drill(ctx context.Context, backup, dir string, progress souvenir.Progress) 
 			d.First = strings.Join(strings.Fields(first.Table+" "+first.ID+": "+first.Problem), " ")
 		}
 		return nil
+	}
+	if errors.Is(ringMissing(ctx, restored), fs.ErrNotExist) {
+		return d, fmt.Errorf("the keys of its users are needed to check it: set %s to where the ring is", userKeysVariable)
 	}
 	err = withStore(ctx, restored, forReading, check)
 	if errors.Is(err, souvenir.ErrReadOnly) { // an older version, which has to be migrated first

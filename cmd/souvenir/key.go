@@ -24,6 +24,9 @@ const (
 
 var keyVariables = []string{keyVariable, keyFileVariable, keyCommandVariable}
 
+// otherVariables are those that are no flags.
+var otherVariables = append([]string{userKeysVariable, keyForVariable}, keyVariables...)
+
 type masterKeyKey struct{}
 
 // masterKeyOf returns the key with which every file of the command is opened. The zero value is none.
@@ -122,7 +125,7 @@ command and the server take it from one of these variables:
 
 A new store is encrypted from its beginning if one of them is set. Without the key nothing in the store
 can be read again, so keep a copy of it where the store is not. See docs/encryption.md.`,
-	}, c.keyGenerateCommand(), c.keyChangeCommand(), c.keyEncryptCommand(), c.keyDecryptCommand())
+	}, c.keyGenerateCommand(), c.keyChangeCommand(), c.keyEncryptCommand(), c.keyDecryptCommand(), c.keyUsersCommand())
 }
 
 func (c *cli) keyGenerateCommand() *cobra.Command {
@@ -153,9 +156,10 @@ func (c *cli) keyChangeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "change --to FILE [flags]",
 		Short: "Put the store under another master key",
-		Long: `Encrypts the key of the store's file with another master key. It takes no time, and servers that have the
-store open go on; give them the new key, in the same file or by the same command, for their next backup
-and start. Backups keep the key they were made with.
+		Long: `Encrypts the key of the store's file, and that of the ring with the keys of its users if there is one,
+with another master key. It takes no time, and servers that have the store open go on; give them the
+new key, in the same file or by the same command, for their next backup and start. Backups keep the key
+they were made with.
 
 If the old key has leaked, that is not enough: use "souvenir key encrypt", which gives the file a new
 key of its own.`,
@@ -164,9 +168,6 @@ key of its own.`,
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	to := command.Flags().String("to", "", "`file` with the new master key")
 	return c.command(command, func(ctx context.Context, _ []string) error {
-		if err := db.needsFile("have the database encrypt its disk"); err != nil {
-			return err
-		}
 		if *to == "" {
 			return misused("--to is missing; give a file with the new master key, which \"souvenir key generate\" makes")
 		}
@@ -174,13 +175,11 @@ key of its own.`,
 		if err != nil {
 			return fmt.Errorf("--to gives no key: %w", err)
 		}
-		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
-			if err := store.Upkeep().ChangeMasterKey(ctx, key); err != nil {
-				return err
-			}
-			return c.printResult(*asJSON, object{"file": string(*db), "id": key.ID()},
-				"%s needs the master key %s from now on", *db, key.ID())
-		})
+		if err := changeMasterKey(ctx, *db, key); err != nil {
+			return err
+		}
+		return c.printResult(*asJSON, object{"file": db.String(), "id": key.ID()},
+			"%s needs the master key %s from now on", *db, key.ID())
 	})
 }
 

@@ -57,12 +57,16 @@ func (l *location) Type() string { return "file" }
 // open opens the store.
 func (l location) open(ctx context.Context, options *souvenir.Options) (*souvenir.Store, error) {
 	options = objectsOf(ctx).into(options)
-	key, err := masterKeyOf(ctx)
-	if err != nil {
+	var err error
+	if options.UserKeys, err = userKeysOf(ctx, l); err != nil {
 		return nil, err
 	}
-	options.MasterKey = key
-	options.MasterKeyNow = func(context.Context) (souvenir.MasterKey, error) { return masterKeyOf(withKeyAnew(ctx)) }
+	if !l.isDatabase() || options.UserKeys.MasterKey.IsZero() { // otherwise the key is for the ring only
+		if options.MasterKey, err = fileKeyOf(ctx); err != nil {
+			return nil, err
+		}
+	}
+	options.MasterKeyNow = func(context.Context) (souvenir.MasterKey, error) { return fileKeyOf(withKeyAnew(ctx)) }
 	if l.isDatabase() {
 		return postgres.Open(ctx, string(l), options)
 	}

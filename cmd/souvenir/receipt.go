@@ -194,6 +194,9 @@ func (c *cli) printReceipt(asJSON bool, v verified) error {
 		for _, kind := range slices.Sorted(maps.Keys(r.Counts)) {
 			fmt.Fprintf(&c.out, "  %s: %d\n", plain(kind), r.Counts[kind])
 		}
+		if k := r.Key; k != nil {
+			fmt.Fprintf(&c.out, "key erased: %s, %s; no backup opens what was sealed under it\n", plain(k.ID), moment(k.At))
+		}
 		fmt.Fprintf(&c.out, "audit log: %d:%s\nkey: %s (%s)\n", r.Audit.Seq, plain(r.Audit.Hash), v.Key, plain(v.KeyID))
 	}
 	if !v.OK {

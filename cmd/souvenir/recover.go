@@ -27,6 +27,9 @@ Data that differs from what was stored is never called verified: the command nam
 --accept". A lost memory is restored from its newest past version, if there is one. Full text and
 vectors are rebuilt. People have to sign in again.
 
+A store with keys of users (SOUVENIR_USER_KEYS) needs its ring, which is sought beside IN. OUT belongs
+to the same ring: give its path in SOUVENIR_USER_KEYS, or give OUT the name that IN had.
+
 The exit status is 0 if everything was recovered and verified; otherwise 1, even if OUT was created.`,
 		Example: `  souvenir recover souvenir.db recovered.db
   souvenir check --db recovered.db`,
@@ -36,17 +39,24 @@ The exit status is 0 if everything was recovered and verified; otherwise 1, even
 	return c.command(command, func(ctx context.Context, args []string) error {
 		progress, end := c.progress()
 		defer end()
-		key, err := masterKeyOf(ctx)
+		key, err := fileKeyOf(ctx)
+		if err != nil {
+			return err
+		}
+		keys, err := userKeysOf(ctx, location(args[0]))
 		if err != nil {
 			return err
 		}
 		report, err := souvenir.Recover(ctx, args[0], args[1],
-			&souvenir.RecoveryOptions{MasterKey: key, Progress: progress})
+			&souvenir.RecoveryOptions{MasterKey: key, UserKeys: keys, Progress: progress})
 		end()
 		if err != nil && *asJSON {
 			if printed := printJSON(&c.out, recoverResult{RecoveryReport: report, Error: fault.Text(err)}); printed != nil {
 				return printed
 			}
+		}
+		if errors.Is(err, souvenir.ErrUserKeys) {
+			return inVariables(err)
 		}
 		if errors.Is(err, souvenir.ErrForeign) {
 			return fmt.Errorf("nothing could be recovered: %w", renamed(err, "in", "IN"))

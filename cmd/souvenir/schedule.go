@@ -20,6 +20,7 @@ import (
 
 // schedule makes backups of a server's store in a folder, verifies each by restoring it, and keeps the newest.
 type schedule struct {
+	of    location // the store, beside which the ring with keys of its users is
 	dir   string
 	every time.Duration
 	keep  int
@@ -76,7 +77,8 @@ func (b schedule) start(ctx context.Context, store *souvenir.Store, log *slog.Lo
 	if b.dir == "" {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(actingAs(ctx, souvenir.ViaUpkeep))
+	warnOfRings(b.dir, log)
+	ctx, cancel := context.WithCancel(actingAs(besides(ctx, b.of), souvenir.ViaUpkeep))
 	var running sync.WaitGroup
 	running.Go(func() { b.repeat(ctx, store, log, lookAgain) })
 	return func() {

@@ -201,6 +201,7 @@ func (s *settings) check() error {
 	if err := s.checkKept(); err != nil {
 		return err
 	}
+	s.backups.of = *s.db
 	if err := s.backups.check(*s.db); err != nil {
 		return err
 	}

@@ -90,6 +90,8 @@ func openError(path location, how opening, err error) error {
 			"recover\" extracts what can be read: %w", path, err)
 	case errors.Is(err, souvenir.ErrMasterKey):
 		return fmt.Errorf("--db: %w; \"souvenir key --help\" says where the key is set", err)
+	case errors.Is(err, souvenir.ErrUserKeys):
+		return fmt.Errorf("--db: %w; see \"souvenir key users --help\"", inVariables(err))
 	case errors.Is(err, souvenir.ErrNewer):
 		return fmt.Errorf("--db: %q is from a newer version of Souvenir, and was not changed: %w", path, err)
 	case errors.Is(err, souvenir.ErrReadOnly):
@@ -104,6 +106,8 @@ func databaseError(db location, how opening, err error) error {
 	switch {
 	case errors.Is(err, souvenir.ErrNotFound) && how != forMaking:
 		return noStore(db)
+	case errors.Is(err, souvenir.ErrUserKeys), errors.Is(err, souvenir.ErrMasterKey):
+		return fmt.Errorf("--db: %w; see \"souvenir key users --help\"", inVariables(err))
 	case errors.Is(err, souvenir.ErrForeign):
 		return fmt.Errorf("--db: %s has tables of another program, and was not changed; give an empty schema with "+
 			"?search_path=NAME: %w", db, err)

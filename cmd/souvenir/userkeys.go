@@ -1,0 +1,386 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// The variables about keys of users. As with the master key, there are no flags: every command needs the same values.
+const (
+	userKeysVariable = "SOUVENIR_USER_KEYS"
+	keyForVariable   = "SOUVENIR_MASTER_KEY_FOR"
+)
+
+// keysUse says what of a store the master key is for.
+type keysUse string
+
+const (
+	keysAll   keysUse = "all"   // the file, if it is one, and the ring, if there is one
+	keysFile  keysUse = "file"  // the file only: the store has no keys of users
+	keysUsers keysUse = "users" // the ring only: the file is not encrypted
+	keysNone  keysUse = "none"
+)
+
+var keysUses = []string{string(keysAll), string(keysFile), string(keysUsers), string(keysNone)}
+
+// ringsKey is the key of the context's keys of users.
+type ringsKey struct{}
+
+// rings says which keys of users the stores of a command have.
+type rings struct {
+	place    string // a path or an address; empty: beside each store
+	on       bool
+	use      keysUse
+	beside   location           // the store beside which the ring is, for copies of it; empty: each store's own
+	readOnly bool               // for copies
+	older    bool               // an older copy of the ring is accepted
+	master   souvenir.MasterKey // in place of the environment's; the zero value: none
+	wrong    func() error       // what is wrong with the variables; nil: nothing
+}
+
+func ringsOf(ctx context.Context) rings {
+	r, _ := ctx.Value(ringsKey{}).(rings)
+	return r
+}
+
+func withRings(ctx context.Context, change func(*rings)) context.Context {
+	r := ringsOf(ctx)
+	change(&r)
+	return context.WithValue(ctx, ringsKey{}, r)
+}
+
+// withUserKeys returns a context with the keys of users of the environment.
+func (c *cli) withUserKeys(ctx context.Context) context.Context {
+	r := rings{use: keysAll}
+	switch value, _ := c.lookup(userKeysVariable); value {
+	case "", "off":
+	case "on":
+		r.on = true
+	default:
+		r.on, r.place = true, value
+	}
+	switch value, _ := c.lookup(keyForVariable); keysUse(value) {
+	case "", keysAll:
+	case keysUsers:
+		r.use = keysUsers
+	default:
+		r.wrong = func() error {
+			return misused("%s is %q; give all, or users for a file that is not encrypted", keyForVariable, value)
+		}
+	}
+	return context.WithValue(ctx, ringsKey{}, r)
+}
+
+// using returns a context in which the master key is for a part of each store only.
+func using(ctx context.Context, use string) (context.Context, error) {
+	switch keysUse(use) {
+	case "", keysAll:
+		return ctx, nil
+	case keysFile, keysUsers, keysNone:
+		return withRings(ctx, func(r *rings) { r.use = keysUse(use) }), nil
+	}
+	return ctx, fmt.Errorf("it is %q; give %s", use, strings.Join(keysUses, ", "))
+}
+
+// fileKeyOf returns the key that encrypts the files of a command. The zero value is none.
+func fileKeyOf(ctx context.Context) (souvenir.MasterKey, error) {
+	if use := ringsOf(ctx).use; use == keysUsers || use == keysNone {
+		return souvenir.MasterKey{}, nil
+	}
+	return masterKeyOf(ctx)
+}
+
+// userKeysOf returns the keys of users of a store. The zero value is none.
+func userKeysOf(ctx context.Context, l location) (souvenir.UserKeys, error) {
+	r := ringsOf(ctx)
+	if r.wrong != nil {
+		return souvenir.UserKeys{}, r.wrong()
+	}
+	if !r.on || r.use == keysFile || r.use == keysNone {
+		return souvenir.UserKeys{}, nil
+	}
+	key, err := r.master, error(nil)
+	if key.IsZero() {
+		key, err = masterKeyOf(ctx)
+	}
+	switch {
+	case err != nil:
+		return souvenir.UserKeys{}, err
+	case key.IsZero():
+		return souvenir.UserKeys{}, misused("%s is set, and there is no master key: set %s, or %s", userKeysVariable,
+			keyFileVariable, keyCommandVariable)
+	}
+	k := souvenir.UserKeys{MasterKey: key, Place: r.place, ReadOnly: r.readOnly, AcceptOlder: r.older}
+	if k.Place == "" && r.beside != "" && !r.beside.isDatabase() && !l.isDatabase() {
+		k.Place = souvenir.UserKeysFile(string(r.beside))
+	}
+	return k, nil
+}
+
+// besides returns a context for copies of a store: they have its ring, which they only read.
+func besides(ctx context.Context, l location) context.Context {
+	return withRings(ctx, func(r *rings) { r.beside, r.readOnly = l, true })
+}
+
+// inVariables gives an error about keys of users the names of the variables.
+func inVariables(err error) error {
+	return errors.New(strings.NewReplacer("set Options.UserKeys to the ring", "set "+userKeysVariable+" to on, or to "+
+		"where "+
+		"the ring is", "leave Options.UserKeys out", "leave "+userKeysVariable+" out", "set UserKeys.Place to",
+		"set "+userKeysVariable+" to", "open the store with UserKeys.AcceptOlder, and repair the ring (souvenir key users "+
+			"repair)", "run \"souvenir key users repair\"", "set RecoveryOptions.UserKeys to its ring",
+		"set "+userKeysVariable+" to on, or to where its ring is", "{}.Place", "it", "UserKeys ", userKeysVariable+" ").
+		Replace(err.Error()))
+}
+
+func (c *cli) keyUsersCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "users COMMAND",
+		Short: "Look after the keys of a store's users",
+		Long: `With SOUVENIR_USER_KEYS=on a new store keeps a key for each user, and seals under it what they store.
+The keys are in a ring of their own, wrapped by the master key: the file keys-of-NAME.ring beside the
+file NAME, or the schema NAME_keys beside a schema. SOUVENIR_USER_KEYS=PLACE is another place: a path
+or, for PostgreSQL, the address of a database. Deleting a user erases the key, and with it what old
+backups hold of the user. See docs/sealing.md.
+
+The ring needs a backup of its own, apart from those of the store. Keep its newest copy only.
+
+The master key also encrypts the store's file, unless SOUVENIR_MASTER_KEY_FOR is users. "souvenir key
+change" changes it for both. "souvenir copy --from-keys none" makes a store with keys of one without.`,
+	}, c.keyUsersStatus(), c.keyUsersCheck(), c.keyUsersBackup(), c.keyUsersRepair())
+}
+
+func (c *cli) keyUsersStatus() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "status [flags]",
+		Short:   "Say how many keys of users there are",
+		Example: "  SOUVENIR_USER_KEYS=on souvenir key users status",
+		Long:    "Prints the ring's id, the id of its master key, and how many keys it has and has erased. It prints no key.",
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	return c.command(command, func(ctx context.Context, _ []string) error {
+		return c.withUserKeysOf(ctx, *db, forReading, nil, func(r souvenir.UserKeysReport) error {
+			return c.printUserKeys(*asJSON, r)
+		})
+	})
+}
+
+// withUserKeysOf opens the store, and calls fn with what it says of its keys.
+func (c *cli) withUserKeysOf(ctx context.Context, db location, how opening, o *souvenir.UserKeysOptions,
+	fn func(souvenir.UserKeysReport) error) error {
+	return withStore(ctx, db, how, func(store *souvenir.Store) error {
+		r, err := store.Upkeep().UserKeys(ctx, o)
+		if errors.Is(err, souvenir.ErrUserKeys) {
+			return inVariables(err)
+		}
+		if err != nil {
+			return err
+		}
+		return fn(r)
+	})
+}
+
+func (c *cli) printUserKeys(asJSON bool, r souvenir.UserKeysReport) error {
+	if asJSON {
+		return printJSON(&c.out, r)
+	}
+	fmt.Fprintf(&c.out, "ring %s, under the master key %s: %d keys", r.Ring, r.MasterKey, r.Keys)
+	if !r.Since.IsZero() {
+		fmt.Fprintf(&c.out, " since %s", moment(r.Since))
+	}
+	fmt.Fprintf(&c.out, ", %d erased", r.Erased)
+	if !r.LastErased.IsZero() {
+		fmt.Fprintf(&c.out, ", the last one %s", moment(r.LastErased))
+	}
+	if r.Leaving > 0 {
+		fmt.Fprintf(&c.out, ", %d of users whose deletion has not ended", r.Leaving)
+	}
+	fmt.Fprintln(&c.out)
+	return nil
+}
+
+func (c *cli) keyUsersCheck() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "check [flags]",
+		Short:   "Compare the keys that the rows of the store name with the ring",
+		Example: "  SOUVENIR_USER_KEYS=on souvenir key users check --db souvenir.db",
+		Long: `Reads all rows of the store, and compares the keys that they name with those of the ring. Rows under
+keys that were erased are those of deleted users, in a store from an older backup: "souvenir check
+--repair" removes them. Rows under keys that the ring has never had mean that the ring is older than
+the store: put the present one in its place, or run "souvenir key users repair" if it is lost.
+
+The exit status is 0 if the ring has the keys of all rows, otherwise 1.`,
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	return c.command(command, func(ctx context.Context, _ []string) error {
+		return c.withUserKeysOf(ctx, *db, forReading, &souvenir.UserKeysOptions{Check: true}, c.printKeysCheck(*asJSON))
+	})
+}
+
+// printKeysCheck prints what a check of the keys found.
+func (c *cli) printKeysCheck(asJSON bool) func(souvenir.UserKeysReport) error {
+	return func(r souvenir.UserKeysReport) error {
+		if err := c.printUserKeys(asJSON, r); err != nil {
+			return err
+		}
+		if !asJSON {
+			fmt.Fprintf(&c.out, "%d sealed values: %d under keys that were erased, %d under keys that the ring has never had\n",
+				r.Values, r.ErasedValues, r.UnknownValues)
+		}
+		if r.UnknownValues > 0 {
+			c.warn("the ring is older than the store: put the present one in its place, or run \"souvenir key users repair\"")
+		}
+		if r.ErasedValues > 0 {
+			c.warn("the store is from before users were deleted: \"souvenir check --repair\" removes what is left of them")
+		}
+		if r.UnknownValues+r.ErasedValues > 0 {
+			return errSilent
+		}
+		return nil
+	}
+}
+
+func (c *cli) keyUsersBackup() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "backup OUT [flags]",
+		Short: "Copy the ring with the keys of users to a new file",
+		Long: `Copies the ring to the new file OUT, which only its owner can read, while servers run. It stays wrapped by
+the master key. The copy can take the place of a ring that is lost, of one in PostgreSQL, too.
+
+Keep it where the backups of the store are not, and keep the newest copy only: who has an older one, the
+master key and a backup of the store can read what users had stored who were deleted since. Make one
+after each new user: what a user has stored whose key is in no copy is lost with the ring.`,
+		Example: "  souvenir key users backup /media/keys/users-$(date +%F).ring",
+		Args:    wants(1, 1, "OUT"),
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	return c.command(command, func(ctx context.Context, args []string) error {
+		err := withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
+			return store.Upkeep().BackupUserKeys(ctx, args[0])
+		})
+		if errors.Is(err, souvenir.ErrUserKeys) {
+			return inVariables(err)
+		}
+		if err != nil {
+			return renamed(err, "path", "OUT")
+		}
+		err = c.printCopy(*asJSON, "wrote", args[0])
+		if err == nil && !*asJSON {
+			fmt.Fprintln(&c.out, "delete older copies: with one of them, users who were deleted since can be read again")
+		}
+		return err
+	})
+}
+
+func (c *cli) keyUsersRepair() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "repair [flags]",
+		Short: "Go on with an older copy of the ring, when the ring is lost",
+		Example: `  SOUVENIR_USER_KEYS=on souvenir key users repair
+  SOUVENIR_USER_KEYS=on souvenir check --repair`,
+		Long: `When the ring is lost, and an older copy of it has taken its place, no command opens the store. This one
+does, and makes the two agree: the keys of users who were deleted since are erased again, and keys
+that the copy does not have count as erased, so that "souvenir check --repair" removes what was sealed
+under them, for good. Run it on the store itself, not on a copy or an older backup.`,
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	return c.command(command, func(ctx context.Context, _ []string) error {
+		ctx = withRings(ctx, func(r *rings) { r.older = true })
+		o := &souvenir.UserKeysOptions{Check: true, Repair: true}
+		return c.withUserKeysOf(ctx, *db, forWriting, o, c.printKeysCheck(*asJSON))
+	})
+}
+
+// changeMasterKey puts a store under another master key: the ring first, then the file. After a change that was cut off
+// in between the ring needs the new key already.
+func changeMasterKey(ctx context.Context, db location, to souvenir.MasterKey) error {
+	keys, err := userKeysOf(ctx, db)
+	if err != nil {
+		return err
+	}
+	if keys.MasterKey.IsZero() {
+		if err := db.needsFile("have the database encrypt its disk"); err != nil {
+			return err
+		}
+	}
+	inFile := !db.isDatabase() && ringsOf(ctx).use != keysUsers
+	change := func(store *souvenir.Store) error {
+		if !keys.MasterKey.IsZero() {
+			if err := store.Upkeep().ChangeUserKeysMaster(ctx, to); err != nil {
+				return err
+			}
+		}
+		if !inFile {
+			return nil
+		}
+		return store.Upkeep().ChangeMasterKey(ctx, to)
+	}
+	err = withStore(ctx, db, forWriting, change)
+	if err != nil && inFile && !keys.MasterKey.IsZero() {
+		again := withRings(ctx, func(r *rings) { r.master = to })
+		if withStore(again, db, forWriting, change) == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// ringHeader is how the file of a ring begins, at byte 68: the id of its application.
+const ringHeader = "Svnk"
+
+// ringsIn returns the files in a folder that hold keys of users.
+func ringsIn(dir string) (found []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			continue
+		}
+		header := make([]byte, 72)
+		_, err = io.ReadFull(f, header)
+		if err == nil && strings.HasPrefix(string(header), "SQLite format 3") && string(header[68:]) == ringHeader {
+			found = append(found, e.Name())
+		}
+		_ = f.Close()
+	}
+	return found
+}
+
+// ringMissing returns an error that wraps fs.ErrNotExist if the ring of a store should be in a file that is not there.
+func ringMissing(ctx context.Context, l location) error {
+	keys, err := userKeysOf(ctx, l)
+	if err != nil || keys.MasterKey.IsZero() || l.isDatabase() || location(keys.Place).isDatabase() {
+		return err
+	}
+	path := keys.Place
+	if path == "" {
+		path = souvenir.UserKeysFile(string(l))
+	}
+	_, err = os.Stat(path)
+	return err
+}
+
+// warnOfRings warns of keys of users in the folder of backups: who gets at the one gets at the other, and an old copy of
+// the ring there brings back users who were deleted.
+func warnOfRings(dir string, log *slog.Logger) {
+	for _, name := range ringsIn(dir) {
+		log.Warn("keys of users are in the folder of the backups, where they open what deleted users had stored; keep them "+
+			"elsewhere", "folder", dir, "file", name)
+	}
+}
