@@ -2,7 +2,9 @@ package souvenir
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // keyed is a store in a file whose users have keys.
@@ -369,5 +374,124 @@ func TestAReadOnlyStoreWithKeysOpensAndIsExported(t *testing.T) {
 	}
 	if _, err := s.Upkeep().UserKeys(t.Context(), &UserKeysOptions{Repair: true}); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Repair: got %v, want ErrReadOnly", err)
+	}
+}
+
+// failingKeys is a place of keys whose writes fail when they are to.
+type failingKeys struct {
+	db.Keys
+	fail func() error
+}
+
+func (f failingKeys) Write(ctx context.Context, fn func(db.Tx) error) error {
+	if err := f.fail(); err != nil {
+		return err
+	}
+	return f.Keys.Write(ctx, fn)
+}
+
+// openFailing opens a store whose ring calls fail before each write.
+func openFailing(t *testing.T, path string, keys UserKeys, fail func() error) (*Store, error) {
+	t.Helper()
+	ctx := db.WithKeysOpener(t.Context(), func(ctx context.Context, _ string, _ bool, _ db.Opening) (db.Keys, error) {
+		place, err := sqlite.OpenKeys(ctx, UserKeysFile(path), false, nil)
+		return failingKeys{place, fail}, err
+	})
+	s, err := Open(ctx, path, &Options{UserKeys: keys, Embedder: wordEmbedder("words-1")})
+	if err == nil {
+		t.Cleanup(func() { _ = s.Close() })
+	}
+	return s, err
+}
+
+func TestAFullDiskOfTheRingLosesNothing(t *testing.T) {
+	k := newKeyed(t)
+	ann, id := k.user("ann", "the code of the gate is 4711")
+	k.close()
+	full := true
+	s, err := openFailing(t, k.path, k.keys, func() error {
+		if full {
+			return fmt.Errorf("the test: %w", db.ErrFull)
+		}
+		return nil
+	})
+	noError(t, err)
+	if _, err := s.AddMemory(t.Context(), NewMemory{Content: "of a new user"}); !errors.Is(err, ErrFull) ||
+		!strings.Contains(err.Error(), "keys of users") {
+		t.Errorf("a user without a key: got %v, want ErrFull about the keys", err)
+	}
+	if _, err := s.As(ann.access).AddMemory(t.Context(), NewMemory{Content: "of one with a key"}); err != nil {
+		t.Errorf("a user with a key: got %v, want it stored", err)
+	}
+	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); !errors.Is(err, ErrFull) {
+		t.Errorf("DeleteUser: got %v, want ErrFull", err)
+	}
+	if m, err := s.As(ann.access).GetMemory(t.Context(), id); err != nil || !strings.Contains(m.Content, "4711") {
+		t.Errorf("after the refused deletion: got %v and %v, want the memory", m, err)
+	}
+	full = false
+	mustAdd(t, s, NewMemory{Content: "of a new user"})
+	noError(t, s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}))
+	if stats, err := s.Upkeep().Stats(t.Context()); err != nil || stats.Memories != 1 {
+		t.Errorf("got %+v and %v, want the one memory of the new user", stats, err)
+	}
+}
+
+// A store and its ring learn of each other in three steps. Wherever a crash comes between, the next try ends them, and
+// no other store gets the ring.
+func TestACrashWhileAStoreGetsItsRingIsMadeUpFor(t *testing.T) {
+	for writes := range 3 {
+		path, keys := filepath.Join(t.TempDir(), "store.db"), UserKeys{MasterKey: GenerateMasterKey()}
+		left := writes
+		_, err := openFailing(t, path, keys, func() error {
+			if left--; left < 0 {
+				return errors.New("crash")
+			}
+			return nil
+		})
+		if (err == nil) != (writes >= 2) {
+			t.Fatalf("a ring that fails after %d writes: got %v, want an error for less than two", writes, err)
+		}
+		s, err := Open(t.Context(), path, &Options{UserKeys: keys, Embedder: wordEmbedder("words-1")})
+		noError(t, err)
+		mustAdd(t, s, NewMemory{Content: "it works"})
+		noError(t, s.Close())
+		keys.Place = UserKeysFile(path)
+		if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "x.db"), &Options{UserKeys: keys}); !errors.Is(err,
+			ErrUserKeys) {
+			t.Errorf("another store with the ring: got %v, want ErrUserKeys", err)
+		}
+	}
+}
+
+// The worst time of a crash in a deletion: the user is gone, and the key is not.
+func TestADeletionThatFailsBeforeTheErasureIsMadeUpFor(t *testing.T) {
+	k := newKeyed(t)
+	ann, _ := k.user("ann", "the code of the gate is 4711")
+	k.close()
+	marked := false
+	s, err := openFailing(t, k.path, k.keys, func() error {
+		if marked {
+			return errors.New("crash")
+		}
+		marked = true
+		return nil
+	})
+	noError(t, err)
+	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err == nil {
+		t.Fatal("DeleteUser whose erasure fails: got no error, want one")
+	}
+	if _, err := s.Accounts().GetUser(t.Context(), "ann"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the user: got %v, want ErrNotFound", err)
+	}
+	noError(t, s.Close())
+	now := func() time.Time { return time.Now().Add(2 * time.Hour) }
+	k.s, err = Open(t.Context(), k.path, &Options{UserKeys: k.keys, Embedder: wordEmbedder("words-1"), Now: now})
+	noError(t, err)
+	defer k.s.Close()
+	_, err = k.s.Upkeep().Purge(t.Context(), nil)
+	noError(t, err)
+	if r := k.report(nil); r.Keys != 0 || r.Erased != 1 || r.Leaving != 0 {
+		t.Errorf("UserKeys after a purge: got %+v, want the key of %s erased", r, ann.access.User)
 	}
 }

@@ -26,7 +26,7 @@ it also calls a tool. It prints a line per finding, with a fix for each problem.
 With --embedder it tests that embedder, too, or alone without a URL: it embeds three short texts.
 
 With --backups it looks into a folder of backups for keys of users (souvenir key users --help), which
-must not lie beside them.
+must not be there.
 
 It registers five clients without access, which the server deletes after a day. With --no-register
 it registers none.`,
@@ -116,7 +116,7 @@ func levelPaint(level doctor.Level) paint {
 	return red
 }
 
-// ringsBesideBackups says whether keys of users lie in a folder of backups.
+// ringsBesideBackups says whether keys of users are in a folder of backups.
 func ringsBesideBackups(dir string) doctor.Finding {
 	const check = "keys"
 	found := ringsIn(dir)
@@ -124,7 +124,7 @@ func ringsBesideBackups(dir string) doctor.Finding {
 		return doctor.Finding{Check: check, Level: doctor.OK, Message: "no keys of users are in the folder of the backups"}
 	}
 	return doctor.Finding{Check: check, Level: doctor.Warning,
-		Message: fmt.Sprintf("keys of users lie beside the backups: %s", strings.Join(found, ", ")),
+		Message: fmt.Sprintf("keys of users are beside the backups: %s", strings.Join(found, ", ")),
 		Mend: "Keep the newest copy of the ring elsewhere and delete older ones: with one of them, the backups show what " +
 			"deleted users had stored"}
 }

@@ -376,8 +376,8 @@ func ringMissing(ctx context.Context, l location) error {
 	return err
 }
 
-// warnOfRings warns of keys of users in the folder of backups: who gets at the one gets at the other, and an old copy of
-// the ring there brings back users who were deleted.
+// warnOfRings warns of keys of users in the folder of backups: who gets at the one gets at the other, and an old copy
+// of the ring there brings back users who were deleted.
 func warnOfRings(dir string, log *slog.Logger) {
 	for _, name := range ringsIn(dir) {
 		log.Warn("keys of users are in the folder of the backups, where they open what deleted users had stored; keep them "+

@@ -122,7 +122,8 @@ func TestABackupOpensWithoutWhatDeletedUsersHad(t *testing.T) {
 		t.Errorf("restore --drill: got %+v, want what is under the key that was erased", o)
 	}
 	elsewhere.ok(t, "restore", "backup.db", "--db", "restored.db")
-	if out := elsewhere.ok(t, "search", "kettle", "--db", "restored.db", "--user", "anna"); !strings.Contains(out, "blue") {
+	if out := elsewhere.ok(t, "search", "kettle", "--db", "restored.db", "--user", "anna"); !strings.Contains(out,
+		"blue") {
 		t.Errorf("search as Anna: got %q, want the memory about the kettle", out)
 	}
 	if o := elsewhere.run(t, "search", "gate 4711", "--db", "restored.db", "--user", "carl"); o.code != exitOK ||

@@ -238,7 +238,8 @@ func chunkBound(number int64) []byte {
 
 type given struct{}
 
-// With returns a context with which souvenir.Open seals what users store under keys of a ring. No option does so yet.
+// With returns a context with which souvenir.Open seals what users store under keys of a ring, which the caller closes:
+// for tests, and for stores that had content before. Callers outside of the module have Options.UserKeys.
 func With(ctx context.Context, r *Ring) context.Context { return context.WithValue(ctx, given{}, r) }
 
 // Of returns the ring of a context; nil: none.
