@@ -252,10 +252,9 @@ func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, 
 			(SELECT coalesce(sum(`+v.Held()+`), 0) FROM partition p WHERE p.collection_id = c.id AND `+visible+
 		`), c.created_at, c.updated_at, coalesce(c.retention, 0), coalesce(c.retention_deletes, 0)
 		FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
-		WHERE `+condition+` ORDER BY c.name, c.id`, args...)
-	if db.Seals(tx) {
-		slices.SortStableFunc(all, func(a, b Collection) int { return strings.Compare(a.Name, b.Name) })
-	}
+		WHERE `+condition+` ORDER BY c.id`, args...)
+	// By name here, as names may be sealed.
+	slices.SortStableFunc(all, func(a, b Collection) int { return strings.Compare(a.Name, b.Name) })
 	return all, err
 }
 

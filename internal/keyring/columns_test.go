@@ -323,3 +323,48 @@ func BenchmarkScan(b *testing.B) {
 		})
 	}
 }
+
+// Values that are looked up are sealed to the same where the owner, the column and the value are the same, and differ
+// otherwise.
+func TestEqualNamesAreSealedToTheSame(t *testing.T) {
+	onColumns(t, func(c columns) {
+		c.write(c.store, func(tx db.Tx) error {
+			stored := func(owner int64, column db.SealedColumn, value string) string {
+				t.Helper()
+				forms, err := db.Forms(tx, column, []int64{owner}, value)
+				if err != nil || len(forms) > 2 || forms[0] != value {
+					t.Fatalf("Forms of %q: got %q and %v, want it and how it is sealed", value, forms, err)
+				}
+				return forms[len(forms)-1]
+			}
+			if got := stored(11, db.CollectionName, "gate"); got != "gate" {
+				t.Errorf("of an owner without a key: got %q, want the value alone", got)
+			}
+			for _, owner := range []int64{11, 12} {
+				if _, err := db.SealText(tx, owner, db.CollectionName, "gate"); err != nil {
+					return err
+				}
+			}
+			first := stored(11, db.CollectionName, "gate")
+			if strings.Contains(first, "gate") || first != stored(11, db.CollectionName, "gate") {
+				t.Errorf("sealed twice: got %q, want the same without the text", first)
+			}
+			for what, other := range map[string]string{"another owner": stored(12, db.CollectionName, "gate"),
+				"another column": stored(11, db.ProjectName, "gate"), "another value": stored(11, db.CollectionName, "Gate")} {
+				if other[9:] == first[9:] {
+					t.Errorf("%s: got the same %q", what, other)
+				}
+			}
+			const hashed = 9 + 22
+			upper, lower := stored(11, db.Tag, "Gate"), stored(11, db.Tag, "gate")
+			if upper == lower || upper[:hashed] != lower[:hashed] || stored(11, db.Tag, "gates")[:hashed] == lower[:hashed] {
+				t.Errorf("tags: got %q and %q, want the same hash before different values", upper, lower)
+			}
+			lines, err := db.OpenTexts(tx, []string{upper, "plain", lower + "\n" + upper})
+			if err != nil || strings.Join(lines, "|") != "Gate|plain|gate\nGate" {
+				t.Errorf("OpenTexts: got %q and %v, want the tags", lines, err)
+			}
+			return nil
+		})
+	})
+}

@@ -95,7 +95,8 @@ func memoriesAreSealed(s *safe) {
 
 func deletedTextsInABackup(s *safe) {
 	ann, ben := s.user("ann"), s.user("ben")
-	hers := mustAdd(s, ann, NewMemory{Content: "hers", Metadata: map[string]any{"colour": "red"}})
+	hers := mustAdd(s, ann, NewMemory{Content: "hers", Metadata: map[string]any{"colour": "red"}, Key: "hers",
+		Tags: []string{"one", "two"}})
 	his := mustAdd(s, ben, NewMemory{Content: "his"})
 	changed := "hers, changed"
 	if _, err := ann.UpdateMemory(s.Context(), hers.ID, MemoryUpdate{Content: &changed}); err != nil {
