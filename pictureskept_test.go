@@ -118,7 +118,7 @@ func TestPicturesAreMadeOnceAfterAChange(t *testing.T) {
 		}
 		m, err := s.Insights().Map(t.Context(), MapQuery{})
 		if err != nil || len(m.Points) < 2 || m.Points[0].Label == "changed" {
-			t.Fatalf("got %+v, %v", m, err)
+			t.Fatalf("got %+v, %v, want the map as it was", m, err)
 		}
 		m.Points[0].Label = "changed"
 	}

@@ -74,7 +74,7 @@ func TestPagesReadOneSnapshot(t *testing.T) {
 		}
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusOK {
-			t.Errorf("%s: got status %d", path, answer.StatusCode)
+			t.Errorf("%s: got status %d, want 200", path, answer.StatusCode)
 		}
 		return reads.Load() - before
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// The first pages are counted for who was there in the last days, and for nobody else.
+// The first pages are counted for who was there in the last days, and for no one else.
 func TestPagesAreWarmedForThoseSeenLast(t *testing.T) {
 	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "warm.db"), nil)
 	if err != nil {
@@ -50,13 +50,13 @@ func TestPagesAreWarmedForThoseSeenLast(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", warmed, err, seen)
 	}
 	if warmed, err := warm(t.Context(), store, now.Add(warmedSince+time.Hour)); err != nil || len(warmed) != 0 {
-		t.Errorf("days later: got %q, %v, want nobody", warmed, err)
+		t.Errorf("days later: got %q, %v, want none", warmed, err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if warmed, err := warm(t.Context(), store, now); err == nil {
-		t.Errorf("of a closed store: got %q and no error", warmed)
+		t.Errorf("of a closed store: got %q and no error, want one", warmed)
 	}
 }
 
@@ -76,6 +76,6 @@ func TestUsualKeysAreThoseOfMostMemories(t *testing.T) {
 		t.Errorf("got %q, want source and confidence", got)
 	}
 	if got := usualKeys(nil); len(got) != 0 {
-		t.Errorf("of no memories: got %q", got)
+		t.Errorf("of no memories: got %q, want none", got)
 	}
 }

@@ -19,6 +19,6 @@ func TestMemoriesWithAKeyAreReadFromAnIndex(t *testing.T) {
 	}
 	either, err := Compile(kernel.Viewer{}, map[string]any{"source": []any{nil, "mail"}})
 	if err != nil || len(either) != 1 || either[0].Indexed() != "" || !strings.Contains(either[0].SQL, " OR NOT ") {
-		t.Errorf("without it, or with a value: got %+v, %v", either, err)
+		t.Errorf("without it, or with a value: got %+v, %v, want one condition that no index has", either, err)
 	}
 }

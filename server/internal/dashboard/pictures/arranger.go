@@ -57,8 +57,8 @@ func (a *arranger) get(key mapKey) *souvenir.Map {
 	return &kept.Map
 }
 
-// compute has a map computed. The channel is closed when it is kept, or has failed; first tells whether nobody has
-// asked for it yet. A user's newest wish replaces one that has not begun.
+// compute has a map computed. The channel is closed when it is kept, or has failed; first tells whether it was not
+// asked for before. A user's newest wish replaces one that has not begun.
 func (a *arranger) compute(key mapKey, view *souvenir.Store, query souvenir.MapQuery) (done <-chan struct{},
 	first bool) {
 	a.mu.Lock()

@@ -42,7 +42,7 @@ func TestAUserWaitsForOneMap(t *testing.T) {
 	}
 	before, first := a.compute(mapKey{"ann", "1"}, nil, souvenir.MapQuery{})
 	if !first {
-		t.Error("a new map: got false, want the first time")
+		t.Error("a map that was not asked for before: got another time, want the first")
 	}
 	if done, first := a.compute(mapKey{"ann", "1"}, nil, souvenir.MapQuery{}); done != before || first {
 		t.Error("got a second wait for the same map, want the first")

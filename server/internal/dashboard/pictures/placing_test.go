@@ -20,7 +20,7 @@ func TestPlacingsAreKept(t *testing.T) {
 	}
 	again, err := p.of(t.Context(), graph(souvenir.EdgeSimilar, 0.7, 1))
 	if err != nil || &again.places[0] != &at.places[0] {
-		t.Errorf("of the same connections: computed again, %v", err)
+		t.Errorf("of the same connections: got other places, %v, want those that are kept", err)
 	}
 	shorter := first
 	shorter.Nodes = shorter.Nodes[:3]
@@ -30,7 +30,7 @@ func TestPlacingsAreKept(t *testing.T) {
 		"another score": graph(souvenir.EdgeSimilar, 0.6, 1), "a link": graph(souvenir.EdgeRelated, 0.7, 1),
 		"fewer memories": shorter, "no edge": weak} {
 		if got, err := p.of(t.Context(), other); err != nil || &got.places[0] == &at.places[0] {
-			t.Errorf("%s: the places are those of other connections, %v", name, err)
+			t.Errorf("%s: got the places of other connections, %v, want its own", name, err)
 		}
 	}
 }
