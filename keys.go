@@ -171,8 +171,8 @@ func openUserKeys(ctx context.Context, engine db.DB, o Options) (ring *keyring.R
 	case bound.Ring == 0 && !making:
 		return nil, nil //nolint:nilnil // nothing is sealed
 	}
-	k.ReadOnly = k.ReadOnly || engine.ReadOnly()
-	place, where, err := openKeysPlace(ctx, engine, k, making, o)
+	o.UserKeys.ReadOnly = k.ReadOnly || engine.ReadOnly()
+	place, where, err := openKeysPlace(ctx, engine, bound, making, o)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +238,7 @@ func bindRecovered(ctx context.Context, path string, options RecoveryOptions) er
 		return newError(KindUserKeys, "", "the store has keys of its users, and cannot be recovered without them; set "+
 			"RecoveryOptions.UserKeys to its ring")
 	}
-	place, where, err := openKeysPlace(ctx, engine, o.UserKeys, false, o)
+	place, where, err := openKeysPlace(ctx, engine, keyring.Bound{}, false, o)
 	if err != nil {
 		return err
 	}
@@ -264,19 +264,19 @@ func openRing(ctx context.Context, place keyring.Place, where string, o Options)
 
 // noUserKeys is the error for a place where the ring of a store is not.
 func noUserKeys(where string, bound keyring.Bound, cause error) error {
-	return causedBy(cause, newError(KindUserKeys, "", "the store has keys of its users, in the ring %s, and there is "+
-		"none at "+
-		"%s; put it there, from its backup if it is lost, or set UserKeys.Place to where it is", keyring.RingID(bound.Ring),
-		where))
+	ring := ""
+	if bound.Ring != 0 { // a recovered store does not know its id
+		ring = ", in the ring " + keyring.RingID(bound.Ring)
+	}
+	return causedBy(cause, newError(KindUserKeys, "", "the store has keys of its users%s, and there are none at %s; "+
+		"put the "+
+		"ring there, from its backup if it is lost, or set UserKeys.Place to where it is", ring, where))
 }
 
 // openKeysPlace opens the place of a ring, and says where it is.
-func openKeysPlace(ctx context.Context, engine db.DB, k UserKeys, making bool, o Options) (keyring.Place, string,
-	error) {
-	bound, err := keyring.BoundOf(ctx, engine)
-	if err != nil {
-		return nil, "", err
-	}
+func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, making bool,
+	o Options) (keyring.Place, string, error) {
+	k := o.UserKeys
 	isAddress := strings.HasPrefix(k.Place, "postgres://") || strings.HasPrefix(k.Place, "postgresql://")
 	if open := db.KeysOpenerOf(ctx); open != nil && (k.Place == "" || isAddress) {
 		where := "the schema NAME_keys beside the store"

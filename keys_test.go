@@ -152,7 +152,7 @@ func TestAStoreOpensWithItsRingOnly(t *testing.T) {
 	k.refused(k.path, UserKeys{}, ErrUserKeys, "was opened without them")
 	k.refused(k.path, UserKeys{MasterKey: GenerateMasterKey()}, ErrMasterKey, "needs the key "+k.keys.MasterKey.ID())
 	elsewhere := UserKeys{MasterKey: k.keys.MasterKey, Place: filepath.Join(t.TempDir(), "nothing.ring")}
-	k.refused(k.path, elsewhere, ErrUserKeys, "there is none at "+elsewhere.Place)
+	k.refused(k.path, elsewhere, ErrUserKeys, "there are none at "+elsewhere.Place)
 	if _, err := os.Stat(elsewhere.Place); err == nil {
 		t.Error("a ring was made where the one of the store was missing")
 	}

@@ -75,7 +75,7 @@ func TestACopyGivesAStoreKeysOfUsersAndTakesThem(t *testing.T) {
 	ring.fails(t, exitUsage, "no master key", "check", "--db", "souvenir.db")
 	elsewhere := c
 	elsewhere.env = []string{c.env[0], "SOUVENIR_USER_KEYS=nowhere.ring"}
-	elsewhere.fails(t, exitError, "there is none at nowhere.ring", "check", "--db", "sealed.db")
+	elsewhere.fails(t, exitError, "there are none at nowhere.ring", "check", "--db", "sealed.db")
 	c.fails(t, exitError, "souvenir copy", "search", "x", "--db", "encrypted.db")
 	wrong := c
 	wrong.env = append([]string{"SOUVENIR_MASTER_KEY_FOR=me"}, c.env...)
@@ -142,7 +142,7 @@ func TestABackupOpensWithoutWhatDeletedUsersHad(t *testing.T) {
 	if err := os.Remove(ring); err != nil {
 		t.Fatal(err)
 	}
-	c.fails(t, exitError, "there is none at", "check", "--db", "sealed.db")
+	c.fails(t, exitError, "there are none at", "check", "--db", "sealed.db")
 	old, err := os.ReadFile(c.file("copy.ring"))
 	if err == nil {
 		err = os.WriteFile(ring, old, 0o600)

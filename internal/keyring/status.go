@@ -179,11 +179,10 @@ type Bound struct {
 	made, erased int64
 }
 
-// Errors about a ring and a store that do not belong together. All are ErrOther.
+// Errors about a ring and a store that do not belong together. ErrStale is ErrOther, too.
 var (
-	ErrOther   = errors.New("the keys are not those of the store")
-	ErrStale   = fmt.Errorf("%w as it is now: they are an older copy", ErrOther)
-	ErrNewRing = fmt.Errorf("%w: there are none, and the store has some", ErrOther)
+	ErrOther = errors.New("the keys are not those of the store")
+	ErrStale = fmt.Errorf("%w as it is now: they are an older copy", ErrOther)
 )
 
 // BoundOf reads what a store says of its keys.
