@@ -216,8 +216,9 @@ func (c *cli) keyUsersCheck() *cobra.Command {
 		Example: "  SOUVENIR_USER_KEYS=on souvenir key users check --db souvenir.db",
 		Long: `Reads all rows of the store, and compares the keys that they name with those of the ring. Rows under
 keys that were erased are those of deleted users, in a store from an older backup: "souvenir check
---repair" removes them. Rows under keys that the ring has never had mean that the ring is older than
-the store: put the present one in its place, or run "souvenir key users repair" if it is lost.
+--repair" removes them, but names of places may stay, unreadable. Rows under keys that the ring has
+never had mean that the ring is older than the store: put the present one in its place, or run
+"souvenir key users repair" if it is lost.
 
 The exit status is 0 if the ring has the keys of all rows, otherwise 1.`,
 	}
@@ -243,7 +244,7 @@ func (c *cli) printKeysCheck(asJSON bool) func(souvenir.UserKeysReport) error {
 		if r.ErasedValues > 0 {
 			c.warn("the store is from before users were deleted: \"souvenir check --repair\" removes what is left of them")
 		}
-		if r.UnknownValues+r.ErasedValues > 0 {
+		if r.UnknownValues > 0 {
 			return errSilent
 		}
 		return nil

@@ -481,18 +481,28 @@ const head = 48
 // EachSealed calls fn with the first bytes of each sealed value of the columns, without opening it. The transaction is
 // one of the engine ([Stored]).
 func EachSealed(tx Tx, bytes int, fn func(column string, sealed []byte) error) error {
-	for _, c := range columns {
-		table, column, _ := strings.Cut(c.purpose, ".")
+	places := []string{"memory_tag.tag", "file_tag.tag", "project_alias.name", "project_alias.name_key"}
+	for c, column := range columns {
+		if c != Tag {
+			places = append(places, column.purpose)
+		}
+	}
+	for _, place := range places {
+		table, column, _ := strings.Cut(place, ".")
+		condition := column + " IS NOT NULL"
+		if table == "file" {
+			condition += " AND state <> 'leaving'" // a deleted file goes in the background
+		}
 		err := tx.Each(func(row Rows) error {
 			var v beginning
 			if err := row.Scan(&v); err != nil || len(v) < bytes {
 				return err
 			}
-			return fn(c.purpose, v[:bytes])
-		}, fmt.Sprintf(`SELECT substr(%s, 1, %d) FROM %s WHERE %s IS NOT NULL`, column,
-			len(mark)+1+base64.RawStdEncoding.EncodedLen(head), table, column))
+			return fn(place, v[:bytes])
+		}, fmt.Sprintf(`SELECT substr(%s, 1, %d) FROM %s WHERE %s`, column,
+			len(mark)+1+foldedSize+base64.RawStdEncoding.EncodedLen(head), table, condition))
 		if err != nil {
-			return fmt.Errorf("the sealed values of %s: %w", c.purpose, err)
+			return fmt.Errorf("the sealed values of %s: %w", place, err)
 		}
 	}
 	return nil
@@ -510,7 +520,11 @@ func (b *beginning) Scan(src any) error {
 		if !is || rest == "" || rest[:1] == plainly {
 			return nil
 		}
-		part, err := base64.RawStdEncoding.AppendDecode(*b, []byte(rest[1:1+min(len(rest)-1, head*4/3)/4*4]))
+		text := rest[1:]
+		if columns[SealedColumn(rest[0])].folded {
+			text = text[min(foldedSize, len(text)):]
+		}
+		part, err := base64.RawStdEncoding.AppendDecode(*b, []byte(text[:min(len(text), head*4/3)/4*4]))
 		if err == nil { // otherwise it is damaged, which check says
 			*b = part
 		}
