@@ -533,5 +533,5 @@ func (b *beginning) Scan(src any) error {
 			*b = append(*b, rest[1:]...)
 		}
 	}
-	return nil //nolint:nilerr // a damaged value names no key
+	return nil // a damaged value names no key
 }
