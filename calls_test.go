@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"maps"
 	"os"
@@ -280,6 +283,42 @@ func TestThePageOfTheAPIShowsEveryMethod(t *testing.T) {
 		"Store.Conversation(key)": s.Conversation("k")} {
 		if row := fmt.Sprintf("| `%s` | %d |", handle, reflect.TypeOf(of).NumMethod()); !strings.Contains(string(page), row) {
 			t.Errorf("docs/api.md lacks the row %s, want it in the page", row)
+		}
+	}
+}
+
+func TestThePageOfTheAPIShowsEveryFunctionAndType(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("docs", "api.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			if f, is := d.(*ast.FuncDecl); is && f.Recv == nil {
+				shown[f.Name.Name] = true
+			}
+			if g, is := d.(*ast.GenDecl); is && g.Tok == token.TYPE {
+				for _, spec := range g.Specs {
+					shown[spec.(*ast.TypeSpec).Name.Name] = true
+				}
+			}
+		}
+	}
+	for name := range shown {
+		if row := "\n- `" + name + "`: "; ast.IsExported(name) && !strings.Contains(string(page), row) {
+			t.Errorf("docs/api.md does not show %s, want %q in the page", name, row)
 		}
 	}
 }
