@@ -292,3 +292,18 @@ func checkScopes(argument string, scopes []Scope) ([]Scope, error) {
 	}
 	return slices.DeleteFunc(all, func(s Scope) bool { return !slices.Contains(scopes, s) }), nil
 }
+
+// As returns a view of the store for the given access. It is cheap; make one for each request. Views share everything
+// except their access. As called on a view is not limited by that view: give code that you do not trust a view that
+// is [Store.Sealed].
+func (s *Store) As(access Access) *Store {
+	if s.sealed {
+		return s.narrowed(access)
+	}
+	if access.User == "" {
+		access.User = LocalUser
+	}
+	view := &Store{shared: s.shared, access: access}
+	view.access = view.Access()
+	return view
+}

@@ -490,7 +490,7 @@ type DamagedRow struct {
 	Lost bool   `json:"lost"` // it is missing
 }
 
-// Check examines the whole store as it is at one moment: the file is sound for SQLite, references have targets, values
+// Check examines the whole store as it is at one moment: the database is sound, references have targets, values
 // are valid, passages, vectors and full text match the contents, counts are right, and files have the bytes that were
 // stored. Problems are in the report and are not an error; an error means that the check could not finish. A store
 // opened with ReadOnly is checked without changing its file.

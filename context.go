@@ -439,7 +439,7 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 
 func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 	if !r.hasText {
-		rows, err := recency.Newest(r.tx, r.now(), limit+len(r.shown), standing.NewestOfAll(sel.Live),
+		rows, err := recency.Newest(r.tx, r.now(), limit+len(r.shown), standing.NewestOfAll(sel.Current),
 			sel.PartitionList())
 		if err != nil {
 			return nil, err

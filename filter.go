@@ -86,19 +86,20 @@ func (f Filter) compile(v viewer) ([]filter.Part, error) {
 type selection struct {
 	retrieval.Selection
 	warnings []string
-	hidden   map[int64]bool // rows in the partitions that are not live
+	hidden   map[int64]bool // rows in the partitions that are not current
 	rows     **index.RowSet // rows that match the condition, once they are read; for the searches of a batch
 }
 
-// live limits a selection to memories that have not expired and that are valid now, or were at the time of the query.
-func (sel *selection) live(tx db.Tx, v viewer, q Query) error {
+// current limits a selection to memories that have not expired and that are valid now, or were at the time of the
+// query.
+func (sel *selection) current(tx db.Tx, v viewer, q Query) error {
 	all := q.whenever || !q.AsOf.IsZero()
 	hidden, err := v.Hidden(tx, sel.PartitionList(), all)
 	if err != nil {
 		return err
 	}
-	if sel.Live = v.Current(); all {
-		sel.Live = v.Alive(`m`)
+	if sel.Current = v.Current(); all {
+		sel.Current = v.Alive(`m`)
 	}
 	partitions := sel.Partitions
 	sel.Partitions = nil
@@ -188,7 +189,7 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p JOIN collection c ON c.id = p.collection_id
 		LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `+condition, args...)
 	if err == nil {
-		err = sel.live(tx, v, q)
+		err = sel.current(tx, v, q)
 	}
 	return sel, err
 }
@@ -294,7 +295,7 @@ func (sel *selection) join(tx db.Tx, parts []filter.Part) error {
 // selectPlaces returns a selection of the matching places.
 func selectPlaces(v viewer, places []standing.Place, fits func(standing.Place) bool) selection {
 	sel := selection{rows: new(*index.RowSet)}
-	sel.Live = v.Current()
+	sel.Current = v.Current()
 	for _, p := range places {
 		if fits(p) {
 			sel.add(p.Partition, p.Hidden)

@@ -452,12 +452,12 @@ func (o *Overview) countDays(tx db.Tx, v viewer, partitions string, days []day) 
 		err := row.Scan(&at, &n)
 		o.Days[at].Memories = n
 		return err
-	}, `WITH live (id) AS MATERIALIZED (SELECT l.value FROM `+db.Numbered1+
+	}, `WITH places (id) AS MATERIALIZED (SELECT l.value FROM `+db.Numbered1+
 		` l WHERE (SELECT max(created_at) FROM memory WHERE partition_id = l.value) >= ?2),
 			span (at, first, past) AS MATERIALIZED (SELECT b.key, b.value, e.value FROM `+db.Numbered3+` b JOIN `+db.Numbered4+
 		` e ON e.key = b.key)
-		SELECT at, (SELECT coalesce(sum((SELECT count(*) FROM memory WHERE partition_id = live.id AND created_at >= first
-		AND created_at < past`+v.Alive(`memory`)+`)), 0) FROM live) FROM span`,
+		SELECT at, (SELECT coalesce(sum((SELECT count(*) FROM memory WHERE partition_id = places.id AND created_at >= first
+		AND created_at < past`+v.Alive(`memory`)+`)), 0) FROM places) FROM span`,
 		partitions, days[0].begin, db.List(begins), db.List(ends))
 }
 

@@ -261,22 +261,22 @@ func tagSpellings(name string) []string {
 
 // moduleQuery selects the memories that name a module. The arguments are its spellings, the tags that name it, and the
 // partitions.
-func moduleQuery(tagged, live string) string {
+func moduleQuery(tagged, current string) string {
 	return moduleQueryOf(`SELECT id, '`+string(MatchModuleName)+`' AS match FROM memory WHERE `+db.Module+
-		` IS NOT NULL AND lower(`+db.Module+`) IN `+db.Texts, tagged, live)
+		` IS NOT NULL AND lower(`+db.Module+`) IN `+db.Texts, tagged, current)
 }
 
 // sealedModuleQuery is the same with the rows of the memories in place of the spellings.
-func sealedModuleQuery(tagged, live string) string {
+func sealedModuleQuery(tagged, current string) string {
 	return moduleQueryOf(`SELECT id, '`+string(MatchModuleName)+`' AS match FROM memory WHERE id IN `+db.Integers, tagged,
-		live)
+		current)
 }
 
-func moduleQueryOf(named, tagged, live string) string {
+func moduleQueryOf(named, tagged, current string) string {
 	return `SELECT m.id, m.updated_at, min(e.match), coalesce(m.event_type, ''), coalesce(m.state, '') FROM (
 		` + named + `
 		UNION ALL SELECT t.memory_id, '` + string(MatchTag) + `' FROM memory_tag t WHERE ` + tagged + `) e
-	JOIN memory m ON m.id = e.id WHERE m.partition_id IN ` + db.Integers + live + `
+	JOIN memory m ON m.id = e.id WHERE m.partition_id IN ` + db.Integers + current + `
 	GROUP BY m.id ORDER BY m.updated_at DESC, m.id DESC`
 }
 
@@ -296,9 +296,9 @@ func (r *moduleReader) count() error {
 	if err != nil {
 		return err
 	}
-	query, named := moduleQuery(tagged, r.sel.Live), db.LowerList(names...)
+	query, named := moduleQuery(tagged, r.sel.Current), db.LowerList(names...)
 	if db.Seals(r.tx) {
-		modules, err := kernel.Modules(r.tx, r.sel.PartitionList(), r.sel.Live)
+		modules, err := kernel.Modules(r.tx, r.sel.PartitionList(), r.sel.Current)
 		if err != nil {
 			return err
 		}
@@ -308,7 +308,7 @@ func (r *moduleReader) count() error {
 				rows = append(rows, row)
 			}
 		}
-		query, named = sealedModuleQuery(tagged, r.sel.Live), db.List(rows)
+		query, named = sealedModuleQuery(tagged, r.sel.Current), db.List(rows)
 	}
 	err = r.tx.Each(func(row db.Rows) error {
 		var m recency.Row

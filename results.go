@@ -98,9 +98,9 @@ type Way string
 const (
 	WayMemory   Way = Way(retrieval.ByMemory)   // in the index in memory
 	WaySegments Way = Way(retrieval.BySegments) // likewise, after loading some of it from stored segments
-	// in a PostgreSQL database, comparing the nearest vectors that its index of vectors named, and what shares words
-	WayPgvector Way = Way(retrieval.ByNearest)
-	WayScan     Way = Way(retrieval.ByScan) // in the database, comparing all vectors
+	// in the database, comparing the nearest vectors that its index of vectors named, and what shares words
+	WayVectorIndex Way = Way(retrieval.ByNearest)
+	WayScan        Way = Way(retrieval.ByScan) // in the database, comparing all vectors
 )
 
 // HasMore reports whether there are results after this page.

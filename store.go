@@ -1,3 +1,63 @@
+// Package souvenir is a memory for AI agents: a Go package over one SQLite file. It stores memories (text, metadata,
+// vectors) in named collections and finds them again by meaning and by word, offline, without a key, a C compiler or a
+// download: a small embedding model is part of the package.
+//
+// # Quick start
+//
+//	store, err := souvenir.Open(ctx, "agent.db", nil)
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	defer store.Close()
+//
+//	for _, text := range []string{
+//		"We deploy on Thursdays, never on Fridays.",
+//		"Anna is allergic to peanuts.",
+//		"The staging database is restored from production every night at 3.",
+//	} {
+//		if _, err := store.AddMemory(ctx, souvenir.NewMemory{Content: text}); err != nil {
+//			log.Fatal(err)
+//		}
+//	}
+//	found, err := store.Search(ctx, souvenir.Query{Text: "What food must we avoid for Anna?", Limit: 1})
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	fmt.Println(found.Hits[0].Content)
+//
+// # Overview
+//
+// A [Store] is opened with [Open] and is safe for concurrent use; several processes may have the same file open.
+// [Store.As] returns a view of it for one user, optionally limited to some projects or to reading.
+// Methods of [Accounts], [Upkeep] and [Insights] are called on the handles that [Store.Accounts], [Store.Upkeep] and
+// [Store.Insights] return: store.Accounts().AddUser(ctx, ...). [Store.Snapshot] makes several calls read the state of
+// one moment, [Store.Transaction] makes several writes one.
+//
+//   - Memories: [Store.AddMemory], [Store.AddMemories], [Store.GetMemory], [Store.UpdateMemory], [Store.DeleteMemory],
+//     [Store.Memories]; [Store.Revisions] returns the history of one, [Store.RelatedMemories] follows links. They are
+//     in collections ([Store.AddCollection]). [Store.Search] finds them.
+//   - The trash keeps deleted items for a time: [Store.Trash], [Trash.Restore], [Trash.Erase].
+//   - Projects: [Store.AddProject], [Store.MainMemory], [Store.ModuleState]. They are shared by invitation:
+//     [Store.AddMember], [Accounts.ProjectInvitations], [Accounts.AcceptProjectInvitation], [Accounts.BlockSender].
+//   - What an agent begins with: [Store.GetContext], [Store.SetIdentityMemory].
+//   - Rules and the to-do document of a project: [Store.SetRule], [Store.SetTodo], [Store.UpdateTodoSection],
+//     [Store.CompleteTask], [ParseTodo].
+//   - Files: [Store.AddFile], [Store.OpenFile], [Store.Files].
+//   - People: [Accounts.AddUser], [Accounts.CheckPassword], [Accounts.AddSignIn], [Accounts.CheckSignIn],
+//     [Accounts.AddInvitation], [Accounts.AddToken], [Accounts.CheckToken], [Store.Preferences].
+//   - The state of an OAuth 2.1 server: [Accounts.RegisterClient], [Accounts.Authorize], [Accounts.ExchangeCode],
+//     [Accounts.RefreshTokens], [Accounts.CheckAccessToken].
+//   - Upkeep: [Upkeep.Backup], [Restore], [Upkeep.Check], [Upkeep.Export], [Upkeep.Import], [Upkeep.Reindex],
+//     [Upkeep.Purge]. [Recover] makes a new store from the readable parts of a damaged file.
+//   - Counts, pictures and recent activity: [Insights.Overview], [Insights.Activities], [Insights.Tags],
+//     [Insights.Modules], [Insights.Graph], [Insights.Usage].
+//
+// # Promises
+//
+// A write that has returned is durable, even after a crash or loss of power, and every later search, in any process,
+// finds it. Errors, except those of contexts, are of type [*Error] and say which field or parameter is wrong and what
+// would be right; match them with errors.Is and ErrInvalid, ErrNotFound and the other Err values. Methods honour their
+// context, even while they wait for a lock. Nothing leaves the process unless an [Embedder] of your own does so.
 package souvenir
 
 import (
@@ -235,66 +295,9 @@ func (o *Options) withDefaults() (Options, error) {
 	return full, nil
 }
 
-// checkObjects checks the options about files, and fills in the default of NewFiles.
-func (o *Options) checkObjects() error {
-	if o.Objects != nil && isNil(o.Objects) {
-		return invalid("Objects", "the ObjectStorage is a nil %T; give an initialized one, or leave it out for none",
-			o.Objects)
-	}
-	if o.NewFiles == "" {
-		o.NewFiles = InDatabase
-		if o.Objects != nil {
-			o.NewFiles = InObjects
-		}
-	}
-	if err := o.checkDocuments(); err != nil {
-		return err
-	}
-	return o.checkPlace("NewFiles", o.NewFiles)
-}
-
-// checkPlace refuses a place that the store does not have.
-func (o *Options) checkPlace(argument string, place FilePlace) error {
-	switch {
-	case !slices.Contains([]FilePlace{InDatabase, InObjects}, place):
-		return invalid(argument, "{} is %s; allowed are %s", show(string(place)), oneOf([]FilePlace{InDatabase, InObjects}))
-	case place == InObjects && o.Objects == nil:
-		return invalid(argument, "{} is %s, and there is no object storage; set Options.Objects", show(string(place)))
-	}
-	return nil
-}
-
-// ObjectStorage keeps the content of files outside the database: with [Options].Objects, each chunk of up to 256 KiB is
-// an object under a random key of 26 lower-case letters and digits. Package s3 has one for services that speak the
-// protocol of Amazon S3.
-//
-// It is called from several goroutines at once, and by several processes. Each call must honour its context, which ends
-// after a minute at the latest. Only the log sees its errors. A panic counts as an error.
-type ObjectStorage interface {
-	// Put stores an object. When it returns nil, the object is durable. A key is put at most once.
-	Put(ctx context.Context, key string, data []byte) error
-
-	// Get returns an object. One that does not exist is an error that wraps fs.ErrNotExist.
-	Get(ctx context.Context, key string) ([]byte, error)
-
-	// Delete deletes up to 500 objects. Objects that do not exist are no error. After an error, some may be left.
-	Delete(ctx context.Context, keys []string) error
-}
-
-// FilePlace is where the content of files is: a string.
-type FilePlace = objects.Place
-
-// The values of [FilePlace].
-const (
-	InDatabase = objects.InDatabase // in chunks in the store's file, or its tables
-	InObjects  = objects.InObjects  // in Options.Objects
-)
-
-// filesInObjects reports whether the content of new files goes to the object storage.
-func (s *shared) filesInObjects() bool { return s.options.NewFiles == InObjects }
-
-// Store is a memory in one SQLite file. It is safe for concurrent use, and several processes may have the same file
-// open. Make one with [Open]; [Store.As] makes further views of it for other users.
+// Store is a memory in one SQLite file, or in a database that another package opens, such as postgres. It is safe for
+// concurrent use, and several processes may have the same one open. Make one with [Open]; [Store.As] makes further
+// views of it for other users.
 //
 // The Store that Open returns is the operator's: besides the local user's memories it has the methods for the whole
 // store (users, OAuth state, backup, export, checks). Views that As makes belong to a user, and these methods return
@@ -537,21 +540,6 @@ func (s *shared) closeAll() error {
 		err = errors.Join(err, s.ring.Close())
 	}
 	return err
-}
-
-// As returns a view of the store for the given access. It is cheap; make one for each request. Views share everything
-// except their access. As called on a view is not limited by that view: give code that you do not trust a view that
-// is [Store.Sealed].
-func (s *Store) As(access Access) *Store {
-	if s.sealed {
-		return s.narrowed(access)
-	}
-	if access.User == "" {
-		access.User = LocalUser
-	}
-	view := &Store{shared: s.shared, access: access}
-	view.access = view.Access()
-	return view
 }
 
 // now returns the time in its stored form: microseconds since 1970 UTC.

@@ -105,7 +105,7 @@ func TestTheIndexOfVectorsFindsWhatAComparisonFinds(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		for name, q := range searches {
-			way := souvenir.WayPgvector
+			way := souvenir.WayVectorIndex
 			if q.Sort != "" || q.Keys != nil { // more than the index names, or too few of these
 				way = souvenir.WayScan
 			}
@@ -201,7 +201,7 @@ func TestTheIndexOfVectorsIsBehindTheWall(t *testing.T) {
 	}
 	q := souvenir.Query{Text: "pier 17"}
 	want := shown(t, s.As(souvenir.Access{User: "ann"}), q, souvenir.WayScan)
-	if got := shown(t, behind.As(souvenir.Access{User: "ann"}), q, souvenir.WayPgvector); got != want {
+	if got := shown(t, behind.As(souvenir.Access{User: "ann"}), q, souvenir.WayVectorIndex); got != want {
 		t.Errorf("behind the wall: got\n%s\nwant\n%s", got, want)
 	}
 	if got := pgtest.Query(t, runtime, `SELECT id::text FROM passage_near`); len(got) != 0 {

@@ -20,15 +20,15 @@ import (
 
 // schedule makes backups of a server's store in a folder, verifies each by restoring it, and keeps the newest.
 type schedule struct {
-	of    location // the store, beside which the ring with keys of its users is
-	dir   string
-	every time.Duration
-	keep  int
-	note  func(metrics.Backup) // after each, and at the start
-	now   func() time.Time
-	last  *atomic.Pointer[metrics.Backup] // what was noted last
-	told  func(every time.Duration)       // at the start, and when admins have changed it
-	often *atomic.Int64                   // what was told last
+	of       location // the store, beside which the ring with keys of its users is
+	dir      string
+	every    time.Duration
+	keep     int
+	note     func(metrics.Backup) // after each, and at the start
+	now      func() time.Time
+	last     *atomic.Pointer[metrics.Backup] // what was noted last
+	announce func(every time.Duration)       // at the start, and when admins have changed it
+	often    *atomic.Int64                   // what was announced last
 }
 
 // state returns what tells admins how the backups are; nil: none are made.
@@ -90,7 +90,7 @@ func (b schedule) start(ctx context.Context, store *souvenir.Store, log *slog.Lo
 // repeat makes backups until the context ends. It looks at the settings again and again, at most so far apart.
 func (b schedule) repeat(ctx context.Context, store *souvenir.Store, log *slog.Logger, look time.Duration) {
 	b = b.asSet(ctx, store)
-	b.told(b.every)
+	b.announce(b.every)
 	since, pause := time.Now(), b.due(b.report(nil, 0))
 	for {
 		select {
@@ -101,7 +101,7 @@ func (b schedule) repeat(ctx context.Context, store *souvenir.Store, log *slog.L
 		if set := b.asSet(ctx, store); set.every != b.every || set.keep != b.keep {
 			log.Info("the schedule of the backups has been changed", "every", set.every, "keep", set.keep)
 			b = set
-			b.told(b.every)
+			b.announce(b.every)
 			since, pause = time.Now(), b.due(b.look())
 		}
 		if time.Since(since) < pause {

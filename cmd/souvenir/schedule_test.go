@@ -30,7 +30,7 @@ func scheduled(t *testing.T, keep int) (b schedule, store *souvenir.Store, now *
 	now, noted = new(time.Time), new([]metrics.Backup)
 	*now = time.Date(2026, 11, 26, 3, 17, 0, 0, time.UTC)
 	return schedule{dir: t.TempDir(), every: 24 * time.Hour, keep: keep, now: func() time.Time { return *now },
-		note: func(m metrics.Backup) { *noted = append(*noted, m) }, told: func(time.Duration) {}}, store, now, noted
+		note: func(m metrics.Backup) { *noted = append(*noted, m) }, announce: func(time.Duration) {}}, store, now, noted
 }
 
 // inFolder lists a folder, without the file that says whose it is.
@@ -93,8 +93,8 @@ func TestAChangedScheduleCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	*now = now.Add(2 * time.Hour)
-	told, made := make(chan time.Duration, 2), make(chan metrics.Backup, 2)
-	b.told, b.note = func(every time.Duration) { told <- every }, func(m metrics.Backup) { made <- m }
+	announced, made := make(chan time.Duration, 2), make(chan metrics.Backup, 2)
+	b.announce, b.note = func(every time.Duration) { announced <- every }, func(m metrics.Backup) { made <- m }
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -105,14 +105,14 @@ func TestAChangedScheduleCounts(t *testing.T) {
 		cancel()
 		<-done
 	}()
-	if every, at := <-told, <-made; every != 24*time.Hour || at.Duration != 0 {
+	if every, at := <-announced, <-made; every != 24*time.Hour || at.Duration != 0 {
 		t.Fatalf("it begins with %v and %+v; want a day, and no new backup", every, at)
 	}
 	hours := int64(1)
 	if err := store.Upkeep().ChangeSetting(t.Context(), souvenir.SettingBackups, &hours); err != nil {
 		t.Fatal(err)
 	}
-	if every := <-told; every != time.Hour {
+	if every := <-announced; every != time.Hour {
 		t.Errorf("after the change it is %v, want an hour", every)
 	}
 	if at := <-made; at.Kept != 2 || !at.Made.Equal(*now) || at.Err != nil {

@@ -339,7 +339,7 @@ func (s *settings) startUpkeep(ctx context.Context, store *souvenir.Store, m *me
 		m.BackedUp(made)
 		b.last.Store(&made)
 	}
-	b.told = func(every time.Duration) {
+	b.announce = func(every time.Duration) {
 		m.BackupsEvery(every)
 		b.often.Store(int64(every))
 	}

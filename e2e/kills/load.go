@@ -86,8 +86,8 @@ func (l *load) begin(servers []*server) (stop func()) {
 	}
 }
 
-// live counts the objects that are there.
-func (l *load) live() (n int) {
+// there counts the objects that are there.
+func (l *load) there() (n int) {
 	for _, c := range l.clients {
 		for _, o := range c.objects {
 			if o.now.There {

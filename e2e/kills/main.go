@@ -99,7 +99,7 @@ func run(s *settings) error {
 		}
 		if round%25 == 0 || round == s.rounds {
 			fmt.Printf("%6.0f s: %d rounds, %d answered, %d without an answer, %d objects\n", time.Since(began).Seconds(),
-				round, sum.answered, sum.unanswered, l.live())
+				round, sum.answered, sum.unanswered, l.there())
 		}
 	}
 	fmt.Printf("%s\nuploads: %s\n", l.call.took.String(), l.call.uploads.String())

@@ -9,10 +9,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/seed"
 )
 
-// told is a model that does what the last turn says: "update: TEXT" about the nearest memory that it is shown.
-type told struct{}
+// obedient is a model that does what the last turn says: "update: TEXT" about the nearest memory that it is shown.
+type obedient struct{}
 
-func (told) Extract(_ context.Context, c extract.Conversation) (extract.Extraction, error) {
+func (obedient) Extract(_ context.Context, c extract.Conversation) (extract.Extraction, error) {
 	last := c.Turns[len(c.Turns)-1]
 	action, text, _ := strings.Cut(last.Content, ": ")
 	p := extract.Proposal{Action: extract.Action(action), Content: text, Sources: []string{last.ID}, Confidence: 0.8,
@@ -45,7 +45,7 @@ func propose(ctx context.Context, path string, filled seed.Filled, hostile bool)
 		ProjectID: filled.Project, EventType: extract.EventFact}); err != nil {
 		return err
 	}
-	learner, err := extract.New(view, extract.Options{Extractor: told{}, ProjectID: filled.Project, Review: true})
+	learner, err := extract.New(view, extract.Options{Extractor: obedient{}, ProjectID: filled.Project, Review: true})
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (w *Worker) run() {
 	retry := firstRetry
 	for {
 		w.also(w.ctx)
-		err := w.work()
+		err := w.step()
 		if w.ctx.Err() != nil || errors.Is(err, db.ErrClosed) {
 			return
 		}
@@ -107,8 +107,8 @@ func (w *Worker) run() {
 	}
 }
 
-// work does all pending work, or returns errElsewhere if another process with the same model does it.
-func (w *Worker) work() error {
+// step does all pending work, or returns errElsewhere if another process with the same model does it.
+func (w *Worker) step() error {
 	due, err := w.due()
 	if err != nil || !due {
 		return err

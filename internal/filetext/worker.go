@@ -83,7 +83,7 @@ func (w *Worker) Running() bool { return w.cancel != nil }
 func (w *Worker) run() {
 	retry := lookAgain
 	for {
-		pause, err := lookAround, w.work()
+		pause, err := lookAround, w.step()
 		switch {
 		case w.ctx.Err() != nil || errors.Is(err, db.ErrClosed):
 			return
@@ -105,8 +105,8 @@ func (w *Worker) run() {
 	}
 }
 
-// work reads all files that wait, or returns errElsewhere if another process does.
-func (w *Worker) work() error {
+// step reads all files that wait, or returns errElsewhere if another process does.
+func (w *Worker) step() error {
 	if f, err := w.next(0); err != nil || f == nil {
 		return err
 	}

@@ -58,7 +58,7 @@ type Way string
 const (
 	ByMemory   Way = "memory"   // in the index in memory
 	BySegments Way = "segments" // likewise, after loading some of it from segments
-	ByNearest  Way = "pgvector" // in the database, at least partly by its index of vectors
+	ByNearest  Way = "vector_index" // in the database, at least partly by its index of vectors
 	ByScan     Way = "scan"     // in the database, comparing all vectors, or all that a filter selects
 )
 

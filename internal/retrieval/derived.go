@@ -41,7 +41,7 @@ func (d *Derived[V]) Of(tx db.Tx, sel Selection, about string) (value V, known b
 	if err != nil {
 		return value, false, Making{}, err
 	}
-	m.key = strings.Join([]string{about, sel.key(), sel.Live, places}, "\x00")
+	m.key = strings.Join([]string{about, sel.key(), sel.Current, places}, "\x00")
 	if old, found := d.kept.Get(m.key); found && old.mark == m.mark {
 		return old.value, true, m, nil
 	}

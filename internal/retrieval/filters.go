@@ -105,7 +105,7 @@ func (sel Selection) key() string {
 
 // matching reads the memories that match the condition and a further one, live or not.
 func (sel Selection) matching(tx db.Tx, further string, args ...any) (*index.RowSet, error) {
-	sel.Live = ""
+	sel.Current = ""
 	condition, given := sel.Where()
 	var rows []int64
 	var row int64

@@ -21,8 +21,8 @@ type Selection struct {
 	// Indexed selects the rows that match, in any partition, from an index; "" if the condition is of another form.
 	Indexed string
 
-	// Live is the condition that a memory m is there and is valid, in the form that follows another one; "" if all are.
-	Live string
+	// Current is the condition that a memory m is there and is valid, in the form that follows another one; "" if all are.
+	Current string
 }
 
 // Partition is a partition that a query covers.
@@ -82,7 +82,7 @@ func (sel Selection) Where() (condition string, args []any) {
 		condition += ` AND ` + sel.Condition
 		args = append(args, sel.Args...)
 	}
-	return condition + sel.Live, args
+	return condition + sel.Current, args
 }
 
 // Count counts the selected memories in each partition.
@@ -284,7 +284,7 @@ func fromPartitions(index string) string {
 // further returns the condition in the form that follows another one.
 func (sel Selection) further() string {
 	if sel.Condition == "" {
-		return sel.Live
+		return sel.Current
 	}
-	return ` AND ` + sel.Condition + sel.Live
+	return ` AND ` + sel.Condition + sel.Current
 }

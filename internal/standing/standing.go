@@ -73,7 +73,7 @@ func NewestActive(live string) recency.Query {
 
 // Newest returns the row of the newest active memory of some event types in a selection, 0 if there is none.
 func Newest(tx db.Tx, now int64, sel retrieval.Selection, types ...string) (int64, error) {
-	rows, err := recency.Newest(tx, now, 1, NewestActive(sel.Live), sel.PartitionList(), db.LowerList(types...))
+	rows, err := recency.Newest(tx, now, 1, NewestActive(sel.Current), sel.PartitionList(), db.LowerList(types...))
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
@@ -147,7 +147,7 @@ func (d *DoDonts) First(tx db.Tx, now int64, sel retrieval.Selection, most int) 
 	if err != nil {
 		return nil, 0, err
 	}
-	key := fmt.Sprint(most, sel.PartitionList(), sel.Live)
+	key := fmt.Sprint(most, sel.PartitionList(), sel.Current)
 	if old, known := d.kept.Get(key); known && old.mark == mark && !tx.Writable() {
 		return slices.Clone(old.rows), old.total, nil
 	}
@@ -161,7 +161,7 @@ func (d *DoDonts) First(tx db.Tx, now int64, sel retrieval.Selection, most int) 
 		found, order[m.Row] = append(found, m), urgency
 		ahead = ahead || m.At > recency.Horizon(now)
 		return err
-	}, DoDontQuery(sel.Live), sel.PartitionList())
+	}, DoDontQuery(sel.Current), sel.PartitionList())
 	if err == nil {
 		err = recency.Sort(tx, now, found)
 	}

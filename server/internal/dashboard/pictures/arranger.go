@@ -81,13 +81,13 @@ func (a *arranger) compute(key mapKey, view *souvenir.Store, query souvenir.MapQ
 	if a.running == nil {
 		a.running = a.waiting[0]
 		a.waiting = a.waiting[1:]
-		go a.work(a.running)
+		go a.run(a.running)
 	}
 	return wish.done, true
 }
 
-// work computes maps until none is waiting.
-func (a *arranger) work(next *arrangement) {
+// run computes maps until none is waiting.
+func (a *arranger) run(next *arrangement) {
 	for next != nil {
 		m, err := a.arrange(next)
 		if err != nil {
