@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/alike"
@@ -344,7 +345,7 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 		return m, nil
 	}
 	m = Map{Points: []Point{}, Total: p.total, Unplaced: len(p.nodes) - len(v.places), Warnings: p.warnings}
-	m.Version = v.version(p.nodes)
+	m.Version = v.version(p.nodes, p.s.profile)
 	flat, err := m.lay(ctx, p, v, q)
 	if err != nil {
 		return Map{}, err
@@ -500,7 +501,7 @@ func loadNodes(tx db.Tx, rows []int64) (nodes []Node, texts []string, err error)
 		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.ProjectOwner,
 			&n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
 		content = shorten.Characters(content, begins)
-		n.Label, n.CreatedAt, n.UpdatedAt = shorten.FirstLine(content), kernel.ToTime(created), kernel.ToTime(updated)
+		n.Label, n.CreatedAt, n.UpdatedAt = strings.Clone(shorten.FirstLine(content)), kernel.ToTime(created), kernel.ToTime(updated)
 		nodes, texts = append(nodes, n), append(texts, content)
 		return err
 	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid,

@@ -15,7 +15,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
-	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
 // Direction is the direction of a link, seen from the start of a walk.
@@ -379,16 +378,17 @@ type vectors struct {
 	places []int
 }
 
-// version is a hash of the nodes that have a direction, and of these.
-func (v vectors) version(nodes []Node) string {
+// version is a hash of the nodes that have a direction, and of what these follow from. It is not of the directions: the
+// index has them rounded, and the file does not.
+func (v vectors) version(nodes []Node, profile int64) string {
 	if len(v.places) == 0 {
 		return ""
 	}
 	hash := fnv.New64a()
+	fmt.Fprintln(hash, profile, v.size)
 	for _, place := range v.places {
-		hash.Write([]byte(nodes[place].ID))
+		fmt.Fprintln(hash, nodes[place].ID, nodes[place].UpdatedAt.UnixMicro())
 	}
-	hash.Write(vectorform.Exact(v.means))
 	return strconv.FormatUint(hash.Sum64(), 36)
 }
 

@@ -473,8 +473,8 @@ func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress)
 }
 
 // AdoptObjects makes this database the one that deletes objects in Options.Objects. Each changes a mark there every
-// few minutes, and deletes nothing if another one did: a copy of the database, or one with the same bucket and prefix.
-// It is for a database that was restored or copied, when the original is not in use any more.
+// few minutes, and deletes nothing if a copy of it did, or the one that it is a copy of. It is for a database that was
+// restored or copied, when the original is no longer in use.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly,
 // without Options.Objects ErrInvalid, and ErrBusy if the storage does not answer.

@@ -131,7 +131,7 @@ func (c *cli) filesAdoptCommand() *cobra.Command {
 		Short: "Let this database delete objects in the bucket, and no other",
 		Long: `A copy of a database names the same objects as the original. So each changes a mark in the bucket
 every few minutes, and deletes nothing there when another one did. Run this command for the one that
-is used from now on: after a restore, after a copy or a move, when the original is not in use any more.`,
+is used from now on: after a restore, after a copy or a move, when the original is no longer in use.`,
 		Example: `  souvenir files adopt --db postgres://souvenir@db.example/souvenir`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -26,9 +27,18 @@ func startWarming(ctx context.Context, store *souvenir.Store, log *slog.Logger) 
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
+		defer func() { // what only saves time must not end the server
+			if broken := recover(); broken != nil {
+				log.Error("the first pages may be slow: counting what they show panicked", "error", broken,
+					"stack", string(debug.Stack()))
+			}
+		}()
 		warmed, err := warm(ctx, store, time.Now())
-		if err != nil && ctx.Err() == nil {
-			log.Warn("the first pages may be slow: what they show could not be counted at the start", "error", err)
+		if err != nil {
+			if ctx.Err() == nil {
+				log.Warn("the first pages may be slow: what they show could not be counted at the start", "error", err)
+			}
+			return
 		}
 		log.Debug("counted what the first pages show", "users", len(warmed))
 	})
@@ -38,9 +48,9 @@ func startWarming(ctx context.Context, store *souvenir.Store, log *slog.Logger) 
 	}
 }
 
-// warm does that for the users who were seen last, and returns their ids.
+// warm does that for the users who were seen last, of the first souvenir.MaxUserLimit, and returns their ids.
 func warm(ctx context.Context, store *souvenir.Store, now time.Time) (warmed []string, err error) {
-	page, err := store.Accounts().UserPage(ctx, souvenir.UserQuery{Limit: souvenir.MaxLimit})
+	page, err := store.Accounts().UserPage(ctx, souvenir.UserQuery{Limit: souvenir.MaxUserLimit})
 	if err != nil {
 		return nil, err
 	}

@@ -16,14 +16,14 @@ import (
 
 // A copy of a database names the same objects as the original, and must not delete what the original still needs.
 // Copies cannot be told from what is in them; so the database that uses the storage changes a mark, again and again: it
-// notes a new one among its own and then writes it to the object OwnerKey. A copy lacks the marks since it was made,
-// finds one there that it does not know, and deletes nothing.
+// notes a new one among its own and then writes it to an object, whose name it chose with the first. A copy lacks the
+// marks since it was made, finds one there that it does not know, and deletes nothing. Other stores have other names.
 
-// OwnerKey is the key of the object with the mark of the database that may delete objects.
-const OwnerKey = "owner"
+// Owner is how the key of the object with a database's mark begins.
+const Owner = "owner-"
 
 const (
-	ownMarks = "objects/owner" // the value with the marks of this database, the newest last
+	ownMarks = "objects/owner" // the value with the name of the object and the marks of this database, the newest last
 
 	// renewed is how old a mark becomes. A copy that is used earlier than that is not noticed.
 	renewed = 5 * time.Minute
@@ -35,23 +35,25 @@ const (
 	fewMarks = 8
 )
 
-// own returns an error if another database deletes objects of the storage, a copy of this one or one that has the same
-// bucket and prefix. It changes the mark when that is due.
+// own returns an error if a copy of this database deletes objects of the storage. It changes the mark when that is due.
 func (o *Objects) own(ctx context.Context) error {
 	now := time.Now()
 	if now.Sub(o.owned) < known {
 		return nil
 	}
 	for again := false; ; again = true {
-		mine, err := o.marks(ctx, "")
+		key, mine, err := o.marks(ctx, "", "")
 		if err != nil {
 			return err
 		}
-		mark, err := o.Get(ctx, OwnerKey)
+		var mark []byte
+		if err = fs.ErrNotExist; key != "" {
+			mark, err = o.Get(ctx, key)
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist), err == nil && slices.Contains(mine, string(mark)):
 			if now.Sub(o.marked) >= renewed || len(mark) == 0 {
-				err = o.mark(ctx)
+				err = o.mark(ctx, string(mark))
 			}
 			if unavailable := (*Unavailable)(nil); errors.As(err, &unavailable) && ctx.Err() == nil {
 				err = nil // a bucket may be full, and only deletions work
@@ -60,9 +62,9 @@ func (o *Objects) own(ctx context.Context) error {
 		case !again: // another server of this database may have changed it in between
 			continue
 		default:
-			err = fault.New(fault.KindConflict, "", "another database deletes objects in the object storage: a copy of "+
-				"this one, or one that was set up with the same bucket and prefix. Nothing was deleted there. Give this one "+
-				"a bucket or a prefix of its own; or, if the other is not in use any more, run souvenir files adopt")
+			err = fault.New(fault.KindConflict, "", "a copy of this database, or the one that it is a copy of, "+
+				"deletes objects in the object storage. Nothing was deleted there. If the other is no longer in use, run "+
+				"souvenir files adopt; else give this one no object storage, or a copy of it")
 		}
 		if err == nil {
 			o.owned = now
@@ -78,7 +80,7 @@ func (o *Objects) Adopt(ctx context.Context) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.mark(ctx)
+	return o.mark(ctx, "")
 }
 
 // Warn reports whether to log that objects could not be removed: at most every few minutes.
@@ -92,33 +94,48 @@ func (o *Objects) Warn() bool {
 	return true
 }
 
-// mark notes a new mark, and writes it to the storage.
-func (o *Objects) mark(ctx context.Context) error {
+// mark notes a new mark, and writes it to the storage, where another one may be.
+func (o *Objects) mark(ctx context.Context, there string) error {
 	mark := strings.ToLower(rand.Text())
-	if _, err := o.marks(ctx, mark); err != nil {
+	key, _, err := o.marks(ctx, mark, there)
+	if err != nil {
 		return err
 	}
-	err := o.call(ctx, "write", func(ctx context.Context) error { return o.Storage.Put(ctx, OwnerKey, []byte(mark)) })
+	err = o.call(ctx, "write", func(ctx context.Context) error { return o.Storage.Put(ctx, key, []byte(mark)) })
 	if err == nil {
 		o.marked = time.Now()
 	}
 	return err
 }
 
-// marks returns the marks of this database, after noting another one, unless that is empty.
-func (o *Objects) marks(ctx context.Context, another string) (mine []string, err error) {
+// marks returns the key of the object with the mark, "" if there was none yet, and the marks of this database, after
+// noting another one, unless that is empty. The one that is there is kept, however many could not be written since.
+func (o *Objects) marks(ctx context.Context, another, there string) (key string, mine []string, err error) {
 	access := o.DB.Write
 	if another == "" {
 		access = o.DB.Read
 	}
 	err = access(ctx, func(tx db.Tx) error {
 		return sharedstate.Update(tx, []string{ownMarks}, forever, func(values [][]byte) {
-			if mine = strings.Fields(string(values[0])); another != "" {
-				mine = append(mine, another)
-				mine = mine[max(0, len(mine)-fewMarks):]
-				values[0] = []byte(strings.Join(mine, " "))
+			key, mine = "", nil
+			if known := strings.Fields(string(values[0])); len(known) > 0 {
+				key, mine = known[0], known[1:]
 			}
+			if another == "" {
+				return
+			}
+			if key == "" {
+				key = Owner + strings.ToLower(rand.Text())
+			}
+			mine = append(mine, another)
+			if old := len(mine) - fewMarks; old > 0 {
+				if slices.Contains(mine[:old], there) {
+					mine[old] = there
+				}
+				mine = mine[old:]
+			}
+			values[0] = []byte(key + " " + strings.Join(mine, " "))
 		})
 	})
-	return mine, err
+	return key, mine, err
 }

@@ -56,10 +56,10 @@ type Way string
 
 // The values of [Way].
 const (
-	ByMemory   Way = "memory"   // in the index in memory
-	BySegments Way = "segments" // likewise, after loading some of it from segments
+	ByMemory   Way = "memory"       // in the index in memory
+	BySegments Way = "segments"     // likewise, after loading some of it from segments
 	ByNearest  Way = "vector_index" // in the database, at least partly by its index of vectors
-	ByScan     Way = "scan"     // in the database, comparing all vectors, or all that a filter selects
+	ByScan     Way = "scan"         // in the database, comparing all vectors, or all that a filter selects
 )
 
 // maxMatches bounds the passages of one partition that are scored by words; the rest, by FTS5's own ranking, is

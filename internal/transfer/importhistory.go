@@ -191,5 +191,8 @@ func (l *linkItem) apply(t *importTx) error {
 		}
 	}
 	t.count(KindLink, o)
+	if o == added {
+		return t.tx.Changes().Add(found[0]) // what is kept of pictures shows links
+	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/souvenir-ai/souvenir/internal/objects"
@@ -48,7 +49,7 @@ func (m *Memory) Put(ctx context.Context, key string, data []byte) error {
 	m.mu.Lock()
 	before := m.onPut
 	m.mu.Unlock()
-	if before != nil && key != objects.OwnerKey {
+	if before != nil && !strings.HasPrefix(key, objects.Owner) {
 		if err := before(ctx, key); err != nil {
 			return err
 		}
@@ -75,7 +76,7 @@ func (m *Memory) Get(ctx context.Context, key string) ([]byte, error) {
 	m.mu.Lock()
 	before := m.onGet
 	m.mu.Unlock()
-	if before != nil && key != objects.OwnerKey {
+	if before != nil && !strings.HasPrefix(key, objects.Owner) {
 		if err := before(ctx, key); err != nil {
 			return nil, err
 		}
@@ -118,7 +119,7 @@ func (m *Memory) Keys() (keys []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key := range m.objects {
-		if key != objects.OwnerKey {
+		if !strings.HasPrefix(key, objects.Owner) {
 			keys = append(keys, key)
 		}
 	}

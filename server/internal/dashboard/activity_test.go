@@ -153,7 +153,7 @@ func TestActivityOfOthersIsForAdmins(t *testing.T) {
 	b.Get("/activity?user=nemo").Expect(http.StatusNotFound)
 }
 
-// Of very many projects the filter offers those of the latest calls, and the chosen one.
+// Of very many projects the filter offers the chosen one, those of the latest calls, and the first ones.
 func TestActivityOffersTheProjectsOfTheLatestCalls(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
@@ -167,11 +167,11 @@ func TestActivityOffersTheProjectsOfTheLatestCalls(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	callOf(w, servertest.Stranger, souvenir.NewActivity{Tool: "memory", Project: souvenir.ProjectRef{ID: "many-7"}})
+	callOf(w, servertest.Stranger, souvenir.NewActivity{Tool: "memory", Project: souvenir.ProjectRef{ID: "many-99"}})
 	b := w.SignedIn(servertest.Stranger)
-	b.Get("/activity").Expect(http.StatusOK, `value="many-7"`).Without(`value="many-8"`)
-	b.Get("/activity?project=many-9").Expect(http.StatusOK, `value="many-7"`, `value="many-9" selected`).
-		Without(`value="many-8"`)
+	b.Get("/activity").Expect(http.StatusOK, `value="many-99"`, `value="many-1"`).Without(`value="many-98"`)
+	b.Get("/activity?project=many-98").Expect(http.StatusOK, `value="many-99"`, `value="many-98" selected`).
+		Without(`value="many-97"`)
 }
 
 func TestActivityGoesBackInParts(t *testing.T) {

@@ -196,7 +196,7 @@ func TestPeopleAreInvitedBySearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	admin.Get("/projects/"+w.Users[servertest.Admin]+"/pier/members?user=zzz").Expect(http.StatusOK,
-		"No user has this in their name").Without("You share no project")
+		"No other active user has this in their name").Without("You share no project")
 	page := olivia.Get(members)
 	for _, button := range page.HTML.All("button") { // the Enter key in the field presses the first button of the form
 		if button.Attr("name") == "pick" {

@@ -276,8 +276,8 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	return nil
 }
 
-// placesOf returns the projects to choose from: all, or, if they are many, those of the latest calls and the chosen
-// one.
+// placesOf returns the projects to choose from: all, or, if they are many, the chosen one, those of the latest calls,
+// and the first ones.
 func placesOf(projects []souvenir.Project, calls []souvenir.Activity, chosen string) []souvenir.Project {
 	if len(projects) <= placesMost {
 		return projects
@@ -286,13 +286,18 @@ func placesOf(projects []souvenir.Project, calls []souvenir.Activity, chosen str
 	for _, a := range calls {
 		called[a.ProjectID] = true
 	}
-	var places []souvenir.Project
-	for _, p := range projects {
-		if p.ID == chosen || called[p.ID] && len(places) < placesMost {
-			places = append(places, p)
+	rank := func(p souvenir.Project) int {
+		switch {
+		case p.ID == chosen:
+			return 0
+		case called[p.ID]:
+			return 1
 		}
+		return 2
 	}
-	return places
+	places := slices.Clone(projects)
+	slices.SortStableFunc(places, func(a, b souvenir.Project) int { return rank(a) - rank(b) })
+	return places[:placesMost]
 }
 
 // Address is the address at which a script polls the list.
