@@ -1,7 +1,7 @@
 // Package db is the interface between Souvenir and its storage engine: transactions, rows, classes of errors, and
 // the operations that each engine implements in its own way. All code above it writes the same SQL, in the
 // spelling that [internal/sqlite] and PostgreSQL share; [dbtest] tests that an engine keeps the promises made
-// here.
+// here. docs/engines.md is the manual for one who writes an engine.
 package db
 
 import (
@@ -11,10 +11,11 @@ import (
 
 // DB runs transactions. It is safe for concurrent use.
 type DB interface {
-	// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. It never
-	// waits for writers. When ctx ends, a running statement is interrupted and Read returns ctx's error. fn must not
-	// call Read, Write or Close. It runs once, so it may pass on rows as it reads them; an engine that loses its
-	// snapshot returns an error.
+	// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. So do Words,
+	// Vectors and Changes. It never waits for writers, but in a database in memory, which has one handle only. When ctx
+	// ends, a running statement is interrupted, later ones fail with ctx's error, and Read returns that error, not fn's
+	// result. fn must not call Read, Write or Close. It runs once, so it may pass on rows as it reads them; an engine that
+	// loses its snapshot returns an error.
 	Read(ctx context.Context, fn func(Tx) error) error
 
 	// Write runs fn in a serializable transaction and returns nil only when its work is durable. After an error nothing

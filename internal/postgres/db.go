@@ -184,8 +184,8 @@ func (d *DB) read(ctx context.Context, begin string, scratch bool, fn func(db.Tx
 	}
 	err = fn(tx)
 	tx.learn()
-	if ctx.Err() != nil && (err == nil || tx.lost != nil) {
-		return ctx.Err()
+	if ctx.Err() != nil {
+		return ctx.Err() // whatever fn made of it
 	}
 	return err
 }

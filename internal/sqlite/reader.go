@@ -81,7 +81,15 @@ func (c *conn) snapshot(ctx context.Context, p patience, fn func(db.Tx) error) (
 		_, end := c.exec("ROLLBACK", nil)
 		clean = end == nil
 	}()
-	return false, fn(tx)
+	return false, outcome(ctx, fn(tx))
+}
+
+// outcome is that of a transaction whose function has returned. fn may have ignored that its context ended.
+func outcome(ctx context.Context, result error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return result
 }
 
 // readMemory uses the only connection, for reading.

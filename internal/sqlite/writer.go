@@ -202,7 +202,7 @@ func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn 
 			w.next()
 		}
 	}()
-	err := cmp.Or(fn(tx), ctx.Err()) // fn may have ignored that its context ended
+	err := outcome(ctx, fn(tx))
 	returned = true
 
 	refused := err

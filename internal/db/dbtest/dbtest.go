@@ -1,4 +1,5 @@
-// Package dbtest tests that an engine keeps the promises of package db.
+// Package dbtest tests that an engine keeps the promises of package db. docs/engines.md, the manual for one who writes
+// an engine, says what it does not test.
 package dbtest
 
 import (
@@ -7,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
@@ -34,7 +36,7 @@ type Engine struct {
 	// the engine began after the migration "namespaces".
 	Fill func(t *testing.T, fill map[string]func(db.Tx) error) (db.DB, error)
 
-	// Reruns: among writers of one row, some functions run again.
+	// Reruns: Writes run at the same time, so among writers of one row, some functions run again.
 	Reruns bool
 
 	// Flood makes the log of changes longer than it is kept, by some thousand changes of a memory at each call. Nil: the
@@ -48,7 +50,7 @@ func Run(t *testing.T, e Engine) {
 		name string
 		run  func(t *testing.T, d db.DB)
 	}{
-		{"a Read sees one snapshot", readsOneSnapshot},
+		{"a Read sees one snapshot", func(t *testing.T, d db.DB) { readsOneSnapshot(t, e, d) }},
 		{"a Read writes nothing", readWritesNothing},
 		{"Writes do not overlook each other", func(t *testing.T, d db.DB) { noWriteSkew(t, d, d) }},
 		{"a Write that finds nothing is not alone in that", func(t *testing.T, d db.DB) { noPhantoms(t, d, d) }},
@@ -66,7 +68,7 @@ func Run(t *testing.T, e Engine) {
 		{"a transaction ends with its function", transactionEnds},
 		{"changes are complete, or say that they are not", func(t *testing.T, d db.DB) { changesComplete(t, e, d) }},
 		{"changes are not missed among many writers", changesAmongWriters},
-		{"changes of a Write that commits late are not missed", changesOfLateCommits},
+		{"changes of a Write that commits late are not missed", func(t *testing.T, d db.DB) { changesOfLateCommits(t, e, d) }},
 		{"rows are scanned", rowsScanned},
 		{"arguments go to their parameters", parameters},
 		{"a statement counts its rows", rowsAffected},
@@ -91,6 +93,12 @@ func Run(t *testing.T, e Engine) {
 		{"constraints of the schema", rules},
 		{"upkeep of a sound database", upkeep},
 		{"copies", copies},
+		{"a call whose context ends in its function stores nothing", canceledWithin},
+		{"a Write whose context ends at any time says what became of it", canceledAnywhere},
+		{"words, vectors and changes are of the snapshot", func(t *testing.T, d db.DB) { partsOfOneSnapshot(t, e, d) }},
+		{"a function runs in the goroutine of its caller, a Read's once", ownGoroutine},
+		{"a Read does not wait for a Write", func(t *testing.T, d db.DB) { readsDoNotWait(t, e, d) }},
+		{"a statement that fails changes nothing", failedStatement},
 	} {
 		if !longtest.Part(i, 1, 3) {
 			continue
@@ -113,6 +121,29 @@ func Run(t *testing.T, e Engine) {
 	t.Run("a handle for reading writes nothing", func(t *testing.T) { readOnly(t, e) })
 	t.Run("migrations are completed in Go", func(t *testing.T) { fills(t, e) })
 	t.Run("a closed database says so", func(t *testing.T) { closed(t, e) })
+}
+
+// meeting is how long calls wait for one another where an engine may run both at once, or one after the other.
+const meeting = 50 * time.Millisecond
+
+// forever is how long a test waits for what must come.
+const forever = 10 * time.Second
+
+// meet waits for the end of a call beside a Write that is open. It must come if Writes run at the same time; other
+// engines may make the call wait.
+func (e Engine) meet(t *testing.T, what string, over <-chan struct{}) {
+	t.Helper()
+	wait := meeting
+	if e.Reruns {
+		wait = forever
+	}
+	select {
+	case <-over:
+	case <-time.After(wait):
+		if e.Reruns {
+			t.Errorf("%s waits", what)
+		}
+	}
 }
 
 // write runs a Write that must succeed.

@@ -162,3 +162,34 @@ func handlesShareClock(t *testing.T, e Engine) {
 		t.Errorf("the other handle's clock says %v, want between %v and %v", times[1], times[0], times[2])
 	}
 }
+
+// failedStatement checks that a statement which fails keeps none of its rows, and that a query for one row gets the
+// first of several.
+func failedStatement(t *testing.T, d db.DB) {
+	write(t, d, func(tx db.Tx) error { return set(tx, key("c"), 1) })
+	for _, part := range []bool{false, true} {
+		write(t, d, func(tx db.Tx) error {
+			several := func() error {
+				_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1), (?, 1), (?, 1)`, key("a"), key("b"), key("c"))
+				is(t, "several rows, of which the last is there already", err, db.ErrUnique)
+				_, err = tx.Exec(`UPDATE setting SET value = CASE key WHEN ? THEN NULL ELSE 7 END WHERE key IN (?, ?)`, key("c"),
+					key("0"), key("c"))
+				is(t, "an update of several rows, of which the last fails", err, db.ErrConstraint)
+				return nil
+			}
+			err := set(tx, key("0"), 1)
+			if part {
+				return errors.Join(err, tx.Savepoint(several))
+			}
+			return errors.Join(err, several())
+		})
+		read(t, d, func(tx db.Tx) error {
+			kept, err := db.Column[string](tx, `SELECT key FROM setting WHERE key LIKE 'test %' AND value = 1 ORDER BY key`)
+			equal(t, "rows", fmt.Sprint(kept), "[test 0 test c]")
+			var first string
+			err2 := tx.QueryRow(`SELECT key FROM setting WHERE key LIKE 'test %' ORDER BY key DESC`).Scan(&first)
+			equal(t, "the first of several rows", first, key("c"))
+			return errors.Join(err, err2)
+		})
+	}
+}

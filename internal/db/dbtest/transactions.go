@@ -13,39 +13,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// meeting is how long calls wait for one another where an engine may run both at once, or one after the other.
-const meeting = 50 * time.Millisecond
-
-func readsOneSnapshot(t *testing.T, d db.DB) {
-	write(t, d, func(tx db.Tx) error { return set(tx, key("a"), 1) })
-	written := make(chan error, 1)
-	read(t, d, func(tx db.Tx) error {
-		before, err := count(tx)
-		if err != nil {
-			return err
-		}
-		go func() {
-			written <- d.Write(context.WithoutCancel(t.Context()), func(tx db.Tx) error { return set(tx, key("b"), 1) })
-		}()
-		select { // an engine may make the Write wait
-		case err = <-written:
-			written <- err
-		case <-time.After(meeting):
-		}
-		after, err := count(tx)
-		equal(t, "rows in one Read", after, before)
-		return err
-	})
-	if err := <-written; err != nil {
-		t.Fatal(err)
-	}
-	read(t, d, func(tx db.Tx) error {
-		n, err := count(tx)
-		equal(t, "rows in the next Read", n, 2)
-		return err
-	})
-}
-
 func readWritesNothing(t *testing.T, d db.DB) {
 	err := d.Read(t.Context(), func(tx db.Tx) error {
 		equal(t, "Writable", tx.Writable(), false)
@@ -258,6 +225,9 @@ func savepoints(t *testing.T, d db.DB) {
 				panic("panic")
 			})
 		}()
+		is(t, "a part with an error, which has kept a part", tx.Savepoint(func() error {
+			return errors.Join(tx.Savepoint(func() error { return set(tx, key("kept for nothing"), 1) }), refused)
+		}), refused)
 		is(t, "a part with parts", tx.Savepoint(func() error {
 			is(t, "an inner part", tx.Savepoint(func() error {
 				return errors.Join(set(tx, key("inner"), 1), refused)
@@ -288,6 +258,11 @@ func savepoints(t *testing.T, d db.DB) {
 		return nil
 	})
 	is(t, "a Write whose context ends within a part", err, context.Canceled)
+	read(t, d, func(tx db.Tx) error {
+		_, err := get(tx, key("late"))
+		is(t, "what the part wrote", err, db.ErrNoRows)
+		return nil
+	})
 }
 
 // panics checks that a panic of a Write's function undoes its work alone and reaches the caller, and that a Read goes
@@ -347,50 +322,6 @@ func errorsHaveClasses(t *testing.T, d db.DB) {
 		errors.Is(err, db.ErrConstraint) {
 		t.Errorf("a statement that cannot be understood: got %v, want an error and not db.ErrConstraint", err)
 	}
-}
-
-func endsWithContext(t *testing.T, d db.DB) {
-	never := func(db.Tx) error {
-		t.Error("the function ran")
-		return nil
-	}
-	is(t, "Read", d.Read(canceled(t), never), context.Canceled)
-	is(t, "Write", d.Write(canceled(t), never), context.Canceled)
-
-	ctx, cancel := context.WithTimeout(t.Context(), meeting)
-	defer cancel()
-	var n int64
-	err := d.Read(ctx, func(tx db.Tx) error { return tx.QueryRow(slow).Scan(&n) })
-	is(t, "a statement that runs", err, context.DeadlineExceeded)
-
-	// Behind a Write that does not end, another waits, or runs and ends with its context.
-	begun, end := make(chan struct{}), make(chan struct{})
-	held := make(chan error, 1)
-	go func() {
-		var once sync.Once
-		held <- d.Write(t.Context(), func(tx db.Tx) error {
-			once.Do(func() { close(begun) })
-			<-end
-			return set(tx, key("held"), 1)
-		})
-	}()
-	<-begun
-	ctx, cancel = context.WithTimeout(t.Context(), meeting)
-	defer cancel()
-	err = d.Write(ctx, func(tx db.Tx) error {
-		<-ctx.Done()
-		return set(tx, key("waited"), 1)
-	})
-	is(t, "a Write that waits", err, context.DeadlineExceeded)
-	close(end)
-	if err := <-held; err != nil {
-		t.Error(err)
-	}
-	read(t, d, func(tx db.Tx) error {
-		n, err := count(tx)
-		equal(t, "rows", n, 1)
-		return err
-	})
 }
 
 func nested(t *testing.T, d db.DB) {
@@ -455,9 +386,10 @@ func closed(t *testing.T, e Engine) {
 	d := e.Open(t)
 	running, end := make(chan struct{}), make(chan struct{})
 	result := make(chan error, 1)
+	var once sync.Once
 	go func() {
 		result <- d.Write(t.Context(), func(tx db.Tx) error {
-			close(running)
+			once.Do(func() { close(running) })
 			<-end
 			return set(tx, key("a"), 1)
 		})
