@@ -76,8 +76,10 @@ type Tx interface {
 	Changes() Changes
 
 	// Exec runs one statement. Arguments are nil, booleans, integers, floats, strings, byte slices, values of such
-	// kinds, pointers to them (a nil pointer is NULL), or implement driver.Valuer. A write within a Read is
-	// ErrReadOnly.
+	// kinds, pointers to them (a nil pointer is NULL, and so is a nil byte slice), or implement driver.Valuer. Texts
+	// that are stored are UTF-8 without U+0000, which callers have to check, since engines differ in what they make of
+	// others; compared with what is stored, another text equals nothing. A write within a Read is ErrReadOnly. A
+	// statement may have 1,000 parameters; a list, which is one of them, has any length.
 	Exec(query string, args ...any) (Result, error)
 	// Query runs one statement that returns rows, and reads them as Next is called: any number of rows needs little
 	// memory.
@@ -95,8 +97,9 @@ type Rows interface {
 	// Next moves to the next row. It returns false at the end and after an error; Err tells them apart.
 	Next() bool
 	// Scan copies the columns of the current row into dest: pointers to integers, floats, strings, byte slices, booleans
-	// (from 0 and 1), any, types of those kinds, sql.Scanner, or pointers to pointers, which become nil for NULL. Byte
-	// slices are copies.
+	// (from 0 and 1), any, types of those kinds, sql.Scanner, or pointers to pointers, which become nil for NULL, as do
+	// byte slices and any. NULL does not fit into the others, nor a text or a fraction into an integer, nor an integer
+	// into one that is too small: ErrMisfit. Byte slices are copies.
 	Scan(dest ...any) error
 	// Err returns the error that ended the iteration, nil at a regular end.
 	Err() error

@@ -99,6 +99,11 @@ func Run(t *testing.T, e Engine) {
 		{"a function runs in the goroutine of its caller, a Read's once", ownGoroutine},
 		{"a Read does not wait for a Write", func(t *testing.T, d db.DB) { readsDoNotWait(t, e, d) }},
 		{"a statement that fails changes nothing", failedStatement},
+		{"values are kept as they are", valuesKept},
+		{"texts that are nearly the same are not", textsDiffer},
+		{"NULL fits where nil does", scannedNulls},
+		{"scanned bytes are copies", bytesAreCopies},
+		{"many arguments, and long lists", manyArguments},
 	} {
 		if !longtest.Part(i, 1, 3) {
 			continue
