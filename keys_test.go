@@ -363,6 +363,55 @@ func TestARecoveredStoreNeedsItsRing(t *testing.T) {
 	k.refused(out, UserKeys{}, ErrUserKeys, "opened without them")
 }
 
+// What is sealed looks like no metadata, and is kept nevertheless: of memories, of past versions, and of a lost memory
+// that its past version replaces.
+func TestRecoverKeepsSealedMetadata(t *testing.T) {
+	k := newKeyed(t)
+	ann, _ := k.user("ann", "the code of the gate is 4711")
+	var ids []string
+	for _, says := range []string{"the garden", "the house"} {
+		m, err := ann.AddMemory(t.Context(), NewMemory{Content: says, Metadata: map[string]any{"colour": "grün"}})
+		noError(t, err)
+		_, err = ann.UpdateMemory(t.Context(), m.ID, MemoryUpdate{Content: content(says + " again")})
+		noError(t, err)
+		ids = append(ids, m.ID)
+	}
+	k.close()
+	k.keys.Place = UserKeysFile(k.path)
+	recovered := func() (*Store, RecoveryReport) {
+		out := filepath.Join(t.TempDir(), "recovered.db")
+		report, err := Recover(t.Context(), k.path, out, &RecoveryOptions{UserKeys: k.keys,
+			Embedder: wordEmbedder("words-1")})
+		noError(t, err)
+		return k.openAt(out, k.keys).As(ann.access), report
+	}
+	view, report := recovered()
+	if !report.OK || len(report.Notes) > 0 {
+		t.Errorf("Recover: got %+v, want all recovered", report)
+	}
+	for _, id := range ids {
+		m, err := view.GetMemory(t.Context(), id)
+		if err != nil || len(m.Metadata) != 1 || m.Metadata["colour"] != "grün" {
+			t.Errorf("the metadata of a recovered memory: got %v and %v, want it as it was", m.Metadata, err)
+		}
+		past, err := view.Revisions(t.Context(), id)
+		if err != nil || len(past) != 2 || past[1].Metadata["colour"] != "grün" {
+			t.Errorf("its past version: got %+v and %v, want its metadata as it was", past, err)
+		}
+	}
+
+	withoutReferencesOrHashes(t, k.path, `DELETE FROM memory WHERE uid = '`+ids[1]+`'`)
+	view, report = recovered()
+	found := false
+	for m, err := range view.Memories(t.Context(), List{}) { // it has another id
+		noError(t, err)
+		found = found || m.Content == "the house" && m.Metadata["colour"] == "grün"
+	}
+	if !found {
+		t.Errorf("a past version in place of a lost memory: there is none with its metadata, and %q", report.Notes)
+	}
+}
+
 func TestAReadOnlyStoreWithKeysOpensAndIsExported(t *testing.T) {
 	k := newKeyed(t)
 	_, _ = k.user("ann", "the code of the gate is 4711")

@@ -172,6 +172,20 @@ func SealBytes(tx Tx, owner int64, c SealedColumn, plain []byte) (any, error) {
 	return Sealed{append(append(make([]byte, 0, len(mark)+1+len(sealed)), c.mark()...), sealed...)}, nil
 }
 
+// IsSealed reports whether a text, as it is stored, is the sealed value of a column that this program knows, in base64.
+func IsSealed(stored string) bool {
+	rest, is := strings.CutPrefix(stored, mark)
+	if !is || rest == "" || SealedColumn(rest[0]).Purpose() == "" {
+		return false
+	}
+	sealed := rest[1:]
+	if columns[SealedColumn(rest[0])].folded {
+		sealed = sealed[min(foldedSize, len(sealed)):]
+	}
+	_, err := base64.RawStdEncoding.DecodeString(sealed)
+	return err == nil
+}
+
 // SealedLength is how many bytes a text of some bytes has once [SealText] has sealed it.
 func SealedLength(bytes int) int {
 	return len(mark) + 1 + base64.RawStdEncoding.EncodedLen(bytes+SealOverhead)

@@ -72,12 +72,13 @@ func (r *Recovery) fillUserKeys(tx db.Tx) error {
 	return kernel.FillUserKeys(tx)
 }
 
-// mendedText returns valid text, and a JSON object where one is expected.
+// mendedText returns valid text, and a JSON object where one is expected. A value that is sealed stays as it is: what
+// is in it is known only with the key of its owner.
 func mendedText(column, value string) string {
 	if !utf8.ValidString(value) {
 		value = strings.ToValidUTF8(value, "\ufffd")
 	}
-	if column != "metadata" && column != "attributes" {
+	if column != "metadata" && column != "attributes" || db.IsSealed(value) {
 		return value
 	}
 	if object, err := jsonobject.Decode([]byte(value)); err == nil && object != nil {

@@ -81,6 +81,9 @@ func (r *Recovery) revive(tx db.Tx, id, number, created, partition int64, conten
 	if err != nil {
 		return err
 	}
+	if db.IsSealed(attributes) { // it says what it is sealed as, so it opens in the other column, too
+		metadata = []byte(attributes)
+	}
 	if !r.present["partition"][partition] {
 		if made, err := r.standIn(tx, "partition", partition); err != nil || !made {
 			return err
