@@ -501,7 +501,8 @@ func loadNodes(tx db.Tx, rows []int64) (nodes []Node, texts []string, err error)
 		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.ProjectOwner,
 			&n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
 		content = shorten.Characters(content, begins)
-		n.Label, n.CreatedAt, n.UpdatedAt = strings.Clone(shorten.FirstLine(content)), kernel.ToTime(created), kernel.ToTime(updated)
+		n.Label = strings.Clone(shorten.FirstLine(content)) // kept for longer than the content
+		n.CreatedAt, n.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
 		nodes, texts = append(nodes, n), append(texts, content)
 		return err
 	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid,

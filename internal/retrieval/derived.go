@@ -9,7 +9,7 @@ import (
 )
 
 // Derived keeps what was made last of the memories of selections, such as pictures of them. It holds until the next
-// change of any memory: who opens a page again waits no longer for it. Who may see which memories is decided before, by
+// change of any memory: opening a page again does not wait for it. Who may see which memories is decided before, by
 // the selection. The zero value is ready.
 type Derived[V any] struct{ kept lru.Cache[string, derived[V]] }
 

@@ -111,7 +111,7 @@ var deeds = map[string]deed{
 	"POST /projects/{owner}/{id}/todo/move":    {"moved", "move", "a task", kindUpdated},
 	"POST /projects/{owner}/{id}/retention":    {"changed", "change", "how long memories stay", kindUpdated},
 	"POST /collections":                        {"changed", "change", "a collection", kindUpdated},
-	"POST /proposals":                          {"decided about", "decide about", "a proposal", kindUpdated},
+	"POST /proposals":                          {"decided on", "decide on", "a proposal", kindUpdated},
 	"POST /projects/rules/edit":                {"edited", "edit", "the general rules", kindUpdated},
 	"POST /projects/rules/delete":              {"deleted", "delete", "the general rules", kindDeleted},
 	"POST /project-invitations":                {"answered", "answer", "an invitation", ""},
