@@ -104,6 +104,7 @@ func Run(t *testing.T, e Engine) {
 		{"NULL fits where nil does", scannedNulls},
 		{"scanned bytes are copies", bytesAreCopies},
 		{"many arguments, and long lists", manyArguments},
+		{"the schema answers", schemaAnswers},
 	} {
 		if !longtest.Part(i, 1, 3) {
 			continue
