@@ -26,7 +26,7 @@ INSERT INTO memory (id, uid, partition_id, content, metadata, revision, created_
 INSERT INTO memory_tag (memory_id, tag, position) VALUES (1, 't', 0);
 INSERT INTO memory_link (memory_id, related_id, position) VALUES (1, 3, 0), (2, 1, 1);
 INSERT INTO memory_revision (id, memory_id, revision, partition_id, content, attributes, created_at)
-	VALUES (1, 1, 1, 1, 'abc', '{}', 0);
+	VALUES (1, 1, 1, 1, 'abc', '{}', 0), (2, 3, 1, 1, '', '{}', 0);
 INSERT INTO passage (id, memory_id, start, length, blank) VALUES (4294967297, 1, 0, 1, 0);
 INSERT INTO turn (memory_id, partition_id, conversation, at, speaker) VALUES (1, 1, 1, 0, '');
 INSERT INTO file (id, uid, owner_id, memory_id, filename, mime_type, size, sha256, description, category, created_at,
@@ -75,7 +75,8 @@ var effects = []struct{ change, look, before, after string }{
 	{`DELETE FROM memory WHERE id = 1`, `SELECT count(*) FROM memory_tag`, "[1]", "[0]"},
 	{`DELETE FROM memory WHERE id = 1`, `SELECT count(*) FROM memory_link WHERE related_id = 3`, "[1]", "[0]"},
 	{`DELETE FROM memory WHERE id = 1`, `SELECT count(*) FROM memory_link WHERE related_id = 1`, "[1]", "[0]"},
-	{`DELETE FROM memory WHERE id = 1`, `SELECT count(*) FROM memory_revision`, "[1]", "[0]"},
+	{`DELETE FROM memory WHERE id = 1`, `SELECT count(*) FROM memory_revision WHERE memory_id = 1`, "[1]", "[0]"},
+	{`DELETE FROM partition WHERE id = 1`, `SELECT count(*) FROM memory_revision WHERE memory_id = 3`, "[1]", "[0]"},
 	{`DELETE FROM memory WHERE id = 1`, `SELECT count(*) FROM passage`, "[1]", "[0]"},
 	{`DELETE FROM memory WHERE id = 1`, `SELECT count(*) FROM turn`, "[1]", "[0]"},
 	{`DELETE FROM memory WHERE id = 3`, `SELECT count(*) FROM memory_own`, "[1]", "[0]"},
@@ -85,13 +86,13 @@ var effects = []struct{ change, look, before, after string }{
 	{`DELETE FROM trash`, `SELECT count(*) FROM trash_item`, "[1]", "[0]"},
 
 	{`INSERT INTO memory_revision (id, memory_id, revision, partition_id, content, attributes, created_at)
-		VALUES (2, 1, 2, 1, 'é', '{"a":1}', 0)`, partitionCounts, "[2 1 23 1 0 14]", "[2 2 32 1 0 14]"},
-	{`DELETE FROM memory_revision`, partitionCounts, "[2 1 23 1 0 14]", "[2 0 18 1 0 14]"},
-	{`UPDATE memory_revision SET partition_id = 2`, partitionCounts, "[2 1 23 1 0 14]", "[2 0 18 1 1 19]"},
-	{`UPDATE memory_revision SET content = ''`, partitionCounts, "[2 1 23 1 0 14]", "[2 1 20 1 0 14]"},
-	{`UPDATE memory SET content = content || 'é' WHERE id = 1`, partitionCounts, "[2 1 23 1 0 14]", "[2 1 25 1 0 14]"},
-	{`UPDATE memory SET partition_id = 2 WHERE id = 2`, partitionCounts, "[2 1 23 1 0 14]", "[1 1 14 2 0 23]"},
-	{`DELETE FROM memory WHERE id = 1`, partitionCounts, "[2 1 23 1 0 14]", "[1 0 9 1 0 14]"},
+		VALUES (3, 1, 2, 1, 'é', '{"a":1}', 0)`, partitionCounts, "[2 2 25 1 0 14]", "[2 3 34 1 0 14]"},
+	{`DELETE FROM memory_revision`, partitionCounts, "[2 2 25 1 0 14]", "[2 0 18 1 0 14]"},
+	{`UPDATE memory_revision SET partition_id = 2`, partitionCounts, "[2 2 25 1 0 14]", "[2 0 18 1 2 21]"},
+	{`UPDATE memory_revision SET content = ''`, partitionCounts, "[2 2 25 1 0 14]", "[2 2 22 1 0 14]"},
+	{`UPDATE memory SET content = content || 'é' WHERE id = 1`, partitionCounts, "[2 2 25 1 0 14]", "[2 2 27 1 0 14]"},
+	{`UPDATE memory SET partition_id = 2 WHERE id = 2`, partitionCounts, "[2 2 25 1 0 14]", "[1 2 16 2 0 23]"},
+	{`DELETE FROM memory WHERE id = 1`, partitionCounts, "[2 2 25 1 0 14]", "[1 1 11 1 0 14]"},
 
 	{`DELETE FROM file_chunk`, `SELECT state FROM file_object`, "[stored]", "[leaving]"},
 	{`DELETE FROM file_chunk`, `SELECT due_at FROM file_object`, "[9]", "[0]"},
@@ -156,7 +157,7 @@ var refusals = []struct {
 	{`INSERT INTO project_alias (owner_id, name_key, name, project_id, created_at)
 		VALUES (1, 'old', '', 1, 0)`, db.ErrUnique},
 	{`INSERT INTO memory_revision (id, memory_id, revision, partition_id, content, attributes, created_at)
-		VALUES (2, 1, 1, 1, '', '{}', 0)`, db.ErrUnique},
+		VALUES (3, 1, 1, 1, '', '{}', 0)`, db.ErrUnique},
 	{`INSERT INTO trash_link (kind, source, target, position) VALUES ('memory', 'a', 'b', 1)`, db.ErrUnique},
 	{`UPDATE memory SET uid = 'm1' WHERE id = 2`, db.ErrUnique},
 	{`UPDATE project SET uid = 'p' WHERE id = 2`, db.ErrUnique},
