@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -543,5 +544,56 @@ func TestADeletionThatFailsBeforeTheErasureIsMadeUpFor(t *testing.T) {
 	noError(t, err)
 	if r := k.report(nil); r.Keys != 0 || r.Erased != 1 || r.Leaving != 0 {
 		t.Errorf("UserKeys after a purge: got %+v, want the key of %s erased", r, ann.access.User)
+	}
+}
+
+// A user without an account may be deleted and come back: with the same id, and another key, which stays.
+func TestTheKeyOfAUserWhoCameBackIsKept(t *testing.T) {
+	for what, erase := range map[string]func(k *keyed){
+		"a repair": func(k *keyed) { k.report(&UserKeysOptions{Repair: true}) },
+		"a deletion that was cut off, and a purge": func(k *keyed) {
+			noError(t, k.s.ring.Mark(t.Context(), keyring.Owner{User: "customer-17"}))
+			k.close()
+			s, err := Open(t.Context(), k.path, &Options{UserKeys: k.keys, Embedder: wordEmbedder("words-1"),
+				Now: func() time.Time { return time.Now().Add(2 * time.Hour) }})
+			noError(t, err)
+			t.Cleanup(func() { _ = s.Close() })
+			k.s = s
+			_, err = s.Upkeep().Purge(t.Context(), nil)
+			noError(t, err)
+		},
+	} {
+		for kind, put := range map[string]func(s *Store) error{
+			"a memory": func(s *Store) error {
+				_, err := s.AddMemory(t.Context(), NewMemory{Content: "new"})
+				return err
+			},
+			"preferences": func(s *Store) error {
+				_, err := s.SetPreferences(t.Context(), map[string]any{"colour": "green"})
+				return err
+			},
+			"a file": func(s *Store) error {
+				_, err := s.AddFile(t.Context(), NewFile{Filename: "new.bin"}, strings.NewReader("new"))
+				return err
+			},
+		} {
+			k := newKeyed(t)
+			view := k.s.As(Access{User: "customer-17"})
+			m, err := view.AddMemory(t.Context(), NewMemory{Content: "old"})
+			noError(t, err)
+			noError(t, view.DeleteMemory(t.Context(), m.ID)) // into the trash
+			mustAdd(t, view, NewMemory{Content: "old, too"})
+			noError(t, k.s.Accounts().DeleteUser(t.Context(), "customer-17", &DeleteOptions{WithMemories: true}))
+			for o, err := range keyring.Owners(t.Context(), k.s.db) {
+				if err != nil || o.User == "customer-17" {
+					t.Errorf("after the deletion there is %v, and %v", o, err)
+				}
+			}
+			noError(t, put(view))
+			erase(k)
+			if r := k.report(&UserKeysOptions{Check: true}); r.Keys != 1 || r.Erased != 1 || r.ErasedValues != 0 {
+				t.Errorf("%s after a user came back with %s: got %+v, want the new key kept", what, kind, r)
+			}
+		}
 	}
 }

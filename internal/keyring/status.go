@@ -120,7 +120,7 @@ func (r *Ring) EraseDeleted(ctx context.Context, store db.DB) (erased int, err e
 			err := row.Scan(&o.Namespace, &o.User)
 			deleted = append(deleted, o)
 			return err
-		}, `SELECT namespace, uid FROM users WHERE disabled_at IS NOT NULL AND name IS NULL`)
+		}, `SELECT u.namespace, u.uid FROM users u WHERE NOT `+living)
 	})
 	for _, o := range deleted {
 		if err != nil {

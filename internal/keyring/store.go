@@ -108,6 +108,13 @@ func (r *Ring) Give(tx db.Tx, owner int64, condition string, args ...any) error 
 	return err
 }
 
+// living is the condition for a user u who was not deleted: one who is not disabled, has an account, or owns anything.
+// The row of a deleted user stays disabled when a user without an account comes back with the same id.
+const living = `(u.disabled_at IS NULL OR u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id)
+	OR EXISTS (SELECT 1 FROM project WHERE owner_id = u.id)
+	OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id AND state = 'stored')
+	OR EXISTS (SELECT 1 FROM trash WHERE owner_id = u.id) OR EXISTS (SELECT 1 FROM preference WHERE user_id = u.id))`
+
 // Owners iterates over the users of a store, without those who were deleted.
 func Owners(ctx context.Context, store db.DB) iter.Seq2[Owner, error] {
 	const portion = 1000
@@ -121,8 +128,8 @@ func Owners(ctx context.Context, store db.DB) iter.Seq2[Owner, error] {
 					err := row.Scan(&after, &o.Namespace, &o.User)
 					all = append(all, o)
 					return err
-				}, `SELECT id, namespace, uid FROM users WHERE id > ? AND (disabled_at IS NULL OR name IS NOT NULL)
-					ORDER BY id LIMIT ?`, after, portion)
+				}, `SELECT u.id, u.namespace, u.uid FROM users u WHERE u.id > ? AND `+living+`
+					ORDER BY u.id LIMIT ?`, after, portion)
 			})
 			if err != nil {
 				yield(Owner{}, err)
