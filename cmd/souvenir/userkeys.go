@@ -68,6 +68,12 @@ func (c *cli) withUserKeys(ctx context.Context) context.Context {
 		r.on = true
 	default:
 		r.on, r.place = true, value
+		if !strings.ContainsAny(value, `/`+string(filepath.Separator)) { // a mistyped on or off would be a place, too
+			r.wrong = func() error {
+				return misused("%s is %q; give on, off, a path with a folder such as ./keys.ring, or the address of a database "+
+					"in PostgreSQL", userKeysVariable, value)
+			}
+		}
 	}
 	switch value, _ := c.lookup(keyForVariable); keysUse(value) {
 	case "", keysAll:

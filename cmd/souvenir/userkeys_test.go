@@ -74,8 +74,8 @@ func TestACopyGivesAStoreKeysOfUsersAndTakesThem(t *testing.T) {
 	ring.env = c.env[1:]
 	ring.fails(t, exitUsage, "no master key", "check", "--db", "souvenir.db")
 	elsewhere := c
-	elsewhere.env = []string{c.env[0], "SOUVENIR_USER_KEYS=nowhere.ring"}
-	elsewhere.fails(t, exitError, "there are none at nowhere.ring", "check", "--db", "sealed.db")
+	elsewhere.env = []string{c.env[0], "SOUVENIR_USER_KEYS=./nowhere.ring"}
+	elsewhere.fails(t, exitError, "there are none at ./nowhere.ring", "check", "--db", "sealed.db")
 	c.fails(t, exitError, "souvenir copy", "search", "x", "--db", "encrypted.db")
 	wrong := c
 	wrong.env = append([]string{"SOUVENIR_MASTER_KEY_FOR=me"}, c.env...)
@@ -116,7 +116,7 @@ func TestABackupOpensWithoutWhatDeletedUsersHad(t *testing.T) {
 	}
 
 	elsewhere := c
-	elsewhere.env = []string{c.env[0], "SOUVENIR_USER_KEYS=keys-of-sealed.db.ring"}
+	elsewhere.env = []string{c.env[0], "SOUVENIR_USER_KEYS=./keys-of-sealed.db.ring"}
 	if o := c.run(t, "restore", "--drill", "backup.db", "--db", "sealed.db"); o.code != exitError ||
 		!strings.Contains(o.stdout, "erased") {
 		t.Errorf("restore --drill: got %+v, want what is under the key that was erased", o)
@@ -160,6 +160,24 @@ func TestABackupOpensWithoutWhatDeletedUsersHad(t *testing.T) {
 	elsewhere.ok(t, "check", "--db", "recovered.db")
 	c.env = c.env[:1]
 	c.fails(t, exitError, "SOUVENIR_USER_KEYS", "recover", "sealed.db", "other.db")
+}
+
+// What may be a mistyped on or off is not the name of a ring.
+func TestTheRingsPlaceHasAFolder(t *testing.T) {
+	c := newStore(t)
+	c.ok(t, "key", "generate", "master.key")
+	for _, value := range []string{"true", "On", "1", "yes", "false", "0", "none", "my.ring"} {
+		c.env = []string{"SOUVENIR_MASTER_KEY_FILE=master.key", "SOUVENIR_USER_KEYS=" + value}
+		c.fails(t, exitError, "a path with a folder", "copy", "--from", "souvenir.db", "--from-keys", "none", "--to",
+			"new.db")
+		for _, name := range []string{value, "new.db"} {
+			if _, err := os.Stat(c.file(name)); err == nil {
+				t.Errorf("with %s there is a file %s, want none", value, name)
+			}
+		}
+	}
+	c.env[1] = "SOUVENIR_USER_KEYS=./my.ring"
+	c.ok(t, "copy", "--from", "souvenir.db", "--from-keys", "none", "--to", "new.db")
 }
 
 func TestAServerGoesOnWhileTheMasterKeyOfItsUsersChanges(t *testing.T) {
