@@ -139,6 +139,16 @@ func (k *Keys) ReadOnly() bool { return k.d.readOnly }
 // Close closes all connections.
 func (k *Keys) Close() error { return k.d.Close() }
 
+// Flush lets PostgreSQL use the space of erased keys again: a VACUUM of their table, which a transaction that is still
+// open elsewhere can hold up. Archives of the write-ahead log keep them. One that fails is db.ErrUnsupported: the
+// keys are erased without it.
+func (k *Keys) Flush(ctx context.Context) error {
+	if _, err := k.d.pool.Exec(ctx, `VACUUM user_key`); err != nil {
+		return fmt.Errorf("%w: %w", db.ErrUnsupported, k.d.unavailable(ctx, err))
+	}
+	return nil
+}
+
 // Read runs fn on one snapshot.
 func (k *Keys) Read(ctx context.Context, fn func(db.Tx) error) error {
 	return k.run(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", false, func(tx *Tx) error { return fn(tx) })
