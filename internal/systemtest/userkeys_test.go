@@ -155,7 +155,7 @@ func TestUserKeysOfAnOperator(t *testing.T) {
 }
 
 func userIsErasedFromBackups(v *vault) {
-	ann, hers := v.user("ann", "the gate opens with 4711")
+	ann, hers := v.user("ann", "the gate opens with 471147114711")
 	ben, his := v.user("ben", "the garden needs water")
 	if err := v.store.Close(); err != nil {
 		v.Fatal(err)
@@ -189,7 +189,7 @@ func userIsErasedFromBackups(v *vault) {
 }
 
 func vaultNeedsItsKeys(v *vault) {
-	v.user("ann", "the gate opens with 4711")
+	v.user("ann", "the gate opens with 471147114711")
 	for name, c := range map[string]struct {
 		keys UserKeys
 		want error
@@ -219,11 +219,11 @@ func vaultIsConverted(v *vault) {
 		v.Fatal(err)
 	}
 	defer plain.Close()
-	m, err := plain.AddMemory(v.Context(), NewMemory{Content: "the gate opens with 4711", Tags: []string{"gate"}})
+	m, err := plain.AddMemory(v.Context(), NewMemory{Content: "the gate opens with 471147114711", Tags: []string{"gate"}})
 	if err != nil {
 		v.Fatal(err)
 	}
-	f := mustAddFile(v, plain, NewFile{Filename: "gate.txt"}, "4711 again")
+	f := mustAddFile(v, plain, NewFile{Filename: "gate.txt"}, "471147114711 again")
 	move := func(from, to *Store) {
 		v.Helper()
 		var export bytes.Buffer
@@ -233,15 +233,15 @@ func vaultIsConverted(v *vault) {
 		if r, err := to.Upkeep().Import(v.Context(), &export, nil); err != nil || r.Counts["memory"].Added != 1 {
 			v.Fatalf("Import: got %+v and %v, want a memory", r.Counts, err)
 		}
-		v.reads(to, Access{}, m.ID, "the gate opens with 4711")
+		v.reads(to, Access{}, m.ID, "the gate opens with 471147114711")
 		if r, err := to.OpenFile(v.Context(), f.ID); err != nil {
 			v.Errorf("OpenFile: %v", err)
-		} else if content, err := io.ReadAll(r); err != nil || string(content) != "4711 again" {
+		} else if content, err := io.ReadAll(r); err != nil || string(content) != "471147114711 again" {
 			v.Errorf("the file: got %q and %v, want it whole", content, err)
 		}
 	}
 	move(plain, v.store)
-	if rows := v.rowsWith("4711"); rows != 0 {
+	if rows := v.rowsWith("471147114711"); rows != 0 {
 		v.Errorf("the text: got it in %d rows, want it in none", rows)
 	}
 	var back database = schema{}
@@ -296,7 +296,7 @@ func (v *vault) rowsWith(part string) (rows int) {
 }
 
 func deletionIsKnownElsewhere(v *vault) {
-	ann, hers := v.user("ann", "the gate opens with 4711")
+	ann, hers := v.user("ann", "the gate opens with 471147114711")
 	var ahead atomic.Int64
 	o := Options{UserKeys: v.keys, Embedder: storetest.Words{},
 		Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
@@ -312,7 +312,7 @@ func deletionIsKnownElsewhere(v *vault) {
 		v.Fatal(err)
 	}
 	defer other.Close()
-	v.reads(other, ann, hers, "the gate opens with 4711")
+	v.reads(other, ann, hers, "the gate opens with 471147114711")
 	if err := v.store.Accounts().DeleteUser(v.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
 		v.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func deletionIsKnownElsewhere(v *vault) {
 }
 
 func userIsDeletedTwice(v *vault) {
-	v.user("ann", "the gate opens with 4711")
+	v.user("ann", "the gate opens with 471147114711")
 	ben, his := v.user("ben", "the garden needs water")
 	other := v.open(v.in, v.keys)
 	var both sync.WaitGroup
@@ -348,7 +348,7 @@ func userIsDeletedTwice(v *vault) {
 
 // crashBeforeErasure leaves what a crash leaves between the deletion of a user and the erasure of the key.
 func crashBeforeErasure(v *vault) {
-	ann, _ := v.user("ann", "the gate opens with 4711")
+	ann, _ := v.user("ann", "the gate opens with 471147114711")
 	if err := v.store.Accounts().DeleteUser(v.Context(), ann.User, &DeleteOptions{WithMemories: true}); err != nil {
 		v.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func crashBeforeErasure(v *vault) {
 }
 
 func ringIsCopied(v *vault) {
-	ann, hers := v.user("ann", "the gate opens with 4711")
+	ann, hers := v.user("ann", "the gate opens with 471147114711")
 	path := filepath.Join(v.TempDir(), "copy.ring")
 	if err := v.store.Upkeep().BackupUserKeys(v.Context(), path); err != nil {
 		v.Fatal(err)
@@ -387,7 +387,7 @@ func ringIsCopied(v *vault) {
 		v.Fatal(err)
 	}
 	v.store = v.open(v.in, UserKeys{MasterKey: v.keys.MasterKey, Place: path})
-	v.reads(v.store, ann, hers, "the gate opens with 4711")
+	v.reads(v.store, ann, hers, "the gate opens with 471147114711")
 	if after := v.report(v.store, nil); after.Ring != before.Ring || after.Keys != before.Keys ||
 		!after.Since.Equal(before.Since) {
 		v.Errorf("UserKeys of the copy: got %+v, want %+v", after, before)
