@@ -1,12 +1,48 @@
 package systemtest
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	. "github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/objects/objectstest"
 )
+
+// fullBucket is a bucket in which objects can be deleted only, once it is full.
+type fullBucket struct {
+	*objectstest.Memory
+	full bool
+}
+
+func (b *fullBucket) Put(ctx context.Context, key string, data []byte) error {
+	if b.full {
+		return errors.New("the bucket is full")
+	}
+	return b.Memory.Put(ctx, key, data)
+}
+
+// However often a database cannot change its mark, the one that is there stays known as its own.
+func TestAFullBucketKeepsItsDatabase(t *testing.T) {
+	onEachEngine(t, func(t *testing.T, empty database) {
+		s := newShelf(t, empty)
+		if err := s.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		bucket := &fullBucket{Memory: s.storage}
+		for range 12 { // the first mark of a process is due at once
+			store := s.open(Options{Objects: bucket})
+			s.purge(store)
+			bucket.full = true
+			if err := store.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		bucket.full = false
+		s.purge(s.open(Options{Objects: bucket}))
+	})
+}
 
 // A copy of a database deletes nothing that the original may need, and neither does the original once the copy has
 // been adopted.
