@@ -33,11 +33,11 @@ export SOUVENIR_TEST_POSTGRES=$address SOUVENIR_TEST_CITUS=1
 
 if [[ -z ${CITUS_LOAD_ONLY-} ]]; then
 	cd "$root"
-	go test -vet=off -count=1 -timeout 10m ./internal/postgres/...
+	go test -vet=off -count=1 -timeout 30m ./internal/postgres/...
 	if [[ $short == --short ]]; then
-		go test -vet=off -count=1 -short -timeout 20m -run '/postgres' -skip 'TheStoreKeeps|EveryFunction' ./internal/systemtest
+		go test -vet=off -count=1 -short -timeout 30m -run '/postgres' -skip 'TheStoreKeeps|EveryFunction' ./internal/systemtest
 	else
-		go test -vet=off -count=1 -timeout 20m ./postgres
+		go test -vet=off -count=1 -timeout 30m ./postgres
 		SOUVENIR_LONG_TESTS=1 go test -vet=off -count=1 -timeout 90m -run '/postgres' ./internal/systemtest
 	fi
 fi

@@ -23,8 +23,8 @@ failed=
 	cd "$work"
 	status=0
 	timeout 600 node mcp.mjs $short || { echo "FAILED mcp.mjs" >&2; status=1; }
-	timeout 120 ./gomcp || { echo "FAILED gomcp" >&2; status=1; }
-	timeout 300 node conformance.mjs "$root/e2e/conformance-baseline.txt" || { echo "FAILED conformance.mjs" >&2; status=1; }
+	timeout 300 ./gomcp || { echo "FAILED gomcp" >&2; status=1; }
+	timeout 600 node conformance.mjs "$root/e2e/conformance-baseline.txt" || { echo "FAILED conformance.mjs" >&2; status=1; }
 	exit "$status"
 ) || failed=yes
 

@@ -41,11 +41,11 @@ failed=
 	cd "$work"
 	status=0
 	for client in oauth4webapi sdk client mcp-remote; do
-		timeout 90 node "$client.mjs" || { echo "FAILED $client" >&2; status=1; }
+		timeout 240 node "$client.mjs" || { echo "FAILED $client" >&2; status=1; }
 	done
 	./goclients || { echo "FAILED goclients" >&2; status=1; }
 	BROWSER=$browser SOUVENIR_IN_THE_HOUSE=http://memory.test SOUVENIR_IN_THE_HOUSE_AT=$in_the_house \
-		timeout 180 node browser.mjs $short || { echo "FAILED browser" >&2; status=1; }
+		timeout 480 node browser.mjs $short || { echo "FAILED browser" >&2; status=1; }
 	exit "$status"
 ) || failed=yes
 

@@ -27,7 +27,7 @@ for _ in {1..200}; do
 	[[ -z $listening || -z $link ]] || break
 	sleep 0.1
 done
-(cd "$work" && BROWSER=$browser LISTENING=$listening SETUP=$link SHOTS=$shots timeout 240 node pages.mjs)
+(cd "$work" && BROWSER=$browser LISTENING=$listening SETUP=$link SHOTS=$shots timeout 480 node pages.mjs)
 stop_server
 check_log
 if [[ $(grep -c 'inv_' "$work/server.log") != 1 ]]; then
