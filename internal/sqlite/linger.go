@@ -16,8 +16,9 @@ const (
 // lingering is the wait for more callers before a commit. Its fields belong to the caller with the turn, except those
 // that writer.mu guards.
 type lingering struct {
-	on  bool      // guarded: the caller with the turn waits, and the next one may take it
-	end chan bool // guarded: ends the wait; true: another caller has taken the turn, false: it is in the queue
+	// guarded: ends the wait of the caller with the turn, which the next one may take; nil: none waits.
+	// true: another caller has taken the turn, false: it is in the queue
+	end chan bool
 
 	known  int           // callers of the last commit, and those who came during it
 	took   time.Duration // how long commits take, the latest counting most
@@ -41,27 +42,32 @@ func (w *writer) expected() bool {
 }
 
 // begin begins a wait, with writer.mu held, and returns what ends it and how long it may take.
-func (l *lingering) begin() (end <-chan bool, most time.Duration) {
-	l.on, l.end = true, make(chan bool, 1)
+func (l *lingering) begin() (end chan bool, most time.Duration) {
+	l.end = make(chan bool, 1)
 	return l.end, time.Until(l.until)
 }
 
 // lingered waits until another caller takes the turn, and reports whether one has.
-func (w *writer) lingered(end <-chan bool, most time.Duration) (taken bool) {
+func (w *writer) lingered(end chan bool, most time.Duration) (taken bool) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
 	case taken := <-end:
 		return taken
 	case <-timer.C:
+		return !w.waitedInVain(end) && <-end
 	}
+}
+
+// waitedInVain ends a wait, and reports whether no caller has come. One that has may wait itself by now: that goes on.
+func (w *writer) waitedInVain(end chan bool) bool {
 	w.mu.Lock()
-	over := w.linger.on // no caller has come
-	if over {
-		w.linger.on = false
+	defer w.mu.Unlock()
+	if w.linger.end != end {
+		return false
 	}
-	w.mu.Unlock()
-	return !over && <-end
+	w.linger.end = nil
+	return true
 }
 
 // committed records a commit: how many callers shared it, how many came meanwhile, and how long it took.

@@ -32,7 +32,7 @@ func whileLingering(t *testing.T, db *DB, fn func() error) {
 	eventually(t, "a caller waits before its commit", func() bool {
 		db.writer.mu.Lock()
 		defer db.writer.mu.Unlock()
-		return db.writer.linger.on
+		return db.writer.linger.end != nil
 	})
 	must(t, fn())
 }
@@ -70,5 +70,25 @@ func TestAWaitInVainEndsAndIsNotRepeatedAtOnce(t *testing.T) {
 	must(t, db.Write(t.Context(), insert("alone again")))
 	if took := time.Since(began); took > 50*time.Second {
 		t.Errorf("the write after it took %s, want it not to wait", took)
+	}
+}
+
+func TestTheEndOfAWaitIsNotThatOfTheNextCallersWait(t *testing.T) {
+	w := &writer{held: true, group: maxGroup, conn: &conn{}, began: time.Now()}
+	join := func() {
+		t.Helper()
+		if err := w.wait(t.Context(), &member{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, _ := w.linger.begin()
+	join() // as the first caller's time is over
+	second, _ := w.linger.begin()
+	if w.waitedInVain(first) {
+		t.Fatal("the first caller goes on although the second has its turn")
+	}
+	join()
+	if w.waitedInVain(second) || !<-first || !<-second {
+		t.Error("the third caller has not got the second's turn")
 	}
 }

@@ -92,10 +92,10 @@ func (w *writer) wait(ctx context.Context, m *member) error {
 		w.mu.Unlock()
 		return nil
 	}
-	if w.linger.on {
+	if end := w.linger.end; end != nil {
 		joins := w.mayJoin(m)
-		w.linger.on = false
-		w.linger.end <- joins
+		w.linger.end = nil
+		end <- joins
 		if joins {
 			w.mu.Unlock()
 			return nil
