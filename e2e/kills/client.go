@@ -32,7 +32,7 @@ type connection struct {
 }
 
 func newConnection(token string) *connection {
-	return &connection{token: token, http: &http.Client{Timeout: 30 * time.Second,
+	return &connection{token: token, http: &http.Client{Timeout: 2 * time.Minute,
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 }
 

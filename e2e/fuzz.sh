@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Fuzzes each target for a time, one after the other, and prints a row of a table for each: how many inputs were tried,
+# how many of them the fuzzer kept because they reached new code, and whether one failed. docs/reliability.md has the
+# counts.
+#
+#   e2e/fuzz.sh [-t 10m] [-p WORKERS] [-o FILE] [PATTERN]
+#
+# PATTERN selects among lines such as "./tools FuzzCall". With -o rows go to a file as well, and targets that are in it
+# already are left out, so that a run that was broken off goes on. A failing input is kept in the package's testdata.
+# It ends non-zero if a target failed. All targets take about ten hours; it needs Go.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+time=10m
+workers=2
+file=/dev/null
+while getopts t:p:o: option; do
+	case $option in
+	t) time=$OPTARG ;;
+	p) workers=$OPTARG ;;
+	o) file=$OPTARG ;;
+	*) exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+[[ $file == /dev/null ]] || touch "$file"
+export CGO_ENABLED=0
+status=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+targets() {
+	local tests name
+	git ls-files '*_test.go' | while read -r tests; do
+		for name in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$tests"); do
+			echo "./$(dirname "$tests") $name"
+		done
+	done | sort
+}
+
+# fuzz FOLDER NAME runs a target in its module.
+fuzz() {
+	(cd "$1" && go test -vet=off -run '^$' -fuzz "^$2\$" -fuzztime "$time" -parallel "$workers" -timeout 0 .)
+}
+
+while read -r folder name; do
+	grep -qF "| \`$folder\` | \`$name\` |" "$file" && continue
+	result=ok
+	if ! fuzz "$folder" "$name" >"$log" 2>&1 </dev/null; then
+		# The fuzzer now and then reports its own deadline as a failure.
+		if grep -q 'Failing input written' "$log" || ! grep -q 'context deadline exceeded' "$log"; then
+			result=FAILED
+			status=1
+			cat "$log" >&2
+		fi
+	fi
+	last=$(grep -o 'execs: [0-9]*.*new interesting: [0-9]*' "$log" | tail -n 1) || true
+	execs=$(sed -E 's/execs: ([0-9]*).*/\1/' <<<"$last")
+	kept=$(sed -E 's/.*new interesting: ([0-9]*)/\1/' <<<"$last")
+	echo "| \`$folder\` | \`$name\` | $time | ${execs:-0} | ${kept:-0} | $result |" | tee -a "$file"
+done < <(targets | grep -E -- "${1-}")
+exit "$status"
