@@ -114,10 +114,12 @@ The exit status is 0 if everything is verified, otherwise 1.`,
 			kept = &a
 		}
 		var report souvenir.AuditReport
+		end := c.busy("verifying")
 		err := withStore(ctx, *db, forReading, func(store *souvenir.Store) (err error) {
 			report, err = store.Upkeep().VerifyAudit(ctx, kept)
 			return renamed(renamed(err, "seq", "--anchor"), "hash", "--anchor")
 		})
+		end()
 		if err != nil {
 			return err
 		}

@@ -175,7 +175,10 @@ key of its own.`,
 		if err != nil {
 			return fmt.Errorf("--to gives no key: %w", err)
 		}
-		if err := changeMasterKey(ctx, *db, key); err != nil {
+		end := c.busy("changing the key")
+		err = changeMasterKey(ctx, *db, key)
+		end()
+		if err != nil {
 			return err
 		}
 		return c.printResult(*asJSON, object{"file": db.String(), "id": key.ID()},

@@ -71,9 +71,11 @@ meanwhile.`,
 			if err != nil {
 				return err
 			}
+			end := c.busy("purging")
 			purged, err := store.Upkeep().Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: *keep, TrustClock: *trust})
+			end()
 			if err == nil && *compact {
-				end := c.busy("compacting")
+				end = c.busy("compacting")
 				err = store.Upkeep().Compact(ctx)
 				end()
 			}

@@ -43,6 +43,8 @@ func TestLongWorkShowsHowFarItIs(t *testing.T) {
 		{"recover souvenir.db recovered.db", "read", "recovered.db"},
 		{"reindex", "reindex", ""},
 		{"purge --compact", "compacting …", ""},
+		{"purge", "purging …", ""},
+		{"audit verify", "verifying …", ""},
 	} {
 		args := strings.Fields(test.args)
 		if test.stage != "compare memories" && !longtest.Part(i, 3, 9) {
@@ -56,6 +58,22 @@ func TestLongWorkShowsHowFarItIs(t *testing.T) {
 		}
 		if got, _ := shown(t, c, false, args...); !strings.Contains(got, "\r"+test.stage) {
 			t.Errorf("%s on a terminal shows %q; want the stage %q", test.args, got, test.stage)
+		}
+	}
+}
+
+// So do deletions, which have nothing to count.
+func TestDeletionsShowThatTheyRun(t *testing.T) {
+	c, anna, _ := trashed(t)
+	c.env = []string{"TERM=xterm", "NO_COLOR="}
+	for _, test := range []struct{ args, shows string }{
+		{"trash restore --user anna " + anna[2], "\rrestoring …"},
+		{"trash empty --yes --user anna " + anna[0], "\rerase        ░"},
+		{"trash empty --yes --user anna", "\rerasing …"},
+		{"user delete ben --with-memories", "\rdeleting …"},
+	} {
+		if got, _ := shown(t, c, false, strings.Fields(test.args)...); !strings.Contains(got, test.shows) {
+			t.Errorf("%s on a terminal shows %q; want %q", test.args, got, test.shows)
 		}
 	}
 }

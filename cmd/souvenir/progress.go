@@ -36,15 +36,33 @@ func (c *cli) progress() (souvenir.Progress, func()) {
 	return b.step, b.clear
 }
 
-// busy shows on a terminal what takes long, of work that does not tell how far it is. The function that it returns ends
-// it.
-func (c *cli) busy(doing string) func() {
+// busy shows on a terminal what is done, and for how long, of work that does not tell how far it is. The function that
+// it returns ends it.
+func (c *cli) busy(doing string) (end func()) {
 	if !isTerminal(c.stderr) {
 		return func() {}
 	}
-	b := &bar{out: c.stderr}
+	b, began := &bar{out: c.stderr}, time.Now()
 	b.draw(doing+" …", "")
-	return b.clear
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		seconds := time.NewTicker(time.Second)
+		defer seconds.Stop()
+		for {
+			select {
+			case <-seconds.C:
+				b.draw(fmt.Sprintf("%s … %s", doing, time.Since(began).Round(time.Second)), "")
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+		b.clear()
+	}
 }
 
 // step draws the bar, unless it was drawn just now.

@@ -104,7 +104,9 @@ restored stays in the trash; the others are still restored.`,
 			var restored []souvenir.TrashEntry
 			failed := 0
 			for _, id := range args {
+				end := c.busy("restoring")
 				e, err := view.Trash().Restore(ctx, id)
+				end()
 				switch {
 				case ctx.Err() != nil:
 					return ctx.Err()
@@ -157,22 +159,34 @@ undone; earlier backups still contain the data. On a terminal it asks first; wit
 					return err
 				}
 			}
-			erased := 0
-			if len(args) == 0 {
-				if erased, err = view.Trash().Empty(ctx); err != nil {
-					return err
-				}
-			}
-			for _, id := range args {
-				if err := view.Trash().Erase(ctx, id); err != nil {
-					return fmt.Errorf("after %d of %d: %w", erased, len(args), renamed(err, "id", "ID"))
-				}
-				erased++
+			erased, err := c.erase(ctx, view, args)
+			if err != nil {
+				return err
 			}
 			return c.printResult(*asJSON, object{"erased": erased}, "erased %s permanently; earlier backups still contain it",
 				entriesInWords(erased))
 		})
 	})
+}
+
+// erase erases the entries with the ids, or without any, all of the user's own.
+func (c *cli) erase(ctx context.Context, view *souvenir.Store, ids []string) (erased int, err error) {
+	if len(ids) == 0 {
+		defer c.busy("erasing")()
+		return view.Trash().Empty(ctx)
+	}
+	progress, end := c.progress()
+	defer end()
+	for _, id := range ids {
+		if progress != nil {
+			progress("erase", erased, len(ids))
+		}
+		if err := view.Trash().Erase(ctx, id); err != nil {
+			return erased, fmt.Errorf("after %d of %d: %w", erased, len(ids), renamed(err, "id", "ID"))
+		}
+		erased++
+	}
+	return erased, nil
 }
 
 // ownTrash counts the entries to be erased: those with the ids, each of which must exist, or all of the user's

@@ -238,7 +238,9 @@ instead.
 			if err != nil {
 				return err
 			}
+			end := c.busy("deleting")
 			err = store.Accounts().DeleteUser(ctx, user.ID, options)
+			end()
 			if errors.Is(err, souvenir.ErrConflict) && !*all {
 				return fmt.Errorf("%w (--with-memories)", err)
 			}
