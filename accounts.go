@@ -3,14 +3,15 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/receipt"
 	"github.com/souvenir-ai/souvenir/internal/trash"
@@ -147,198 +148,6 @@ func (u storedUser) checkHasAccount() error {
 		return nil
 	}
 	return asGo[Access](newError(KindConflict, "user", "{} %s has no account; add one with this id first", show(u.ID)))
-}
-
-// AccessKind is a kind of access on behalf of a user.
-type AccessKind string
-
-// The values of [AccessKind].
-const (
-	AccessSignIns AccessKind = "sessions" // browsers where the user is signed in
-	AccessGrants  AccessKind = "grants"   // applications that the user authorized through OAuth, with codes and tokens
-	AccessTokens  AccessKind = "tokens"   // MCP tokens
-)
-
-// AccessKinds returns all kinds.
-func AccessKinds() []AccessKind { return []AccessKind{AccessSignIns, AccessGrants, AccessTokens} }
-
-// EndAccess revokes kinds of the user's access (at least one) at once, except the sign-in with an id, such as the
-// caller's own (empty: no exception). The user can authorize applications again, and new tokens work. A view that is
-// limited to projects may not call it.
-func (h *Accounts) EndAccess(ctx context.Context, except string, kinds []AccessKind) (err error) {
-	defer inGo[struct{}](&err, "kinds", "kinds")
-	s, err := h.own(ctx, "EndAccess")
-	if err != nil {
-		return err
-	}
-	if len(kinds) == 0 {
-		return invalid("kinds", "{} is empty; give some of %s", oneOf(AccessKinds()))
-	}
-	if err := checkKinds("kinds", kinds); err != nil {
-		return err
-	}
-	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		return s.note(ctx, tx, s.endKinds(tx, v.User, except, kinds),
-			event{"access.end", "user", s.access.User, audit.Details{"kinds": kinds}})
-	})
-}
-
-func checkKinds(argument string, kinds []AccessKind) error {
-	for _, kind := range kinds {
-		if !slices.Contains(AccessKinds(), kind) {
-			return invalid(argument, "{} has %s; allowed are %s", show(string(kind)), oneOf(AccessKinds()))
-		}
-	}
-	return nil
-}
-
-// endKinds revokes kinds of access of a user (a row), except the sign-in with an id.
-func (s *Store) endKinds(tx db.Tx, user int64, except string, kinds []AccessKind) error {
-	for _, kind := range kinds {
-		var err error
-		switch kind {
-		case AccessSignIns:
-			err = endSignIns(tx, user, except)
-		case AccessGrants:
-			err = endGrants(tx, user, s.now())
-		case AccessTokens:
-			err = endTokens(tx, user, s.now())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// disable locks a user out, with every program that acts for them, or lets the user in again.
-func disable(tx db.Tx, row int64, disabled bool, now int64) error {
-	if !disabled {
-		_, err := tx.Exec(`UPDATE users SET disabled_at = NULL, updated_at = ? WHERE id = ?`, now, row)
-		return err
-	}
-	if _, err := tx.Exec(`UPDATE users SET disabled_at = ?1, updated_at = ?1 WHERE id = ?2`, now, row); err != nil {
-		return err
-	}
-	if err := endSignIns(tx, row, ""); err != nil {
-		return err
-	}
-	if err := endTokens(tx, row, now); err != nil {
-		return err
-	}
-	return endGrants(tx, row, now)
-}
-
-// Pausing: a user stops a client for a while, without ending its access. What it holds stays valid, so that it goes on
-// where it was once it may: its refresh token can be renewed meanwhile, but every access is refused.
-
-// TokenUpdate describes a change to an MCP token. Nil fields change nothing.
-type TokenUpdate struct {
-	Paused *bool // true: the token, and all that was made through it, is refused until it is false again
-}
-
-// GrantUpdate describes a change to an OAuth grant. Nil fields change nothing.
-type GrantUpdate struct {
-	Paused *bool // true: the application, and all tokens that it made, is refused with this grant until it is false again
-}
-
-// UpdateToken changes one of the user's tokens, and returns it. Resuming a token resumes what was paused with it. A
-// token that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
-func (h *Accounts) UpdateToken(ctx context.Context, id string, u TokenUpdate) (_ Token, err error) {
-	defer inGo[TokenUpdate](&err, "id", "id")
-	s, err := h.own(ctx, "UpdateToken")
-	if err != nil {
-		return Token{}, err
-	}
-	var updated Token
-	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		find := func() (storedToken, error) {
-			found, err := loadTokens(tx, s.now(), `t.uid = ? AND t.user_id = ? AND NOT `+tokenEnded, valid.CanonicalID(id),
-				v.User)
-			if err == nil && len(found) == 0 {
-				err = newError(KindNotFound, "id", "{} %s is not a token of this user", show(id))
-			}
-			return append(found, storedToken{})[0], err
-		}
-		t, err := find()
-		if err == nil && u.Paused != nil && *u.Paused == t.PausedAt.IsZero() {
-			err = s.note(ctx, tx, pauseToken(tx, t, s.now()), event{pausing("token", *u.Paused), "token", t.ID, nil})
-		}
-		if err == nil {
-			t, err = find()
-		}
-		updated = t.Token
-		return err
-	})
-	return updated, err
-}
-
-// pauseToken pauses a token with all that was made through it, or resumes it with what was paused with it.
-func pauseToken(tx db.Tx, t storedToken, now int64) error {
-	const made = `WITH RECURSIVE made (id) AS (
-		SELECT id FROM token WHERE id = ?1 UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id) `
-	if t.PausedAt.IsZero() {
-		_, err := tx.Exec(made+`UPDATE token SET paused_at = ?2 WHERE id IN (SELECT id FROM made) AND paused_at IS NULL`,
-			t.row, now)
-		return err
-	}
-	_, err := tx.Exec(made+`UPDATE token SET paused_at = NULL WHERE id IN (SELECT id FROM made) AND paused_at = ?2`,
-		t.row, t.PausedAt.UnixMicro())
-	return err
-}
-
-// UpdateGrant changes a grant of the view's user, and returns it. A grant that is unknown, or was revoked, is
-// ErrNotFound.
-func (h *Accounts) UpdateGrant(ctx context.Context, id string, u GrantUpdate) (_ Grant, err error) {
-	defer inGo[GrantUpdate](&err, "grant_id", "id")
-	s, err := h.servingOwn(ctx, "UpdateGrant")
-	if err != nil {
-		return Grant{}, err
-	}
-	var updated Grant
-	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		find := func() (storedGrant, error) {
-			found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL`, id, v.User)
-			if err == nil && len(found) == 0 {
-				err = newError(KindNotFound, "id", "{} %s is not an OAuth grant of this user, or was revoked", show(id))
-			}
-			return append(found, storedGrant{})[0], err
-		}
-		g, err := find()
-		if err == nil && u.Paused != nil && *u.Paused == g.PausedAt.IsZero() {
-			_, err = tx.Exec(`UPDATE oauth_grant SET paused_at = CASE WHEN paused_at IS NULL THEN ? END WHERE id = ?`, s.now(),
-				g.row)
-			err = s.note(ctx, tx, err, event{pausing("grant", *u.Paused), "grant", g.ID, nil})
-		}
-		if err == nil {
-			g, err = find()
-		}
-		updated = g.Grant
-		return err
-	})
-	return updated, err
-}
-
-// pausing returns the action of pausing or resuming a kind of access.
-func pausing(kind string, paused bool) string {
-	if paused {
-		return kind + ".pause"
-	}
-	return kind + ".resume"
-}
-
-// checkGoing refuses a paused grant.
-func (g storedGrant) checkGoing() error {
-	if g.PausedAt.IsZero() {
-		return nil
-	}
-	return pausedAccess()
-}
-
-// pausedAccess is the error for a credential that its user has paused.
-func pausedAccess() error {
-	return newError(KindForbidden, "",
-		"the user has paused this access; they can resume it in the dashboard, on the page of tokens or of applications")
 }
 
 // DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.
@@ -492,104 +301,145 @@ var emptyUser = []string{
 	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
 }
 
-// MaxPreferences limits the size of a user's preferences, in bytes of JSON. They are an object in which programs with a
-// user interface keep their settings; the store itself does not read it.
-const MaxPreferences = 64 << 10
+// listed is the condition for a user that lists include: one with an account, or with anything in the store. A call
+// that stored nothing leaves a row, too.
+const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id AND name <> '')
+	OR EXISTS (SELECT 1 FROM project WHERE owner_id = u.id)
+	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id
+	AND state = 'stored'))`
 
-// Preferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing, else
-// json.Number. A view limited to projects may not call it.
-func (s *Store) Preferences(ctx context.Context) (map[string]any, error) {
-	if err := s.checkAccount("Preferences"); err != nil {
-		return nil, err
+// byName is the order of lists of users: by name; users without an account come last, by id.
+const byName = ` ORDER BY u.name_key IS NULL, u.name_key, u.uid`
+
+// Users iterates over the users who have an account or anything in the store when it begins, by name; users without an
+// account come last, by id. Users deleted meanwhile are skipped. The sequence ends after the first error.
+func (h *Accounts) Users(ctx context.Context) iter.Seq2[User, error] {
+	const page = 256
+	return func(yield func(User, error) bool) {
+		s, err := h.operator(ctx, "Users")
+		var rows []int64
+		if err == nil {
+			err = s.readStore(ctx, func(tx db.Tx) (err error) {
+				rows, err = db.Column[int64](tx, `SELECT u.id FROM users u WHERE u.namespace = ? AND `+listed+byName,
+					s.access.Namespace)
+				return err
+			})
+		}
+		if err != nil {
+			yield(User{}, err)
+			return
+		}
+		for batch := range slices.Chunk(rows, page) {
+			var found []storedUser
+			err := s.readStore(ctx, func(tx db.Tx) (err error) {
+				found, err = loadUsers(tx, listed+` AND u.id IN `+db.Integers+byName, db.List(batch))
+				return err
+			})
+			if err != nil {
+				yield(User{}, err)
+				return
+			}
+			for _, u := range found {
+				if !yield(u.User, nil) {
+					return
+				}
+			}
+		}
 	}
-	var found map[string]any
-	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
-		found, err = preferences(tx, v)
+}
+
+// MaxUserLimit is the most users that [Accounts.UserPage] returns at once.
+const MaxUserLimit = 1000
+
+// UserQuery asks for a page of users. A user must match every field that is set.
+type UserQuery struct {
+	Text     string // a part of the name or the e-mail address, compared as names are, or the whole id; empty: any
+	Accounts bool   // only users who have an account
+	Limit    int    // users to return, 1 to 1,000; zero means 1,000
+	Offset   int    // users to skip, 0 or more; past the last there are none
+}
+
+// UserPage is a page of users.
+type UserPage struct {
+	Users  []User `json:"users"`  // never nil
+	Total  int    `json:"total"`  // matching users, on all pages
+	Offset int    `json:"offset"` // as in the query
+	Limit  int    `json:"limit"`  // as applied
+}
+
+// UserPage returns a page of the users that match, in the order of [Accounts.Users], and their total number.
+func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (_ UserPage, err error) {
+	defer inGo[UserQuery](&err)
+	s, err := h.operator(ctx, "UserPage")
+	if err != nil {
+		return UserPage{}, err
+	}
+	q.Limit = cmp.Or(q.Limit, MaxUserLimit)
+	switch {
+	case q.Limit < 1 || q.Limit > MaxUserLimit:
+		return UserPage{}, invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxUserLimit)
+	case q.Offset < 0:
+		return UserPage{}, invalid("offset", "{} is %d; 0 or more is needed", q.Offset)
+	case len(q.Text) > valid.MaxFoldedName:
+		return UserPage{}, newError(KindTooLarge, "text", "{} is %d bytes; at most %d are allowed", len(q.Text),
+			valid.MaxFoldedName)
+	}
+	if err := valid.UTF8("text", q.Text); err != nil {
+		return UserPage{}, err
+	}
+	condition, order := `u.namespace = ? AND `, byName
+	args := []any{s.access.Namespace}
+	if q.Accounts {
+		condition, order = condition+`u.name_key IS NOT NULL`, ` ORDER BY u.name_key` // in the order of the index
+	} else {
+		condition += listed
+	}
+	if q.Text != "" {
+		condition += ` AND (u.uid = ? OR u.name_key LIKE ? ESCAPE '\' OR lower(u.email) LIKE ? ESCAPE '\')`
+		args = append(args, q.Text, contains(foldname.Key(q.Text)), contains(db.Lower(q.Text)))
+	}
+	p := UserPage{Users: []User{}, Offset: q.Offset, Limit: q.Limit}
+	err = s.readStore(ctx, func(tx db.Tx) error {
+		if err := tx.QueryRow(`SELECT count(*) FROM users u WHERE `+condition, args...).Scan(&p.Total); err != nil {
+			return err
+		}
+		found, err := loadUsers(tx, condition+order+` LIMIT ? OFFSET ?`, append(args, q.Limit, q.Offset)...)
+		if err != nil {
+			return err
+		}
+		seen, err := lastSeen(tx, found)
+		for _, u := range found {
+			if at := seen[u.row]; at != 0 {
+				u.LastSeenAt = kernel.ToTime(at)
+			}
+			p.Users = append(p.Users, u.User)
+		}
 		return err
 	})
-	return found, err
+	return p, err
 }
 
-// SetPreferences replaces the user's preferences and returns them; nil clears them. More than 64 KiB as JSON are
-// ErrTooLarge. A view limited to projects may not call it.
-func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (_ map[string]any, err error) {
-	defer inGo[struct{}](&err, "preferences", "all")
-	return s.changePreferences(ctx, "SetPreferences", all, func(_, given map[string]any) any { return given })
-}
-
-// UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns the result: keys
-// replace, null removes, objects merge. Concurrent patches all take effect. Otherwise it is like SetPreferences.
-func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (_ map[string]any, err error) {
-	defer inGo[struct{}](&err, "preferences", "patch")
-	return s.changePreferences(ctx, "UpdatePreferences", patch,
-		func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
-}
-
-func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any,
-	change func(present, given map[string]any) any) (map[string]any, error) {
-	if err := s.checkAccount(what); err != nil {
-		return nil, err
+// lastSeen returns when credentials of users (rows) were last used.
+func lastSeen(tx db.Tx, users []storedUser) (map[int64]int64, error) {
+	rows, seen := make([]int64, len(users)), map[int64]int64{}
+	for i, u := range users {
+		rows[i] = u.row
 	}
-	if _, err := encodePreferences(given); err != nil {
-		return nil, err
-	}
-	given, err := jsonobject.CanonicalJSON("preferences", given)
-	if err != nil {
-		return nil, err
-	}
-	var changed map[string]any
-	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		present, err := preferences(tx, v)
-		if err != nil {
-			return err
+	err := tx.Each(func(row db.Rows) error {
+		var user int64
+		var at *int64
+		err := row.Scan(&user, &at)
+		if at != nil {
+			seen[user] = *at
 		}
-		changed, _ = change(present, given).(map[string]any)
-		if changed == nil {
-			changed = map[string]any{}
-		}
-		encoded, err := encodePreferences(changed)
-		if err != nil {
-			return err
-		}
-		sealed, err := db.SealText(tx, v.User, db.PreferenceValue, string(encoded))
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(`INSERT INTO preference (user_id, value, updated_at) VALUES (?, ?, ?)
-			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, v.User,
-			sealed, s.now())
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return changed, nil
+	}, `SELECT u.user_id, max(u.last_used_at) FROM (SELECT user_id, last_used_at FROM session
+			UNION ALL SELECT user_id, last_used_at FROM token UNION ALL SELECT user_id, last_used_at FROM oauth_grant) u
+		WHERE u.user_id IN `+db.Integers+` GROUP BY u.user_id`, db.List(rows))
+	return seen, err
 }
 
-// encodePreferences returns preferences as JSON, within their limit.
-func encodePreferences(object map[string]any) ([]byte, error) {
-	encoded, err := json.Marshal(object)
-	if err != nil {
-		return nil, invalid("preferences", "{} is not JSON: %v", err)
-	}
-	if len(encoded) > MaxPreferences {
-		return nil, newError(KindTooLarge, "preferences", "{} is %d bytes as JSON; at most %d are allowed",
-			len(encoded), MaxPreferences)
-	}
-	return encoded, nil
-}
-
-func preferences(tx db.Tx, v viewer) (map[string]any, error) {
-	stored, err := db.Column[string](tx, `SELECT value FROM preference WHERE user_id = ?`, v.User)
-	if err != nil || len(stored) == 0 {
-		return map[string]any{}, err
-	}
-	object, err := jsonobject.Decode([]byte(stored[0]))
-	if err == nil && object == nil {
-		err = errors.New("null instead of an object")
-	}
-	if err != nil {
-		return nil, damaged(err, "a user's preferences cannot be read")
-	}
-	return object, nil
+// contains returns a LIKE pattern, with the escape character \, for texts that contain a part.
+func contains(part string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
 }

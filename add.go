@@ -91,10 +91,6 @@ func (s *Store) AddMemory(ctx context.Context, m NewMemory) (Stored, error) {
 	return added[0], nil
 }
 
-// Progress receives the progress of a long operation: stage names the current step, done of total are finished. It is
-// called from the goroutine that does the work: it should return quickly and must not call the store.
-type Progress func(stage string, done, total int)
-
 // BatchOptions change how [Store.AddMemories] and [Store.PutMemories] work. Nil means the zero value.
 type BatchOptions struct {
 	// Progress receives the stages "embed" (counted in passages) and "store" (in memories). Nil disables it.
@@ -360,75 +356,199 @@ func newDraft(m NewMemory) (_ kernel.Draft, err error) {
 	return d, err
 }
 
-// draftPlace is where a draft goes: a collection and the row of a project, 0 for none or a new one.
-type draftPlace struct {
-	collectionPlace
-	project int64
+// sharing is a call that may share a transaction with others, for an engine that does not share commits by itself: all
+// of them read what they need, and then the rows of all are sent at once.
+type sharing struct {
+	ctx   context.Context
+	store *Store
+	*addition
+	user int64 // row
+	err  error
+	// apart says that the transaction was not for this call: it needs one of its own.
+	apart bool
+	// undone says that it was undone, maybe because of this call.
+	undone bool
 }
 
-// checkPlaces checks, before anything is embedded, that the collections exist, and which of them embed no texts.
-func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft,
-	look func(db.Tx, draftPlace, *kernel.Draft) error) error {
-	return s.read(ctx, func(tx db.Tx, v viewer) error {
-		places := map[placeName]draftPlace{}
-		for i := range drafts {
-			d := &drafts[i]
-			name := placeName{d.Collection, d.ProjectID, d.ProjectName}
-			at, known := places[name]
-			if !known {
-				var err error
-				if at.collectionPlace, at.project, err = s.destination(tx, v, d); err != nil {
-					return atPosition(err, i, len(drafts))
-				}
-				places[name] = at
+const (
+	// mostSharing is how many calls share a transaction. Only one such transaction runs at a time, so that none undoes
+	// the work of another.
+	mostSharing = 64
+	// sharedLocks is how long it waits for a lock, and sharedFor how long it takes at most, for others wait for its end.
+	sharedLocks, sharedFor = 500 * time.Millisecond, 10 * time.Second
+)
+
+// sharesCommit reports whether what is stored depends on nothing but the places where it goes.
+func (a *addition) sharesCommit() bool {
+	return a.write == nil && !slices.ContainsFunc(a.drafts, func(d kernel.Draft) bool {
+		return d.RuleType != "" || d.Key != "" || d.Times.Supersedes != "" || len(d.Related) > 0
+	})
+}
+
+// storeShared stores an addition as [Store.storeAlone] does.
+func (s *Store) storeShared(ctx context.Context, a *addition) error {
+	who, alone := userKey{s.access.Namespace, s.access.User}, func() error { return s.storeAlone(ctx, a) }
+	if is, err := s.unshared.Do(ctx, who, false, alone); is {
+		return err
+	}
+	m := &sharing{ctx: ctx, store: s, addition: a}
+	err := s.batches.Do(ctx, m)
+	switch {
+	case err != nil:
+		return err
+	case m.undone:
+		_, err := s.unshared.Do(ctx, who, true, alone)
+		return err
+	case m.apart:
+		return alone()
+	case m.err == nil && m.user != 0:
+		s.rememberUser(ctx, m.user)
+	}
+	return m.err
+}
+
+// storeBatch stores the calls that arrived while the batch before ran.
+func (s *shared) storeBatch(group []*sharing) {
+	if len(group) == 1 {
+		group[0].storeFirst()
+		return
+	}
+	for _, m := range group {
+		m.apart, m.undone = true, true
+	}
+	defer func() { _ = recover() }() // each runs again by itself, and panics there
+	stored, err := s.storeGroup(group)
+	if err == nil {
+		for _, m := range group {
+			m.undone = false
+		}
+	}
+	for _, m := range stored {
+		m.apart, m.undone, m.err = leaves(err), leaves(err), wrap(err)
+	}
+}
+
+// storeFirst does a call that came alone, in short, since the next ones wait.
+func (m *sharing) storeFirst() {
+	ctx, cancel := context.WithTimeout(db.Hurried(m.ctx, sharedLocks), sharedFor)
+	defer cancel()
+	m.err = m.store.storeAlone(ctx, m.addition)
+	if leaves(m.err) && m.ctx.Err() == nil {
+		m.apart = errors.Is(m.err, db.ErrBusy) || errors.Is(m.err, context.DeadlineExceeded)
+		m.undone = m.apart
+	}
+}
+
+// leaves reports whether after an error of a transaction nothing of it is stored, and it may run again.
+func leaves(err error) bool {
+	return err != nil && !errors.Is(err, db.ErrOutcomeUnknown) && !errors.Is(err, db.ErrClosed)
+}
+
+// groupContext is neutral: it has nothing of one call alone, and ends when no call waits any more.
+func groupContext(group []*sharing) (context.Context, context.CancelFunc) {
+	ctx, end := db.Hurried(context.Background(), sharedLocks), time.Now()
+	most := end.Add(sharedFor)
+	for _, m := range group {
+		deadline, ends := m.ctx.Deadline()
+		if !ends || deadline.After(most) {
+			deadline = most
+		}
+		if deadline.After(end) {
+			end = deadline
+		}
+	}
+	return context.WithDeadline(ctx, end)
+}
+
+// storeGroup stores what several calls store, and returns the calls that the transaction was for.
+func (s *shared) storeGroup(group []*sharing) (stored []*sharing, err error) {
+	ctx, cancel := groupContext(group)
+	defer cancel()
+	drafts := 0
+	for _, m := range group {
+		drafts += len(m.drafts)
+	}
+	err = s.db.Write(ctx, func(tx db.Tx) error {
+		stored = nil
+		if err := db.Reserve(tx, "memory", drafts); err != nil {
+			return err
+		}
+		var writers []*memoryWriter
+		for _, m := range group {
+			var first *memoryWriter
+			if len(writers) > 0 {
+				first = writers[0]
 			}
-			d.WordsOnly = at.profile != 0 && d.Vector == nil
-			if look != nil {
-				if err := look(tx, at, d); err != nil {
-					return err
-				}
+			w, err := m.prepare(tx, first)
+			if err != nil {
+				return err
+			}
+			if w != nil {
+				stored, writers = append(stored, m), append(writers, w)
+			}
+		}
+		for i, w := range writers {
+			if err := stored[i].within(w, stored[i].run); err != nil {
+				return err
+			}
+		}
+		for i, w := range writers {
+			err := stored[i].within(w, func(w *memoryWriter) error { return w.flush() })
+			if err != nil {
+				return err
 			}
 		}
 		return nil
 	})
+	return stored, err
 }
 
-// destination returns the collection that a draft would go to if it were stored now, and the row of the project, 0 for
-// none or a new one.
-func (s *Store) destination(tx db.Tx, v viewer, d *kernel.Draft) (at collectionPlace, project int64, err error) {
-	id := d.ProjectID
-	if id == "" && d.ProjectName == "" && len(s.access.Projects) == 1 {
-		id = s.access.Projects[0]
-	}
-	owner := v.User
-	if id != "" || d.ProjectName != "" {
-		p, _, err := s.projectToWrite(tx, v, id, d.ProjectName)
-		if err == nil && p != nil {
-			err = p.CheckWritable() // before the collection: readers must not learn which names the owner has
-		}
-		if err == nil && p != nil {
-			project = p.Row
-			owner, err = projectOwner(tx, v, p.Row)
-		}
-		if err != nil {
-			return at, 0, err
-		}
-	}
-	at, err = s.collectionFor(tx, v, d.Collection, owner)
-	return at, project, err
+// within runs fn for the call's viewer.
+func (m *sharing) within(w *memoryWriter, fn func(*memoryWriter) error) error {
+	db.ActFor(w.Tx, m.store.caller(w.Viewer))
+	defer db.ActFor(w.Tx, nil)
+	return fn(w)
 }
 
-// findStored marks a draft whose content the store already has, under its key or, with IfAbsent, at all: it need not be
-// embedded again.
-func (s *Store) findStored(tx db.Tx, at draftPlace, d *kernel.Draft) error {
-	if at.row == 0 || d.Vector != nil || d.Similar > 0 || d.Key == "" && !d.IfAbsent {
+// prepare reads what a call needs before it stores, and writes nothing. It returns nil for a call that would have to
+// write, such as to make a project, or that is refused. first is the writer of another call in the transaction.
+func (m *sharing) prepare(tx db.Tx, first *memoryWriter) (*memoryWriter, error) {
+	var known *viewer
+	if first != nil {
+		known = &first.Viewer
+	}
+	v, err := m.store.viewerBeside(tx, known)
+	if err != nil || v.User == 0 {
+		return nil, unlessRefused(err)
+	}
+	m.user = v.User
+	w, err := m.store.newWriter(tx, v)
+	if err != nil {
+		return nil, err
+	}
+	if first != nil {
+		w.Beside(first.Writer)
+	}
+	exists := true
+	err = m.within(w, func(w *memoryWriter) error {
+		for i := range m.drafts {
+			if exists, err = w.exists(&m.drafts[i]); err != nil || !exists {
+				return unlessRefused(err)
+			}
+		}
+		return nil
+	})
+	if err != nil || !exists {
+		return nil, err
+	}
+	return w, nil
+}
+
+// unlessRefused drops the error of a call that is refused: alone, it is refused again.
+func unlessRefused(err error) error {
+	var known *Error
+	if errors.As(err, &known) {
 		return nil
 	}
-	key := d.Key
-	if d.IfAbsent {
-		key = ""
-	}
-	var err error
-	d.Stored, err = kernel.HasStored(tx, at.row, at.project, key, d.Content)
 	return err
 }

@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"iter"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/receipt"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -354,6 +357,98 @@ func (t Token) details(user string) audit.Details {
 		"limited": t.Projects != nil, "expires": !t.ExpiresAt.IsZero()}
 }
 
+// revokeGrant ends a grant and notes that, unless it has ended before: repetitions do not fill the log.
+func (s *Store) revokeGrant(ctx context.Context, tx db.Tx, grant int64, e event) error {
+	var lives bool
+	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE id = ? AND revoked_at IS NULL)`,
+		grant).Scan(&lives)
+	if err == nil {
+		err = s.endGrant(tx, grant)
+	}
+	if err != nil || !lives {
+		return err
+	}
+	return s.note(ctx, tx, nil, e)
+}
+
+// Receipt proves to others what was exported or deleted: what, how many, when, by whom, with hashes, signed with the
+// key that signs access tokens. Its JSON is what "souvenir receipt verify" checks; docs/receipts.md describes it.
+type Receipt = receipt.Receipt
+
+// settingStoreID is a random number by which receipts name the store.
+const settingStoreID = "store_id"
+
+// sign notes an event, and returns a receipt about it.
+func (s *Store) sign(ctx context.Context, tx db.Tx, c receipt.Claims, e event) (Receipt, error) {
+	id, err := kernel.Setting(tx, settingStoreID)
+	if err == nil && id == 0 {
+		id = rand.Int64N(1<<62) + 1
+		err = kernel.SetSetting(tx, settingStoreID, id)
+	}
+	if err := s.note(ctx, tx, err, e); err != nil {
+		return Receipt{}, err
+	}
+	seq, hash, err := audit.Head(tx)
+	if err != nil {
+		return Receipt{}, err
+	}
+	key, err := s.oauth.keys.Current(tx, s.now())
+	if err != nil {
+		return Receipt{}, err
+	}
+	by := s.auditEntry(ctx, e)
+	if c.User != "" {
+		names, err := db.Column[string](tx, `SELECT name FROM users WHERE namespace = ? AND uid = ? AND name IS NOT NULL`,
+			s.access.Namespace, c.User)
+		if err != nil {
+			return Receipt{}, err
+		}
+		if len(names) > 0 {
+			c.Name = names[0]
+		}
+	}
+	c.Store, c.Namespace, c.At = fmt.Sprintf("%016x", id), s.access.Namespace, kernel.ToTime(by.At)
+	c.Actor = receipt.Actor{User: by.Actor, Via: by.Via, Credential: by.Credential}
+	c.Audit = receipt.Audit{Seq: seq, Hash: hex.EncodeToString(hash)}
+	return receipt.Sign(c, key.ID, key.Public(), key.Signature)
+}
+
+// holdings counts what a user's deletion takes: the content of their collections and projects, whichever user stored
+// it.
+func (s *Store) holdings(ctx context.Context, user string) (c receipt.Claims, err error) {
+	c = receipt.Claims{Kind: receipt.Deletion, User: user, Counts: map[string]int64{}}
+	kinds := []string{"memory", "revision", "collection", "project", "file", "trash", "token", "grant", "client", "session"}
+	err = s.readStore(ctx, func(tx db.Tx) error {
+		counts := make([]int64, len(kinds))
+		into := []any{&c.Name, &c.Bytes}
+		for i := range counts {
+			into = append(into, &counts[i])
+		}
+		const places = `(SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.name <> ''
+			AND (c.owner_id = u.id OR p.project_id IN (SELECT id FROM project WHERE owner_id = u.id)))`
+		if err := tx.QueryRow(`SELECT coalesce(u.name, ''),
+			(SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = u.id AND state = 'stored'),
+			(SELECT count(*) FROM memory WHERE partition_id IN `+places+`),
+			(SELECT count(*) FROM memory_revision r JOIN memory m ON m.id = r.memory_id WHERE m.partition_id IN `+places+`),
+			(SELECT count(*) FROM collection WHERE owner_id = u.id AND name <> ''),
+			(SELECT count(*) FROM project WHERE owner_id = u.id),
+			(SELECT count(*) FROM file WHERE owner_id = u.id AND state = 'stored'),
+			(SELECT count(*) FROM trash WHERE owner_id = u.id),
+			(SELECT count(*) FROM token WHERE user_id = u.id AND revoked_at IS NULL),
+			(SELECT count(*) FROM oauth_grant WHERE user_id = u.id AND revoked_at IS NULL),
+			(SELECT count(*) FROM oauth_client WHERE owner_id = u.id),
+			(SELECT count(*) FROM session WHERE user_id = u.id)
+			FROM users u WHERE u.namespace = ? AND u.uid = ?`, s.access.Namespace, user).Scan(into...); err != nil {
+			return err
+		}
+		for i, kind := range kinds {
+			c.Counts[kind] = counts[i]
+		}
+		return nil
+	})
+	return c, err
+}
+
 // event is an event about a client.
 func (c storedClient) event(action string) event {
 	return event{action, "client", AuditID("client", c.ID), audit.Details{"owner": c.Owner, "kind": c.Kind}}
@@ -371,18 +466,4 @@ func (s *Store) noteRegistration(ctx context.Context, tx db.Tx, c storedClient) 
 		return err
 	}
 	return s.note(ctx, tx, nil, c.event("client.register"))
-}
-
-// revokeGrant ends a grant and notes that, unless it has ended before: repetitions do not fill the log.
-func (s *Store) revokeGrant(ctx context.Context, tx db.Tx, grant int64, e event) error {
-	var lives bool
-	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE id = ? AND revoked_at IS NULL)`,
-		grant).Scan(&lives)
-	if err == nil {
-		err = s.endGrant(tx, grant)
-	}
-	if err != nil || !lives {
-		return err
-	}
-	return s.note(ctx, tx, nil, e)
 }

@@ -258,62 +258,6 @@ func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, 
 	return all, err
 }
 
-// collectionPlace is the target collection of a write.
-type collectionPlace struct {
-	row     int64 // 0: it is created with the write
-	profile int64 // of the callers' vectors; 0: the store's embedder makes them
-}
-
-// collectionFor finds the collection of an owner: the caller, or the owner of the project that the caller writes to. In
-// the latter case the caller can name the default collection, a collection with memories that the caller can see, or
-// one with the name of the caller's own, which is created for the owner. The names of the owner's other collections are
-// treated as unknown.
-func (s *Store) collectionFor(tx db.Tx, v viewer, name string, owner int64) (collectionPlace, error) {
-	var at collectionPlace
-	var found bool
-	var err error
-	if at.row, at.profile, found, err = kernel.OwnCollection(tx, owner, name); err != nil {
-		return at, err
-	}
-	if name == DefaultCollection || name == ConversationCollection || found && owner == v.User {
-		return at, nil
-	}
-	if owner == v.User {
-		return at, s.unknownCollection(tx, v, name)
-	}
-	visible, args := v.Visible()
-	seen, err := db.Column[int64](tx, `SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
-		WHERE p.collection_id = ? AND p.memories > 0 AND `+visible+` LIMIT 1`, append([]any{at.row}, args...)...)
-	if err != nil || len(seen) > 0 {
-		return at, err
-	}
-	_, profile, had, err := kernel.OwnCollection(tx, v.User, name)
-	switch {
-	case err != nil:
-		return at, err
-	case !had:
-		return at, s.unknownCollection(tx, v, name)
-	case found && at.profile != profile:
-		return at, newError(KindConflict, "collection_name",
-			"{} %s cannot be used here: memories of a project are in a collection of its owner, "+
-				"whose collection of this name has other vectors; leave {} out, or name another one", show(name))
-	}
-	at.profile = profile
-	return at, nil
-}
-
-// addFor creates the collection for a write to an owner's project.
-func (s *Store) addFor(tx db.Tx, v viewer, name string, owner int64, at collectionPlace) (int64, error) {
-	row, err := s.addCollection(tx, viewer{User: owner}, NewCollection{Name: name})
-	if err == nil && at.profile != 0 {
-		_, err = tx.Exec(`UPDATE collection SET own_profile = ? WHERE id = ?`, at.profile, row)
-	}
-	if err == nil {
-		err = s.checkItems(tx, v, TrashCollection, owner)
-	}
-	return row, err
-}
-
 // unknownCollection is the error for a name that matches no visible collection; it names the nearest one.
 func (s *Store) unknownCollection(tx db.Tx, v viewer, name string) error {
 	all, err := s.listCollections(tx, v, "")
@@ -506,29 +450,6 @@ func renameCollection(tx db.Tx, v viewer, row int64, before, after string) error
 	return kernel.RenameCollection(tx, v.User, row, after)
 }
 
-// DeleteOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means
-// the zero value.
-type DeleteOptions struct {
-	// WithMemories deletes the contents, too: the memories, whichever user stored them, and with a user their
-	// collections, projects and files. Without it, deleting one that is not empty fails with ErrConflict.
-	WithMemories bool
-
-	// ForGood erases a collection or a project with its memories instead of moving it to the trash. A user is always
-	// erased.
-	ForGood bool
-
-	// Receipt is filled when DeleteUser has deleted everything; nil: there is none. Its counts are those of the beginning.
-	// Other deletions ignore it.
-	Receipt *Receipt
-}
-
-func (o *DeleteOptions) orDefault() DeleteOptions {
-	if o == nil {
-		return DeleteOptions{}
-	}
-	return *o
-}
-
 // DeleteCollection deletes one of the caller's own collections, which goes to the trash as one entry. It deletes
 // memories a thousand at a time, so that other writers get their turn; after an error some of them may be gone, and a
 // second call moves the rest to the same entry.
@@ -595,4 +516,27 @@ func (s *Store) writableCollection(tx db.Tx, v viewer, name string) (int64, erro
 	}
 	row, _, _, err := kernel.OwnCollection(tx, v.User, name)
 	return row, err
+}
+
+// DeleteOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means
+// the zero value.
+type DeleteOptions struct {
+	// WithMemories deletes the contents, too: the memories, whichever user stored them, and with a user their
+	// collections, projects and files. Without it, deleting one that is not empty fails with ErrConflict.
+	WithMemories bool
+
+	// ForGood erases a collection or a project with its memories instead of moving it to the trash. A user is always
+	// erased.
+	ForGood bool
+
+	// Receipt is filled when DeleteUser has deleted everything; nil: there is none. Its counts are those of the beginning.
+	// Other deletions ignore it.
+	Receipt *Receipt
+}
+
+func (o *DeleteOptions) orDefault() DeleteOptions {
+	if o == nil {
+		return DeleteOptions{}
+	}
+	return *o
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/objects"
-	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -404,62 +403,6 @@ func (u *upload) giveUp(ctx context.Context) {
 	if err := u.s.removeAbandoned(context.WithoutCancel(ctx), u.row, math.MaxInt64); err != nil {
 		u.s.log.WarnContext(ctx, "remains of an unfinished file could not be removed yet", "file", u.id, "error", err)
 	}
-}
-
-// DeleteFile deletes a file. It goes to the trash, from which [Trash.Restore] restores it under its id, unless
-// Options.KeepTrash turns the trash off; [Store.EraseFile] deletes for good.
-func (s *Store) DeleteFile(ctx context.Context, id string) (err error) {
-	defer inGo[struct{}](&err, "file_id", "id")
-	ctx = db.Freeing(ctx)
-	if s.options.KeepTrash < 0 {
-		return s.removeStoredFile(ctx, id, func(db.Tx, viewer, storedFile) error { return nil })
-	}
-	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		f, err := s.fileForWriting(tx, v, id)
-		if err != nil {
-			return err
-		}
-		return s.newTrasher(tx, v, trash.FullPortion()).File(f.trashed())
-	})
-}
-
-// trashed returns the file as the trash takes it.
-func (f storedFile) trashed() trash.File {
-	return trash.File{Row: f.row, Project: f.project, ID: f.ID, Filename: f.Filename, Size: f.Size}
-}
-
-// removeStoredFile deletes a file for good, if allowed permits it. The bytes of a large one are removed in several
-// transactions, so that others can write in between.
-func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db.Tx, viewer, storedFile) error) error {
-	ctx = db.Freeing(ctx)
-	var f storedFile
-	err := s.write(ctx, func(tx db.Tx, v viewer) (err error) {
-		if f, err = s.fileForWriting(tx, v, id); err != nil {
-			return err
-		}
-		if err := allowed(tx, v, f); err != nil {
-			return err
-		}
-		if err := trash.NoteErasure(tx); err != nil {
-			return err
-		}
-		if _, err = tx.Exec(`DELETE FROM trash_link WHERE kind = 'file' AND source = ?`, f.ID); err != nil {
-			return err
-		}
-		if _, err = tx.Exec(`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE id = ?`,
-			f.row); err != nil {
-			return err
-		}
-		_, err = kernel.RemoveChunks(tx, f.row)
-		return err
-	})
-	if err != nil || f.Size <= (kernel.DeleteBatch-1)*kernel.ChunkSize {
-		return err
-	}
-	if err := kernel.RemoveFile(context.WithoutCancel(ctx), s.db, f.row); err != nil {
-		s.log.WarnContext(ctx, "the bytes of a deleted file could not be removed yet", "file", id, "error", err)
-	}
-	return nil
 }
 
 // removeAbandoned removes a file that is leaving, or arriving and without progress since a time.

@@ -9,17 +9,15 @@ import (
 	"iter"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/filetype"
-	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/keyring"
-	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -155,84 +153,6 @@ func (s *Store) fileRows(ctx context.Context, l FileList) (rows []int64, err err
 	return rows, err
 }
 
-// check validates the query and brings the tags to their stored form.
-func (l *FileList) check() error {
-	l.Sort = cmp.Or(l.Sort, SortCreatedDesc)
-	if _, err := fileOrder(l.Sort); err != nil {
-		return err
-	}
-	if err := valid.Project(l.ProjectID, l.ProjectName); err != nil {
-		return err
-	}
-	if err := valid.Category(l.Category); err != nil {
-		return err
-	}
-	if err := valid.UTF8("filename", l.Filename); err != nil {
-		return err
-	}
-	if kind, ok := strings.CutSuffix(l.MIMEType, "/*"); l.MIMEType != "" &&
-		(!ok || kind == "" || strings.Contains(kind, "/")) {
-		if found, err := valid.MIMEType(l.MIMEType); err != nil || found != l.MIMEType || strings.Contains(found, ";") {
-			return invalid("mime_type",
-				"{} is %s; a type without parameters is needed, such as text/plain, or image/* for all images",
-				show(l.MIMEType))
-		}
-	}
-	var err error
-	l.Tags, err = valid.Tags(l.Tags, filter.MaxAlternatives)
-	return err
-}
-
-// rows returns the rows of the matching files, in order.
-func (l FileList) rows(tx db.Tx, v viewer) ([]int64, error) {
-	order, err := fileOrder(l.Sort)
-	if err != nil {
-		return nil, err
-	}
-	condition, args := v.VisibleFile()
-	if l.MemoryID != "" {
-		memory, memoryArgs := v.Visible()
-		condition += ` AND m.uid IN (?, ?) AND ` + memory + v.Alive(`m`)
-		args = slices.Concat(args, []any{l.MemoryID, valid.CanonicalID(l.MemoryID)}, memoryArgs)
-	}
-	if l.ProjectID != "" || l.ProjectName != "" {
-		project, err := naming.Find(tx, v, l.ProjectID, l.ProjectName)
-		if err != nil || project == nil {
-			return nil, err
-		}
-		condition += ` AND ` + kernel.ProjectOfFile + ` = ?`
-		args = append(args, project.Row)
-	}
-	if len(l.Tags) > 0 {
-		tagged, tagArgs, err := fileTagged(tx, v, l.Tags, true)
-		if err != nil {
-			return nil, err
-		}
-		condition += ` AND ` + tagged
-		args = append(args, tagArgs...)
-	}
-	if db.Seals(tx) && (l.Category != "" || l.Filename != "" || l.MIMEType != "") {
-		return l.sealedRows(tx, condition, order, args)
-	}
-	if l.Category != "" {
-		condition += ` AND f.category = ?`
-		args = append(args, l.Category)
-	}
-	if l.Filename != "" {
-		condition += ` AND ` + db.Within + `(lower(f.filename), lower(?)) > 0`
-		args = append(args, l.Filename)
-	}
-	if kind, all := strings.CutSuffix(l.MIMEType, "*"); l.MIMEType != "" { // parameters follow a semicolon
-		end := ``
-		if !all {
-			end = `;`
-		}
-		condition += ` AND substr(f.mime_type || ?, 1, length(?)) = ?`
-		args = append(args, end, kind+end, kind+end)
-	}
-	return db.Column[int64](tx, `SELECT f.id `+kernel.FromFile+` WHERE `+condition+` ORDER BY `+order, args...)
-}
-
 // MaxFileLimit is the most files that [Store.FilePage] returns at once.
 const MaxFileLimit = 1000
 
@@ -304,15 +224,6 @@ func (s *shared) loadInOrder(tx db.Tx, v viewer, rows []int64) ([]storedFile, er
 	}
 	slices.SortFunc(found, func(a, b storedFile) int { return place[a.row] - place[b.row] })
 	return found, err
-}
-
-// fileOrder is an order by time in SQL.
-func fileOrder(order SortOrder) (string, error) {
-	if !slices.Contains(sortOrders[1:], order) {
-		return "", invalid("sort_order", "{} is %s; lists are sorted by time: allowed are %s", show(string(order)),
-			oneOf(sortOrders[1:]))
-	}
-	return order.byTime().SQL(`f`), nil
 }
 
 // FileUpdate describes a change of a file's details. Fields that are not set change nothing.
@@ -594,4 +505,79 @@ func typeOfFile(declared, filename string, head []byte) (string, error) {
 			show(declared), show(contradiction))
 	}
 	return found, nil
+}
+
+// DeleteFile deletes a file. It goes to the trash, from which [Trash.Restore] restores it under its id, unless
+// Options.KeepTrash turns the trash off; [Store.EraseFile] deletes for good.
+func (s *Store) DeleteFile(ctx context.Context, id string) (err error) {
+	defer inGo[struct{}](&err, "file_id", "id")
+	ctx = db.Freeing(ctx)
+	if s.options.KeepTrash < 0 {
+		return s.removeStoredFile(ctx, id, func(db.Tx, viewer, storedFile) error { return nil })
+	}
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		f, err := s.fileForWriting(tx, v, id)
+		if err != nil {
+			return err
+		}
+		return s.newTrasher(tx, v, trash.FullPortion()).File(f.trashed())
+	})
+}
+
+// trashed returns the file as the trash takes it.
+func (f storedFile) trashed() trash.File {
+	return trash.File{Row: f.row, Project: f.project, ID: f.ID, Filename: f.Filename, Size: f.Size}
+}
+
+// removeStoredFile deletes a file for good, if allowed permits it. The bytes of a large one are removed in several
+// transactions, so that others can write in between.
+func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db.Tx, viewer, storedFile) error) error {
+	ctx = db.Freeing(ctx)
+	var f storedFile
+	err := s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+		if f, err = s.fileForWriting(tx, v, id); err != nil {
+			return err
+		}
+		if err := allowed(tx, v, f); err != nil {
+			return err
+		}
+		if err := trash.NoteErasure(tx); err != nil {
+			return err
+		}
+		if _, err = tx.Exec(`DELETE FROM trash_link WHERE kind = 'file' AND source = ?`, f.ID); err != nil {
+			return err
+		}
+		if _, err = tx.Exec(`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE id = ?`,
+			f.row); err != nil {
+			return err
+		}
+		_, err = kernel.RemoveChunks(tx, f.row)
+		return err
+	})
+	if err != nil || f.Size <= (kernel.DeleteBatch-1)*kernel.ChunkSize {
+		return err
+	}
+	if err := kernel.RemoveFile(context.WithoutCancel(ctx), s.db, f.row); err != nil {
+		s.log.WarnContext(ctx, "the bytes of a deleted file could not be removed yet", "file", id, "error", err)
+	}
+	return nil
+}
+
+// EraseFile permanently deletes a file: it does not go to the trash. Only the owner of its place may erase it; for
+// others who may write there it is ErrForbidden.
+func (s *Store) EraseFile(ctx context.Context, id string) (err error) {
+	defer inGo[struct{}](&err, "file_id", "id")
+	ctx = db.Freeing(ctx)
+	err = s.removeStoredFile(ctx, id, func(tx db.Tx, v viewer, f storedFile) error {
+		owner, err := trash.OwnerOfFile(tx, f.row)
+		if err == nil && owner != v.User {
+			err = newError(KindForbidden, "file_id",
+				"file %s belongs to another user, who alone can erase it; DeleteFile moves it to the trash", show(id))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return wrap(s.scrubSoon(ctx))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -475,120 +474,6 @@ const (
 	noContent    = `''`
 )
 
-// List says which memories [Store.Memories] returns, and in which order.
-type List struct {
-	Collections []string // names; none means all
-	ProjectID   string   // only memories of this project; empty means no such limit
-	ProjectName string   // the project by name
-	Tags        []string // memories with any of these tags
-	Keys        []string // memories with any of these keys of the caller's own, at most 1,000; none means all
-	Filter      Filter
-
-	WithoutContent bool // leaves Content empty; bulk deletions and updates ignore it
-
-	// AsOf lists memories that were stored by a time and valid then, in the state of that time; zero means memories
-	// valid now. Tags and Filter are matched against the present state. See docs/time.md.
-	AsOf time.Time
-
-	whenever bool // memories that are not valid now, too
-
-	// Sort is any order but SortRelevance; empty means SortCreatedAsc.
-	Sort SortOrder
-}
-
-// Memories iterates over all visible memories that match when it begins. It holds no lock and no transaction while the
-// caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
-// memories are skipped. The sequence ends after the first error.
-func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
-	const page = 256
-	return func(yield func(Memory, error) bool) {
-		rows, err := s.listRows(ctx, l)
-		if err != nil {
-			inGo[List](&err)
-			yield(Memory{}, err)
-			return
-		}
-		for batch := range slices.Chunk(rows, page) {
-			var found []storedMemory
-			err := s.read(ctx, func(tx db.Tx, v viewer) error {
-				if found, err = s.loadColumns(tx, v, contentColumn(l.WithoutContent, l.AsOf), batch); err != nil {
-					return err
-				}
-				found, err = memoriesAsOf(tx, v, found, l.AsOf)
-				for i := range found {
-					if l.WithoutContent {
-						found[i].Content = ""
-					}
-				}
-				return err
-			})
-			if err != nil {
-				yield(Memory{}, err)
-				return
-			}
-			for _, m := range found {
-				if !yield(m.Memory, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// listRows returns the rows of the memories of a listing, in its order.
-func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
-	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
-		Keys: l.Keys, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), AsOf: l.AsOf, whenever: l.whenever}
-	if err := checkAsOf(l.AsOf); err != nil {
-		return nil, err
-	}
-	if !slices.Contains(memoryOrders[1:], q.Sort) {
-		return nil, invalid("sort_order", "{} is %s; allowed are %s", show(string(q.Sort)),
-			oneOf(memoryOrders[1:]))
-	}
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		selection, err := s.selection(tx, v, q)
-		if err == nil {
-			rows, err = selection.All(tx, q.Sort.byTime())
-		}
-		return err
-	})
-	return rows, err
-}
-
-// contentColumn returns the column for a caller that needs no contents. With AsOf, the content itself is compared.
-func contentColumn(without bool, asOf time.Time) string {
-	if without && asOf.IsZero() {
-		return noContent
-	}
-	return wholeContent
-}
-
-// loadColumns is loadRows with another column as the content.
-func (s *Store) loadColumns(tx db.Tx, v viewer, content string, rows []int64) ([]storedMemory, error) {
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	found, err := s.loadMemoriesWith(tx, v, content, `m.id IN `+db.Integers, db.List(rows))
-	if err != nil {
-		return nil, err
-	}
-	place := make(map[int64]int, len(rows))
-	for i, row := range rows {
-		place[row] = i
-	}
-	slices.SortFunc(found, func(a, b storedMemory) int { return place[a.row] - place[b.row] })
-	return found, nil
-}
-
-// emptyList returns a list that JSON writes as [] even if it is nil.
-func emptyList[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
 // shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview. It reports
 // whether anything was left out.
 func (m *Memory) shorten(characters int) bool {
@@ -596,4 +481,72 @@ func (m *Memory) shorten(characters int) bool {
 	preview.shorten(characters)
 	*m = preview.Memory
 	return preview.Truncated
+}
+
+func (m *Memory) setAttributes(a kernel.Attributes) {
+	m.EventType, m.State, m.ProjectID, m.ProjectName = a.EventType, a.State, a.ProjectID, a.ProjectName
+	m.Importance, m.Classification, m.RuleType = Importance(a.Importance), Classification(a.Classification),
+		RuleType(a.RuleType)
+	m.Tags, m.Related, m.Metadata = a.Tags, a.Related, a.Own
+}
+
+// EraseMemory permanently deletes a memory with its history: it does not go to the trash. Only the owner of its place
+// may erase it; for others who may write there it is ErrForbidden. Traces in the file are removed as for [Trash.Erase].
+func (s *Store) EraseMemory(ctx context.Context, id string) error {
+	return s.hookedDelete(ctx, "EraseMemory", func(ctx context.Context, o *operation) (err error) {
+		defer inGo[struct{}](&err, "id", "id")
+		o.names(id)
+		if err := o.delete(ctx); err != nil {
+			return err
+		}
+		return s.eraseMemory(ctx, id)
+	})
+}
+
+func (s *Store) eraseMemory(ctx context.Context, id string) error {
+	_, err := s.eraseMemoryAfter(ctx, id, 0)
+	for past := 64; errors.Is(err, ErrFull) && past > 0; { // a long history does not fit into one transaction
+		var erased int64
+		switch erased, err = s.eraseMemoryAfter(ctx, id, past); {
+		case errors.Is(err, ErrFull):
+			past /= 4
+		case err == nil:
+			if _, err = s.eraseMemoryAfter(ctx, id, 0); erased == 0 {
+				past = 0 // no history is left that could make room
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return wrap(s.scrubSoon(ctx))
+}
+
+// eraseMemoryAfter erases a memory, or a number of its past versions, and returns how many of these it erased.
+func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) (erased int64, err error) {
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		m, err := s.memoryForWriting(tx, v, id)
+		if err != nil {
+			return err
+		}
+		t := s.newTrasher(tx, v, trash.FullPortion())
+		at, err := t.Place(m.partition)
+		if err != nil {
+			return err
+		}
+		if at.OwnerRow != v.User {
+			return newError(KindForbidden, "id",
+				"memory %s belongs to another user, who alone can erase it; DeleteMemory moves it to the trash", show(id))
+		}
+		if past > 0 {
+			return db.Beyond(tx, func() error { // those of its time elsewhere, too
+				gone, err := tx.Exec(`DELETE FROM memory_revision WHERE id IN (SELECT id FROM memory_revision
+					WHERE memory_id = ? ORDER BY revision LIMIT ?)`, m.row, past)
+				erased = gone.RowsAffected
+				return err
+			})
+		}
+		return t.EraseMemories(m.row)
+	})
+	return erased, err
 }

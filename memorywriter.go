@@ -1,7 +1,6 @@
 package souvenir
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recency"
@@ -40,104 +38,6 @@ func (w *memoryWriter) flush() error {
 		return err
 	}
 	return w.Writer.Flush()
-}
-
-// placeName is a place as callers name it; place is the resolved place.
-type placeName struct{ collection, projectID, projectName string }
-
-// place finds the partition for a collection and a project, both by name, and creates missing ones.
-func (w *memoryWriter) place(collection, projectID, projectName string) (*kernel.Place, error) {
-	name := placeName{collection, projectID, projectName}
-	if p, ok := w.places[name]; ok {
-		return p, nil
-	}
-	project, err := w.project(projectID, projectName)
-	if err != nil {
-		return nil, err
-	}
-	p, err := w.placeIn(collection, project)
-	if err == nil {
-		w.places[name] = p
-	}
-	return p, err
-}
-
-// placeIn is place for a project by row, 0 for none.
-func (w *memoryWriter) placeIn(collection string, project int64) (*kernel.Place, error) {
-	owner, err := projectOwner(w.Tx, w.Viewer, project)
-	if err != nil {
-		return nil, err
-	}
-	if owner == w.Viewer.User { // whose collection it is if it exists, with nothing else to check
-		if p, err := w.PlaceByName(owner, collection, project); p != nil || err != nil {
-			return p, err
-		}
-	}
-	at, err := w.store.collectionFor(w.Tx, w.Viewer, collection, owner)
-	if err == nil && at.row == 0 {
-		at.row, err = w.store.addFor(w.Tx, w.Viewer, collection, owner, at)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return w.Partition(at.row, project)
-}
-
-// exists reports whether the place of a draft exists already, and finds it.
-func (w *memoryWriter) exists(d *kernel.Draft) (bool, error) {
-	name := placeName{d.Collection, d.ProjectID, d.ProjectName}
-	if w.places[name] != nil {
-		return true, nil
-	}
-	owner, project := w.Viewer.User, int64(0)
-	if d.ProjectID != "" || d.ProjectName != "" || w.Viewer.Limited {
-		at, row, err := w.store.destination(w.Tx, w.Viewer, d)
-		if err != nil || at.row == 0 || row == 0 {
-			return false, err
-		}
-		if project, err = w.project(d.ProjectID, d.ProjectName); err != nil || project != row {
-			return false, err
-		}
-		if owner, err = projectOwner(w.Tx, w.Viewer, row); err != nil {
-			return false, err
-		}
-	}
-	place, err := w.PlaceByName(owner, d.Collection, project)
-	if place != nil {
-		w.places[name] = place
-	}
-	return place != nil, err
-}
-
-// project returns the row of the project that a write names, 0 for none, and creates an unknown one.
-func (w *memoryWriter) project(id, name string) (int64, error) {
-	ref := ProjectRef{ID: id, Name: name}
-	if known, ok := w.targets[ref]; ok {
-		return known.row, nil
-	}
-	target, err := w.store.projectForWriting(w.Tx, w.Viewer, id, name)
-	if err != nil {
-		return 0, err
-	}
-	w.targets[ref] = target
-	if w.Viewer.Limited && !slices.Contains(w.Viewer.Projects, target.row) {
-		w.Viewer.Projects = append(w.Viewer.Projects,
-			target.row) // the view is limited to this project, which has just been created
-		db.ActFor(w.Tx, w.store.caller(w.Viewer))
-	}
-	return target.row, nil
-}
-
-// addProjectWarnings adds to a result what its caller should know about the project. Only the first memory in it
-// reports that it was created.
-func (w *memoryWriter) addProjectWarnings(stored *Stored, id, name string) {
-	ref := ProjectRef{ID: id, Name: name}
-	target := w.targets[ref]
-	stored.Warnings = slices.Concat(stored.Warnings, target.warnings)
-	if target.created {
-		stored.ProjectCreated = true
-		w.targets[ref] = projectTarget{row: target.row}
-	}
 }
 
 // add stores one memory.
@@ -499,31 +399,6 @@ func (w *memoryWriter) indexed(memory int64) (bool, error) {
 	return indexed, err
 }
 
-// placeOf returns where the memory goes: its present place, or in another project the collection of the same name of
-// that project's owner.
-func (w *memoryWriter) placeOf(before, after storedMemory) (*kernel.Place, error) {
-	// The project's id or name as read from the memory is not a move: another project may have the same one.
-	sameID := after.ProjectID == before.ProjectID || after.ProjectID == "" && after.ProjectName != ""
-	sameName := foldname.Key(after.ProjectName) == foldname.Key(before.ProjectName) || after.ProjectName == "" &&
-		after.ProjectID != ""
-	if sameID && sameName {
-		return w.PlaceByRow(before.partition)
-	}
-	if before.owner != w.Viewer.User {
-		return nil, newError(KindForbidden, "project_id",
-			"memory %s belongs to project %s of %s; only its owner can move it to another project",
-			show(before.ID), show(cmp.Or(before.ProjectName, before.ProjectID)), ownerName(w.Tx, w.Viewer, before.Owner))
-	}
-	project, err := w.project(after.ProjectID, after.ProjectName)
-	switch {
-	case err != nil:
-		return nil, err
-	case project == before.project:
-		return w.PlaceByRow(before.partition)
-	}
-	return w.placeIn(before.Collection, project)
-}
-
 // rewritePassages rewrites the passages for new content, another place, or other tags, and returns warnings. content is
 // nil if the content stays; so do the vectors then.
 func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Place,
@@ -562,4 +437,56 @@ func (w *memoryWriter) contentOver(before storedMemory, d *kernel.Draft) (*kerne
 		return nil, err
 	}
 	return d, nil
+}
+
+// Stored is a memory as it was stored or changed.
+type Stored struct {
+	Memory
+	Indexed  bool      // searches find it by meaning; false: only by its words, until it has a vector
+	Similar  []Similar // earlier near duplicates, the most similar first
+	Warnings []string  // notes for the caller; the memory is stored
+
+	// ProjectCreated reports whether this call created the project.
+	ProjectCreated bool
+
+	Effect Effect // the effect of a write by key, or with IfAbsent; empty for other writes
+}
+
+// Effect is the effect of a write by key, or with IfAbsent.
+type Effect string
+
+// The values of [Effect].
+const (
+	EffectAdded     Effect = "added"     // there was no memory with this key, or this content
+	EffectUpdated   Effect = "updated"   // the memory has a new revision
+	EffectUnchanged Effect = "unchanged" // the memory was already in this state
+)
+
+// MarshalJSON returns the memory's form with indexed, similar, project_created and warnings.
+func (s Stored) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		writtenMemory
+		storedJSON
+	}{s.Memory.json(), storedJSON{s.Indexed, s.Similar, s.ProjectCreated, s.Warnings, s.Effect}})
+}
+
+// UnmarshalJSON reads the output of MarshalJSON.
+func (s *Stored) UnmarshalJSON(data []byte) error {
+	var beside storedJSON
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*s = Stored{Memory: m, Indexed: beside.Indexed, Similar: beside.Similar, Warnings: beside.Warnings,
+		ProjectCreated: beside.ProjectCreated, Effect: beside.Effect}
+	return nil
+}
+
+// storedJSON holds the additional members of a stored memory.
+type storedJSON struct {
+	Indexed        bool      `json:"indexed"`
+	Similar        []Similar `json:"similar,omitempty"`
+	ProjectCreated bool      `json:"project_created,omitempty"`
+	Warnings       []string  `json:"warnings,omitempty"`
+	Effect         Effect    `json:"effect,omitempty"`
 }

@@ -3,16 +3,16 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -347,248 +347,147 @@ func projectOwner(tx db.Tx, v viewer, project int64) (owner int64, err error) {
 	return owner, err
 }
 
-// canonicalProjects converts a list of references, for the Projects of an Access that will be used later, to the form
-// OWNER/ID, which keeps its meaning as projects come and go. Each must be visible. Nil stays nil: no limit.
-func canonicalProjects(tx db.Tx, v viewer, argument string, refs []string) ([]string, error) {
-	if refs == nil {
-		return nil, nil
+// EventProjectMain is the event type of memories that say what a project is about. It is compared without regard to
+// case.
+const EventProjectMain = "project-main"
+
+// How a main memory and a module's state are fitted into a token budget.
+const (
+	budgetNotes = 900 // bytes that the warnings about what was left out may take
+	mostCounts  = 30  // event types or states that a summary within a budget counts
+)
+
+// MainMemory is the starting point for a project.
+type MainMemory struct {
+	Project Project `json:"project"`
+	Memory  Memory  `json:"memory"` // the newest active memory of event type project-main in the project
+
+	Files []File `json:"files"` // linked to it
+
+	// Related are the memories up to two links away from it, in both directions, the nearest first, each once. At most
+	// 1,000.
+	Related []Related `json:"related_memories"`
+
+	Warnings []string `json:"warnings,omitempty"` // what a caller should know, for example what was left out
+}
+
+// maxMainRelated is how many related memories are read, the nearest first.
+const maxMainRelated = 1000
+
+// mainMemoryDepth is how many links away from a main memory its related memories may be.
+const mainMemoryDepth = 2
+
+// MarshalJSON returns an object of project, memory, files, related_memories and warnings.
+func (m MainMemory) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Project  Project   `json:"project"`
+		Memory   Memory    `json:"memory"`
+		Files    []File    `json:"files"`
+		Related  []Related `json:"related_memories"`
+		Warnings []string  `json:"warnings,omitempty"`
+	}{m.Project, m.Memory, emptyList(m.Files), emptyList(m.Related), m.Warnings})
+}
+
+// MainMemory returns the main memory of a project, with its files and related memories. An unknown project, or one
+// without an active memory of event type project-main (in any case), is ErrNotFound.
+func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (_ MainMemory, err error) {
+	defer inGo[ProjectRef](&err)
+	if err := checkNamed(project); err != nil {
+		return MainMemory{}, err
 	}
-	canonical := []string{}
-	for i, ref := range refs {
-		p, err := naming.Find(tx, v, ref, "")
-		if err == nil && p == nil && ref != "" {
-			p, err = naming.Find(tx, v, "", ref)
-		}
+	var m MainMemory
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		p, err := knownProject(tx, v, project)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if ref == "" || p == nil {
-			return nil, newError(KindNotFound, argument, "{}[%d]: project %s not found, or you have no access to it",
-				i,
-				show(ref))
+		m = MainMemory{Warnings: p.Notes()}
+		if m.Project, err = loadProject(tx, v, p.Row); err != nil {
+			return err
 		}
-		canonical = append(canonical, p.Owner+"/"+p.UID)
-	}
-	if len(refs) > 0 {
-		canonical = valid.Distinct(canonical)
-	}
-	return canonical, nil
+		return s.mainMemory(tx, v, p, &m)
+	})
+	return m, err
 }
 
-// checkNamed checks a reference that must name a project.
-func checkNamed(ref ProjectRef) error {
-	if ref == (ProjectRef{}) {
-		return invalid("project_id", "{} and {project_name} are missing; give one of them")
-	}
-	return valid.Project(ref.ID, ref.Name)
-}
-
-// knownProject returns the project that a reference names; one that is not visible is ErrNotFound.
-func knownProject(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, error) {
-	p, err := naming.Find(tx, v, ref.ID, ref.Name)
-	switch {
-	case err != nil:
-		return naming.Project{}, err
-	case p != nil:
-		return *p, nil
-	case ref.ID == "":
-		return naming.Project{}, newError(KindNotFound, "project_name",
-			"{} %s not found, or you have no access to it",
-			show(ref.Name))
-	}
-	return naming.Project{}, newError(KindNotFound, "project_id", "{} %s not found, or you have no access to it",
-		show(ref.ID))
-}
-
-// managedProject returns a project whose name and members the caller may change.
-func managedProject(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, error) {
-	p, err := knownProject(tx, v, ref)
-	switch {
-	case err != nil:
-		return p, err
-	case v.Limited:
-		return p, newError(KindForbidden, p.Argument,
-			"a view limited to projects can only use their content; to change project %s itself, use a view without a limit",
-			whole(p.Ref()))
-	case p.Role != string(MemberOwner):
-		return p, newError(KindForbidden, p.Argument,
-			"project %s belongs to %s, who shares it with the role %s; only its owners may change it", whole(p.Ref()),
-			ownerName(tx, v, p.Owner), p.Role)
-	}
-	return p, nil
-}
-
-// projectTarget is the project that a write goes to.
-type projectTarget struct {
-	row      int64 // 0: none
-	created  bool  // by this write
-	warnings []string
-}
-
-// projectForWriting finds the project that a write names and creates an unknown one for the caller: an unknown id
-// becomes the new project's id. A view limited to a single project stores there when none is named.
-func (s *Store) projectForWriting(tx db.Tx, v viewer, id, name string) (projectTarget, error) {
-	if id == "" && name == "" {
-		switch {
-		case !v.Limited:
-			return projectTarget{}, nil
-		case len(s.access.Projects) == 0:
-			return projectTarget{}, newError(KindForbidden, "project_id",
-				"this view is limited to an empty list of projects, so it cannot store anything")
-		case len(s.access.Projects) == 1:
-			id = s.access.Projects[0]
-		default:
-			return projectTarget{}, newError(KindForbidden, "project_id",
-				"this view is limited to the projects %s; name one of them", oneOf(s.access.Projects))
-		}
-	}
-	p, warnings, err := s.projectToWrite(tx, v, id, name)
-	if err != nil {
-		return projectTarget{}, err
-	}
-	if p != nil {
-		if err := p.CheckWritable(); err != nil {
-			return projectTarget{}, err
-		}
-		return projectTarget{row: p.Row, warnings: slices.Concat(p.Notes(), warnings)}, nil
-	}
-	if err := checkMeantName(tx, v, id, name); err != nil {
-		return projectTarget{}, err
-	}
-	row, err := s.newProjectFor(tx, v, id, name)
-	if err != nil {
-		return projectTarget{}, err
-	}
-	made := projectTarget{row: row, created: true, warnings: warnings}
-	if name == "" && uuid.Validate(id) == nil {
-		made.warnings = append(made.warnings, fmt.Sprintf("project_id %s was not known, so a new project was created that "+
-			"has it as its name; a project that you worked in before was deleted, or is no longer shared with you", show(id)))
-	}
-	if !v.Limited { // the view must not learn the names of projects outside its limit
-		near, err := naming.Near(tx, v, row)
-		if err != nil {
-			return projectTarget{}, err
-		}
-		made.warnings = append(made.warnings, near...)
-	}
-	return made, nil
-}
-
-// newProjectFor creates the project that a write names.
-func (s *Store) newProjectFor(tx db.Tx, v viewer, id, name string) (int64, error) {
-	for _, given := range []struct{ argument, value string }{{"project_id", id}, {"project_name", name}} {
-		if given.value != "" && (given.argument == "project_name" || name == "") {
-			if err := valid.ProjectName(given.argument, given.value); err != nil {
-				return 0, err
-			}
-		}
-	}
-	row, err := kernel.InsertProject(tx, v.User, cmp.Or(id, s.newID()), name, s.now())
-	if err != nil {
-		return 0, err
-	}
-	return row, s.checkItems(tx, v, TrashProject, v.User)
-}
-
-// projectToWrite finds the project that a write names. Nil means a new one of the caller's. Unlike [naming.Find], it
-// does not let shared projects block a name: if the name matches no own project, and either several shared ones or only
-// shared ones that the caller may not write to, a new one is created, with a warning.
-func (s *Store) projectToWrite(tx db.Tx, v viewer, id, name string) (*naming.Project, []string, error) {
-	if id == "" {
-		fitting, err := naming.Named(tx, v, name)
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(fitting) == 0 {
-			return nil, nil, s.beyondLimit(v, id, name)
-		}
-		if fitting[0].Own || v.Limited || len(fitting) == 1 && !fitting[0].ReadOnly() {
-			p, err := naming.Only("project_name", name, fitting)
-			return p, nil, err
-		}
-		return nil, []string{notTheirs(tx, v, name, fitting)}, nil
-	}
-	p, err := naming.FindID(tx, v, id)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case p != nil && name == "":
-		return p, nil, nil
-	case p != nil:
-		p, err = naming.Agreeing(tx, v, *p, id, name)
-		return p, nil, err
-	}
-	if name != "" {
-		named, err := naming.Named(tx, v, name)
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(named) > 0 && (named[0].Own || v.Limited) {
-			return nil, nil, naming.DisagreeingID(id, name, named[0])
-		}
-	}
-	if err := s.beyondLimit(v, id, name); err != nil {
-		return nil, nil, err
-	}
-	if v.Limited {
-		if _, err = naming.FindID(tx, viewer{User: v.User}, id); err == nil &&
-			strings.Contains(id, "/") { // as tokens name them
-			err = newError(KindForbidden, "project_id", "%s", s.goneProjects())
-		}
-	}
-	return nil, nil, err // two projects may have the id in the view's limit
-}
-
-// goneProjects explains why a limited view sees nothing.
-func (s *Store) goneProjects() string {
-	return "this credential is limited to the project " + oneOf(s.access.Projects) +
-		", which no longer exists or is no longer shared with this user; use a credential for another project"
-}
-
-// beyondLimit refuses an unknown project that a limited view may not create.
-func (s *Store) beyondLimit(v viewer, id, name string) error {
-	if !v.Limited || id != "" && slices.Contains(s.access.Projects, id) {
-		return nil
-	}
-	return newError(KindForbidden, "project_id", "this view is limited to the projects %s; %s is not one of them",
-		oneOf(s.access.Projects), show(id+name))
-}
-
-// notTheirs explains why a name of other users' projects has created a new one.
-func notTheirs(tx db.Tx, v viewer, name string, fitting []naming.Project) string {
-	first := fitting[0]
-	if len(fitting) > 1 {
-		return fmt.Sprintf("project %s was created as your own: %d projects of others have that name; to store in one of "+
-			"them, give its project_id, such as %s",
-			show(name), len(fitting), whole(first.Ref()))
-	}
-	return fmt.Sprintf("project %s was created as your own: the one with project_id %s belongs to %s, who shares it "+
-		"read-only",
-		show(name), whole(first.Ref()), ownerName(tx, v, first.Owner))
-}
-
-// checkMeantName refuses an unknown id that is a current or former name of one of the caller's projects: the caller
-// means that project, and a new one would have the same name.
-func checkMeantName(tx db.Tx, v viewer, id, name string) error {
-	if name != "" || v.Limited { // the view must not learn the names of projects outside its limit
-		return nil
-	}
-	key := foldname.Key(id)
-	current, stored, err := db.Is(tx, db.ProjectNameKey, v.User, `name_key`, key)
+func (s *Store) mainMemory(tx db.Tx, v viewer, p naming.Project, m *MainMemory) error {
+	places, err := standing.Places(tx, v)
 	if err != nil {
 		return err
 	}
-	former, _, err := db.Is(tx, db.ProjectNameKey, v.User, `a.name_key`, key)
+	inProject := func(place standing.Place) bool { return place.Project == p.Row }
+	row, err := s.newestActive(tx, selectPlaces(v, places, inProject), EventProjectMain)
 	if err != nil {
 		return err
 	}
-	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND `+current+`
-		UNION ALL SELECT j.uid FROM project_alias a JOIN project j ON j.id = a.project_id WHERE a.owner_id = ?
-		AND `+former+` LIMIT 1`, v.User, stored, v.User, stored)
-	if err == nil && len(taken) > 0 && key != "" {
-		err = newError(KindConflict, "project_id",
-			"{} %s is the name of the project with project_id %s, not an id; give that, or {project_name} %s", show(id),
-			show(taken[0]), show(id))
+	found, err := s.loadRows(tx, v, []int64{row})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return newError(KindNotFound, "",
+			"project %s has no main memory; store a memory with event_type %s and state %s in it", show(p.Ref()),
+			EventProjectMain, StateActive)
+	}
+	m.Memory = found[0].Memory
+	files, err := s.filesOf(tx, v, []int64{row})
+	if err != nil {
+		return err
+	}
+	m.Files = files[row]
+	var more bool
+	if m.Related, more, err = s.walk(tx, v, found[0], mainMemoryDepth, maxMainRelated); more {
+		m.Warnings = append(m.Warnings,
+			fmt.Sprintf("only %d related memories are listed; search finds the others", len(m.Related)))
 	}
 	return err
 }
+
+// Within returns the main memory shortened until its JSON has about this many tokens (at least [MinTokenBudget]). If it
+// fits, it stays whole. Otherwise the main memory gets up to half of the room, files an eighth, and related memories
+// the rest: in previews, the nearest first. Warnings say what was left out, and how to get it.
+func (m MainMemory) Within(tokens int) MainMemory {
+	tokens = max(tokens, MinTokenBudget)
+	room := budget.BytesPerToken * tokens
+	if budget.Size(m) <= room {
+		return m
+	}
+	room -= budgetNotes + budget.Size(m.Project) + budget.Size(m.Warnings)
+	main := ContextMemory{Memory: m.Memory}
+	main.within(room / 2)
+	m.Memory, m.Warnings = main.Memory, slices.Clone(m.Warnings)
+	if main.Truncated {
+		m.Warnings = append(m.Warnings,
+			fmt.Sprintf("token_budget %d: the main memory is shortened; memory retrieve with id %s gives the whole", tokens,
+				m.Memory.ID))
+	}
+	room -= budget.Size(main)
+
+	files, related := m.Files, m.Related
+	m.Files = budget.Fitting(files, room/8)
+	if left := len(files) - len(m.Files); left > 0 {
+		m.Warnings = append(m.Warnings,
+			fmt.Sprintf("token_budget %d: files shows %d of %d; GET /api/files?memory_id=%s lists all", tokens, len(m.Files),
+				len(files), m.Memory.ID))
+	}
+	room -= budget.Size(m.Files)
+
+	related = slices.Clone(related)
+	for i := range related {
+		related[i].Truncated = related[i].shorten(defaultPreview)
+	}
+	m.Related = budget.Fitting(related, room)
+	if left := related[len(m.Related):]; len(left) > 0 {
+		direct := len(slices.DeleteFunc(slices.Clone(left), func(r Related) bool { return r.Depth > 1 }))
+		m.Warnings = append(m.Warnings, fmt.Sprintf(
+			"token_budget %d: related_memories shows %d of %d; left out are %d linked directly and %d further away. memory "+
+				"search with filter {\"related_memory_ids\": %q} "+
+				"pages through the memories that link to the main memory; its related_memory_ids are the memories that it links to",
+			tokens, len(m.Related), len(related), direct, len(left)-direct, m.Memory.ID))
+	}
+	return m
+}
+
+// DefaultTokenBudget is how many tokens the tools get_project_main_memory and get_module_state answer with if the call
+// does not say. 1 token = 4 bytes of JSON (estimate).
+const DefaultTokenBudget = 8000

@@ -2,192 +2,19 @@ package souvenir
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/text"
-	"github.com/souvenir-ai/souvenir/internal/valid"
 )
-
-// SortOrder is the order of search results and listings.
-type SortOrder string
-
-// The values of [SortOrder]. The id breaks ties, so that pages neither repeat nor skip results. Orders by time use the
-// stored times, even from a clock that was ahead. Memories without a key or an event time come last in the orders by
-// it, which searches and listings of memories take.
-const (
-	SortRelevance   SortOrder = "relevance" // best first
-	SortUpdatedAsc  SortOrder = "updated_at_asc"
-	SortUpdatedDesc SortOrder = "updated_at_desc"
-	SortCreatedAsc  SortOrder = "created_at_asc"
-	SortCreatedDesc SortOrder = "created_at_desc"
-
-	SortKeyAsc    SortOrder = "key_asc" // by the bytes of the caller's own key
-	SortKeyDesc   SortOrder = "key_desc"
-	SortEventAsc  SortOrder = "event_time_asc"
-	SortEventDesc SortOrder = "event_time_desc"
-)
-
-// byTime returns the order by a time or the key; the default is the latest change.
-func (o SortOrder) byTime() retrieval.Order {
-	order := retrieval.Order{Created: o == SortCreatedAsc || o == SortCreatedDesc,
-		Ascending: slices.Contains([]SortOrder{SortCreatedAsc, SortUpdatedAsc, SortKeyAsc, SortEventAsc}, o)}
-	switch o {
-	case SortKeyAsc, SortKeyDesc:
-		order.By = retrieval.ByKey
-	case SortEventAsc, SortEventDesc:
-		order.By = retrieval.ByEventTime
-	}
-	return order
-}
-
-var sortOrders = []SortOrder{SortRelevance, SortUpdatedAsc, SortUpdatedDesc, SortCreatedAsc, SortCreatedDesc}
-
-// memoryOrders are the orders that only memories have: other things have no keys and event times.
-var memoryOrders = append(slices.Clone(sortOrders), SortKeyAsc, SortKeyDesc, SortEventAsc, SortEventDesc)
-
-// Limits of a search.
-const (
-	DefaultLimit = 7
-	MaxLimit     = 100
-	MaxQuery     = 64 << 10 // bytes of search text
-
-	MaxQueries   = 100  // queries of a SearchBatch
-	MaxBatchHits = 1000 // the sum of their limits
-
-	DefaultRerank = 30  // hits that Options.Reranker reorders
-	MaxRerank     = 100 // the most that Query.Rerank may name
-)
-
-// Query says what to search for. A memory must match every field that is set.
-type Query struct {
-	// Text is searched for by meaning and by word, in plain language: no character has a special meaning.
-	Text string
-
-	// Vector replaces the text's own vector. It must be of the embedder's model, or for collections with OwnVectors.
-	// With Text, words count as well.
-	Vector []float32
-
-	Collections    []string // names; none means all
-	ProjectID      string   // only memories of this project; an unknown project has none
-	ProjectName    string   // the project by name
-	Classification Classification
-	Tags           []string // memories with any of these tags
-	Keys           []string // memories with any of these keys of the caller's own, at most 1,000; none means all
-	Filter         Filter
-
-	// Sort is the order. Empty means SortRelevance if there is a text or a vector, else SortUpdatedDesc. An order by time
-	// with a text or a vector covers only memories that are at least half as relevant as the best one.
-	Sort SortOrder
-
-	Limit  int // results to return, 1 to 100; zero means 7
-	Offset int // results to skip before them
-
-	// AsOf searches memories that were stored by a time and valid then, and returns them in the state of that time;
-	// zero means now. The text and the conditions are matched against the present state. See docs/time.md.
-	AsOf time.Time
-
-	whenever bool // memories that are not valid now, too
-
-	// Documents is how many files to return besides, found by their texts: 0, for none, to 20. They are ranked on their
-	// own, and searched with a Text or a Vector in the whole store or in a project: none is found with any other
-	// condition on memories, since files have no such attributes. With the built-in model and without MinScore, those
-	// with a Confidence below 0.25 are left out: a few files always come next.
-	Documents int
-
-	IncludeFiles bool // summaries of each hit's files; without it they are only counted
-
-	// WithoutContent leaves Content empty, and Start and End zero: for callers that need ids, keys and metadata only.
-	WithoutContent bool
-
-	Explain bool // break down the score of each hit
-
-	// Rerank is how many of the best hits [Options.Reranker] reorders, at most 100; zero means 30, and a negative value
-	// none. It applies to searches by relevance with a text, on the pages that begin among these hits.
-	Rerank int
-
-	// Priors rank memories higher by recency, importance and state; the zero value has no effect.
-	Priors Priors
-
-	// MinScore leaves out hits with less Confidence: 0 to 1. 0.5 keeps the memories that are probably about the text.
-	// Zero keeps all. At most 1,000 memories reach it.
-	MinScore float64
-}
-
-// check validates the query and fills in the defaults.
-func (q *Query) check() error {
-	if len(q.Text) > MaxQuery {
-		return newError(KindTooLarge, "query", "{} is %d bytes; at most %d are allowed", len(q.Text), MaxQuery)
-	}
-	if err := valid.UTF8("query", q.Text); err != nil {
-		return err
-	}
-	if q.Limit == 0 {
-		q.Limit = DefaultLimit
-	}
-	if q.Limit < 1 || q.Limit > MaxLimit {
-		return invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxLimit)
-	}
-	if q.Offset < 0 || q.Offset > maxOffset {
-		return invalid("offset", "{} is %d; 0 to %d are allowed", q.Offset, maxOffset)
-	}
-	if q.Documents < 0 || q.Documents > MaxDocuments {
-		return invalid("documents", "{} is %d; 0 to %d are allowed", q.Documents, MaxDocuments)
-	}
-	if !(q.MinScore >= 0 && q.MinScore <= 1) {
-		return invalid("min_score", "{} is %v; 0 to 1 are allowed", q.MinScore)
-	}
-	if err := q.Priors.check(); err != nil {
-		return err
-	}
-	if q.Rerank > MaxRerank {
-		return invalid("rerank", "{} is %d; at most %d are allowed, 0 means %d, and a negative value none", q.Rerank,
-			MaxRerank, DefaultRerank)
-	}
-	if q.Sort == "" {
-		q.Sort = SortUpdatedDesc
-		if q.rankable() {
-			q.Sort = SortRelevance
-		}
-	}
-	if err := valid.Enum("sort_order", q.Sort, memoryOrders); err != nil {
-		return err
-	}
-	if q.Sort == SortRelevance && !q.rankable() {
-		q.Sort = SortUpdatedDesc // nothing to rank by; Results.Sort says so
-	}
-	if err := checkAsOf(q.AsOf); err != nil {
-		return err
-	}
-	if q.Vector != nil {
-		unit, err := kernel.UnitVector(q.Vector, len(q.Vector))
-		if err != nil {
-			return invalid("query_embedding", "{}: %v", err)
-		}
-		q.Vector = unit
-	}
-	return nil
-}
-
-// checkAsOf checks a time AsOf.
-func checkAsOf(at time.Time) error {
-	if at.IsZero() {
-		return nil
-	}
-	return valid.Time("as_of", at.UnixMicro())
-}
-
-const maxOffset = 1 << 30
-
-// rankable reports whether the query has a text or a vector to rank by.
-func (q *Query) rankable() bool { return strings.TrimSpace(q.Text) != "" || len(q.Vector) > 0 }
 
 // Search finds memories.
 func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
@@ -490,4 +317,107 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 	return page, len(rows), err
 }
 
-func (q *Query) contentColumn() string { return contentColumn(q.WithoutContent, q.AsOf) }
+// addFiles counts the files of each hit and, with summaries, adds their summaries.
+func addFiles(tx db.Tx, v viewer, hits []Hit, summaries bool) error {
+	var some bool
+	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file)`).Scan(&some); err != nil || !some || len(hits) == 0 {
+		return err
+	}
+	ids := make([]string, len(hits))
+	place := make(map[string]*Hit, len(hits))
+	for i := range hits {
+		ids[i], place[hits[i].ID] = hits[i].ID, &hits[i]
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	visible, args := v.VisibleFile()
+	from := kernel.FromFile + ` WHERE f.memory_id IN (SELECT id FROM memory WHERE uid IN ` + db.Texts + `) AND ` + visible
+	args = append([]any{string(list)}, args...)
+	var memory string
+	if !summaries {
+		return tx.Each(func(row db.Rows) error {
+			var files int
+			if err := row.Scan(&memory, &files); err != nil {
+				return err
+			}
+			place[memory].FileCount = files
+			return nil
+		}, `SELECT m.uid, count(*) `+from+` GROUP BY m.uid`, args...)
+	}
+	return tx.Each(func(row db.Rows) error {
+		var f FileSummary
+		if err := row.Scan(&memory, &f.ID, &f.Filename, &f.MIMEType, &f.Size); err != nil {
+			return err
+		}
+		h := place[memory]
+		h.FileCount++
+		h.Files = append(h.Files, f)
+		return nil
+	}, `SELECT m.uid, f.uid, f.filename, f.mime_type, f.size `+from+` ORDER BY f.created_at DESC, f.uid`, args...)
+}
+
+// page is a page of hits before their memories are read. A nil query means that nothing was ranked.
+type page struct {
+	hits  []index.Hit
+	query *rankedQuery
+}
+
+// show reads the memories of a page with all that the query asks for. Offset is how many hits come before them.
+func (s *Store) show(tx db.Tx, v viewer, q Query, p page, offset int) ([]Hit, error) {
+	hits, err := s.showMemories(tx, v, q.contentColumn(), p, offset)
+	if err != nil {
+		return nil, err
+	}
+	if hits, err = hitsAsOf(tx, v, hits, q.AsOf); err != nil {
+		return nil, err
+	}
+	if q.WithoutContent {
+		withoutContent(hits)
+	}
+	return hits, addFiles(tx, v, hits, q.IncludeFiles)
+}
+
+// showMemories reads the memories of a page.
+func (s *Store) showMemories(tx db.Tx, v viewer, content string, p page, offset int) ([]Hit, error) {
+	rows := make([]int64, len(p.hits))
+	byRow := make(map[int64]*index.Hit, len(p.hits))
+	for i := range p.hits {
+		rows[i] = p.hits[i].Row
+		byRow[p.hits[i].Row] = &p.hits[i]
+	}
+	found, err := s.loadColumns(tx, v, content, rows)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	hits := make([]Hit, len(found))
+	for i, m := range found {
+		hits[i] = Hit{Memory: m.Memory, Rank: offset + i + 1, End: len(m.Content)}
+		if p.query != nil {
+			p.query.describe(&hits[i], byRow[m.row])
+		}
+	}
+	return hits, nil
+}
+
+// describe sets the hit's position in the memory, and its scores.
+func (r *rankedQuery) describe(hit *Hit, h *index.Hit) {
+	hit.Score, hit.Confidence = float64(h.Score), float64(h.Confidence)
+	hit.Parts.Vector = float64(h.Cosine)
+	if r.ideal > 0 {
+		hit.Parts.Text = float64(h.BM25 / r.ideal)
+	}
+	hit.Explanation = explanationOf(r.explanations[h.Row])
+	hit.Start, hit.End = passageOf(hit.Content, h.Span)
+}
+
+// passageOf returns the offsets of a passage in a content, or the whole content if the passage does not fit. The index
+// may reflect a change that this snapshot does not contain; then the passage belongs to other content.
+func passageOf(content string, span index.Span) (start, end int) {
+	start, end = int(span.Start), int(span.End)
+	if start > end || end > len(content) || !utf8.ValidString(content[start:end]) {
+		return 0, len(content)
+	}
+	return start, end
+}

@@ -61,19 +61,15 @@
 package souvenir
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/batch"
@@ -88,212 +84,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/standing"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
-
-// Options change how [Open] works. The zero value of a field means its documented default; a nil *Options means all
-// defaults.
-type Options struct {
-	// Embedder turns texts into vectors. Nil means [Builtin]: offline, no key, no download. An interface that holds a nil
-	// pointer or function is ErrInvalid.
-	Embedder Embedder
-
-	// KeepModel keeps the model that another program chose for a file, unless that is a version of the built-in one.
-	// Searches then work by words, and new memories get their vectors once that program has the file open. False
-	// switches the file to Embedder.
-	KeepModel bool
-
-	// Reranker reorders the best hits of searches. Nil means none.
-	Reranker Reranker
-
-	// ReadOnly opens the file without ever writing to it; every write returns ErrReadOnly. False means read and write, or
-	// read-only if the file's permissions allow only that.
-	ReadOnly bool
-
-	// MasterKey encrypts the file, its log, its backups and its snapshots. A file that is there has to be encrypted with
-	// it, else Open returns ErrMasterKey; [Reencrypt] encrypts a store that is not. The zero value means no encryption.
-	// PostgreSQL refuses a key, and so does the driver in C; content in object storage is not encrypted by it.
-	MasterKey MasterKey
-
-	// MasterKeyNow is asked for the key before each backup, so that a running program notices that another one has changed
-	// it, and does not go on to make backups under the old key. A key that is not that of the file counts for nothing, and
-	// the program's log says so. Nil means MasterKey.
-	MasterKeyNow func(ctx context.Context) (MasterKey, error)
-
-	// UserKeys seal what users store under a key for each of them, which is erased with the user. The zero value means
-	// none: a store with such keys is ErrUserKeys without them.
-	UserKeys UserKeys
-
-	// Readers is the number of searches and reads that may run at once; further ones wait. Zero means the number of
-	// processors, at least 4. At most 1,000.
-	Readers int
-
-	// IndexMemory bounds the memory, in bytes, of the search index in memory. It holds the searched collections, by
-	// project, and evicts the least recently searched first. If what a single search covers exceeds the limit, or is
-	// still being loaded, the search runs on disk: with the same ranking, but slower. Zero means 1 GiB (about 500,000
-	// short memories of the built-in model); a negative value means no index in memory at all.
-	IndexMemory int64
-
-	// BackupEvery and KeepBackups are for a program that makes scheduled backups: the time between them, at least an hour,
-	// and how many it keeps. The store makes none by itself: [Upkeep.Configuration] returns both, for admins may change
-	// them. Zero means that the program makes none.
-	BackupEvery time.Duration
-	KeepBackups int
-
-	// MaxFile is the maximum size of a file, in bytes. Zero means 100 MiB, a negative value no limit.
-	MaxFile int64
-
-	// Objects is object storage for the content of files, such as package s3's. Nil means none: the content is in the
-	// database. A store whose files are there must be opened with it; without it, reading them is an error, and nothing
-	// else is. A copy of the store's file names the same objects: use it only with a copy of these, since what one of the
-	// two deletes is gone for the other.
-	Objects ObjectStorage
-
-	// Documents reads what files say, in the background, so that searches find them (Query.Documents). Nil means none: new
-	// files wait until a program with a reader opens the store. Package documents has one.
-	Documents DocumentReader
-
-	// NewFiles is where the content of new files goes. Empty means InObjects if Objects is set, else InDatabase. Files can
-	// be read wherever they are; [Upkeep.MoveFiles] moves them.
-	NewFiles FilePlace
-
-	// FileQuota is the maximum total size of one owner's files, in bytes. Zero means no quota. Uploads in progress count,
-	// and so do files in the trash; uploads interrupted by a crash count for 24 hours.
-	FileQuota int64
-
-	// Quota bounds the memories of each owner. The zero value means no quota; imports are never limited.
-	Quota Quota
-
-	// KeepActivity is how long to keep calls recorded by [Upkeep.RecordActivity]. Zero means 30 days. At most 100 years.
-	KeepActivity time.Duration
-
-	// MaxActivity is how many recorded calls to keep. Zero means 100,000.
-	MaxActivity int
-
-	// KeepTrash is how long deleted items can be restored. Zero means 30 days; a negative value means no trash: deletions
-	// are permanent. At most 100 years. Entries already in the trash keep their expiry.
-	KeepTrash time.Duration
-
-	// Changeable are settings that [Upkeep.ChangeSetting] may change while the store is open. What it has changed counts
-	// instead of the option, in each process that lists the setting here. Empty means none: the options hold.
-	Changeable []SettingName
-
-	// IndexedMetadata is the limit, in bytes of JSON, up to which a memory's metadata is indexed for a [Filter]: every
-	// top-level key whose value is a string, a number, a boolean, or a list of these. Filters read longer metadata
-	// memory by memory, which takes longer. Zero keeps the file's limit, which is 4,096 for a new file; a negative
-	// value means no index. At most 65,536. Opening a file with a different limit rebuilds its index.
-	IndexedMetadata int
-
-	// Reserve is the size in bytes of a file beside the store (its name plus -reserve) that holds back disk space, so that
-	// deleting works when the disk is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
-	Reserve int64
-
-	// Hooks are called around the operations on memories, in this order; the After functions in reverse. Without any
-	// there is no cost.
-	Hooks []Hooks
-
-	// Logger receives the progress and failures of background work. Nil means no logging.
-	Logger *slog.Logger
-
-	// Now returns the current time. Nil means time.Now. Tests set it for reproducible times. It must be safe for
-	// concurrent use.
-	Now func() time.Time
-
-	// NewID returns the id for a new memory, project or file. Nil means UUIDv7 (RFC 9562), which sorts by creation time.
-	NewID func() string
-}
-
-const (
-	defaultIndexMemory = 1 << 30
-	defaultMaxFile     = 100 << 20
-	maxKeepActivity    = 100 * 365 * 24 * time.Hour
-	defaultKeepTrash   = 30 * 24 * time.Hour
-)
-
-// withDefaults returns a copy with the defaults filled in, or an error that names the invalid field.
-func (o *Options) withDefaults() (Options, error) {
-	var full Options
-	if o != nil {
-		full = *o
-	}
-	if full.Readers < 0 || full.Readers > 1000 {
-		return full, invalid("Readers", "{} is %d; 0 (the default) to 1000 are allowed", full.Readers)
-	}
-	if full.Embedder == nil {
-		full.Embedder = Builtin()
-	}
-	guarded, err := guard(full.Embedder)
-	if err != nil {
-		return full, err
-	}
-	full.Embedder = guarded
-	if full.Reranker != nil && isNil(full.Reranker) {
-		return full, invalid("Reranker", "the Reranker is a nil %T; give an initialized one, or leave it out for none",
-			full.Reranker)
-	}
-	if full.IndexMemory == 0 {
-		full.IndexMemory = defaultIndexMemory
-	}
-	if full.FileQuota < 0 {
-		return full, invalid("FileQuota", "{} is %d; a number of bytes is expected, or 0 for no quota", full.FileQuota)
-	}
-	if q := full.Quota; q.Memories < 0 || q.Revisions < 0 || q.Items < 0 || q.Bytes < 0 {
-		return full, invalid("Quota", "{} is %+v; numbers of 0 (no bound) or more are expected", q)
-	}
-	if full.IndexedMetadata > MaxMetadata {
-		return full, invalid("IndexedMetadata", "{} is %d; at most 65,536 bytes are allowed, 0 means what the "+
-			"file has, and a negative value no index", full.IndexedMetadata)
-	}
-	if full.Reserve < 0 || full.Reserve > 1<<30 {
-		return full, invalid("Reserve", "{} is %d; 0 to 1,073,741,824 bytes are allowed", full.Reserve)
-	}
-	if full.KeepActivity < 0 || full.KeepActivity > maxKeepActivity {
-		return full, invalid("KeepActivity",
-			"{} is %s; more than 0 and at most 100 years are allowed, or 0 for 30 days", full.KeepActivity)
-	}
-	if full.MaxActivity < 0 {
-		return full, invalid("MaxActivity", "{} is %d; a number of calls is expected, or 0 for 100,000",
-			full.MaxActivity)
-	}
-	if full.KeepTrash > maxKeepActivity {
-		return full, invalid("KeepTrash",
-			"{} is %s; at most 100 years are allowed, 0 means 30 days, and a negative value no trash", full.KeepTrash)
-	}
-	if full.BackupEvery < 0 {
-		return full, invalid("BackupEvery", "{} is %s; more than 0 is expected, or 0 for no backups", full.BackupEvery)
-	}
-	if full.KeepBackups < 0 {
-		return full, invalid("KeepBackups", "{} is %d; a number of backups is expected, or 0 for none", full.KeepBackups)
-	}
-	if err := full.checkChangeable(); err != nil {
-		return full, err
-	}
-	if err := full.UserKeys.check(); err != nil {
-		return full, err
-	}
-	full.KeepTrash = cmp.Or(full.KeepTrash, defaultKeepTrash)
-	full.KeepActivity = cmp.Or(full.KeepActivity, defaultKeepActivity)
-	full.MaxActivity = cmp.Or(full.MaxActivity, defaultMaxActivity)
-	if full.MaxFile == 0 {
-		full.MaxFile = defaultMaxFile
-	}
-	if full.MaxFile < 0 || full.MaxFile > kernel.LargestFile {
-		full.MaxFile = kernel.LargestFile
-	}
-	if err := full.checkObjects(); err != nil {
-		return full, err
-	}
-	full.Hooks = slices.Clone(full.Hooks)
-	if full.Logger == nil {
-		full.Logger = slog.New(slog.DiscardHandler)
-	}
-	if full.Now == nil {
-		full.Now = time.Now
-	}
-	if full.NewID == nil {
-		full.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
-	}
-	return full, nil
-}
 
 // Store is a memory in one SQLite file, or in a database that another package opens, such as postgres. It is safe for
 // concurrent use, and several processes may have the same one open. Make one with [Open]; [Store.As] makes further
@@ -544,3 +336,154 @@ func (s *shared) closeAll() error {
 
 // now returns the time in its stored form: microseconds since 1970 UTC.
 func (s *shared) now() int64 { return s.clock().UnixMicro() }
+
+// Snapshot runs fn with a context in which everything read from this store, through any of its views, is the state of
+// one moment. Writing with that context is ErrReadOnly; using it after Snapshot has returned is ErrClosed. Several
+// goroutines may use it; their calls run one at a time. Snapshots within a snapshot belong to the outer one.
+//
+// Data written to the store meanwhile stays in the write-ahead log until fn returns; writers do not wait, except in an
+// in-memory store. fn must not wait for a write made with another context.
+func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
+	if err := s.checkUnsealed("Snapshot"); err != nil {
+		return err
+	}
+	s.flushActivity(ctx) // nothing is written within
+	return wrap(s.db.Snapshot(ctx, fn))
+}
+
+// Transaction runs fn with a context in which everything written to this store, through any of its views, is one
+// transaction: all of it is durable when Transaction returns nil, and none of it remains after an error or panic of fn,
+// or the end of ctx. Transaction returns fn's error as it is. Reads and searches with that context see what was written
+// before; other calls see none of it until the end. Only an operation that fails is rolled back: if fn continues and
+// returns nil, the rest is kept. A Transaction within a transaction belongs to the outer one, which fails with it;
+// within a Snapshot it is ErrReadOnly. Using the context after the end is ErrClosed.
+//
+// All other writers wait meanwhile, for 30 seconds at most, and in an in-memory store so do readers: their error is
+// ErrBusy. So fn should be short; do slow work before. fn must call the store with its own context: with another one it
+// would wait for itself, which is ErrBusy after some seconds. It must not call Close. Several goroutines may use the
+// context; their calls run one at a time. With another database than SQLite, fn may run again: it must set its results
+// anew each time, and have no other side effects that must happen only once.
+//
+// Only the built-in embedder runs within a transaction. With another one, texts are found by their words at first
+// ([Stored.Indexed] is false), and embedded once the transaction is done; searches within it are by words.
+//
+// Before functions of [Hooks] run within the transaction; After functions run when it has ended, with its error if it
+// was rolled back. Methods that need several transactions of their own return ErrInvalid within one: AddFile,
+// DeleteProject, DeleteCollection, [Trash.Empty], restoring a project or collection, and all methods of [Accounts] and
+// [Upkeep] that change anything. On a full disk the whole transaction is ErrFull, deletions included.
+func (s *Store) Transaction(ctx context.Context, fn func(ctx context.Context) error) error {
+	if err := s.checkWritable(); err != nil {
+		return err
+	}
+	if err := s.checkUnsealed("Transaction"); err != nil {
+		return err
+	}
+	s.flushActivity(ctx) // recorded calls do not belong to the transaction
+	var own error
+	err := s.db.Transaction(ctx, func(ctx context.Context) error {
+		own = fn(ctx)
+		return own
+	})
+	if own != nil && errors.Is(err, own) {
+		return own
+	}
+	return wrap(err)
+}
+
+// outside refuses, within a transaction, methods that need transactions of their own.
+func (s *shared) outside(ctx context.Context, method string) error {
+	if !s.db.InTransaction(ctx) {
+		return nil
+	}
+	return asGo[struct{}](invalid("ctx", "{} belongs to a transaction, which %s cannot be part of; call it outside of "+
+		"Transaction", method), "ctx", "ctx")
+}
+
+// read runs fn on one snapshot of the file.
+func (s *Store) read(ctx context.Context, fn func(db.Tx, viewer) error) error {
+	return wrap(s.db.Read(ctx, func(tx db.Tx) error {
+		v, err := s.viewer(tx)
+		if err != nil {
+			return err
+		}
+		db.ActFor(tx, s.caller(v))
+		defer db.ActFor(tx, nil)
+		return fn(tx, v)
+	}))
+}
+
+// caller is whom a view works for, nil for the operator's store.
+func (s *Store) caller(v viewer) *db.Caller {
+	if s.operator {
+		return nil
+	}
+	return &db.Caller{User: v.User, Limited: v.Limited, Projects: v.Projects}
+}
+
+// write runs fn in a transaction of its own: everything is durable when write returns nil, nothing when it returns an
+// error. fn may run more than once and must set its results anew each time.
+func (s *Store) write(ctx context.Context, fn func(db.Tx, viewer) error) error {
+	if err := s.checkWritable(); err != nil {
+		return err
+	}
+	var user int64
+	err := s.db.Write(ctx, func(tx db.Tx) error {
+		v, err := s.viewer(tx)
+		if err != nil {
+			return err
+		}
+		if v.User == 0 {
+			if v.User, err = s.addUser(tx); err != nil {
+				return err
+			}
+		}
+		user = v.User
+		db.ActFor(tx, s.caller(v))
+		defer db.ActFor(tx, nil)
+		return fn(tx, v)
+	})
+	if err == nil {
+		s.rememberUser(ctx, user)
+	}
+	return wrap(err)
+}
+
+// readStore runs fn on a snapshot like read, for data that belongs to the store and to no user.
+func (s *Store) readStore(ctx context.Context, fn func(db.Tx) error) error {
+	return wrap(s.db.Read(ctx, fn))
+}
+
+// writeStore runs fn in a transaction like write, for data that belongs to the store and to no user.
+func (s *Store) writeStore(ctx context.Context, fn func(db.Tx) error) error {
+	return wrap(s.db.Write(ctx, fn))
+}
+
+// checkWritable refuses writes through a read-only view or handle, or for an invalid user.
+func (s *Store) checkWritable() error {
+	if s.denied != nil {
+		return s.denied
+	}
+	if s.access.ReadOnly {
+		return newError(KindReadOnly, "", "this view of the store is read-only")
+	}
+	if s.db.ReadOnly() {
+		return newError(KindReadOnly, "", "the store is opened read-only")
+	}
+	return s.checkNames()
+}
+
+// checkNames refuses the names of an invalid user or project in the view's access.
+func (s *Store) checkNames() (err error) {
+	defer inGo[Access](&err, "project_id", "Access.Projects")
+	for _, id := range s.access.Projects {
+		if err := valid.ProjectID(id); err != nil {
+			return err
+		}
+	}
+	if s.access.Namespace != "" {
+		if err := valid.Name("namespace", s.access.Namespace); err != nil {
+			return err
+		}
+	}
+	return valid.Name("user", s.access.User)
+}

@@ -412,86 +412,6 @@ func (h *Trash) Empty(ctx context.Context) (int, error) {
 	return int(emptied), wrap(s.scrubSoon(ctx))
 }
 
-// EraseMemory permanently deletes a memory with its history: it does not go to the trash. Only the owner of its place
-// may erase it; for others who may write there it is ErrForbidden. Traces in the file are removed as for [Trash.Erase].
-func (s *Store) EraseMemory(ctx context.Context, id string) error {
-	return s.hookedDelete(ctx, "EraseMemory", func(ctx context.Context, o *operation) (err error) {
-		defer inGo[struct{}](&err, "id", "id")
-		o.names(id)
-		if err := o.delete(ctx); err != nil {
-			return err
-		}
-		return s.eraseMemory(ctx, id)
-	})
-}
-
-func (s *Store) eraseMemory(ctx context.Context, id string) error {
-	_, err := s.eraseMemoryAfter(ctx, id, 0)
-	for past := 64; errors.Is(err, ErrFull) && past > 0; { // a long history does not fit into one transaction
-		var erased int64
-		switch erased, err = s.eraseMemoryAfter(ctx, id, past); {
-		case errors.Is(err, ErrFull):
-			past /= 4
-		case err == nil:
-			if _, err = s.eraseMemoryAfter(ctx, id, 0); erased == 0 {
-				past = 0 // no history is left that could make room
-			}
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return wrap(s.scrubSoon(ctx))
-}
-
-// eraseMemoryAfter erases a memory, or a number of its past versions, and returns how many of these it erased.
-func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) (erased int64, err error) {
-	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		m, err := s.memoryForWriting(tx, v, id)
-		if err != nil {
-			return err
-		}
-		t := s.newTrasher(tx, v, trash.FullPortion())
-		at, err := t.Place(m.partition)
-		if err != nil {
-			return err
-		}
-		if at.OwnerRow != v.User {
-			return newError(KindForbidden, "id",
-				"memory %s belongs to another user, who alone can erase it; DeleteMemory moves it to the trash", show(id))
-		}
-		if past > 0 {
-			return db.Beyond(tx, func() error { // those of its time elsewhere, too
-				gone, err := tx.Exec(`DELETE FROM memory_revision WHERE id IN (SELECT id FROM memory_revision
-					WHERE memory_id = ? ORDER BY revision LIMIT ?)`, m.row, past)
-				erased = gone.RowsAffected
-				return err
-			})
-		}
-		return t.EraseMemories(m.row)
-	})
-	return erased, err
-}
-
-// EraseFile permanently deletes a file: it does not go to the trash. Only the owner of its place may erase it; for
-// others who may write there it is ErrForbidden.
-func (s *Store) EraseFile(ctx context.Context, id string) (err error) {
-	defer inGo[struct{}](&err, "file_id", "id")
-	ctx = db.Freeing(ctx)
-	err = s.removeStoredFile(ctx, id, func(tx db.Tx, v viewer, f storedFile) error {
-		owner, err := trash.OwnerOfFile(tx, f.row)
-		if err == nil && owner != v.User {
-			err = newError(KindForbidden, "file_id",
-				"file %s belongs to another user, who alone can erase it; DeleteFile moves it to the trash", show(id))
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return wrap(s.scrubSoon(ctx))
-}
-
 // inPortions calls fn like [trash.InPortions], for memories. Within a transaction the portions are small: SQLite keeps
 // the pages that one changes, so that it can be undone alone, and goes through them after each statement.
 func (s *Store) inPortions(ctx context.Context, fn func(p trash.Portion) (done bool, err error)) error {
@@ -597,4 +517,63 @@ func (s *shared) scrub(ctx context.Context) error {
 			due) // unless more was erased meanwhile
 		return err
 	})
+}
+
+// MemoriesDeletion says which memories [Store.DeleteMemories] deletes.
+type MemoriesDeletion struct {
+	List // which; its order does not matter
+
+	// All allows a List without any condition, which means every memory of this view. Without it that is ErrInvalid.
+	All bool
+
+	// DryRun only counts.
+	DryRun bool
+
+	// Progress receives the stage "delete", counted in memories. Nil disables it.
+	Progress Progress
+}
+
+// DeleteMemories deletes all memories that match, also if they are not valid now. Each goes to the trash as an entry
+// of its own, as with [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their
+// turn: after an error the counts say how many were deleted, and a second call deletes the rest. Memories that no
+// longer match are skipped.
+func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, error) {
+	if d.DryRun {
+		return s.deleteMemories(ctx, nil, d)
+	}
+	return hooked(ctx, s, OperationDelete, "DeleteMemories", func(ctx context.Context, o *operation) (Bulk, error) {
+		return s.deleteMemories(ctx, o, d)
+	})
+}
+
+func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDeletion) (_ Bulk, err error) {
+	defer inGo[MemoriesDeletion](&err)
+	ctx = db.Freeing(ctx)
+	b := bulk{store: s, list: d.List, stage: "delete", progress: d.Progress}
+	if err := b.begin(ctx, d.All, d.DryRun); err != nil {
+		return b.done, err
+	}
+	if err := b.describe(ctx, o, ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
+		return b.done, err
+	}
+	if err := o.delete(ctx); err != nil {
+		return b.done, err
+	}
+	err = s.inPortions(ctx, func(p trash.Portion) (bool, error) {
+		return b.next(ctx, p.Rows, func(tx db.Tx, v viewer, found []storedMemory) (int, int, error) {
+			t := s.newTrasher(tx, v, p)
+			began, size := time.Now(), 0
+			for i, m := range found {
+				size += len(m.Content)
+				if i > 0 && (int64(size) > p.Bytes || db.ShouldYield(tx, began)) {
+					return i, i, nil
+				}
+				if err := t.Memory(m.trashed()); err != nil {
+					return 0, 0, err
+				}
+			}
+			return len(found), len(found), nil
+		})
+	})
+	return b.done, err
 }

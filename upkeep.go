@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
@@ -371,64 +370,6 @@ func (s *shared) maintain(ctx context.Context, wait bool) error {
 	}
 	return engine.Maintain(ctx, wait)
 }
-
-// checkObjects checks the options about files, and fills in the default of NewFiles.
-func (o *Options) checkObjects() error {
-	if o.Objects != nil && isNil(o.Objects) {
-		return invalid("Objects", "the ObjectStorage is a nil %T; give an initialized one, or leave it out for none",
-			o.Objects)
-	}
-	if o.NewFiles == "" {
-		o.NewFiles = InDatabase
-		if o.Objects != nil {
-			o.NewFiles = InObjects
-		}
-	}
-	if err := o.checkDocuments(); err != nil {
-		return err
-	}
-	return o.checkPlace("NewFiles", o.NewFiles)
-}
-
-// checkPlace refuses a place that the store does not have.
-func (o *Options) checkPlace(argument string, place FilePlace) error {
-	switch {
-	case !slices.Contains([]FilePlace{InDatabase, InObjects}, place):
-		return invalid(argument, "{} is %s; allowed are %s", show(string(place)), oneOf([]FilePlace{InDatabase, InObjects}))
-	case place == InObjects && o.Objects == nil:
-		return invalid(argument, "{} is %s, and there is no object storage; set Options.Objects", show(string(place)))
-	}
-	return nil
-}
-
-// ObjectStorage keeps the content of files outside the database: with [Options].Objects, each chunk of up to 256 KiB is
-// an object under a random key of 26 lower-case letters and digits. Package s3 has one for services that speak the
-// protocol of Amazon S3.
-//
-// It is called from several goroutines at once, and by several processes. Each call must honour its context, which ends
-// after a minute at the latest. Only the log sees its errors. A panic counts as an error.
-type ObjectStorage interface {
-	// Put stores an object. When it returns nil, the object is durable. A key is put at most once.
-	Put(ctx context.Context, key string, data []byte) error
-
-	// Get returns an object. One that does not exist is an error that wraps fs.ErrNotExist.
-	Get(ctx context.Context, key string) ([]byte, error)
-
-	// Delete deletes up to 500 objects. Objects that do not exist are no error. After an error, some may be left.
-	Delete(ctx context.Context, keys []string) error
-}
-
-// FilePlace is where the content of files is: a string.
-type FilePlace = objects.Place
-
-// The values of [FilePlace].
-const (
-	InDatabase = objects.InDatabase // in chunks in the store's file, or its tables
-	InObjects  = objects.InObjects  // in Options.Objects
-)
-
-// filesInObjects reports whether the content of new files goes to the object storage.
-func (s *shared) filesInObjects() bool { return s.options.NewFiles == InObjects }
 
 // FileMove is the result of [Upkeep.MoveFiles].
 type FileMove struct {

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
@@ -101,13 +98,6 @@ func loadUsers(tx db.Tx, condition string, args ...any) ([]storedUser, error) {
 		FROM users u WHERE `+condition, args...)
 	return found, err
 }
-
-// listed is the condition for a user that lists include: one with an account, or with anything in the store. A call
-// that stored nothing leaves a row, too.
-const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id AND name <> '')
-	OR EXISTS (SELECT 1 FROM project WHERE owner_id = u.id)
-	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id
-	AND state = 'stored'))`
 
 // findUser looks a user of a namespace up by id, or else by name. A row left behind by a deleted user does not count.
 func findUser(tx db.Tx, namespace, idOrName string) (storedUser, error) {
@@ -271,142 +261,6 @@ func checkUserDetails(email string, role Role) error {
 		return invalid("role", `{} is ""; allowed are %s`, oneOf([]Role{RoleUser, RoleAdmin}))
 	}
 	return valid.Enum("role", role, []Role{RoleUser, RoleAdmin})
-}
-
-// byName is the order of lists of users: by name; users without an account come last, by id.
-const byName = ` ORDER BY u.name_key IS NULL, u.name_key, u.uid`
-
-// Users iterates over the users who have an account or anything in the store when it begins, by name; users without an
-// account come last, by id. Users deleted meanwhile are skipped. The sequence ends after the first error.
-func (h *Accounts) Users(ctx context.Context) iter.Seq2[User, error] {
-	const page = 256
-	return func(yield func(User, error) bool) {
-		s, err := h.operator(ctx, "Users")
-		var rows []int64
-		if err == nil {
-			err = s.readStore(ctx, func(tx db.Tx) (err error) {
-				rows, err = db.Column[int64](tx, `SELECT u.id FROM users u WHERE u.namespace = ? AND `+listed+byName,
-					s.access.Namespace)
-				return err
-			})
-		}
-		if err != nil {
-			yield(User{}, err)
-			return
-		}
-		for batch := range slices.Chunk(rows, page) {
-			var found []storedUser
-			err := s.readStore(ctx, func(tx db.Tx) (err error) {
-				found, err = loadUsers(tx, listed+` AND u.id IN `+db.Integers+byName, db.List(batch))
-				return err
-			})
-			if err != nil {
-				yield(User{}, err)
-				return
-			}
-			for _, u := range found {
-				if !yield(u.User, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// MaxUserLimit is the most users that [Accounts.UserPage] returns at once.
-const MaxUserLimit = 1000
-
-// UserQuery asks for a page of users. A user must match every field that is set.
-type UserQuery struct {
-	Text     string // a part of the name or the e-mail address, compared as names are, or the whole id; empty: any
-	Accounts bool   // only users who have an account
-	Limit    int    // users to return, 1 to 1,000; zero means 1,000
-	Offset   int    // users to skip, 0 or more; past the last there are none
-}
-
-// UserPage is a page of users.
-type UserPage struct {
-	Users  []User `json:"users"`  // never nil
-	Total  int    `json:"total"`  // matching users, on all pages
-	Offset int    `json:"offset"` // as in the query
-	Limit  int    `json:"limit"`  // as applied
-}
-
-// UserPage returns a page of the users that match, in the order of [Accounts.Users], and their total number.
-func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (_ UserPage, err error) {
-	defer inGo[UserQuery](&err)
-	s, err := h.operator(ctx, "UserPage")
-	if err != nil {
-		return UserPage{}, err
-	}
-	q.Limit = cmp.Or(q.Limit, MaxUserLimit)
-	switch {
-	case q.Limit < 1 || q.Limit > MaxUserLimit:
-		return UserPage{}, invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxUserLimit)
-	case q.Offset < 0:
-		return UserPage{}, invalid("offset", "{} is %d; 0 or more is needed", q.Offset)
-	case len(q.Text) > valid.MaxFoldedName:
-		return UserPage{}, newError(KindTooLarge, "text", "{} is %d bytes; at most %d are allowed", len(q.Text),
-			valid.MaxFoldedName)
-	}
-	if err := valid.UTF8("text", q.Text); err != nil {
-		return UserPage{}, err
-	}
-	condition, order := `u.namespace = ? AND `, byName
-	args := []any{s.access.Namespace}
-	if q.Accounts {
-		condition, order = condition+`u.name_key IS NOT NULL`, ` ORDER BY u.name_key` // in the order of the index
-	} else {
-		condition += listed
-	}
-	if q.Text != "" {
-		condition += ` AND (u.uid = ? OR u.name_key LIKE ? ESCAPE '\' OR lower(u.email) LIKE ? ESCAPE '\')`
-		args = append(args, q.Text, contains(foldname.Key(q.Text)), contains(db.Lower(q.Text)))
-	}
-	p := UserPage{Users: []User{}, Offset: q.Offset, Limit: q.Limit}
-	err = s.readStore(ctx, func(tx db.Tx) error {
-		if err := tx.QueryRow(`SELECT count(*) FROM users u WHERE `+condition, args...).Scan(&p.Total); err != nil {
-			return err
-		}
-		found, err := loadUsers(tx, condition+order+` LIMIT ? OFFSET ?`, append(args, q.Limit, q.Offset)...)
-		if err != nil {
-			return err
-		}
-		seen, err := lastSeen(tx, found)
-		for _, u := range found {
-			if at := seen[u.row]; at != 0 {
-				u.LastSeenAt = kernel.ToTime(at)
-			}
-			p.Users = append(p.Users, u.User)
-		}
-		return err
-	})
-	return p, err
-}
-
-// lastSeen returns when credentials of users (rows) were last used.
-func lastSeen(tx db.Tx, users []storedUser) (map[int64]int64, error) {
-	rows, seen := make([]int64, len(users)), map[int64]int64{}
-	for i, u := range users {
-		rows[i] = u.row
-	}
-	err := tx.Each(func(row db.Rows) error {
-		var user int64
-		var at *int64
-		err := row.Scan(&user, &at)
-		if at != nil {
-			seen[user] = *at
-		}
-		return err
-	}, `SELECT u.user_id, max(u.last_used_at) FROM (SELECT user_id, last_used_at FROM session
-			UNION ALL SELECT user_id, last_used_at FROM token UNION ALL SELECT user_id, last_used_at FROM oauth_grant) u
-		WHERE u.user_id IN `+db.Integers+` GROUP BY u.user_id`, db.List(rows))
-	return seen, err
-}
-
-// contains returns a LIKE pattern, with the escape character \, for texts that contain a part.
-func contains(part string) string {
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
 }
 
 // GetUser returns a user by id or, if no user has that id, by name. An unknown one is ErrNotFound. Only for the

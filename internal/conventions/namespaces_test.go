@@ -22,9 +22,10 @@ var namesUser = regexp.MustCompile(`(FROM|JOIN|UPDATE) users\b[^;]*[^j.]\b(uid|n
 func TestUsersAreFoundWithinANamespace(t *testing.T) {
 	atRoot(t)
 	elsewhere := []string{
-		"naming.go", // OWNER/ID among the projects that are visible, whose people are all of one namespace
-		"users.go",  // UserPage adds the condition for all that it is asked for
-		"kinds.go",  // an import adds the condition to the key of each record
+		"naming.go",   // OWNER/ID among the projects that are visible, whose people are all of one namespace
+		"accounts.go", // UserPage adds the condition for all that it is asked for
+		"users.go",    // setAccount writes the row that it was given
+		"kinds.go",    // an import adds the condition to the key of each record
 		"projectkinds.go",
 		"mend.go", // recovery makes the local user for what has lost its owner
 	}

@@ -1,9 +1,13 @@
 package souvenir
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filter"
@@ -15,56 +19,116 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// The event types of what a context continues. They are compared without regard to case.
-const (
-	EventConversation = "conversation" // a conversation in progress
-	EventCase         = "case"         // a case in progress
-)
+// List says which memories [Store.Memories] returns, and in which order.
+type List struct {
+	Collections []string // names; none means all
+	ProjectID   string   // only memories of this project; empty means no such limit
+	ProjectName string   // the project by name
+	Tags        []string // memories with any of these tags
+	Keys        []string // memories with any of these keys of the caller's own, at most 1,000; none means all
+	Filter      Filter
 
-// Filter limits a search or a listing to memories whose fields match. The keys are the known keys of a memory
-// (event_type, state, importance, classification, rule_type, tags, related_memory_ids, project_id, project_name,
-// collection_name, id, created_at, updated_at, event_time, key) or any key of its own metadata; all of them must match.
-// An own key that has the name of a known one, or whose name begins with "custom.", is named by [Own]. Own keys are
-// found by an index in metadata of up to 4,096 bytes; see Options.IndexedMetadata. A value is
-//
-//   - a string, number or bool: equal to it (for lists, such as tags: contains it);
-//   - nil: the key is not set;
-//   - a slice of these: equal to any of its elements, as [In];
-//   - a [Condition], or a map in its JSON form: {"in": [...]}, {"ne": x}, {"gte": x, "lt": y}, {"all": [...]}.
-//
-// Times are compared as time.Time, RFC 3339 ("2026-03-01T09:00:00Z") or a date ("2026-03-01"), which means the whole
-// day (UTC): times in that day are equal to it, times before the day's end are at most it, and later times are greater.
-type Filter map[string]any
+	WithoutContent bool // leaves Content empty; bulk deletions and updates ignore it
 
-// Condition is a [Filter]'s condition on one key. All of its fields that are set must hold.
-type Condition struct {
-	In  []any // equal to any of these, at most 1,000
-	Not any   // not equal to it, or not set; a slice: equal to none of its elements
-	All []any // for lists: contains all of these, at most 64
-	// Bounds, of one type: numbers, strings, or times.
-	AtLeast, MoreThan, AtMost, LessThan any
+	// AsOf lists memories that were stored by a time and valid then, in the state of that time; zero means memories
+	// valid now. Tags and Filter are matched against the present state. See docs/time.md.
+	AsOf time.Time
+
+	whenever bool // memories that are not valid now, too
+
+	// Sort is any order but SortRelevance; empty means SortCreatedAsc.
+	Sort SortOrder
 }
 
-// Own returns the key by which a [Filter] names a key of the caller's own metadata, under any name: "custom." and the
-// name.
-func Own(key string) string { return filter.OwnPrefix + key }
+// Memories iterates over all visible memories that match when it begins. It holds no lock and no transaction while the
+// caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
+// memories are skipped. The sequence ends after the first error.
+func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
+	const page = 256
+	return func(yield func(Memory, error) bool) {
+		rows, err := s.listRows(ctx, l)
+		if err != nil {
+			inGo[List](&err)
+			yield(Memory{}, err)
+			return
+		}
+		for batch := range slices.Chunk(rows, page) {
+			var found []storedMemory
+			err := s.read(ctx, func(tx db.Tx, v viewer) error {
+				if found, err = s.loadColumns(tx, v, contentColumn(l.WithoutContent, l.AsOf), batch); err != nil {
+					return err
+				}
+				found, err = memoriesAsOf(tx, v, found, l.AsOf)
+				for i := range found {
+					if l.WithoutContent {
+						found[i].Content = ""
+					}
+				}
+				return err
+			})
+			if err != nil {
+				yield(Memory{}, err)
+				return
+			}
+			for _, m := range found {
+				if !yield(m.Memory, nil) {
+					return
+				}
+			}
+		}
+	}
+}
 
-// In matches a key that equals any of the values.
-func In[T any](values ...T) Condition { return Condition{In: anys(values)} }
+// listRows returns the rows of the memories of a listing, in its order.
+func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
+	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
+		Keys: l.Keys, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), AsOf: l.AsOf, whenever: l.whenever}
+	if err := checkAsOf(l.AsOf); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(memoryOrders[1:], q.Sort) {
+		return nil, invalid("sort_order", "{} is %s; allowed are %s", show(string(q.Sort)),
+			oneOf(memoryOrders[1:]))
+	}
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		selection, err := s.selection(tx, v, q)
+		if err == nil {
+			rows, err = selection.All(tx, q.Sort.byTime())
+		}
+		return err
+	})
+	return rows, err
+}
 
-// Not matches a key that does not equal the value or is not set.
-func Not(value any) Condition { return Condition{Not: value} }
+// contentColumn returns the column for a caller that needs no contents. With AsOf, the content itself is compared.
+func contentColumn(without bool, asOf time.Time) string {
+	if without && asOf.IsZero() {
+		return noContent
+	}
+	return wholeContent
+}
 
-// All matches lists that contain all of the values.
-func All[T any](values ...T) Condition { return Condition{All: anys(values)} }
+// loadColumns is loadRows with another column as the content.
+func (s *Store) loadColumns(tx db.Tx, v viewer, content string, rows []int64) ([]storedMemory, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	found, err := s.loadMemoriesWith(tx, v, content, `m.id IN `+db.Integers, db.List(rows))
+	if err != nil {
+		return nil, err
+	}
+	place := make(map[int64]int, len(rows))
+	for i, row := range rows {
+		place[row] = i
+	}
+	slices.SortFunc(found, func(a, b storedMemory) int { return place[a.row] - place[b.row] })
+	return found, nil
+}
 
-// Between matches a key that is at least low and at most high.
-func Between(low, high any) Condition { return Condition{AtLeast: low, AtMost: high} }
-
-func anys[T any](values []T) []any {
-	list := make([]any, len(values))
-	for i, v := range values {
-		list[i] = v
+// emptyList returns a list that JSON writes as [] even if it is nil.
+func emptyList[T any](list []T) []T {
+	if list == nil {
+		return []T{}
 	}
 	return list
 }
@@ -304,7 +368,8 @@ func selectPlaces(v viewer, places []standing.Place, fits func(standing.Place) b
 	return sel
 }
 
-func ownPlace(p standing.Place) bool     { return p.Own }
+func ownPlace(p standing.Place) bool { return p.Own }
+
 func generalPlace(p standing.Place) bool { return p.Own && p.Project == 0 }
 
 // newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
@@ -346,4 +411,91 @@ func fileTagged(tx db.Tx, v viewer, tags []string, exact bool) (condition string
 		has, args = has+` AND t.tag IN `+db.Texts, append(args, db.List(forms))
 	}
 	return `f.id IN (SELECT t.file_id FROM file_tag t WHERE ` + has + `)`, args, err
+}
+
+// check validates the query and brings the tags to their stored form.
+func (l *FileList) check() error {
+	l.Sort = cmp.Or(l.Sort, SortCreatedDesc)
+	if _, err := fileOrder(l.Sort); err != nil {
+		return err
+	}
+	if err := valid.Project(l.ProjectID, l.ProjectName); err != nil {
+		return err
+	}
+	if err := valid.Category(l.Category); err != nil {
+		return err
+	}
+	if err := valid.UTF8("filename", l.Filename); err != nil {
+		return err
+	}
+	if kind, ok := strings.CutSuffix(l.MIMEType, "/*"); l.MIMEType != "" &&
+		(!ok || kind == "" || strings.Contains(kind, "/")) {
+		if found, err := valid.MIMEType(l.MIMEType); err != nil || found != l.MIMEType || strings.Contains(found, ";") {
+			return invalid("mime_type",
+				"{} is %s; a type without parameters is needed, such as text/plain, or image/* for all images",
+				show(l.MIMEType))
+		}
+	}
+	var err error
+	l.Tags, err = valid.Tags(l.Tags, filter.MaxAlternatives)
+	return err
+}
+
+// rows returns the rows of the matching files, in order.
+func (l FileList) rows(tx db.Tx, v viewer) ([]int64, error) {
+	order, err := fileOrder(l.Sort)
+	if err != nil {
+		return nil, err
+	}
+	condition, args := v.VisibleFile()
+	if l.MemoryID != "" {
+		memory, memoryArgs := v.Visible()
+		condition += ` AND m.uid IN (?, ?) AND ` + memory + v.Alive(`m`)
+		args = slices.Concat(args, []any{l.MemoryID, valid.CanonicalID(l.MemoryID)}, memoryArgs)
+	}
+	if l.ProjectID != "" || l.ProjectName != "" {
+		project, err := naming.Find(tx, v, l.ProjectID, l.ProjectName)
+		if err != nil || project == nil {
+			return nil, err
+		}
+		condition += ` AND ` + kernel.ProjectOfFile + ` = ?`
+		args = append(args, project.Row)
+	}
+	if len(l.Tags) > 0 {
+		tagged, tagArgs, err := fileTagged(tx, v, l.Tags, true)
+		if err != nil {
+			return nil, err
+		}
+		condition += ` AND ` + tagged
+		args = append(args, tagArgs...)
+	}
+	if db.Seals(tx) && (l.Category != "" || l.Filename != "" || l.MIMEType != "") {
+		return l.sealedRows(tx, condition, order, args)
+	}
+	if l.Category != "" {
+		condition += ` AND f.category = ?`
+		args = append(args, l.Category)
+	}
+	if l.Filename != "" {
+		condition += ` AND ` + db.Within + `(lower(f.filename), lower(?)) > 0`
+		args = append(args, l.Filename)
+	}
+	if kind, all := strings.CutSuffix(l.MIMEType, "*"); l.MIMEType != "" { // parameters follow a semicolon
+		end := ``
+		if !all {
+			end = `;`
+		}
+		condition += ` AND substr(f.mime_type || ?, 1, length(?)) = ?`
+		args = append(args, end, kind+end, kind+end)
+	}
+	return db.Column[int64](tx, `SELECT f.id `+kernel.FromFile+` WHERE `+condition+` ORDER BY `+order, args...)
+}
+
+// fileOrder is an order by time in SQL.
+func fileOrder(order SortOrder) (string, error) {
+	if !slices.Contains(sortOrders[1:], order) {
+		return "", invalid("sort_order", "{} is %s; lists are sorted by time: allowed are %s", show(string(order)),
+			oneOf(sortOrders[1:]))
+	}
+	return order.byTime().SQL(`f`), nil
 }

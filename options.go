@@ -1,0 +1,507 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/objects"
+)
+
+// Options change how [Open] works. The zero value of a field means its documented default; a nil *Options means all
+// defaults.
+type Options struct {
+	// Embedder turns texts into vectors. Nil means [Builtin]: offline, no key, no download. An interface that holds a nil
+	// pointer or function is ErrInvalid.
+	Embedder Embedder
+
+	// KeepModel keeps the model that another program chose for a file, unless that is a version of the built-in one.
+	// Searches then work by words, and new memories get their vectors once that program has the file open. False
+	// switches the file to Embedder.
+	KeepModel bool
+
+	// Reranker reorders the best hits of searches. Nil means none.
+	Reranker Reranker
+
+	// ReadOnly opens the file without ever writing to it; every write returns ErrReadOnly. False means read and write, or
+	// read-only if the file's permissions allow only that.
+	ReadOnly bool
+
+	// MasterKey encrypts the file, its log, its backups and its snapshots. A file that is there has to be encrypted with
+	// it, else Open returns ErrMasterKey; [Reencrypt] encrypts a store that is not. The zero value means no encryption.
+	// PostgreSQL refuses a key, and so does the driver in C; content in object storage is not encrypted by it.
+	MasterKey MasterKey
+
+	// MasterKeyNow is asked for the key before each backup, so that a running program notices that another one has changed
+	// it, and does not go on to make backups under the old key. A key that is not that of the file counts for nothing, and
+	// the program's log says so. Nil means MasterKey.
+	MasterKeyNow func(ctx context.Context) (MasterKey, error)
+
+	// UserKeys seal what users store under a key for each of them, which is erased with the user. The zero value means
+	// none: a store with such keys is ErrUserKeys without them.
+	UserKeys UserKeys
+
+	// Readers is the number of searches and reads that may run at once; further ones wait. Zero means the number of
+	// processors, at least 4. At most 1,000.
+	Readers int
+
+	// IndexMemory bounds the memory, in bytes, of the search index in memory. It holds the searched collections, by
+	// project, and evicts the least recently searched first. If what a single search covers exceeds the limit, or is
+	// still being loaded, the search runs on disk: with the same ranking, but slower. Zero means 1 GiB (about 500,000
+	// short memories of the built-in model); a negative value means no index in memory at all.
+	IndexMemory int64
+
+	// BackupEvery and KeepBackups are for a program that makes scheduled backups: the time between them, at least an hour,
+	// and how many it keeps. The store makes none by itself: [Upkeep.Configuration] returns both, for admins may change
+	// them. Zero means that the program makes none.
+	BackupEvery time.Duration
+	KeepBackups int
+
+	// MaxFile is the maximum size of a file, in bytes. Zero means 100 MiB, a negative value no limit.
+	MaxFile int64
+
+	// Objects is object storage for the content of files, such as package s3's. Nil means none: the content is in the
+	// database. A store whose files are there must be opened with it; without it, reading them is an error, and nothing
+	// else is. A copy of the store's file names the same objects: use it only with a copy of these, since what one of the
+	// two deletes is gone for the other.
+	Objects ObjectStorage
+
+	// Documents reads what files say, in the background, so that searches find them (Query.Documents). Nil means none: new
+	// files wait until a program with a reader opens the store. Package documents has one.
+	Documents DocumentReader
+
+	// NewFiles is where the content of new files goes. Empty means InObjects if Objects is set, else InDatabase. Files can
+	// be read wherever they are; [Upkeep.MoveFiles] moves them.
+	NewFiles FilePlace
+
+	// FileQuota is the maximum total size of one owner's files, in bytes. Zero means no quota. Uploads in progress count,
+	// and so do files in the trash; uploads interrupted by a crash count for 24 hours.
+	FileQuota int64
+
+	// Quota bounds the memories of each owner. The zero value means no quota; imports are never limited.
+	Quota Quota
+
+	// KeepActivity is how long to keep calls recorded by [Upkeep.RecordActivity]. Zero means 30 days. At most 100 years.
+	KeepActivity time.Duration
+
+	// MaxActivity is how many recorded calls to keep. Zero means 100,000.
+	MaxActivity int
+
+	// KeepTrash is how long deleted items can be restored. Zero means 30 days; a negative value means no trash: deletions
+	// are permanent. At most 100 years. Entries already in the trash keep their expiry.
+	KeepTrash time.Duration
+
+	// Changeable are settings that [Upkeep.ChangeSetting] may change while the store is open. What it has changed counts
+	// instead of the option, in each process that lists the setting here. Empty means none: the options hold.
+	Changeable []SettingName
+
+	// IndexedMetadata is the limit, in bytes of JSON, up to which a memory's metadata is indexed for a [Filter]: every
+	// top-level key whose value is a string, a number, a boolean, or a list of these. Filters read longer metadata
+	// memory by memory, which takes longer. Zero keeps the file's limit, which is 4,096 for a new file; a negative
+	// value means no index. At most 65,536. Opening a file with a different limit rebuilds its index.
+	IndexedMetadata int
+
+	// Reserve is the size in bytes of a file beside the store (its name plus -reserve) that holds back disk space, so that
+	// deleting works when the disk is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
+	Reserve int64
+
+	// Hooks are called around the operations on memories, in this order; the After functions in reverse. Without any
+	// there is no cost.
+	Hooks []Hooks
+
+	// Logger receives the progress and failures of background work. Nil means no logging.
+	Logger *slog.Logger
+
+	// Now returns the current time. Nil means time.Now. Tests set it for reproducible times. It must be safe for
+	// concurrent use.
+	Now func() time.Time
+
+	// NewID returns the id for a new memory, project or file. Nil means UUIDv7 (RFC 9562), which sorts by creation time.
+	NewID func() string
+}
+
+const (
+	defaultIndexMemory = 1 << 30
+	defaultMaxFile     = 100 << 20
+	maxKeepActivity    = 100 * 365 * 24 * time.Hour
+	defaultKeepTrash   = 30 * 24 * time.Hour
+)
+
+// withDefaults returns a copy with the defaults filled in, or an error that names the invalid field.
+func (o *Options) withDefaults() (Options, error) {
+	var full Options
+	if o != nil {
+		full = *o
+	}
+	if full.Readers < 0 || full.Readers > 1000 {
+		return full, invalid("Readers", "{} is %d; 0 (the default) to 1000 are allowed", full.Readers)
+	}
+	if full.Embedder == nil {
+		full.Embedder = Builtin()
+	}
+	guarded, err := guard(full.Embedder)
+	if err != nil {
+		return full, err
+	}
+	full.Embedder = guarded
+	if full.Reranker != nil && isNil(full.Reranker) {
+		return full, invalid("Reranker", "the Reranker is a nil %T; give an initialized one, or leave it out for none",
+			full.Reranker)
+	}
+	if full.IndexMemory == 0 {
+		full.IndexMemory = defaultIndexMemory
+	}
+	if full.FileQuota < 0 {
+		return full, invalid("FileQuota", "{} is %d; a number of bytes is expected, or 0 for no quota", full.FileQuota)
+	}
+	if q := full.Quota; q.Memories < 0 || q.Revisions < 0 || q.Items < 0 || q.Bytes < 0 {
+		return full, invalid("Quota", "{} is %+v; numbers of 0 (no bound) or more are expected", q)
+	}
+	if full.IndexedMetadata > MaxMetadata {
+		return full, invalid("IndexedMetadata", "{} is %d; at most 65,536 bytes are allowed, 0 means what the "+
+			"file has, and a negative value no index", full.IndexedMetadata)
+	}
+	if full.Reserve < 0 || full.Reserve > 1<<30 {
+		return full, invalid("Reserve", "{} is %d; 0 to 1,073,741,824 bytes are allowed", full.Reserve)
+	}
+	if full.KeepActivity < 0 || full.KeepActivity > maxKeepActivity {
+		return full, invalid("KeepActivity",
+			"{} is %s; more than 0 and at most 100 years are allowed, or 0 for 30 days", full.KeepActivity)
+	}
+	if full.MaxActivity < 0 {
+		return full, invalid("MaxActivity", "{} is %d; a number of calls is expected, or 0 for 100,000",
+			full.MaxActivity)
+	}
+	if full.KeepTrash > maxKeepActivity {
+		return full, invalid("KeepTrash",
+			"{} is %s; at most 100 years are allowed, 0 means 30 days, and a negative value no trash", full.KeepTrash)
+	}
+	if full.BackupEvery < 0 {
+		return full, invalid("BackupEvery", "{} is %s; more than 0 is expected, or 0 for no backups", full.BackupEvery)
+	}
+	if full.KeepBackups < 0 {
+		return full, invalid("KeepBackups", "{} is %d; a number of backups is expected, or 0 for none", full.KeepBackups)
+	}
+	if err := full.checkChangeable(); err != nil {
+		return full, err
+	}
+	if err := full.UserKeys.check(); err != nil {
+		return full, err
+	}
+	full.KeepTrash = cmp.Or(full.KeepTrash, defaultKeepTrash)
+	full.KeepActivity = cmp.Or(full.KeepActivity, defaultKeepActivity)
+	full.MaxActivity = cmp.Or(full.MaxActivity, defaultMaxActivity)
+	if full.MaxFile == 0 {
+		full.MaxFile = defaultMaxFile
+	}
+	if full.MaxFile < 0 || full.MaxFile > kernel.LargestFile {
+		full.MaxFile = kernel.LargestFile
+	}
+	if err := full.checkObjects(); err != nil {
+		return full, err
+	}
+	full.Hooks = slices.Clone(full.Hooks)
+	if full.Logger == nil {
+		full.Logger = slog.New(slog.DiscardHandler)
+	}
+	if full.Now == nil {
+		full.Now = time.Now
+	}
+	if full.NewID == nil {
+		full.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	return full, nil
+}
+
+// checkObjects checks the options about files, and fills in the default of NewFiles.
+func (o *Options) checkObjects() error {
+	if o.Objects != nil && isNil(o.Objects) {
+		return invalid("Objects", "the ObjectStorage is a nil %T; give an initialized one, or leave it out for none",
+			o.Objects)
+	}
+	if o.NewFiles == "" {
+		o.NewFiles = InDatabase
+		if o.Objects != nil {
+			o.NewFiles = InObjects
+		}
+	}
+	if err := o.checkDocuments(); err != nil {
+		return err
+	}
+	return o.checkPlace("NewFiles", o.NewFiles)
+}
+
+// checkPlace refuses a place that the store does not have.
+func (o *Options) checkPlace(argument string, place FilePlace) error {
+	switch {
+	case !slices.Contains([]FilePlace{InDatabase, InObjects}, place):
+		return invalid(argument, "{} is %s; allowed are %s", show(string(place)), oneOf([]FilePlace{InDatabase, InObjects}))
+	case place == InObjects && o.Objects == nil:
+		return invalid(argument, "{} is %s, and there is no object storage; set Options.Objects", show(string(place)))
+	}
+	return nil
+}
+
+// ObjectStorage keeps the content of files outside the database: with [Options].Objects, each chunk of up to 256 KiB is
+// an object under a random key of 26 lower-case letters and digits. Package s3 has one for services that speak the
+// protocol of Amazon S3.
+//
+// It is called from several goroutines at once, and by several processes. Each call must honour its context, which ends
+// after a minute at the latest. Only the log sees its errors. A panic counts as an error.
+type ObjectStorage interface {
+	// Put stores an object. When it returns nil, the object is durable. A key is put at most once.
+	Put(ctx context.Context, key string, data []byte) error
+
+	// Get returns an object. One that does not exist is an error that wraps fs.ErrNotExist.
+	Get(ctx context.Context, key string) ([]byte, error)
+
+	// Delete deletes up to 500 objects. Objects that do not exist are no error. After an error, some may be left.
+	Delete(ctx context.Context, keys []string) error
+}
+
+// FilePlace is where the content of files is: a string.
+type FilePlace = objects.Place
+
+// The values of [FilePlace].
+const (
+	InDatabase = objects.InDatabase // in chunks in the store's file, or its tables
+	InObjects  = objects.InObjects  // in Options.Objects
+)
+
+// filesInObjects reports whether the content of new files goes to the object storage.
+func (s *shared) filesInObjects() bool { return s.options.NewFiles == InObjects }
+
+// Progress receives the progress of a long operation: stage names the current step, done of total are finished. It is
+// called from the goroutine that does the work: it should return quickly and must not call the store.
+type Progress func(stage string, done, total int)
+
+// Configuration describes how a store works: the options passed to Open, with their defaults, and what they apply to.
+type Configuration struct {
+	Path       string `json:"path"`       // absolute path of the file; ":memory:" for none; "" for a store not in a file
+	ReadOnly   bool   `json:"read_only"`  // the file is never written to
+	Engine     string `json:"engine"`     // version of the storage engine
+	Model      string `json:"model"`      // of the embedder
+	Dimensions int    `json:"dimensions"` // of its vectors
+
+	IndexMemory  int64         `json:"index_memory"` // bytes; negative: no index in memory
+	MaxFile      int64         `json:"max_file"`     // bytes of a file
+	FileQuota    int64         `json:"file_quota"`   // bytes of all files of an owner; 0: no quota
+	NewFiles     FilePlace     `json:"new_files"`    // where the content of new files goes
+	Quota        Quota         `json:"quota"`        // of memories
+	KeepActivity time.Duration `json:"keep_activity"`
+	MaxActivity  int           `json:"max_activity"` // recorded calls
+	KeepTrash    time.Duration `json:"keep_trash"`   // negative: no trash, deletions are permanent
+	BackupEvery  time.Duration `json:"backup_every"` // 0: the program makes no scheduled backups
+	KeepBackups  int           `json:"keep_backups"`
+}
+
+// Configuration returns the store's configuration. It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
+	s, err := h.operator(ctx, "Configuration")
+	if err != nil {
+		return Configuration{}, err
+	}
+	o := &s.options
+	if err := s.read(ctx, func(tx db.Tx, _ viewer) (err error) { // an error on a closed store
+		o, err = s.limits(tx)
+		return err
+	}); err != nil {
+		return Configuration{}, err
+	}
+	c := Configuration{
+		Path: s.db.Upkeep().Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
+		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, NewFiles: o.NewFiles, Quota: o.Quota,
+		KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
+		KeepTrash: o.KeepTrash, BackupEvery: o.BackupEvery, KeepBackups: o.KeepBackups,
+	}
+	if c.Path != "" && c.Path != ":memory:" {
+		absolute, err := filepath.Abs(c.Path)
+		if err != nil {
+			return Configuration{}, wrap(err)
+		}
+		c.Path = absolute
+	}
+	c.Engine = strings.TrimPrefix(s.db.Upkeep().Name(), "SQLite ")
+	return c, nil
+}
+
+// Health returns nil if the store works, or an error that describes the problem. ErrFull means that the disk is full:
+// reading works, deleting works while [Options].Reserve lasts, and nothing new is stored. ErrReadOnly means that the
+// disk has become read-only: reading works. Each call checks again, so the result becomes nil once the problem is gone.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Health(ctx context.Context) error {
+	s, err := h.operator(ctx, "Health")
+	if err != nil {
+		return err
+	}
+	if err := s.db.Read(ctx, func(tx db.Tx) error { _, err := tx.Exec(`SELECT 1`); return err }); err != nil {
+		return wrap(err)
+	}
+	err = s.db.Upkeep().Room(ctx)
+	switch {
+	case errors.Is(err, db.ErrFull):
+		return &Error{Kind: KindFull,
+			Message: fmt.Sprintf("the disk is full: nothing new is stored until there is space; reading and deleting work (%v)",
+				err), Err: err}
+	case errors.Is(err, db.ErrReadOnly):
+		return &Error{Kind: KindReadOnly,
+			Message: fmt.Sprintf("the disk is read-only: nothing is stored or deleted; reading works (%v)", err), Err: err}
+	}
+	return wrap(err)
+}
+
+// Problem is something that is wrong with a store that can be read.
+type Problem struct {
+	Kind    ProblemKind `json:"kind"`
+	Message string      `json:"message"` // for the operator: it may hold paths, addresses and texts of other services
+}
+
+// ProblemKind is a kind of [Problem]. It tells nothing about the machine, so that everyone may know it.
+type ProblemKind string
+
+// The values of [ProblemKind].
+const (
+	ProblemDiskFull     ProblemKind = "disk_full"      // nothing new is stored; reading and deleting work
+	ProblemDiskReadOnly ProblemKind = "disk_read_only" // nothing is stored or deleted; reading works
+	ProblemEmbedder     ProblemKind = "embedder_down"  // new memories are found by words only, until it works again
+	ProblemIndexBehind  ProblemKind = "index_behind"   // searches are slower until the index is loaded again
+)
+
+// ProblemKinds returns all kinds.
+func ProblemKinds() []ProblemKind {
+	return []ProblemKind{ProblemDiskFull, ProblemDiskReadOnly, ProblemEmbedder, ProblemIndexBehind}
+}
+
+// Problems returns what is wrong with a store that can be read; never nil without an error. An error means that the
+// database cannot be read. It takes no longer with a larger store, so that it can be called every few seconds.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Problems(ctx context.Context) ([]Problem, error) {
+	all := []Problem{}
+	switch err := h.Health(ctx); {
+	case errors.Is(err, ErrFull):
+		all = append(all, Problem{ProblemDiskFull, err.Error()})
+	case errors.Is(err, ErrReadOnly):
+		all = append(all, Problem{ProblemDiskReadOnly, err.Error()})
+	case err != nil:
+		return nil, err
+	}
+	if failure := h.s.worker.LastError(); failure != "" {
+		all = append(all, Problem{ProblemEmbedder, "texts cannot be embedded: " + failure})
+	}
+	index, err := h.s.index.Counts(ctx)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	if index.Behind() {
+		all = append(all, Problem{ProblemIndexBehind, fmt.Sprintf(
+			"the search index is being loaded: %d collections or projects, and %d memories of those that are loaded",
+			index.Wanted, index.Stale)})
+	}
+	return all, nil
+}
+
+// Runtime are numbers about a store's work in this process. They are counted since it was opened.
+type Runtime struct {
+	IndexBytes      int64 `json:"index_bytes"`      // memory of the search index, about
+	IndexLimit      int64 `json:"index_limit"`      // Options.IndexMemory; negative: no index in memory
+	IndexPartitions int   `json:"index_partitions"` // parts that it holds: a collection, or its memories in a project
+	IndexStale      int   `json:"index_stale"`      // memories to be read again
+	IndexWanted     int   `json:"index_wanted"`     // parts to be loaded
+
+	SearchesInMemory     uint64 `json:"searches_in_memory"`     // by the index
+	SearchesWithSegments uint64 `json:"searches_with_segments"` // likewise, after loading stored parts of it
+	SearchesInDatabase   uint64 `json:"searches_in_database"`   // without the index
+	IndexEvictions       uint64 `json:"index_evictions"`        // parts dropped to make room
+
+	Writing int `json:"writing"` // writes that run or wait now
+}
+
+// Runtime returns numbers about the store's work in this process, from memory.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Runtime(ctx context.Context) (Runtime, error) {
+	s, err := h.operator(ctx, "Runtime")
+	if err == nil {
+		err = s.readStore(ctx, func(db.Tx) error { return nil }) // it is open
+	}
+	if err != nil {
+		return Runtime{}, err
+	}
+	n, err := s.index.Counts(ctx)
+	return Runtime{IndexBytes: n.Bytes, IndexLimit: n.Limit, IndexPartitions: n.Partitions, IndexStale: n.Stale,
+		IndexWanted: n.Wanted, SearchesInMemory: n.InMemory, SearchesWithSegments: n.WithSegments,
+		SearchesInDatabase: n.InDatabase, IndexEvictions: n.Evictions, Writing: s.db.Upkeep().Writing()}, wrap(err)
+}
+
+// Stats are numbers about a whole store.
+type Stats struct {
+	// as many as [Accounts.Users] returns in all namespaces: users with an account or with anything in the store
+	Users       int `json:"users"`
+	Collections int `json:"collections"`
+	Projects    int `json:"projects"`
+	Memories    int `json:"memories"`
+	Passages    int `json:"passages"`  // the searched units: a long memory has several
+	Revisions   int `json:"revisions"` // past versions of memories
+	Files       int `json:"files"`
+
+	FileBytes     int64 `json:"file_bytes"`     // of all uploaded files
+	Objects       int   `json:"objects"`        // chunks of files in object storage, those of the trash included
+	ObjectBytes   int64 `json:"object_bytes"`   // of these
+	GoneObjects   int   `json:"gone_objects"`   // no longer needed, or never finished, and not deleted yet
+	DatabaseBytes int64 `json:"database_bytes"` // the store's file
+	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact returns them to the system
+	LogBytes      int64 `json:"log_bytes"`      // the write-ahead log beside the file
+
+	LostActivity int `json:"lost_activity"` // calls that this handle could not record; see RecordActivity
+
+	// Embedding is the state of the vectors of all users.
+	Embedding EmbeddingStatus `json:"embedding"`
+}
+
+// Stats returns numbers about the whole store. It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
+	s, err := h.operator(ctx, "Stats")
+	if err != nil {
+		return Stats{}, err
+	}
+	st := Stats{LostActivity: s.activity.Lost()}
+	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
+		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+
+			`), (SELECT count(*) FROM collection WHERE name <> ''), (SELECT count(*) FROM project),
+				(SELECT coalesce(sum(memories), 0) FROM partition WHERE id NOT IN (`+kernel.TextPartitions+`)),
+				(SELECT coalesce(sum(passages), 0) FROM partition),
+				(SELECT count(*) FROM memory_revision), count(*), coalesce(sum(size), 0) FROM file WHERE state = 'stored'`).
+			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)
+		if err != nil {
+			return err
+		}
+		if err := tx.QueryRow(`SELECT count(*) FILTER (WHERE state = 'stored'),
+			coalesce(sum(size) FILTER (WHERE state = 'stored'), 0), count(*) FILTER (WHERE state = 'leaving')
+			FROM file_object`).Scan(&st.Objects, &st.ObjectBytes, &st.GoneObjects); err != nil {
+			return err
+		}
+		size, err := s.db.Upkeep().Size(tx)
+		if err != nil {
+			return err
+		}
+		st.DatabaseBytes, st.FreeBytes, st.LogBytes = size.Database, size.Free, size.Log
+		all, err := db.Column[int64](tx, `SELECT id FROM partition`)
+		if err != nil {
+			return err
+		}
+		return s.embeddingStatus(tx, db.List(all), &st.Embedding)
+	})
+	return st, err
+}
