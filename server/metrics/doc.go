@@ -1,5 +1,4 @@
-// Package metrics shows a store and its server to Prometheus. A program imports it if it wants metrics; others link
-// neither it nor the client library.
+// Package metrics shows a store and its server to Prometheus.
 //
 //	m := metrics.New(nil)
 //	store, err := souvenir.Open(ctx, "memory.db", &souvenir.Options{Hooks: []souvenir.Hooks{m.Hooks()}})
