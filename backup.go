@@ -280,26 +280,12 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 	if w == nil {
 		return ExportSummary{}, invalid("w", "{} is nil; give a writer")
 	}
-	if options != nil && options.Credentials && !s.operator {
-		return ExportSummary{}, newError(KindForbidden, "Credentials",
-			"{} is set for the export of one user's data; only the export of a whole store has them")
-	}
 	var o ExportOptions
 	if options != nil {
 		o = *options
 	}
-	if o.Namespaces != nil && !s.operator {
-		return ExportSummary{}, newError(KindForbidden, "Namespaces",
-			"{} is set for the export of one user's data; only the operator's store can export namespaces")
-	}
-	if o.Namespaces != nil && len(o.Namespaces) == 0 {
-		return ExportSummary{}, invalid("Namespaces",
-			`{} is empty; name some, or leave it nil for all ("" is the default namespace)`)
-	}
-	if o.Receipt != nil {
-		if err := s.checkWritable(); err != nil {
-			return ExportSummary{}, err
-		}
+	if err := o.check(s); err != nil {
+		return ExportSummary{}, err
 	}
 	lost := "" // key of an object that is not what was stored
 	of := transfer.Settings{Namespaces: o.Namespaces, Credentials: o.Credentials, WithoutFiles: o.WithoutFiles,
@@ -333,31 +319,54 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 	e := event{"export", "store", "", audit.Details{"all": s.operator,
 		"credentials": o.Credentials, "bytes": sum.Bytes, "sha256": sum.SHA256, "counts": sum.Counts}}
 	if err == nil && o.Receipt != nil {
-		var signed Receipt
-		err = s.writeStore(ctx, func(tx db.Tx) (err error) {
-			c := receipt.Claims{Kind: receipt.Export, Bytes: sum.Bytes, SHA256: sum.Whole, Parts: of.Parts.Sums(),
-				Counts: map[string]int64{}, Namespaces: o.Namespaces}
-			if o.WithoutFiles {
-				c.Without = append(c.Without, "files")
-			}
-			if o.WithoutVectors {
-				c.Without = append(c.Without, "vectors")
-			}
-			for kind, n := range sum.Counts {
-				c.Counts[kind] = int64(n)
-			}
-			if !s.operator {
-				c.User = s.access.User
-			}
-			signed, err = s.sign(ctx, tx, c, e)
-			return err
-		})
-		if err == nil { // a receipt of what was rolled back would prove what never was
-			*o.Receipt = signed
-		}
-		return summary, err
+		return summary, s.signExport(ctx, o, sum, of.Parts, e)
 	}
 	return summary, s.noteAlone(ctx, err, e)
+}
+
+// check refuses what a view may not export.
+func (o *ExportOptions) check(s *Store) error {
+	switch {
+	case o.Credentials && !s.operator:
+		return newError(KindForbidden, "Credentials",
+			"{} is set for the export of one user's data; only the export of a whole store has them")
+	case o.Namespaces != nil && !s.operator:
+		return newError(KindForbidden, "Namespaces",
+			"{} is set for the export of one user's data; only the operator's store can export namespaces")
+	case o.Namespaces != nil && len(o.Namespaces) == 0:
+		return invalid("Namespaces", `{} is empty; name some, or leave it nil for all ("" is the default namespace)`)
+	case o.Receipt != nil:
+		return s.checkWritable()
+	}
+	return nil
+}
+
+// signExport makes the receipt of an export, with its entry in the audit log.
+func (s *Store) signExport(ctx context.Context, o ExportOptions, sum transfer.Summary, parts receipt.Parts,
+	e event) error {
+	c := receipt.Claims{Kind: receipt.Export, Bytes: sum.Bytes, SHA256: sum.Whole, Parts: parts.Sums(),
+		Counts: map[string]int64{}, Namespaces: o.Namespaces}
+	if o.WithoutFiles {
+		c.Without = append(c.Without, "files")
+	}
+	if o.WithoutVectors {
+		c.Without = append(c.Without, "vectors")
+	}
+	for kind, n := range sum.Counts {
+		c.Counts[kind] = int64(n)
+	}
+	if !s.operator {
+		c.User = s.access.User
+	}
+	var signed Receipt
+	err := s.writeStore(ctx, func(tx db.Tx) (err error) {
+		signed, err = s.sign(ctx, tx, c, e)
+		return err
+	})
+	if err == nil { // a receipt of what was rolled back would prove what never was
+		*o.Receipt = signed
+	}
+	return err
 }
 
 // OnConflict decides about items that the store already has in another state.

@@ -143,9 +143,6 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		full = *o
 	}
-	if full.Readers < 0 || full.Readers > 1000 {
-		return full, invalid("Readers", "{} is %d; 0 (the default) to 1000 are allowed", full.Readers)
-	}
 	if full.Embedder == nil {
 		full.Embedder = Builtin()
 	}
@@ -154,56 +151,14 @@ func (o *Options) withDefaults() (Options, error) {
 		return full, err
 	}
 	full.Embedder = guarded
-	if full.Reranker != nil && isNil(full.Reranker) {
-		return full, invalid("Reranker", "the Reranker is a nil %T; give an initialized one, or leave it out for none",
-			full.Reranker)
-	}
-	if full.IndexMemory == 0 {
-		full.IndexMemory = defaultIndexMemory
-	}
-	if full.FileQuota < 0 {
-		return full, invalid("FileQuota", "{} is %d; a number of bytes is expected, or 0 for no quota", full.FileQuota)
-	}
-	if q := full.Quota; q.Memories < 0 || q.Revisions < 0 || q.Items < 0 || q.Bytes < 0 {
-		return full, invalid("Quota", "{} is %+v; numbers of 0 (no bound) or more are expected", q)
-	}
-	if full.IndexedMetadata > MaxMetadata {
-		return full, invalid("IndexedMetadata", "{} is %d; at most 65,536 bytes are allowed, 0 means what the "+
-			"file has, and a negative value no index", full.IndexedMetadata)
-	}
-	if full.Reserve < 0 || full.Reserve > 1<<30 {
-		return full, invalid("Reserve", "{} is %d; 0 to 1,073,741,824 bytes are allowed", full.Reserve)
-	}
-	if full.KeepActivity < 0 || full.KeepActivity > maxKeepActivity {
-		return full, invalid("KeepActivity",
-			"{} is %s; more than 0 and at most 100 years are allowed, or 0 for 30 days", full.KeepActivity)
-	}
-	if full.MaxActivity < 0 {
-		return full, invalid("MaxActivity", "{} is %d; a number of calls is expected, or 0 for 100,000",
-			full.MaxActivity)
-	}
-	if full.KeepTrash > maxKeepActivity {
-		return full, invalid("KeepTrash",
-			"{} is %s; at most 100 years are allowed, 0 means 30 days, and a negative value no trash", full.KeepTrash)
-	}
-	if full.BackupEvery < 0 {
-		return full, invalid("BackupEvery", "{} is %s; more than 0 is expected, or 0 for no backups", full.BackupEvery)
-	}
-	if full.KeepBackups < 0 {
-		return full, invalid("KeepBackups", "{} is %d; a number of backups is expected, or 0 for none", full.KeepBackups)
-	}
-	if err := full.checkChangeable(); err != nil {
+	if err := full.check(); err != nil {
 		return full, err
 	}
-	if err := full.UserKeys.check(); err != nil {
-		return full, err
-	}
+	full.IndexMemory = cmp.Or(full.IndexMemory, defaultIndexMemory)
 	full.KeepTrash = cmp.Or(full.KeepTrash, defaultKeepTrash)
 	full.KeepActivity = cmp.Or(full.KeepActivity, defaultKeepActivity)
 	full.MaxActivity = cmp.Or(full.MaxActivity, defaultMaxActivity)
-	if full.MaxFile == 0 {
-		full.MaxFile = defaultMaxFile
-	}
+	full.MaxFile = cmp.Or(full.MaxFile, defaultMaxFile)
 	if full.MaxFile < 0 || full.MaxFile > kernel.LargestFile {
 		full.MaxFile = kernel.LargestFile
 	}
@@ -221,6 +176,38 @@ func (o *Options) withDefaults() (Options, error) {
 		full.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
 	return full, nil
+}
+
+// check checks the values of options, but for those about files.
+func (o *Options) check() error {
+	q := o.Quota
+	for _, c := range []struct {
+		bad             bool
+		option, message string
+		value           any
+	}{
+		{o.Readers < 0 || o.Readers > 1000, "Readers", "{} is %d; 0 (the default) to 1000 are allowed", o.Readers},
+		{o.Reranker != nil && isNil(o.Reranker), "Reranker",
+			"the Reranker is a nil %T; give an initialized one, or leave it out for none", o.Reranker},
+		{o.FileQuota < 0, "FileQuota", "{} is %d; a number of bytes is expected, or 0 for no quota", o.FileQuota},
+		{q.Memories < 0 || q.Revisions < 0 || q.Items < 0 || q.Bytes < 0, "Quota",
+			"{} is %+v; numbers of 0 (no bound) or more are expected", q},
+		{o.IndexedMetadata > MaxMetadata, "IndexedMetadata", "{} is %d; at most 65,536 bytes are allowed, 0 means what the " +
+			"file has, and a negative value no index", o.IndexedMetadata},
+		{o.Reserve < 0 || o.Reserve > 1<<30, "Reserve", "{} is %d; 0 to 1,073,741,824 bytes are allowed", o.Reserve},
+		{o.KeepActivity < 0 || o.KeepActivity > maxKeepActivity, "KeepActivity",
+			"{} is %s; more than 0 and at most 100 years are allowed, or 0 for 30 days", o.KeepActivity},
+		{o.MaxActivity < 0, "MaxActivity", "{} is %d; a number of calls is expected, or 0 for 100,000", o.MaxActivity},
+		{o.KeepTrash > maxKeepActivity, "KeepTrash",
+			"{} is %s; at most 100 years are allowed, 0 means 30 days, and a negative value no trash", o.KeepTrash},
+		{o.BackupEvery < 0, "BackupEvery", "{} is %s; more than 0 is expected, or 0 for no backups", o.BackupEvery},
+		{o.KeepBackups < 0, "KeepBackups", "{} is %d; a number of backups is expected, or 0 for none", o.KeepBackups},
+	} {
+		if c.bad {
+			return invalid(c.option, c.message, c.value)
+		}
+	}
+	return cmp.Or(o.checkChangeable(), o.UserKeys.check())
 }
 
 // checkObjects checks the options about files, and fills in the default of NewFiles.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/mcpserver"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/metrics"
 )
@@ -279,15 +280,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		return err
 	}
 	warnOfPlainHTTP(log, listener.Addr(), publicURL)
-	handler := server.New(store, &server.Options{
-		PublicURL: publicURL, Version: readBuild().Version, Logger: log, NoQueryTokens: *s.noQueryTokens,
-		OnRequest: measured.Answered, OnCall: measured.Called,
-		TrustedProxies: s.trustedProxies,
-		Toolsets:       chosen, ReadOnly: *s.readOnly, Snippets: snippets, Provider: provider, NoActivity: *s.noActivity,
-		Settings: s.listed(), Backups: s.backups.state(),
-		MaxRunning: *s.maxRunning, MaxRunningPerUser: *s.maxRunningPerUser, QueuePerUser: *s.queuePerUser,
-		QueueWait: *s.queueWait, BodyMemory: int64(s.bodyMemory),
-	})
+	handler := server.New(store, s.serverOptions(log, measured, publicURL, chosen, provider))
 	if err := store.Upkeep().RecordConfiguration(ctx); err != nil && ctx.Err() == nil {
 		log.Warn("the audit log lacks the configuration of this start", "error", err)
 	}
@@ -306,6 +299,20 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	}
 	stop()
 	return store.Close()
+}
+
+// serverOptions returns how the server works.
+func (s *settings) serverOptions(log *slog.Logger, measured *metrics.Metrics, publicURL string,
+	chosen []mcpserver.Toolset, provider *server.Provider) *server.Options {
+	return &server.Options{
+		PublicURL: publicURL, Version: readBuild().Version, Logger: log, NoQueryTokens: *s.noQueryTokens,
+		OnRequest: measured.Answered, OnCall: measured.Called,
+		TrustedProxies: s.trustedProxies,
+		Toolsets:       chosen, ReadOnly: *s.readOnly, Snippets: snippets, Provider: provider, NoActivity: *s.noActivity,
+		Settings: s.listed(), Backups: s.backups.state(),
+		MaxRunning: *s.maxRunning, MaxRunningPerUser: *s.maxRunningPerUser, QueuePerUser: *s.queuePerUser,
+		QueueWait: *s.queueWait, BodyMemory: int64(s.bodyMemory),
+	}
 }
 
 // storeOptions returns how the store works.

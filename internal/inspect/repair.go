@@ -62,60 +62,35 @@ func (s Store) repair(ctx context.Context, r *repairs, progress progress) error 
 }
 
 // repairSteps orders the repairs so that each finds the data that it needs intact.
-func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() error) {
-	one := func(statement string, args ...any) {
-		steps = append(steps, func() error {
-			return s.DB.Write(ctx, func(tx db.Tx) error {
-				_, err := tx.Exec(statement, args...)
-				return err
-			})
-		})
-	}
-	many := func(rows []int64, fn func(tx db.Tx, batch []int64) error) {
-		for batch := range slices.Chunk(distinctRows(rows), repairBatch) {
-			steps = append(steps, func() error {
-				err := s.DB.Write(ctx, func(tx db.Tx) error { return fn(tx, batch) })
-				if !s.aboutContent(err) {
-					return err
-				}
-				for i := range batch { // a row that cannot be repaired does not hold up the others
-					failed := s.DB.Write(ctx, func(tx db.Tx) error { return fn(tx, batch[i:i+1]) })
-					if failed != nil && !s.aboutContent(failed) {
-						return failed
-					}
-				}
-				return err
-			})
-		}
-	}
+func (s Store) repairSteps(ctx context.Context, r *repairs) []func() error {
+	p := &repairPlan{store: s, ctx: ctx}
 	if r.indexes {
-		steps = append(steps, func() error { return s.DB.Write(ctx, s.DB.Upkeep().Reindex) })
+		p.write(s.DB.Upkeep().Reindex)
 	}
 	if r.fullText {
-		steps = append(steps,
-			func() error { return s.DB.Write(ctx, func(tx db.Tx) error { return tx.Words().Clear() }) },
-			func() error { return s.rebuildFullText(ctx) })
+		p.write(func(tx db.Tx) error { return tx.Words().Clear() })
+		p.steps = append(p.steps, func() error { return s.rebuildFullText(ctx) })
 	}
 	if r.own {
-		steps = append(steps, func() error { return s.DB.Write(ctx, kernel.RemakeOwnIndex) })
+		p.write(kernel.RemakeOwnIndex)
 	}
 	if r.userKeys {
-		steps = append(steps, func() error { return s.DB.Write(ctx, kernel.FillUserKeys) })
+		p.write(kernel.FillUserKeys)
 	}
 	for _, o := range r.unlink {
-		one(fmt.Sprintf(`UPDATE "%s" SET "%s" = NULL WHERE %s`, o.table, o.column, o.condition()))
+		p.one(fmt.Sprintf(`UPDATE "%s" SET "%s" = NULL WHERE %s`, o.table, o.column, o.condition()))
 	}
 	for _, o := range r.orphans {
-		one(fmt.Sprintf(`DELETE FROM "%s" WHERE %s`, o.table, o.condition()))
+		p.one(fmt.Sprintf(`DELETE FROM "%s" WHERE %s`, o.table, o.condition()))
 	}
 	if r.apart {
-		one(`DELETE FROM project_member WHERE ` + memberApart)
-		one(`DELETE FROM project_invitation WHERE ` + recipientApart)
+		p.one(`DELETE FROM project_member WHERE ` + memberApart)
+		p.one(`DELETE FROM project_invitation WHERE ` + recipientApart)
 	}
 	if r.chunks {
-		one(`DELETE FROM file_chunk WHERE id / ? NOT IN (SELECT id FROM file)`, kernel.ChunksOfFile)
+		p.one(`DELETE FROM file_chunk WHERE id / ? NOT IN (SELECT id FROM file)`, kernel.ChunksOfFile)
 	}
-	many(r.erased, func(tx db.Tx, batch []int64) error {
+	p.many(r.erased, func(tx db.Tx, batch []int64) error {
 		_, err := tx.Exec(`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file
 			WHERE state = 'trashed' AND id IN `+db.Integers+`)`, db.List(batch))
 		if err == nil {
@@ -124,34 +99,74 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 		}
 		return err
 	})
-	r.lost.remove(many)
+	r.lost.remove(p.many)
 	if r.objects {
-		steps = append(steps, func() error { return s.DB.Write(ctx, objects.Restore) })
-		one(`UPDATE file_object SET state = 'leaving', due_at = 0 WHERE ` + unheld)
+		p.write(objects.Restore)
+		p.one(`UPDATE file_object SET state = 'leaving', due_at = 0 WHERE ` + unheld)
 	}
-	many(r.places, s.giveToOwners)
+	p.many(r.places, s.giveToOwners)
 	if r.files {
-		steps = append(steps, func() error { return s.DB.Write(ctx, filetext.Repair) })
+		p.write(filetext.Repair)
 	}
-	many(r.counts, recount)
-	many(r.vectors, func(tx db.Tx, batch []int64) error { // before what reads the vectors that are left
+	p.many(r.counts, recount)
+	p.many(r.vectors, func(tx db.Tx, batch []int64) error { // before what reads the vectors that are left
 		_, err := tx.Exec(`UPDATE passage SET vector = NULL WHERE id IN `+db.Integers, db.List(batch))
 		return err
 	})
-	many(r.memories, s.remakePassages)
-	many(r.texts, rewriteFullText)
-	many(r.turns, func(tx db.Tx, batch []int64) error { return kernel.KeepTurns(tx, batch...) })
-	many(r.segments, func(tx db.Tx, batch []int64) error {
+	p.many(r.memories, s.remakePassages)
+	p.many(r.texts, rewriteFullText)
+	p.many(r.turns, func(tx db.Tx, batch []int64) error { return kernel.KeepTurns(tx, batch...) })
+	p.many(r.segments, func(tx db.Tx, batch []int64) error {
 		_, err := tx.Exec(`DELETE FROM segmented WHERE partition_id IN `+db.Integers, db.List(batch))
 		return err
 	})
 	for batch := range slices.Chunk(r.accept, repairBatch) {
-		steps = append(steps, func() error { return s.DB.Write(ctx, func(tx db.Tx) error { return takeRows(tx, batch) }) })
+		p.write(func(tx db.Tx) error { return takeRows(tx, batch) })
 	}
 	if len(r.audit) > 0 {
-		steps = append(steps, func() error { return s.acceptAudit(ctx, r.audit) })
+		p.steps = append(p.steps, func() error { return s.acceptAudit(ctx, r.audit) })
 	}
-	return steps
+	return p.steps
+}
+
+// repairPlan collects the steps of a repair.
+type repairPlan struct {
+	store Store
+	ctx   context.Context
+	steps []func() error
+}
+
+// write adds a step that runs fn in a transaction.
+func (p *repairPlan) write(fn func(db.Tx) error) {
+	p.steps = append(p.steps, func() error { return p.store.DB.Write(p.ctx, fn) })
+}
+
+// one adds a step for a statement.
+func (p *repairPlan) one(statement string, args ...any) {
+	p.write(func(tx db.Tx) error {
+		_, err := tx.Exec(statement, args...)
+		return err
+	})
+}
+
+// many adds a step for each batch of rows. A row that cannot be repaired does not hold up the others.
+func (p *repairPlan) many(rows []int64, fn func(tx db.Tx, batch []int64) error) {
+	s := p.store
+	for batch := range slices.Chunk(distinctRows(rows), repairBatch) {
+		p.steps = append(p.steps, func() error {
+			err := s.DB.Write(p.ctx, func(tx db.Tx) error { return fn(tx, batch) })
+			if !s.aboutContent(err) {
+				return err
+			}
+			for i := range batch {
+				failed := s.DB.Write(p.ctx, func(tx db.Tx) error { return fn(tx, batch[i:i+1]) })
+				if failed != nil && !s.aboutContent(failed) {
+					return failed
+				}
+			}
+			return err
+		})
+	}
 }
 
 func distinctRows(rows []int64) []int64 {

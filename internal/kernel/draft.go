@@ -93,21 +93,7 @@ func NewDraft(m DraftFields) (Draft, error) {
 		}
 		d.Own[key] = own[key]
 	}
-	known := m.Known
-	d.EventType = cmp.Or(known.EventType, d.EventType)
-	if known.ProjectID != "" || known.ProjectName != "" {
-		d.ProjectID, d.ProjectName = known.ProjectID, known.ProjectName
-	}
-	d.State = cmp.Or(known.State, d.State)
-	d.Importance = cmp.Or(known.Importance, d.Importance)
-	d.Classification = cmp.Or(known.Classification, d.Classification)
-	d.RuleType = cmp.Or(known.RuleType, d.RuleType)
-	if len(known.Tags) > 0 {
-		d.Tags = known.Tags
-	}
-	if len(known.Related) > 0 {
-		d.Related = known.Related
-	}
+	d.set(m.Known)
 	if err := d.Check(); err != nil {
 		return d, err
 	}
@@ -125,6 +111,24 @@ func NewDraft(m DraftFields) (Draft, error) {
 		}
 	}
 	return d, nil
+}
+
+// set replaces the attributes that are known, by those that are set.
+func (a *Attributes) set(known Attributes) {
+	a.EventType = cmp.Or(known.EventType, a.EventType)
+	if known.ProjectID != "" || known.ProjectName != "" {
+		a.ProjectID, a.ProjectName = known.ProjectID, known.ProjectName
+	}
+	a.State = cmp.Or(known.State, a.State)
+	a.Importance = cmp.Or(known.Importance, a.Importance)
+	a.Classification = cmp.Or(known.Classification, a.Classification)
+	a.RuleType = cmp.Or(known.RuleType, a.RuleType)
+	if len(known.Tags) > 0 {
+		a.Tags = known.Tags
+	}
+	if len(known.Related) > 0 {
+		a.Related = known.Related
+	}
 }
 
 // CheckRuleTimes refuses times for a rule: a rule is valid until it is changed or deleted.

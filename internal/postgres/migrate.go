@@ -65,26 +65,11 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 		return classify("open", err)
 	}
 	defer conn.Release()
-	var server, schema, encoding string
-	var byBytes bool
-	var version int
-	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), coalesce(current_schema(), ''),
-		current_setting('server_encoding'), 'Z' < 'a'`).
-		Scan(&server, &schema, &encoding, &byBytes)
+	if err := d.checkDatabase(ctx, conn.Conn()); err != nil {
+		return err
+	}
+	version, err := schemaVersion(ctx, conn.Conn())
 	if err != nil {
-		return classify("open", err)
-	}
-	if encoding != "UTF8" || !byBytes { // values in jsonb are compared by the collation of the database
-		return &Error{Op: "open", err: fmt.Errorf("the database has the encoding %s, and orders texts by their bytes: %t; "+
-			"it has to have UTF8, and to order by bytes: create it with "+
-			"CREATE DATABASE name TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'", encoding, byBytes)}
-	}
-	d.schema = schema
-	d.name = "PostgreSQL " + strings.Fields(server + " ")[0]
-	if schema == "" {
-		return &Error{Op: "open", err: errors.New("the schema of the address (search_path) does not exist; create it")}
-	}
-	if version, err = schemaVersion(ctx, conn.Conn()); err != nil {
 		return err
 	}
 	defer func() {
@@ -98,7 +83,7 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 	case version > latest:
 		return newer(version, latest)
 	case d.readOnly && version == 0:
-		return &Error{Op: "open", kind: fs.ErrNotExist, err: fmt.Errorf("the schema %s has no tables of Souvenir", schema)}
+		return &Error{Op: "open", kind: fs.ErrNotExist, err: fmt.Errorf("the schema %s has no tables of Souvenir", d.schema)}
 	case d.readOnly:
 		return &Error{Op: "open", kind: db.ErrOlder,
 			err: fmt.Errorf("the schema has version %d, and a read-only store needs %d", version, latest)}
@@ -118,6 +103,41 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 	if err := d.withoutWrites(tx); err != nil {
 		return err
 	}
+	if err := tx.upgrade(steps, version, o); err != nil {
+		return err
+	}
+	if err := tx.commit(); err != nil {
+		return err
+	}
+	d.log.InfoContext(ctx, "schema migrated", "schema", d.schema, "from", version, "to", latest)
+	return nil
+}
+
+// checkDatabase refuses a database in which texts would be other ones, and learns the names of the server and schema.
+func (d *DB) checkDatabase(ctx context.Context, conn *pgx.Conn) error {
+	var server, schema, encoding string
+	var byBytes bool
+	err := conn.QueryRow(ctx, `SELECT current_setting('server_version'), coalesce(current_schema(), ''),
+		current_setting('server_encoding'), 'Z' < 'a'`).
+		Scan(&server, &schema, &encoding, &byBytes)
+	if err != nil {
+		return classify("open", err)
+	}
+	if encoding != "UTF8" || !byBytes { // values in jsonb are compared by the collation of the database
+		return &Error{Op: "open", err: fmt.Errorf("the database has the encoding %s, and orders texts by their bytes: %t; "+
+			"it has to have UTF8, and to order by bytes: create it with "+
+			"CREATE DATABASE name TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'", encoding, byBytes)}
+	}
+	d.schema = schema
+	d.name = "PostgreSQL " + strings.Fields(server + " ")[0]
+	if schema == "" {
+		return &Error{Op: "open", err: errors.New("the schema of the address (search_path) does not exist; create it")}
+	}
+	return nil
+}
+
+// upgrade runs the migrations after a version.
+func (tx *Tx) upgrade(steps []migration, version int, o db.Opening) error {
 	if version == 0 {
 		if err := tx.ExecScript(`CREATE TABLE schema_version (version bigint NOT NULL);
 			INSERT INTO schema_version (version) VALUES (0)`); err != nil {
@@ -137,14 +157,8 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 			}
 		}
 	}
-	if _, err := tx.Exec(`UPDATE schema_version SET version = ?`, latest); err != nil {
-		return err
-	}
-	if err := tx.commit(); err != nil {
-		return err
-	}
-	d.log.InfoContext(ctx, "schema migrated", "schema", schema, "from", version, "to", latest)
-	return nil
+	_, err := tx.Exec(`UPDATE schema_version SET version = ?`, steps[len(steps)-1].number)
+	return err
 }
 
 // withoutWrites waits until no Write is running, and keeps others from beginning before the schema has its new version,

@@ -37,7 +37,7 @@ func Memories(n int) []string {
 }
 
 func newWriter() *writer {
-	return &writer{rand.New(rand.NewPCG(7, 7)), commonWords(), topics()}
+	return &writer{rand.New(rand.NewPCG(7, 7)), commonWords(), append(work(), life()...)}
 }
 
 func pick[T any](w *writer, all []T) T { return all[w.random.IntN(len(all))] }
@@ -112,8 +112,8 @@ func commonWords() map[string][]string {
 	}
 }
 
-// topics are the work and life of the invented people of the store.
-func topics() []topic {
+// work is what the invented people of the store do together.
+func work() []topic {
 	return []topic{
 		{"deployment", "atlas", []string{
 			"We deploy {service} on {day} at {time}, and roll back with {command} if more than {n} errors a minute show up.",
@@ -172,6 +172,12 @@ func topics() []topic {
 			"With wind above {n} knots the captain cancels the crossing to {island}, and tickets count for {n} more days.",
 			"{person} gets seasick on the way to {island}; sit in the middle, near window {n}.",
 		}, map[string][]string{"island": {"Fårö", "Sylt", "Île d'Yeu", "Skye", "Hydra", "Miyajima"}}},
+	}
+}
+
+// life is what they do apart from it.
+func life() []topic {
+	return []topic{
 		{"travel", "", []string{
 			"{person} booked the hotel in {city} from {date}, room {big}, with breakfast.",
 			"In {city} the museum is closed on {day}; tickets cost {n} euro.",

@@ -214,6 +214,12 @@ func personRecords() []Record {
 				`ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, v []any) ([]any, error) { return t.rows(t.person("user", v[2])) },
 		},
+	}
+}
+
+// personalRecords are about what users have beside their accounts.
+func personalRecords() []Record {
+	return []Record{
 		{
 			kind: KindPreference, Table: "preference", owner: `f.user_id`, namespace: `u.namespace`, Key: 1,
 			Fields: []RecordField{
@@ -512,7 +518,8 @@ func secretRecords() []Record {
 
 // Records are all kinds that follow one pattern, in export order.
 func Records() []Record {
-	return slices.Concat(personRecords(), placeRecords(), oauthRecords(), tokenRecords(), secretRecords())
+	return slices.Concat(personRecords(), personalRecords(), placeRecords(), oauthRecords(),
+		tokenRecords(), secretRecords())
 }
 
 // Stands returns why a stored value is invalid; nil if it is valid.
