@@ -1,4 +1,5 @@
-// Package metrics shows a store and its server to Prometheus.
+// Package metrics shows a store and its server to Prometheus. A program imports it if it wants metrics; others link
+// neither it nor the client library.
 //
 //	m := metrics.New(nil)
 //	store, err := souvenir.Open(ctx, "memory.db", &souvenir.Options{Hooks: []souvenir.Hooks{m.Hooks()}})

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
 )
@@ -20,10 +22,7 @@ type State struct {
 // public. Neither needs a credential, so it belongs on a listener that only the operator reaches.
 func (m *Metrics) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		_, _ = w.Write(m.page().Bytes()) // the client is gone
-	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 	mux.HandleFunc("GET /problems", func(w http.ResponseWriter, r *http.Request) {
 		state := State{Up: true, Problems: []souvenir.Problem{}}
 		status := http.StatusOK
@@ -53,20 +52,15 @@ func own(next http.Handler) http.Handler {
 	})
 }
 
-// page is what /metrics answers now.
-func (m *Metrics) page() *page {
-	p := new(page)
-	p.about("souvenir_build_info", gauge, "The program; always 1.")
-	p.line("souvenir_build_info", labelled([]string{"go", "revision", "version"}, m.build), 1)
-	m.store.write(p)
-	for _, one := range m.all {
-		p.metric(one)
-	}
-	p.process(m.started)
-	return p
-}
-
 // Names returns the names of all metrics, in no order; those of histograms without their suffixes.
 func (m *Metrics) Names() ([]string, error) {
-	return m.page().names, nil
+	families, err := m.registry.Gather()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range families {
+		names = append(names, f.GetName())
+	}
+	return names, nil
 }

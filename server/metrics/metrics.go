@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
 )
@@ -30,16 +33,25 @@ const defaultStatsEvery = time.Minute
 
 // Metrics collects what a store and its server report. It is safe for concurrent use. Create it with [New].
 type Metrics struct {
-	build   []string // values of the labels of souvenir_build_info
-	started time.Time
-	store   *storeCollector
-	all     []*metric
+	registry *prometheus.Registry
+	store    *storeCollector
 
-	requests, requestSeconds, sentBytes, refused                     *metric
-	calls, callSeconds                                               *metric
-	operations, operationTime, records                               *metric
-	backups, backupTime, backupVerified, backupBytes, backupDuration *metric
-	backupsKept, backupScheduled                                     *metric
+	requests        *prometheus.CounterVec
+	requestSeconds  *prometheus.HistogramVec
+	sentBytes       prometheus.Counter
+	refused         *prometheus.CounterVec
+	calls           *prometheus.CounterVec
+	callSeconds     *prometheus.HistogramVec
+	operations      *prometheus.CounterVec
+	operationTime   *prometheus.HistogramVec
+	records         *prometheus.CounterVec
+	backups         *prometheus.CounterVec
+	backupTime      prometheus.Gauge
+	backupVerified  prometheus.Gauge
+	backupBytes     prometheus.Gauge
+	backupDuration  prometheus.Gauge
+	backupsKept     prometheus.Gauge
+	backupScheduled prometheus.Gauge
 }
 
 // seconds are the upper bounds of durations: from searches of a small store to uploads.
@@ -55,40 +67,52 @@ func New(options *Options) *Metrics {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &Metrics{build: []string{runtime.Version(), o.Revision, o.Version}, started: time.Now(),
-		store: &storeCollector{every: o.StatsEvery, log: o.Logger}}
-	made := func(kind, name, help string, labels ...string) *metric {
-		added := &metric{name: "souvenir_" + name, help: help, kind: kind, labels: labels, series: map[string]*series{}}
-		if len(labels) == 0 {
-			added.set(0)
-		}
-		m.all = append(m.all, added)
-		return added
+	m := &Metrics{registry: prometheus.NewRegistry(), store: newStoreCollector(o)}
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "souvenir_" + name, Help: help}, labels)
+		m.registry.MustRegister(c)
+		return c
 	}
-	m.requests = made(counter, "http_requests_total", "Requests answered, by route and class of status.", "class", "route")
-	m.requestSeconds = made(histogram, "http_request_duration_seconds", "How long requests took, by route.", "route")
-	m.sentBytes = made(counter, "http_sent_bytes_total", "Bytes of the bodies of answers.")
-	m.refused = made(counter, "refused_total", "Requests refused: wrong sign-ins, wrong credentials, rate limits, busy.",
+	durations := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "souvenir_" + name, Help: help, Buckets: seconds},
+			labels)
+		m.registry.MustRegister(h)
+		return h
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "souvenir_" + name, Help: help})
+		m.registry.MustRegister(g)
+		return g
+	}
+	m.requests = counters("http_requests_total", "Requests answered, by route and class of status.", "route", "class")
+	m.requestSeconds = durations("http_request_duration_seconds", "How long requests took, by route.", "route")
+	m.sentBytes = prometheus.NewCounter(prometheus.CounterOpts{Name: "souvenir_http_sent_bytes_total",
+		Help: "Bytes of the bodies of answers."})
+	m.refused = counters("refused_total", "Requests refused: wrong sign-ins, wrong credentials, rate limits, busy.",
 		"reason")
-	m.calls = made(counter, "tool_calls_total", "Calls of tools, by outcome.", "action", "outcome", "tool")
-	m.callSeconds = made(histogram, "tool_call_duration_seconds", "How long calls of tools took.", "tool")
-	m.operations = made(counter, "operations_total", "Operations on memories, by method and outcome.", "kind", "method",
+	m.calls = counters("tool_calls_total", "Calls of tools, by outcome.", "tool", "action", "outcome")
+	m.callSeconds = durations("tool_call_duration_seconds", "How long calls of tools took.", "tool")
+	m.operations = counters("operations_total", "Operations on memories, by method and outcome.", "kind", "method",
 		"outcome")
-	m.operationTime = made(histogram, "operation_duration_seconds", "How long operations on memories took.", "kind")
-	m.records = made(counter, "operation_memories_total", "Memories stored, changed, deleted or found.", "kind")
-	m.backups = made(counter, "backups_total", "Scheduled backups, by outcome.", "outcome")
-	m.backupTime = made(gauge, "backup_last_timestamp_seconds", "When the newest backup was made; 0: none.")
-	m.backupVerified = made(gauge, "backup_verified_timestamp_seconds",
-		"When a backup was last restored and checked; 0: never.")
-	m.backupBytes = made(gauge, "backup_bytes", "Size of the newest backup.")
-	m.backupDuration = made(gauge, "backup_duration_seconds", "How long the last backup and its check took.")
-	m.backupsKept = made(gauge, "backups", "Backups in the folder.")
-	m.backupScheduled = made(gauge, "backup_every_seconds", "How often backups are scheduled; 0: not.")
+	m.operationTime = durations("operation_duration_seconds", "How long operations on memories took.", "kind")
+	m.records = counters("operation_memories_total", "Memories stored, changed, deleted or found.", "kind")
+	m.backups = counters("backups_total", "Scheduled backups, by outcome.", "outcome")
+	m.backupTime = gauge("backup_last_timestamp_seconds", "When the newest backup was made; 0: none.")
+	m.backupVerified = gauge("backup_verified_timestamp_seconds", "When a backup was last restored and checked; 0: never.")
+	m.backupBytes = gauge("backup_bytes", "Size of the newest backup.")
+	m.backupDuration = gauge("backup_duration_seconds", "How long the last backup and its check took.")
+	m.backupsKept = gauge("backups", "Backups in the folder.")
+	m.backupScheduled = gauge("backup_every_seconds", "How often backups are scheduled; 0: not.")
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "souvenir_build_info", Help: "The program; always 1.",
+		ConstLabels: prometheus.Labels{"version": o.Version, "revision": o.Revision, "go": runtime.Version()}})
+	build.Set(1)
+	m.registry.MustRegister(build, m.sentBytes, m.store, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, reason := range server.Refusals() { // 0 before the first one, so that an increase is seen
-		m.refused.add(0, string(reason))
+		m.refused.WithLabelValues(string(reason))
 	}
 	for _, outcome := range []string{"ok", "failed"} {
-		m.backups.add(0, outcome)
+		m.backups.WithLabelValues(outcome)
 	}
 	return m
 }
@@ -98,20 +122,20 @@ func New(options *Options) *Metrics {
 func (m *Metrics) Hooks() souvenir.Hooks {
 	return souvenir.Hooks{After: func(_ context.Context, o souvenir.Operation, r souvenir.OperationResult) {
 		kind := string(o.Kind)
-		m.operations.add(1, kind, o.Method, string(souvenir.OutcomeOf(r.Err)))
-		m.operationTime.observe(r.Duration.Seconds(), kind)
-		m.records.add(float64(r.Count), kind)
+		m.operations.WithLabelValues(kind, o.Method, string(souvenir.OutcomeOf(r.Err))).Inc()
+		m.operationTime.WithLabelValues(kind).Observe(r.Duration.Seconds())
+		m.records.WithLabelValues(kind).Add(float64(r.Count))
 	}}
 }
 
 // Answered counts a request. It is for [server.Options].OnRequest.
 func (m *Metrics) Answered(a server.Answered) {
 	route := cmp.Or(a.Route, "none")
-	m.requests.add(1, class(a.Status), route)
-	m.requestSeconds.observe(a.Duration.Seconds(), route)
-	m.sentBytes.add(float64(a.Bytes))
+	m.requests.WithLabelValues(route, class(a.Status)).Inc()
+	m.requestSeconds.WithLabelValues(route).Observe(a.Duration.Seconds())
+	m.sentBytes.Add(float64(a.Bytes))
 	if a.Refusal != "" {
-		m.refused.add(1, string(a.Refusal))
+		m.refused.WithLabelValues(string(a.Refusal)).Inc()
 	}
 }
 
@@ -126,8 +150,8 @@ func class(status int) string {
 // Called counts a call of a tool. It is for [server.Options].OnCall.
 func (m *Metrics) Called(c server.Called) {
 	tool := cmp.Or(c.Tool, "none")
-	m.calls.add(1, strings.TrimSpace(c.Action), string(c.Outcome), tool)
-	m.callSeconds.observe(c.Duration.Seconds(), tool)
+	m.calls.WithLabelValues(tool, strings.TrimSpace(c.Action), string(c.Outcome)).Inc()
+	m.callSeconds.WithLabelValues(tool).Observe(c.Duration.Seconds())
 }
 
 // Backup is a scheduled backup, for [Metrics.BackedUp].
@@ -140,23 +164,23 @@ type Backup struct {
 }
 
 // BackupsEvery tells how often backups are scheduled.
-func (m *Metrics) BackupsEvery(every time.Duration) { m.backupScheduled.set(every.Seconds()) }
+func (m *Metrics) BackupsEvery(every time.Duration) { m.backupScheduled.Set(every.Seconds()) }
 
 // BackedUp notes the outcome of a backup.
 func (m *Metrics) BackedUp(b Backup) {
 	if !b.Made.IsZero() {
-		m.backupTime.set(float64(b.Made.Unix()))
-		m.backupBytes.set(float64(b.Bytes))
+		m.backupTime.Set(float64(b.Made.Unix()))
+		m.backupBytes.Set(float64(b.Bytes))
 	}
-	m.backupsKept.set(float64(b.Kept))
+	m.backupsKept.Set(float64(b.Kept))
 	switch {
 	case b.Err != nil:
-		m.backups.add(1, "failed")
+		m.backups.WithLabelValues("failed").Inc()
 	case b.Duration > 0:
-		m.backups.add(1, "ok")
-		m.backupVerified.set(float64(time.Now().Unix()))
+		m.backups.WithLabelValues("ok").Inc()
+		m.backupVerified.SetToCurrentTime()
 	}
 	if b.Duration > 0 {
-		m.backupDuration.set(b.Duration.Seconds())
+		m.backupDuration.Set(b.Duration.Seconds())
 	}
 }

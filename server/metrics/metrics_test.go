@@ -9,7 +9,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,54 +90,6 @@ func TestMetricsCountRequestsCallsAndTheStore(t *testing.T) {
 }
 
 // A monitoring system is read by others than the store is.
-// sample is a line of the page: a name, labels and a value.
-var sample = regexp.MustCompile(`^([a-z_]+)(\{(?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? ([-+0-9.e]+|\+Inf|NaN)$`)
-
-func TestThePageIsInTheFormatOfPrometheus(t *testing.T) {
-	m, _ := measured(t)
-	m.Called(server.Called{Tool: "a \"quoted\" one,\nand \\ \xff", Action: "}", Duration: 3 * time.Second})
-	m.Called(server.Called{Tool: "memory", Duration: time.Hour})
-	_, got := page(t, m, "/metrics")
-	kinds, seen, last, buckets := map[string]string{}, map[string]bool{}, "", 0.0
-	for line := range strings.Lines(got) {
-		line = strings.TrimSuffix(line, "\n")
-		if about := strings.SplitN(line, " ", 4); about[0] == "#" {
-			if last = about[2]; about[1] == "TYPE" {
-				kinds[last] = about[3]
-			} else if kinds[last] != "" {
-				t.Errorf("%s is described twice, want once", last)
-			}
-			continue
-		}
-		found := sample.FindStringSubmatch(line)
-		if found == nil || seen[found[1]+found[2]] {
-			t.Fatalf("got the line %q, want a name, labels and a number, for the first time", line)
-		}
-		seen[found[1]+found[2]] = true
-		suffix, ok := strings.CutPrefix(found[1], last)
-		if kind := kinds[last]; !ok || (suffix != "") != (kind == "histogram" || kind == "summary") {
-			t.Errorf("got the line %q after %s %s, want one of it", line, last, kind)
-		}
-		value, err := strconv.ParseFloat(found[3], 64)
-		if err != nil || suffix == "_bucket" && value < buckets {
-			t.Errorf("got the line %q after a bucket of %v, want as many or more", line, buckets)
-		}
-		if buckets = 0; suffix == "_bucket" && !strings.Contains(line, "+Inf") {
-			buckets = value
-		}
-	}
-	for _, line := range []string{
-		`souvenir_tool_calls_total{action="}",outcome="",tool="a \"quoted\" one,\nand \\ ` + "\uFFFD" + `"} 1`,
-		`souvenir_tool_call_duration_seconds_bucket{tool="memory",le="30"} 1`,
-		`souvenir_tool_call_duration_seconds_bucket{tool="memory",le="+Inf"} 2`,
-		`souvenir_tool_call_duration_seconds_count{tool="memory"} 2`,
-	} {
-		if !strings.Contains(got, line+"\n") {
-			t.Errorf("the page lacks a line, want %s", line)
-		}
-	}
-}
-
 func TestMetricsTellNothingOfUsersAndWhatTheyStore(t *testing.T) {
 	m, w := measured(t)
 	_, got := page(t, m, "/metrics")

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/souvenir-ai/souvenir"
 )
 
@@ -20,12 +22,18 @@ type storeCollector struct {
 	mu      sync.Mutex // guards the following
 	counted time.Time  // when stats were read; zero: never
 	stats   souvenir.Stats
+
+	down, problem, statsAt *prometheus.Desc
+	ofStats                []described[souvenir.Stats]
+	ofRuntime              []described[souvenir.Runtime]
 }
 
 // described is a metric whose value is taken from a T.
 type described[T any] struct {
-	name, kind, help string
-	value            func(T) float64
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(T) float64
+	label []string // its value
 }
 
 const (
@@ -34,51 +42,62 @@ const (
 )
 
 func newStoreCollector(o Options) *storeCollector {
-	return &storeCollector{every: o.StatsEvery, log: o.Logger}
-}
-
-// ofStats returns the metrics that are counted in tables.
-func ofStats() []described[souvenir.Stats] {
-	type s = souvenir.Stats
-	return []described[s]{
-		{"users", gauge, "Users.", func(s s) float64 { return float64(s.Users) }},
-		{"projects", gauge, "Projects.", func(s s) float64 { return float64(s.Projects) }},
-		{"memories", gauge, "Memories.", func(s s) float64 { return float64(s.Memories) }},
-		{"passages", gauge, "Searched units of memories.", func(s s) float64 { return float64(s.Passages) }},
-		{"revisions", gauge, "Past versions of memories.", func(s s) float64 { return float64(s.Revisions) }},
-		{"files", gauge, "Uploaded files.", func(s s) float64 { return float64(s.Files) }},
-		{"file_bytes", gauge, "Bytes of uploaded files.", func(s s) float64 { return float64(s.FileBytes) }},
-		{"objects", gauge, "Chunks of files in object storage.", func(s s) float64 { return float64(s.Objects) }},
-		{"gone_objects", gauge, "Chunks in object storage that are still to be deleted.",
-			func(s s) float64 { return float64(s.GoneObjects) }},
-		{"database_bytes", gauge, "Size of the store's file, or of its tables.",
-			func(s s) float64 { return float64(s.DatabaseBytes) }},
-		{"database_free_bytes", gauge, "Of these, free for new content.",
-			func(s s) float64 { return float64(s.FreeBytes) }},
-		{"wal_bytes", gauge, "Size of the write-ahead log beside the file.",
-			func(s s) float64 { return float64(s.LogBytes) }},
-		{"lost_activity", gauge, "Calls that could not be recorded since the start.",
-			func(s s) float64 { return float64(s.LostActivity) }},
-		{"embedding_pending", gauge, "Passages that wait for their vector.",
-			func(s s) float64 { return float64(s.Embedding.Pending) }},
+	c := &storeCollector{every: o.StatsEvery, log: o.Logger}
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("souvenir_"+name, help, labels, nil)
 	}
+	c.down = desc("store_up", "Whether the store can be read.")
+	c.problem = desc("problem", "Whether something is wrong, by kind.", "kind")
+	c.statsAt = desc("stats_timestamp_seconds", "When the store was last counted.")
+	stat := func(name, help string, value func(souvenir.Stats) float64) {
+		c.ofStats = append(c.ofStats, described[souvenir.Stats]{desc(name, help), prometheus.GaugeValue, value, nil})
+	}
+	stat("users", "Users.", func(s souvenir.Stats) float64 { return float64(s.Users) })
+	stat("projects", "Projects.", func(s souvenir.Stats) float64 { return float64(s.Projects) })
+	stat("memories", "Memories.", func(s souvenir.Stats) float64 { return float64(s.Memories) })
+	stat("passages", "Searched units of memories.", func(s souvenir.Stats) float64 { return float64(s.Passages) })
+	stat("revisions", "Past versions of memories.", func(s souvenir.Stats) float64 { return float64(s.Revisions) })
+	stat("files", "Uploaded files.", func(s souvenir.Stats) float64 { return float64(s.Files) })
+	stat("file_bytes", "Bytes of uploaded files.", func(s souvenir.Stats) float64 { return float64(s.FileBytes) })
+	stat("objects", "Chunks of files in object storage.", func(s souvenir.Stats) float64 { return float64(s.Objects) })
+	stat("gone_objects", "Chunks in object storage that are still to be deleted.",
+		func(s souvenir.Stats) float64 { return float64(s.GoneObjects) })
+	stat("database_bytes", "Size of the store's file, or of its tables.",
+		func(s souvenir.Stats) float64 { return float64(s.DatabaseBytes) })
+	stat("database_free_bytes", "Of these, free for new content.",
+		func(s souvenir.Stats) float64 { return float64(s.FreeBytes) })
+	stat("wal_bytes", "Size of the write-ahead log beside the file.",
+		func(s souvenir.Stats) float64 { return float64(s.LogBytes) })
+	stat("lost_activity", "Calls that could not be recorded since the start.",
+		func(s souvenir.Stats) float64 { return float64(s.LostActivity) })
+	stat("embedding_pending", "Passages that wait for their vector.",
+		func(s souvenir.Stats) float64 { return float64(s.Embedding.Pending) })
+	c.ofRuntime = runtimeMetrics(desc)
+	return c
 }
 
-// ofRuntime returns the metrics that are read from memory.
-func ofRuntime() []described[souvenir.Runtime] {
-	type r = souvenir.Runtime
-	return []described[r]{
-		{"index_bytes", gauge, "Memory of the search index.", func(r r) float64 { return float64(r.IndexBytes) }},
-		{"index_limit_bytes", gauge, "The most memory of the search index; negative: it is switched off.",
-			func(r r) float64 { return float64(r.IndexLimit) }},
-		{"index_partitions", gauge, "Parts that the search index holds.",
-			func(r r) float64 { return float64(r.IndexPartitions) }},
-		{"index_stale_memories", gauge, "Memories in the index to be read again.",
-			func(r r) float64 { return float64(r.IndexStale) }},
-		{"index_evictions_total", counter, "Parts dropped from the index to make room.",
-			func(r r) float64 { return float64(r.IndexEvictions) }},
-		{"writes_in_progress", gauge, "Writes that run or wait for their turn.",
-			func(r r) float64 { return float64(r.Writing) }},
+func runtimeMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) []described[souvenir.Runtime] {
+	type of = described[souvenir.Runtime]
+	searches := desc("index_searches_total", "Searches: in memory, after loading segments, or in the database.", "way")
+	search := func(way string, value func(souvenir.Runtime) float64) of {
+		return of{searches, prometheus.CounterValue, value, []string{way}}
+	}
+	return []of{
+		{desc("index_bytes", "Memory of the search index."), prometheus.GaugeValue,
+			func(r souvenir.Runtime) float64 { return float64(r.IndexBytes) }, nil},
+		{desc("index_limit_bytes", "The most memory of the search index; negative: it is switched off."),
+			prometheus.GaugeValue, func(r souvenir.Runtime) float64 { return float64(r.IndexLimit) }, nil},
+		{desc("index_partitions", "Parts that the search index holds."), prometheus.GaugeValue,
+			func(r souvenir.Runtime) float64 { return float64(r.IndexPartitions) }, nil},
+		{desc("index_stale_memories", "Memories in the index to be read again."), prometheus.GaugeValue,
+			func(r souvenir.Runtime) float64 { return float64(r.IndexStale) }, nil},
+		search("memory", func(r souvenir.Runtime) float64 { return float64(r.SearchesInMemory) }),
+		search("segments", func(r souvenir.Runtime) float64 { return float64(r.SearchesWithSegments) }),
+		search("database", func(r souvenir.Runtime) float64 { return float64(r.SearchesInDatabase) }),
+		{desc("index_evictions_total", "Parts dropped from the index to make room."), prometheus.CounterValue,
+			func(r souvenir.Runtime) float64 { return float64(r.IndexEvictions) }, nil},
+		{desc("writes_in_progress", "Writes that run or wait for their turn."), prometheus.GaugeValue,
+			func(r souvenir.Runtime) float64 { return float64(r.Writing) }, nil},
 	}
 }
 
@@ -98,8 +117,21 @@ func (c *storeCollector) problems(ctx context.Context) ([]souvenir.Problem, erro
 	return upkeep.Problems(ctx)
 }
 
-// write reads the store and writes its numbers. What cannot be read is left out, and store_up says so.
-func (c *storeCollector) write(p *page) {
+// Describe sends the descriptions of all metrics.
+func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- c.down
+	ch <- c.problem
+	ch <- c.statsAt
+	for _, one := range c.ofStats {
+		ch <- one.desc
+	}
+	for _, one := range c.ofRuntime {
+		ch <- one.desc
+	}
+}
+
+// Collect reads the store. What cannot be read is left out, and store_up says so.
+func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	upkeep := c.upkeep.Load()
 	if upkeep == nil {
 		return
@@ -114,35 +146,28 @@ func (c *storeCollector) write(p *page) {
 		up = 0
 		c.log.Warn("metrics: the store cannot be read", "error", err)
 	}
-	p.one("souvenir_store_up", gauge, "Whether the store can be read.", up)
-	p.about("souvenir_problem", gauge, "Whether something is wrong, by kind.")
+	ch <- prometheus.MustNewConstMetric(c.down, prometheus.GaugeValue, up)
 	for _, kind := range souvenir.ProblemKinds() {
 		wrong := 0.0
-		for _, problem := range problems {
-			if problem.Kind == kind {
+		for _, p := range problems {
+			if p.Kind == kind {
 				wrong = 1
 			}
 		}
-		p.line("souvenir_problem", labelled([]string{"kind"}, []string{string(kind)}), wrong)
+		ch <- prometheus.MustNewConstMetric(c.problem, prometheus.GaugeValue, wrong, string(kind))
 	}
 	if now, err := upkeep.Runtime(ctx); err == nil {
-		const searches = "souvenir_index_searches_total"
-		p.about(searches, counter, "Searches: in memory, after loading segments, or in the database.")
-		way := []string{"way"}
-		p.line(searches, labelled(way, []string{"database"}), float64(now.SearchesInDatabase))
-		p.line(searches, labelled(way, []string{"memory"}), float64(now.SearchesInMemory))
-		p.line(searches, labelled(way, []string{"segments"}), float64(now.SearchesWithSegments))
-		for _, of := range ofRuntime() {
-			p.one("souvenir_"+of.name, of.kind, of.help, of.value(now))
+		for _, one := range c.ofRuntime {
+			ch <- prometheus.MustNewConstMetric(one.desc, one.kind, one.value(now), one.label...)
 		}
 	}
 	c.count(upkeep)
 	if c.counted.IsZero() {
 		return
 	}
-	p.one("souvenir_stats_timestamp_seconds", gauge, "When the store was last counted.", float64(c.counted.Unix()))
-	for _, of := range ofStats() {
-		p.one("souvenir_"+of.name, of.kind, of.help, of.value(c.stats))
+	ch <- prometheus.MustNewConstMetric(c.statsAt, prometheus.GaugeValue, float64(c.counted.Unix()))
+	for _, one := range c.ofStats {
+		ch <- prometheus.MustNewConstMetric(one.desc, one.kind, one.value(c.stats))
 	}
 }
 
