@@ -202,9 +202,6 @@ func openFile(ctx context.Context, path string, o Options) (db.DB, error) {
 	config := fileConfig(path, o.Now)
 	config.MasterKey = o.MasterKey
 	config.ReadOnly, config.Readers, config.Logger, config.Reserve = o.ReadOnly, o.Readers, o.Logger, o.Reserve
-	if keyring.Of(ctx) != nil || !o.UserKeys.MasterKey.IsZero() {
-		config.Cache = keyring.Cache
-	}
 	file, err := sqlite.Open(ctx, config)
 	if err != nil {
 		return nil, openError("path", path, err)

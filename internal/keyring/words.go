@@ -18,10 +18,6 @@ const termBytes = 10
 // terms is how it is written: what FTS5's tokenizer ascii keeps as one token, and PostgreSQL as one word.
 var terms = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// Cache is how many KiB of pages a connection to a file with blinded terms keeps. Full text has a fifth more pages with
-// them, and searches on disk of some ten thousand memories are half again as slow where these do not fit.
-const Cache = 8192
-
 // blinder blinds terms of one owner, for one goroutine at a time.
 type blinder struct {
 	mac  hash.Hash

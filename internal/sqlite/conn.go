@@ -19,8 +19,9 @@ type conn struct {
 	interrupt func() // stops the running statement, from any goroutine; nil if the driver cannot
 	release   func() // frees what interrupt uses
 	args      []driver.NamedValue
-	argBytes  int  // size of the strings and blobs bound so far
-	removed   bool // a statement of the present transaction may have removed rows
+	argBytes  int   // size of the strings and blobs bound so far
+	pages     int64 // bytes of the file that it held when they were counted; see DB.count
+	removed   bool  // a statement of the present transaction may have removed rows
 }
 
 // background is the only context that drivers see: they would interrupt on a cancellable one, and an interrupted

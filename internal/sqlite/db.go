@@ -68,9 +68,6 @@ type Config struct {
 	// [Freeing] context on a full disk; 0 means none.
 	Reserve int64
 
-	// Cache is how many KiB of pages each connection keeps; 0 means 4096.
-	Cache int
-
 	// LockTimeout is how long a write waits for another process's lock when its context
 	// ends no earlier; 0 means 30 seconds.
 	LockTimeout time.Duration
@@ -84,7 +81,6 @@ type DB struct {
 	path        string // absolute, or ":memory:"
 	log         *slog.Logger
 	lockTimeout time.Duration
-	cache       int             // KiB for each connection; 0: as in settings
 	logPath     string          // of the write-ahead log
 	keys        *sealedvfs.Keys // nil: the file is not encrypted
 	keyMissing  error           // the file is encrypted, though
@@ -106,6 +102,8 @@ type DB struct {
 	fileMade  time.Time     // when a file was last made beside the database, to see that the disk takes one
 
 	writing atomic.Int64 // calls of Write
+	pages   atomic.Int64 // bytes that its connections hold, as far as they were counted
+	caches  atomic.Int64 // those connections
 
 	closing chan struct{} // closed when Close begins
 
@@ -139,7 +137,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{
-		path: c.Path, log: c.Logger, lockTimeout: c.LockTimeout, cache: c.Cache,
+		path: c.Path, log: c.Logger, lockTimeout: c.LockTimeout,
 		readers: newReaders(c.Readers), makeReady: c.Prepare, reserve: c.Reserve, roomEvery: 5 * time.Second,
 		closing: make(chan struct{}), idle: make(chan struct{}), gone: make(chan struct{}),
 	}
@@ -178,7 +176,14 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
 		return err
 	}
 	clean := false
-	defer func() { d.readers.put(c, clean) }()
+	defer func() {
+		if clean {
+			d.balance(c)
+		} else {
+			d.uncount(c)
+		}
+		d.readers.put(c, clean)
+	}()
 	clean, err = c.snapshot(ctx, d.patience(), fn)
 	return err
 }

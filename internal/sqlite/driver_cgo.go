@@ -77,6 +77,14 @@ func interrupter(raw driver.Conn) (interrupt, release func()) {
 	return interrupt, func() { _ = s.Close() }
 }
 
+// connPages is how many bytes of pages a connection holds. With this driver each has its own.
+const connPages = 4 << 20
+
+// heldPages returns 0: there is nothing to balance.
+func heldPages(driver.Conn) int64 { return 0 }
+
+func freePages(int64) {}
+
 // handle returns 0: this driver does not encrypt files, for which the handle is needed.
 func handle(driver.Conn) uintptr { return 0 }
 

@@ -81,6 +81,26 @@ func interrupter(raw driver.Conn) (interrupt, release func()) {
 	return interrupt, release
 }
 
+// connPages is how many bytes of pages a connection holds before it takes those of others.
+const connPages = 8 << 20
+
+// heldPages returns how many bytes of pages a connection holds.
+func heldPages(raw driver.Conn) int64 {
+	s, ok := raw.(sqlite.DBStatus)
+	if !ok {
+		return 0
+	}
+	n, _, _ := s.Status(sqlite.DBStatusCacheUsed, false)
+	return int64(n)
+}
+
+// freePages frees bytes of pages of all connections, least recently used first.
+func freePages(n int64) {
+	tls := libc.NewTLS()
+	lib.Xsqlite3_release_memory(tls, int32(n))
+	tls.Close()
+}
+
 // handle returns SQLite's handle of a connection; 0 if the driver has another place for it.
 func handle(raw driver.Conn) uintptr {
 	v := reflect.ValueOf(raw)

@@ -18,7 +18,7 @@ var settings = []string{
 	"foreign_keys = ON",
 	"synchronous = FULL", // a commit is on disk when it returns
 	"temp_store = MEMORY",
-	"cache_size = -4096", // KiB for each connection; more was not faster in measurements, but see Config.Cache
+	fmt.Sprintf("cache_size = -%d", connPages>>10),
 	"trusted_schema = OFF",
 	"cell_size_check = ON",
 }
@@ -127,6 +127,7 @@ func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fres
 	}
 	d.resolveLog()
 	d.writer = &writer{db: d, conn: w, group: maxGroup}
+	d.balance(w)
 	d.readMode = modeReadWrite
 	return nil
 }
@@ -274,18 +275,10 @@ func (d *DB) openMemory(ctx context.Context, c Config, steps []migration) error 
 	return nil
 }
 
-// with returns settings with the size of the cache that the configuration has.
-func (d *DB) with(settings []string) []string {
-	if d.cache == 0 {
-		return settings
-	}
-	return append(slices.Clone(settings), fmt.Sprintf("cache_size = -%d", d.cache))
-}
-
 // connect opens a connection to the file, and waits while another process has it locked.
 func (d *DB) connect(ctx context.Context, mode string, settings []string) (c *conn, err error) {
 	err = d.patience().retry(ctx, func() error {
-		c, err = connect(d.dsn(d.path, mode), d.with(settings))
+		c, err = connect(d.dsn(d.path, mode), settings)
 		if err == nil && mode != modeCreate {
 			// Some failures show only at the first read of the file.
 			var version int

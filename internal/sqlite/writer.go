@@ -169,6 +169,7 @@ func (w *writer) next() {
 		}
 		w.mu.Unlock()
 		w.commit()
+		w.db.balance(w.conn)
 		if w.startCheckpoint() {
 			return // it hands the turn on
 		}
