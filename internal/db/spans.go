@@ -3,7 +3,10 @@ package db
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strings"
 	"sync"
+	"time"
 )
 
 // Errors of calls with the context of a snapshot or transaction; see [Spanning].
@@ -35,10 +38,12 @@ type spanKey struct{ d *Spanning }
 
 // span is a transaction that spans several calls. One of them runs at a time.
 type span struct {
-	mu     sync.Mutex
 	tx     Tx
-	writes bool  // it is one of [Spanning.Transaction]
-	failed error // why nothing of it may be committed
+	turn   chan struct{} // holds one element while a call runs
+	writes bool          // it is one of [Spanning.Transaction]
+
+	mu     sync.Mutex // guards the rest
+	failed error      // why nothing of it may be committed
 	ended  bool
 	atEnd  []func(error) // to be called after it
 }
@@ -88,15 +93,70 @@ func (d *Spanning) Read(ctx context.Context, fn func(Tx) error) error {
 	if s == nil {
 		return d.DB.Read(ctx, d.opened(fn))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	return s.run(ctx, func() error { return fn(s.tx) })
+}
+
+func newSpan(tx Tx, writes bool) *span {
+	return &span{tx: tx, turn: make(chan struct{}, 1), writes: writes}
+}
+
+// run runs a call once it has the turn.
+func (s *span) run(ctx context.Context, fn func() error) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	defer func() { <-s.turn }()
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	return fn(s.tx)
+	return fn()
+}
+
+// nestedAfter is how long a call waits before it checks whether it waits for itself.
+const nestedAfter = 100 * time.Millisecond
+
+// wait returns nil once the call has the turn. One made by the function of another call would wait for itself.
+func (s *span) wait(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	look := time.NewTimer(nestedAfter)
+	defer look.Stop()
+	for {
+		select {
+		case s.turn <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-look.C:
+			if withinCall() {
+				return ErrNested
+			}
+		}
+	}
+}
+
+// withinCall reports whether this goroutine runs the function of a call. Functions run in their caller's goroutine, so
+// its stack shows it.
+func withinCall() bool {
+	pcs := make([]uintptr, 512)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	for calls := 0; ; {
+		f, more := frames.Next()
+		if strings.HasSuffix(f.Function, "db.(*span).run") {
+			calls++ // the first one is that which waits
+		}
+		if calls > 1 || !more {
+			return calls > 1
+		}
+	}
 }
 
 func (s *span) usable(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case s.ended:
 		return ErrSpanEnded
@@ -116,12 +176,7 @@ func (d *Spanning) Write(ctx context.Context, fn func(Tx) error) error {
 	case !s.writes:
 		return ErrSpanReadOnly
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
-		return err
-	}
-	return s.tx.Savepoint(func() error { return fn(s.tx) })
+	return s.run(ctx, func() error { return s.tx.Savepoint(func() error { return fn(s.tx) }) })
 }
 
 // Transaction runs fn with a context whose writes are one transaction: all are durable when it returns nil, and none
@@ -147,14 +202,12 @@ func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) err
 	err = errors.New("the transaction panicked") // unless it returns
 	write := context.WithValue(context.WithValue(ctx, freeing{}, false), alone{}, true)
 	err = d.written(d.DB.Write(write, d.opened(func(tx Tx) error {
-		s := &span{tx: tx, writes: true}
+		s := newSpan(tx, true)
 		runs = append(runs, s)
 		defer s.end()
 		if err := fn(context.WithValue(ctx, spanKey{d}, s)); err != nil {
 			return err
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		return s.usable(ctx) // if the context has ended meanwhile, nothing is committed
 	})))
 	return err
@@ -177,7 +230,10 @@ func (s *span) join(ctx context.Context, fn func(context.Context) error) error {
 	return err
 }
 
+// end waits for the calls of other goroutines.
 func (s *span) end() {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -190,7 +246,7 @@ func (d *Spanning) Snapshot(ctx context.Context, fn func(context.Context) error)
 		return fn(ctx)
 	}
 	return d.DB.Read(ctx, d.opened(func(tx Tx) error {
-		s := &span{tx: tx}
+		s := newSpan(tx, false)
 		defer s.end()
 		return fn(context.WithValue(ctx, spanKey{d}, s))
 	}))

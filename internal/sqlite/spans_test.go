@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -117,5 +118,43 @@ func TestOthersWaitForATransactionButNotForEver(t *testing.T) {
 	}
 	if err := d.Write(t.Context(), nothing); err != nil {
 		t.Errorf("a write afterwards gives %v", err)
+	}
+}
+
+// Calls with the context of a snapshot or transaction run one at a time. One waits no longer than its own context
+// allows, and not for itself.
+func TestACallInASpanWaitsAsLongAsItsContextAllows(t *testing.T) {
+	file, err := sqlite.Open(t.Context(), sqlite.Config{ApplicationID: 77, Path: filepath.Join(t.TempDir(), "turns.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	d := &db.Spanning{DB: file}
+	nothing := func(db.Tx) error { return nil }
+	within := func(ctx context.Context) error {
+		var others sync.WaitGroup
+		defer others.Wait()
+		return d.Read(ctx, func(db.Tx) error {
+			if err := d.Read(ctx, nothing); !errors.Is(err, db.ErrNested) {
+				t.Errorf("a read within a read of the same snapshot gives %v; want ErrNested", err)
+			}
+			ended, end := context.WithCancel(ctx)
+			beside := make(chan error)
+			go func() { beside <- d.Read(ended, nothing) }()
+			end()
+			if err := <-beside; !errors.Is(err, context.Canceled) {
+				t.Errorf("a read beside a read, whose context ends, gives %v; want its context's error", err)
+			}
+			others.Go(func() {
+				if err := d.Read(ctx, nothing); err != nil {
+					t.Errorf("a read that waits for another goroutine's gives %v; want nil", err)
+				}
+			})
+			time.Sleep(150 * time.Millisecond) // it has looked whether it waits for itself
+			return nil
+		})
+	}
+	if err := errors.Join(d.Snapshot(t.Context(), within), d.Transaction(t.Context(), within)); err != nil {
+		t.Error(err)
 	}
 }
