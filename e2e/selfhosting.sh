@@ -1,262 +1,294 @@
 #!/usr/bin/env bash
-# The recipes of docs/self-hosting.md, as they are written there: the systemd unit, the container, the compose file and
-# the upgrade. Names of folders, users and ports are changed, for this machine; nothing else is.
+# The recipes of docs/self-hosting.md, run as they are written there: the systemd unit, the container, the compose file,
+# and with each of them an upgrade from an earlier version. People sign up by the link that was printed, memories are
+# stored and found, everything restarts, and afterwards all of it is still there. About two minutes.
 #
-#   e2e/selfhosting.sh [EARLIER]      EARLIER: an earlier version of the program, to upgrade from; otherwise the same one
+#   e2e/selfhosting.sh [EARLIER]      EARLIER: the commit to upgrade from; otherwise the one five migrations ago
 #
-# The unit is checked by systemd-analyze, and its command runs as another user, without capabilities, in a mount
-# namespace that is like the one systemd makes. A container runs with docker or podman, if one of them works here; else
-# buildah makes the image, and its program runs in the image's folder. What could not be tried is said in the end. It
-# needs Go, curl, and, as root, unshare and setpriv; systemd-analyze, and docker, podman or buildah.
-#
-# Where podman may not raise limits ("setrlimit: Operation not permitted"), or crun does not know the control groups,
-# CONTAINERS_CONF can name a file with other ones:
-#
-#   [containers]
-#   default_ulimits = ["nofile=20000:20000", "nproc=4000:4000"]
-#   [engine]
-#   runtime = "runc"
-#   cgroup_manager = "cgroupfs"
+# Nothing of this machine changes: the unit runs under a systemd of its own, which boots a Debian or another system as this
+# one is, with what it writes in memory; Docker runs as a daemon of its own; and both have a network of their own, so that
+# even the ports are those of the page. It needs root, Go, git, curl, iproute2, util-linux, systemd, and dockerd, docker
+# and docker compose, in Debian the packages docker.io and docker-compose. What could not be tried is said in the end.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
-earlier=${1:+$(realpath "$1")}
-need go curl unshare setpriv systemd-analyze
+need go git curl ip unshare nsenter script systemd-analyze dockerd docker
 if [[ $(id -u) != 0 ]]; then
-	echo "$0: this needs root, for another user and for mounts" >&2
+	echo "$0: this needs root, for mounts and for Docker" >&2
 	exit 1
 fi
-page=$root/docs/self-hosting.md
 untried=()
-unprivileged=65534
-chmod 711 "$work" # others pass through it to their own folders
+holder= daemon= machine=
+at=() # what enters the place where the present recipe runs
+
+end_places() {
+	local one
+	[[ -z $daemon ]] || "${at[@]}" docker ps --quiet | xargs -r "${at[@]}" docker rm --force >/dev/null 2>&1 || true
+	for one in $machine $daemon $holder; do
+		kill -TERM "$one" 2>/dev/null || true
+		if [[ $one == "$machine" ]]; then kill -KILL "$(init)" 2>/dev/null || true; fi
+		wait "$one" 2>/dev/null || true
+	done
+	end_all
+}
+trap end_places EXIT
+
+# fail prints words, and what the last commands printed.
+fail() {
+	printf '%s\n' "$@" >&2
+	tail -n 5 "$work"/*.log >&2
+	exit 1
+}
 
 # block LANGUAGE WORD prints the first piece of the page in a language that contains a word.
 block() {
 	local found
 	found=$(awk -v mark="\`\`\`$1" -v word="$2" '$0 == mark { on = 1; text = ""; next }
-		/^```$/ { if (on && index(text, word)) { printf "%s", text; exit } on = 0 } on { text = text $0 "\n" }' "$page")
-	if [[ -z $found ]]; then
-		echo "docs/self-hosting.md has no piece in $1 with \"$2\"" >&2
-		exit 1
-	fi
+		/^```$/ { if (on && index(text, word)) { printf "%s", text; exit } on = 0 } on { text = text $0 "\n" }' "$root/docs/self-hosting.md")
+	[[ -n $found ]] || fail "docs/self-hosting.md has no piece in $1 with \"$2\""
 	echo "$found"
 }
 
-# expect WORDS fails, unless standard input has them.
+# expect WORDS fails, unless standard input has them, and prints it.
 expect() {
 	local text
 	text=$(cat)
-	if [[ $text != *"$1"* ]]; then
-		printf 'got:\n%s\nwant in it: %s\n' "$text" "$1" >&2
-		exit 1
-	fi
+	[[ $text == *"$1"* ]] || fail "got:" "$text" "want in it: $1"
+	echo "$text"
 }
 
-# free_port prints an unused port.
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+# recipe FOLDER runs the commands on standard input in the present place, and stops at the first that fails.
+recipe() {
+	(echo "cd $1" && cat) | "${at[@]}" bash -e 2>>"$work/recipes.log" || fail "a recipe failed"
+}
 
-# await PORT waits until a server answers.
-await() {
+# ready waits until the server answers.
+ready() {
 	local i
 	for i in {1..300}; do
-		if curl -sf "http://127.0.0.1:$1/health" | grep -q '"souvenir"'; then return; fi
+		if "${at[@]}" curl -sf http://127.0.0.1:8377/health 2>/dev/null | grep -q '"souvenir"'; then return; fi
 		sleep 0.1
 	done
-	echo "no server answers on port $1" >&2
+	fail "no server answers"
+}
+
+# sign_up LOG NAME opens the link of the log as a browser does, and fills in the page.
+sign_up() {
+	local link origin page csrf cookies
+	link=$(sed -n 's/.* \(https\{0,1\}:[^ ]*setup?invitation=[^ ]*\)$/\1/p' <<<"$1" | tail -1)
+	origin=${link%/setup*}
+	[[ -n $link ]] || fail "no link in: $1"
+	# As a proxy passes it on.
+	visit() { "${at[@]}" curl -s "http://127.0.0.1:8377${1#"$origin"}" -H "Host: ${origin#*//}" -H "X-Forwarded-Proto: ${origin%%:*}" "${@:2}"; }
+	page=$(visit "$link" -i)
+	csrf=$(sed -n 's/.*name="csrf" value="\([^"]*\)".*/\1/p' <<<"$page" | head -1)
+	cookies=$(sed -n 's/^set-cookie: \([^;]*\).*/\1/ip' <<<"$page" | paste -sd';')
+	visit "$link" >/dev/null
+	visit "$origin/setup" -H "Origin: $origin" -H "Cookie: $cookies" --data-urlencode "csrf=$csrf" \
+		--data-urlencode "invitation=${link#*invitation=}" -d "username=$2" -d email= --data-urlencode 'password=nine blue kettles' |
+		expect 'You are set up' >/dev/null
+	visit "$link" | expect 'has been' >/dev/null # it works once
+}
+
+# remember TOKEN COLOUR stores a memory, and recall TOKEN COLOUR searches it.
+call() {
+	"${at[@]}" curl -s http://127.0.0.1:8377/tools/call -H "Authorization: Bearer $1" -H 'Content-Type: application/json' -d "$2"
+}
+remember() { call "$1" "{\"name\": \"memory\", \"arguments\": {\"action\": \"store\", \"content\": \"The kettle is $2.\"}}" | expect 'indexed' >/dev/null; }
+recall() { call "$1" '{"name": "memory", "arguments": {"action": "search", "query": "which colour has the kettle?"}}' | expect "$2" >/dev/null; }
+
+echo "two versions"
+clone=$work/clone
+earlier=${1:-$(git -C "$root" log -1 --skip=4 --format=%H -- internal/sqlite/migrations)^}
+mkdir "$clone" "$work/earlier"
+git -C "$root" ls-files -z | (cd "$root" && tar --null --ignore-failed-read -T - -c 2>/dev/null) | tar -x -C "$clone"
+if git -C "$root" archive "$earlier" 2>"$work/archive.log" | tar -x -C "$work/earlier" 2>/dev/null; then
+	(cd "$work/earlier" && eval "$(block sh 'go build')")
+else
+	untried+=("an upgrade from an earlier version, which this clone does not have: $(<"$work/archive.log")")
+	(cd "$clone" && eval "$(block sh 'go build')" && cp souvenir "$work/earlier/")
+fi
+(cd "$clone" && eval "$(block sh 'docker build' | grep 'mkdir\|go build')" && eval "$(block sh 'go build')")
+built=("$work/earlier/souvenir" "$clone/souvenir") # the earlier version, and the present one
+
+# A network and mounts of its own, for both of what follows.
+mkdir "$work/memory"
+# shellcheck disable=SC2016 # the inner shell expands
+unshare --net --mount bash -ec 'mount --make-rprivate /; ip link set lo up; mount -t tmpfs tmpfs "$1"
+	mount -t tmpfs -o mode=755 tmpfs /run; : >"$1/ready"; exec sleep infinity' x "$work/memory" 2>"$work/holder.log" &
+holder=$!
+for _ in {1..50}; do
+	if nsenter --target $holder --mount test -f "$work/memory/ready" 2>/dev/null; then break; fi
+	kill -0 $holder 2>/dev/null || fail "no mounts and networks of its own"
+	sleep 0.1
+done
+
+# boot starts the machine, with what was written to it before, and waits until it is up.
+boot() {
+	local i
+	# shellcheck disable=SC2016 # the inner shell expands
+	nsenter --target $holder --net --mount unshare --net --mount --pid --ipc --uts --cgroup --fork bash -ec '
+		ip link set lo up
+		mkdir -p "$1/upper" "$1/work" "$1/root"
+		cd "$1/root"
+		mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
+		cd "$1/root"
+		if [[ ! -e was-booted ]]; then # without the services of this machine
+			rm -rf etc/systemd/system/*.wants
+			touch was-booted
+		fi
+		mount -t proc proc proc
+		mount -t sysfs sysfs sys
+		mount -t cgroup2 cgroup2 sys/fs/cgroup
+		mount -t tmpfs -o mode=755 tmpfs run
+		mount -t tmpfs -o mode=755 tmpfs dev
+		for one in null zero full random urandom tty; do
+			touch "dev/$one"
+			mount --bind "/dev/$one" "dev/$one"
+		done
+		mkdir -p dev/pts dev/shm was
+		mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
+		ln -s pts/ptmx dev/ptmx
+		ln -s /proc/self/fd dev/fd
+		pivot_root . was
+		umount -l /was
+		exec env -i container=souvenir-e2e /lib/systemd/systemd --system --unit=multi-user.target' x "$work/memory" >>"$work/machine.log" 2>&1 &
+	machine=$!
+	for i in {1..100}; do
+		at=(nsenter --all --target "$(init)")
+		if [[ $("${at[@]}" systemctl is-system-running 2>/dev/null) =~ running|degraded ]]; then return; fi
+		kill -0 $machine 2>/dev/null || return 1
+		sleep 0.3
+	done
 	return 1
 }
-
-# end PID stops a server.
-end() {
-	kill -TERM "$1" 2>/dev/null || true
-	wait "$1" 2>/dev/null || true
-	server_pid=
+# init prints the process that is the machine's first.
+init() { tr -d ' ' <"/proc/$machine/task/$machine/children"; }
+reboot() {
+	"${at[@]}" systemctl reboot
+	wait $machine || true
+	boot || fail "the machine does not start again"
+	ready
 }
-
-souvenir=$work/souvenir
-(cd "$root" && eval "$(block sh 'go build' | sed "s|-o souvenir|-o $souvenir|")")
-chmod 755 "$souvenir"
+install_program() { "${at[@]}" bash -c "cat >$2.new && chmod 755 $2.new && mv $2.new $2" <"$1"; }
 
 echo "the unit"
-unit=$work/souvenir.service
-home=$work/var
-install -d -m 700 -o $unprivileged -g $unprivileged "$home"
-block ini ExecStart | sed "s|/usr/local/bin/souvenir|$souvenir|; s|/var/lib/souvenir|$home|g; s|^User=souvenir|User=daemon|" >"$unit"
-systemd-analyze verify "$unit"
-systemd-analyze security --offline=true --threshold=50 "$unit" >"$work/security" || { tail -3 "$work/security" >&2; exit 1; }
-directive() { sed -n "s/^$1=//p" "$unit"; }
-port=$(free_port)
-# shellcheck disable=SC2016 # the inner shell expands
-as_unit='
-	set -euo pipefail
-	mount --make-rprivate /
-	mount --bind "$HOME_OF" "$HOME_OF"
-	mount -t tmpfs tmpfs /home
-	mount -o remount,ro,bind /
-	umask "$UMASK_OF"
-	cd "$HOME_OF"
-	exec env -i $ENVIRONMENT_OF SOUVENIR_LISTEN=127.0.0.1:$PORT_OF setpriv --reuid=65534 --regid=65534 --clear-groups \
-		--no-new-privs --bounding-set=-all --inh-caps=-all "$@"'
-in_unit() {
-	HOME_OF=$(directive WorkingDirectory) UMASK_OF=$(directive UMask) ENVIRONMENT_OF=$(directive Environment) PORT_OF=$port \
-		exec unshare --mount bash -c "$as_unit" unit "$@"
-}
-# shellcheck disable=SC2046 # words
-(in_unit $(directive ExecStart)) >"$work/unit.log" 2>&1 &
-server_pid=$!
-await "$port"
-expect 'https://memory.example.com/setup?invitation=' <"$work/unit.log"
-[[ $(stat -c '%a %u' "$home/souvenir.db") == "600 $unprivileged" ]] || { stat "$home/souvenir.db" >&2; exit 1; }
-while read -r line; do # the commands after it, without their cd
-	command=${line#runuser -u souvenir -- souvenir }
-	[[ $command != "$line" ]] || continue
-	said=mcp_
-	if [[ $command == user* ]]; then # which asks on a terminal
-		command+=' --password-stdin' said='added user anna (admin)'
-	fi
-	# shellcheck disable=SC2086 # words
-	(in_unit "$souvenir" $command <<<'nine blue kettles' 2>&1) | expect "$said"
-done < <(block sh runuser)
-curl -sf "http://127.0.0.1:$port/health" | expect '"ok"'
-end $server_pid
-
-echo "the compose file"
-python3 - "$root/cmd/souvenir/compose.yaml" "$root" <<'PY'
-import os, re, sys
-try:
-    import yaml
-except ImportError:
-    sys.exit("python3 has no yaml module, without which this checks nothing")
-path, root = sys.argv[1:]
-service = yaml.safe_load(open(path))["services"]["souvenir"]
-context = os.path.normpath(os.path.join(os.path.dirname(path), service["build"]["context"]))
-assert context == os.path.join(root, "dist/image"), context
-assert os.path.exists(os.path.normpath(os.path.join(context, service["build"]["dockerfile"]))), "the Dockerfile"
-page = open(os.path.join(root, "docs/self-hosting.md")).read()
-line = re.search(r"docker run .*?\n```", page, re.S).group()
-for flag in ["--publish " + service["ports"][0], "--volume " + service["volumes"][0], "--read-only", "--cap-drop " + service["cap_drop"][0],
-             "--security-opt no-new-privileges"]:
-    assert flag in line, f"docker run has no {flag}: {line}"
-assert service["read_only"] and service["security_opt"] == ["no-new-privileges:true"], service
-assert list(service["environment"]) == ["SOUVENIR_PUBLIC_URL"], service["environment"]
-PY
-if command -v docker-compose >/dev/null; then
-	docker-compose --file "$root/cmd/souvenir/compose.yaml" config | expect 'read_only: true'
-elif docker compose version >/dev/null 2>&1; then
-	docker compose --file "$root/cmd/souvenir/compose.yaml" config | expect 'read_only: true'
+if boot; then
+	"${at[@]}" bash -c 'cat >/etc/systemd/system/souvenir.service' < <(block ini ExecStart)
+	install_program "${built[0]}" /usr/local/bin/souvenir
+	block sh useradd | recipe /
+	recipe / <<<'systemctl enable --now souvenir'
+	ready
+	sign_up "$(recipe / <<<'journalctl --unit souvenir --output cat')" ben
+	as_souvenir='cd /var/lib/souvenir && runuser -u souvenir --'
+	ben=$(recipe / <<<"$as_souvenir souvenir token add --user ben --name laptop")
+	remember "$ben" blue
+	# The commands after it: the first asks on a terminal.
+	block sh runuser | sed "s|^runuser.*user add.*|script -qec '&' /dev/null|" >"$work/commands"
+	anna=$("${at[@]}" bash -e -c "$(<"$work/commands")" <<<$'nine blue kettles\nnine blue kettles' | tee "$work/commands.log" | grep -o 'mcp_[0-9A-Za-z]*')
+	expect 'added user anna (admin)' <"$work/commands.log" >/dev/null
+	remember "$anna" green
+	[[ $("${at[@]}" stat -c '%a %U' /var/lib/souvenir/souvenir.db) == "600 souvenir" ]] || fail "others could read the file"
+	reboot
+	recall "$ben" blue
+	recall "$anna" green
+	echo "its upgrade, and the way back"
+	recipe / <<<"$as_souvenir $(block sh before-upgrade.db)" | expect 'wrote before-upgrade.db' >/dev/null
+	recipe / <<<'systemctl stop souvenir'
+	install_program "${built[1]}" /usr/local/bin/souvenir
+	recipe / <<<'systemctl start souvenir'
+	ready
+	recall "$ben" blue
+	remember "$ben" yellow
+	recipe / <<<"$as_souvenir souvenir check" | expect 'ok:' >/dev/null
+	echo "the unit of the packages"
+	recipe / <<<'systemctl disable --now souvenir && rm /usr/local/bin/souvenir'
+	"${at[@]}" bash -c 'cat >/etc/systemd/system/souvenir.service && mkdir -p /etc/souvenir' <"$root/packaging/systemd/souvenir.service"
+	"${at[@]}" bash -c 'cat >/etc/souvenir/souvenir.env' <"$root/packaging/systemd/souvenir.env"
+	install_program "${built[1]}" /usr/bin/souvenir
+	"${at[@]}" sh -s configure <"$root/packaging/systemd/postinstall.sh" >/dev/null
+	recipe / <<<'systemctl enable --now souvenir'
+	ready
+	recall "$ben" yellow
+	reboot
+	recall "$anna" green
+	"${at[@]}" systemd-analyze security --no-pager --threshold=15 souvenir >"$work/security.log" || fail "the unit is exposed"
+	# Back to the earlier version, with the backup.
+	recipe / <<<'systemctl stop souvenir'
+	install_program "${built[0]}" /usr/bin/souvenir
+	recipe /var/lib/souvenir < <(block sh 'souvenir restore' | sed 's|/mnt/backup/[^ ]*|before-upgrade.db|; s|^souvenir|runuser -u souvenir -- &|') |
+		expect 'ok:' >/dev/null
+	recipe / <<<'systemctl start souvenir'
+	ready
+	recall "$ben" blue
+	"${at[@]}" systemctl poweroff
+	wait $machine || true
+	machine=
 else
-	untried+=("the compose file was read as YAML and compared with docker run, but not by Docker Compose")
+	machine=
+	untried+=("the unit: no systemd starts here: $(tail -1 "$work/machine.log")")
 fi
 
-echo "the container"
-image=$work/image
-mkdir -p "$image/data"
-(cd "$root" && eval "$(block sh 'docker build' | grep 'go build' | sed "s|dist/image|$image|")")
-port=$(free_port)
-tool=
-for one in docker podman; do
-	if "$one" info >/dev/null 2>&1; then
-		tool=$one
-		break
-	fi
+at=(nsenter --target $holder --net --mount)
+"${at[@]}" dockerd --data-root "$work/docker" >"$work/dockerd.log" 2>&1 &
+daemon=$!
+for _ in {1..300}; do
+	if "${at[@]}" docker info >/dev/null 2>&1 || ! kill -0 $daemon 2>/dev/null; then break; fi
+	sleep 0.1
 done
-# recipe: the commands of the page, with another tool, port and name.
-recipe() { sed "s|^docker|$tool|; s|dist/image|$image|g; s|8377:8377|$port:8377|; s|127.0.0.1:8377|127.0.0.1:$port|g; s|name souvenir|name souvenir-e2e|; s|exec souvenir|exec souvenir-e2e|; s|logs souvenir|logs souvenir-e2e|; s|souvenir:/data|souvenir-e2e:/data|"; }
-ran=
-if [[ -n $tool ]]; then
-	block sh 'docker build' | grep -v 'mkdir\|go build\|docker logs' | recipe >"$work/run.sh"
-	if (cd "$root" && bash -e "$work/run.sh") >"$work/run.log" 2>&1; then
-		ran=true
-		await "$port"
-		"$tool" logs souvenir-e2e 2>&1 | expect "http://127.0.0.1:$port/setup?invitation="
-		block sh 'docker exec' | recipe | bash -e | expect mcp_
-		"$tool" logs souvenir-e2e 2>&1 | sed -n 's/^ *\(http.*setup.*\)$/\1/p' >"$work/link"
-	else
-		tail -3 "$work/run.log" >&2
-		"$tool" rm --force souvenir-e2e >/dev/null 2>&1 || true
-		"$tool" volume rm souvenir-e2e >/dev/null 2>&1 || true
-		untried+=("$tool cannot run a container here")
+if ! "${at[@]}" docker run --help >/dev/null 2>&1 || ! "${at[@]}" docker info >/dev/null 2>&1; then
+	daemon=
+	untried+=("the container and the compose file: no dockerd starts here: $(tail -1 "$work/dockerd.log")")
+fi
+
+if [[ -n $daemon ]]; then
+	echo "the container"
+	image=$clone/dist/image/souvenir
+	present=$work/present
+	cp "$image" "$present"
+	pieces=$(block sh 'docker build' | grep -v 'mkdir\|go build')
+	cp "${built[0]}" "$image"
+	recipe "$clone" <<<"$(grep -v logs <<<"$pieces")" >/dev/null
+	ready
+	log=$(recipe "$clone" <<<"$(grep logs <<<"$pieces") 2>&1")
+	token=$(block sh 'docker exec' | recipe / | grep -o 'mcp_[0-9A-Za-z]*')
+	remember "$token" blue
+	sign_up "$log" anna # still works after "user add --no-password"
+	recipe / <<<'docker restart souvenir' >/dev/null
+	ready
+	recall "$token" blue
+	recipe / <<<"docker exec souvenir /$(block sh before-upgrade.db)" | expect 'wrote before-upgrade.db' >/dev/null
+	recipe / <<<'docker rm --force souvenir' >/dev/null
+	cp "$present" "$image"
+	recipe "$clone" <<<"$(grep -v logs <<<"$pieces")" >/dev/null
+	ready
+	recall "$token" blue
+	recipe / <<<'docker exec souvenir /souvenir health && docker exec souvenir /souvenir check' | expect 'ok:' >/dev/null
+	recipe / <<<'docker rm --force souvenir' >/dev/null
+
+	echo "the compose file"
+	pieces=$(block sh 'docker compose')
+	if ! docker compose version >/dev/null 2>&1; then
+		need docker-compose
+		pieces=${pieces//docker compose/docker-compose}
+		untried+=("docker compose: docker-compose $(docker-compose version --short) was there instead")
 	fi
-fi
-if [[ -z $ran ]]; then
-	need buildah
-	# Copies in place of mounts, in a folder of the script's own.
-	image_tool() { buildah --storage-driver vfs --root "$work/storage" --runroot "$work/runroot" "$@"; }
-	image_tool bud --isolation chroot --tag souvenir --file "$root/cmd/souvenir/Dockerfile" "$image" >"$work/bud.log" 2>&1 || {
-		cat "$work/bud.log" >&2
-		exit 1
-	}
-	made=$(image_tool from --pull-never localhost/souvenir)
-	image_tool inspect "$made" >"$work/config.json"
-	mounted=$(image_tool mount "$made")
-	# The image's own command and environment, in its folder, as its user, with only the volume writable.
-	python3 - "$work/config.json" >"$work/command" <<'PY'
-import json, sys
-c = json.load(open(sys.argv[1]))["OCIv1"]["config"]
-assert c["User"] == "65534:65534" and c["WorkingDir"] == "/data" and "/data" in c["Volumes"], c
-print("\n".join(["env", "-i"] + [e for e in c["Env"] if e.startswith("SOUVENIR_")]))
-print("\n".join(c["Entrypoint"] + c["Cmd"]))
-PY
-	expect SOUVENIR_LISTEN=0.0.0.0:8377 <"$work/command"
-	# shellcheck disable=SC2016 # the inner shell expands
-	in_image() {
-		unshare --mount bash -c 'set -e; mount --make-rprivate /; mount --bind "$1" "$1"; mount --bind "$1/data" "$1/data"
-			mount -o remount,ro,bind "$1"; folder=$1; port=$2; shift 2; cd "$folder"
-			exec env -i SOUVENIR_DB=/data/souvenir.db SOUVENIR_LISTEN=127.0.0.1:$port SOUVENIR_PUBLIC_URL=http://127.0.0.1:$port \
-				setpriv --no-new-privs "$(command -v chroot)" --userspec=65534:65534 "$folder" "$@"' x "$mounted" "$port" "$@"
-	}
-	in_image /souvenir serve >"$work/container.log" 2>&1 &
-	server_pid=$!
-	await "$port" || { cat "$work/container.log" >&2; exit 1; }
-	expect "http://127.0.0.1:$port/setup?invitation=" <"$work/container.log"
-	while read -r line; do
-		command=${line#docker exec souvenir }
-		# shellcheck disable=SC2086 # words
-		in_image $command | expect "$([[ $command == */souvenir\ user* ]] && echo 'added user anna (admin)' || echo mcp_)"
-	done < <(block sh 'docker exec')
-	in_image /souvenir health | expect 'ok:'
-	sed -n 's/^ *\(http.*setup.*\)$/\1/p' "$work/container.log" >"$work/link"
-	untried+=("the image was made by buildah and its program ran in the image's folder, without a container")
+	cp "${built[0]}" "$image"
+	recipe "$clone" <<<"$(grep -v logs <<<"$pieces")" >/dev/null
+	ready
+	log=$(recipe "$clone" <<<"$(grep logs <<<"$pieces") 2>&1")
+	sign_up "$log" anna
+	compose=$(head -1 <<<"${pieces%% up*}")
+	token=$(recipe "$clone" <<<"$compose exec -T souvenir /souvenir token add --user anna --name laptop")
+	remember "$token" blue
+	recipe "$clone" <<<"$compose restart"
+	ready
+	recall "$token" blue
+	cp "$present" "$image"
+	recipe "$clone" <<<"$(grep -v logs <<<"$pieces")" >/dev/null
+	ready
+	recall "$token" blue
+	recipe "$clone" <<<"$compose down --volumes"
 fi
 
-# The setup link works after "user add --no-password", once, and gives anna her password.
-jar=$work/jar
-form=$(curl -sf -c "$jar" -b "$jar" "$(cat "$work/link")")
-csrf=$(sed -n 's/.*name="csrf" value="\([^"]*\)".*/\1/p' <<<"$form" | head -1)
-value=$(sed -n 's/.*invitation=//p' "$work/link")
-curl -sf -c "$jar" -b "$jar" -H "Origin: http://127.0.0.1:$port" --data-urlencode "csrf=$csrf" --data-urlencode "invitation=$value" \
-	-d username=anna -d email= --data-urlencode 'password=nine blue kettles' "http://127.0.0.1:$port/setup" | expect 'You are set up'
-curl -s "$(cat "$work/link")" | expect 'has been'
-if [[ -n $ran ]]; then
-	"$tool" rm --force souvenir-e2e >/dev/null
-	"$tool" volume rm souvenir-e2e >/dev/null
-else
-	end $server_pid
-fi
-
-echo "the upgrade"
-program=$work/program
-cp "${earlier:-$souvenir}" "$program"
-old=$work/old
-mkdir "$old"
-port=$(free_port)
-serve_old() {
-	(cd "$old" && exec "$program" serve --listen "127.0.0.1:$port") >"$old/log" 2>&1 &
-	server_pid=$!
-	await "$port"
-}
-serve_old
-(cd "$old" && "$program" user add anna --admin --no-password && "$program" token add --user anna --name laptop >token) >/dev/null
-curl -sf "http://127.0.0.1:$port/tools/call" -H "Authorization: Bearer $(cat "$old/token")" -H 'Content-Type: application/json' \
-	-d '{"name": "memory", "arguments": {"action": "store", "content": "The kettle in the kitchen is blue."}}' >/dev/null
-(cd "$old" && eval "$(block sh before-upgrade.db | sed "s|^souvenir|$program|")") | expect 'wrote before-upgrade.db'
-end $server_pid
-cp "$souvenir" "$program"
-serve_old
-(cd "$old" && "$program" search 'which colour has the kettle?') | expect 'blue'
-end $server_pid
-(cd "$old" && mkdir gone && mv souvenir.db* gone/ && "${earlier:-$souvenir}" restore before-upgrade.db && "${earlier:-$souvenir}" check) | expect 'ok:'
-[[ -n $earlier ]] || untried+=("the upgrade was from the same version")
-
-for one in "${untried[@]}"; do echo "not tried: $one"; done
+[[ ${#untried[@]} == 0 ]] || printf 'not tried: %s\n' "${untried[@]}"
 echo "ok"
