@@ -223,6 +223,11 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt dialectRoute,
 	err error) {
 	call := func(ctx context.Context) error {
 		r := r.WithContext(ctx)
+		if rt.dialect == request.Pages && r.Method == http.MethodGet {
+			if r, err = web.WithProjects(r); err != nil {
+				return nil
+			}
+		}
 		answer, err = rt.Handle(w, r, c)
 		if page, ok := answer.(web.Page); ok && err == nil {
 			answer = s.site.Render(w, r, http.StatusOK, page)

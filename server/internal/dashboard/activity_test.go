@@ -169,9 +169,9 @@ func TestActivityOffersTheProjectsOfTheLatestCalls(t *testing.T) {
 	}
 	callOf(w, servertest.Stranger, souvenir.NewActivity{Tool: "memory", Project: souvenir.ProjectRef{ID: "many-99"}})
 	b := w.SignedIn(servertest.Stranger)
-	b.Get("/activity").Expect(http.StatusOK, `value="many-99"`, `value="many-1"`).Without(`value="many-98"`)
-	b.Get("/activity?project=many-98").Expect(http.StatusOK, `value="many-99"`, `value="many-98" selected`).
-		Without(`value="many-97"`)
+	b.Get("/activity").Expect(http.StatusOK, `/many-99"`, `/many-1"`).Without(`/many-98"`)
+	b.Get("/activity?project=many-98").Expect(http.StatusOK, `/many-99"`, `/many-98" selected`).
+		Without(`/many-97"`)
 }
 
 func TestActivityGoesBackInParts(t *testing.T) {

@@ -84,7 +84,7 @@ func (s *Site) readFormUpTo(w http.ResponseWriter, r *http.Request, most int64) 
 	if CheckFormToken(r, r.PostForm.Get(FormField)) != nil {
 		return nil, &staleForm{r.PostForm}
 	}
-	return r.PostForm, nil
+	return r.PostForm, NameProjects(r, r.PostForm)
 }
 
 // CheckOrigin refuses a form from a page of another site.

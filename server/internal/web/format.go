@@ -25,6 +25,7 @@ func pageWords() template.FuncMap {
 		"callrow": func(call any, base string, names bool, zone *time.Location) callRow {
 			return callRow{calledAt{call, base}, names, zone}
 		},
+		"other":  otherThan,
 		"places": func(group menuGroup, base string) placesAt { return placesAt{group, base} },
 		"pausing": func(p frame, action, field, id, name, next string, since time.Time) pausing {
 			if next != "" {

@@ -3,6 +3,7 @@ package web
 import (
 	"html/template"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,3 +23,12 @@ func Markdown(source string) template.HTML { return renderer().HTML(source) }
 
 // Excerpt returns the beginning of a stored text for a list: in one line, without the marks of its Markdown.
 func Excerpt(source string) []markdown.Span { return renderer().Excerpt(source) }
+
+// Plain returns the beginning of a stored text, which it bounds, in one line without the marks of its Markdown.
+func Plain(source string) string {
+	var line strings.Builder
+	for _, span := range Excerpt(source) {
+		line.WriteString(span.Text)
+	}
+	return line.String()
+}

@@ -31,8 +31,8 @@ type tokensPage struct {
 // defaultTokenDays is how many days a token lives unless its maker says something else.
 const defaultTokenDays = "90"
 
-// maxProjects is the maximum number of projects to choose from.
-const maxProjects = 200
+// maxProjects is how many projects are offered; others are typed.
+const maxProjects = 50
 
 // ownToken is a token of the user's.
 type ownToken struct {

@@ -26,9 +26,9 @@ type filePage struct {
 	Project  web.Link // its project; without a Noun: none
 	Memory   string   // the beginning of its linked memory; empty: none
 	Preview  preview
-	Projects []souvenir.Project // targets of a move
-	Chosen   string             // one of them, from the form
-	Find     string             // search text for a memory to link
+	Projects []web.Option // targets of a move
+	Chosen   string       // one of them, from the form
+	Find     string       // search text for a memory to link
 	Found    []souvenir.Memory
 	Looked   bool   // a search was made
 	Trash    string // what happens to the file on deletion
@@ -85,14 +85,12 @@ func (s *Service) file(r *http.Request, c request.Caller) (web.Page, *filePage, 
 		return p, nil, err
 	}
 	for _, project := range projects {
-		if project.Role != souvenir.MemberReader {
-			data.Projects = append(data.Projects, project)
-		}
 		if project.ID == data.Status.ProjectID && project.Owner == data.Status.ProjectOwner {
-			data.Chosen = project.Ref()
+			data.Chosen = project.Owner + "/" + project.ID
 			data.Project = web.Link{Noun: "project", Name: project.Name, Path: web.ProjectPath(project)}
 		}
 	}
+	data.Projects = writable(projects, c.User.ID, data.Chosen)
 	until, err := web.TrashUntil(r, s.store)
 	if err != nil {
 		return p, data, err
@@ -147,6 +145,9 @@ func (s *Service) editFile(w http.ResponseWriter, r *http.Request, c request.Cal
 	if err != nil {
 		data.Fill(values.Get)
 		data.Chosen = values.Get("project")
+		for i, o := range data.Projects {
+			data.Projects[i].Chosen = o.Value == data.Chosen
+		}
 		data.Refuse(err)
 		return web.Again(p, err)
 	}

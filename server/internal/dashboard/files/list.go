@@ -30,9 +30,10 @@ type filesPage struct {
 	Categories []string // for the filter
 	Tags       []string
 	Projects   []souvenir.Project
-	Writable   []souvenir.Project // to which files can be uploaded
-	MaxFile    int64              // bytes
-	Refused    string             // error of an upload; empty: none
+	Places     []web.Option // projects of the filter
+	Writable   []web.Option // projects to which files can be uploaded
+	MaxFile    int64        // bytes
+	Refused    string       // error of an upload; empty: none
 }
 
 // Last is the number of the last visible file.
@@ -112,6 +113,12 @@ func (s *Service) files(r *http.Request, c request.Caller) (web.Page, *filesPage
 	return p, data, nil
 }
 
+// writable are the projects to which the user may add files.
+func writable(all []souvenir.Project, user, chosen string) []web.Option {
+	some := slices.DeleteFunc(slices.Clone(all), func(p souvenir.Project) bool { return p.Role == souvenir.MemberReader })
+	return web.Offered(web.ProjectOptions(some, user, chosen, "None: for yourself"))
+}
+
 // fileFilterOf reads the filter from an address.
 func fileFilterOf(query url.Values) fileFilter {
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
@@ -152,11 +159,8 @@ func (s *Service) fillFileChoices(r *http.Request, c request.Caller, data *files
 	if web.FromScript(r) {
 		return nil // only the list was requested
 	}
-	for _, p := range data.Projects {
-		if p.Role != souvenir.MemberReader {
-			data.Writable = append(data.Writable, p)
-		}
-	}
+	data.Places = web.Offered(web.ProjectOptions(data.Projects, c.User.ID, data.Filter.Project, "All"))
+	data.Writable = writable(data.Projects, c.User.ID, "")
 	configuration, err := s.store.Upkeep().Configuration(r.Context())
 	if err != nil {
 		return err

@@ -85,7 +85,7 @@ func (side *comparedSide) settings(values url.Values, projects []web.Option) (so
 	weights := func(value string) []web.Option {
 		return web.Choices(value, "", "Not counted", "0.1", "A little (0.1)", "0.3", "Much (0.3)")
 	}
-	side.Project = choose(append([]web.Option(nil), projects...), get("project"))
+	side.Project = web.Offered(choose(append([]web.Option(nil), projects...), get("project")))
 	side.Recency, side.Importance = weights(get("recency")), weights(get("importance"))
 	side.Least = web.Choices(get("least"), "", "Any", "0.25", "At least 0.25", "0.5", "Probably fits (0.5)", "0.75",
 		"At least 0.75")

@@ -67,6 +67,7 @@ func (s *Service) showDuplicates(_ http.ResponseWriter, r *http.Request, c reque
 		return nil, err
 	}
 	data.Projects[0].Label = "All projects"
+	data.Projects = web.Offered(data.Projects)
 	data.Likeness = web.Choices(data.Similar, "95", "95% or more", "90", "90% or more", "80", "80% or more", "70",
 		"70% or more")
 	data.Limits = web.Choices(strconv.Itoa(data.Limit), "500", "500", "1000", "1,000", "2000", "2,000", "5000", "5,000")

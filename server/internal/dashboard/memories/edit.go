@@ -26,7 +26,7 @@ type memoryEdit struct {
 	Error       string
 	Wrong       map[string]string // errors by field
 	Focus       string            // name of the field with the focus
-	Projects    []projectChoice   // possible targets of a move
+	Projects    []web.Option      // possible targets of a move
 	Linked      []relatedMemory   // the linked memories, as in the form
 	Others      []string          // ids of further ones, which the form keeps without showing them
 	Seek        string            // words or an id to find memories to link
@@ -35,9 +35,6 @@ type memoryEdit struct {
 	Preview     textview.Cut
 	HTML        template.HTML // the rendered preview
 }
-
-// projectChoice is a project to which a memory can belong.
-type projectChoice struct{ Value, Name string }
 
 // Choices returns the values of a field, the empty one first.
 func (memoryEdit) Choices(field string) []string {
@@ -71,7 +68,7 @@ func (s *Service) memoryEdit(r *http.Request, c request.Caller) (*memoryEdit, er
 			failure.Quote(nameOr(head.Status.OwnerName, head.Owner)) + ", who shares it with you read-only"}
 	}
 	e := &memoryEdit{memoryHead: head, Typed: typedOf(head), Base: head.Revision, Wrong: map[string]string{}}
-	return e, s.addProjects(r, c, e)
+	return e, nil
 }
 
 // addProjects adds the projects to which the memory can belong.
@@ -80,22 +77,18 @@ func (s *Service) addProjects(r *http.Request, c request.Caller, e *memoryEdit) 
 	if err != nil {
 		return err
 	}
-	for _, p := range projects {
-		value := p.Owner + "/" + p.ID
-		if p.Role == souvenir.MemberReader && value != e.Typed.Project {
-			continue
-		}
-		name := p.Name
-		if p.Owner != c.User.ID {
-			name += " of " + nameOr(p.OwnerName, p.Owner)
-		}
-		e.Projects = append(e.Projects, projectChoice{value, name})
-	}
+	projects = slices.DeleteFunc(projects, func(p souvenir.Project) bool {
+		return p.Role == souvenir.MemberReader && p.Owner+"/"+p.ID != e.Typed.Project
+	})
+	e.Projects = web.Offered(web.ProjectOptions(projects, c.User.ID, e.Typed.Project, "none"))
 	return nil
 }
 
 // editPage builds the form's page, with linked memories and the preview.
 func (s *Service) editPage(r *http.Request, c request.Caller, e *memoryEdit) (web.Page, error) {
+	if err := s.addProjects(r, c, e); err != nil {
+		return web.Page{}, err
+	}
 	e.Preview, e.HTML = lookOf(e.Typed.Content)
 	e.Linked, e.Others = nil, nil
 	for i, id := range relatedTyped(e.Typed.Related) {

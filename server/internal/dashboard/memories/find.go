@@ -30,13 +30,18 @@ const (
 	filesFound    = 3
 )
 
-// showFind finds projects by name, and memories and files by what they say.
+// showFind finds projects by name, and memories and files by what they say. For a field that names a project it is
+// their names.
 func (s *Service) showFind(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	data := findPage{Text: strings.TrimSpace(strings.ToValidUTF8(r.URL.Query().Get("q"), "\uFFFD"))}
 	page := web.Page{Template: "find", Title: "Find", Part: "find-results"}
 	projects, err := c.Store.Projects(r.Context())
 	if err != nil {
 		return nil, err
+	}
+	if named := web.NamesLike(r, projects); named != nil {
+		page.Part, page.Data = "project-names", named
+		return page, nil
 	}
 	sought := strings.ToLower(data.Text)
 	for _, p := range projects {

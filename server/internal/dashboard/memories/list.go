@@ -115,7 +115,7 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	}
 	err = s.findMemories(r, c, &data)
 	choosing.Wait()
-	data.Choices = choices
+	data.Choices, data.Projects = choices, web.Offered(data.Projects)
 	if err != nil {
 		status, message := failure.Describe(err)
 		if status != http.StatusBadRequest && status != http.StatusNotFound {
@@ -289,6 +289,7 @@ func (s *Service) filterChoices(r *http.Request, c request.Caller, search memory
 	} {
 		*made.options = choose(*made.options, made.value)
 	}
+	choices.Projects = web.Offered(choices.Projects)
 	return choices, nil
 }
 
@@ -308,7 +309,7 @@ func options(none string, values []string) []web.Option {
 // choose selects the option with a value. It adds a missing one, so that the value is kept.
 func choose(all []web.Option, value string) []web.Option {
 	for i := range all {
-		if all[i].Value == value {
+		if all[i].Chosen || all[i].Value == value {
 			all[i].Chosen = true
 			return all
 		}
@@ -322,15 +323,7 @@ func (s *Service) projectOptions(r *http.Request, c request.Caller, chosen strin
 	if err != nil {
 		return nil, err
 	}
-	choices := []web.Option{{Label: "No project"}}
-	for _, p := range all {
-		label := p.Name
-		if p.Owner != c.User.ID {
-			label += " of " + cmp.Or(p.OwnerName, p.Owner)
-		}
-		choices = append(choices, web.Option{Value: p.Owner + "/" + p.ID, Label: label})
-	}
-	return choose(choices, chosen), nil
+	return choose(web.ProjectOptions(all, c.User.ID, chosen, "No project"), chosen), nil
 }
 
 // inWords describes an error in a search with the labels of the form.

@@ -24,7 +24,7 @@ func (s *Service) newMemory(r *http.Request, c request.Caller) (*memoryEdit, err
 			e.Collections = append(e.Collections, found.Name)
 		}
 	}
-	return e, s.addProjects(r, c, e)
+	return e, nil
 }
 
 func (s *Service) showNewMemory(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {

@@ -28,7 +28,7 @@ type activityPage struct {
 	Tools    []string      // to choose from
 	Clients  []string
 	Projects []souvenir.Project // of the user
-	Places   []souvenir.Project // of these, to choose from
+	Places   []web.Option       // of these, to choose from
 	Outcomes []outcomeChoice
 	Older    string // address of the older calls; empty: there are none
 	Newest   string // address of the newest calls; empty: this is it
@@ -79,7 +79,6 @@ type (
 
 const (
 	callsShown = 50  // on a page
-	placesMost = 100 // projects to choose from; of more, those of the latest calls
 	allUsers   = "*" // as the user of a filter
 )
 
@@ -251,7 +250,8 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	if data.Filter.Before == "" {
 		data.Uses = usesOf(overview.Activities, c)
 	}
-	data.Places = placesOf(data.Projects, overview.Activities, data.Filter.Project)
+	data.Places = web.Offered(web.ProjectOptions(calledFirst(data.Projects, overview.Activities), c.User.ID,
+		data.Filter.Project, "All"))
 	for _, a := range overview.Activities { // the latest calls supply the values
 		if a.Client != "" && !slices.Contains(data.Clients, a.Client) && len(data.Clients) < 30 {
 			data.Clients = append(data.Clients, a.Client)
@@ -276,28 +276,21 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	return nil
 }
 
-// placesOf returns the projects to choose from: all, or, if they are many, the chosen one, those of the latest calls,
-// and the first ones.
-func placesOf(projects []souvenir.Project, calls []souvenir.Activity, chosen string) []souvenir.Project {
-	if len(projects) <= placesMost {
-		return projects
-	}
+// calledFirst returns the projects, those of the latest calls first.
+func calledFirst(projects []souvenir.Project, calls []souvenir.Activity) []souvenir.Project {
 	called := map[string]bool{}
 	for _, a := range calls {
 		called[a.ProjectID] = true
 	}
-	rank := func(p souvenir.Project) int {
-		switch {
-		case p.ID == chosen:
-			return 0
-		case called[p.ID]:
-			return 1
+	var first, others []souvenir.Project
+	for _, p := range projects {
+		if called[p.ID] {
+			first = append(first, p)
+		} else {
+			others = append(others, p)
 		}
-		return 2
 	}
-	places := slices.Clone(projects)
-	slices.SortStableFunc(places, func(a, b souvenir.Project) int { return rank(a) - rank(b) })
-	return places[:placesMost]
+	return append(first, others...)
 }
 
 // Address is the address at which a script polls the list.

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -187,11 +186,7 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 // plain returns the beginning of a text in one line, without the marks of its Markdown.
 func plain(text string, most int) string {
 	opening, _ := textview.Opening(text, 4*most)
-	var line strings.Builder
-	for _, span := range web.Excerpt(opening) {
-		line.WriteString(span.Text)
-	}
-	return textview.Clip(line.String(), most)
+	return textview.Clip(web.Plain(opening), most)
 }
 
 // countedList is a list of names with counts, the largest first.
@@ -238,12 +233,17 @@ func countedLists(o souvenir.Overview) []countedList {
 	}
 	clients := countedList{ID: "by-client", Title: "By client", Noun: "call", More: "/activity",
 		Note: "No calls yet."}
+	var called []string
 	for _, one := range o.Clients {
+		called = append(called, one.Name)
+	}
+	names := web.ClientNames(called)
+	for i, one := range o.Clients {
 		if one.Name == "" {
 			clients.add("Unknown programs", "", one.Calls)
 			continue
 		}
-		clients.add(web.ClientName(one.Name), "/activity?"+url.Values{"client": {one.Name}}.Encode(), one.Calls)
+		clients.add(names[i], "/activity?"+url.Values{"client": {one.Name}}.Encode(), one.Calls)
 	}
 	return []countedList{projects, collections, types, clients}
 }

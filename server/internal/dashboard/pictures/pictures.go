@@ -231,16 +231,12 @@ func (s *Service) picture(ctx context.Context, c request.Caller, kind string, q 
 	if err != nil {
 		return data, err
 	}
-	pairs := []string{"", "All"}
-	for _, p := range projects {
-		pairs = append(pairs, p.Ref(), projectLabel(p, c.User.ID))
-	}
-	data.Projects = web.Choices(q.Project, pairs...)
+	data.Projects = web.Offered(web.ProjectOptions(projects, c.User.ID, q.Project, "All"))
 	collections, err := c.Store.Collections(ctx)
 	if err != nil {
 		return data, err
 	}
-	pairs = []string{"", "All"}
+	pairs := []string{"", "All"}
 	memories := 0
 	for i, collection := range collections {
 		memories += collection.MemoryCount

@@ -1,7 +1,6 @@
 package projects
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -58,20 +57,15 @@ func (s *Service) showContext(_ http.ResponseWriter, r *http.Request, c request.
 
 // showAnyContext shows the context in any project, or in none.
 func (s *Service) showAnyContext(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	data := contextPage{Action: "/context", Projects: []web.Option{{Label: "No project"}}}
+	data := contextPage{Action: "/context"}
 	all, err := c.Store.Projects(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	chosen := r.URL.Query().Get("project")
+	data.Projects = web.Offered(web.ProjectOptions(all, c.User.ID, chosen, "No project"))
 	for _, p := range all {
-		value := p.Owner + "/" + p.ID
-		label := p.Name
-		if p.Owner != c.User.ID {
-			label += " of " + cmp.Or(p.OwnerName, p.Owner)
-		}
-		data.Projects = append(data.Projects, web.Option{Value: value, Label: label, Chosen: value == chosen})
-		if value == chosen {
+		if p.Owner+"/"+p.ID == chosen {
 			data.Head = projectHead{Project: p, Path: web.ProjectPath(p)}
 		}
 	}

@@ -146,12 +146,14 @@ func (i *item) Percent() int { return int(i.Proposal.Confidence*100 + 0.5) }
 // otherMemory is a memory that a reason names by its id, as that of a pair of similar ones does.
 var otherMemory = regexp.MustCompile(`memory ([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}): `)
 
-// Why is the reason for people: without the id of the other memory, to which [item.Other] leads.
+// Why is the reason for people: without the marks of Markdown, and without the id of the other memory, to which
+// [item.Other] leads.
 func (i *item) Why() string {
-	if at := otherMemory.FindStringIndex(i.Proposal.Reason); at != nil {
-		return i.Proposal.Reason[:at[0]] + "another memory: " + i.Proposal.Reason[at[1]:]
+	reason := i.Proposal.Reason
+	if at := otherMemory.FindStringIndex(reason); at != nil {
+		reason = reason[:at[0]] + "another memory: " + reason[at[1]:]
 	}
-	return i.Proposal.Reason
+	return web.Plain(reason)
 }
 
 // Other is the id of the memory that the reason names; empty: none.

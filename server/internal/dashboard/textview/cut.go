@@ -45,10 +45,26 @@ func Plain(value any) string {
 		return value
 	case []string:
 		return strings.Join(value, ", ")
+	case []any:
+		if texts := textsOf(value); len(texts) > 0 {
+			return strings.Join(texts, ", ")
+		}
 	}
 	encoded, err := json.Marshal(value)
 	if err != nil {
 		return "" // it came from JSON
 	}
 	return string(encoded)
+}
+
+// textsOf returns the texts of a list of texts; nil: it has others.
+func textsOf(values []any) (texts []string) {
+	for _, value := range values {
+		text, is := value.(string)
+		if !is {
+			return nil
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }

@@ -2,8 +2,6 @@ package upkeep
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -143,15 +141,7 @@ func auditDetails(details map[string]any) string {
 	slices.Sort(names)
 	var parts []string
 	for _, name := range names {
-		value, isText := details[name].(string)
-		if !isText {
-			encoded, err := json.Marshal(details[name])
-			if err != nil {
-				continue
-			}
-			value = string(encoded)
-		}
-		parts = append(parts, fmt.Sprintf("%s: %s", name, value))
+		parts = append(parts, name+": "+textview.Plain(details[name]))
 	}
 	return textview.Clip(strings.Join(parts, "; "), auditMostValues)
 }
