@@ -323,12 +323,12 @@ const (
 // AccessKinds returns all kinds.
 func AccessKinds() []AccessKind { return []AccessKind{AccessSignIns, AccessGrants, AccessTokens} }
 
-// EndAccess revokes kinds of the user's access (at least one) at once, except the sign-in with an id, such as the
+// RevokeAccess revokes kinds of the user's access (at least one) at once, except the sign-in with an id, such as the
 // caller's own (empty: no exception). The user can authorize applications again, and new tokens work. A view that is
 // limited to projects may not call it.
-func (h *Accounts) EndAccess(ctx context.Context, except string, kinds []AccessKind) (err error) {
+func (h *Accounts) RevokeAccess(ctx context.Context, except string, kinds []AccessKind) (err error) {
 	defer inGo[struct{}](&err, "kinds", "kinds")
-	s, err := h.own(ctx, "EndAccess")
+	s, err := h.own(ctx, "RevokeAccess")
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ import (
 //
 // On the Store that [Open] returned it manages all accounts. On a view it is limited to the account of the view's user:
 // their password, identities, sign-ins, tokens, clients and grants, and the invitations to projects that they received.
-// Other methods return ErrForbidden there: those that manage users and invitations to accounts, that check credentials,
+// Other methods return ErrForbidden there: methods that manage users and invitations to accounts, check credentials,
 // sign a user in or look up any client, and those by which clients register and get tokens. On a view limited to
 // projects, all but Me do.
 type Accounts struct {

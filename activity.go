@@ -121,7 +121,7 @@ func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) (err error) 
 	return nil
 }
 
-// MaxActivityLimit is the most calls that [Insights.Activities] returns at once.
+// MaxActivityLimit is the most calls that [Insights.ActivityPage] returns at once.
 const MaxActivityLimit = 1000
 
 // ActivityQuery asks for recorded calls. A call must match every field that is set.
@@ -201,12 +201,12 @@ func (s *shared) flushActivity(ctx context.Context) {
 	}
 }
 
-// Activities returns recorded calls, including this handle's up to this moment: a user's view sees the user's own, the
-// operator's store those of all users in the default namespace. A view limited to projects may not call it, and another
-// user's calls are ErrForbidden through a view.
-func (h *Insights) Activities(ctx context.Context, q ActivityQuery) (_ ActivityPage, err error) {
+// ActivityPage returns a page of the recorded calls, including this handle's up to this moment: a user's view sees the
+// user's own, the operator's store those of all users in the default namespace. A view limited to projects may not call
+// it, and another user's calls are ErrForbidden through a view.
+func (h *Insights) ActivityPage(ctx context.Context, q ActivityQuery) (_ ActivityPage, err error) {
 	defer inGo[ActivityQuery](&err)
-	s, err := h.own("Activities")
+	s, err := h.own("ActivityPage")
 	if err != nil {
 		return ActivityPage{}, err
 	}

@@ -33,7 +33,7 @@ func TestRecordedCallsWaitForALockedFile(t *testing.T) {
 	if !errors.Is(err, over) {
 		t.Fatalf("got %v, want %v", err, over)
 	}
-	page, err := s.Insights().Activities(t.Context(), ActivityQuery{Limit: 1})
+	page, err := s.Insights().ActivityPage(t.Context(), ActivityQuery{Limit: 1})
 	if err != nil || page.Activities[0].Tool != fmt.Sprint("t", calls-1) {
 		t.Errorf("the newest call is %+v, %v, want no error and tool %v", page.Activities, err, fmt.Sprint("t", calls-1))
 	}

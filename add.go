@@ -163,7 +163,7 @@ func (s *Store) putMemories(ctx context.Context, o *operation, memories []NewMem
 	return s.storeOnce(ctx, drafts, options, (*memoryWriter).put)
 }
 
-// storeOnce stores drafts. Those that the store already has are not embedded again.
+// storeOnce stores drafts, without embedding again what the store already has.
 func (s *Store) storeOnce(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
 	write func(*memoryWriter, *kernel.Draft) (Stored, error)) ([]Stored, error) {
 	changed := false // stored content is gone, so it must be embedded after all
@@ -378,7 +378,7 @@ const (
 	sharedLocks, sharedFor = 500 * time.Millisecond, 10 * time.Second
 )
 
-// sharesCommit reports whether what is stored depends on nothing but the places where it goes.
+// sharesCommit reports whether the drafts depend on nothing but the places where they go.
 func (a *addition) sharesCommit() bool {
 	return a.write == nil && !slices.ContainsFunc(a.drafts, func(d kernel.Draft) bool {
 		return d.RuleType != "" || d.Key != "" || d.Times.Supersedes != "" || len(d.Related) > 0

@@ -146,7 +146,7 @@ func BenchmarkDashboard(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		if _, err := store.Insights().Activities(ctx, souvenir.ActivityQuery{Limit: 1}); err != nil {
+		if _, err := store.Insights().ActivityPage(ctx, souvenir.ActivityQuery{Limit: 1}); err != nil {
 			b.Fatal(err)
 		}
 		clock = clock.Add(14 * time.Hour)
@@ -189,9 +189,12 @@ func BenchmarkDashboard(b *testing.B) {
 		return err
 	})
 	measure("map of 5,000", func() error { _, err := store.Insights().Map(ctx, souvenir.MapQuery{}); return err })
-	measure("activity", func() error { _, err := store.Insights().Activities(ctx, souvenir.ActivityQuery{}); return err })
+	measure("activity", func() error {
+		_, err := store.Insights().ActivityPage(ctx, souvenir.ActivityQuery{})
+		return err
+	})
 	measure("activity, failed", func() error {
-		_, err := store.Insights().Activities(ctx, souvenir.ActivityQuery{Outcome: souvenir.OutcomeError})
+		_, err := store.Insights().ActivityPage(ctx, souvenir.ActivityQuery{Outcome: souvenir.OutcomeError})
 		return err
 	})
 }

@@ -76,7 +76,7 @@ func randomCall(random *rand.Rand, user string, now time.Time, keep time.Duratio
 func checkCounts(t *testing.T, s *Store, user, when string) {
 	t.Helper()
 	view := s.As(Access{User: user}).Insights()
-	all, err := view.Activities(t.Context(), ActivityQuery{Limit: MaxActivityLimit})
+	all, err := view.ActivityPage(t.Context(), ActivityQuery{Limit: MaxActivityLimit})
 	if err != nil || all.HasMore {
 		t.Fatalf("%s: %d calls, more %v, %v, want all", when, len(all.Activities), all.HasMore, err)
 	}

@@ -165,7 +165,7 @@ func (st settled) arguments() map[string][]any {
 		"UpdateToken":        {st.token, TokenUpdate{Paused: new(true)}},
 		"UpdateGrant":        {st.grant, GrantUpdate{Paused: new(true)}},
 		"DeleteUser":         {"guest", (*DeleteOptions)(nil)},
-		"EndAccess":          {"", AccessKinds()},
+		"RevokeAccess":       {"", AccessKinds()},
 		"EraseFile":          {st.file},
 		"EraseMemory":        {st.memory},
 		"Erase":              {st.deleted},
@@ -224,7 +224,7 @@ func (st settled) arguments() map[string][]any {
 		"UpdateProject":     {p, ProjectUpdate{Name: content("named")}},
 		"UpdateTodoSection": {ProjectRef{ID: "p"}, SectionSpec, TodoSectionUpdate{Content: "new"}},
 		"UpdateUser":        {"guest", UserUpdate{Email: content("guest@example.com")}},
-		"UserByIdentity":    {testIssuer, "1"},
+		"GetUserByIdentity": {testIssuer, "1"},
 	}
 }
 

@@ -214,10 +214,10 @@ type contextReader struct {
 	hasText  bool // there is a text to search for
 	prepared preparedQuery
 
-	places  []standing.Place
-	project *naming.Project // nil: none given, or unknown
-	shown   map[int64]bool  // memories already in the context
-	found   Results         // collects the warnings of searches
+	places   []standing.Place
+	project  *naming.Project // nil: none given, or unknown
+	included map[int64]bool  // memories already in the context
+	found    Results         // collects the warnings of searches
 
 	unrelated bool // memories that are probably about something else were left out
 }
@@ -229,7 +229,7 @@ func (s *Store) getContext(ctx context.Context, q ContextQuery, text string) (Co
 	}
 	var c Context
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		r := contextReader{Store: s, tx: tx, viewer: v, query: q, prepared: prepared, shown: map[int64]bool{}}
+		r := contextReader{Store: s, tx: tx, viewer: v, query: q, prepared: prepared, included: map[int64]bool{}}
 		r.hasText = (&Query{Text: text}).rankable()
 		r.found.Warnings = slices.Clone(prepared.warnings)
 		c, err = r.gather()
@@ -347,7 +347,7 @@ func (r *contextReader) load(rows []int64) (map[int64]Memory, error) {
 	stored, err := r.loadRows(r.tx, r.viewer, rows)
 	found := make(map[int64]Memory, len(stored))
 	for _, m := range stored {
-		found[m.row], r.shown[m.row] = m.Memory, true
+		found[m.row], r.included[m.row] = m.Memory, true
 	}
 	return found, err
 }
@@ -439,12 +439,12 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 
 func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 	if !r.hasText {
-		rows, err := recency.Newest(r.tx, r.now(), limit+len(r.shown), standing.NewestOfAll(sel.Current),
+		rows, err := recency.Newest(r.tx, r.now(), limit+len(r.included), standing.NewestOfAll(sel.Current),
 			sel.PartitionList())
 		if err != nil {
 			return nil, err
 		}
-		rows = slices.DeleteFunc(rows, func(row int64) bool { return r.shown[row] })
+		rows = slices.DeleteFunc(rows, func(row int64) bool { return r.included[row] })
 		found, err := r.loadRows(r.tx, r.viewer, rows[:min(limit, len(rows))])
 		hits := make([]Hit, len(found))
 		for i, m := range found {
@@ -452,11 +452,11 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 		}
 		return hits, err
 	}
-	hits, ranked, err := r.search(sel, limit+len(r.shown))
+	hits, ranked, err := r.search(sel, limit+len(r.included))
 	if err != nil {
 		return nil, err
 	}
-	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return r.shown[h.Row] || h.Score <= 0 })
+	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return r.included[h.Row] || h.Score <= 0 })
 	if !slices.ContainsFunc(hits, func(h index.Hit) bool { return float64(h.Confidence) >= r.query.MinScore }) {
 		r.unrelated = r.unrelated || len(hits) > 0
 		return nil, nil
@@ -544,7 +544,7 @@ type ContextMemory struct {
 	Truncated bool    // shortened: Content ends early, or long metadata is left out. GetMemory returns the whole
 }
 
-// MarshalJSON returns the memory's form with score and truncated, and without what is zero.
+// MarshalJSON returns the memory's form with score and truncated, and without zero values.
 func (m ContextMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		writtenMemory

@@ -313,11 +313,11 @@ func (h *Accounts) UnlinkIdentity(ctx context.Context, user, issuer, subject str
 	})
 }
 
-// UserByIdentity returns the user to whom an identity is linked, to sign them in. ErrNotFound means that the identity
-// is not linked, ErrUnauthenticated that the user is disabled.
-func (h *Accounts) UserByIdentity(ctx context.Context, issuer, subject string) (_ User, err error) {
+// GetUserByIdentity returns the user to whom an identity is linked, to sign them in. ErrNotFound means that the
+// identity is not linked, ErrUnauthenticated that the user is disabled.
+func (h *Accounts) GetUserByIdentity(ctx context.Context, issuer, subject string) (_ User, err error) {
 	defer inGo[struct{}](&err, "issuer", "issuer", "subject", "subject")
-	s, err := h.serving(ctx, "UserByIdentity")
+	s, err := h.serving(ctx, "GetUserByIdentity")
 	if err != nil {
 		return User{}, err
 	}

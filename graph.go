@@ -186,7 +186,7 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 	return g, nil
 }
 
-// connect adds what is similar, and the clusters.
+// connect adds edges of similarity, and the clusters.
 func (g *Graph) connect(ctx context.Context, p *picture, v vectors, q GraphQuery) error {
 	read := topic.Read(p.texts)
 	var pairs []index.Pair
@@ -402,7 +402,7 @@ func (m *Map) lay(ctx context.Context, p *picture, v vectors, q MapQuery) (flat 
 	return layout.Neighbours(ctx, len(v.places), near, start, known)
 }
 
-// places returns where some of the nodes are on a map; nil for those that are not.
+// places returns where some of the nodes are on a map; nil for nodes that are not on it.
 func (m *Map) places(nodes []Node, some []int) []*layout.Place {
 	was := make([]*layout.Place, len(some))
 	if m == nil {
@@ -431,7 +431,7 @@ type picture struct {
 	warnings []string
 }
 
-// Bytes of what is kept of a picture, about.
+// The bytes that a kept picture needs, about.
 const nodeBytes, edgeBytes = 400, 72
 
 // keptPicture returns a picture that was made since the last change of a memory. Nothing is kept of sealed texts.
@@ -545,7 +545,7 @@ func (p *picture) links(tx db.Tx) ([]Edge, error) {
 	err := tx.Each(func(row db.Rows) error {
 		var from, to int64
 		err := row.Scan(&from, &to)
-		if at, shown := place[to]; shown {
+		if at, ok := place[to]; ok {
 			edges = append(edges, Edge{From: place[from], To: at, Kind: EdgeRelated})
 		}
 		return err

@@ -352,7 +352,7 @@ func (s *Store) countClients(tx db.Tx, o *Overview) error {
 	return err
 }
 
-// CallDaysQuery says of which days to count the recorded calls.
+// CallDaysQuery names the days whose recorded calls are counted.
 type CallDaysQuery struct {
 	// Days is the number of days, including today: 1 to 366; zero means 30.
 	Days int
@@ -366,8 +366,8 @@ type CallDay struct {
 	Day      string `json:"day"` // 2026-03-01
 	Calls    int    `json:"calls"`
 	Failed   int    `json:"failed"`   // of the calls
-	Searches int    `json:"searches"` // of the calls, those of which it is known what they found
-	Found    int    `json:"found"`    // of the searches, those that found something
+	Searches int    `json:"searches"` // searches with a known number of results
+	Found    int    `json:"found"`    // of these, searches that found something
 	Clients  int    `json:"clients"`  // different programs, by the names that they give themselves
 }
 

@@ -317,7 +317,7 @@ func (o *Options) number(name SettingName) (get func() int64, set func(int64), l
 	return get, set, 1, most
 }
 
-// checkChangeable refuses unknown settings, and those of what is turned off: it cannot be turned on later.
+// checkChangeable refuses unknown settings, and settings of a part that is turned off: it cannot be turned on later.
 func (o *Options) checkChangeable() error {
 	for _, name := range o.Changeable {
 		if !slices.Contains(settingNames, name) {
@@ -381,7 +381,7 @@ func (h *Upkeep) ListSettings(ctx context.Context) (all []Setting, err error) {
 
 // ChangeSetting changes a setting that [Options.Changeable] lists, for all processes: others follow within ten seconds.
 // Nil makes the option count again. Lower quotas delete nothing: who has more stores nothing new. Calls that are too
-// old or too many are deleted when the next ones are recorded; what is in the trash keeps its time. The search index
+// old or too many are deleted when the next ones are recorded; entries of the trash keep their time. The search index
 // gives memory back with the next search. It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) ChangeSetting(ctx context.Context, name SettingName, value *int64) error {
 	s, err := h.operator(ctx, "ChangeSetting")

@@ -187,9 +187,9 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	if d.Times.Supersedes, err = w.superseded(d.Times.Supersedes, "", place); err != nil {
 		return Stored{}, err
 	}
-	shown := storedMemory{Memory: m, times: d.Times}
-	shown.setTimes()
-	m = shown.Memory
+	timed := storedMemory{Memory: m, times: d.Times}
+	timed.setTimes()
+	m = timed.Memory
 	metadata, err := json.Marshal(m.Metadata)
 	if err != nil {
 		return Stored{}, err

@@ -25,7 +25,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// The users' grants to OAuth clients: how one is made, when it ends, and what is deleted with it. The clients are in
+// The users' grants to OAuth clients: how one is made, when it ends, and what it deletes. The clients are in
 // oauthclients.go, and the tokens of a grant in oauthtokens.go. All of the protocol that needs no HTTP is implemented
 // here.
 

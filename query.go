@@ -286,11 +286,11 @@ func explanationOf(e *ranking.Explanation) *Explanation {
 		Exact:  float64(e.Exact),
 		Asking: float64(e.Asking), Speaker: float64(e.Speaker)}
 	for _, prior := range []struct {
-		shown **Evidence
+		field **Evidence
 		ranking.Part
 	}{{&x.Recency, e.Recency}, {&x.Importance, e.Importance}, {&x.State, e.State}} {
 		if prior.Part != (ranking.Part{}) {
-			*prior.shown = &Evidence{float64(prior.Value), float64(prior.Gain)}
+			*prior.field = &Evidence{float64(prior.Value), float64(prior.Gain)}
 		}
 	}
 	for _, l := range e.Lenders {
@@ -306,7 +306,7 @@ type Results struct {
 	Offset int       `json:"offset"`
 	Limit  int       `json:"limit"`
 	Sort   SortOrder `json:"sort_order"` // the order that was used
-	// how many of the found memories are probably about the text: those that reach a Confidence of 0.5, of the best 30
+	// how many of the found memories are probably about the text: hits with a Confidence of at least 0.5, of the best 30
 	// or so and their neighbours in conversations. With MinScore, or without a text or a vector, it is Total.
 	Found int `json:"found"`
 	Way   Way `json:"way,omitempty"` // only with Query.Explain, in a search with a text or a vector

@@ -38,7 +38,7 @@ func (st settled) refusals() map[string]refusal {
 		"DeclineProjectInvitation": {[]any{"nowhere"}, ErrNotFound, "id"},
 		"InvitedMembers":           {[]any{nowhere}, ErrNotFound, "project_id"},
 		"UnblockSender":            {[]any{"host"}, ErrNotFound, "user"},
-		"Activities":               {[]any{ActivityQuery{Before: "nowhere"}}, ErrNotFound, "before"},
+		"ActivityPage":             {[]any{ActivityQuery{Before: "nowhere"}}, ErrNotFound, "before"},
 		"AddClient": {[]any{NewClient{RedirectURIs: []string{"javascript:alert(1)"}}}, ErrInvalid,
 			"redirect_uris"},
 		"AddCollection": {[]any{NewCollection{}}, ErrInvalid, "collection_name"},
@@ -92,7 +92,7 @@ func (st settled) refusals() map[string]refusal {
 		"UpdateToken":            {[]any{"nowhere", TokenUpdate{}}, ErrNotFound, "id"},
 		"UpdateGrant":            {[]any{"nowhere", GrantUpdate{}}, ErrNotFound, "id"},
 		"DeleteUser":             {[]any{"noah", (*DeleteOptions)(nil)}, ErrNotFound, "user"},
-		"EndAccess":              {[]any{"", []AccessKind(nil)}, ErrInvalid, "kinds"},
+		"RevokeAccess":           {[]any{"", []AccessKind(nil)}, ErrInvalid, "kinds"},
 		"ExchangeCode":           {[]any{exchange}, ErrInvalid, "code"},
 		"Files":                  {[]any{FileList{Sort: "newest"}}, ErrInvalid, "sort_order"},
 		"FilePage":               {[]any{FileQuery{Offset: -1}}, ErrInvalid, "offset"},
@@ -172,7 +172,7 @@ func (st settled) refusals() map[string]refusal {
 		"UpdateTodoSection": {[]any{ProjectRef{ID: "p"}, Section("wishes"), TodoSectionUpdate{}}, ErrInvalid, "section"},
 		"UserPage":          {[]any{UserQuery{Offset: -1}}, ErrInvalid, "offset"},
 		"UpdateUser":        {[]any{"owner", UserUpdate{Role: &guest}}, ErrConflict, "user"},
-		"UserByIdentity":    {[]any{testIssuer, "2"}, ErrNotFound, "subject"},
+		"GetUserByIdentity": {[]any{testIssuer, "2"}, ErrNotFound, "subject"},
 	}
 }
 

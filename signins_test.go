@@ -110,7 +110,8 @@ func TestAccountsThatBeginWithAnIdentity(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
 	there := Identity{Issuer: testIssuer, Subject: "ann-there", Email: "ann@there.example"}
 	ann := mustAddUser(t, s, NewUser{Name: "ann", Identity: there})
-	if found, err := s.Accounts().UserByIdentity(t.Context(), testIssuer, "ann-there"); err != nil || found.ID != ann.ID {
+	found, err := s.Accounts().GetUserByIdentity(t.Context(), testIssuer, "ann-there")
+	if err != nil || found.ID != ann.ID {
 		t.Errorf("the identity is that of %+v, %v; want ID %v", found, err, ann.ID)
 	}
 	if all, err := s.Accounts().Identities(t.Context(), "ann"); err != nil || len(all) != 1 ||

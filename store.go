@@ -229,7 +229,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		s.db.Sealing = s.ring
 	}
 	s.index.DB = s.db
-	if u, says := engine.(db.Ungrouped); says && u.Ungrouped() {
+	if u, ok := engine.(db.Ungrouped); ok && u.Ungrouped() {
 		s.batches = &batch.Queue[*sharing]{Run: s.storeBatch, Most: mostSharing}
 		s.counts.Settles = 5 * time.Minute // transactions that record calls end within seconds
 	}

@@ -63,7 +63,7 @@ func (s *service) resources(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// listResources lists a page of the caller's resources. The cursor is a place in the list: what is stored between
+// listResources lists a page of the caller's resources. The cursor is a place in the list: memories stored between
 // two pages can push a resource to the next page, where it is listed again.
 func (s *service) listResources(ctx context.Context, params *mcp.ListResourcesParams) (*mcp.ListResourcesResult,
 	error) {

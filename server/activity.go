@@ -248,7 +248,7 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.
 	}
 	if q.User == "" || q.User == c.Access.User || q.User == c.User.Name || c.Access.Projects != nil {
 		q.User = "" // a view limited to projects gets none of it
-		return c.Store.Insights().Activities(r.Context(), q)
+		return c.Store.Insights().ActivityPage(r.Context(), q)
 	}
 	if !c.Allows(souvenir.ScopeAdmin) {
 		return nil, failure.MissingScope(souvenir.ScopeAdmin)
@@ -256,7 +256,7 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.
 	if q.User == "*" {
 		q.User = ""
 	}
-	return s.store.Insights().Activities(r.Context(), q)
+	return s.store.Insights().ActivityPage(r.Context(), q)
 }
 
 // credentialKinds are the kinds of credentials by which calls can be filtered.

@@ -23,7 +23,7 @@ import (
 func recorded(w *servertest.World, caller string) []souvenir.Activity {
 	w.T.Helper()
 	w.HTTP.Close()
-	page, err := w.Store.Insights().Activities(context.Background(),
+	page, err := w.Store.Insights().ActivityPage(context.Background(),
 		souvenir.ActivityQuery{User: w.Users[caller], Limit: souvenir.MaxActivityLimit})
 	if err != nil {
 		w.T.Fatal(err)
@@ -91,7 +91,7 @@ func TestEveryCallIsRecorded(t *testing.T) {
 				w.Tokens[servertest.Owner])
 		}
 	}
-	if everyone, err := w.Store.Insights().Activities(context.Background(), souvenir.ActivityQuery{}); err != nil ||
+	if everyone, err := w.Store.Insights().ActivityPage(context.Background(), souvenir.ActivityQuery{}); err != nil ||
 		len(everyone.Activities) != len(want) {
 		t.Errorf("of all users %d calls are recorded, %v; want %v", len(everyone.Activities), err, len(want))
 	}

@@ -111,7 +111,7 @@ func TestTheProjectOfCallsThatChangeSomething(t *testing.T) {
 		t.Errorf("in the project are %q, want %q", got, want)
 	}
 	w.Doc = nil
-	others, err := w.Store.Insights().Activities(t.Context(), souvenir.ActivityQuery{User: w.Users[servertest.Stranger]})
+	others, err := w.Store.Insights().ActivityPage(t.Context(), souvenir.ActivityQuery{User: w.Users[servertest.Stranger]})
 	if err != nil || len(others.Activities) != 1 || others.Activities[0].ProjectID != "" {
 		t.Errorf("of the stranger's calls %+v are recorded, %v, want no error, 1 activity and no project ID", others, err)
 	}
@@ -146,7 +146,7 @@ func TestAFloodOfCallsIsCounted(t *testing.T) {
 	group.Wait()
 	before, kept, lost := "", 0, 0
 	for {
-		page, err := w.Store.Insights().Activities(t.Context(),
+		page, err := w.Store.Insights().ActivityPage(t.Context(),
 			souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit, Before: before})
 		if err != nil {
 			t.Fatal(err)

@@ -88,7 +88,7 @@ func TestLinkingIsBoundToTheSession(t *testing.T) {
 	b = w.SignedIn(servertest.Owner)
 	b.Get(p.signIn(b.Get("/login/provider"))).Expect(http.StatusForbidden)
 	b.Get("/profile").Expect(http.StatusOK, "olivia@example.com")
-	if _, err := w.Store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); !errors.Is(err,
+	if _, err := w.Store.Accounts().GetUserByIdentity(t.Context(), p.at.URL, "olivia-there"); !errors.Is(err,
 		souvenir.ErrNotFound) {
 		t.Errorf("got %v, want souvenir.ErrNotFound", err)
 	}
@@ -122,7 +122,7 @@ func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
 	}
 	// One's own page ends no identity of another.
 	sam.Post("/profile/identities/end", url.Values{"csrf": {other}, "issuer": {p.at.URL}, "subject": {"olivia-there"}})
-	if user, err := w.Store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); err != nil ||
+	if user, err := w.Store.Accounts().GetUserByIdentity(t.Context(), p.at.URL, "olivia-there"); err != nil ||
 		user.Name != "olivia" {
 		t.Errorf("%+v, %v; want name \"olivia\"", user, err)
 	}
@@ -229,7 +229,7 @@ func TestAccountsCreatedByAProvider(t *testing.T) {
 			w := servertest.New(t, options)
 			b := w.Browser()
 			page := atProvider(b, p)
-			user, err := w.Store.Accounts().UserByIdentity(t.Context(), p.at.URL, "new-there")
+			user, err := w.Store.Accounts().GetUserByIdentity(t.Context(), p.at.URL, "new-there")
 			if test.want == "" {
 				refusedBy(t, name, b, page)
 				if !errors.Is(err, souvenir.ErrNotFound) {

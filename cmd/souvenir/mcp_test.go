@@ -476,7 +476,7 @@ func TestMCPRecordsCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	page, err := store.Insights().Activities(t.Context(), souvenir.ActivityQuery{})
+	page, err := store.Insights().ActivityPage(t.Context(), souvenir.ActivityQuery{})
 	if err != nil || len(page.Activities) != 3 {
 		t.Fatalf("recorded are %+v, %v; got %v, want 3", page, err, len(page.Activities))
 	}

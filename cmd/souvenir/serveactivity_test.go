@@ -35,7 +35,7 @@ func TestServeBoundsRecordedCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer store.Close()
-		page, err := store.Insights().Activities(t.Context(), souvenir.ActivityQuery{})
+		page, err := store.Insights().ActivityPage(t.Context(), souvenir.ActivityQuery{})
 		if err != nil {
 			t.Fatal(err)
 		}

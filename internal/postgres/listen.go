@@ -90,7 +90,7 @@ func (a *announcer) tell(ctx context.Context) {
 	}
 }
 
-// stop ends the work, and tells what was not told yet.
+// stop ends the work, after a last report.
 func (a *announcer) stop() {
 	a.cancel()
 	a.tasks.Wait()

@@ -25,8 +25,8 @@ type Tx struct {
 	changed  bool  // it wrote what other servers have in their indexes
 	cursors  int
 	caller   *db.Caller // for whom policies decide; nil: everything is allowed
-	told     *db.Caller // the caller that the server knows
-	// unsettled says that told may be out of date.
+	declared *db.Caller // the caller that the server knows
+	// unsettled says that declared may be out of date.
 	unsettled bool
 	pending   []pending // to be sent before the next statement
 	waiting   int       // bytes of its arguments

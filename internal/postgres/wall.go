@@ -50,9 +50,9 @@ func (d *DB) beginning(begin string, turn ...pending) (all []pending) {
 // ActFor sets the caller that the policies ask for. The server gets it with the next statement.
 func (tx *Tx) ActFor(c *db.Caller) { tx.caller = c }
 
-// settle has the server told the caller, unless it knows.
+// settle sends the caller to the server, unless the server knows it.
 func (tx *Tx) settle() {
-	if !tx.d.walled || !tx.unsettled && same(tx.told, tx.caller) {
+	if !tx.d.walled || !tx.unsettled && same(tx.declared, tx.caller) {
 		return
 	}
 	c := tx.caller
@@ -65,7 +65,7 @@ func (tx *Tx) settle() {
 	}
 	tx.pending = append(tx.pending, pending{text: `SELECT set_config('souvenir.caller', $1, true),
 		set_config('souvenir.projects', $2, true)`, args: []any{who, projects}})
-	tx.told, tx.unsettled = c, false
+	tx.declared, tx.unsettled = c, false
 }
 
 // Caller returns the transaction's caller, nil for none.

@@ -176,7 +176,7 @@ func (f *filler) activity(memories int) error {
 			return err
 		}
 		if i%1000 == 999 { // writes what waits before more comes: above a few thousand, the oldest are lost
-			if _, err := f.view.Insights().Activities(f.ctx, souvenir.ActivityQuery{Limit: 1}); err != nil {
+			if _, err := f.view.Insights().ActivityPage(f.ctx, souvenir.ActivityQuery{Limit: 1}); err != nil {
 				return err
 			}
 		}

@@ -35,14 +35,14 @@ func (f *fixture) record(calls ...souvenir.NewActivity) {
 	for _, n := range calls {
 		f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, n))
 	}
-	_, err := f.operator.Insights().Activities(f.ctx, souvenir.ActivityQuery{})
-	f.check("Activities", err)
+	_, err := f.operator.Insights().ActivityPage(f.ctx, souvenir.ActivityQuery{})
+	f.check("ActivityPage", err)
 }
 
 func (f *fixture) activities(q souvenir.ActivityQuery) []souvenir.Activity {
 	f.Helper()
-	page, err := f.reader.Insights().Activities(f.ctx, q)
-	f.check("Activities", err)
+	page, err := f.reader.Insights().ActivityPage(f.ctx, q)
+	f.check("ActivityPage", err)
 	return page.Activities
 }
 
@@ -163,8 +163,8 @@ func activityPages(f *fixture) {
 	var got []string
 	q := souvenir.ActivityQuery{Limit: 5}
 	for {
-		page, err := ann.reader.Insights().Activities(f.ctx, q)
-		f.check("Activities", err)
+		page, err := ann.reader.Insights().ActivityPage(f.ctx, q)
+		f.check("ActivityPage", err)
 		got = append(got, called(page.Activities)...)
 		f.record(souvenir.NewActivity{Principal: by("ann"), Tool: "meanwhile"})
 		if !page.HasMore {
@@ -193,7 +193,7 @@ func activityPages(f *fixture) {
 		{souvenir.ActivityQuery{Calls: make([]souvenir.ToolAction, 65)}, souvenir.ErrTooLarge, "calls"},
 		{souvenir.ActivityQuery{ProjectID: "\xff"}, souvenir.ErrInvalid, "project_id"},
 	} {
-		_, err := ann.reader.Insights().Activities(f.ctx, c.q)
+		_, err := ann.reader.Insights().ActivityPage(f.ctx, c.q)
 		f.failsAt(fmt.Sprintf("%+v", c.q), err, c.kind, c.argument)
 	}
 }
@@ -208,12 +208,12 @@ func activityOwn(f *fixture) {
 	f.same("the own", called(ann.activities(souvenir.ActivityQuery{})), "hers")
 	f.same("the own, by id", called(ann.activities(souvenir.ActivityQuery{User: "ann"})), "hers")
 	f.same("of a new user", called(f.as(souvenir.Access{User: "ben"}).activities(souvenir.ActivityQuery{})), "his")
-	_, err := ann.reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{User: "ben"})
+	_, err := ann.reader.Insights().ActivityPage(f.ctx, souvenir.ActivityQuery{User: "ben"})
 	f.failsAt("another's", err, souvenir.ErrForbidden, "user")
-	_, err = f.reader.As(souvenir.Access{User: "ann", Projects: []string{"p"}}).Insights().Activities(f.ctx,
+	_, err = f.reader.As(souvenir.Access{User: "ann", Projects: []string{"p"}}).Insights().ActivityPage(f.ctx,
 		souvenir.ActivityQuery{})
 	f.fails("through a limited view", err, souvenir.ErrForbidden)
-	_, err = f.reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{User: "noah"})
+	_, err = f.reader.Insights().ActivityPage(f.ctx, souvenir.ActivityQuery{User: "noah"})
 	f.failsAt("of an unknown user", err, souvenir.ErrNotFound, "user")
 	f.fails("recording through a view", ann.store.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "x"}),
 		souvenir.ErrForbidden)
@@ -393,14 +393,14 @@ func activityBounded(f *fixture) {
 	for i := range calls {
 		f.check("RecordActivity", few.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: fmt.Sprint("t", i)}))
 		if i%together == together-1 { // a query writes what waits, and every 64th time deletes what is too much
-			_, err := few.Insights().Activities(f.ctx, souvenir.ActivityQuery{Limit: 1})
-			f.check("Activities", err)
+			_, err := few.Insights().ActivityPage(f.ctx, souvenir.ActivityQuery{Limit: 1})
+			f.check("ActivityPage", err)
 		}
 	}
 	n, before := 0, ""
 	for more := true; more; {
-		page, err := few.Insights().Activities(f.ctx, souvenir.ActivityQuery{Limit: 1000, Before: before})
-		f.check("Activities", err)
+		page, err := few.Insights().ActivityPage(f.ctx, souvenir.ActivityQuery{Limit: 1000, Before: before})
+		f.check("ActivityPage", err)
 		n, more = n+len(page.Activities), page.HasMore
 		before = page.Activities[len(page.Activities)-1].ID
 	}
@@ -426,8 +426,8 @@ func activityReadOnly(f *fixture) {
 	options := f.options(f.embedder)
 	options.ReadOnly = true
 	reader := f.open(f.T, options)
-	page, err := reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{})
-	f.check("Activities", err)
+	page, err := reader.Insights().ActivityPage(f.ctx, souvenir.ActivityQuery{})
+	f.check("ActivityPage", err)
 	f.same("calls", called(page.Activities), "t")
 	f.fails("RecordActivity", reader.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "t"}), souvenir.ErrReadOnly)
 }

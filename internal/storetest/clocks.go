@@ -203,8 +203,8 @@ func (f *fixture) timeLimited() (id string) {
 
 func (f *fixture) recorded() []souvenir.Activity {
 	f.Helper()
-	p, err := f.store.Insights().Activities(f.ctx, souvenir.ActivityQuery{})
-	f.check("Activities", err)
+	p, err := f.store.Insights().ActivityPage(f.ctx, souvenir.ActivityQuery{})
+	f.check("ActivityPage", err)
 	return p.Activities
 }
 

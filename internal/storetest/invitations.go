@@ -306,8 +306,8 @@ func invitationsIdentity(f *fixture) {
 	identity := souvenir.Identity{Issuer: "https://id.example", Subject: "ann", Email: "ann@example.com"}
 	ann := f.accept(souvenir.InvitationAcceptance{Value: added.Value, Name: "ann", Identity: identity})
 	f.equal("password", ann.HasPassword, false)
-	found, err := f.reader.Accounts().UserByIdentity(f.ctx, identity.Issuer, identity.Subject)
-	f.check("UserByIdentity", err)
+	found, err := f.reader.Accounts().GetUserByIdentity(f.ctx, identity.Issuer, identity.Subject)
+	f.check("GetUserByIdentity", err)
 	f.equal("by identity", found, ann)
 	_, err = f.store.Accounts().AcceptInvitation(f.ctx,
 		souvenir.InvitationAcceptance{Value: another.Value, Name: "ben", Identity: identity})

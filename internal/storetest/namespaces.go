@@ -374,8 +374,8 @@ func namespacesActivity(f *fixture) {
 	}
 	for namespace, tool := range map[string]string{"": "outside", shop: "selling", crm: "calling"} {
 		view := f.operator.As(souvenir.Access{User: "anna", Namespace: namespace})
-		page, err := view.Insights().Activities(f.ctx, souvenir.ActivityQuery{})
-		f.check("Activities", err)
+		page, err := view.Insights().ActivityPage(f.ctx, souvenir.ActivityQuery{})
+		f.check("ActivityPage", err)
 		var tools []string
 		for _, a := range page.Activities {
 			tools = append(tools, a.Tool)
@@ -388,7 +388,7 @@ func namespacesActivity(f *fixture) {
 		}
 	}
 	for _, q := range []souvenir.ActivityQuery{{}, {User: "anna"}} {
-		page, err := f.operator.Insights().Activities(f.ctx, q)
+		page, err := f.operator.Insights().ActivityPage(f.ctx, q)
 		f.check("Activities of the operator", err)
 		if len(page.Activities) != 1 || page.Activities[0].Tool != "outside" {
 			f.Errorf("Activities(%+v) of the operator: got %+v, want the call in the default namespace", q, page.Activities)

@@ -171,8 +171,8 @@ func parametersOfPlaces() []parameters {
 			_, err := f.store.Insights().CallDays(f.ctx, p)
 			return err
 		}),
-		given("Activities", souvenir.ActivityQuery{}, func(f *fields, p souvenir.ActivityQuery) error {
-			_, err := f.store.Insights().Activities(f.ctx, p)
+		given("ActivityPage", souvenir.ActivityQuery{}, func(f *fields, p souvenir.ActivityQuery) error {
+			_, err := f.store.Insights().ActivityPage(f.ctx, p)
 			return err
 		}),
 		given("RecordActivity", souvenir.NewActivity{Tool: "x"}, func(f *fields, p souvenir.NewActivity) error {

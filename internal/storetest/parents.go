@@ -60,7 +60,7 @@ func (f *fixture) families() map[string]func() family {
 			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, fm.ann.ID, nil))
 		}
 		fm.end["all tokens end"] = func() {
-			f.check("EndAccess", fm.view.store.Accounts().EndAccess(f.ctx,
+			f.check("RevokeAccess", fm.view.store.Accounts().RevokeAccess(f.ctx,
 				"", []souvenir.AccessKind{souvenir.AccessTokens}))
 		}
 	}
@@ -86,7 +86,7 @@ func (f *fixture) families() map[string]func() family {
 						f.operator.Accounts().DeactivateClient(f.ctx, client.ID))
 				},
 				"all applications end": func() {
-					f.check("EndAccess", view.store.Accounts().EndAccess(f.ctx,
+					f.check("RevokeAccess", view.store.Accounts().RevokeAccess(f.ctx,
 						"", []souvenir.AccessKind{souvenir.AccessGrants}))
 				},
 			}}

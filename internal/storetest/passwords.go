@@ -140,8 +140,8 @@ func identitiesLinked(f *fixture) {
 	linked := f.link(souvenir.NewIdentity{User: "Ann", Issuer: provider, Subject: "248289761001", Email: "ann@id.example"})
 	f.equal("linked", linked, souvenir.Identity{Issuer: provider, Subject: "248289761001", Email: "ann@id.example",
 		CreatedAt: f.clock.Now()})
-	u, err := f.reader.Accounts().UserByIdentity(f.ctx, provider, "248289761001")
-	f.check("UserByIdentity", err)
+	u, err := f.reader.Accounts().GetUserByIdentity(f.ctx, provider, "248289761001")
+	f.check("GetUserByIdentity", err)
 	f.equal("the user", u, ann)
 	linked.Email = "new@id.example"
 	f.equal("linked again", f.link(souvenir.NewIdentity{User: ann.ID, Issuer: provider, Subject: "248289761001",
@@ -149,13 +149,13 @@ func identitiesLinked(f *fixture) {
 	f.equal("listed", f.identities("ann"), []souvenir.Identity{linked})
 	for _, i := range [][2]string{{provider, "248289761002"}, {provider + "/", "248289761001"},
 		{"HTTPS://id.example", "248289761001"}, {provider, "%"}} {
-		_, err := f.reader.Accounts().UserByIdentity(f.ctx, i[0], i[1])
-		f.failsAt("UserByIdentity of another", err, souvenir.ErrNotFound, "subject")
+		_, err := f.reader.Accounts().GetUserByIdentity(f.ctx, i[0], i[1])
+		f.failsAt("GetUserByIdentity of another", err, souvenir.ErrNotFound, "subject")
 	}
 	f.check("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx,
 		"ann", provider, "248289761001"))
-	_, err = f.reader.Accounts().UserByIdentity(f.ctx, provider, "248289761001")
-	f.fails("UserByIdentity after it", err, souvenir.ErrNotFound)
+	_, err = f.reader.Accounts().GetUserByIdentity(f.ctx, provider, "248289761001")
+	f.fails("GetUserByIdentity after it", err, souvenir.ErrNotFound)
 }
 
 func identitiesTaken(f *fixture) {
@@ -238,8 +238,8 @@ func identitiesRefused(f *fixture) {
 		_, err := f.store.Accounts().LinkIdentity(f.ctx, c.identity)
 		f.failsAt("LinkIdentity "+brief(c.identity), err, c.kind, c.argument)
 	}
-	_, err := f.reader.Accounts().UserByIdentity(f.ctx, "", "1")
-	f.failsAt("UserByIdentity", err, souvenir.ErrInvalid, "issuer")
+	_, err := f.reader.Accounts().GetUserByIdentity(f.ctx, "", "1")
+	f.failsAt("GetUserByIdentity", err, souvenir.ErrInvalid, "issuer")
 	f.failsAt("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx,
 		"ann", provider, ""), souvenir.ErrInvalid, "subject")
 	for i := range 33 {

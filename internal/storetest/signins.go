@@ -267,8 +267,8 @@ func accessEnded(f *fixture) {
 		session, keeps, token, app := f.addSignIn(souvenir.NewSignIn{User: "ann"}),
 			f.addSignIn(souvenir.NewSignIn{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.letIn(client)
 		waiting := hers.authorize(client)
-		f.check("EndAccess "+string(kind),
-			hers.store.Accounts().EndAccess(f.ctx,
+		f.check("RevokeAccess "+string(kind),
+			hers.store.Accounts().RevokeAccess(f.ctx,
 				keeps.ID, []souvenir.AccessKind{kind}))
 		f.signedIn(keeps)
 		if kind == souvenir.AccessSignIns {
@@ -289,7 +289,7 @@ func accessEnded(f *fixture) {
 			f.works("not ended", app)
 			f.redeem(exchanging(client, waiting))
 		}
-		f.check("EndAccess of all", hers.store.Accounts().EndAccess(f.ctx, "", souvenir.AccessKinds()))
+		f.check("RevokeAccess of all", hers.store.Accounts().RevokeAccess(f.ctx, "", souvenir.AccessKinds()))
 		f.signedOut("that was kept before", keeps.Value)
 		f.tokenFails("that was ended", token.Value)
 		f.ended("ended", client, app)
@@ -298,7 +298,7 @@ func accessEnded(f *fixture) {
 	f.principal(local.Value)
 	f.works("let in again", hers.letIn(client))
 	for _, kinds := range [][]souvenir.AccessKind{nil, {"everything"}, {souvenir.AccessTokens, ""}} {
-		f.failsAt("EndAccess", hers.store.Accounts().EndAccess(f.ctx, "", kinds), souvenir.ErrInvalid,
+		f.failsAt("RevokeAccess", hers.store.Accounts().RevokeAccess(f.ctx, "", kinds), souvenir.ErrInvalid,
 			"kinds", `"sessions", "grants" or "tokens"`)
 	}
 }

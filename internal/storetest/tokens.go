@@ -305,7 +305,7 @@ func tokensGranted(f *fixture) {
 			return ann.store.Accounts().RevokeGrant(f.ctx, grant)
 		},
 		"ended with others": func(souvenir.RegisteredClient, string) error {
-			return ann.store.Accounts().EndAccess(f.ctx, "", []souvenir.AccessKind{souvenir.AccessGrants})
+			return ann.store.Accounts().RevokeAccess(f.ctx, "", []souvenir.AccessKind{souvenir.AccessGrants})
 		},
 		"client deactivated": func(c souvenir.RegisteredClient, _ string) error {
 			return f.operator.Accounts().DeactivateClient(f.ctx, c.ID)

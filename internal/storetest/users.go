@@ -306,8 +306,8 @@ func usersDisable(f *fixture) {
 	}
 	f.tokenFails("of a disabled user", before.Value)
 	f.signInFails("ann", password)
-	_, err := f.reader.Accounts().UserByIdentity(f.ctx, "https://id.example", "1")
-	f.fails("UserByIdentity of a disabled user", err, souvenir.ErrUnauthenticated)
+	_, err := f.reader.Accounts().GetUserByIdentity(f.ctx, "https://id.example", "1")
+	f.fails("GetUserByIdentity of a disabled user", err, souvenir.ErrUnauthenticated)
 	_, err = f.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "more", User: "ann"})
 	f.failsAt("AddToken for a disabled user", err, souvenir.ErrForbidden, "user")
 	f.equal("another's token", f.principal(others.Value).User, ben)
@@ -337,8 +337,8 @@ func usersDelete(f *fixture) {
 	}
 	f.tokenFails("of a deleted user", token.Value)
 	f.signInFails("ann", password)
-	_, err = f.reader.Accounts().UserByIdentity(f.ctx, "https://id.example", "1")
-	f.fails("UserByIdentity", err, souvenir.ErrNotFound)
+	_, err = f.reader.Accounts().GetUserByIdentity(f.ctx, "https://id.example", "1")
+	f.fails("GetUserByIdentity", err, souvenir.ErrNotFound)
 	_, err = ann.reader.GetMemory(f.ctx, gone)
 	f.fails("GetMemory", err, souvenir.ErrNotFound)
 	f.equal("found", len(ann.find("hers")), 0)

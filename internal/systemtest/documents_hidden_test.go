@@ -88,7 +88,7 @@ func TestTextsOfFilesAreOutOfReach(t *testing.T) {
 			"RelatedMemories": func() (any, error) { return ann.RelatedMemories(ctx, m.ID, 2) },
 			"an explanation":  func() (any, error) { return ann.Search(ctx, Query{Text: "zebra", Explain: true}) },
 			"MainMemory":      func() (any, error) { return ann.MainMemory(ctx, ProjectRef{ID: "p"}) },
-			"Activities":      func() (any, error) { return ann.Insights().Activities(ctx, ActivityQuery{}) },
+			"ActivityPage":    func() (any, error) { return ann.Insights().ActivityPage(ctx, ActivityQuery{}) },
 			"Rules":           func() (any, error) { return ann.Rules(ctx, ProjectRef{ID: "p"}) },
 			"the trash":       func() (any, error) { return ann.Trash().Page(ctx, TrashQuery{}) },
 			"an export": func() (any, error) {

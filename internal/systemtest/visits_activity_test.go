@@ -16,7 +16,7 @@ func recordCalls(t *testing.T, s *Store, calls ...NewActivity) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Insights().Activities(t.Context(), ActivityQuery{}); err != nil { // which waits for them
+	if _, err := s.Insights().ActivityPage(t.Context(), ActivityQuery{}); err != nil { // which waits for them
 		t.Fatal(err)
 	}
 }
@@ -27,24 +27,24 @@ var activityVisits = map[string]func(v visit){
 			return s.Upkeep().RecordActivity(v.Context(),
 				NewActivity{Tool: "memory"})
 		})
-		if p, err := v.n.Insights().Activities(v.Context(), ActivityQuery{}); err != nil || len(p.Activities) > 0 {
+		if p, err := v.n.Insights().ActivityPage(v.Context(), ActivityQuery{}); err != nil || len(p.Activities) > 0 {
 			v.Errorf("RecordActivity through a view recorded something: got %v, %v, want no error and no activities", err,
 				len(p.Activities))
 		}
 	},
-	"Activities": func(v visit) {
+	"ActivityPage": func(v visit) {
 		for _, m := range neighbours {
 			recordCalls(v.T, v.n.Store, NewActivity{
 				Principal: Principal{Access: Access{User: m.user}}, Tool: "memory", Action: m.name, Client: "client of " + m.name,
 				MemoryID: v.n.ids[m.name], Project: ProjectRef{ID: m.project},
 			})
 		}
-		answer, err := v.self("Activities", false,
-			func(s *Store, _ string) (any, error) { return s.Insights().Activities(v.Context(), ActivityQuery{}) })
+		answer, err := v.self("ActivityPage", false,
+			func(s *Store, _ string) (any, error) { return s.Insights().ActivityPage(v.Context(), ActivityQuery{}) })
 		if page, ok := answer.(ActivityPage); ok && err == nil {
 			for _, a := range page.Activities {
 				if a.User != v.access.User {
-					v.Errorf("Activities tells %s of %+v, want %v", v.access.User, a, v.access.User)
+					v.Errorf("ActivityPage tells %s of %+v, want %v", v.access.User, a, v.access.User)
 				}
 			}
 			want := 0
@@ -54,17 +54,17 @@ var activityVisits = map[string]func(v visit){
 				}
 			}
 			if len(page.Activities) != want {
-				v.Errorf("Activities tells %d calls, want %d", len(page.Activities), want)
+				v.Errorf("ActivityPage tells %d calls, want %d", len(page.Activities), want)
 			}
 		}
 		for _, user := range []string{"alice", "bob", "eve"} {
 			if user == v.access.User {
 				continue
 			}
-			page, err := v.view.Insights().Activities(v.Context(), ActivityQuery{User: user})
-			v.check("Activities", page, err)
+			page, err := v.view.Insights().ActivityPage(v.Context(), ActivityQuery{User: user})
+			v.check("ActivityPage", page, err)
 			if !errors.Is(err, ErrForbidden) {
-				v.Errorf("Activities of %s gives %v, want ErrForbidden", user, err)
+				v.Errorf("ActivityPage of %s gives %v, want ErrForbidden", user, err)
 			}
 		}
 	},

@@ -52,9 +52,9 @@ var userVisits = map[string]func(v visit){
 			return s.Accounts().CheckPassword(v.Context(), Credentials{Name: user, Password: "guesswork"})
 		})
 	},
-	"UserByIdentity": func(v visit) {
-		v.operators("UserByIdentity", func(s *Store, user string) (any, error) {
-			return s.Accounts().UserByIdentity(v.Context(), "https://id.example", user)
+	"GetUserByIdentity": func(v visit) {
+		v.operators("GetUserByIdentity", func(s *Store, user string) (any, error) {
+			return s.Accounts().GetUserByIdentity(v.Context(), "https://id.example", user)
 		})
 	},
 	"CheckToken": func(v visit) {
@@ -185,11 +185,11 @@ var userVisits = map[string]func(v visit){
 		})
 		v.keepSessions(others)
 	},
-	"EndAccess": func(v visit) {
+	"RevokeAccess": func(v visit) {
 		others, _ := v.signAllIn()
 		apps := v.connect("carol", "eve")
-		_, _ = v.self("EndAccess", true, func(s *Store, _ string) (any, error) {
-			return nil, s.Accounts().EndAccess(v.Context(), "", AccessKinds())
+		_, _ = v.self("RevokeAccess", true, func(s *Store, _ string) (any, error) {
+			return nil, s.Accounts().RevokeAccess(v.Context(), "", AccessKinds())
 		})
 		v.keepSessions(others)
 		for user, app := range apps {

@@ -37,7 +37,7 @@ type described[T any] struct {
 }
 
 const (
-	readTimeout = 5 * time.Second // for what is read from memory, or with one row
+	readTimeout = 5 * time.Second // for reads from memory, or of one row
 	statsLimit  = 30 * time.Second
 )
 

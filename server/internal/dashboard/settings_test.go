@@ -181,7 +181,7 @@ func TestAdminsChangeSettings(t *testing.T) {
 	}
 	landsAt(b, change("activity_days", "9"), "/settings?undo=") // longer: nothing to ask
 
-	calls, err := w.Store.Insights().Activities(t.Context(), souvenir.ActivityQuery{Limit: 100})
+	calls, err := w.Store.Insights().ActivityPage(t.Context(), souvenir.ActivityQuery{Limit: 100})
 	if err != nil || !slices.ContainsFunc(calls.Activities, func(a souvenir.Activity) bool {
 		return strings.HasSuffix(a.Tool, "/settings/server") && a.User == w.Users[servertest.Admin]
 	}) {

@@ -48,7 +48,7 @@ func Of(ctx context.Context) *State {
 	return &State{}
 }
 
-// With returns a context with the state of a request, for whose caller the audit log attributes what is done.
+// With returns a context with the state of a request: the audit log attributes changes to its caller.
 func With(ctx context.Context, e *State) context.Context {
 	ctx = souvenir.WithActor(ctx, func() souvenir.Actor { return souvenir.ActorOf(e.Caller.Principal) })
 	return context.WithValue(ctx, stateKey{}, e)

@@ -9,7 +9,7 @@ import (
 )
 
 // Need is what a request needs for access: nothing, a credential, a credential with a scope, or a person with a
-// browser session, for what is reserved for people: authorizing an application, or changing a password.
+// browser session, for actions reserved for people: authorizing an application, or changing a password.
 // An administrator is a signed-in person with the admin role.
 type Need string
 

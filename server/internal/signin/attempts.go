@@ -178,7 +178,7 @@ func (t attempt) bytes() []byte {
 	return b
 }
 
-// readAttempt decodes a count; what is none is an empty one.
+// readAttempt decodes a count; an invalid one counts as empty.
 func readAttempt(b []byte) (t attempt) {
 	var numbers [3]int64
 	for i := range numbers {

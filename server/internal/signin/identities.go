@@ -19,7 +19,7 @@ import (
 
 // userAt returns the user to whom the provider's identity is linked, or creates one if the operator allows that.
 func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, error) {
-	user, err := s.store.Accounts().UserByIdentity(ctx, s.provider.Issuer, who.Subject)
+	user, err := s.store.Accounts().GetUserByIdentity(ctx, s.provider.Issuer, who.Subject)
 	if !errors.Is(err, souvenir.ErrNotFound) {
 		return user, err
 	}
@@ -47,7 +47,7 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 	case <-ctx.Done():
 		return user, ctx.Err()
 	}
-	if user, err = s.store.Accounts().UserByIdentity(ctx, s.provider.Issuer, who.Subject); !errors.Is(err,
+	if user, err = s.store.Accounts().GetUserByIdentity(ctx, s.provider.Issuer, who.Subject); !errors.Is(err,
 		souvenir.ErrNotFound) {
 		return user, err // created meanwhile
 	}
@@ -98,7 +98,7 @@ func (s *Service) createUser(ctx context.Context, who asserted) (souvenir.User, 
 			case !errors.As(err, &known):
 				return user, err
 			case known.Kind == souvenir.KindConflict && known.Argument == "subject": // another process was faster
-				return s.store.Accounts().UserByIdentity(ctx, s.provider.Issuer, who.Subject)
+				return s.store.Accounts().GetUserByIdentity(ctx, s.provider.Issuer, who.Subject)
 			case known.Kind == souvenir.KindConflict && known.Argument == "name":
 				continue
 			case known.Argument == "name":

@@ -206,7 +206,7 @@ func (s *Service) signOutEverywhere(w http.ResponseWriter, r *http.Request, c re
 	if values.Has("keep") {
 		except = c.SignInID
 	}
-	if err := c.Store.Accounts().EndAccess(r.Context(), except, kinds); err != nil {
+	if err := c.Store.Accounts().RevokeAccess(r.Context(), except, kinds); err != nil {
 		return nil, err
 	}
 	if except != "" {

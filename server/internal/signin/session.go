@@ -23,7 +23,7 @@ const (
 	markLife   = 365 * web.Day    // as long as the store accepts it
 )
 
-// RequirePerson authenticates the browser's session. Tokens do not count: programs may not do what is reserved for
+// RequirePerson authenticates the browser's session. Tokens do not count: programs may not do actions reserved for
 // people.
 func (s *Service) RequirePerson(r *http.Request, needs route.Need) (request.Caller, error) {
 	c, err := r.Cookie(request.CredentialCookie)

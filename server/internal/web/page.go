@@ -15,7 +15,7 @@ import (
 type Page struct {
 	Template string // without .html
 	Title    string // also the only first-level heading, unless Heading is set
-	Heading  string // of a page whose title repeats what is on it; empty: the title
+	Heading  string // of a page whose title repeats its content; empty: the title
 	Status   int    // zero: 200
 	Data     any
 

@@ -24,7 +24,7 @@ func Paginate[T any](all []T, r *http.Request, name string) ([]T, Pager) {
 
 // PageNumber returns the number of the part that the parameter name selects: 1 for none, and at most a million.
 func PageNumber(r *http.Request, name string) int {
-	asked, _ := strconv.Atoi(r.URL.Query().Get(name)) // 0 for what is no number
+	asked, _ := strconv.Atoi(r.URL.Query().Get(name)) // 0 if it is no number
 	return min(max(asked, 1), 1_000_000)
 }
 

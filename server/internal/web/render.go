@@ -162,7 +162,7 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, status int, message 
 				return
 			}
 		}
-		if FromScript(r) { // what is typed on the page must not go with it
+		if FromScript(r) { // typed text on the page must not be lost
 			s.showProblem(w, r, http.StatusUnauthorized, "session-ended", nil)
 			return
 		}

@@ -98,7 +98,7 @@ func (s *Service) lookForClient(r *http.Request, c request.Caller, mark *connect
 // lookForCall looks for a call among the latest.
 func (s *Service) lookForCall(r *http.Request, c request.Caller, mark *connectedMark,
 	fits func(souvenir.Activity) bool) error {
-	calls, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Limit: latestCalls})
+	calls, err := c.Store.Insights().ActivityPage(r.Context(), souvenir.ActivityQuery{Limit: latestCalls})
 	if err != nil {
 		return err
 	}

@@ -198,7 +198,7 @@ const longCall = time.Minute
 
 // changedBy returns which of the user's own recorded calls since a time has made the memory's version.
 func (s *Service) changedBy(ctx context.Context, c request.Caller, id string, at time.Time) (string, error) {
-	calls, err := c.Store.Insights().Activities(ctx,
+	calls, err := c.Store.Insights().ActivityPage(ctx,
 		souvenir.ActivityQuery{Since: at.Add(-longCall), Until: at.Add(time.Millisecond), Outcome: souvenir.OutcomeOK})
 	if err != nil {
 		return "", err

@@ -207,7 +207,7 @@ func (s *Service) fillCalls(r *http.Request, c request.Caller, data *activityPag
 			q.User = ""
 		}
 	}
-	found, err := store.Insights().Activities(r.Context(), q)
+	found, err := store.Insights().ActivityPage(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	for _, one := range souvenir.Outcomes() {
 		data.Outcomes = append(data.Outcomes, outcomeChoice{string(one), outcomeInWords(one)})
 	}
-	overview, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit})
+	overview, err := c.Store.Insights().ActivityPage(r.Context(), souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit})
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (s *Service) showAttention(_ http.ResponseWriter, r *http.Request, c reques
 			"Decide")
 		add(waiting-groups, web.Count(waiting-groups, "proposal")+" to decide about", web.ProposalsPath, "Review")
 	}
-	failed, err := c.Store.Insights().Activities(ctx, souvenir.ActivityQuery{Outcome: souvenir.OutcomeError,
+	failed, err := c.Store.Insights().ActivityPage(ctx, souvenir.ActivityQuery{Outcome: souvenir.OutcomeError,
 		Since: time.Now().AddDate(0, 0, -attentionDays), Limit: countedFailed})
 	if err != nil {
 		return nil, err

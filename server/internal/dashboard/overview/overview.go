@@ -166,7 +166,7 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 		hit.Content = plain(hit.Content, 300)
 		data.Recent = append(data.Recent, hit.Memory)
 	}
-	calls, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Limit: recentShown})
+	calls, err := c.Store.Insights().ActivityPage(r.Context(), souvenir.ActivityQuery{Limit: recentShown})
 	if err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func (s *Service) lookForFirstCalls(r *http.Request, c request.Caller, p *firstP
 		if p.State.Connected == connectedYes {
 			break
 		}
-		calls, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Credential: kind, Limit: 1})
+		calls, err := c.Store.Insights().ActivityPage(r.Context(), souvenir.ActivityQuery{Credential: kind, Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (s *Service) lookForFirstCalls(r *http.Request, c request.Caller, p *firstP
 	if p.State.Searched || !p.State.Stored || p.State.Connected != connectedYes {
 		return nil
 	}
-	searches, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{Limit: 1,
+	searches, err := c.Store.Insights().ActivityPage(r.Context(), souvenir.ActivityQuery{Limit: 1,
 		Calls: []souvenir.ToolAction{{Tool: "memory", Action: "search"}, {Tool: "memory", Action: "get_context"}}})
 	p.State.Searched = err == nil && len(searches.Activities) > 0
 	return err

@@ -103,7 +103,7 @@ func (p activityPage) Searched() (u clientUse) {
 // didOf counts the latest calls of the client of a filter.
 func didOf(r *http.Request, c request.Caller, f activityFilter) (clientUse, error) {
 	var did clientUse
-	found, err := c.Store.Insights().Activities(r.Context(), souvenir.ActivityQuery{
+	found, err := c.Store.Insights().ActivityPage(r.Context(), souvenir.ActivityQuery{
 		Credential: souvenir.CredentialKind(f.Credential), ID: f.ID, Limit: souvenir.MaxActivityLimit})
 	for _, a := range found.Activities {
 		did.add(a)

@@ -76,7 +76,7 @@ func kindLinks(chosen souvenir.TrashKind) []kindLink {
 
 // deleters returns the names of the user's clients that deleted memories, by memory, of the latest deletions.
 func deleters(ctx context.Context, c request.Caller) (map[string]string, error) {
-	found, err := c.Store.Insights().Activities(ctx, souvenir.ActivityQuery{Tool: "memory", Action: "delete",
+	found, err := c.Store.Insights().ActivityPage(ctx, souvenir.ActivityQuery{Tool: "memory", Action: "delete",
 		Outcome: souvenir.OutcomeOK, Limit: souvenir.MaxActivityLimit})
 	names := map[string]string{}
 	for _, a := range found.Activities {
