@@ -137,7 +137,7 @@ func hostileText(r *rand.Rand, size int) string {
 
 func TestBudgetsBoundContextsOfAnyMemories(t *testing.T) {
 	for seed := range uint64(12) {
-		if !longtest.Part(int(seed), 1, 3) {
+		if !longtest.Part(int(seed), 1, 6) {
 			continue
 		}
 		r := rand.New(rand.NewPCG(seed, 0))

@@ -433,7 +433,7 @@ func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			ids = slices.Delete(ids, at, at+1)
-		case step%3 == 0 || many == 0:
+		case longtest.On() && step%3 == 0 || many == 0:
 			when = "after more changes than are tested again"
 			many++
 			others := make([]NewMemory, 2_100)

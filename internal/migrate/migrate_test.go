@@ -182,7 +182,7 @@ func TestEachSourceIsImportedOnce(t *testing.T) {
 		{"basic-memory", notesFolder(t), 3, 0, 1, 2, 0, []string{"# Anna\n\n- [diet] no peanuts",
 			"# atlas\n\nDeploys on Thursdays."}},
 	} {
-		if !longtest.Part(i, 1, 4) {
+		if !longtest.Part(i, 1, 6) {
 			continue
 		}
 		t.Run(test.from+" "+filepath.Base(test.path), func(t *testing.T) {

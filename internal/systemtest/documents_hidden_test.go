@@ -9,6 +9,7 @@ import (
 
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // hiddenText returns the id of the memory with the text of a file.
@@ -127,7 +128,7 @@ func TestWaitEmbeddedWaitsForTextsOfFiles(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {
 		r := newReading(t, empty)
 		ann := r.store.As(Access{User: "ann"})
-		for i := range 20 {
+		for i := range longtest.Size(20, 4) {
 			r.read(ann, NewFile{Filename: fmt.Sprint(i, ".txt")}, strings.Repeat("a zebra and other words\n", 200))
 			if err := ann.Upkeep().WaitEmbedded(t.Context()); err != nil {
 				t.Fatal(err)

@@ -122,7 +122,7 @@ func TestDocuments(t *testing.T) {
 			"an import has files read":                     documentsImported,
 			"a check finds and repairs what is astray":     documentsRepaired,
 		}
-		for _, name := range longtest.Keys(tests, 1, 4) {
+		for _, name := range longtest.Keys(tests, 1, 7) {
 			t.Run(name, func(t *testing.T) {
 				r := newReading(t, empty)
 				tests[name](r)

@@ -281,7 +281,7 @@ func TestKeysOfUsers(t *testing.T) {
 			"names from before the keys are found":                  namesFromBefore,
 			"names that were given to others stay":                  movedNamesStay,
 		}
-		for _, name := range longtest.Keys(tests, 1, 5) {
+		for _, name := range longtest.Keys(tests, 1, 9) {
 			t.Run(name, func(t *testing.T) { tests[name](newSafe(t, empty)) })
 		}
 	})

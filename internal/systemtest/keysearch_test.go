@@ -36,7 +36,7 @@ func TestSearchesWithKeys(t *testing.T) {
 		case longtest.All():
 			part /= 5
 		case !longtest.On():
-			part *= 3
+			part *= 6
 		}
 		if part > 0 {
 			t.Run(backend.name, func(t *testing.T) { storetest.RunSearchesSample(t, part, backend.open(t)) })

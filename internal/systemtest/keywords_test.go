@@ -32,7 +32,7 @@ func TestKeysOfUsersInSearches(t *testing.T) {
 			"what was given to others is found without the giver":  givenIsFound,
 			"a partition that gets its owner back is sealed again": ownerGetsPartition,
 		}
-		for _, name := range longtest.Keys(tests, 1, 3) {
+		for _, name := range longtest.Keys(tests, 1, 6) {
 			t.Run(name, func(t *testing.T) { tests[name](newSafe(t, empty)) })
 		}
 	})

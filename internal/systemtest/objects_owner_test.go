@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/objects/objectstest"
 )
 
@@ -31,7 +32,7 @@ func TestAFullBucketKeepsItsDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		bucket := &fullBucket{Memory: s.storage}
-		for range 12 { // the first mark of a process is due at once
+		for range longtest.Size(12, 4) { // the first mark of a process is due at once
 			store := s.open(Options{Objects: bucket})
 			s.purge(store)
 			bucket.full = true

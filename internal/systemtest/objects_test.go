@@ -130,7 +130,7 @@ func TestObjects(t *testing.T) {
 			"backups and recovered files name them":                 copiesOfTheFile,
 			"content that goes back stays where the store says":     filesStayInTables,
 		}
-		for _, name := range longtest.Keys(tests, 1, 8) {
+		for _, name := range longtest.Keys(tests, 1, 11) {
 			t.Run(name, func(t *testing.T) { tests[name](newShelf(t, empty)) })
 		}
 	})

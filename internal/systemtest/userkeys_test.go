@@ -16,6 +16,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/keyring"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	enginepostgres "github.com/souvenir-ai/souvenir/internal/postgres"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -140,7 +141,7 @@ func TestUserKeysOfAnOperator(t *testing.T) {
 		if empty.name() == "walled" {
 			t.Skip("the wall hides rows, and keys are not in rows")
 		}
-		for name, test := range map[string]func(*vault){
+		tests := map[string]func(*vault){
 			"deleting a user leaves nothing of them in a backup":  userIsErasedFromBackups,
 			"a store without its keys is refused":                 vaultNeedsItsKeys,
 			"a store becomes one with keys and back by an export": vaultIsConverted,
@@ -148,8 +149,9 @@ func TestUserKeysOfAnOperator(t *testing.T) {
 			"two servers delete the same user":                    userIsDeletedTwice,
 			"a crash before the erasure is made up for":           crashBeforeErasure,
 			"a copy of the ring takes its place":                  ringIsCopied,
-		} {
-			t.Run(name, func(t *testing.T) { test(newVault(t, empty)) })
+		}
+		for _, name := range longtest.Keys(tests, 1, 4) {
+			t.Run(name, func(t *testing.T) { tests[name](newVault(t, empty)) })
 		}
 	})
 }

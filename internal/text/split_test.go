@@ -201,7 +201,7 @@ func TestSplitLineEnds(t *testing.T) {
 // TestSplitOfManyShapes runs on a mebibyte of what could make a careless splitter slow: a quadratic one would
 // not come to an end before the test's deadline.
 func TestSplitOfManyShapes(t *testing.T) {
-	size := longtest.Size(1<<20, 1<<17)
+	size := longtest.Size(1<<20, 1<<15)
 	for _, unit := range []string{
 		"a", " ", "\n", "\r\n", "a\n", "a ", ".", "a.", "A. ", "a. ", "# ", "# a\n", "- ", "- a\n", "```\n", "`", "~~~",
 		"|\n", "|",
