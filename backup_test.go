@@ -12,9 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -257,57 +255,6 @@ func TestBackupToStreamsTheSameStore(t *testing.T) {
 	}
 }
 
-func TestBackupWhileOthersWriteIsOneMoment(t *testing.T) {
-	longtest.Only(t)
-	path := filepath.Join(t.TempDir(), "busy.db")
-	s := openWords(t, path, Options{})
-	many := make([]NewMemory, 800)
-	for i := range many {
-		many[i] = NewMemory{Content: fmt.Sprintf("before everything n%d. %s", i, strings.Repeat("so it goes ", 20))}
-	}
-	if _, err := s.AddMemories(t.Context(), many, nil); err != nil {
-		t.Fatal(err)
-	}
-	other := startProcess(t, job{Path: path, Work: "in batches", Count: 1_000_000})
-	ctx, cancel := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	group.Go(func() {
-		for ctx.Err() == nil {
-			if _, err := s.AddMemories(ctx, many[:40], nil); err != nil && ctx.Err() == nil {
-				t.Error(err)
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-	})
-	for round := range 3 {
-		if !longtest.Part(round, 1, 3) {
-			continue
-		}
-		other.line()
-		backup := filepath.Join(t.TempDir(), fmt.Sprint(round, ".db"))
-		steps := 0
-		err := s.Upkeep().Backup(t.Context(), backup, &BackupOptions{Progress: func(_ string, _, _ int) {
-			if steps++; steps == 2 && round == 0 {
-				other.line() // a write of the other process is answered in the midst of the copy
-			}
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		copied := openWords(t, backup, Options{ReadOnly: true})
-		if report := mustCheck(t, copied, nil); !report.OK {
-			t.Errorf("got %+v, want OK", report)
-		}
-		if n := len(idsOfRows(t, copied)); n < 800 || n%40 != 0 {
-			t.Errorf("%d memories: a batch is there in part, want n at least 800 and n %% 40 = 0", n)
-		}
-	}
-	cancel()
-	group.Wait()
-	_ = other.cmd.Process.Kill()
-	_, _ = other.rest()
-}
-
 func TestRestoreChecksTheBackupFirst(t *testing.T) {
 	longtest.Only(t)
 	folder := t.TempDir()
@@ -461,38 +408,5 @@ func TestBackupIsForTheOperatorOfAnOpenStore(t *testing.T) {
 	}
 	if left := filesIn(t, filepath.Dir(path)); len(left) > 0 {
 		t.Errorf("%v were left, want none", left)
-	}
-}
-
-func TestKilledBackupLeavesNoHalfFile(t *testing.T) {
-	longtest.Only(t)
-	path := filepath.Join(t.TempDir(), "store.db")
-	s := openWords(t, path, Options{})
-	varied(t, s)
-	damage(t, s, `INSERT INTO file_chunk (id, sha256, data) VALUES (9 << 24, x'', zeroblob(30000000))`,
-		`DELETE FROM file_chunk WHERE id = 9 << 24`)
-	backup := filepath.Join(t.TempDir(), "backup.db")
-	if err := s.Upkeep().Backup(t.Context(), backup, nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, work := range []string{"backup", "restore"} {
-		folder := t.TempDir()
-		to := filepath.Join(folder, "to.db")
-		p := startProcess(t, job{Path: path, Work: work, Name: to, Model: backup})
-		p.line() // a step is done, and it waits
-		if err := p.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.rest(); err == nil {
-			t.Error("the process ended by itself, want an error")
-		}
-		for _, name := range filesIn(t, folder) {
-			if !strings.Contains(name, ".part-") {
-				t.Errorf("%s: %s was left, want in it \".part-\"", work, name)
-			}
-		}
-		if err := s.Upkeep().Backup(t.Context(), to, nil); err != nil {
-			t.Errorf("after a killed %s: %v", work, err)
-		}
 	}
 }

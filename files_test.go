@@ -404,55 +404,6 @@ func TestWriteAheadLogStaysSmallWhileFilesAreStored(t *testing.T) {
 	}
 }
 
-// A file arrives in a process that is killed in the midst of it.
-func TestKilledProcessLeavesNoFile(t *testing.T) {
-	longtest.Only(t)
-	path := filepath.Join(t.TempDir(), "killed.db")
-	p := startProcess(t, job{Path: path, Work: "store a file without end"})
-	for range 3 {
-		p.line() // one for each transaction
-	}
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.rest(); err == nil {
-		t.Fatal("the process ended by itself, want an error")
-	}
-	s := openWords(t, path, Options{})
-	checkConsistency(t, s)
-	if names := fileNames(t, s, FileList{}); len(names) != 0 {
-		t.Errorf("these files are there: %v, want none", names)
-	}
-	if n, err := s.purgeFiles(t.Context(), time.Now()); n != 0 || err != nil {
-		t.Errorf("the file might still be arriving, and is purged: %d, %v; want 0", n, err)
-	}
-	if held := filesHeld(t, s); held[0] != 1 || held[1] < 3*16 {
-		t.Errorf("the store holds %v, want 1 file and at least %v bytes", held, 3*16)
-	}
-	mustAddFile(t, s, NewFile{Filename: "next"}, "stored after the kill")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	later := openWords(t, path, Options{Now: func() time.Time { return time.Now().Add(25 * time.Hour) }})
-	for deadline := time.Now().Add(30 * time.Second); filesHeld(t, later) != [3]int{1, 1,
-		0}; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the next day the store still holds %v, want it before the deadline", filesHeld(t, later))
-		}
-	}
-	if names := fileNames(t, later, FileList{}); !slices.Equal(names, []string{"next"}) {
-		t.Errorf("these files are there: %v, want %v", names, []string{"next"})
-	}
-	checkConsistency(t, later)
-}
-
-// storeWithoutEnd prints a line for each transaction.
-func storeWithoutEnd(ctx context.Context, s *Store) error {
-	_, err := s.AddFile(ctx, NewFile{Progress: func(_ string, done, _ int) { fmt.Println(done) }}, zeroReader{})
-	return err
-}
-
 func TestFilesOfMemories(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{Now: newMovingClock(time.Now()).Tick})
 	one, two, three := mustAdd(t, s, NewMemory{Content: "one"}), mustAdd(t, s, NewMemory{Content: "two"}),

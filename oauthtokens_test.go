@@ -1,13 +1,9 @@
 package souvenir
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -194,78 +190,4 @@ func TestClientsWithoutAGrantMakeRoom(t *testing.T) {
 	if _, err := s.Accounts().RefreshTokens(t.Context(), refresh); err != nil {
 		t.Errorf("the client in use: %v", err)
 	}
-}
-
-// One of many processes gets tokens for a code, and loses them: the code was used twice.
-func TestRacingProcessesExchangeACodeOnce(t *testing.T) {
-	longtest.Only(t)
-	path := filepath.Join(t.TempDir(), "oauth.db")
-	s := openWords(t, path, Options{})
-	c := mustRegister(t, s)
-	others := make([]*process, 3)
-	for i := range others {
-		others[i] = startProcess(t, job{Path: path, Work: "exchange codes"})
-	}
-	for range 5 {
-		request := mustAuthorize(t, s, c)
-		encoded, err := json.Marshal(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range others {
-			if _, err := fmt.Fprintln(p.in, string(encoded)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var tokens []string
-		if own, err := s.Accounts().ExchangeCode(t.Context(), request); err == nil {
-			tokens = append(tokens, own.AccessToken)
-		}
-		for _, p := range others {
-			switch line := p.line(); {
-			case strings.HasPrefix(line, "ey"):
-				tokens = append(tokens, line)
-			case line != OAuthInvalidGrant:
-				t.Errorf("a process answers %s", line)
-			}
-		}
-		if len(tokens) != 1 {
-			t.Fatalf("%d processes got tokens for one code, want 1 token", len(tokens))
-		}
-		_, err = s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens[0]))
-		wantOAuth(t, "the token of the code that was used twice", err, ErrUnauthenticated, OAuthInvalidToken)
-	}
-	for _, p := range others {
-		if err := p.in.Close(); err != nil {
-			t.Error(err)
-		}
-		if _, err := p.rest(); err != nil {
-			t.Error(err)
-		}
-	}
-	keys, err := s.Accounts().SigningKeys(t.Context())
-	if err != nil || len(keys) != 1 {
-		t.Errorf("the processes made %d keys, %v; want 1", len(keys), err)
-	}
-}
-
-// exchangeOnDemand exchanges the code of each line of its input, and prints an access token or an OAuth code.
-func exchangeOnDemand(ctx context.Context, s *Store) error {
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		var x CodeExchange
-		if err := json.Unmarshal(lines.Bytes(), &x); err != nil {
-			return err
-		}
-		tokens, err := s.Accounts().ExchangeCode(ctx, x)
-		var known *OAuthError
-		switch {
-		case err == nil:
-			fmt.Println(tokens.AccessToken)
-		case errors.As(err, &known):
-			fmt.Println(known.Code)
-		default:
-			return err
-		}
-	}
-	return nil
 }

@@ -35,7 +35,8 @@ if [[ -z ${CITUS_LOAD_ONLY-} ]]; then
 	cd "$root"
 	go test -vet=off -count=1 -timeout 30m ./internal/postgres/...
 	if [[ $short == --short ]]; then
-		go test -vet=off -count=1 -short -timeout 30m -run '/postgres' -skip 'TheStoreKeeps|EveryFunction' ./internal/systemtest
+		go test -vet=off -count=1 -short -timeout 30m -run '/postgres' \
+			-skip 'TheStoreKeeps|EveryFunction|Process|Killed|BackupWhileOthers' ./internal/systemtest
 	else
 		go test -vet=off -count=1 -timeout 30m ./postgres
 		SOUVENIR_LONG_TESTS=1 go test -vet=off -count=1 -timeout 90m -run '/postgres' ./internal/systemtest

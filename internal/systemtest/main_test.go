@@ -17,5 +17,12 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if encoded := os.Getenv(jobVariable); encoded != "" {
+		if err := runJob(encoded); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(pgtest.Drop(longtest.MainWithCheapPasswords(m)))
 }
