@@ -105,6 +105,8 @@ export async function hostileFilesHarmNobody(someone, { user }) {
     const send = page.locator('main').getByRole('button', { name: 'Upload' })
     if (await send.isVisible()) await send.click()
     await page.waitForFunction((word) => ['heavy', 'loop', 'broken', 'honest'].every((one) => document.querySelector('#files td.name')?.closest('table').textContent.includes(`${one}-${word}`)), word)
+    assert.match(await page.locator('#sending').innerText(),
+      new RegExp(`honest-${word}\\.md: stored; (found by its text: 2\\d characters in 1 passage|its text is being read)`))
     for (const [name, said] of [[`heavy-${word}.docx`, /Found by its text: .* the beginning only/], [`loop-${word}.pdf`, /Not found by its text: its pages have no text/],
       [`broken-${word}.pdf`, /Not found by its text: it could not be read: it is not a PDF file, or a broken one/]]) {
       await page.go(`/files?name=${name}`)

@@ -65,7 +65,7 @@ function next() {
   one.request = request
   request.upload.addEventListener('progress', (event) => one.row.progress(event.loaded, event.total))
   request.addEventListener('load', () => {
-    if (request.status === 200) one.row.done(JSON.parse(request.responseText).file.id)
+    if (request.status === 200) one.row.done(JSON.parse(request.responseText).file)
     else one.row.fail(reason(request))
   })
   request.addEventListener('error', () => one.row.fail('The connection was lost: the file may be too large, or the server does not answer.'))
@@ -100,6 +100,17 @@ function reason(request) {
   return text[0].toUpperCase() + text.slice(1) + '.'
 }
 
+// What searches find of a stored file.
+function indexed(text) {
+  if (!text) return ''
+  const count = (number, noun) => `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`
+  const why = text.reason ? `: ${text.reason}` : ''
+  if (text.state === 'waiting') return '; its text is being read'
+  if (text.state !== 'indexed') return `; not found by its text${why}`
+  return `; found by its text: ${count(text.characters, 'character')} in ${count(text.passages, 'passage')}` +
+    `${text.truncated ? ', the beginning only' : ''}${text.reason ? `; ${text.reason}` : ''}`
+}
+
 function line(file) {
   const item = document.createElement('li')
   const name = document.createElement('p')
@@ -126,16 +137,16 @@ function line(file) {
       bar.value = all > 0 ? sent / all : 0
       state.textContent = sent < all ? ` ${size(sent)} of ${size(all)}` : ': storing'
     },
-    done(id) {
+    done(stored) {
       item.className = 'stored'
       const link = document.createElement('a')
-      link.href = `${form.getAttribute('action')}/${id}`
+      link.href = `${form.getAttribute('action')}/${stored.id}`
       link.append(title)
       name.prepend(link)
-      state.textContent = ': stored'
+      state.textContent = `: stored${indexed(stored.text)}`
       stop.remove()
       bar.remove()
-      say(`${file.name}: stored`)
+      say(`${file.name}${state.textContent}`)
     },
     fail(text) {
       const wrong = document.createElement('p')
