@@ -13,7 +13,12 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-const maxPages = 5000
+const (
+	maxPages = 5000
+	maxNodes = 2 * maxPages // of the tree of pages
+	maxTree  = 32           // levels of it
+	perPage  = 256 << 10    // bytes that the library may read for a page: it reads objects again and again
+)
 
 // readPDF reads the pages of a PDF file.
 func readPDF(ctx context.Context, content io.ReaderAt, size int64) (t souvenir.DocumentText, err error) {
@@ -22,7 +27,8 @@ func readPDF(ctx context.Context, content io.ReaderAt, size int64) (t souvenir.D
 			t, err = souvenir.DocumentText{}, errors.New("it is not a PDF file, or a broken one")
 		}
 	}()
-	file, err := pdf.NewReader(&within{ReaderAt: content, ctx: ctx, left: 16*size + 64<<20}, size)
+	bounded := &within{ReaderAt: content, ctx: ctx, left: 16*size + 64<<20}
+	file, err := pdf.NewReader(bounded, size)
 	if errors.Is(err, pdf.ErrInvalidPassword) {
 		return souvenir.DocumentText{Reason: "it is encrypted"}, nil
 	}
@@ -30,8 +36,8 @@ func readPDF(ctx context.Context, content io.ReaderAt, size int64) (t souvenir.D
 		return souvenir.DocumentText{}, errors.New("it is not a PDF file, or a broken one")
 	}
 	var w writer
-	tree := pageTree{visit: maxPages}
-	tree.walk(file.Trailer().Key("Root").Key("Pages"), 0)
+	tree := pageTree{visit: maxNodes}
+	tree.walk(file.Trailer().Key("Root").Key("Pages"), map[string]*pdf.Font{}, 0)
 	unread := 0
 	for i, page := range tree.pages {
 		if ctx.Err() != nil {
@@ -40,7 +46,8 @@ func readPDF(ctx context.Context, content io.ReaderAt, size int64) (t souvenir.D
 		if w.full {
 			break
 		}
-		text, err := pageText(page)
+		bounded.left += perPage
+		text, err := page.text()
 		if err != nil {
 			unread++
 			continue
@@ -50,7 +57,7 @@ func readPDF(ctx context.Context, content io.ReaderAt, size int64) (t souvenir.D
 		_ = w.add(strings.TrimSpace(text))
 	}
 	t = w.result()
-	t.Truncated = t.Truncated || tree.visit <= 0
+	t.Truncated = t.Truncated || tree.cut
 	switch {
 	case unread > 0:
 		t.Reason = fmt.Sprintf("%d of %d pages could not be read", unread, len(tree.pages))
@@ -60,44 +67,51 @@ func readPDF(ctx context.Context, content io.ReaderAt, size int64) (t souvenir.D
 	return t, nil
 }
 
-const maxTree = 32 // levels of the tree of pages
-
 // pageTree collects the pages of a file. The library's own search for a page does not end where a tree has a loop.
 type pageTree struct {
-	pages []pdf.Page
-	visit int // how many nodes may still be visited
+	pages []page
+	visit int  // how many nodes may still be visited
+	cut   bool // there are more
 }
 
-func (t *pageTree) walk(node pdf.Value, depth int) {
-	if t.visit--; t.visit <= 0 || depth > maxTree {
+// page is a page with its fonts, or those that it has from the nodes above. The library looks for them again for each
+// page, and follows the parents of a page without end.
+type page struct {
+	pdf.Page
+	fonts map[string]*pdf.Font
+}
+
+func (t *pageTree) walk(node pdf.Value, fonts map[string]*pdf.Font, depth int) {
+	if t.visit--; t.visit <= 0 || depth > maxTree || len(t.pages) == maxPages {
+		t.cut = true
 		return
+	}
+	if resources := node.Key("Resources"); !resources.IsNull() {
+		fonts = map[string]*pdf.Font{}
+		for _, name := range resources.Key("Font").Keys() {
+			fonts[name] = &pdf.Font{V: resources.Key("Font").Key(name)}
+		}
 	}
 	kids := node.Key("Kids")
 	if node.Key("Type").Name() == "Page" || kids.Len() == 0 {
-		t.pages = append(t.pages, pdf.Page{V: node})
+		t.pages = append(t.pages, page{pdf.Page{V: node}, fonts})
 		return
 	}
 	for i := range kids.Len() {
-		if t.walk(kids.Index(i), depth+1); t.visit <= 0 {
+		if t.walk(kids.Index(i), fonts, depth+1); t.visit <= 0 {
 			return
 		}
 	}
 }
 
-// pageText reads a page. The library panics on some broken pages, and follows the parents of a page without end.
-func pageText(page pdf.Page) (text string, err error) {
+// text reads a page. The library panics on some broken pages.
+func (p page) text() (text string, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			err = fmt.Errorf("the page is broken: %v", broken)
 		}
 	}()
-	depth := 0
-	for parent := page.V; !parent.IsNull(); parent = parent.Key("Parent") {
-		if depth++; depth > maxTree {
-			return "", errors.New("the page is its own parent")
-		}
-	}
-	return page.GetPlainText(nil)
+	return p.GetPlainText(p.fonts)
 }
 
 // within is a reader that ends with a context, and after a number of bytes; and with it what reads on and on.

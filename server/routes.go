@@ -225,7 +225,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt dialectRoute,
 		r := r.WithContext(ctx)
 		if rt.dialect == request.Pages && r.Method == http.MethodGet {
 			if r, err = web.WithProjects(r); err != nil {
-				return nil
+				return nil //nolint:nilerr // handle returns err, as it does a handler's
 			}
 		}
 		answer, err = rt.Handle(w, r, c)

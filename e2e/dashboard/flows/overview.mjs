@@ -52,6 +52,6 @@ export async function newCallsAppearByThemselves(someone, { user, token }) {
   await page.go('/activity')
   await page.click('#follow')
   await page.waitForURL('**live=1**')
-  await call(token, 'list_collections', {}, 'kettle/3.0')
-  await page.waitForFunction(() => document.querySelector('main').textContent.includes('kettle/3.0'), null, { timeout: 15_000 })
+  await call(token, 'list_collections', {}, 'teapot/3.0')
+  await page.waitForFunction(() => document.querySelector('main').textContent.includes('teapot'), null, { timeout: 15_000 })
 }
