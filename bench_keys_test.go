@@ -2,6 +2,7 @@ package souvenir_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -94,6 +95,44 @@ func BenchmarkKeys(b *testing.B) {
 			return err
 		})
 	})
+}
+
+// BenchmarkFiltersWithKeys compares filters that some of 20,000 memories match, without keys of users and with them.
+func BenchmarkFiltersWithKeys(b *testing.B) {
+	dir := b.TempDir()
+	memories := make([]souvenir.NewMemory, 20_000)
+	for i := range memories {
+		memories[i] = souvenir.NewMemory{Content: fmt.Sprint("memory ", i), Key: fmt.Sprintf("k%05d", i),
+			Metadata: map[string]any{"session": fmt.Sprint("s", i/10), "n": i, "lead": i%3 == 0}}
+	}
+	var stores []*souvenir.Store
+	for i, ctx := range []context.Context{b.Context(), withKeys(b, dir)} {
+		store, err := souvenir.Open(ctx, filepath.Join(dir, fmt.Sprint(i)), nil)
+		if err == nil {
+			_, err = store.AddMemories(b.Context(), memories, nil)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { store.Close() })
+		stores = append(stores, store)
+	}
+	for name, f := range map[string]souvenir.Filter{
+		"own metadata equal":    {"session": "s77"},
+		"own metadata is set":   {"n": souvenir.Condition{Not: []any{nil}}, "session": "s77"},
+		"own metadata not less": {"n": souvenir.Condition{AtLeast: 19_990}},
+		"a key not less":        {"key": souvenir.Condition{AtLeast: "k19990"}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			inTurn(b, func(i, _ int) error {
+				found, err := stores[i].Search(b.Context(), souvenir.Query{Filter: f, Limit: 10})
+				if err == nil && found.Total != 10 {
+					err = fmt.Errorf("got %d memories, want 10", found.Total)
+				}
+				return err
+			})
+		})
+	}
 }
 
 // inTurn does a step without keys, and with them, and reports the medians.

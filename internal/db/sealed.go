@@ -128,6 +128,9 @@ const (
 // Sealed is an argument of a statement: a sealed value.
 type Sealed struct{ stored any }
 
+// AsStored returns the argument for a value in the form in which it is stored.
+func AsStored(value string) Sealed { return Sealed{value} }
+
 // Value makes it an argument of engines.
 func (s Sealed) Value() (driver.Value, error) { return s.stored, nil }
 

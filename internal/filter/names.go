@@ -1,8 +1,6 @@
 package filter
 
 import (
-	"slices"
-
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
@@ -30,16 +28,16 @@ type names struct {
 
 // opened returns the condition in SQL with the values as they are stored.
 func (n *names) opened(tx db.Tx, v kernel.Viewer, owners []int64) (sql string, args []any, err error) {
-	var plain []string
+	var stored []string
 	if n.operator == "" {
-		for _, value := range n.values {
-			text, _ := value.(string)
-			plain = append(plain, text)
+		plain := make([]string, len(n.values))
+		for i, value := range n.values {
+			plain[i], _ = value.(string)
 		}
-	} else if plain, err = n.beyond(tx, v); err != nil {
-		return "", nil, err
+		stored, err = db.Forms(tx, n.field.names.column, owners, plain...)
+	} else {
+		stored, err = n.beyond(tx, v)
 	}
-	stored, err := db.Forms(tx, n.field.names.column, owners, plain...)
 	if err != nil {
 		return "", nil, err
 	}
@@ -47,17 +45,30 @@ func (n *names) opened(tx db.Tx, v kernel.Viewer, owners []int64) (sql string, a
 	for i, s := range stored {
 		values[i] = s
 	}
+	if len(values) == 1 { // not in a list, so it is an argument of its own
+		values[0] = db.AsStored(stored[0])
+	}
 	sql, args = n.field.amongOrUnset(values, n.orUnset, n.negate)
 	return sql, args, nil
 }
 
-// beyond returns the values beyond a bound of all memories that the caller can see: it opens them.
-func (n *names) beyond(tx db.Tx, v kernel.Viewer) ([]string, error) {
+// beyond returns, as they are stored, the values beyond a bound of all memories that the caller can see: it opens each.
+func (n *names) beyond(tx db.Tx, v kernel.Viewer) (stored []string, err error) {
 	visible, args := v.Visible()
 	name := n.field.names
-	all, err := db.Column[string](tx, `SELECT DISTINCT `+name.expression+` `+kernel.FromMemory+name.join+` WHERE `+
-		name.expression+` IS NOT NULL AND `+visible, args...)
-	return slices.DeleteFunc(all, func(value string) bool {
-		return !isBeyond([]any{value}, n.operator, n.values[0])
-	}), err
+	all, err := db.Column[string](db.Stored(tx), `SELECT DISTINCT `+name.expression+` `+kernel.FromMemory+name.join+
+		` WHERE `+name.expression+` IS NOT NULL AND `+visible, args...)
+	if err != nil {
+		return nil, err
+	}
+	for _, value := range all {
+		plain, err := db.OpenTexts(tx, []string{value}) // none if its key was erased
+		if err != nil {
+			return nil, err
+		}
+		if len(plain) > 0 && isBeyond([]any{plain[0]}, n.operator, n.values[0]) {
+			stored = append(stored, value)
+		}
+	}
+	return stored, nil
 }
