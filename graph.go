@@ -148,7 +148,7 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 			return err
 		}
 		about := fmt.Sprint(q.Limit, q.Neighbours, q.Similar, q.Duplicates, p.order)
-		if g, known, making, err = keptPicture(tx, p, &s.graphs, about); err != nil || known {
+		if g, known, making, err = keptPicture[Graph](tx, p, &s.graphs, about); err != nil || known {
 			return err
 		}
 		if err := p.load(tx, q.Limit, false); err != nil {
@@ -327,7 +327,7 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 			return err
 		}
 		if q.Layout == LayoutAxes {
-			m, known, making, err = keptPicture(tx, p, &s.maps, fmt.Sprint(q.Limit, q.Sample, p.order))
+			m, known, making, err = keptPicture[Map](tx, p, &s.maps, fmt.Sprint(q.Limit, q.Sample, p.order))
 			if err != nil || known {
 				return err
 			}
@@ -435,12 +435,14 @@ type picture struct {
 const nodeBytes, edgeBytes = 400, 72
 
 // keptPicture returns a picture that was made since the last change of a memory. Nothing is kept of sealed texts.
-func keptPicture[V any](tx db.Tx, p *picture, kept *retrieval.Derived[V], about string) (picture V, known bool,
+func keptPicture[V any](tx db.Tx, p *picture, kept *retrieval.Derived, about string) (picture V, known bool,
 	m retrieval.Making, err error) {
 	if ready, err := p.s.vectors.Ready(tx); err != nil || !ready || p.s.ring != nil {
 		return picture, false, m, err
 	}
-	return kept.Of(tx, p.sel.Selection, about)
+	made, known, m, err := kept.Of(tx, p.sel.Selection, about)
+	picture, _ = made.(V)
+	return picture, known, m, err
 }
 
 func cloned(all []Cluster) []Cluster {

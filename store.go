@@ -102,11 +102,32 @@ type Store struct {
 	denied   error // why every call is refused; nil: they are not
 }
 
+// The generic types of a store are behind interfaces: each package that uses Store would compile their methods again.
+type (
+	callQueue interface { // *batch.Queue
+		Do(ctx context.Context, call *sharing) error
+	}
+	quarantine interface { // *batch.Quarantine
+		Do(ctx context.Context, who userKey, add bool, call func() error) (is bool, err error)
+	}
+	keptOptions interface { // *kernel.KeptSettings
+		Get(tx db.Tx, now int64, from func(map[string]int64) *Options) (*Options, error)
+		Forget()
+	}
+	activityLog interface { // *activitylog.Log
+		Start()
+		Stop()
+		Add(ctx context.Context, a waitingActivity) bool
+		Flush(ctx context.Context) error
+		Lost() int
+	}
+)
+
 // shared is the state common to all views of a store.
 type shared struct {
 	db       *db.Spanning
-	batches  *batch.Queue[*sharing]    // nil: the engine shares commits by itself
-	unshared batch.Quarantine[userKey] // users whose calls share no transaction for now
+	batches  callQueue  // nil: the engine shares commits by itself
+	unshared quarantine // users whose calls share no transaction for now
 	embedder Embedder
 	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache
@@ -114,8 +135,8 @@ type shared struct {
 	orders   retrieval.Orders
 	tallies  retrieval.Tallies
 	likely   retrieval.Likenesses
-	graphs   retrieval.Derived[Graph]
-	maps     retrieval.Derived[Map]
+	graphs   retrieval.Derived // of Graph
+	maps     retrieval.Derived // of Map
 	doDonts  standing.DoDonts
 	vectors  *embedding.Vectors
 	worker   *embedding.Worker
@@ -125,7 +146,7 @@ type shared struct {
 	erased   atomic.Bool      // something was erased, and its traces must be removed now
 	scrubbed time.Time        // when the worker last removed traces
 	texts    *filetext.Worker // that reads files; not started without Options.Documents
-	activity *activitylog.Log[waitingActivity]
+	activity activityLog
 	counts   activitylog.Counts
 	users    sync.Map // userKey -> row; a deleted user's row stays
 	uses     sync.Map // id of an MCP token or a session -> when this handle last noted its use
@@ -136,7 +157,7 @@ type shared struct {
 	newID    func() string
 	maxFile  int64   // bytes
 	options  Options // with defaults
-	limited  kernel.KeptSettings[*Options]
+	limited  keptOptions
 	closing  sync.Once
 	closed   error
 
@@ -222,6 +243,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 			db: &db.Spanning{DB: engine, Wrote: index.Wrote}, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
 			index: index, maxFile: o.MaxFile,
 			hashing: make(passwords.Hasher, runtime.GOMAXPROCS(0)), options: o, ring: ring, lent: keyring.Of(ctx) != nil,
+			limited: &kernel.KeptSettings[*Options]{},
 		},
 		access: Access{User: LocalUser}, operator: true,
 	}
@@ -230,7 +252,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 	}
 	s.index.DB = s.db
 	if u, ok := engine.(db.Ungrouped); ok && u.Ungrouped() {
-		s.batches = &batch.Queue[*sharing]{Run: s.storeBatch, Most: mostSharing}
+		s.batches, s.unshared = &batch.Queue[*sharing]{Run: s.storeBatch, Most: mostSharing}, &batch.Quarantine[userKey]{}
 		s.counts.Settles = 5 * time.Minute // transactions that record calls end within seconds
 	}
 	s.objects = &objects.Objects{Storage: o.Objects, DB: s.db, Now: s.now, Log: o.Logger}

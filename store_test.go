@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -350,5 +352,37 @@ func TestCloseWhileOthersWork(t *testing.T) {
 			t.Fatalf("%d goroutines before, %d after, want it before the deadline:\n%s", before, runtime.NumGoroutine(),
 				stacks[:runtime.Stack(stacks, true)])
 		}
+	}
+}
+
+// TestStoresHoldNoGenericTypes finds generic types of the module in the fields of Store, at any depth but behind
+// interfaces: each package that uses Store would compile their methods again. The index has one, for its inner loops.
+func TestStoresHoldNoGenericTypes(t *testing.T) {
+	seen := map[reflect.Type]bool{}
+	var look func(t reflect.Type, path string)
+	look = func(of reflect.Type, path string) {
+		if seen[of] {
+			return
+		}
+		seen[of] = true
+		if strings.HasPrefix(of.PkgPath(), "github.com/souvenir-ai/souvenir") && strings.Contains(of.Name(), "[") &&
+			!strings.HasPrefix(of.Name(), "blocks[") {
+			t.Errorf("%s is a %s, want it behind an interface, or not generic", path, of)
+		}
+		switch of.Kind() {
+		case reflect.Struct:
+			for i := range of.NumField() {
+				look(of.Field(i).Type, path+"."+of.Field(i).Name)
+			}
+		case reflect.Map:
+			look(of.Key(), path+"[key]")
+			look(of.Elem(), path+"[]")
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Chan:
+			look(of.Elem(), path)
+		}
+	}
+	look(reflect.TypeFor[Store](), "Store")
+	if len(seen) < 100 {
+		t.Errorf("got %d types, want at least 100", len(seen))
 	}
 }

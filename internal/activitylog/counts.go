@@ -42,7 +42,7 @@ type Counts struct {
 	// Settles is how long after a row is seen no row with a lower number appears any more: 0 where writers take turns.
 	Settles time.Duration
 
-	kept lru.Cache[Caller, counted]
+	kept lru.Cache // counted by Caller
 
 	mu       sync.Mutex
 	seen     bound // may settle
@@ -77,7 +77,7 @@ const (
 
 // Of returns the counts of a user's calls, by client and time. They belong to the Counts.
 func (c *Counts) Of(tx db.Tx, caller Caller) ([]Span, error) {
-	old, _ := c.kept.Get(caller)
+	old, _ := lru.Get[counted](&c.kept, caller)
 	var last, upto, newest bound
 	var now least
 	err := db.Beyond(tx, func() error {

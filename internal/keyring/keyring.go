@@ -69,8 +69,8 @@ type Ring struct {
 	wrap   cipher.AEAD
 	owner  []byte // the key of the hash of owners
 	id     int64
-	keys   lru.Cache[ID, *key]
-	owners lru.Cache[ownerHash, *key]
+	keys   lru.Cache // *key by ID
+	owners lru.Cache // *key by ownerHash
 
 	mu   sync.Mutex
 	ring *sealing.Ring
@@ -276,7 +276,7 @@ func (r *Ring) unwrap(id, owner, wrapped []byte) (*key, error) {
 
 // find returns a key by its id.
 func (r *Ring) find(ctx context.Context, id ID) (k *key, err error) {
-	if known, ok := r.keys.Get(id); ok && r.now().Sub(known.looked) < fresh {
+	if known, ok := lru.Get[*key](&r.keys, id); ok && r.now().Sub(known.looked) < fresh {
 		return known, nil
 	}
 	there := false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/lru"
 )
 
 // Search returns full text with blinded terms, and the comparison of sealed vectors.
@@ -85,7 +86,7 @@ func (in *within) toAsk(r db.Range) (*blinder, error) {
 // known returns the key of an owner, nil if there is none. It may be one that was erased a short time ago.
 func (r *Ring) known(ctx context.Context, o Owner) (*key, error) {
 	owner := ownerHash(r.hash(o))
-	if k, ok := r.owners.Get(owner); ok && r.now().Sub(k.looked) < fresh {
+	if k, ok := lru.Get[*key](&r.owners, owner); ok && r.now().Sub(k.looked) < fresh {
 		return k, nil
 	}
 	k, err := r.there(ctx, owner[:])

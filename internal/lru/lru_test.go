@@ -8,14 +8,14 @@ import (
 
 func TestTheLeastRecentlyUsedAreDropped(t *testing.T) {
 	const most = 1000
-	var c lru.Cache[int, string]
+	var c lru.Cache
 	is := func(when string, values, bytes int, kept map[int]bool) {
 		t.Helper()
 		if gotValues, gotBytes := c.Size(); gotValues != values || gotBytes != bytes {
 			t.Errorf("%s: got %d values of %d bytes, want %d of %d", when, gotValues, gotBytes, values, bytes)
 		}
 		for key, want := range kept {
-			if _, got := c.Get(key); got != want {
+			if _, got := lru.Get[string](&c, key); got != want {
 				t.Errorf("%s: is %d kept: got %t, want %t", when, key, got, want)
 			}
 		}
@@ -29,7 +29,7 @@ func TestTheLeastRecentlyUsedAreDropped(t *testing.T) {
 	c.Put(20, "large", 700, most)
 	is("a large one", 4, most, map[int]bool{3: false, 9: false, 10: true, 1: true, 0: true, 20: true})
 	c.Put(20, "small", 100, most)
-	if got, _ := c.Get(20); got != "small" {
+	if got, _ := lru.Get[string](&c, 20); got != "small" {
 		t.Errorf("a key that is stored again: got %q, want the new value", got)
 	}
 	is("a smaller one in its place", 4, 400, nil)
@@ -40,7 +40,7 @@ func TestTheLeastRecentlyUsedAreDropped(t *testing.T) {
 // Dropping the oldest value must not take longer the more are kept.
 func BenchmarkDropTheOldest(b *testing.B) {
 	const most = 80_000
-	var c lru.Cache[int, string]
+	var c lru.Cache
 	for n := range most {
 		c.Put(n, "x", 1, most)
 	}

@@ -11,12 +11,12 @@ import (
 // Derived keeps what was made last of the memories of selections, such as pictures of them. It holds until the next
 // change of any memory: opening a page again does not wait for it. Who may see which memories is decided before, by
 // the selection. The zero value is ready.
-type Derived[V any] struct{ kept lru.Cache[string, derived[V]] }
+type Derived struct{ kept lru.Cache }
 
 // derived is what was made of some memories.
-type derived[V any] struct {
+type derived struct {
 	mark  db.Mark // of the log of changes, at which it is right
-	value V
+	value any
 }
 
 // Making is something to be made of the memories of a selection, as a transaction sees them. The zero value is not
@@ -30,7 +30,7 @@ const mostDerived = 24 << 20 // bytes of all that a Derived keeps
 
 // Of returns what is kept of the selection's memories, and how to keep what is made of them otherwise. About tells
 // apart what can be made of the same memories. Only what is steady is kept, see [Selection].
-func (d *Derived[V]) Of(tx db.Tx, sel Selection, about string) (value V, known bool, m Making, err error) {
+func (d *Derived) Of(tx db.Tx, sel Selection, about string) (value any, known bool, m Making, err error) {
 	if !sel.Steady || tx.Writable() { // what a transaction writes may be undone
 		return value, false, Making{}, nil
 	}
@@ -42,16 +42,16 @@ func (d *Derived[V]) Of(tx db.Tx, sel Selection, about string) (value V, known b
 		return value, false, Making{}, err
 	}
 	m.key = strings.Join([]string{about, sel.key(), sel.Current, places}, "\x00")
-	if old, found := d.kept.Get(m.key); found && old.mark == m.mark {
+	if old, found := lru.Get[derived](&d.kept, m.key); found && old.mark == m.mark {
 		return old.value, true, m, nil
 	}
 	return value, false, m, nil
 }
 
 // Keep keeps a value of about so many bytes, until a memory changes. It must not be changed any more.
-func (d *Derived[V]) Keep(m Making, value V, bytes int) {
+func (d *Derived) Keep(m Making, value any, bytes int) {
 	if m.key != "" {
-		d.kept.Put(m.key, derived[V]{m.mark, value}, len(m.key)+bytes, mostDerived)
+		d.kept.Put(m.key, derived{m.mark, value}, len(m.key)+bytes, mostDerived)
 	}
 }
 

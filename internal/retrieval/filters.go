@@ -12,7 +12,7 @@ import (
 
 // Filters keeps which memories match the conditions that were used last, in step with the log of changes: of a
 // condition that is used again, only the memories that have changed since are tested. The zero value is ready.
-type Filters struct{ kept lru.Cache[string, filtered] }
+type Filters struct{ kept lru.Cache }
 
 // filtered is what matches a condition.
 type filtered struct {
@@ -57,7 +57,7 @@ func (f *Filters) matching(tx db.Tx, sel Selection, prefix string, read func() (
 		return nil, err
 	}
 	key := prefix + sel.key()
-	old, known := f.kept.Get(key)
+	old, known := lru.Get[filtered](&f.kept, key)
 	if known && old.mark == now {
 		return old.rows, nil
 	}

@@ -9,7 +9,7 @@ import (
 // Likenesses keeps how likely pairs of memories say the same, for the sets of memories that were compared last. A
 // likeness holds until one of the two memories changes. Who may see which memories is decided before: it is only asked
 // about pairs of them. The zero value is ready.
-type Likenesses struct{ kept lru.Cache[string, likenesses] }
+type Likenesses struct{ kept lru.Cache }
 
 // Pair is the rows of two memories.
 type Pair [2]int64
@@ -70,7 +70,7 @@ func (l *Likenesses) Of(tx db.Tx, key string, pairs []Pair, compare func([]Pair)
 // in a newer snapshot than the transaction's.
 func (l *Likenesses) holding(tx db.Tx, key string, now db.Mark) (holds func(Pair) (float64, bool), usable bool,
 	err error) {
-	old, known := l.kept.Get(key)
+	old, known := lru.Get[likenesses](&l.kept, key)
 	if !known {
 		return func(Pair) (float64, bool) { return 0, false }, true, nil
 	}

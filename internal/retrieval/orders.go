@@ -17,9 +17,9 @@ import (
 // So a page far from the start costs no more than the first one, and a filter only has to say which memories match. The
 // zero value is ready.
 type Orders struct {
-	Few   int // memories; fewer are ordered in the database; 0: 5,000
-	Alone int // matching memories; while no order is kept, so few are ordered alone; 0: 4,000, negative: none
-	kept  lru.Cache[string, ordering]
+	Few   int       // memories; fewer are ordered in the database; 0: 5,000
+	Alone int       // matching memories; while no order is kept, so few are ordered alone; 0: 4,000, negative: none
+	kept  lru.Cache // of ordering
 }
 
 // ordering are the memories of some partitions, live or not, in an order.
@@ -91,7 +91,7 @@ func (o *Orders) ordered(tx db.Tx, sel Selection, order Order, matching *index.R
 		return nil, false, err
 	}
 	key := fmt.Sprintf("%s %t %t", sel.PartitionList(), order.Created, order.Ascending)
-	old, known := o.kept.Get(key)
+	old, known := lru.Get[ordering](&o.kept, key)
 	if known && old.mark == now {
 		return old.places, true, nil
 	}

@@ -9,7 +9,7 @@ import (
 
 // Tallies keeps how many memories of the partitions that were counted last have which event type. A tally holds until
 // the next change of any memory: the pages that a person opens one after another count once. The zero value is ready.
-type Tallies struct{ kept lru.Cache[string, tally] }
+type Tallies struct{ kept lru.Cache }
 
 // tally is a count by event type.
 type tally struct {
@@ -28,7 +28,7 @@ func (t *Tallies) EventTypes(tx db.Tx, partitions, alive string) (map[string]int
 		return nil, err
 	}
 	key := partitions + alive
-	if old, known := t.kept.Get(key); known && old.mark == now && !tx.Writable() {
+	if old, known := lru.Get[tally](&t.kept, key); known && old.mark == now && !tx.Writable() {
 		return maps.Clone(old.counts), nil
 	}
 	counts, bytes := map[string]int{}, len(key)+200

@@ -128,7 +128,7 @@ func DoDontQuery(live string) string {
 // DoDonts keeps the first dos and don'ts of the selections that were asked for last, until the next change of any
 // memory. The zero value is ready.
 type DoDonts struct {
-	kept lru.Cache[string, firstDoDonts]
+	kept lru.Cache // of firstDoDonts
 }
 
 // firstDoDonts are the first of the dos and don'ts.
@@ -148,7 +148,7 @@ func (d *DoDonts) First(tx db.Tx, now int64, sel retrieval.Selection, most int) 
 		return nil, 0, err
 	}
 	key := fmt.Sprint(most, sel.PartitionList(), sel.Current)
-	if old, known := d.kept.Get(key); known && old.mark == mark && !tx.Writable() {
+	if old, known := lru.Get[firstDoDonts](&d.kept, key); known && old.mark == mark && !tx.Writable() {
 		return slices.Clone(old.rows), old.total, nil
 	}
 	var found []recency.Row

@@ -13,7 +13,7 @@ import (
 // placings keeps where the memories of graphs lie. A placing follows from the connections alone. The zero value is
 // ready, and safe for concurrent use.
 type placings struct {
-	kept lru.Cache[[sha256.Size]byte, placing]
+	kept lru.Cache // of placing, by a hash
 }
 
 // placing is x and y of each memory, one after another, and the memories that are folded.
@@ -27,7 +27,7 @@ const mostPlacings = 8 << 20 // bytes
 // of returns the placing of a graph. It must not be changed.
 func (p *placings) of(ctx context.Context, g souvenir.Graph) (placing, error) {
 	key := connections(g)
-	if known, found := p.kept.Get(key); found {
+	if known, found := lru.Get[placing](&p.kept, key); found {
 		return known, nil
 	}
 	places, folded, err := graphPlaces(ctx, g)
