@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
-// manyPages returns a PDF file with pages in one flat list, each with a number in its text. The resources are the pages'
-// own, or those of the list.
+// manyPages returns a PDF file with pages in one flat list, each with a number in its text. The resources are of each
+// page, or of the list.
 func manyPages(pages int, own bool) []byte {
 	var b bytes.Buffer
 	var offsets []int
