@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -86,7 +85,6 @@ func addOld(w *servertest.World, owner *souvenir.Store, n souvenir.NewMemory) {
 }
 
 func TestOwnersSetHowLongMemoriesOfACollectionStay(t *testing.T) {
-	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	owner := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
 	const name = "notes/ä & b"
