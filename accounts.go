@@ -375,12 +375,10 @@ func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (_ UserPage, err e
 		return UserPage{}, err
 	}
 	q.Limit = cmp.Or(q.Limit, MaxUserLimit)
-	switch {
-	case q.Limit < 1 || q.Limit > MaxUserLimit:
-		return UserPage{}, invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxUserLimit)
-	case q.Offset < 0:
-		return UserPage{}, invalid("offset", "{} is %d; 0 or more is needed", q.Offset)
-	case len(q.Text) > valid.MaxFoldedName:
+	if err := checkPage(q.Limit, MaxUserLimit, q.Offset); err != nil {
+		return UserPage{}, err
+	}
+	if len(q.Text) > valid.MaxFoldedName {
 		return UserPage{}, newError(KindTooLarge, "text", "{} is %d bytes; at most %d are allowed", len(q.Text),
 			valid.MaxFoldedName)
 	}

@@ -104,7 +104,7 @@ func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) (err error) 
 		return err
 	}
 	if s.db.ReadOnly() {
-		return newError(KindReadOnly, "", "the store is opened read-only")
+		return wrap(db.ErrReadOnly)
 	}
 	if strings.TrimSpace(cleanUserAgent(n.Tool)) == "" {
 		return invalid("tool", "{} is empty; give the name of the tool, or the method and pattern of the route")

@@ -175,8 +175,8 @@ func (q *ContextQuery) check() error {
 			*n.value = n.preset
 			continue
 		}
-		if *n.value < n.least || *n.value > n.most {
-			return invalid(n.argument, "{} is %d; %d to %d are allowed", *n.value, n.least, n.most)
+		if err := checkRange(n.argument, *n.value, n.least, n.most); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -290,8 +290,8 @@ func (s *Store) listConversations(ctx context.Context, l ConversationList) (head
 		name string
 		n    int
 	}{{"limit", l.Limit}, {"offset", l.Offset}} {
-		if bound.n < 0 || bound.n > maxOffset {
-			return nil, invalid(bound.name, "{} is %d; 0 to %d are allowed", bound.n, maxOffset)
+		if err := checkRange(bound.name, bound.n, 0, maxOffset); err != nil {
+			return nil, err
 		}
 	}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {

@@ -98,6 +98,30 @@ func orNil(err *Error) error { return fault.OrNil(err) }
 // whole quotes a reference that callers pass back, in full length.
 func whole(value string) string { return fault.Whole(value) }
 
+// checkRange refuses a number that is not in a range.
+func checkRange(argument string, n, least, most int) error {
+	if n < least || n > most {
+		return invalid(argument, "{} is %d; %d to %d are allowed", n, least, most)
+	}
+	return nil
+}
+
+// checkPage checks the numbers of a page: how many entries, of most, and after how many.
+func checkPage(limit, most, offset int) error {
+	if offset < 0 {
+		return invalid("offset", "{} is %d; 0 or more is needed", offset)
+	}
+	return checkRange("limit", limit, 1, most)
+}
+
+// checkExpected checks the revision that a caller expects.
+func checkExpected(revision int) error {
+	if revision < 0 {
+		return invalid("expected_revision", "{} is %d; a revision is 1 or more, and 0 means any", revision)
+	}
+	return nil
+}
+
 // storeErrors maps the storage layer's classes to kinds, in one place.
 var storeErrors = []struct {
 	class   error

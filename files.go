@@ -189,11 +189,8 @@ func (p FilePage) MarshalJSON() ([]byte, error) {
 func (s *Store) FilePage(ctx context.Context, q FileQuery) (_ FilePage, err error) {
 	defer inGo[FileQuery](&err)
 	q.Limit = cmp.Or(q.Limit, MaxFileLimit)
-	switch {
-	case q.Limit < 1 || q.Limit > MaxFileLimit:
-		return FilePage{}, invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxFileLimit)
-	case q.Offset < 0:
-		return FilePage{}, invalid("offset", "{} is %d; 0 or more is needed", q.Offset)
+	if err := checkPage(q.Limit, MaxFileLimit, q.Offset); err != nil {
+		return FilePage{}, err
 	}
 	if err := q.check(); err != nil {
 		return FilePage{}, err

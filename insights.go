@@ -207,8 +207,8 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (_ Overview, e
 	defer inGo[OverviewQuery](&err)
 	s := h.s
 	q.Days = cmp.Or(q.Days, defaultOverviewDays)
-	if q.Days < 1 || q.Days > maxOverviewDays {
-		return Overview{}, invalid("days", "{} is %d; 1 to %d are allowed", q.Days, maxOverviewDays)
+	if err := checkRange("days", q.Days, 1, maxOverviewDays); err != nil {
+		return Overview{}, err
 	}
 	if q.Location == nil {
 		q.Location = time.UTC
@@ -380,8 +380,8 @@ func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, 
 		return nil, err
 	}
 	q.Days = cmp.Or(q.Days, defaultOverviewDays)
-	if q.Days < 1 || q.Days > maxOverviewDays {
-		return nil, invalid("days", "{} is %d; 1 to %d are allowed", q.Days, maxOverviewDays)
+	if err := checkRange("days", q.Days, 1, maxOverviewDays); err != nil {
+		return nil, err
 	}
 	s.flushActivity(ctx)
 	days := daysUntil(s.clock().In(cmp.Or(q.Location, time.UTC)), q.Days)

@@ -145,8 +145,8 @@ func (q *ModuleQuery) check() error {
 		return err
 	}
 	q.Limit = cmp.Or(q.Limit, DefaultModuleLimit)
-	if q.Limit < 1 || q.Limit > MaxLimit {
-		return invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxLimit)
+	if err := checkRange("limit", q.Limit, 1, MaxLimit); err != nil {
+		return err
 	}
 	return nil
 }

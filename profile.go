@@ -101,9 +101,8 @@ func (s *Store) identityMemory(tx db.Tx, v viewer) (*storedMemory, error) {
 // [IdentityMemory]; everything else about it stays. As with any update, the past version is kept as a revision.
 func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (_ Stored, err error) {
 	defer inGo[IdentityMemory](&err, "metadata", "IdentityMemory")
-	if i.ExpectedRevision < 0 {
-		return Stored{}, invalid("expected_revision", "{} is %d; a revision is 1 or more, and 0 means any",
-			i.ExpectedRevision)
+	if err := checkExpected(i.ExpectedRevision); err != nil {
+		return Stored{}, err
 	}
 	patch, err := jsonobject.Canonical("metadata", i.metadata())
 	if err != nil {

@@ -129,14 +129,14 @@ func (q *Query) check() error {
 	if q.Limit == 0 {
 		q.Limit = DefaultLimit
 	}
-	if q.Limit < 1 || q.Limit > MaxLimit {
-		return invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxLimit)
+	if err := checkRange("limit", q.Limit, 1, MaxLimit); err != nil {
+		return err
 	}
-	if q.Offset < 0 || q.Offset > maxOffset {
-		return invalid("offset", "{} is %d; 0 to %d are allowed", q.Offset, maxOffset)
+	if err := checkRange("offset", q.Offset, 0, maxOffset); err != nil {
+		return err
 	}
-	if q.Documents < 0 || q.Documents > MaxDocuments {
-		return invalid("documents", "{} is %d; 0 to %d are allowed", q.Documents, MaxDocuments)
+	if err := checkRange("documents", q.Documents, 0, MaxDocuments); err != nil {
+		return err
 	}
 	if !(q.MinScore >= 0 && q.MinScore <= 1) {
 		return invalid("min_score", "{} is %v; 0 to 1 are allowed", q.MinScore)

@@ -70,8 +70,8 @@ const maxWalk = 10
 // Each memory appears once, on one of its shortest paths; a memory that this view may not see ends a path.
 func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) (_ []Related, err error) {
 	defer inGo[struct{}](&err, "id", "id", "depth", "depth")
-	if depth < 1 || depth > maxWalk {
-		return nil, invalid("depth", "{} is %d; 1 to %d are allowed", depth, maxWalk)
+	if err := checkRange("depth", depth, 1, maxWalk); err != nil {
+		return nil, err
 	}
 	var all []Related
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {

@@ -432,9 +432,8 @@ func (e ruleEdit) after(present []storedMemory) (kernel.RuleText, error) {
 // rule meanwhile, it does so again for the new parts. After losing twice, the edit is stored anyway, and its new
 // passages are embedded in the background.
 func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
-	if e.expected < 0 {
-		return StoredRule{}, invalid("expected_revision", "{} is %d; a revision is 1 or more, and 0 means any",
-			e.expected)
+	if err := checkExpected(e.expected); err != nil {
+		return StoredRule{}, err
 	}
 	if err := s.checkWritable(); err != nil {
 		return StoredRule{}, err

@@ -486,7 +486,7 @@ func (s *Store) checkWritable() error {
 		return newError(KindReadOnly, "", "this view of the store is read-only")
 	}
 	if s.db.ReadOnly() {
-		return newError(KindReadOnly, "", "the store is opened read-only")
+		return wrap(db.ErrReadOnly)
 	}
 	return s.checkNames()
 }

@@ -146,11 +146,8 @@ func (h *Trash) Page(ctx context.Context, q TrashQuery) (_ TrashPage, err error)
 	defer inGo[TrashQuery](&err)
 	s := h.s
 	q.Limit = cmp.Or(q.Limit, 100)
-	switch {
-	case q.Limit < 1 || q.Limit > MaxTrashLimit:
-		return TrashPage{}, invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxTrashLimit)
-	case q.Offset < 0:
-		return TrashPage{}, invalid("offset", "{} is %d; 0 or more is needed", q.Offset)
+	if err := checkPage(q.Limit, MaxTrashLimit, q.Offset); err != nil {
+		return TrashPage{}, err
 	}
 	if err := checkTrashKinds(q.Kinds); err != nil {
 		return TrashPage{}, err

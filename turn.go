@@ -314,8 +314,8 @@ func (c *Conversation) Since(ctx context.Context, t time.Time) iter.Seq2[Turn, e
 // answer are missing, unless there are no other turns.
 func (c *Conversation) Window(ctx context.Context, tokens int) (window []Turn, err error) {
 	defer inGo[ConversationPlace](&err, "tokens", "tokens")
-	if tokens < 1 || tokens > maxWindow {
-		return nil, invalid("tokens", "{} is %d; 1 to %d are allowed", tokens, maxWindow)
+	if err := checkRange("tokens", tokens, 1, maxWindow); err != nil {
+		return nil, err
 	}
 	err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
 		window = nil

@@ -75,9 +75,8 @@ func (s *Store) updateMemory(ctx context.Context, o *operation, id string, u Mem
 	if err != nil {
 		return Stored{}, err
 	}
-	if u.ExpectedRevision < 0 {
-		return Stored{}, invalid("expected_revision", "{} is %d; a revision is 1 or more, and 0 means any",
-			u.ExpectedRevision)
+	if err := checkExpected(u.ExpectedRevision); err != nil {
+		return Stored{}, err
 	}
 	var c *kernel.Draft
 	switch {
