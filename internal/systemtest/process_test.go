@@ -214,7 +214,7 @@ func checkConsistency(tb testing.TB, s *Store) {
 }
 
 func TestProcessesWritingAtOnceLoseNothing(t *testing.T) {
-	in, each := file{filepath.Join(t.TempDir(), "many.db")}, 500
+	in, each := file{filepath.Join(t.TempDir(), "many.db")}, 200
 	if !longtest.All() {
 		each = 20
 	}
@@ -250,7 +250,7 @@ func TestProcessesWritingAtOnceLoseNothing(t *testing.T) {
 }
 
 func TestKilledProcessLeavesWholeMemoriesOnly(t *testing.T) {
-	rounds := 3
+	rounds := 2
 	if !longtest.All() {
 		rounds = 1
 	}
