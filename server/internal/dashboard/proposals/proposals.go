@@ -151,7 +151,7 @@ var otherMemory = regexp.MustCompile(`memory ([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4
 func (i *item) Why() string {
 	reason := i.Proposal.Reason
 	if at := otherMemory.FindStringIndex(reason); at != nil {
-		reason = reason[:at[0]] + "another memory: " + reason[at[1]:]
+		return reason[:at[0]] + "another memory: " + web.Plain(reason[at[1]:])
 	}
 	return web.Plain(reason)
 }
