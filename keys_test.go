@@ -597,3 +597,47 @@ func TestTheKeyOfAUserWhoCameBackIsKept(t *testing.T) {
 		}
 	}
 }
+
+// Metadata that an earlier version has sealed without lookups are found, and get them when the store is opened.
+func TestSealedMetadataFromBeforeGetLookups(t *testing.T) {
+	k := newKeyed(t)
+	ann, _ := k.user("ann", "the code of the gate is 4711")
+	_, err := ann.AddMemory(t.Context(), NewMemory{Content: "the garden", Metadata: map[string]any{"colour": "grün"}})
+	noError(t, err)
+	lines := func(s *Store) (n int) {
+		noError(t, s.db.Read(t.Context(), func(tx db.Tx) error {
+			return db.Stored(tx).QueryRow(`SELECT count(*) FROM memory WHERE instr(metadata, char(10)) > 0`).Scan(&n)
+		}))
+		return n
+	}
+	found := func(view *Store) {
+		t.Helper()
+		for _, f := range []Filter{{"colour": "grün"}, {"colour": Condition{MoreThan: "g"}}, {"colour": Condition{Not: []any{nil}}}} {
+			results, err := view.Search(t.Context(), Query{Filter: f})
+			if err != nil || results.Total != 1 {
+				t.Errorf("%v: got %d memories and %v, want 1", f, results.Total, err)
+			}
+		}
+	}
+	found(ann)
+	before := lines(k.s)
+	noError(t, k.s.db.Write(t.Context(), func(tx db.Tx) error {
+		_, err := db.Stored(tx).Exec(`UPDATE memory SET metadata = substr(metadata, 1, instr(metadata, char(10)) - 1)
+			WHERE instr(metadata, char(10)) > 0`)
+		return err
+	}))
+	if n := lines(k.s); before != 1 || n != 0 {
+		t.Fatalf("memories with lookups: got %d, and %d without these; want 1 and 0", before, n)
+	}
+	found(ann)
+	k.close()
+	k.open()
+	if n := lines(k.s); n != 1 {
+		t.Errorf("memories with lookups after opening the store again: got %d, want 1", n)
+	}
+	found(k.s.As(ann.access))
+	report, err := k.s.Upkeep().Check(t.Context(), nil)
+	if err != nil || !report.OK {
+		t.Errorf("Check: got %+v and %v, want it sound", report, err)
+	}
+}

@@ -61,6 +61,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -264,7 +265,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		_ = s.closeAll() // the first error is the one that counts
 		return nil, wrap(err)
 	}
-	if err := s.indexMetadata(ctx); err != nil {
+	if err := cmp.Or(s.indexMetadata(ctx), s.addLookups(ctx)); err != nil {
 		s.worker.Stop()
 		_ = s.closeAll()
 		return nil, wrap(err)
@@ -289,6 +290,28 @@ func (s *Store) indexMetadata(ctx context.Context) error {
 		return err
 	}
 	return s.db.Write(ctx, func(tx db.Tx) error { return kernel.IndexMetadata(tx, bytes) })
+}
+
+// addLookups gives the metadata lookups that an earlier version has sealed without.
+func (s *Store) addLookups(ctx context.Context) error {
+	if s.ring == nil || s.db.ReadOnly() {
+		return nil
+	}
+	lacks := false
+	if err := s.db.Read(ctx, func(tx db.Tx) (err error) {
+		lacks, err = kernel.LacksLookups(tx)
+		return err
+	}); err != nil || !lacks {
+		return err
+	}
+	for last, next := int64(0), int64(0); ; last = next {
+		if err := s.db.Write(ctx, func(tx db.Tx) (err error) {
+			next, err = kernel.AddLookups(tx, last)
+			return err
+		}); err != nil || next == 0 {
+			return err
+		}
+	}
 }
 
 // fileConfig returns the configuration for opening the file of a store, including the upkeep of its hashes.

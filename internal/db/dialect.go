@@ -37,13 +37,16 @@ const (
 	keys        = `json_each(CASE WHEN json_valid(m.metadata) THEN m.metadata ELSE '{}' END) k`
 
 	// OwnRows selects the rows of the table memory_own for a memory m: partition_id, key, value, memory_id. OwnLong is
-	// the condition that its metadata is longer than the parameter, in bytes, so that it has a special row instead.
+	// the condition that its metadata is longer than the parameter, in bytes, so that it has a special row instead. Of
+	// sealed metadata, rows and length are those of the lookups, on a line after them; without, they have that row, too.
 	OwnRows = `SELECT m.partition_id, k.key, CASE WHEN k.type NOT IN ('array', 'object') THEN k.value
 			WHEN e.type IN ('null', 'array', 'object') THEN x'' ELSE e.value END, m.id
-		FROM memory m, ` + keys + `, json_each(CASE WHEN k.type = 'array' AND k.value <> '[]' THEN k.value
+		FROM memory m, json_each(CASE WHEN json_valid(` + lookups + `) THEN ` + lookups + ` ELSE '{}' END) k, ` +
+		`json_each(CASE WHEN k.type = 'array' AND k.value <> '[]' THEN k.value
 			ELSE '[null]' END) e
-		WHERE k.type <> 'null' AND octet_length(m.metadata) <= ?`
-	OwnLong = `m.metadata <> '{}' AND octet_length(m.metadata) > ?`
+		WHERE k.type <> 'null' AND octet_length(` + lookups + `) <= ?`
+	OwnLong = `m.metadata <> '{}' AND (octet_length(` + lookups + `) > ? OR ` + lookups + ` < char(2))`
+	lookups = `substr(m.metadata, instr(m.metadata, char(10)) + 1)`
 	// OwnOfLong is the value of that row.
 	OwnOfLong = `x'00'`
 

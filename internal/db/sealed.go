@@ -185,6 +185,9 @@ func IsSealed(stored string) bool {
 	if columns[SealedColumn(rest[0])].folded {
 		sealed = sealed[min(foldedSize, len(sealed)):]
 	}
+	if SealedColumn(rest[0]) == MemoryMetadata {
+		sealed, _, _ = strings.Cut(sealed, "\n")
+	}
 	_, err := base64.RawStdEncoding.DecodeString(sealed)
 	return err == nil
 }

@@ -112,6 +112,9 @@ func HasTag(tx Tx, owners []int64, column string, tags ...string) (condition str
 // openText opens a text that begins with the mark: a value, or some, each on a line of its own, as sealed texts have
 // none. Lines whose keys were erased are left out.
 func (o *opening) openText(text string) (string, error) {
+	if strings.HasPrefix(text, MemoryMetadata.mark()) {
+		text, _, _ = strings.Cut(text, "\n") // the lookups
+	}
 	if !strings.Contains(text, "\n") || strings.HasPrefix(text, mark+plainly) {
 		plain, err := o.open([]byte(text[len(mark):]), true)
 		return string(plain), err

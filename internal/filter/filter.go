@@ -207,9 +207,7 @@ func (b *conditionBuilder) build(c Condition) error {
 		part.SQL, part.Args = b.field.compare(bound.operator, value)
 		if b.field.test != nil {
 			part.Test, part.TestArgs = b.field.test.compare(bound.operator, value)
-			part.own = &condition{key: b.field.own, fits: func(elements []any, _ bool) bool {
-				return isBeyond(elements, bound.operator, value)
-			}}
+			part.own = &condition{key: b.field.own, operator: bound.operator, values: []any{value}}
 		}
 		if b.field.names != nil {
 			part.names = &names{field: b.field, operator: bound.operator, values: []any{value}}
@@ -244,12 +242,7 @@ func (b *conditionBuilder) anyOf(values []any, negate bool) error {
 	part.SQL, part.Args = b.field.amongOrUnset(bound, orUnset, negate)
 	if b.field.test != nil {
 		part.Test, part.TestArgs = b.field.test.amongOrUnset(bound, orUnset, negate)
-		part.own = &condition{key: b.field.own, not: negate != orUnset, fits: func(elements []any, set bool) bool {
-			if orUnset { // the memories without the key match, too, and are among the others
-				return set && !hasAny(elements, bound)
-			}
-			return hasAny(elements, bound)
-		}}
+		part.own = &condition{key: b.field.own, values: bound, orUnset: orUnset, not: negate != orUnset}
 	}
 	if b.field.names != nil {
 		part.names = &names{field: b.field, values: bound, orUnset: orUnset, negate: negate}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -11,14 +12,16 @@ import (
 
 // condition is a condition on a key of own metadata, as SQL has it in [Part], for metadata that are sealed.
 type condition struct {
-	key  string
-	fits func(elements []any, set bool) bool // of metadata that are not empty
-	not  bool                                // the memories are the others
+	key      string
+	values   []any  // it equals one of them; or, with orUnset, it is set and equals none
+	operator string // of a bound, values[0]; empty: there is none
+	orUnset  bool   // the memories without the key match, too, and are among the others
+	not      bool   // the memories are the others
 }
 
 // Opened returns the parts with conditions on sealed names, keys and tags replaced by ones on what is stored, and with
-// conditions on sealed metadata replaced by the memories that match: it opens the metadata of all that the caller can
-// see.
+// conditions on sealed metadata replaced by the memories that match. These are looked up; for a bound, it opens the
+// metadata of those that have the key.
 func Opened(tx db.Tx, v kernel.Viewer, parts []Part) ([]Part, error) {
 	if !db.Seals(tx) {
 		return parts, nil
@@ -35,47 +38,110 @@ func Opened(tx db.Tx, v kernel.Viewer, parts []Part) ([]Part, error) {
 			}
 		}
 	}
-	return openedMetadata(tx, v, parts)
+	return openedMetadata(tx, v, owners, parts)
 }
 
-func openedMetadata(tx db.Tx, v kernel.Viewer, parts []Part) ([]Part, error) {
-	matching, opened := map[int][]int64{}, append([]Part{}, parts...)
+func openedMetadata(tx db.Tx, v kernel.Viewer, owners []int64, parts []Part) ([]Part, error) {
+	var unindexed map[int64]map[string]any // of memories, by row
 	for i, p := range parts {
-		if p.own != nil {
-			matching[i] = []int64{}
+		if p.own == nil {
+			continue
 		}
+		if unindexed == nil {
+			visible, args := ownPlaces(v)
+			var err error
+			if unindexed, err = openAll(tx, `SELECT o.memory_id FROM memory_own o WHERE o.partition_id IN `+visible+
+				` AND o.key = '' AND o.value = `+db.OwnOfLong, args...); err != nil {
+				return nil, err
+			}
+		}
+		rows, err := p.own.matching(tx, v, owners, ownField(v, p.own.key))
+		if err != nil {
+			return nil, err
+		}
+		for row, object := range unindexed {
+			if p.own.fits(elementsOf(object[p.own.key])) {
+				rows = append(rows, row)
+			}
+		}
+		sql := `(` + InThese + `)`
+		if p.own.not {
+			sql = `NOT ` + sql
+		}
+		parts[i] = Part{SQL: sql, Args: []any{db.List(rows)}}
 	}
-	if len(matching) == 0 {
-		return parts, nil
-	}
-	visible, args := v.Visible()
-	err := tx.Each(func(row db.Rows) error {
+	return parts, nil
+}
+
+// openAll opens the sealed metadata of selected memories.
+func openAll(tx db.Tx, memories string, args ...any) (map[int64]map[string]any, error) {
+	objects := map[int64]map[string]any{}
+	return objects, tx.Each(func(row db.Rows) error {
 		var id int64
 		var metadata []byte
 		if err := row.Scan(&id, &metadata); err != nil {
 			return err
 		}
-		object := map[string]any{}
+		var object map[string]any
 		decoder := json.NewDecoder(bytes.NewReader(metadata))
 		decoder.UseNumber()
-		if decoder.Decode(&object) != nil {
-			return nil //nolint:nilerr // damaged metadata have no keys; reading the memory reports it
-		}
-		for i := range matching {
-			if own := parts[i].own; own.fits(elementsOf(object[own.key])) {
-				matching[i] = append(matching[i], id)
-			}
+		if decoder.Decode(&object) == nil { // damaged metadata have no keys; reading the memory reports it
+			objects[id] = object
 		}
 		return nil
-	}, `SELECT m.id, m.metadata `+kernel.FromMemory+` WHERE m.metadata <> '{}' AND `+visible, args...)
-	for i, rows := range matching {
-		sql := `(` + InThese + `)`
-		if parts[i].own.not {
-			sql = `NOT ` + sql
-		}
-		opened[i] = Part{SQL: sql, Args: []any{db.List(rows)}}
+	}, `SELECT m.id, m.metadata FROM memory m WHERE m.id IN (`+memories+`) AND m.metadata < '{'`, args...)
+}
+
+// matching returns the memories of the condition that the index of own metadata has: by hashes, and as they are, for a
+// store may have rows from before it had keys.
+func (c *condition) matching(tx db.Tx, v kernel.Viewer, owners []int64, plain field) (rows []int64, err error) {
+	keys, values, err := db.OwnLookups(tx, owners, c.key, c.values)
+	if err != nil {
+		return nil, err
 	}
-	return opened, err
+	visible, args := ownPlaces(v)
+	isKey, keyArg := among(keys, db.Texts)
+	withKey := `SELECT o.memory_id FROM memory_own o WHERE o.partition_id IN ` + visible + ` AND o.key` + isKey
+	args = append(args, keyArg)
+	isValue, valueArg := among(values, db.Values)
+	withValue, valueArgs := withKey+` AND o.value`+isValue, append(slices.Clone(args), valueArg)
+
+	unsealed, unsealedArgs := plain.anyOf(c.values)
+	switch {
+	case c.operator != "":
+		objects, err := openAll(tx, withKey, args...)
+		if err != nil {
+			return nil, err
+		}
+		for row, object := range objects {
+			if c.fits(elementsOf(object[c.key])) {
+				rows = append(rows, row)
+			}
+		}
+		unsealed, unsealedArgs = plain.compare(c.operator, c.values[0])
+	case c.orUnset:
+		rows, err = db.Column[int64](tx, withKey+` AND o.memory_id NOT IN (`+withValue+`)`, append(args, valueArgs...)...)
+		isSet, setArgs := plain.isSet()
+		unsealed, unsealedArgs = isSet+` AND NOT (`+unsealed+`)`, append(setArgs, unsealedArgs...)
+	default:
+		rows, err = db.Column[int64](tx, withValue, valueArgs...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	others, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE `+unsealed, unsealedArgs...)
+	return append(rows, others...), err
+}
+
+// fits reports whether the condition holds for metadata that are not empty, by the elements of the key.
+func (c *condition) fits(elements []any, set bool) bool {
+	switch {
+	case c.operator != "":
+		return isBeyond(elements, c.operator, c.values[0])
+	case c.orUnset:
+		return set && !hasAny(elements, c.values)
+	}
+	return hasAny(elements, c.values)
 }
 
 // elementsOf returns the values that a key's value is compared by: texts, numbers, and booleans as numbers, of a list

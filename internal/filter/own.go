@@ -12,14 +12,13 @@ import (
 // other; for a list, one matching element is enough. It finds the memories in the table memory_own, and reads the
 // metadata of those that are too long for it. Damaged metadata have no keys; reading the memory reports the damage.
 func ownField(v kernel.Viewer, key string) field {
-	visible, args := v.Visible()
-	own := `p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE ` + visible + `)`
+	own, args := ownPlaces(v)
 	// memories selects the memories with a row of the key that fits indexed, and long ones whose metadata fit unindexed.
 	memories := func(indexed string, indexedArg []any, unindexed string, unindexedArgs ...any) (string, []any) {
-		return InOwn + `WHERE o.partition_id IN (SELECT ` + own +
+		return InOwn + `WHERE o.partition_id IN ` + own +
 				` AND o.key = ?` + indexed +
 				` UNION ALL SELECT o.memory_id FROM memory_own o ` + db.InOrder + ` memory m ON m.id = o.memory_id ` +
-				`WHERE o.partition_id IN (SELECT ` + own + ` AND o.key = '' AND o.value = ` + db.OwnOfLong + ` AND ` + unindexed +
+				`WHERE o.partition_id IN ` + own + ` AND o.key = '' AND o.value = ` + db.OwnOfLong + ` AND ` + unindexed +
 				`)`,
 			slices.Concat(args, []any{key}, indexedArg, args, unindexedArgs)
 	}
@@ -45,6 +44,12 @@ func ownField(v kernel.Viewer, key string) field {
 		},
 		test: &asTest, own: key,
 	}
+}
+
+// ownPlaces selects the partitions that the caller can see.
+func ownPlaces(v kernel.Viewer) (sql string, args []any) {
+	visible, args := v.Visible()
+	return `(SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE ` + visible + `)`, args
 }
 
 // ownTest compares the same key in the metadata of a memory.

@@ -62,3 +62,38 @@ func OwnIndexDiffers(tx db.Tx) (missing, excess int, err error) {
 		Scan(&missing, &excess)
 	return missing, excess, err
 }
+
+// AddLookups gives some memories lookups whose metadata were sealed without, after a row, and returns the last row; 0:
+// there were none.
+func AddLookups(tx db.Tx, from int64) (last int64, err error) {
+	type sealed struct {
+		id, owner int64
+		metadata  string
+	}
+	var memories []sealed
+	err = tx.Each(func(row db.Rows) error {
+		var m sealed
+		err := row.Scan(&m.id, &m.owner, &m.metadata)
+		memories = append(memories, m)
+		return err
+	}, `SELECT m.id, c.owner_id, m.metadata `+FromMemory+` WHERE m.id > ? AND m.metadata < '{'
+		AND `+db.Within+`(m.metadata, ?) = 0 ORDER BY m.id LIMIT ?`, from, "\n", BatchRows)
+	for _, m := range memories {
+		if last = m.id; err != nil || m.metadata == noMetadata { // the key was erased
+			continue
+		}
+		var with any
+		if with, err = db.SealMetadata(tx, m.owner, m.metadata); err == nil {
+			_, err = tx.Exec(`UPDATE memory SET metadata = ? WHERE id = ?`, with, m.id)
+		}
+	}
+	return last, err
+}
+
+// LacksLookups reports whether metadata of memories were sealed without lookups.
+func LacksLookups(tx db.Tx) (lacks bool, err error) {
+	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM memory_own o `+db.InOrder+` memory m ON m.id = o.memory_id
+		WHERE o.key = '' AND o.value = `+db.OwnOfLong+` AND m.metadata < '{' AND `+db.Within+`(m.metadata, ?) = 0)`, "\n").
+		Scan(&lacks)
+	return lacks, err
+}

@@ -10,35 +10,41 @@ import (
 const noMetadata = "{}"
 
 // SealMemory returns the arguments for the content and the metadata of a memory in the collection of an owner, a row in
-// the users; see [db.SealText].
+// the users; see [db.SealText] and [db.SealMetadata].
 func SealMemory(tx db.Tx, owner int64, content, metadata string) (sealedContent, sealedMetadata any, err error) {
-	return sealBoth(tx, owner, db.MemoryContent, content, db.MemoryMetadata, metadata)
-}
-
-// SealRevision does the same for a past version, from its time in a place of the owner.
-func SealRevision(tx db.Tx, owner int64, content, attributes string) (sealedContent, sealedAttributes any, err error) {
-	return sealBoth(tx, owner, db.RevisionContent, content, db.RevisionAttributes, attributes)
-}
-
-func sealBoth(tx db.Tx, owner int64, of db.SealedColumn, content string, with db.SealedColumn,
-	metadata string) (sealedContent, sealedMetadata any, err error) {
-	if sealedContent, err = db.SealText(tx, owner, of, content); err != nil || metadata == noMetadata {
+	if sealedContent, err = db.SealText(tx, owner, db.MemoryContent, content); err != nil || metadata == noMetadata {
 		return sealedContent, metadata, err
 	}
-	sealedMetadata, err = db.SealText(tx, owner, with, metadata)
+	sealedMetadata, err = db.SealMetadata(tx, owner, metadata)
 	return sealedContent, sealedMetadata, err
 }
 
-// StoredBytes is how many bytes a memory takes with its content and metadata, or a past version with its attributes, as
-// quotas count them: as they are stored.
-func StoredBytes(tx db.Tx, content, metadata string) int64 {
+// SealRevision does the same for a past version, from its time in a place of the owner. Nothing is looked up in it.
+func SealRevision(tx db.Tx, owner int64, content, attributes string) (sealedContent, sealedAttributes any, err error) {
+	if sealedContent, err = db.SealText(tx, owner, db.RevisionContent, content); err != nil || attributes == noMetadata {
+		return sealedContent, attributes, err
+	}
+	sealedAttributes, err = db.SealText(tx, owner, db.RevisionAttributes, attributes)
+	return sealedContent, sealedAttributes, err
+}
+
+// MemoryBytes is how many bytes a memory takes with its content and metadata, as quotas count them: as they are stored.
+func MemoryBytes(tx db.Tx, content, metadata string) int64 {
+	if !db.Seals(tx) || metadata == noMetadata {
+		return RevisionBytes(tx, content, metadata)
+	}
+	return int64(db.SealedLength(len(content)) + db.SealedMetadataLength(metadata))
+}
+
+// RevisionBytes is the same of a past version with its attributes.
+func RevisionBytes(tx db.Tx, content, attributes string) int64 {
 	switch {
 	case !db.Seals(tx):
-		return int64(len(content) + len(metadata))
-	case metadata == noMetadata:
-		return int64(db.SealedLength(len(content)) + len(metadata))
+		return int64(len(content) + len(attributes))
+	case attributes == noMetadata:
+		return int64(db.SealedLength(len(content)) + len(attributes))
 	}
-	return int64(db.SealedLength(len(content)) + db.SealedLength(len(metadata)))
+	return int64(db.SealedLength(len(content)) + db.SealedLength(len(attributes)))
 }
 
 // Reseal seals the memories and past versions of a partition again, for its present owner, with the keys, the tags and

@@ -22,9 +22,11 @@ var spelling = []string{
 	db.KeyIsText, `e.kind = 'string'`,
 	db.KeyIsNumber, `e.kind IN ('number', 'boolean')`,
 	db.KeyIsSet, `(coalesce(jsonb_typeof(json_of(m.metadata) -> ?), 'null') <> 'null')`,
-	db.OwnRows, `SELECT m.partition_id, k.key, k.value, m.id FROM memory m CROSS JOIN LATERAL own_of(m.metadata) k
-		WHERE octet_length(m.metadata) <= least(?, 2000)`,
-	db.OwnLong, `m.metadata <> '{}' AND octet_length(m.metadata) > least(?, 2000)`,
+	db.OwnRows, `SELECT m.partition_id, k.key, k.value, m.id FROM memory m
+		CROSS JOIN LATERAL own_of(lookups_of(m.metadata)) k
+		WHERE octet_length(lookups_of(m.metadata)) <= least(?, 2000)`,
+	db.OwnLong, `m.metadata <> '{}' AND (octet_length(lookups_of(m.metadata)) > least(?, 2000)
+		OR lookups_of(m.metadata) COLLATE "C" < chr(2))`,
 	db.OwnOfLong, `'{"long": true}'::jsonb`,
 	db.OwnIsText, `jsonb_typeof(o.value) = 'string'`,
 	db.OwnIsNumber, `jsonb_typeof(o.value) = 'number'`,

@@ -43,7 +43,11 @@ func (s *safe) namesOf(view *Store, project ProjectRef) (all []string) {
 	for _, f := range []Filter{{"tags": "Metal"}, {"tags": "metal"}, {"tags": Condition{MoreThan: "N"}}, {"key": "code"},
 		{"key": Not("code")}, {"key": Condition{AtLeast: "a"}}, {"collection_name": "locks"},
 		{"collection_name": In("locks", "x")}, {"collection_name": Condition{LessThan: "m"}}, {"project_name": "The Gate"},
-		{"project_name": Not("the gate")}, {"tags": Condition{All: []any{"Metal", "module:Doors"}}}} {
+		{"project_name": Not("the gate")}, {"tags": Condition{All: []any{"Metal", "module:Doors"}}}, {"level": 3},
+		{"level": 3.0}, {"level": "3"}, {"level": Not(3)}, {"level": Condition{MoreThan: 3}}, {"level": nil},
+		{"level": Condition{In: []any{4, nil}}}, {"level": Condition{Not: []any{3, nil}}}, {"of": "a"}, {"of": 2}, {"of": true}, {"of": 1},
+		{"of": Condition{All: []any{"a", 1}}}, {"deep": Condition{Not: []any{nil}}}, {"deep": nil}, {"empty": Condition{Not: []any{nil}}}, {"long": "y"},
+		{"long": Condition{AtLeast: "y"}}, {"long": Not("y")}, {"level": 3, "of": "a"}} {
 		var contents []string
 		for _, m := range s.list(view, f) {
 			contents = append(contents, m.Content)
@@ -104,9 +108,12 @@ func (s *safe) addNames(owner, member *Store, ownerID, memberID string) (project
 	_, err = owner.UpdateProject(ctx, ProjectRef{ID: "g"}, ProjectUpdate{Name: new("The Gate")})
 	must("UpdateProject", err)
 	mustAdd(s, owner, NewMemory{Content: "code", Collection: "locks", ProjectID: project.ID, Key: "code",
-		Tags: []string{"Metal", "module:Doors"}})
+		Tags: []string{"Metal", "module:Doors"}, Metadata: map[string]any{"level": 3, "of": []any{"a", 2.0, true},
+			"deep": map[string]any{"x": 1}, "empty": []any{}}})
+	mustAdd(s, owner, NewMemory{Content: "long", Metadata: map[string]any{"long": "y", "level": 4,
+		"filler": strings.Split(strings.Repeat("a b ", 200), " ")}})
 	mustAdd(s, member, NewMemory{Content: "of the member", Collection: "locks", ProjectID: project.ID, Key: "other",
-		Tags: []string{"Metal"}})
+		Tags: []string{"Metal"}, Metadata: map[string]any{"level": 3.5, "of": "a"}})
 	mustAdd(s, member, NewMemory{Content: "mine", Tags: []string{"Metal", "wood"}, Key: "mine"})
 	mustAdd(s, owner, NewMemory{Content: "his", Collection: "apples"})
 	mustAddFile(s, owner, NewFile{Filename: "Gate.txt", Category: "plans", Description: "of the gate",

@@ -248,7 +248,7 @@ func (t *Mover) moveWhole(entry, row int64) error {
 	if err := t.put(entry, "memory", id, m, sound); err != nil {
 		return err
 	}
-	size := kernel.StoredBytes(t.Tx, m.Content, m.Metadata)
+	size := kernel.MemoryBytes(t.Tx, m.Content, m.Metadata)
 	count, former, err := t.moveRevisions(entry, row, id)
 	if err != nil {
 		return err
@@ -326,7 +326,7 @@ func (t *Mover) moveRevisions(entry, row int64, id string) (count int, size int6
 		if err := t.put(entry, "revision", id, r, sound); err != nil {
 			return 0, 0, err
 		}
-		size += kernel.StoredBytes(t.Tx, r.Content, r.Attributes)
+		size += kernel.RevisionBytes(t.Tx, r.Content, r.Attributes)
 	}
 	return len(numbers), size, nil
 }

@@ -443,7 +443,7 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	_, err = r.Tx.Exec(`UPDATE trash SET memories = CASE WHEN memories > 1 THEN memories - 1 ELSE 0 END,
 		revisions = CASE WHEN revisions > ?1 THEN revisions - ?1 ELSE 0 END,
 		size = CASE WHEN size > ?2 THEN size - ?2 ELSE 0 END WHERE id = ?3`,
-		former, size+kernel.StoredBytes(r.Tx, m.Content, m.Metadata), r.Entry.Row)
+		former, size+kernel.MemoryBytes(r.Tx, m.Content, m.Metadata), r.Entry.Row)
 	return err
 }
 
@@ -472,7 +472,7 @@ func (r *Restorer) revisions(id string, row int64, m kernel.TrashedMemory, at *k
 		if err := item.Into(&former); err != nil {
 			return 0, 0, err
 		}
-		size += kernel.StoredBytes(r.Tx, former.Content, former.Attributes)
+		size += kernel.RevisionBytes(r.Tx, former.Content, former.Attributes)
 		place, err := r.formerPlace(former.Place, m, at)
 		if err != nil {
 			return 0, 0, err
