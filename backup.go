@@ -80,7 +80,7 @@ func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptio
 	s.renewKey(ctx)
 	snapshot, err := s.db.Upkeep().Snapshot(ctx, copied(options.Progress))
 	if err != nil {
-		return 0, newFileError("path", s.db.Upkeep().Path(), err)
+		return 0, newFileError("path", s.db.Upkeep().Path, err)
 	}
 	n, err := io.Copy(w, untilDone{ctx, snapshot})
 	if closed := snapshot.Close(); err == nil {

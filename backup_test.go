@@ -117,7 +117,7 @@ func TestBackupOverwritesNothingAndLeavesNothing(t *testing.T) {
 	}{
 		{taken, ErrConflict, "taken.db"},
 		{folder, ErrConflict, "exists"},
-		{s.db.Upkeep().Path(), ErrConflict, "exists"},
+		{s.db.Upkeep().Path, ErrConflict, "exists"},
 		{filepath.Join(folder, "link.db"), ErrConflict, "link.db"},
 		{filepath.Join(folder, "free-wal.db"), ErrConflict, "free-wal.db-wal"},
 		{filepath.Join(folder, "free-shm.db"), ErrConflict, "free-shm.db-shm"},
@@ -201,7 +201,7 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 	if left := filesIn(t, folder); len(left) > 0 {
 		t.Errorf("%v were left, want none", left)
 	}
-	for _, name := range filesIn(t, filepath.Dir(s.db.Upkeep().Path())) {
+	for _, name := range filesIn(t, filepath.Dir(s.db.Upkeep().Path)) {
 		if !strings.HasPrefix(name, "store.db") {
 			t.Errorf("%s was left beside the store, want at its start \"store.db\"", name)
 		}

@@ -176,15 +176,13 @@ type failing struct {
 	err error
 }
 
-func (d failing) Upkeep() db.Upkeep { return failingUpkeep{d.DB.Upkeep(), d.err} }
-
-type failingUpkeep struct {
-	db.Upkeep
-	err error
-}
-
-func (u failingUpkeep) Scratch(ctx context.Context, fn func(db.Tx) error) error {
-	return u.Upkeep.Scratch(ctx, func(tx db.Tx) error { return fn(failingTx{tx, u.err}) })
+func (d failing) Upkeep() db.Upkeep {
+	u := d.DB.Upkeep()
+	scratch := u.Scratch
+	u.Scratch = func(ctx context.Context, fn func(db.Tx) error) error {
+		return scratch(ctx, func(tx db.Tx) error { return fn(failingTx{tx, d.err}) })
+	}
+	return u
 }
 
 type failingTx struct {

@@ -96,7 +96,7 @@ func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 
 func TestAChangeInAnyColumnIsFound(t *testing.T) {
 	s := openRich(t)
-	path := s.db.Upkeep().Path()
+	path := s.db.Upkeep().Path
 	type column struct{ table, name, kind string }
 	var columns []column
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {

@@ -505,7 +505,7 @@ func TestImportKeepsAnIDThatIsANameHere(t *testing.T) {
 		}
 	}
 	out := filepath.Join(t.TempDir(), "out.db")
-	if report, err := Recover(t.Context(), s.db.Upkeep().Path(), out, nil); err != nil || !report.OK {
+	if report, err := Recover(t.Context(), s.db.Upkeep().Path, out, nil); err != nil || !report.OK {
 		t.Fatalf("recovery: got %+v, %v, want OK", report, err)
 	}
 	for what, s := range map[string]*Store{"the store": s, "recovered": openWords(t, out, Options{})} {

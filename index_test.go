@@ -208,7 +208,7 @@ func TestIndexThatFellBehindTheChangeLogCatchesUp(t *testing.T) {
 	if _, err := s.AddMemory(t.Context(), NewMemory{Content: "The departure of the ferry."}); err != nil {
 		t.Fatal(err)
 	}
-	fresh := openFerries(t, s.db.Upkeep().Path(), &Options{IndexMemory: -1})
+	fresh := openFerries(t, s.db.Upkeep().Path, &Options{IndexMemory: -1})
 	want, wantTotal := ferries(t, fresh)
 	got, total := ferries(t, s)
 	mustFindAlike(t, "caught up", got, total, want, wantTotal)
@@ -258,7 +258,7 @@ func TestWhatWasNotSearchedForLongestMakesRoom(t *testing.T) {
 	longtest.Only(t)
 	const places, limit = 8, 700_000 // room for some of them
 	s := openPlaces(t, places, &Options{IndexMemory: limit})
-	onDisk, err := Open(t.Context(), s.db.Upkeep().Path(), &Options{IndexMemory: -1})
+	onDisk, err := Open(t.Context(), s.db.Upkeep().Path, &Options{IndexMemory: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

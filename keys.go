@@ -300,11 +300,11 @@ func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, makin
 		return nil, "", invalid("UserKeys", "{}.Place is the address of a database, and the store is in a file; give "+
 			"the path "+
 			"of a file")
-	case path == "" && (engine.Upkeep().Path() == "" || engine.Upkeep().Path() == ":memory:"):
+	case path == "" && (engine.Upkeep().Path == "" || engine.Upkeep().Path == ":memory:"):
 		return nil, "", invalid("UserKeys", "{} have no Place, and the store is not in a file; give the path of one "+
 			"for the keys")
 	case path == "":
-		path = UserKeysFile(engine.Upkeep().Path())
+		path = UserKeysFile(engine.Upkeep().Path)
 	}
 	if err := checkPath("UserKeys", path); err != nil {
 		return nil, "", err

@@ -306,7 +306,7 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 		return Configuration{}, err
 	}
 	c := Configuration{
-		Path: s.db.Upkeep().Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
+		Path: s.db.Upkeep().Path, ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
 		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, NewFiles: o.NewFiles, Quota: o.Quota,
 		KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
 		KeepTrash: o.KeepTrash, BackupEvery: o.BackupEvery, KeepBackups: o.KeepBackups,
@@ -318,7 +318,7 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 		}
 		c.Path = absolute
 	}
-	c.Engine = strings.TrimPrefix(s.db.Upkeep().Name(), "SQLite ")
+	c.Engine = strings.TrimPrefix(s.db.Upkeep().Name, "SQLite ")
 	return c, nil
 }
 
@@ -429,7 +429,7 @@ func (h *Upkeep) Runtime(ctx context.Context) (Runtime, error) {
 	n, err := s.index.Counts(ctx)
 	return Runtime{IndexBytes: n.Bytes, IndexLimit: n.Limit, IndexPartitions: n.Partitions, IndexStale: n.Stale,
 		IndexWanted: n.Wanted, SearchesInMemory: n.InMemory, SearchesWithSegments: n.WithSegments,
-		SearchesInDatabase: n.InDatabase, IndexEvictions: n.Evictions, Writing: s.db.Upkeep().Writing()}, wrap(err)
+		SearchesInDatabase: n.InDatabase, IndexEvictions: n.Evictions, Writing: s.db.Writing()}, wrap(err)
 }
 
 // Stats are numbers about a whole store.

@@ -338,7 +338,7 @@ func (d *damagedStore) hangsOnLost(name string, row storedRow, lies func([]uint3
 
 func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
 	s := openRich(t)
-	in, out := s.db.Upkeep().Path(), filepath.Join(t.TempDir(), "out.db")
+	in, out := s.db.Upkeep().Path, filepath.Join(t.TempDir(), "out.db")
 	before := exported(t, s, ExportOptions{Credentials: true})
 	report, err := Recover(t.Context(), in, out,
 		&RecoveryOptions{Embedder: wordEmbedder("words-1")}) // with its log: the store is open

@@ -38,7 +38,7 @@ func countOf(t *testing.T, s *Store, query string, args ...any) (n int) {
 // reopen opens the file of a store once more, so that its index is loaded again.
 func reopen(t *testing.T, s *Store, o Options) *Store {
 	t.Helper()
-	return openWords(t, s.db.Upkeep().Path(), o)
+	return openWords(t, s.db.Upkeep().Path, o)
 }
 
 func TestSegmentsAreLoadedAtOnce(t *testing.T) {
@@ -55,7 +55,7 @@ func TestSegmentsAreLoadedAtOnce(t *testing.T) {
 	if err := s.DeleteMemory(t.Context(), want[0]); err != nil {
 		t.Fatal(err)
 	}
-	again := openFerries(t, s.db.Upkeep().Path(), nil)
+	again := openFerries(t, s.db.Upkeep().Path, nil)
 	again.index.AtOnce = 10 // a search does not read 300 texts itself
 	got, total := ferries(t, again)
 	if !inMemory(t, again) {
@@ -298,11 +298,11 @@ func TestDamagedSegmentsAreMadeAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := openFerries(t, s.db.Upkeep().Path(), nil)
+		again := openFerries(t, s.db.Upkeep().Path, nil)
 		got, total := ferries(t, again)
 		mustFindAlike(t, damage, got, total, want, wantTotal)
 		mustPersist(t, again)
-		last := openFerries(t, s.db.Upkeep().Path(), nil)
+		last := openFerries(t, s.db.Upkeep().Path, nil)
 		last.index.AtOnce = 10
 		got, total = ferries(t, last)
 		mustFindAlike(t, damage+", made again", got, total, want, wantTotal)
@@ -339,7 +339,7 @@ func TestSegmentsBesideChanges(t *testing.T) {
 					return
 				default:
 				}
-				again, err := Open(t.Context(), s.db.Upkeep().Path(), &Options{Embedder: wordEmbedder("words-1")})
+				again, err := Open(t.Context(), s.db.Upkeep().Path, &Options{Embedder: wordEmbedder("words-1")})
 				if err != nil {
 					t.Error(err)
 					return

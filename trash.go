@@ -490,7 +490,7 @@ func (s *shared) scrub(ctx context.Context) error {
 	}
 	for first, more := true, true; more; first = false {
 		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
-			more, err = tx.Words().Tidy(first)
+			more, err = db.Tidy(tx, first)
 			return err
 		})
 		if err != nil {

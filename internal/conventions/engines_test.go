@@ -8,25 +8,28 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// interfacesOf returns the exported interfaces of a package, with the number of methods of each.
-func interfacesOf(t *testing.T, folder string) map[string]int {
+// interfacesOf returns the names of the exported interfaces of a package.
+func interfacesOf(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	packages, err := parser.ParseDir(token.NewFileSet(), folder, //nolint:staticcheck // types are not needed
 		func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]int{}
+	found := map[string]bool{}
 	for _, p := range packages {
 		ast.Inspect(p, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.IsExported() {
-				if i, ok := spec.Type.(*ast.InterfaceType); ok {
-					found[spec.Name.Name] = i.Methods.NumFields()
+				if _, ok := spec.Type.(*ast.InterfaceType); ok {
+					found[spec.Name.Name] = true
 				}
 			}
 			return true
@@ -34,6 +37,38 @@ func interfacesOf(t *testing.T, folder string) map[string]int {
 	}
 	return found
 }
+
+// required returns the interfaces that each engine implements, those that are reached from db.DB, with the number of
+// methods of each.
+func required() (names []string, methods map[string]int) {
+	methods = map[string]int{}
+	own := reflect.TypeFor[db.DB]().PkgPath()
+	var reach func(t reflect.Type)
+	reach = func(t reflect.Type) {
+		switch {
+		case t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer:
+			reach(t.Elem())
+		case t.Kind() == reflect.Func:
+			for i := range t.NumIn() {
+				reach(t.In(i))
+			}
+			for i := range t.NumOut() {
+				reach(t.Out(i))
+			}
+		case t.Kind() == reflect.Interface && t.PkgPath() == own && methods[t.Name()] == 0:
+			names, methods[t.Name()] = append(names, t.Name()), t.NumMethod()
+			for i := range t.NumMethod() {
+				reach(t.Method(i).Type)
+			}
+		}
+	}
+	reach(reflect.TypeFor[db.DB]())
+	return names, methods
+}
+
+// mostMethods is how many methods each engine has to implement. What only some need is an optional interface, or a part
+// of db.Upkeep.
+const mostMethods = 32
 
 // TestThePageOfEnginesCountsTheirMethods compares the interfaces of internal/db with docs/engines.md.
 func TestThePageOfEnginesCountsTheirMethods(t *testing.T) {
@@ -43,24 +78,24 @@ func TestThePageOfEnginesCountsTheirMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := strings.Join(strings.Fields(string(content)), " ")
-	interfaces := interfacesOf(t, "internal/db")
-	required := []string{"DB", "Tx", "Rows", "Row", "Words", "Vectors", "Changes", "Upkeep"}
+	names, methods := required()
+	optional := interfacesOf(t, "internal/db")
 	all, each := 0, []string{}
-	for _, name := range required {
-		all += interfaces[name]
-		each = append(each, fmt.Sprintf("%d of %s", interfaces[name], name))
-		delete(interfaces, name)
+	for _, name := range names {
+		all += methods[name]
+		each = append(each, fmt.Sprintf("%d of %s", methods[name], name))
+		delete(optional, name)
 	}
-	for _, want := range []string{fmt.Sprintf("%d methods (%s)", all, strings.Join(each, ", ")),
-		fmt.Sprintf("**%d methods rather than 30.**", all)} {
-		if !strings.Contains(page, want) {
-			t.Errorf("docs/engines.md: got no %q, want the number of methods", want)
-		}
+	if all > mostMethods {
+		t.Errorf("an engine has to implement %d methods, want at most %d", all, mostMethods)
 	}
-	if len(interfaces) == 0 {
+	if want := fmt.Sprintf("%d methods (%s)", all, strings.Join(each, ", ")); !strings.Contains(page, want) {
+		t.Errorf("docs/engines.md: got no %q, want the number of methods", want)
+	}
+	if len(optional) == 0 {
 		t.Error("got no optional interface, want some")
 	}
-	for _, name := range slices.Sorted(maps.Keys(interfaces)) {
+	for _, name := range slices.Sorted(maps.Keys(optional)) {
 		if !strings.Contains(page, "- `"+name+"`") {
 			t.Errorf("docs/engines.md: got no item \"- `%s`\", want each optional interface", name)
 		}

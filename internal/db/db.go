@@ -41,7 +41,7 @@ type DB interface {
 	// ReadOnly reports whether every Write returns ErrReadOnly.
 	ReadOnly() bool
 
-	// Upkeep returns the engine's operations for maintenance.
+	// Upkeep returns what the engine has for maintenance.
 	Upkeep() Upkeep
 
 	// Close waits for running calls and closes the database. Later calls return ErrClosed; closing again is no
@@ -60,9 +60,6 @@ type Tx interface {
 	Context() context.Context
 	// Writable reports whether the transaction may write.
 	Writable() bool
-
-	// Hashes reports whether the engine keeps row hashes, in row_hash. Without them, damaged rows cannot be detected.
-	Hashes() bool
 
 	// Savepoint runs fn as a part of the transaction: after an error or a panic, fn's writes are rolled back, and the
 	// rest of the transaction stays usable. Savepoints may be nested. If a savepoint can be neither rolled back nor
@@ -261,6 +258,17 @@ func Reserve(tx Tx, table string, n int) error {
 		return r.Reserve(table, n)
 	}
 	return nil
+}
+
+// Hashing is a Tx of an engine that keeps hashes of rows, in row_hash. Without them, damaged rows cannot be detected.
+type Hashing interface {
+	Hashes() bool
+}
+
+// Hashes reports whether the engine of a transaction keeps hashes of rows.
+func Hashes(tx Tx) bool {
+	h, keeps := Stored(tx).(Hashing)
+	return keeps && h.Hashes()
 }
 
 // Ungrouped is a DB that does not let callers share a commit, and for which several small writes in one transaction

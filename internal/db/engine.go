@@ -1,25 +1,18 @@
 package db
 
-import (
-	"context"
-	"io"
-)
+import "context"
 
 // Words is the full-text index of passages: each has the terms of its content, and a memory's first one also those of
 // its tags. Passages of one partition have ids in one range. A query is a list of terms and matches any of them; an
 // invalid term matches nothing.
 type Words interface {
-	// Put adds a passage, whose row must exist when the transaction ends. Its content and its tags are terms separated
-	// by spaces.
-	Put(passage int64, content, tags string) error
-	// Replace gives a passage other terms.
-	Replace(passage int64, content, tags string) error
+	// Put gives a passage its terms: of its content and its tags, separated by spaces. Its row must exist when the
+	// transaction ends. Only with replaces may it have others, which are gone then.
+	Put(passage int64, content, tags string, replaces bool) error
 	// Drop deletes passages. Missing ones are ignored.
 	Drop(passages ...int64) error
-	// Clear deletes everything.
+	// Clear deletes everything, even what is damaged.
 	Clear() error
-	// Tidy removes the remains of dropped passages, one portion at a time; more is false once nothing is left.
-	Tidy(first bool) (more bool, err error)
 
 	// Count returns how many passages match.
 	Count(in Range, terms []string) (int, error)
@@ -28,17 +21,29 @@ type Words interface {
 	// Best returns at most limit passages that match best, by the engine's own ranking.
 	Best(in Range, terms []string, limit int) ([]int64, error)
 
-	// Passages returns the ids of all passages.
-	Passages() ([]int64, error)
-	// Occurrences calls fn for each term of each passage: its column ("content" or "tags") and its place there.
-	// The transaction must come from [Upkeep.Scratch].
-	Occurrences(fn func(passage int64, column string, offset int, term string) error) error
+	// Each calls fn for each passage, without a column, and then for each term of each: its column ("content" or
+	// "tags") and its place there. The transaction must come from [Scratch].
+	Each(fn func(passage int64, column string, offset int, term string) error) error
+}
+
+// Tidying is a Words in which terms of dropped passages remain.
+type Tidying interface {
+	// Tidy removes them, one portion at a time; more is false once nothing is left.
+	Tidy(first bool) (more bool, err error)
+}
+
+// Tidy removes what is left of dropped passages from full text, one portion at a time, until more is false.
+func Tidy(tx Tx, first bool) (more bool, err error) {
+	if t, leaves := Stored(tx).Words().(Tidying); leaves {
+		return t.Tidy(first)
+	}
+	return false, nil
 }
 
 // Counting is a Words of an engine that knows how often a passage has a term.
 type Counting interface {
 	// Frequencies calls fn for each of some terms that each of some passages has, the passages in one range: how often
-	// [Words.Occurrences] names it.
+	// [Words.Each] names it.
 	Frequencies(in Range, passages []int64, terms []string, fn func(Frequency) error) error
 }
 
@@ -123,67 +128,3 @@ const MarkStale = `INSERT INTO segment_stale (partition_id, memory_id) SELECT s.
 // nothing changed. Marks have no order that callers know: an engine whose commits come out of order notes in it which
 // transactions were running.
 type Mark string
-
-// Upkeep is an engine's operations for maintenance.
-type Upkeep interface {
-	// Name returns the engine and its version, such as "SQLite 3.51.0".
-	Name() string
-	// Path returns where the database is: the path of its file, ":memory:" for none, "" for a database that is not in a
-	// file.
-	Path() string
-
-	// Backup and Snapshot return ErrUnsupported if a database is not a file.
-
-	// Backup writes the database, as it is at one moment, to a new file, while others read and write; after an
-	// error it leaves nothing behind. An existing path gives fs.ErrExist. Progress, nil for none, counts pages.
-	Backup(ctx context.Context, path string, progress func(done, total int)) error
-	// Snapshot makes such a copy and returns it open for reading. Closing it deletes it.
-	Snapshot(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error)
-
-	// Compact frees the space of deleted rows: a file shrinks; a server's tables may keep the space for new rows.
-	Compact(ctx context.Context) error
-	// Flush removes the bytes of deleted data from the write-ahead log; ErrLogInUse while readers hold it,
-	// ErrUnsupported if the engine cannot empty that log.
-	Flush(ctx context.Context) error
-	// Room returns an ErrFull while the disk has no room for writes, and an ErrReadOnly while it has become read-only
-	// under a database that was opened for writing.
-	Room(ctx context.Context) error
-	// Writing returns how many calls of Write are running or waiting in this process.
-	Writing() int
-
-	// Scratch is Read on a connection of its own. Its function may create temporary tables, which end with it.
-	Scratch(ctx context.Context, fn func(Tx) error) error
-	// Size returns the size of the database, as the transaction sees it.
-	Size(tx Tx) (Size, error)
-	// Check verifies the engine's own structures and returns at most limit problems.
-	Check(tx Tx, limit int) ([]Problem, error)
-	// Broken returns the references to missing rows, by table and column, with at least one row each.
-	Broken(tx Tx) ([]Broken, error)
-	// Damaged reports whether an error of reading or repairing means that stored data is damaged, and not that the
-	// database is unavailable.
-	Damaged(err error) bool
-	// Reindex rebuilds the indexes of tables.
-	Reindex(tx Tx) error
-}
-
-// Size is the size of a database, in bytes.
-type Size struct {
-	Database int64 // the whole database
-	Free     int64 // of that, free for new content
-	Log      int64 // the write-ahead log
-}
-
-// Problem is damage in the engine's own structures.
-type Problem struct {
-	Text    string
-	Words   bool // in full text, which can be rebuilt
-	Indexes bool // in an index; see [Upkeep.Reindex]
-}
-
-// Broken is a reference from some rows to missing rows.
-type Broken struct {
-	Table, Column string
-	Parent, Key   string // the missing row's table and column
-	OnDelete      string // "CASCADE", "SET NULL" ...
-	Rows          int
-}

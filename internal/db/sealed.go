@@ -462,38 +462,14 @@ func (o *opening) open(value []byte, text bool) ([]byte, error) {
 	return plain, nil
 }
 
-// openingUpkeep passes transactions to the engine as its own.
-type openingUpkeep struct {
-	Upkeep
-	d *Spanning
-}
-
-// Upkeep returns the engine's operations for maintenance.
+// Upkeep returns what the engine has for maintenance.
 func (d *Spanning) Upkeep() Upkeep {
-	if d.Sealing == nil {
-		return d.DB.Upkeep()
+	u := d.DB.Upkeep()
+	if scratch := u.Scratch; scratch != nil {
+		u.Scratch = func(ctx context.Context, fn func(Tx) error) error { return scratch(ctx, d.opened(fn)) }
 	}
-	return openingUpkeep{d.DB.Upkeep(), d}
+	return u
 }
-
-// Scratch is Read on a connection of its own.
-func (u openingUpkeep) Scratch(ctx context.Context, fn func(Tx) error) error {
-	return u.Upkeep.Scratch(ctx, u.d.opened(fn))
-}
-
-// Size returns the size of the database.
-func (u openingUpkeep) Size(tx Tx) (Size, error) { return u.Upkeep.Size(Stored(tx)) }
-
-// Check verifies the engine's own structures.
-func (u openingUpkeep) Check(tx Tx, limit int) ([]Problem, error) {
-	return u.Upkeep.Check(Stored(tx), limit)
-}
-
-// Broken returns the references to missing rows.
-func (u openingUpkeep) Broken(tx Tx) ([]Broken, error) { return u.Upkeep.Broken(Stored(tx)) }
-
-// Reindex rebuilds the indexes of tables.
-func (u openingUpkeep) Reindex(tx Tx) error { return u.Upkeep.Reindex(Stored(tx)) }
 
 // head is how many bytes of a sealed value [EachSealed] needs at most.
 const head = 48

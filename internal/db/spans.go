@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,10 +24,18 @@ type Spanning struct {
 
 	// Sealing opens sealed values; nil: there are none.
 	Sealing Sealing
+
+	writing atomic.Int64
 }
 
-// written calls Wrote after a write.
-func (d *Spanning) written(err error) error {
+// Writing returns how many writes are running or waiting.
+func (d *Spanning) Writing() int { return int(d.writing.Load()) }
+
+// write runs a Write of the DB.
+func (d *Spanning) write(ctx context.Context, fn func(Tx) error) error {
+	d.writing.Add(1)
+	defer d.writing.Add(-1)
+	err := d.DB.Write(ctx, d.opened(fn))
 	if err == nil && d.Wrote != nil {
 		d.Wrote()
 	}
@@ -172,7 +181,7 @@ func (d *Spanning) Write(ctx context.Context, fn func(Tx) error) error {
 	s := d.open(ctx)
 	switch {
 	case s == nil:
-		return d.written(d.DB.Write(ctx, d.opened(fn)))
+		return d.write(ctx, fn)
 	case !s.writes:
 		return ErrSpanReadOnly
 	}
@@ -201,7 +210,7 @@ func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) err
 	}()
 	err = errors.New("the transaction panicked") // unless it returns
 	write := context.WithValue(context.WithValue(ctx, freeing{}, false), alone{}, true)
-	err = d.written(d.DB.Write(write, d.opened(func(tx Tx) error {
+	err = d.write(write, func(tx Tx) error {
 		s := newSpan(tx, true)
 		runs = append(runs, s)
 		defer s.end()
@@ -209,7 +218,7 @@ func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) err
 			return err
 		}
 		return s.usable(ctx) // if the context has ended meanwhile, nothing is committed
-	})))
+	})
 	return err
 }
 

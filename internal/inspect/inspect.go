@@ -162,7 +162,7 @@ type inspection struct {
 func (s Store) inspectAll(ctx context.Context, accept bool, progress progress) (*inspection, error) {
 	in := newInspection(s, progress)
 	in.accept, in.ctx = accept, ctx
-	if err := s.DB.Upkeep().Scratch(ctx, in.look); err != nil {
+	if err := db.Scratch(ctx, s.DB, in.look); err != nil {
 		return in, err
 	}
 	return in, in.checkSuspects()
@@ -257,7 +257,7 @@ func (in *inspection) find(f Finding) {
 // checkFile has SQLite check the structure of the file, its indexes and full text.
 func (in *inspection) checkFile() error {
 	in.progress("file", 0, 1)
-	problems, err := in.s.DB.Upkeep().Check(in.tx, MaxFindings)
+	problems, err := in.s.DB.Upkeep().Problems(in.tx, MaxFindings)
 	if err != nil {
 		return err
 	}

@@ -322,18 +322,17 @@ func sumOfTerm(column string, offset int, term string) uint64 {
 // checkFullText compares what full text holds with the terms of the passages.
 func (in *inspection) checkFullText() error {
 	rows := map[int64]uint64{} // passage -> sum of what full text holds
-	passages, err := in.words.Passages()
-	if err != nil {
-		return err
-	}
-	for _, id := range passages {
-		rows[id] = 0
-	}
-	in.report.Checked["passage_text"] = len(rows)
-	in.progress("full text", 0, len(rows))
-	strays := false
+	begun, strays := false, false
 	terms := map[string]termFound{}
-	err = in.words.Occurrences(func(passage int64, column string, offset int, term string) error {
+	err := in.words.Each(func(passage int64, column string, offset int, term string) error {
+		if column == "" {
+			rows[passage] = 0
+			return nil
+		}
+		if !begun {
+			begun = true
+			in.progress("full text", 0, len(rows))
+		}
 		if t := terms[term]; t.passages == 0 || t.last != passage {
 			terms[term] = termFound{t.passages + 1, passage}
 		}
@@ -344,6 +343,7 @@ func (in *inspection) checkFullText() error {
 		rows[passage] += sumOfTerm(column, offset, term)
 		return nil
 	})
+	in.report.Checked["passage_text"] = len(rows)
 	if err != nil {
 		return err
 	}

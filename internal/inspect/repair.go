@@ -373,7 +373,7 @@ func rewriteFullText(tx db.Tx, passages []int64) error {
 		return err
 	}
 	for _, r := range rows {
-		if err := tx.Words().Put(r.id, text.Indexed(r.content), text.Indexed(r.tags)); err != nil {
+		if err := tx.Words().Put(r.id, text.Indexed(r.content), text.Indexed(r.tags), false); err != nil {
 			return err
 		}
 	}

@@ -180,7 +180,7 @@ func (h RowHash) Sound() bool { return h.Now != nil && bytes.Equal(h.Stored, h.N
 // EachHash iterates over the hashes of a table: first those of its rows, then those of lost rows. An engine without
 // hashes has none.
 func EachHash(tx db.Tx, t HashedTable, fn func(h RowHash) error) error {
-	if !tx.Hashes() {
+	if !db.Hashes(tx) {
 		return nil
 	}
 	columns, err := HashedColumns(tx, t)
@@ -293,7 +293,7 @@ func MakeHashes(tx db.Tx, version int, now int64) error {
 
 // RowSound reports whether a row of a kind has its hash. Where there are no hashes, every row counts as sound.
 func RowSound(tx db.Tx, kind int, id int64) (bool, error) {
-	if !tx.Hashes() {
+	if !db.Hashes(tx) {
 		return true, nil
 	}
 	t, err := kindOf(kind)
@@ -312,7 +312,7 @@ func RowSound(tx db.Tx, kind int, id int64) (bool, error) {
 
 // DoubtRow records that a row was made from a damaged one, and so counts as damaged.
 func DoubtRow(tx db.Tx, kind int, id int64) error {
-	if !tx.Hashes() {
+	if !db.Hashes(tx) {
 		return nil
 	}
 	t, err := kindOf(kind)

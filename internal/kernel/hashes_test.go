@@ -10,8 +10,6 @@ import (
 // noHashes is a transaction of an engine that keeps no hashes. It panics at any statement.
 type noHashes struct{ db.Tx }
 
-func (noHashes) Hashes() bool { return false }
-
 func TestWithoutHashesEveryRowIsSoundAndNoneIsRead(t *testing.T) {
 	if sound, err := kernel.RowSound(noHashes{}, kernel.MemoryKind, 1); !sound || err != nil {
 		t.Errorf("got sound %t, %v, want true and no error", sound, err)

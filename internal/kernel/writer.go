@@ -269,7 +269,7 @@ func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []
 			id, memory, p.Start, p.Length, p.Blank, profile, stored); err != nil {
 			return false, nil, err
 		}
-		if err := w.Tx.Words().Put(id, p.Indexed, tagTerms); err != nil {
+		if err := w.Tx.Words().Put(id, p.Indexed, tagTerms, false); err != nil {
 			return false, nil, err
 		}
 		tagTerms = "" // tags are found through the first passage
@@ -342,7 +342,7 @@ func (w *Writer) RewritePassages(memory int64, at *Place, passages []Passage, ow
 			p.Start, p.Length, p.Blank, profile, stored, former[i]); err != nil {
 			return false, nil, err
 		}
-		if err := w.Tx.Words().Replace(former[i], p.Indexed, tagTerms); err != nil {
+		if err := w.Tx.Words().Put(former[i], p.Indexed, tagTerms, true); err != nil {
 			return false, nil, err
 		}
 		tagTerms = ""

@@ -89,20 +89,12 @@ func (in *within) words(engine db.Words) db.Words {
 	return w
 }
 
-func (w words) Put(passage int64, content, tags string) error {
+func (w words) Put(passage int64, content, tags string, replaces bool) error {
 	b, err := w.in.toPut(passage >> kernel.PassageBits)
 	if err != nil {
 		return err
 	}
-	return w.Words.Put(passage, b.list(content), b.list(tags))
-}
-
-func (w words) Replace(passage int64, content, tags string) error {
-	b, err := w.in.toPut(passage >> kernel.PassageBits)
-	if err != nil {
-		return err
-	}
-	return w.Words.Replace(passage, b.list(content), b.list(tags))
+	return w.Words.Put(passage, b.list(content), b.list(tags), replaces)
 }
 
 // sought returns the blinded forms of terms in a range; none if its owner has no key, and so no term.

@@ -15,7 +15,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -51,8 +50,6 @@ type DB struct {
 	mu      sync.Mutex
 	closed  bool
 	running sync.WaitGroup
-
-	writes atomic.Int64 // calls of Write
 }
 
 // maxStatements bounds the texts of statements that are kept.
@@ -159,11 +156,7 @@ func (d *DB) begin() error {
 type inside struct{ d *DB }
 
 // Read runs fn on one snapshot.
-func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
-	return d.read(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", false, fn)
-}
-
-func (d *DB) read(ctx context.Context, begin string, scratch bool, fn func(db.Tx) error) (err error) {
+func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) (err error) {
 	if ctx.Value(inside{d}) != nil {
 		return db.ErrNested
 	}
@@ -175,13 +168,10 @@ func (d *DB) read(ctx context.Context, begin string, scratch bool, fn func(db.Tx
 	if err != nil {
 		return d.unavailable(ctx, err)
 	}
-	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), scratch: scratch,
-		pending: d.beginning(begin)}
+	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), seen: newSeen(),
+		pending: d.beginning("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")}
 	defer d.leave(tx, conn)
-	if !scratch {
-		tx.seen = newSeen()
-		tx.expect(expected.Next(ctx))
-	}
+	tx.expect(expected.Next(ctx))
 	err = fn(tx)
 	tx.learn()
 	if ctx.Err() != nil {
@@ -227,8 +217,6 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 		return err
 	}
 	defer d.running.Done()
-	d.writes.Add(1)
-	defer d.writes.Add(-1)
 	began := time.Now()
 	for attempt := 0; ; attempt++ {
 		if ctx.Err() != nil {
@@ -368,6 +356,3 @@ func (tx *Tx) end() {
 		_ = tx.conn.Close(ctx)
 	}
 }
-
-// Upkeep returns the database itself.
-func (d *DB) Upkeep() db.Upkeep { return d }

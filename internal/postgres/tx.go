@@ -17,7 +17,6 @@ type Tx struct {
 	conn     *pgx.Conn
 	ctx      context.Context
 	writable bool
-	scratch  bool // it may make temporary tables
 	over     bool
 	lost     error // PostgreSQL has given the transaction up; the reason
 	rerun    error // it has to run again; the reason
@@ -50,9 +49,6 @@ func (tx *Tx) Context() context.Context { return tx.ctx }
 
 // Writable reports whether the transaction may write.
 func (tx *Tx) Writable() bool { return tx.writable }
-
-// Hashes reports that no hashes of rows are kept: PostgreSQL has checksums of its pages.
-func (tx *Tx) Hashes() bool { return false }
 
 // Exec runs one statement.
 func (tx *Tx) Exec(query string, args ...any) (db.Result, error) {
@@ -177,7 +173,7 @@ func (tx *Tx) prepare(query string, args []any) (statement, []any, error) {
 
 // allowed refuses a write in a transaction for reading.
 func (tx *Tx) allowed(st statement) error {
-	if st.kind == writes && !tx.writable && !tx.scratch {
+	if st.kind == writes && !tx.writable {
 		return &Error{Op: "exec", kind: db.ErrReadOnly, err: errors.New("a Read does not write")}
 	}
 	return nil

@@ -4,32 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Name returns PostgreSQL's name and version.
-func (d *DB) Name() string { return d.name }
-
-// Path returns "": there is no file.
-func (d *DB) Path() string { return "" }
-
-func unsupported(what string) error {
-	return &Error{Op: what, kind: db.ErrUnsupported,
-		err: errors.New("a database in PostgreSQL is copied and cleared of old bytes by its operator, with tools such as " +
-			"pg_dump, pg_basebackup and VACUUM")}
-}
-
-// Backup is not supported: PostgreSQL has its own tools.
-func (d *DB) Backup(context.Context, string, func(done, total int)) error {
-	return unsupported("backup")
-}
-
-// Snapshot is not supported, either.
-func (d *DB) Snapshot(context.Context, func(done, total int)) (io.ReadCloser, error) {
-	return nil, unsupported("snapshot")
+// Upkeep returns what the database has: its files and their log are the server's.
+func (d *DB) Upkeep() db.Upkeep {
+	return db.Upkeep{Name: d.name, Space: d, Check: d}
 }
 
 // tables are those of the store, in its schema.
@@ -66,21 +48,6 @@ func (d *DB) Compact(ctx context.Context) error {
 	return nil
 }
 
-// Flush is not supported: rows that were deleted stay in pages until a VACUUM, and in the server's write-ahead log and
-// its archives for as long as the operator keeps them.
-func (d *DB) Flush(context.Context) error { return unsupported("flush") }
-
-// Room always reports room: the disk is the server's.
-func (d *DB) Room(ctx context.Context) error { return ctx.Err() }
-
-// Writing returns how many calls of Write are running or waiting.
-func (d *DB) Writing() int { return int(d.writes.Load()) }
-
-// Scratch is Read in a transaction that may create temporary tables.
-func (d *DB) Scratch(ctx context.Context, fn func(db.Tx) error) error {
-	return d.read(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ", true, fn)
-}
-
 // Size returns the size of the store's tables and indexes.
 func (d *DB) Size(tx db.Tx) (s db.Size, err error) {
 	size := "pg_total_relation_size(c.oid)"
@@ -93,8 +60,8 @@ func (d *DB) Size(tx db.Tx) (s db.Size, err error) {
 	return s, err
 }
 
-// Check reports indexes and constraints that PostgreSQL knows to be invalid. Its pages have checksums of their own.
-func (d *DB) Check(tx db.Tx, limit int) (problems []db.Problem, err error) {
+// Problems reports indexes and constraints that PostgreSQL knows to be invalid. Its pages have checksums of their own.
+func (d *DB) Problems(tx db.Tx, limit int) (problems []db.Problem, err error) {
 	names, err := db.Column[string](tx, `SELECT c.relname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 		JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND NOT i.indisvalid
 		ORDER BY 1 LIMIT ?`, limit)

@@ -25,7 +25,7 @@ func TestReferencesToMissingRowsAreCounted(t *testing.T) {
 	defer d.Close()
 	broken := func() (all []db.Broken) {
 		t.Helper()
-		err := d.Upkeep().Scratch(t.Context(), func(tx db.Tx) (err error) {
+		err := db.Scratch(t.Context(), d, func(tx db.Tx) (err error) {
 			all, err = d.Broken(tx)
 			return err
 		})
@@ -129,8 +129,9 @@ func TestWhatTheServerKeepsIsNotPromised(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	_, snapshot := d.Snapshot(t.Context(), nil)
-	for what, err := range map[string]error{"Flush": d.Flush(t.Context()), "Backup": d.Backup(t.Context(), "x", nil),
+	u := d.Upkeep()
+	_, snapshot := u.Snapshot(t.Context(), nil)
+	for what, err := range map[string]error{"Flush": u.Flush(t.Context()), "Backup": u.Backup(t.Context(), "x", nil),
 		"Snapshot": snapshot} {
 		if !errors.Is(err, db.ErrUnsupported) {
 			t.Errorf("%s: got %v, want %v", what, err, db.ErrUnsupported)

@@ -14,16 +14,12 @@ func (tx *Tx) Words() db.Words { return words{tx} }
 
 type words struct{ *Tx }
 
-func (w words) Put(passage int64, content, tags string) error {
+// Put overwrites, whether or not the passage has terms.
+func (w words) Put(passage int64, content, tags string, _ bool) error {
 	length := len(strings.Fields(content)) + len(strings.Fields(tags))
 	return w.Queue(`INSERT INTO passage_text (id, content, tags, length) VALUES (?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET content = excluded.content, tags = excluded.tags, length = excluded.length`,
 		passage, content, tags, length)
-}
-
-// Replace is Put, which overwrites.
-func (w words) Replace(passage int64, content, tags string) error {
-	return w.Put(passage, content, tags)
 }
 
 func (w words) Drop(passages ...int64) error {
@@ -38,9 +34,6 @@ func (w words) Clear() error {
 	_, err := w.Exec(`DELETE FROM passage_text`)
 	return err
 }
-
-// Tidy has nothing to do: dropped terms are rows that PostgreSQL removes by itself.
-func (w words) Tidy(bool) (more bool, err error) { return false, w.usable() }
 
 // matching has a row for each of some terms in each passage of a range; its parameters are ?1 to ?3.
 var matching = withTerms(`?1`, `?2`, `?3`)
@@ -78,7 +71,7 @@ func (w words) Count(in db.Range, terms []string) (n int, err error) {
 
 // Frequencies reads them from the tables of full text.
 func (w words) Frequencies(in db.Range, passages []int64, terms []string, fn func(db.Frequency) error) error {
-	return w.Each(func(row db.Rows) error {
+	return w.Tx.Each(func(row db.Rows) error {
 		var f db.Frequency
 		if err := row.Scan(&f.Passage, &f.Memory, &f.Start, &f.Length, &f.Term, &f.Times, &f.Terms); err != nil {
 			return err
@@ -103,7 +96,7 @@ func (w words) CountMemories(in db.Range, terms []string, limit int) (n int, err
 
 // Best ranks by BM25, with the parameters of SQLite's FTS5 and the statistics of the range alone: k1 = 1.2, b = 0.75.
 func (w words) Best(in db.Range, terms []string, limit int) ([]int64, error) {
-	return db.Column[int64](w, `WITH found AS MATERIALIZED (
+	return db.Column[int64](w.Tx, `WITH found AS MATERIALIZED (
 			SELECT t.term, t.passage_id, t.times FROM `+matching+`),
 		whole AS MATERIALIZED (
 			SELECT count(*) AS passages, greatest(avg(length), 1)::float8 AS length FROM passage_text
@@ -118,11 +111,16 @@ func (w words) Best(in db.Range, terms []string, limit int) ([]int64, error) {
 		LIMIT ?4`, sought(terms), in.First, in.Last, limit)
 }
 
-func (w words) Passages() ([]int64, error) {
-	return db.Column[int64](w, `SELECT id FROM passage_text`)
-}
-
-func (w words) Occurrences(fn func(passage int64, column string, offset int, term string) error) error {
+func (w words) Each(fn func(passage int64, column string, offset int, term string) error) error {
+	ids, err := db.Column[int64](w.Tx, `SELECT id FROM passage_text`)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := fn(id, "", 0, ""); err != nil {
+			return err
+		}
+	}
 	return db.Stream(w.Tx, func(row db.Rows) error {
 		var id int64
 		var content, tags string

@@ -75,7 +75,7 @@ func TestWordsAreFoundWhereverTheyAre(t *testing.T) {
 			return err
 		}
 		for _, n := range []int64{3, 6, passages + 3} {
-			if err := tx.Words().Replace(partition<<32|n, "fifth new", "tag"); err != nil {
+			if err := tx.Words().Put(partition<<32|n, "fifth new", "tag", true); err != nil {
 				return err
 			}
 		}
@@ -176,7 +176,7 @@ func add(tx db.Tx, partition, memory, from, to int64) error {
 			partition<<32|n, memory); err != nil {
 			return err
 		}
-		if err := tx.Words().Put(partition<<32|n, words, ""); err != nil {
+		if err := tx.Words().Put(partition<<32|n, words, "", false); err != nil {
 			return err
 		}
 	}

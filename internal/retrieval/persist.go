@@ -93,7 +93,7 @@ func (c *Cache) repeat(ctx context.Context, id int64, fn func() error) (err erro
 
 func (c *Cache) persists() bool {
 	return c.limit.Load() >= 0 && c.Profile != 0 && index.KeepsCodes() && !c.DB.ReadOnly() &&
-		c.DB.Upkeep().Path() != ":memory:"
+		c.DB.Upkeep().Path != ":memory:"
 }
 
 // segmentsDue returns the partitions of which many memories are not in segments, and those whose segments are of an

@@ -41,10 +41,10 @@ func TestSQLiteKeepsTheContract(t *testing.T) {
 				}
 				return open(t, path)
 			},
-			Reopen: func(t *testing.T, closed db.DB) db.DB { return open(t, closed.Upkeep().Path()) },
-			Second: func(t *testing.T, d db.DB) db.DB { return open(t, d.Upkeep().Path()) },
+			Reopen: func(t *testing.T, closed db.DB) db.DB { return open(t, closed.Upkeep().Path) },
+			Second: func(t *testing.T, d db.DB) db.DB { return open(t, d.Upkeep().Path) },
 			ReadOnly: func(t *testing.T, d db.DB) db.DB {
-				r, err := sqlite.Open(t.Context(), sqlite.Config{Path: d.Upkeep().Path(), ApplicationID: 0x534f5556,
+				r, err := sqlite.Open(t.Context(), sqlite.Config{Path: d.Upkeep().Path, ApplicationID: 0x534f5556,
 					Migrations: sqlite.Migrations(), ReadOnly: true})
 				if err != nil {
 					t.Fatal(err)

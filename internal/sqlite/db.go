@@ -101,9 +101,8 @@ type DB struct {
 	roomEvery time.Duration // how long that result holds
 	fileMade  time.Time     // when a file was last made beside the database, to see that the disk takes one
 
-	writing atomic.Int64 // calls of Write
-	pages   atomic.Int64 // bytes that its connections hold, as far as they were counted
-	caches  atomic.Int64 // those connections
+	pages  atomic.Int64 // bytes that its connections hold, as far as they were counted
+	caches atomic.Int64 // those connections
 
 	closing chan struct{} // closed when Close begins
 
@@ -211,13 +210,8 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 		return readOnlyError(d.path)
 	}
 	defer fairqueue.Pause(ctx)() // waiting for the disk needs no processor
-	d.writing.Add(1)
-	defer d.writing.Add(-1)
 	return d.writeOnFullDisk(ctx, fn)
 }
-
-// Writing returns how many calls of Write are running or waiting.
-func (d *DB) Writing() int { return int(d.writing.Load()) }
 
 func readOnlyError(path string) error {
 	return fmt.Errorf("sqlite: write: %s: %w", path, ErrReadOnly)

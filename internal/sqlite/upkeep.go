@@ -9,11 +9,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Upkeep returns the database itself.
-func (d *DB) Upkeep() db.Upkeep { return d }
-
-// Name returns SQLite's name and version.
-func (d *DB) Name() string { return "SQLite " + version() }
+// Upkeep returns all of its parts, which the database is itself.
+func (d *DB) Upkeep() db.Upkeep {
+	return db.Upkeep{Name: "SQLite " + version(), Path: d.path, File: d, Space: d, Check: d, Scratch: d.Scratch}
+}
 
 // Size returns the size of the file and its log.
 func (d *DB) Size(tx db.Tx) (s db.Size, err error) {
@@ -42,8 +41,8 @@ func (d *DB) Damaged(err error) bool {
 	return true
 }
 
-// Check runs SQLite's checks of the file's structure, indexes and full text.
-func (d *DB) Check(tx db.Tx, limit int) ([]db.Problem, error) {
+// Problems runs SQLite's checks of the file's structure, indexes and full text.
+func (d *DB) Problems(tx db.Tx, limit int) ([]db.Problem, error) {
 	lines, err := db.Column[string](tx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, limit))
 	if err != nil {
 		return nil, err

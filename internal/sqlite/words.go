@@ -80,15 +80,8 @@ func putWords(c *conn, r wordsRow) error {
 	return err
 }
 
-func (w words) Put(passage int64, content, tags string) error {
-	return w.put(wordsRow{passage, content, tags, false})
-}
-
-func (w words) Replace(passage int64, content, tags string) error {
-	return w.put(wordsRow{passage, content, tags, true})
-}
-
-func (w words) put(r wordsRow) error {
+func (w words) Put(passage int64, content, tags string, replaces bool) error {
+	r := wordsRow{passage, content, tags, replaces}
 	if w.late == nil {
 		return putWords(w.conn, r)
 	}
@@ -199,25 +192,29 @@ func (w words) Best(in db.Range, terms []string, limit int) ([]int64, error) {
 	if match == "" {
 		return nil, nil
 	}
-	return db.Column[int64](w, `SELECT rowid FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ?
+	return db.Column[int64](w.Tx, `SELECT rowid FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ?
 		ORDER BY rank LIMIT ?`, match, in.First, in.Last, limit)
 }
 
-func (w words) Passages() ([]int64, error) {
+func (w words) Each(fn func(passage int64, column string, offset int, term string) error) error {
 	if err := w.written(); err != nil {
-		return nil, err
+		return err
 	}
-	return db.Column[int64](w, `SELECT rowid FROM passage_text`)
-}
-
-func (w words) Occurrences(fn func(passage int64, column string, offset int, term string) error) error {
-	if err := w.written(); err != nil {
+	err := w.Tx.Each(func(row db.Rows) error {
+		var passage int64
+		err := row.Scan(&passage)
+		if err != nil {
+			return err
+		}
+		return fn(passage, "", 0, "")
+	}, `SELECT rowid FROM passage_text`)
+	if err != nil {
 		return err
 	}
 	if _, err := w.Exec(`CREATE VIRTUAL TABLE temp.held USING fts5vocab('main', 'passage_text', 'instance')`); err != nil {
 		return err
 	}
-	return w.Each(func(row db.Rows) error {
+	return w.Tx.Each(func(row db.Rows) error {
 		var term, column string
 		var passage int64
 		var offset int

@@ -34,7 +34,7 @@ func putPassage(n int64) func(base.Tx) error {
 
 func putTerm(tx base.Tx, n int64, term string) error {
 	_, err := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank) VALUES (?, 1, 0, 1, 0)`, 1<<32+n)
-	return errors.Join(err, tx.Words().Put(1<<32+n, term, ""))
+	return errors.Join(err, tx.Words().Put(1<<32+n, term, "", false))
 }
 
 // wantTerms checks which passages full text finds, each by its own term, and that it is whole.
@@ -87,7 +87,7 @@ func TestReplacedFullTextOfAGroupHasOnlySuccessfulCallers(t *testing.T) {
 	}
 	own := errors.New("the function's own")
 	replace := func(n int64, term string) func(base.Tx) error {
-		return func(tx base.Tx) error { return tx.Words().Replace(1<<32+n, term, "") }
+		return func(tx base.Tx) error { return tx.Words().Put(1<<32+n, term, "", true) }
 	}
 	errs := group(t, d,
 		replace(3, "again3"),

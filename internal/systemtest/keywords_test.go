@@ -107,11 +107,11 @@ func (s *safe) storedTerms() (terms map[string]int, vectors [][]byte) {
 	}
 	defer engine.Close()
 	terms = map[string]int{}
-	err = engine.Upkeep().Scratch(s.Context(), func(tx db.Tx) error {
+	err = db.Scratch(s.Context(), engine, func(tx db.Tx) error {
 		if vectors, err = db.Column[[]byte](tx, `SELECT vector FROM passage WHERE vector IS NOT NULL`); err != nil {
 			return err
 		}
-		return tx.Words().Occurrences(func(_ int64, _ string, _ int, term string) error {
+		return tx.Words().Each(func(_ int64, _ string, _ int, term string) error {
 			terms[term]++
 			return nil
 		})
@@ -200,7 +200,7 @@ func damagedSearch(s *safe) {
 		},
 		"words that are gone": func(tx db.Tx, passage int64, _ []byte) error { return tx.Words().Drop(passage) },
 		"words that are not blinded": func(tx db.Tx, passage int64, _ []byte) error {
-			return tx.Words().Replace(passage, text.Indexed(garden[0].Content), "")
+			return tx.Words().Put(passage, text.Indexed(garden[0].Content), "", true)
 		},
 		"all words": func(tx db.Tx, _ int64, _ []byte) error { return tx.Words().Clear() },
 	} {

@@ -91,12 +91,12 @@ func queuePassage(tx db.Tx, partition, number, memory int64, blank bool) error {
 		return err
 	}
 	if number > 0 {
-		return tx.Words().Put(id, "first", "")
+		return tx.Words().Put(id, "first", "", false)
 	}
-	if err := tx.Words().Put(id, "first", ""); err != nil {
+	if err := tx.Words().Put(id, "first", "", false); err != nil {
 		return err
 	}
-	return tx.Words().Replace(id, "second", "")
+	return tx.Words().Put(id, "second", "", true)
 }
 
 // sameStatements: a statement that comes again in a Read, with other arguments, is another one.

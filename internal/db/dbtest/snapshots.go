@@ -74,7 +74,7 @@ func partsOfOneSnapshot(t *testing.T, e Engine, d db.DB) {
 		}
 		_, err = tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector)
 			VALUES (?, ?, 0, 1, 0, ?, ?)`, in.First+n, memory, profile, floats(1, 0))
-		return errors.Join(err, tx.Words().Put(in.First+n, "tea", ""))
+		return errors.Join(err, tx.Words().Put(in.First+n, "tea", "", false))
 	}
 	write(t, d, func(tx db.Tx) error { return add(tx, 1) })
 	var mark db.Mark

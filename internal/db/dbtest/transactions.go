@@ -352,7 +352,7 @@ func transactionEnds(t *testing.T, d db.DB) {
 	is(t, "Query", err, db.ErrTxDone)
 	is(t, "QueryRow", kept.QueryRow(`SELECT 1`).Scan(&n), db.ErrTxDone)
 	is(t, "Savepoint", kept.Savepoint(func() error { return nil }), db.ErrTxDone)
-	is(t, "Words", kept.Words().Put(1, "a", ""), db.ErrTxDone)
+	is(t, "Words", kept.Words().Put(1, "a", "", false), db.ErrTxDone)
 	_, err = kept.Changes().Mark()
 	is(t, "Changes", err, db.ErrTxDone)
 	read(t, d, func(tx db.Tx) error {

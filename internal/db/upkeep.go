@@ -1,0 +1,168 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+// Upkeep is what an engine has for maintenance. Only its name is required: of a part that is nil, the methods of
+// Upkeep say what holds without it.
+type Upkeep struct {
+	// Name is the engine and its version, such as "SQLite 3.51.0".
+	Name string
+	// Path is where the database is: the path of its file, ":memory:" for none, "" for one that is not in a file.
+	Path string
+
+	File  File  // the database is a file
+	Space Space // knows its size
+	Check Check // finds damage
+
+	// Scratch is Read for [Words.Each], on a connection of its own if full text needs one. Nil: Read does.
+	Scratch func(ctx context.Context, fn func(Tx) error) error
+}
+
+// File is the part for an engine whose database is a file.
+type File interface {
+	// Backup writes the database, as it is at one moment, to a new file, while others read and write; after an
+	// error it leaves nothing behind. An existing path gives fs.ErrExist. Progress, nil for none, counts pages.
+	Backup(ctx context.Context, path string, progress func(done, total int)) error
+	// Snapshot makes such a copy and returns it open for reading. Closing it deletes it.
+	Snapshot(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error)
+	// Flush removes the bytes of deleted data from the engine's log; ErrLogInUse while readers hold it.
+	Flush(ctx context.Context) error
+	// Room returns an ErrFull while the disk has no room for writes, and an ErrReadOnly while it has become read-only
+	// under a database that was opened for writing.
+	Room(ctx context.Context) error
+}
+
+// Space is the part for an engine that knows its size.
+type Space interface {
+	// Size returns the size of the database, as the transaction sees it.
+	Size(tx Tx) (Size, error)
+	// Compact frees the space of deleted rows: a file shrinks; a server's tables may keep the space for new rows.
+	Compact(ctx context.Context) error
+}
+
+// Check is the part for an engine that finds damage.
+type Check interface {
+	// Problems verifies the engine's own structures and returns at most limit problems.
+	Problems(tx Tx, limit int) ([]Problem, error)
+	// Broken returns the references to missing rows, by table and column, with at least one row each.
+	Broken(tx Tx) ([]Broken, error)
+	// Damaged reports whether an error of reading or repairing means that stored data is damaged, and not that the
+	// database is unavailable.
+	Damaged(err error) bool
+	// Reindex rebuilds the indexes of tables.
+	Reindex(tx Tx) error
+}
+
+// Size is the size of a database, in bytes.
+type Size struct {
+	Database int64 // the whole database
+	Free     int64 // of that, free for new content
+	Log      int64 // the engine's log
+}
+
+// Problem is damage in the engine's own structures.
+type Problem struct {
+	Text    string
+	Words   bool // in full text, which can be rebuilt
+	Indexes bool // in an index; see [Upkeep.Reindex]
+}
+
+// Broken is a reference from some rows to missing rows.
+type Broken struct {
+	Table, Column string
+	Parent, Key   string // the missing row's table and column
+	OnDelete      string // "CASCADE", "SET NULL" ...
+	Rows          int
+}
+
+// Scratch is Read, with what [Words.Each] needs.
+func Scratch(ctx context.Context, d DB, fn func(Tx) error) error {
+	if scratch := d.Upkeep().Scratch; scratch != nil {
+		return scratch(ctx, fn)
+	}
+	return d.Read(ctx, fn)
+}
+
+// Backup is [File.Backup]; without a file, ErrUnsupported.
+func (u Upkeep) Backup(ctx context.Context, path string, progress func(done, total int)) error {
+	if u.File == nil {
+		return ErrUnsupported
+	}
+	return u.File.Backup(ctx, path, progress)
+}
+
+// Snapshot is [File.Snapshot]; without a file, ErrUnsupported.
+func (u Upkeep) Snapshot(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error) {
+	if u.File == nil {
+		return nil, ErrUnsupported
+	}
+	return u.File.Snapshot(ctx, progress)
+}
+
+// Flush is [File.Flush]; without a file, ErrUnsupported: the log is the operator's.
+func (u Upkeep) Flush(ctx context.Context) error {
+	if u.File == nil {
+		return ErrUnsupported
+	}
+	return u.File.Flush(ctx)
+}
+
+// Room is [File.Room]; without a file there is room, as the disk is the server's.
+func (u Upkeep) Room(ctx context.Context) error {
+	if u.File == nil {
+		return ctx.Err()
+	}
+	return u.File.Room(ctx)
+}
+
+// Size is [Space.Size], 0 where it is not known.
+func (u Upkeep) Size(tx Tx) (Size, error) {
+	if u.Space == nil {
+		return Size{}, nil
+	}
+	return u.Space.Size(Stored(tx))
+}
+
+// Compact is [Space.Compact], or ErrUnsupported.
+func (u Upkeep) Compact(ctx context.Context) error {
+	if u.Space == nil {
+		return ErrUnsupported
+	}
+	return u.Space.Compact(ctx)
+}
+
+// Problems is [Check.Problems], none where the engine does not look for any.
+func (u Upkeep) Problems(tx Tx, limit int) ([]Problem, error) {
+	if u.Check == nil {
+		return nil, nil
+	}
+	return u.Check.Problems(Stored(tx), limit)
+}
+
+// Broken is [Check.Broken], none where the engine does not look for any.
+func (u Upkeep) Broken(tx Tx) ([]Broken, error) {
+	if u.Check == nil {
+		return nil, nil
+	}
+	return u.Check.Broken(Stored(tx))
+}
+
+// Damaged is [Check.Damaged]; without it, the classes of error tell.
+func (u Upkeep) Damaged(err error) bool {
+	if u.Check == nil {
+		return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrMisfit) || errors.Is(err, ErrConstraint)
+	}
+	return u.Check.Damaged(err)
+}
+
+// Reindex is [Check.Reindex], or ErrUnsupported.
+func (u Upkeep) Reindex(tx Tx) error {
+	if u.Check == nil {
+		return ErrUnsupported
+	}
+	return u.Check.Reindex(Stored(tx))
+}
