@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -219,7 +220,7 @@ func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, 
 		if err != nil {
 			return nil, err
 		}
-		is, stored, err := db.IsAny(tx, db.CollectionName, owners, `c.name`, name)
+		is, stored, err := sealedrows.IsAny(tx, sealedrows.CollectionName, owners, `c.name`, name)
 		if err != nil {
 			return nil, err
 		}

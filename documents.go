@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -256,14 +257,14 @@ func (s *Store) showDocuments(tx db.Tx, v viewer, p page, terms []text.Term) (hi
 		var passage []byte
 		var places string
 		start, length := int(h.Span.Start), int(h.Span.End-h.Span.Start)
-		piece, args := db.Piece(tx, `t.content`, `?`, `?`, start+1, length)
+		piece, args := sealedrows.Piece(tx, `t.content`, `?`, `?`, start+1, length)
 		err := tx.Each(func(row db.Rows) error { return row.Scan(&file, &places, &passage) },
 			`SELECT f.id, f.text_places, `+piece+` FROM file f JOIN memory t ON t.id = f.text_id
 			WHERE f.text_id = ?`, append(args, h.Row)...)
 		if err != nil {
 			return nil, err
 		}
-		passage = db.Cut(tx, passage, start, length)
+		passage = sealedrows.Cut(tx, passage, start, length)
 		files, err := s.loadFiles(tx, v, `f.id = ?`, file)
 		if err != nil {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/keyring"
+	"github.com/souvenir-ai/souvenir/internal/txcontext"
 )
 
 // Kind classifies an error, so that a program can decide without reading the message: a string.
@@ -130,8 +131,8 @@ var storeErrors = []struct {
 }{
 	{db.ErrClosed, KindClosed, "the store is closed"},
 	{db.ErrReadOnly, KindReadOnly, "the store is opened read-only"},
-	{db.ErrSpanReadOnly, KindReadOnly, "a snapshot is read-only; write with the context outside of it"},
-	{db.ErrSpanEnded, KindClosed,
+	{txcontext.ErrReadOnly, KindReadOnly, "a snapshot is read-only; write with the context outside of it"},
+	{txcontext.ErrEnded, KindClosed,
 		"the snapshot or transaction of this context has ended; use the context outside of it"},
 	{db.ErrNested, KindBusy, "this call would wait for itself: within Transaction or Snapshot, " +
 		"call the store with the context that they give, and not while another call with it runs"},

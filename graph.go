@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/layout"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/topic"
 )
@@ -513,7 +514,7 @@ func loadNodes(tx db.Tx, rows []int64) (nodes []Node, texts []string, err error)
 		FROM `+db.Numbered+` r `+db.InOrder+
 		` memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
 		JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id
-		ORDER BY r.key`, db.Characters(tx, begins), db.List(rows))
+		ORDER BY r.key`, sealedrows.Characters(tx, begins), db.List(rows))
 	return nodes, texts, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // Insights provides the data of a dashboard: overview, graph and map, the tags and modules in use, recorded activity,
@@ -294,7 +295,7 @@ func (o *Overview) countCollections(tx db.Tx, v viewer, partitions string) error
 	}, `SELECT c.name, u.uid, sum(`+v.Held()+`) FROM partition p JOIN collection c ON c.id = p.collection_id
 		JOIN users u ON u.id = c.owner_id
 		WHERE p.id IN `+db.Integers+` GROUP BY c.id, c.name, u.uid ORDER BY 3 DESC, 1, 2 LIMIT ?`, partitions, maxCounts)
-	if db.Seals(tx) {
+	if sealedrows.Seals(tx) {
 		slices.SortStableFunc(o.Collections, func(a, b CollectionCount) int {
 			return cmp.Or(b.Memories-a.Memories, cmp.Compare(a.Name, b.Name), cmp.Compare(a.Owner, b.Owner))
 		})

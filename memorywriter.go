@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
@@ -277,7 +278,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	if err := kernel.KeepTurn(w.Tx, before.row, before.turn(before.project), after.turn(at.Project)); err != nil {
 		return Stored{}, err
 	}
-	retagged := !slices.Equal(after.Tags, before.Tags) || moved && db.Seals(w.Tx) // perhaps with another owner
+	retagged := !slices.Equal(after.Tags, before.Tags) || moved && sealedrows.Seals(w.Tx) // perhaps with another owner
 	if retagged {
 		if err := w.ReplaceTags(before.row, at.Owner, after.Tags); err != nil {
 			return Stored{}, err
@@ -358,7 +359,7 @@ func (w *memoryWriter) updateRow(before, after storedMemory, at *kernel.Place) (
 	if err != nil {
 		return 0, "", err
 	}
-	if at.Partition != before.partition && before.Key != "" && db.Seals(w.Tx) { // perhaps of another owner
+	if at.Partition != before.partition && before.Key != "" && sealedrows.Seals(w.Tx) { // perhaps of another owner
 		key, err := kernel.SealKey(w.Tx, at.Owner, before.Key)
 		if err != nil {
 			return 0, "", err

@@ -18,6 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/text"
@@ -292,12 +293,12 @@ func (r *moduleReader) count() error {
 	if err != nil {
 		return err
 	}
-	tagged, tags, err := db.HasTag(r.tx, owners, `t.tag`, tagSpellings(r.query.Module)...)
+	tagged, tags, err := sealedrows.HasTag(r.tx, owners, `t.tag`, tagSpellings(r.query.Module)...)
 	if err != nil {
 		return err
 	}
 	query, named := moduleQuery(tagged, r.sel.Current), db.LowerList(names...)
-	if db.Seals(r.tx) {
+	if sealedrows.Seals(r.tx) {
 		modules, err := kernel.Modules(r.tx, r.sel.PartitionList(), r.sel.Current)
 		if err != nil {
 			return err
@@ -558,7 +559,7 @@ func modulesOf(tx db.Tx, v viewer, partitions string) (map[string]Module, error)
 		m := named[db.Lower(name)]
 		named[db.Lower(name)] = Module{max(m.Name, name), m.Memories + n}
 	}
-	if db.Seals(tx) {
+	if sealedrows.Seals(tx) {
 		return named, kernel.CountModules(tx, partitions, v.Alive(`m`), add)
 	}
 	for _, query := range []string{modulesInMetadata(v), modulesInTags(v)} {

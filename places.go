@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -243,11 +244,11 @@ func checkMeantName(tx db.Tx, v viewer, id, name string) error {
 		return nil
 	}
 	key := foldname.Key(id)
-	current, stored, err := db.Is(tx, db.ProjectNameKey, v.User, `name_key`, key)
+	current, stored, err := sealedrows.Is(tx, sealedrows.ProjectNameKey, v.User, `name_key`, key)
 	if err != nil {
 		return err
 	}
-	former, _, err := db.Is(tx, db.ProjectNameKey, v.User, `a.name_key`, key)
+	former, _, err := sealedrows.Is(tx, sealedrows.ProjectNameKey, v.User, `a.name_key`, key)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -295,7 +296,7 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 		if err != nil {
 			return err
 		}
-		sealed, err := db.SealText(tx, v.User, db.PreferenceValue, string(encoded))
+		sealed, err := sealedrows.SealText(tx, v.User, sealedrows.PreferenceValue, string(encoded))
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -322,7 +323,7 @@ func loadProjects(tx db.Tx, v viewer, condition string, args ...any) ([]Project,
 		FROM project j JOIN users u ON u.id = j.owner_id WHERE `+visible+` AND `+condition+`
 		ORDER BY j.owner_id = ? DESC, j.name, j.uid, u.uid`,
 		slices.Concat([]any{v.User}, roleArgs, memoriesArgs, visibleArgs, args, []any{v.User})...)
-	if db.Seals(tx) {
+	if sealedrows.Seals(tx) {
 		sortProjects(all)
 	}
 	return all, err

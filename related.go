@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // Direction is the direction of a link, seen from the start of a walk.
@@ -294,7 +295,8 @@ func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 		}
 		texts[id] = alike.Read(content)
 		return nil
-	}, `SELECT id, substr(content, 1, ?) FROM memory WHERE id IN `+db.Integers, db.Characters(tx, alike.MaxBytes+1),
+	}, `SELECT id, substr(content, 1, ?) FROM memory WHERE id IN `+db.Integers,
+		sealedrows.Characters(tx, alike.MaxBytes+1),
 		db.List(rows))
 	return texts, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -220,7 +221,7 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 		if err != nil {
 			return sel, err
 		}
-		forms, err := db.Forms(tx, db.CollectionName, owners, collections...)
+		forms, err := sealedrows.Forms(tx, sealedrows.CollectionName, owners, collections...)
 		if err != nil {
 			return sel, err
 		}
@@ -404,10 +405,10 @@ func fileTagged(tx db.Tx, v viewer, tags []string, exact bool) (condition string
 	if err != nil {
 		return "", nil, err
 	}
-	has, args, err := db.HasTag(tx, owners, `t.tag`, tags...)
+	has, args, err := sealedrows.HasTag(tx, owners, `t.tag`, tags...)
 	if err == nil && exact {
 		var forms []string
-		forms, err = db.Forms(tx, db.Tag, owners, tags...)
+		forms, err = sealedrows.Forms(tx, sealedrows.Tag, owners, tags...)
 		has, args = has+` AND t.tag IN `+db.Texts, append(args, db.List(forms))
 	}
 	return `f.id IN (SELECT t.file_id FROM file_tag t WHERE ` + has + `)`, args, err
@@ -469,7 +470,7 @@ func (l FileList) rows(tx db.Tx, v viewer) ([]int64, error) {
 		condition += ` AND ` + tagged
 		args = append(args, tagArgs...)
 	}
-	if db.Seals(tx) && (l.Category != "" || l.Filename != "" || l.MIMEType != "") {
+	if sealedrows.Seals(tx) && (l.Category != "" || l.Filename != "" || l.MIMEType != "") {
 		return l.sealedRows(tx, condition, order, args)
 	}
 	if l.Category != "" {

@@ -83,8 +83,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/standing"
+	"github.com/souvenir-ai/souvenir/internal/txcontext"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -126,9 +128,10 @@ type (
 
 // shared is the state common to all views of a store.
 type shared struct {
-	db       *db.Spanning
-	batches  callQueue  // nil: the engine shares commits by itself
-	unshared quarantine // users whose calls share no transaction for now
+	db       *txcontext.DB
+	maintain func(ctx context.Context, wait bool) error // the engine's own work in the background
+	batches  callQueue                                  // nil: the engine shares commits by itself
+	unshared quarantine                                 // users whose calls share no transaction for now
 	embedder Embedder
 	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache
@@ -241,15 +244,18 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 	index := retrieval.NewCache(o.IndexMemory, o.Logger)
 	s := &Store{
 		shared: &shared{
-			db: &db.Spanning{DB: engine, Wrote: index.Wrote}, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
-			index: index, maxFile: o.MaxFile,
+			db: &txcontext.DB{DB: engine, Wrote: index.Wrote}, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
+			index: index, maxFile: o.MaxFile, maintain: func(context.Context, bool) error { return nil },
 			hashing: make(passwords.Hasher, runtime.GOMAXPROCS(0)), options: o, ring: ring, lent: keyring.Of(ctx) != nil,
 			limited: &kernel.KeptSettings[*Options]{},
 		},
 		access: Access{User: LocalUser}, operator: true,
 	}
 	if s.ring != nil {
-		s.db.Sealing = s.ring
+		s.db.DB = &sealedrows.DB{DB: engine, Sealing: s.ring}
+	}
+	if m, works := engine.(db.Maintainer); works {
+		s.maintain = m.Maintain
 	}
 	s.index.DB = s.db
 	if u, ok := engine.(db.Ungrouped); ok && u.Ungrouped() {

@@ -275,6 +275,19 @@ var rules = []layer{
 		Reach:  direct,
 		Why:    "the contract of engines stands on nothing of ours, so that an engine implements it alone",
 	},
+	{
+		From:  []string{"./internal/sealedrows", "./internal/txcontext"},
+		Never: []string{"./internal/..."},
+		But:   []string{"./internal/db"},
+		Reach: direct,
+		Why:   "what stands between an engine and the rest knows the contract alone",
+	},
+	{
+		From:  []string{"./internal/sqlite/...", "./internal/postgres/..."},
+		Never: []string{"./internal/sealedrows", "./internal/txcontext", "./internal/keyring"},
+		Reach: direct,
+		Why:   "an engine stores what it is given, and knows nothing of what others seal",
+	},
 }
 
 // allowedModules are the modules that a program gets by importing the root package. It is a list and
@@ -463,6 +476,10 @@ func TestLayersCatchViolations(t *testing.T) {
 		{"the contract of engines knows the kernel",
 			[]listed{pkg("./internal/db", own("internal/kernel")), pkg("./internal/kernel")},
 			own("internal/db") + " -> " + own("internal/kernel")},
+		{"an engine opens sealed values", []listed{pkg("./internal/sqlite", own("internal/sealedrows")),
+			pkg("./internal/sealedrows", own("internal/db"))}, own("internal/sqlite") + " -> " + own("internal/sealedrows")},
+		{"what opens sealed values knows the kernel", []listed{pkg("./internal/sealedrows", own("internal/kernel"))},
+			own("internal/sealedrows") + " -> " + own("internal/kernel")},
 		{"a tool reads a damaged file", []listed{pkg("./tools", own("internal/salvage"))},
 			own("tools") + " -> " + own("internal/salvage")},
 		{"salvage knows a store", []listed{pkg("./internal/salvage", own("internal/kernel"))},

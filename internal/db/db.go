@@ -117,6 +117,22 @@ type Result struct {
 	RowsAffected int64
 }
 
+// Wrapping is a Tx around another one, such as one that opens sealed values.
+type Wrapping interface {
+	Wrapped() Tx
+}
+
+// Stored returns the engine's own transaction, which scans values as they are stored, and has its optional interfaces.
+func Stored(tx Tx) Tx {
+	for {
+		w, wraps := tx.(Wrapping)
+		if !wraps {
+			return tx
+		}
+		tx = w.Wrapped()
+	}
+}
+
 // Stream calls fn for each row of a query, until fn returns an error, and holds few rows at a time.
 func Stream(tx Tx, fn func(Rows) error, query string, args ...any) error {
 	rows, err := tx.Query(query, args...)
@@ -164,8 +180,13 @@ func IsFreeing(ctx context.Context) bool {
 
 type alone struct{}
 
-// IsAlone reports whether a Write needs its own transaction: one that spans several calls, and may hold the writer for
-// long. An engine with group commits must not share one with it, and waiting writers give up in time.
+// Alone marks the writes of a context as such that need their own transaction: each spans several calls, and may hold
+// the writer for long. An engine with group commits must not share one with it, and waiting writers give up in time.
+func Alone(ctx context.Context) context.Context {
+	return context.WithValue(context.WithValue(ctx, freeing{}, false), alone{}, true)
+}
+
+// IsAlone reports whether a context is marked by [Alone].
 func IsAlone(ctx context.Context) bool { return ctx.Value(alone{}) != nil }
 
 type yielding struct{}
@@ -213,10 +234,7 @@ type Contender interface {
 // become one statement, where the first of them was; but new memories stay before what refers to them. Other rows must
 // not refer to ones that are queued. One with DO UPDATE needs its first column among those that conflict for that.
 func Queue(tx Tx, query string, args ...any) error {
-	if q, able := Stored(tx).(Queuer); able {
-		if Seals(tx) {
-			args = asStored(args)
-		}
+	if q, able := tx.(Queuer); able {
 		return q.Queue(query, args...)
 	}
 	_, err := tx.Exec(query, args...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
@@ -164,13 +165,13 @@ func (w *Worker) embedPending(after int64) (last int64, err error) {
 	var pending []pendingPassage
 	err = w.v.DB.Read(w.ctx, func(tx db.Tx) error {
 		pending = pending[:0]
-		content, _ := db.Piece(tx, `m.content`, `p.start + 1`, `p.length`)
+		content, _ := sealedrows.Piece(tx, `m.content`, `p.start + 1`, `p.length`)
 		return tx.Each(func(row db.Rows) error {
 			var p pendingPassage
 			var start, length int
 			var piece []byte
 			err := row.Scan(&p.id, &start, &length, &piece)
-			p.text = string(db.Cut(tx, piece, start, length))
+			p.text = string(sealedrows.Cut(tx, piece, start, length))
 			pending = append(pending, p)
 			return err
 		}, `SELECT p.id, p.start, p.length, `+content+
@@ -208,7 +209,7 @@ func (w *Worker) embedPending(after int64) (last int64, err error) {
 // keepVector stores the vector of a passage. If the content has changed since, the passage no longer exists, or was
 // overwritten and has a vector.
 func keepVector(tx db.Tx, passage int64, vector []float32) error {
-	stored, err := kernel.SealIn(tx, passage>>kernel.PassageBits, db.PassageVector, vectorform.Short(vector))
+	stored, err := kernel.SealIn(tx, passage>>kernel.PassageBits, sealedrows.PassageVector, vectorform.Short(vector))
 	if errors.Is(err, db.ErrNoRows) { // the partition is gone, too
 		return nil
 	}

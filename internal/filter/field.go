@@ -8,6 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // field is how one key is compared in SQL.
@@ -34,13 +35,13 @@ var knownFields = map[string]field{
 	"classification":  column("m.classification", textValue),
 	"rule_type":       column("m.rule_type", textValue),
 	"project_id":      column("(SELECT j.uid FROM project j WHERE j.id = p.project_id)", textValue),
-	"collection_name": sealed(column("c.name", textValue), db.CollectionName, `c.name`, ``),
+	"collection_name": sealed(column("c.name", textValue), sealedrows.CollectionName, `c.name`, ``),
 	"id":              column("m.uid", textValue),
 	"created_at":      timeColumn("m.created_at"),
 	"updated_at":      timeColumn("m.updated_at"),
 	"event_time":      timeColumn("m.event_time"),
-	"key":             sealed(column("m.key", textValue), db.MemoryKey, `m.key`, ``),
-	"tags": sealed(list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`), db.Tag, `t.tag`,
+	"key":             sealed(column("m.key", textValue), sealedrows.MemoryKey, `m.key`, ``),
+	"tags": sealed(list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`), sealedrows.Tag, `t.tag`,
 		` JOIN memory_tag t ON t.memory_id = m.id`),
 }
 
@@ -156,7 +157,8 @@ func list(memories, expression string, args ...any) field {
 
 // projectNames compares the name of the project.
 func projectNames(v kernel.Viewer) field {
-	return sealed(column(`(SELECT j.name_key FROM project j WHERE j.id = p.project_id)`, foldedName), db.ProjectNameKey,
+	return sealed(column(`(SELECT j.name_key FROM project j WHERE j.id = p.project_id)`, foldedName),
+		sealedrows.ProjectNameKey,
 		`j.name_key`, ` JOIN project j ON j.id = p.project_id`)
 }
 

@@ -3,17 +3,18 @@ package filter
 import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // sealedNames says how a field with names, keys or tags is stored in a store with keys of users, which seals equal ones
 // of an owner to the same.
 type sealedNames struct {
-	column     db.SealedColumn
+	column     sealedrows.SealedColumn
 	expression string // a value
 	join       string // of the table that has it to m, p and c; empty: it is one of them
 }
 
-func sealed(f field, column db.SealedColumn, expression, join string) field {
+func sealed(f field, column sealedrows.SealedColumn, expression, join string) field {
 	f.names = &sealedNames{column, expression, join}
 	return f
 }
@@ -34,7 +35,7 @@ func (n *names) opened(tx db.Tx, v kernel.Viewer, owners []int64) (sql string, a
 		for i, value := range n.values {
 			plain[i], _ = value.(string)
 		}
-		stored, err = db.Forms(tx, n.field.names.column, owners, plain...)
+		stored, err = sealedrows.Forms(tx, n.field.names.column, owners, plain...)
 	} else {
 		stored, err = n.beyond(tx, v)
 	}
@@ -46,7 +47,7 @@ func (n *names) opened(tx db.Tx, v kernel.Viewer, owners []int64) (sql string, a
 		values[i] = s
 	}
 	if len(values) == 1 { // not in a list, so it is an argument of its own
-		values[0] = db.AsStored(stored[0])
+		values[0] = sealedrows.AsStored(stored[0])
 	}
 	sql, args = n.field.amongOrUnset(values, n.orUnset, n.negate)
 	return sql, args, nil
@@ -62,7 +63,7 @@ func (n *names) beyond(tx db.Tx, v kernel.Viewer) (stored []string, err error) {
 		return nil, err
 	}
 	for _, value := range all {
-		plain, err := db.OpenTexts(tx, []string{value}) // none if its key was erased
+		plain, err := sealedrows.OpenTexts(tx, []string{value}) // none if its key was erased
 		if err != nil {
 			return nil, err
 		}

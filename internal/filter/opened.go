@@ -8,6 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // condition is a condition on a key of own metadata, as SQL has it in [Part], for metadata that are sealed.
@@ -23,7 +24,7 @@ type condition struct {
 // conditions on sealed metadata replaced by the memories that match. These are looked up; for a bound, it opens the
 // metadata of those that have the key.
 func Opened(tx db.Tx, v kernel.Viewer, parts []Part) ([]Part, error) {
-	if !db.Seals(tx) {
+	if !sealedrows.Seals(tx) {
 		return parts, nil
 	}
 	owners, err := v.Owners(tx)
@@ -95,7 +96,7 @@ func openAll(tx db.Tx, memories string, args ...any) (map[int64]map[string]any, 
 // matching returns the memories of the condition that the index of own metadata has: by hashes, and as they are, for a
 // store may have rows from before it had keys.
 func (c *condition) matching(tx db.Tx, v kernel.Viewer, owners []int64, plain field) (rows []int64, err error) {
-	keys, values, err := db.OwnLookups(tx, owners, c.key, c.values)
+	keys, values, err := sealedrows.OwnLookups(tx, owners, c.key, c.values)
 	if err != nil {
 		return nil, err
 	}

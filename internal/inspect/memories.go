@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/keyring"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/tododoc"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
@@ -138,14 +139,14 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 
 // openVector opens the vector of a passage if it is sealed. One that cannot be opened is no error.
 func (in *inspection) openVector(p *checkedPassage) error {
-	if !db.Seals(in.tx) {
+	if !sealedrows.Seals(in.tx) {
 		return nil
 	}
-	sealed, is := db.SealedBytes(db.PassageVector, p.vector)
+	sealed, is := sealedrows.SealedBytes(sealedrows.PassageVector, p.vector)
 	if !is {
 		return nil
 	}
-	plain, err := in.s.Keys.Open(in.tx.Context(), db.PassageVector.Purpose(), sealed)
+	plain, err := in.s.Keys.Open(in.tx.Context(), sealedrows.PassageVector.Purpose(), sealed)
 	if keyring.IsShut(err) {
 		p.shut, err = err, nil
 	} else {

@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/objects"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -199,7 +200,7 @@ func (s Store) giveToOwners(tx db.Tx, partitions []int64) error {
 			name, found = fmt.Sprintf("%.100s (%d)", name, p), false
 		}
 		if !found {
-			sealed, err := db.SealText(tx, owner, db.CollectionName, name)
+			sealed, err := sealedrows.SealText(tx, owner, sealedrows.CollectionName, name)
 			if err != nil {
 				return err
 			}
@@ -222,7 +223,7 @@ func (s Store) giveToOwners(tx db.Tx, partitions []int64) error {
 
 // sealAgain puts the vectors and the words of a partition under the key of its new owner. Segments are made again.
 func (s Store) sealAgain(tx db.Tx, owner, partition int64) error {
-	if !db.Seals(tx) {
+	if !sealedrows.Seals(tx) {
 		return nil
 	}
 	if _, err := tx.Exec(`DELETE FROM segmented WHERE partition_id = ?`, partition); err != nil {
@@ -261,11 +262,11 @@ func (s Store) sealVectors(tx db.Tx, owner int64, passages []int64) error {
 		if err != nil {
 			return err
 		}
-		value, is := db.SealedBytes(db.PassageVector, p.vector)
+		value, is := sealedrows.SealedBytes(sealedrows.PassageVector, p.vector)
 		if !is {
 			continue
 		}
-		plain, failed := s.Keys.Open(tx.Context(), db.PassageVector.Purpose(), value)
+		plain, failed := s.Keys.Open(tx.Context(), sealedrows.PassageVector.Purpose(), value)
 		if keyring.IsShut(failed) {
 			continue
 		}
@@ -273,7 +274,7 @@ func (s Store) sealVectors(tx db.Tx, owner int64, passages []int64) error {
 			return failed
 		}
 		var stored any
-		if stored, err = db.SealBytes(tx, owner, db.PassageVector, plain); err == nil {
+		if stored, err = sealedrows.SealBytes(tx, owner, sealedrows.PassageVector, plain); err == nil {
 			_, err = tx.Exec(`UPDATE passage SET vector = ? WHERE id = ?`, stored, p.id)
 		}
 	}
@@ -356,13 +357,13 @@ func rewriteFullText(tx db.Tx, passages []int64) error {
 		content, tags string
 	}
 	var rows []row
-	content, _ := db.Piece(tx, `m.content`, `p.start + 1`, `p.length`)
+	content, _ := sealedrows.Piece(tx, `m.content`, `p.start + 1`, `p.length`)
 	err := tx.Each(func(r db.Rows) error {
 		var p row
 		var start, length int
 		var piece []byte
 		err := r.Scan(&p.id, &start, &length, &piece, &p.tags)
-		p.content = string(db.Cut(tx, piece, start, length))
+		p.content = string(sealedrows.Cut(tx, piece, start, length))
 		rows = append(rows, p)
 		return err
 	}, `SELECT p.id, p.start, p.length, `+content+`,

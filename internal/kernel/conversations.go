@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
@@ -147,7 +148,7 @@ func ConversationHeads(tx db.Tx, v Viewer, collection string, project int64, lim
 	if err != nil {
 		return nil, err
 	}
-	is, stored, err := db.IsAny(tx, db.CollectionName, owners, `c.name`, collection)
+	is, stored, err := sealedrows.IsAny(tx, sealedrows.CollectionName, owners, `c.name`, collection)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +173,7 @@ func conversationHeads(tx db.Tx, condition, order string, args ...any) (heads []
 // VisiblePartition returns the row of the partition of an owner's collection and a project (0: none). It is 0 if the
 // partition does not exist or the viewer does not see it.
 func VisiblePartition(tx db.Tx, v Viewer, owner int64, collection string, project int64) (int64, error) {
-	is, stored, err := db.Is(tx, db.CollectionName, owner, `c.name`, collection)
+	is, stored, err := sealedrows.Is(tx, sealedrows.CollectionName, owner, `c.name`, collection)
 	if err != nil {
 		return 0, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // The rows of a file's content.
@@ -39,7 +40,7 @@ func DecodeTags(tx db.Tx, encoded string) ([]string, error) {
 	if err != nil || len(tags) == 0 {
 		return nil, err
 	}
-	return db.OpenTexts(tx, tags)
+	return sealedrows.OpenTexts(tx, tags)
 }
 
 // ReplaceFileTags sets the tags of a file.
@@ -56,7 +57,7 @@ func replaceFileTags(tx db.Tx, owner, file int64, tags []string) error {
 		return err
 	}
 	for i, tag := range tags {
-		sealed, err := db.SealText(tx, owner, db.Tag, tag)
+		sealed, err := sealedrows.SealText(tx, owner, sealedrows.Tag, tag)
 		if err != nil {
 			return err
 		}

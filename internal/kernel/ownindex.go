@@ -1,6 +1,9 @@
 package kernel
 
-import "github.com/souvenir-ai/souvenir/internal/db"
+import (
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+)
 
 // IndexedMetadata is the default limit, in bytes, for metadata to be indexed by key and value. The triggers of
 // memory_own contain it, too.
@@ -83,7 +86,7 @@ func AddLookups(tx db.Tx, from int64) (last int64, err error) {
 			continue
 		}
 		var with any
-		if with, err = db.SealMetadata(tx, m.owner, m.metadata); err == nil {
+		if with, err = sealedrows.SealMetadata(tx, m.owner, m.metadata); err == nil {
 			_, err = tx.Exec(`UPDATE memory SET metadata = ? WHERE id = ?`, with, m.id)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // ErrOutside is the cause of a damaged passage.
@@ -28,15 +29,15 @@ func OwnerOfPartition(tx db.Tx, partition int64) (owner int64, err error) {
 }
 
 // SealIn returns the argument for a value of a column of bytes in a partition: sealed, if the store has keys of users.
-func SealIn(tx db.Tx, partition int64, c db.SealedColumn, plain []byte) (any, error) {
-	if !db.Seals(tx) {
+func SealIn(tx db.Tx, partition int64, c sealedrows.SealedColumn, plain []byte) (any, error) {
+	if !sealedrows.Seals(tx) {
 		return plain, nil
 	}
 	owner, err := OwnerOfPartition(tx, partition)
 	if err != nil {
 		return nil, err
 	}
-	return db.SealBytes(tx, owner, c, plain)
+	return sealedrows.SealBytes(tx, owner, c, plain)
 }
 
 // BatchRows is how many memories are read at once.

@@ -6,11 +6,12 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // OwnCollection returns the row of an owner's collection, and the profile of its own vectors (0: none).
 func OwnCollection(tx db.Tx, owner int64, name string) (row, profile int64, found bool, err error) {
-	is, stored, err := db.Is(tx, db.CollectionName, owner, `name`, name)
+	is, stored, err := sealedrows.Is(tx, sealedrows.CollectionName, owner, `name`, name)
 	if err != nil {
 		return 0, 0, false, err
 	}
@@ -32,7 +33,7 @@ func InsertProject(tx db.Tx, owner int64, id, name string, now int64) (int64, er
 	if name == "" {
 		name = id
 	}
-	is, key, err := db.Is(tx, db.ProjectNameKey, owner, `name_key`, foldname.Key(name))
+	is, key, err := sealedrows.Is(tx, sealedrows.ProjectNameKey, owner, `name_key`, foldname.Key(name))
 	if err != nil {
 		return 0, err
 	}
@@ -50,8 +51,8 @@ func InsertProject(tx db.Tx, owner int64, id, name string, now int64) (int64, er
 
 // SealProject returns the arguments for the name of a project of an owner, a row in the users, and for the name folded.
 func SealProject(tx db.Tx, owner int64, name string) (sealed, key any, err error) {
-	if sealed, err = db.SealText(tx, owner, db.ProjectName, name); err == nil {
-		key, err = db.SealText(tx, owner, db.ProjectNameKey, foldname.Key(name))
+	if sealed, err = sealedrows.SealText(tx, owner, sealedrows.ProjectName, name); err == nil {
+		key, err = sealedrows.SealText(tx, owner, sealedrows.ProjectNameKey, foldname.Key(name))
 	}
 	return sealed, key, err
 }
@@ -59,16 +60,16 @@ func SealProject(tx db.Tx, owner int64, name string) (sealed, key any, err error
 // AddCollection adds a collection of an owner, a row in the users, with the profile of its own vectors, NULL for none.
 // It returns 0 if the owner has one of the name.
 func AddCollection(tx db.Tx, owner int64, name, description string, profile any, now int64) (int64, error) {
-	if db.Seals(tx) { // it may be there from before the store had keys
+	if sealedrows.Seals(tx) { // it may be there from before the store had keys
 		if _, _, taken, err := OwnCollection(tx, owner, name); taken || err != nil {
 			return 0, err
 		}
 	}
-	sealedName, err := db.SealText(tx, owner, db.CollectionName, name)
+	sealedName, err := sealedrows.SealText(tx, owner, sealedrows.CollectionName, name)
 	if err != nil {
 		return 0, err
 	}
-	sealed, err := db.SealText(tx, owner, db.CollectionDescription, description)
+	sealed, err := sealedrows.SealText(tx, owner, sealedrows.CollectionDescription, description)
 	if err != nil {
 		return 0, err
 	}
@@ -79,7 +80,7 @@ func AddCollection(tx db.Tx, owner int64, name, description string, profile any,
 
 // RenameCollection changes the name of a collection of an owner, a row in the users.
 func RenameCollection(tx db.Tx, owner, row int64, name string) error {
-	sealed, err := db.SealText(tx, owner, db.CollectionName, name)
+	sealed, err := sealedrows.SealText(tx, owner, sealedrows.CollectionName, name)
 	if err == nil {
 		_, err = tx.Exec(`UPDATE collection SET name = ? WHERE id = ?`, sealed, row)
 	}
@@ -88,7 +89,7 @@ func RenameCollection(tx db.Tx, owner, row int64, name string) error {
 
 // DescribeCollection changes the description of a collection of an owner, a row in the users.
 func DescribeCollection(tx db.Tx, owner, row int64, description string) error {
-	sealed, err := db.SealText(tx, owner, db.CollectionDescription, description)
+	sealed, err := sealedrows.SealText(tx, owner, sealedrows.CollectionDescription, description)
 	if err == nil {
 		_, err = tx.Exec(`UPDATE collection SET description = ? WHERE id = ?`, sealed, row)
 	}

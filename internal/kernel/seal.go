@@ -4,53 +4,56 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // noMetadata is metadata without a key, which are not sealed: there is nothing in them.
 const noMetadata = "{}"
 
 // SealMemory returns the arguments for the content and the metadata of a memory in the collection of an owner, a row in
-// the users; see [db.SealText] and [db.SealMetadata].
+// the users; see [sealedrows.SealText] and [sealedrows.SealMetadata].
 func SealMemory(tx db.Tx, owner int64, content, metadata string) (sealedContent, sealedMetadata any, err error) {
-	if sealedContent, err = db.SealText(tx, owner, db.MemoryContent, content); err != nil || metadata == noMetadata {
+	sealedContent, err = sealedrows.SealText(tx, owner, sealedrows.MemoryContent, content)
+	if err != nil || metadata == noMetadata {
 		return sealedContent, metadata, err
 	}
-	sealedMetadata, err = db.SealMetadata(tx, owner, metadata)
+	sealedMetadata, err = sealedrows.SealMetadata(tx, owner, metadata)
 	return sealedContent, sealedMetadata, err
 }
 
 // SealRevision does the same for a past version, from its time in a place of the owner. Nothing is looked up in it.
 func SealRevision(tx db.Tx, owner int64, content, attributes string) (sealedContent, sealedAttributes any, err error) {
-	if sealedContent, err = db.SealText(tx, owner, db.RevisionContent, content); err != nil || attributes == noMetadata {
+	sealedContent, err = sealedrows.SealText(tx, owner, sealedrows.RevisionContent, content)
+	if err != nil || attributes == noMetadata {
 		return sealedContent, attributes, err
 	}
-	sealedAttributes, err = db.SealText(tx, owner, db.RevisionAttributes, attributes)
+	sealedAttributes, err = sealedrows.SealText(tx, owner, sealedrows.RevisionAttributes, attributes)
 	return sealedContent, sealedAttributes, err
 }
 
 // MemoryBytes is how many bytes a memory takes with its content and metadata, as quotas count them: as they are stored.
 func MemoryBytes(tx db.Tx, content, metadata string) int64 {
-	if !db.Seals(tx) || metadata == noMetadata {
+	if !sealedrows.Seals(tx) || metadata == noMetadata {
 		return RevisionBytes(tx, content, metadata)
 	}
-	return int64(db.SealedLength(len(content)) + db.SealedMetadataLength(metadata))
+	return int64(sealedrows.SealedLength(len(content)) + sealedrows.SealedMetadataLength(metadata))
 }
 
 // RevisionBytes is the same of a past version with its attributes.
 func RevisionBytes(tx db.Tx, content, attributes string) int64 {
 	switch {
-	case !db.Seals(tx):
+	case !sealedrows.Seals(tx):
 		return int64(len(content) + len(attributes))
 	case attributes == noMetadata:
-		return int64(db.SealedLength(len(content)) + len(attributes))
+		return int64(sealedrows.SealedLength(len(content)) + len(attributes))
 	}
-	return int64(db.SealedLength(len(content)) + db.SealedLength(len(attributes)))
+	return int64(sealedrows.SealedLength(len(content)) + sealedrows.SealedLength(len(attributes)))
 }
 
 // Reseal seals the memories and past versions of a partition again, for its present owner, with the keys, the tags and
 // the places in conversations.
 func Reseal(tx db.Tx, partition, owner int64) error {
-	if !db.Seals(tx) {
+	if !sealedrows.Seals(tx) {
 		return nil
 	}
 	for _, table := range []struct {

@@ -1,6 +1,9 @@
 package kernel
 
-import "github.com/souvenir-ai/souvenir/internal/db"
+import (
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+)
 
 // FileDetails are what a file's row says of it in texts.
 type FileDetails struct{ Name, Type, Description, Category string }
@@ -8,17 +11,18 @@ type FileDetails struct{ Name, Type, Description, Category string }
 // SealedFile is the arguments for them.
 type SealedFile struct{ Name, Type, Description, Category any }
 
-// Seal seals them for the owner of the file, a row in the users; see [db.SealText].
+// Seal seals them for the owner of the file, a row in the users; see [sealedrows.SealText].
 func (d FileDetails) Seal(tx db.Tx, owner int64) (sealed SealedFile, err error) {
 	for _, text := range []struct {
-		column db.SealedColumn
+		column sealedrows.SealedColumn
 		plain  string
 		to     *any
 	}{
-		{db.FileName, d.Name, &sealed.Name}, {db.FileType, d.Type, &sealed.Type},
-		{db.FileDescription, d.Description, &sealed.Description}, {db.FileCategory, d.Category, &sealed.Category},
+		{sealedrows.FileName, d.Name, &sealed.Name}, {sealedrows.FileType, d.Type, &sealed.Type},
+		{sealedrows.FileDescription, d.Description, &sealed.Description},
+		{sealedrows.FileCategory, d.Category, &sealed.Category},
 	} {
-		if *text.to, err = db.SealText(tx, owner, text.column, text.plain); err != nil {
+		if *text.to, err = sealedrows.SealText(tx, owner, text.column, text.plain); err != nil {
 			return sealed, err
 		}
 	}
@@ -44,15 +48,15 @@ func SealTextOf(tx db.Tx, file int64, info, places string) (sealedInfo, sealedPl
 }
 
 func sealTextOf(tx db.Tx, owner int64, info, places string) (sealedInfo, sealedPlaces any, err error) {
-	if sealedInfo, err = db.SealText(tx, owner, db.FileInfo, info); err == nil {
-		sealedPlaces, err = db.SealText(tx, owner, db.FilePlaces, places)
+	if sealedInfo, err = sealedrows.SealText(tx, owner, sealedrows.FileInfo, info); err == nil {
+		sealedPlaces, err = sealedrows.SealText(tx, owner, sealedrows.FilePlaces, places)
 	}
 	return sealedInfo, sealedPlaces, err
 }
 
 // ownerOfFile returns the owner of a file, a row in the users; 0 in a store without keys of users.
 func ownerOfFile(tx db.Tx, file int64) (owner int64, err error) {
-	if !db.Seals(tx) {
+	if !sealedrows.Seals(tx) {
 		return 0, nil
 	}
 	err = tx.QueryRow(`SELECT owner_id FROM file WHERE id = ?`, file).Scan(&owner)
@@ -62,7 +66,7 @@ func ownerOfFile(tx db.Tx, file int64) (owner int64, err error) {
 // GiveFiles seals what rows say of files again, before they belong to another owner: of those of other owners for which
 // a condition on the table holds.
 func GiveFiles(tx db.Tx, owner int64, condition string, args ...any) error {
-	if !db.Seals(tx) {
+	if !sealedrows.Seals(tx) {
 		return nil
 	}
 	type file struct {

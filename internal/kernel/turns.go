@@ -3,6 +3,7 @@ package kernel
 import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
@@ -105,15 +106,15 @@ func addTurn(tx db.Tx, row, partition int64, t *turns.Turn) error {
 		return nil
 	}
 	conversation, speaker, err := t.Conversation, any(t.Speaker), error(nil)
-	if db.Seals(tx) {
+	if sealedrows.Seals(tx) {
 		var owner int64
 		if owner, err = OwnerOfPartition(tx, partition); err != nil {
 			return err
 		}
-		if speaker, err = db.SealText(tx, owner, db.TurnSpeaker, t.Speaker); err != nil {
+		if speaker, err = sealedrows.SealText(tx, owner, sealedrows.TurnSpeaker, t.Speaker); err != nil {
 			return err
 		}
-		if conversation, err = db.BlindNumber(tx, owner, ofConversation, t.Conversation); err != nil {
+		if conversation, err = sealedrows.BlindNumber(tx, owner, ofConversation, t.Conversation); err != nil {
 			return err
 		}
 	}
@@ -126,14 +127,14 @@ const ofConversation = "turn.conversation"
 
 // conversationNumber returns how the hash of a conversation in a partition is stored.
 func conversationNumber(tx db.Tx, partition, hash int64) (int64, error) {
-	if !db.Seals(tx) || partition == 0 {
+	if !sealedrows.Seals(tx) || partition == 0 {
 		return hash, nil
 	}
 	owner, err := OwnerOfPartition(tx, partition)
 	if err != nil {
 		return 0, err
 	}
-	return db.BlindNumber(tx, owner, ofConversation, hash)
+	return sealedrows.BlindNumber(tx, owner, ofConversation, hash)
 }
 
 // object reads stored metadata, with numbers as callers give them. Damaged metadata is empty.

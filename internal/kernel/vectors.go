@@ -6,6 +6,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
@@ -23,7 +24,7 @@ func EncodeVector(v []float32, at *Place) []byte {
 
 // SealVector returns the argument for a vector of a passage in a place: sealed, if the store has keys of users.
 func SealVector(tx db.Tx, v []float32, at *Place) (any, error) {
-	return db.SealBytes(tx, at.Owner, db.PassageVector, EncodeVector(v, at))
+	return sealedrows.SealBytes(tx, at.Owner, sealedrows.PassageVector, EncodeVector(v, at))
 }
 
 // DecodeVector reads a stored vector. NULL gives nil, and so does an empty one, as that of an erased user.

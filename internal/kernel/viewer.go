@@ -1,6 +1,9 @@
 package kernel
 
-import "github.com/souvenir-ai/souvenir/internal/db"
+import (
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+)
 
 // LocalUser is the id of the user for whom a store works by default.
 const LocalUser = "local"
@@ -76,7 +79,7 @@ func (v Viewer) limit(condition string, args ...any) (string, []any) {
 // Owners returns the rows of the users whose memories and files the caller may see: the caller's own, and those of the
 // owners of shared projects. In a store without keys of users it returns none, as nothing has to be looked up by them.
 func (v Viewer) Owners(tx db.Tx) ([]int64, error) {
-	if !db.Seals(tx) {
+	if !sealedrows.Seals(tx) {
 		return nil, nil
 	}
 	owners, err := db.Column[int64](tx, `SELECT DISTINCT owner_id FROM project WHERE owner_id <> ? AND id IN (`+

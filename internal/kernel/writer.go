@@ -8,6 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -115,7 +116,7 @@ func (w *Writer) PlaceByRow(partition int64) (*Place, error) {
 // PlaceByName returns the place of an owner's collection and a project (0: none) as [Writer.Partition] does, but nil if
 // there is no such collection, or it has no such partition yet.
 func (w *Writer) PlaceByName(owner int64, collection string, project int64) (*Place, error) {
-	is, stored, err := db.Is(w.Tx, db.CollectionName, owner, `c.name`, collection)
+	is, stored, err := sealedrows.Is(w.Tx, sealedrows.CollectionName, owner, `c.name`, collection)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (w *Writer) AddTags(memory, owner int64, tags []string) error {
 
 func addTags(tx db.Tx, memory, owner int64, tags []string) error {
 	for i, tag := range tags {
-		sealed, err := db.SealText(tx, owner, db.Tag, tag)
+		sealed, err := sealedrows.SealText(tx, owner, sealedrows.Tag, tag)
 		if err != nil {
 			return err
 		}
@@ -486,24 +487,24 @@ func KeyHolder(tx db.Tx, partition int64, key string) (int64, error) {
 
 // isKey returns the condition that a column has the key of a memory in a partition, and its argument.
 func isKey(tx db.Tx, partition int64, column, key string) (condition string, arg any, err error) {
-	if !db.Seals(tx) {
+	if !sealedrows.Seals(tx) {
 		return column + ` = ?`, key, nil
 	}
 	owner, err := OwnerOfPartition(tx, partition)
 	if err != nil {
 		return "", nil, err
 	}
-	return db.Is(tx, db.MemoryKey, owner, column, key)
+	return sealedrows.Is(tx, sealedrows.MemoryKey, owner, column, key)
 }
 
 // WithKey returns the condition for the memory m, in the partition p and collection c, that has a key in a collection
 // of an owner and a project (0: none), and its arguments.
 func WithKey(tx db.Tx, owner, project int64, collection, key string) (condition string, args []any, err error) {
-	hasKey, storedKey, err := db.Is(tx, db.MemoryKey, owner, `m.key`, key)
+	hasKey, storedKey, err := sealedrows.Is(tx, sealedrows.MemoryKey, owner, `m.key`, key)
 	if err != nil {
 		return "", nil, err
 	}
-	named, storedName, err := db.Is(tx, db.CollectionName, owner, `c.name`, collection)
+	named, storedName, err := sealedrows.Is(tx, sealedrows.CollectionName, owner, `c.name`, collection)
 	return hasKey + ` AND ` + named + ` AND c.owner_id = ? AND coalesce(p.project_id, 0) = ?`,
 		[]any{storedKey, storedName, owner, project}, err
 }
@@ -514,14 +515,14 @@ func SealKey(tx db.Tx, owner int64, key string) (any, error) {
 	if key == "" {
 		return nil, nil //nolint:nilnil // NULL
 	}
-	return db.SealText(tx, owner, db.MemoryKey, key)
+	return sealedrows.SealText(tx, owner, sealedrows.MemoryKey, key)
 }
 
 // SameContent returns the row of the oldest memory of a partition that has a content and is valid, 0 for none.
 func SameContent(tx db.Tx, v Viewer, partition int64, content string) (int64, error) {
-	if db.Seals(tx) {
+	if sealedrows.Seals(tx) {
 		return firstWith(tx, content, `partition_id = ? AND octet_length(content) = ?`+v.Current(), partition,
-			db.SealedLength(len(content)))
+			sealedrows.SealedLength(len(content)))
 	}
 	rows, err := db.Column[int64](tx, `SELECT id FROM memory m WHERE partition_id = ?2 AND `+db.SameContent+
 		v.Current()+` ORDER BY id LIMIT 1`, content, partition)
@@ -553,15 +554,15 @@ func HasStored(tx db.Tx, collection, project int64, key, content string) (bool, 
 	if key == "" {
 		condition, args = db.SameContent, args[:3]
 	}
-	if db.Seals(tx) {
+	if sealedrows.Seals(tx) {
 		length := ` AND octet_length(content) = ?`
-		args = []any{collection, project, db.SealedLength(len(content))}
+		args = []any{collection, project, sealedrows.SealedLength(len(content))}
 		if key != "" {
 			var owner int64
 			if err := tx.QueryRow(`SELECT owner_id FROM collection WHERE id = ?`, collection).Scan(&owner); err != nil {
 				return false, err
 			}
-			is, stored, err := db.Is(tx, db.MemoryKey, owner, `m.key`, key)
+			is, stored, err := sealedrows.Is(tx, sealedrows.MemoryKey, owner, `m.key`, key)
 			if err != nil {
 				return false, err
 			}

@@ -13,16 +13,18 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/postgres"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/txcontext"
 )
 
 // columns is a database with the users ann, 1, and ben, 2, a table of a text and bytes, and keys of users.
 type columns struct {
 	*testing.T
 	ring  *keyring.Ring
-	store *db.Spanning
-	bare  *db.Spanning // without keys
+	store *txcontext.DB
+	bare  *txcontext.DB // without keys
 }
 
 func onColumns(t *testing.T, test func(c columns)) {
@@ -35,7 +37,7 @@ func onColumns(t *testing.T, test func(c columns)) {
 		ring := open(t, func(readOnly bool) (keyring.Place, error) {
 			return sqlite.OpenKeys(t.Context(), place, readOnly, nil)
 		}, sealing.GenerateMasterKey(), time.Now)
-		c := columns{t, ring, &db.Spanning{DB: engine, Sealing: ring}, &db.Spanning{DB: engine}}
+		c := columns{t, ring, &txcontext.DB{DB: &sealedrows.DB{DB: engine, Sealing: ring}}, &txcontext.DB{DB: engine}}
 		c.write(c.bare, func(tx db.Tx) error {
 			return tx.(interface{ ExecScript(script string) error }).ExecScript(`CREATE TABLE person (id INTEGER);
 				CREATE TABLE note (id INTEGER, text TEXT, data ` + bytes + `);
@@ -68,11 +70,11 @@ func (c columns) write(d db.DB, fn func(tx db.Tx) error) {
 func (c columns) add(id int, owner int64, text string, data []byte) {
 	c.Helper()
 	c.write(c.store, func(tx db.Tx) error {
-		sealed, err := db.SealText(tx, owner, db.MemoryContent, text)
+		sealed, err := sealedrows.SealText(tx, owner, sealedrows.MemoryContent, text)
 		if err != nil {
 			return err
 		}
-		bytes, err := db.SealBytes(tx, owner, db.MemoryMetadata, data)
+		bytes, err := sealedrows.SealBytes(tx, owner, sealedrows.MemoryMetadata, data)
 		if err != nil {
 			return err
 		}
@@ -185,7 +187,7 @@ func TestSealedValuesThatCannotBeOpenedAreErrors(t *testing.T) {
 		c.write(c.store, func(tx db.Tx) error {
 			return db.Stored(tx).QueryRow(`SELECT text FROM note WHERE id = 1`).Scan(&text)
 		})
-		if want := db.SealedLength(len("the gate of ann")); len(text) != want {
+		if want := sealedrows.SealedLength(len("the gate of ann")); len(text) != want {
 			t.Errorf("length of the sealed text: got %d, want %d", len(text), want)
 		}
 		const letter = len("\x01sealed\x02")
@@ -193,10 +195,10 @@ func TestSealedValuesThatCannotBeOpenedAreErrors(t *testing.T) {
 			stored string
 			want   error
 		}{
-			"the column of metadata": {text[:letter] + string(rune(db.MemoryMetadata)) + text[letter+1:],
+			"the column of metadata": {text[:letter] + string(rune(sealedrows.MemoryMetadata)) + text[letter+1:],
 				keyring.ErrSealed},
-			"an unknown column":               {text[:letter] + "!" + text[letter+1:], db.ErrUnknownColumn},
-			"the mark alone":                  {text[:letter], db.ErrUnknownColumn},
+			"an unknown column":               {text[:letter] + "!" + text[letter+1:], sealedrows.ErrUnknownColumn},
+			"the mark alone":                  {text[:letter], sealedrows.ErrUnknownColumn},
 			"not in base64":                   {text[:letter+1] + "*", db.ErrCorrupt},
 			"another text":                    {text[:len(text)-6] + "AAAAAA", keyring.ErrSealed},
 			"a key that the ring never had":   {text[:letter+4] + "AAAAAAAA" + text[letter+12:], keyring.ErrUnknown},
@@ -248,7 +250,7 @@ func TestBlindedValuesAreEqualForOneUserAndPurposeOnly(t *testing.T) {
 			}
 		}
 		c.write(c.store, func(tx db.Tx) error {
-			s, err := db.SealerOf(tx, 11)
+			s, err := sealedrows.SealerOf(tx, 11)
 			if err == nil && string(s.Blind("word", []byte("gate"))) != first {
 				t.Error("in a transaction: got another value")
 			}
@@ -288,7 +290,8 @@ func BenchmarkScan(b *testing.B) {
 	}
 	defer ring.Close()
 	const rows = 1000
-	for name, d := range map[string]*db.Spanning{"plain": {DB: engine}, "sealed": {DB: engine, Sealing: ring}} {
+	for name, d := range map[string]*txcontext.DB{"plain": {DB: engine},
+		"sealed": {DB: &sealedrows.DB{DB: engine, Sealing: ring}}} {
 		err := d.Write(ctx, func(tx db.Tx) error {
 			var err error
 			for _, statement := range []string{`INSERT INTO users (id, namespace, uid, created_at) VALUES (11, '', 'ann', 0)
@@ -298,8 +301,8 @@ func BenchmarkScan(b *testing.B) {
 				}
 			}
 			for range rows {
-				text, failed := db.SealText(tx, 11, db.MemoryContent, strings.Repeat("the code of the gate ", 20))
-				metadata, other := db.SealText(tx, 11, db.MemoryMetadata, `{"module": "gate"}`)
+				text, failed := sealedrows.SealText(tx, 11, sealedrows.MemoryContent, strings.Repeat("the code of the gate ", 20))
+				metadata, other := sealedrows.SealText(tx, 11, sealedrows.MemoryMetadata, `{"module": "gate"}`)
 				if err = errors.Join(err, failed, other); err == nil {
 					_, err = tx.Exec(`INSERT INTO `+name+` VALUES (?, ?)`, text, metadata)
 				}
@@ -329,38 +332,40 @@ func BenchmarkScan(b *testing.B) {
 func TestEqualNamesAreSealedToTheSame(t *testing.T) {
 	onColumns(t, func(c columns) {
 		c.write(c.store, func(tx db.Tx) error {
-			stored := func(owner int64, column db.SealedColumn, value string) string {
+			stored := func(owner int64, column sealedrows.SealedColumn, value string) string {
 				t.Helper()
-				forms, err := db.Forms(tx, column, []int64{owner}, value)
+				forms, err := sealedrows.Forms(tx, column, []int64{owner}, value)
 				if err != nil || len(forms) > 2 || forms[0] != value {
 					t.Fatalf("Forms of %q: got %q and %v, want it and how it is sealed", value, forms, err)
 				}
 				return forms[len(forms)-1]
 			}
-			if got := stored(11, db.CollectionName, "gate"); got != "gate" {
+			if got := stored(11, sealedrows.CollectionName, "gate"); got != "gate" {
 				t.Errorf("of an owner without a key: got %q, want the value alone", got)
 			}
 			for _, owner := range []int64{11, 12} {
-				if _, err := db.SealText(tx, owner, db.CollectionName, "gate"); err != nil {
+				if _, err := sealedrows.SealText(tx, owner, sealedrows.CollectionName, "gate"); err != nil {
 					return err
 				}
 			}
-			first := stored(11, db.CollectionName, "gate")
-			if strings.Contains(first, "gate") || first != stored(11, db.CollectionName, "gate") {
+			first := stored(11, sealedrows.CollectionName, "gate")
+			if strings.Contains(first, "gate") || first != stored(11, sealedrows.CollectionName, "gate") {
 				t.Errorf("sealed twice: got %q, want the same without the text", first)
 			}
-			for what, other := range map[string]string{"another owner": stored(12, db.CollectionName, "gate"),
-				"another column": stored(11, db.ProjectName, "gate"), "another value": stored(11, db.CollectionName, "Gate")} {
+			for what, other := range map[string]string{"another owner": stored(12, sealedrows.CollectionName, "gate"),
+				"another column": stored(11, sealedrows.ProjectName, "gate"),
+				"another value":  stored(11, sealedrows.CollectionName, "Gate")} {
 				if other[9:] == first[9:] {
 					t.Errorf("%s: got the same %q", what, other)
 				}
 			}
 			const hashed = 9 + 22
-			upper, lower := stored(11, db.Tag, "Gate"), stored(11, db.Tag, "gate")
-			if upper == lower || upper[:hashed] != lower[:hashed] || stored(11, db.Tag, "gates")[:hashed] == lower[:hashed] {
+			upper, lower := stored(11, sealedrows.Tag, "Gate"), stored(11, sealedrows.Tag, "gate")
+			if upper == lower || upper[:hashed] != lower[:hashed] ||
+				stored(11, sealedrows.Tag, "gates")[:hashed] == lower[:hashed] {
 				t.Errorf("tags: got %q and %q, want the same hash before different values", upper, lower)
 			}
-			lines, err := db.OpenTexts(tx, []string{upper, "plain", lower + "\n" + upper})
+			lines, err := sealedrows.OpenTexts(tx, []string{upper, "plain", lower + "\n" + upper})
 			if err != nil || strings.Join(lines, "|") != "Gate|plain|gate\nGate" {
 				t.Errorf("OpenTexts: got %q and %v, want the tags", lines, err)
 			}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/lru"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
@@ -47,7 +48,7 @@ type Owner struct{ Namespace, User string }
 
 // The classes of errors.
 var (
-	ErrErased  = db.ErrErased
+	ErrErased  = sealedrows.ErrErased
 	ErrUnknown = errors.New("the key is not among those of the users: they are older than the store, or another one's")
 	ErrNone    = errors.New("it is sealed under the key of a user, and the store was opened without these keys")
 	ErrSealed  = errors.New("what is sealed has changed, or is not whole")

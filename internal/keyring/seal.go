@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
@@ -84,7 +85,7 @@ func (k *key) hash(purpose string, value []byte) []byte {
 }
 
 // Of returns what seals the values of the owner with a row in the users of a store, for one transaction.
-func (r *Ring) Of(tx db.Tx, user int64) (db.Sealer, error) {
+func (r *Ring) Of(tx db.Tx, user int64) (sealedrows.Sealer, error) {
 	o, err := OwnerOf(tx, user)
 	if err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func (r *Ring) Of(tx db.Tx, user int64) (db.Sealer, error) {
 
 // Known is Of for what compares with values; nil if the owner has no key. It may be one that was erased a short time
 // ago.
-func (r *Ring) Known(tx db.Tx, user int64) (db.Sealer, error) {
+func (r *Ring) Known(tx db.Tx, user int64) (sealedrows.Sealer, error) {
 	o, err := OwnerOf(tx, user)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil //nolint:nilnil // who has stored nothing yet

@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
@@ -67,7 +68,7 @@ func (r *Ring) Named(ctx context.Context, store db.DB) (n Named, err error) {
 	err = store.Read(ctx, func(tx db.Tx) error {
 		clear(counts)
 		tx = db.Stored(tx)
-		if err := db.EachSealed(tx, head, func(_ string, sealed []byte) error {
+		if err := sealedrows.EachSealed(tx, head, func(_ string, sealed []byte) error {
 			count(sealed)
 			return nil
 		}); err != nil {
@@ -360,7 +361,7 @@ func HasSealed(ctx context.Context, store db.DB) (sealed bool, err error) {
 	errFound := errors.New("found")
 	err = store.Read(ctx, func(tx db.Tx) error {
 		tx = db.Stored(tx)
-		if err := db.EachSealed(tx, head, func(string, []byte) error { return errFound }); err != nil {
+		if err := sealedrows.EachSealed(tx, head, func(string, []byte) error { return errFound }); err != nil {
 			return err
 		}
 		return tx.Each(func(row db.Rows) error {

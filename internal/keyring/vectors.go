@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
@@ -32,14 +33,14 @@ func (v vectors) compare(in db.Range, vector []byte, profiles []int64, fn func(d
 		return err
 	}
 	exact, short := query.Lengths()
-	open := opening{ring: v.in.ring, purpose: db.PassageVector.Purpose()}
+	open := opening{ring: v.in.ring, purpose: sealedrows.PassageVector.Purpose()}
 	return db.Stream(v.in.tx, func(row db.Rows) error {
 		var c db.Compared
 		var stored []byte
 		if err := row.Scan(&c.Passage, &c.Memory, &c.Start, &c.Length, &stored); err != nil {
 			return err
 		}
-		if sealed, is := db.SealedBytes(db.PassageVector, stored); is {
+		if sealed, is := sealedrows.SealedBytes(sealedrows.PassageVector, stored); is {
 			var err error
 			if stored, err = open.open(v.in.tx.Context(), sealed); errors.Is(err, ErrErased) {
 				return nil
@@ -52,6 +53,7 @@ func (v vectors) compare(in db.Range, vector []byte, profiles []int64, fn func(d
 			return err
 		}
 		return fn(c)
-	}, statement, append([]any{in.First, in.Last, exact, short, db.StoredBytes(exact), db.StoredBytes(short),
+	}, statement, append([]any{in.First, in.Last, exact, short, sealedrows.StoredBytes(exact),
+		sealedrows.StoredBytes(short),
 		db.List(profiles)}, args...)...)
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/lru"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // Search returns full text with blinded terms, and the comparison of sealed vectors.
-func (r *Ring) Search(tx db.Tx, sealer func(owner int64) (db.Sealer, error)) (db.Words, db.Vectors) {
+func (r *Ring) Search(tx db.Tx, sealer func(owner int64) (sealedrows.Sealer, error)) (db.Words, db.Vectors) {
 	in := &within{tx: tx, ring: r, sealer: sealer, owners: map[int64]int64{}, blinders: map[int64]*blinder{}}
 	return in.words(tx.Words()), vectors{in}
 }
@@ -22,7 +23,7 @@ func (r *Ring) Search(tx db.Tx, sealer func(owner int64) (db.Sealer, error)) (db
 type within struct {
 	tx       db.Tx // of the engine
 	ring     *Ring
-	sealer   func(owner int64) (db.Sealer, error)
+	sealer   func(owner int64) (sealedrows.Sealer, error)
 	owners   map[int64]int64 // of partitions: rows of users
 	blinders map[int64]*blinder
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // Project is a project as one of its members sees it.
@@ -162,11 +163,11 @@ func Named(tx db.Tx, v kernel.Viewer, name string) ([]Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	current, stored, err := db.IsAny(tx, db.ProjectNameKey, owners, `j.name_key`, key)
+	current, stored, err := sealedrows.IsAny(tx, sealedrows.ProjectNameKey, owners, `j.name_key`, key)
 	if err != nil {
 		return nil, err
 	}
-	former, _, err := db.IsAny(tx, db.ProjectNameKey, owners, `a.name_key`, key)
+	former, _, err := sealedrows.IsAny(tx, sealedrows.ProjectNameKey, owners, `a.name_key`, key)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +237,7 @@ func (p *Project) Notes() []string {
 
 // CheckFree refuses a name that one of the caller's projects has: it would be ambiguous.
 func CheckFree(tx db.Tx, v kernel.Viewer, argument, name string, except int64) error {
-	is, key, err := db.Is(tx, db.ProjectNameKey, v.User, `name_key`, foldname.Key(name))
+	is, key, err := sealedrows.Is(tx, sealedrows.ProjectNameKey, v.User, `name_key`, foldname.Key(name))
 	if err != nil {
 		return err
 	}
@@ -261,7 +262,7 @@ func Rename(tx db.Tx, p Project, name string, now int64) error {
 	if err := tx.QueryRow(`SELECT owner_id FROM project WHERE id = ?`, p.Row).Scan(&owner); err != nil {
 		return err
 	}
-	is, key, err := db.Is(tx, db.ProjectNameKey, owner, `name_key`, foldname.Key(name))
+	is, key, err := sealedrows.Is(tx, sealedrows.ProjectNameKey, owner, `name_key`, foldname.Key(name))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // mend makes a row valid in the new file: it replaces truncated values, invalid texts, and dangling references. The
@@ -78,7 +79,7 @@ func mendedText(column, value string) string {
 	if !utf8.ValidString(value) {
 		value = strings.ToValidUTF8(value, "\ufffd")
 	}
-	if column != "metadata" && column != "attributes" || db.IsSealed(value) {
+	if column != "metadata" && column != "attributes" || sealedrows.IsSealed(value) {
 		return value
 	}
 	if object, err := jsonobject.Decode([]byte(value)); err == nil && object != nil {

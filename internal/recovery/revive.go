@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // reviveMemories restores lost memories from the newest past version that is left.
@@ -81,7 +82,7 @@ func (r *Recovery) revive(tx db.Tx, id, number, created, partition int64, conten
 	if err != nil {
 		return err
 	}
-	if db.IsSealed(attributes) { // it says what it is sealed as, so it opens in the other column, too
+	if sealedrows.IsSealed(attributes) { // it says what it is sealed as, so it opens in the other column, too
 		metadata = []byte(attributes)
 	}
 	if !r.present["partition"][partition] {

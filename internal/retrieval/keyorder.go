@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // keyed is a memory with its key.
@@ -14,7 +15,7 @@ type keyed struct {
 }
 
 // Opens reports whether rows in an order have to be opened to be sorted: keys of memories are sealed.
-func (order Order) Opens(tx db.Tx) bool { return order.By == ByKey && db.Seals(tx) }
+func (order Order) Opens(tx db.Tx) bool { return order.By == ByKey && sealedrows.Seals(tx) }
 
 // Opened returns up to limit rows of the memories m that a clause from FROM on selects, sorted by their keys, after
 // skipping offset. A limit below 0 is none.

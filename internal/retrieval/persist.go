@@ -9,6 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 )
 
@@ -321,7 +322,7 @@ func staleAfter(tx db.Tx, id, before, upto int64, changed, rows []int64) error {
 // addSegment returns the id of the segment, 0 if it is empty and so not stored.
 func addSegment(tx db.Tx, partition int64, e index.Encoded) (id int64, err error) {
 	if e.Memories > 0 {
-		data, err := kernel.SealIn(tx, partition, db.SegmentData, e.Data)
+		data, err := kernel.SealIn(tx, partition, sealedrows.SegmentData, e.Data)
 		if err != nil {
 			return 0, err
 		}

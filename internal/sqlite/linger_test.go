@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	base "github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/txcontext"
 )
 
 // afterSharedCommit opens a database whose last commit is said to have had two callers, so that the next caller waits
@@ -50,7 +50,7 @@ func TestACallerWaitsBeforeTheCommitForOneWhoComesBack(t *testing.T) {
 func TestACallerWhoCannotJoinEndsTheWait(t *testing.T) {
 	db := afterSharedCommit(t, time.Minute)
 	began := time.Now()
-	spanning := &base.Spanning{DB: db}
+	spanning := &txcontext.DB{DB: db}
 	whileLingering(t, db, func() error {
 		return spanning.Transaction(t.Context(), func(context.Context) error { return nil })
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/txcontext"
 )
 
 // What fails in a transaction that spans several writes is undone; what its function returns decides about the rest.
@@ -20,7 +21,7 @@ func TestATransactionOverSeveralWritesIsAllOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = file.Close() })
-	d := &db.Spanning{DB: file}
+	d := &txcontext.DB{DB: file}
 	failed := errors.New("failed")
 	do := func(ctx context.Context, statement string, then error) error {
 		return d.Write(ctx, func(tx db.Tx) error {
@@ -70,12 +71,12 @@ func TestATransactionOverSeveralWritesIsAllOrNothing(t *testing.T) {
 	if err := d.Transaction(t.Context(), add); err != nil || count(t.Context()) != 1 {
 		t.Errorf("a transaction gives %v and leaves %d rows; want 1", err, count(t.Context()))
 	}
-	if err := do(after, `INSERT INTO t VALUES (3)`, nil); !errors.Is(err, db.ErrSpanEnded) {
+	if err := do(after, `INSERT INTO t VALUES (3)`, nil); !errors.Is(err, txcontext.ErrEnded) {
 		t.Errorf("writing after the end gives %v; want ErrSpanEnded", err)
 	}
 	if err := d.Snapshot(t.Context(), func(ctx context.Context) error {
 		return d.Transaction(ctx, add)
-	}); !errors.Is(err, db.ErrSpanReadOnly) {
+	}); !errors.Is(err, txcontext.ErrReadOnly) {
 		t.Errorf("a transaction in a snapshot gives %v; want ErrSpanReadOnly", err)
 	}
 }
@@ -90,7 +91,7 @@ func TestOthersWaitForATransactionButNotForEver(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = file.Close() })
-	d := &db.Spanning{DB: file}
+	d := &txcontext.DB{DB: file}
 	nothing := func(db.Tx) error { return nil }
 	var ended []error
 	err = d.Transaction(db.Freeing(t.Context()), func(ctx context.Context) error {
@@ -129,7 +130,7 @@ func TestACallInASpanWaitsAsLongAsItsContextAllows(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = file.Close() })
-	d := &db.Spanning{DB: file}
+	d := &txcontext.DB{DB: file}
 	nothing := func(db.Tx) error { return nil }
 	within := func(ctx context.Context) error {
 		var others sync.WaitGroup

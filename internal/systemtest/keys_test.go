@@ -23,6 +23,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/objects/objectstest"
 	enginepostgres "github.com/souvenir-ai/souvenir/internal/postgres"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
@@ -57,7 +58,7 @@ func withOpening(run func()) {
 const keysVariable = "SOUVENIR_TEST_KEYS"
 
 func runAllWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
-	storetest.Sealed = db.SealedLength
+	storetest.Sealed = sealedrows.SealedLength
 	defer func() { storetest.Sealed = nil }()
 	if os.Getenv(keysVariable) != "" {
 		storetest.Run(t, open)
@@ -68,7 +69,7 @@ func runAllWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
 
 // runFilesWithKeys runs the part of the suite about files, with another place for their content.
 func runFilesWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
-	storetest.Sealed = db.SealedLength
+	storetest.Sealed = sealedrows.SealedLength
 	defer func() { storetest.Sealed = nil }()
 	if os.Getenv(keysVariable) != "" {
 		storetest.RunFiles(t, open)

@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
@@ -154,7 +155,7 @@ func nothingToRead(s *safe) {
 		}
 	}
 	for _, v := range vectors {
-		if _, is := db.SealedBytes(db.PassageVector, v); !is {
+		if _, is := sealedrows.SealedBytes(sealedrows.PassageVector, v); !is {
 			s.Errorf("a vector is stored in %d bytes as it is, want it sealed", len(v))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/validity"
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
@@ -112,7 +113,7 @@ func (e *exporter) memory(row db.Rows) (exportMemory, error) {
 	if err != nil {
 		return m, err
 	}
-	if m.content == "" && db.Seals(e.tx) {
+	if m.content == "" && sealedrows.Seals(e.tx) {
 		return m, fault.New(fault.KindConflict, "", "memory %s cannot be exported: its text was erased with its owner's "+
 			"key; remove such memories with a repair", fault.Show(m.id))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -434,7 +435,7 @@ func (m *memoryItem) keyHolder(t *importTx, at *kernel.Place) (string, error) {
 		}
 		key = kept[0]
 	}
-	is, stored, err := db.Is(t.tx, db.MemoryKey, at.Owner, `key`, key)
+	is, stored, err := sealedrows.Is(t.tx, sealedrows.MemoryKey, at.Owner, `key`, key)
 	if err != nil {
 		return "", err
 	}
@@ -465,7 +466,7 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 	if err != nil {
 		return err
 	}
-	if d.Key == "" && m.outcome == replaced && db.Seals(t.tx) { // it stays, perhaps with another owner
+	if d.Key == "" && m.outcome == replaced && sealedrows.Seals(t.tx) { // it stays, perhaps with another owner
 		if err := t.tx.QueryRow(`SELECT coalesce(key, '') FROM memory WHERE id = ?`, m.row).Scan(&d.Key); err != nil {
 			return err
 		}

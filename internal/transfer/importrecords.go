@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // importTx is one transaction of an import.
@@ -150,7 +151,7 @@ func (t *importTx) collection(owner int64, name string) (int64, error) {
 		return 0, err
 	}
 	if !found {
-		sealed, err := db.SealText(t.tx, owner, db.CollectionName, name)
+		sealed, err := sealedrows.SealText(t.tx, owner, sealedrows.CollectionName, name)
 		if err != nil {
 			return 0, err
 		}
@@ -178,13 +179,13 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	argument, condition, value, stored, err := "project_id", `uid = ?`, id, any(id), error(nil)
 	if id == "" {
 		argument, value = "project_name", foldname.Key(name)
-		if condition, stored, err = db.Is(t.tx, db.ProjectNameKey, owner, `name_key`, value); err != nil {
+		if condition, stored, err = sealedrows.Is(t.tx, sealedrows.ProjectNameKey, owner, `name_key`, value); err != nil {
 			return 0, err
 		}
 	}
 	found, err := db.Column[int64](t.tx, `SELECT id FROM project WHERE owner_id = ? AND `+condition, owner, stored)
 	if err == nil && id == "" && len(found) > 1 { // from before names were compared folded
-		if condition, stored, err = db.Is(t.tx, db.ProjectName, owner, `name`, name); err != nil {
+		if condition, stored, err = sealedrows.Is(t.tx, sealedrows.ProjectName, owner, `name`, name); err != nil {
 			return 0, err
 		}
 		var exact []int64

@@ -9,6 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -138,7 +139,7 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 			if err != nil {
 				return err
 			}
-			is, name, err := db.IsAny(tx, db.CollectionName, owner, `c.name`, m.draft.Collection)
+			is, name, err := sealedrows.IsAny(tx, sealedrows.CollectionName, owner, `c.name`, m.draft.Collection)
 			if err != nil {
 				return err
 			}

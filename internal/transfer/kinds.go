@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -232,7 +232,7 @@ func personalRecords() []Record {
 			insert: `INSERT INTO preference (value, updated_at, user_id) VALUES (?2, ?3, ?4) ON CONFLICT DO NOTHING`,
 			update: `UPDATE preference SET value = ?2, updated_at = ?3 WHERE user_id = ?4`,
 			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.owner(v[0])) },
-			sealed: []sealedField{{1, db.PreferenceValue, ``}},
+			sealed: []sealedField{{1, sealedrows.PreferenceValue, ``}},
 		},
 		{
 			kind: kindBlock, Table: "blocked_sender", namespace: `u.namespace`, Key: 2,
@@ -309,7 +309,7 @@ func collectionRecord() Record {
 			row, _, _, err := kernel.OwnCollection(t.tx, owner, name) // 0: it is to be added
 			return slices.Concat(rule, []any{profile, owner, row}), err
 		},
-		sealed: []sealedField{{1, db.CollectionName, `c.name`}, {2, db.CollectionDescription, ``}}, of: 3,
+		sealed: []sealedField{{1, sealedrows.CollectionName, `c.name`}, {2, sealedrows.CollectionDescription, ``}}, of: 3,
 	}
 }
 
@@ -345,10 +345,10 @@ func projectRecord() Record {
 			}
 			name, _ := v[2].(string)
 			row, _ := owner[0].(int64)
-			key, err := db.SealText(t.tx, row, db.ProjectNameKey, foldname.Key(name))
+			key, err := sealedrows.SealText(t.tx, row, sealedrows.ProjectNameKey, foldname.Key(name))
 			return slices.Concat(rule, owner, []any{key}), err
 		},
-		sealed: []sealedField{{2, db.ProjectName, ``}}, of: 2,
+		sealed: []sealedField{{2, sealedrows.ProjectName, ``}}, of: 2,
 	}
 }
 

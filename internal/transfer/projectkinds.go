@@ -1,9 +1,9 @@
 package transfer
 
 import (
-	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -38,10 +38,10 @@ func formerNameRecord() Record {
 			if err != nil {
 				return nil, err
 			}
-			key, err := db.SealText(t.tx, owner, db.ProjectNameKey, foldname.Key(name))
+			key, err := sealedrows.SealText(t.tx, owner, sealedrows.ProjectNameKey, foldname.Key(name))
 			return []any{key, project, owner}, err
 		},
-		sealed: []sealedField{{2, db.ProjectName, `a.name`}}, of: 2,
+		sealed: []sealedField{{2, sealedrows.ProjectName, `a.name`}}, of: 2,
 	}
 }
 

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // sealedField is a field that is stored as a value of a sealed column. A key is looked up by it.
 type sealedField struct {
 	field  int
-	column db.SealedColumn
+	column sealedrows.SealedColumn
 	key    string // the column of the selection that the key compares with it; empty: it is no key
 }
 
@@ -19,14 +20,14 @@ func (r *Record) keyOf(t *importTx, values []any) (keyed string, key []any, err 
 	keyed, key = r.keyed, slices.Clone(values[:r.Key])
 	for _, s := range r.sealed {
 		text, is := values[s.field].(string)
-		if s.key == "" || !is || !db.Seals(t.tx) {
+		if s.key == "" || !is || !sealedrows.Seals(t.tx) {
 			continue
 		}
 		owner, err := db.Column[int64](t.tx, `SELECT id FROM users WHERE namespace = ? AND uid = ?`, t.namespace, values[0])
 		if err != nil {
 			return "", nil, err
 		}
-		condition, stored, err := db.IsAny(t.tx, s.column, owner, s.key, text)
+		condition, stored, err := sealedrows.IsAny(t.tx, s.column, owner, s.key, text)
 		if err != nil {
 			return "", nil, err
 		}
@@ -42,7 +43,7 @@ func (r *Record) seal(tx db.Tx, values, refs []any) (err error) {
 		text, is := values[s.field].(string)
 		owner, known := refs[r.of].(int64)
 		if is && known && err == nil {
-			values[s.field], err = db.SealText(tx, owner, s.column, text)
+			values[s.field], err = sealedrows.SealText(tx, owner, s.column, text)
 		}
 	}
 	return err

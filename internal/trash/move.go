@@ -10,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
@@ -113,19 +114,19 @@ func (t *Mover) add(e Entry) (int64, error) {
 			return 0, err
 		}
 	}
-	title, err := db.SealText(t.Tx, e.Owner, db.TrashTitle, e.Title)
+	title, err := sealedrows.SealText(t.Tx, e.Owner, sealedrows.TrashTitle, e.Title)
 	if err != nil {
 		return 0, err
 	}
-	data, err := db.SealText(t.Tx, e.Owner, db.TrashData, e.Data)
+	data, err := sealedrows.SealText(t.Tx, e.Owner, sealedrows.TrashData, e.Data)
 	if err != nil {
 		return 0, err
 	}
-	collection, err := db.SealText(t.Tx, e.Owner, db.CollectionName, e.Collection)
+	collection, err := sealedrows.SealText(t.Tx, e.Owner, sealedrows.CollectionName, e.Collection)
 	if err != nil {
 		return 0, err
 	}
-	project, err := db.SealText(t.Tx, e.Owner, db.ProjectName, e.ProjectName)
+	project, err := sealedrows.SealText(t.Tx, e.Owner, sealedrows.ProjectName, e.ProjectName)
 	if err != nil {
 		return 0, err
 	}
@@ -271,7 +272,7 @@ func (t *Mover) put(entry int64, kind, id string, part any, sound bool) error {
 		return fault.Damaged(err, "memory %s", id)
 	}
 	t.left -= int64(len(data))
-	sealed, err := t.sealed(entry, db.TrashItemData, string(data))
+	sealed, err := t.sealed(entry, sealedrows.TrashItemData, string(data))
 	if err != nil {
 		return err
 	}
@@ -283,9 +284,9 @@ func (t *Mover) put(entry int64, kind, id string, part any, sound bool) error {
 	return err
 }
 
-// sealed returns the argument for a value of an entry; see [db.SealText].
-func (t *Mover) sealed(entry int64, c db.SealedColumn, value string) (any, error) {
-	if !db.Seals(t.Tx) {
+// sealed returns the argument for a value of an entry; see [sealedrows.SealText].
+func (t *Mover) sealed(entry int64, c sealedrows.SealedColumn, value string) (any, error) {
+	if !sealedrows.Seals(t.Tx) {
 		return value, nil
 	}
 	owner, known := t.owners[entry]
@@ -298,7 +299,7 @@ func (t *Mover) sealed(entry int64, c db.SealedColumn, value string) (any, error
 		}
 		t.owners[entry] = owner
 	}
-	return db.SealText(t.Tx, owner, c, value)
+	return sealedrows.SealText(t.Tx, owner, c, value)
 }
 
 // moveRevisions writes the past versions of a memory, which move with it, and returns their number and their size in
@@ -480,7 +481,7 @@ func (t *Mover) FinishProject(entry int64, p naming.Project) error {
 	if err != nil {
 		return err
 	}
-	sealed, err := t.sealed(entry, db.TrashData, string(data))
+	sealed, err := t.sealed(entry, sealedrows.TrashData, string(data))
 	if err != nil {
 		return err
 	}

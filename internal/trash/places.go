@@ -6,6 +6,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
 // collectionThere returns the collections of an owner that are the one of a trashed place: the same one, even if
@@ -14,7 +15,7 @@ func (r *Restorer) collectionThere(p kernel.TrashedPlace, owner []int64) ([]int6
 	if len(owner) == 0 {
 		return nil, nil
 	}
-	is, name, err := db.Is(r.Tx, db.CollectionName, owner[0], `c.name`, p.Collection)
+	is, name, err := sealedrows.Is(r.Tx, sealedrows.CollectionName, owner[0], `c.name`, p.Collection)
 	if err != nil {
 		return nil, err
 	}

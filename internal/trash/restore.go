@@ -8,6 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -111,7 +112,7 @@ func (r *Restorer) checkNotTrashed(kind Kind, owner int64, item string) error {
 	is, named := `item = ?`, any(item)
 	if kind == Collections {
 		var err error
-		if is, named, err = db.Is(r.Tx, db.CollectionName, owner, `item`, item); err != nil {
+		if is, named, err = sealedrows.Is(r.Tx, sealedrows.CollectionName, owner, `item`, item); err != nil {
 			return err
 		}
 	}
@@ -158,7 +159,7 @@ func (r *Restorer) collection() error {
 		}
 		e.CollectionRow = row
 	}
-	is, name, err := db.Is(r.Tx, db.CollectionName, e.Owner, `collection`, e.Item)
+	is, name, err := sealedrows.Is(r.Tx, sealedrows.CollectionName, e.Owner, `collection`, e.Item)
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (r *Restorer) addProject() error {
 	if len(taken) > 0 {
 		return fault.New(fault.KindConflict, "id", "project %s exists again; delete that one first", fault.Show(e.Item))
 	}
-	is, key, err := db.Is(r.Tx, db.ProjectNameKey, e.Owner, `name_key`, foldname.Key(e.Title))
+	is, key, err := sealedrows.Is(r.Tx, sealedrows.ProjectNameKey, e.Owner, `name_key`, foldname.Key(e.Title))
 	if err != nil {
 		return err
 	}
@@ -229,11 +230,11 @@ func (r *Restorer) addProject() error {
 		}
 	}
 	for _, n := range p.Former { // except names that another project has taken
-		name, err := db.SealText(r.Tx, e.Owner, db.ProjectName, n.Name)
+		name, err := sealedrows.SealText(r.Tx, e.Owner, sealedrows.ProjectName, n.Name)
 		if err != nil {
 			return err
 		}
-		key, err := db.SealText(r.Tx, e.Owner, db.ProjectNameKey, n.Key)
+		key, err := sealedrows.SealText(r.Tx, e.Owner, sealedrows.ProjectNameKey, n.Key)
 		if err != nil {
 			return err
 		}

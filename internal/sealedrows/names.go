@@ -1,10 +1,12 @@
-package db
+package sealedrows
 
 import (
 	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Names, keys and tags are looked up, so equal ones of an owner are sealed to the same. A lookup compares with the
@@ -23,7 +25,7 @@ func (c SealedColumn) emptyStays() bool {
 
 // Forms returns how values of a column may be stored that belong to some owners, rows in the users. In a store without
 // keys of users, these are the values.
-func Forms(tx Tx, c SealedColumn, owners []int64, values ...string) ([]string, error) {
+func Forms(tx db.Tx, c SealedColumn, owners []int64, values ...string) ([]string, error) {
 	o, is := tx.(*opening)
 	if !is {
 		return values, nil
@@ -60,23 +62,23 @@ func (o *opening) knownSealer(owner int64) (Sealer, error) {
 }
 
 // Is returns the condition that a column of names has a value that belongs to an owner, and its argument.
-func Is(tx Tx, c SealedColumn, owner int64, column, value string) (condition string, arg any, err error) {
+func Is(tx db.Tx, c SealedColumn, owner int64, column, value string) (condition string, arg any, err error) {
 	return IsAny(tx, c, []int64{owner}, column, value)
 }
 
 // IsAny is [Is] for several owners, rows in the users, and one of several values.
-func IsAny(tx Tx, c SealedColumn, owners []int64, column string, values ...string) (condition string, arg any,
+func IsAny(tx db.Tx, c SealedColumn, owners []int64, column string, values ...string) (condition string, arg any,
 	err error) {
 	if !Seals(tx) && len(values) == 1 {
 		return column + ` = ?`, values[0], nil
 	}
 	forms, err := Forms(tx, c, owners, values...)
-	return column + ` IN ` + Texts, List(forms), err
+	return column + ` IN ` + db.Texts, db.List(forms), err
 }
 
 // BlindNumber returns a keyed hash of a number that belongs to an owner, a row in the users, or the number itself in a
 // store without keys of users. An owner without a key has stored none: then it is the number, too.
-func BlindNumber(tx Tx, owner int64, purpose string, n int64) (int64, error) {
+func BlindNumber(tx db.Tx, owner int64, purpose string, n int64) (int64, error) {
 	o, is := tx.(*opening)
 	if !is {
 		return n, nil
@@ -93,8 +95,8 @@ const foldedSize = 22
 
 // HasTag returns the condition that a tag is one of several that belong to some owners, rows in the users, without
 // regard to case; and its arguments.
-func HasTag(tx Tx, owners []int64, column string, tags ...string) (condition string, args []any, err error) {
-	condition, args = `lower(`+column+`) IN `+Texts, []any{LowerList(tags...)}
+func HasTag(tx db.Tx, owners []int64, column string, tags ...string) (condition string, args []any, err error) {
+	condition, args = `lower(`+column+`) IN `+db.Texts, []any{db.LowerList(tags...)}
 	if !Seals(tx) {
 		return condition, args, nil
 	}
@@ -105,8 +107,8 @@ func HasTag(tx Tx, owners []int64, column string, tags ...string) (condition str
 			hashes = append(hashes, form[:len(mark)+1+foldedSize])
 		}
 	}
-	return fmt.Sprintf(`(%s OR substr(%s, 1, %d) IN %s)`, condition, column, len(mark)+1+foldedSize, Texts),
-		append(args, List(hashes)), err
+	return fmt.Sprintf(`(%s OR substr(%s, 1, %d) IN %s)`, condition, column, len(mark)+1+foldedSize, db.Texts),
+		append(args, db.List(hashes)), err
 }
 
 // openText opens a text that begins with the mark: a value, or some, each on a line of its own, as sealed texts have
@@ -141,7 +143,7 @@ func (o *opening) openText(text string) (string, error) {
 }
 
 // OpenTexts opens texts that were read within a list. Those whose keys were erased are left out.
-func OpenTexts(tx Tx, texts []string) ([]string, error) {
+func OpenTexts(tx db.Tx, texts []string) ([]string, error) {
 	o, is := tx.(*opening)
 	if !is {
 		return texts, nil

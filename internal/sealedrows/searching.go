@@ -1,10 +1,12 @@
-package db
+package sealedrows
+
+import "github.com/souvenir-ai/souvenir/internal/db"
 
 // Searching is a Sealing that keeps full text and vectors of its own kind.
 type Searching interface {
 	// Search returns full text and the comparison of vectors, for a transaction of the engine. Sealer is [SealerOf] the
 	// transaction.
-	Search(tx Tx, sealer func(owner int64) (Sealer, error)) (Words, Vectors)
+	Search(tx db.Tx, sealer func(owner int64) (Sealer, error)) (db.Words, db.Vectors)
 }
 
 // search asks for what is of the keys' own kind.
@@ -17,7 +19,7 @@ func (o *opening) search() {
 }
 
 // Words are those of the keys' own kind.
-func (o *opening) Words() Words {
+func (o *opening) Words() db.Words {
 	if o.words == nil {
 		o.search()
 	}
@@ -25,7 +27,7 @@ func (o *opening) Words() Words {
 }
 
 // Vectors are those of the keys' own kind.
-func (o *opening) Vectors() Vectors {
+func (o *opening) Vectors() db.Vectors {
 	if o.vectors == nil {
 		o.search()
 	}

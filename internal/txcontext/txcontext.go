@@ -1,4 +1,5 @@
-package db
+// Package txcontext carries a snapshot or a transaction of a database from call to call in a context.
+package txcontext
 
 import (
 	"context"
@@ -8,34 +9,33 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Errors of calls with the context of a snapshot or transaction; see [Spanning].
+// Errors of calls with the context of a snapshot or transaction; see [DB].
 var (
-	ErrSpanEnded    = errors.New("the snapshot or transaction that the context belongs to has ended")
-	ErrSpanReadOnly = errors.New("the context belongs to a snapshot, which is only for reading")
+	ErrEnded    = errors.New("the snapshot or transaction that the context belongs to has ended")
+	ErrReadOnly = errors.New("the context belongs to a snapshot, which is only for reading")
 )
 
-// Spanning is a DB whose snapshots and transactions can span several calls: with the context that [Spanning.Snapshot]
+// DB is a [db.DB] whose snapshots and transactions can span several calls: with the context that [DB.Snapshot]
 // passes on, Read runs in that snapshot instead of one of its own.
-type Spanning struct {
-	DB
+type DB struct {
+	db.DB
 	Wrote func() // called after each durable write; nil for none
-
-	// Sealing opens sealed values; nil: there are none.
-	Sealing Sealing
 
 	writing atomic.Int64
 }
 
 // Writing returns how many writes are running or waiting.
-func (d *Spanning) Writing() int { return int(d.writing.Load()) }
+func (d *DB) Writing() int { return int(d.writing.Load()) }
 
 // write runs a Write of the DB.
-func (d *Spanning) write(ctx context.Context, fn func(Tx) error) error {
+func (d *DB) write(ctx context.Context, fn func(db.Tx) error) error {
 	d.writing.Add(1)
 	defer d.writing.Add(-1)
-	err := d.DB.Write(ctx, d.opened(fn))
+	err := d.DB.Write(ctx, fn)
 	if err == nil && d.Wrote != nil {
 		d.Wrote()
 	}
@@ -43,13 +43,13 @@ func (d *Spanning) write(ctx context.Context, fn func(Tx) error) error {
 }
 
 // spanKey is the key of a database's open snapshot in a context.
-type spanKey struct{ d *Spanning }
+type spanKey struct{ d *DB }
 
 // span is a transaction that spans several calls. One of them runs at a time.
 type span struct {
-	tx     Tx
+	tx     db.Tx
 	turn   chan struct{} // holds one element while a call runs
-	writes bool          // it is one of [Spanning.Transaction]
+	writes bool          // it is one of [DB.Transaction]
 
 	mu     sync.Mutex // guards the rest
 	failed error      // why nothing of it may be committed
@@ -57,25 +57,25 @@ type span struct {
 	atEnd  []func(error) // to be called after it
 }
 
-func (d *Spanning) open(ctx context.Context) *span {
+func (d *DB) open(ctx context.Context) *span {
 	s, _ := ctx.Value(spanKey{d}).(*span)
 	return s
 }
 
 // InSnapshot reports whether a context belongs to a snapshot.
-func (d *Spanning) InSnapshot(ctx context.Context) bool {
+func (d *DB) InSnapshot(ctx context.Context) bool {
 	s := d.open(ctx)
 	return s != nil && !s.writes
 }
 
 // InTransaction reports whether a context belongs to a transaction.
-func (d *Spanning) InTransaction(ctx context.Context) bool {
+func (d *DB) InTransaction(ctx context.Context) bool {
 	s := d.open(ctx)
 	return s != nil && s.writes
 }
 
 // Outside returns the context without its snapshot or transaction.
-func (d *Spanning) Outside(ctx context.Context) context.Context {
+func (d *DB) Outside(ctx context.Context) context.Context {
 	if d.open(ctx) == nil {
 		return ctx
 	}
@@ -84,7 +84,7 @@ func (d *Spanning) Outside(ctx context.Context) context.Context {
 
 // AtEnd calls fn when the context's transaction has ended: with nil once everything in it is durable, or with the
 // reason why it was rolled back. Outside a transaction it calls fn at once.
-func (d *Spanning) AtEnd(ctx context.Context, fn func(undone error)) {
+func (d *DB) AtEnd(ctx context.Context, fn func(undone error)) {
 	if s := d.open(ctx); s != nil && s.writes {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -97,15 +97,15 @@ func (d *Spanning) AtEnd(ctx context.Context, fn func(undone error)) {
 }
 
 // Read runs fn in the context's snapshot or transaction, if any, and otherwise as the DB does.
-func (d *Spanning) Read(ctx context.Context, fn func(Tx) error) error {
+func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
 	s := d.open(ctx)
 	if s == nil {
-		return d.DB.Read(ctx, d.opened(fn))
+		return d.DB.Read(ctx, fn)
 	}
 	return s.run(ctx, func() error { return fn(s.tx) })
 }
 
-func newSpan(tx Tx, writes bool) *span {
+func newSpan(tx db.Tx, writes bool) *span {
 	return &span{tx: tx, turn: make(chan struct{}, 1), writes: writes}
 }
 
@@ -141,7 +141,7 @@ func (s *span) wait(ctx context.Context) error {
 			return ctx.Err()
 		case <-look.C:
 			if withinCall() {
-				return ErrNested
+				return db.ErrNested
 			}
 		}
 	}
@@ -154,7 +154,7 @@ func withinCall() bool {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
 	for calls := 0; ; {
 		f, more := frames.Next()
-		if strings.HasSuffix(f.Function, "db.(*span).run") {
+		if strings.HasSuffix(f.Function, "txcontext.(*span).run") {
 			calls++ // the first one is that which waits
 		}
 		if calls > 1 || !more {
@@ -168,31 +168,31 @@ func (s *span) usable(ctx context.Context) error {
 	defer s.mu.Unlock()
 	switch {
 	case s.ended:
-		return ErrSpanEnded
+		return ErrEnded
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
 	return s.failed
 }
 
-// Write runs fn as the DB does. In a snapshot it is ErrSpanReadOnly. In a transaction it is part of that: after an
+// Write runs fn as the DB does. In a snapshot it is ErrReadOnly. In a transaction it is part of that: after an
 // error or a panic, fn's writes are rolled back, and the rest stays.
-func (d *Spanning) Write(ctx context.Context, fn func(Tx) error) error {
+func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 	s := d.open(ctx)
 	switch {
 	case s == nil:
 		return d.write(ctx, fn)
 	case !s.writes:
-		return ErrSpanReadOnly
+		return ErrReadOnly
 	}
 	return s.run(ctx, func() error { return s.tx.Savepoint(func() error { return fn(s.tx) }) })
 }
 
 // Transaction runs fn with a context whose writes are one transaction: all are durable when it returns nil, and none
 // remain after an error or a panic of fn. Reads with the context see the earlier writes. Within a transaction it is
-// part of that one, and its error ends both; in a snapshot it is ErrSpanReadOnly. fn may run again, as in [DB.Write],
+// part of that one, and its error ends both; in a snapshot it is ErrReadOnly. fn may run again, as in [db.DB.Write],
 // and other writers wait for it.
-func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) error) (err error) {
+func (d *DB) Transaction(ctx context.Context, fn func(context.Context) error) (err error) {
 	if s := d.open(ctx); s != nil {
 		return s.join(ctx, fn)
 	}
@@ -209,8 +209,7 @@ func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) err
 		}
 	}()
 	err = errors.New("the transaction panicked") // unless it returns
-	write := context.WithValue(context.WithValue(ctx, freeing{}, false), alone{}, true)
-	err = d.write(write, func(tx Tx) error {
+	err = d.write(db.Alone(ctx), func(tx db.Tx) error {
 		s := newSpan(tx, true)
 		runs = append(runs, s)
 		defer s.end()
@@ -225,7 +224,7 @@ func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) err
 // join runs fn as a part of an open transaction; an error of fn is the transaction's.
 func (s *span) join(ctx context.Context, fn func(context.Context) error) error {
 	if !s.writes {
-		return ErrSpanReadOnly
+		return ErrReadOnly
 	}
 	err := errors.New("a transaction within the transaction has panicked")
 	defer func() {
@@ -249,14 +248,14 @@ func (s *span) end() {
 }
 
 // Snapshot runs fn with a context whose reads all see one snapshot, and whose writes are refused. Within a snapshot it
-// uses that one. fn runs once, as in [DB.Read].
-func (d *Spanning) Snapshot(ctx context.Context, fn func(context.Context) error) error {
+// uses that one. fn runs once, as in [db.DB.Read].
+func (d *DB) Snapshot(ctx context.Context, fn func(context.Context) error) error {
 	if d.open(ctx) != nil {
 		return fn(ctx)
 	}
-	return d.DB.Read(ctx, d.opened(func(tx Tx) error {
+	return d.DB.Read(ctx, func(tx db.Tx) error {
 		s := newSpan(tx, false)
 		defer s.end()
 		return fn(context.WithValue(ctx, spanKey{d}, s))
-	}))
+	})
 }

@@ -1,4 +1,6 @@
-package db
+// Package sealedrows opens the values that a store with keys of users has sealed where its rows are scanned, and seals
+// those that are written. It stands between an engine, which knows nothing of it, and all statements.
+package sealedrows
 
 import (
 	"bytes"
@@ -9,7 +11,41 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
+
+// DB is an engine in whose transactions sealed values are opened.
+type DB struct {
+	db.DB
+	Sealing Sealing
+}
+
+// Read runs fn in a Read of the engine.
+func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
+	return d.DB.Read(ctx, d.opened(fn))
+}
+
+// Write runs fn in a Write of the engine.
+func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
+	return d.DB.Write(ctx, d.opened(fn))
+}
+
+// Upkeep returns what the engine has for maintenance.
+func (d *DB) Upkeep() db.Upkeep {
+	u := d.DB.Upkeep()
+	if scratch := u.Scratch; scratch != nil {
+		u.Scratch = func(ctx context.Context, fn func(db.Tx) error) error { return scratch(ctx, d.opened(fn)) }
+	}
+	return u
+}
+
+// opened returns fn for a transaction of the engine.
+func (d *DB) opened(fn func(db.Tx) error) func(db.Tx) error {
+	return func(tx db.Tx) error {
+		return fn(&opening{Tx: tx, sealing: d.Sealing, sealers: map[int64]Sealer{}, known: map[int64]Sealer{}})
+	}
+}
 
 // SealedColumn is a column whose values a store with keys of users seals. The letter is in each sealed value, which
 // opens as a value of that column only.
@@ -94,14 +130,14 @@ func (c SealedColumn) Purpose() string { return columns[c].purpose }
 // ErrUnknownColumn means that a value is sealed as one of a column that this program does not know.
 var ErrUnknownColumn = errors.New("a sealed value of an unknown column")
 
-// Sealing has the keys of users. A [Spanning] with it opens the sealed values of rows where they are scanned, once, so
+// Sealing has the keys of users. A [DB] with it opens the sealed values of rows where they are scanned, once, so
 // that statements which read need not know of them. What is written is sealed by [SealText] and [SealBytes].
 type Sealing interface {
 	// Of returns what seals the values of the owner with a row in the users of the store. It is kept as long as the
 	// transaction.
-	Of(tx Tx, owner int64) (Sealer, error)
+	Of(tx db.Tx, owner int64) (Sealer, error)
 	// Known is Of for what compares with values: nil if the owner has no key, and so no value.
-	Known(tx Tx, owner int64) (Sealer, error)
+	Known(tx db.Tx, owner int64) (Sealer, error)
 	// Open opens what a Sealer has sealed for a purpose.
 	Open(ctx context.Context, purpose string, sealed []byte) ([]byte, error)
 }
@@ -137,7 +173,7 @@ func (s Sealed) Value() (driver.Value, error) { return s.stored, nil }
 // SealText returns the argument for a value of a column of texts that belongs to an owner, a row in the users: sealed,
 // or the value itself in a store without keys of users. Of descriptions, names and other short texts, an empty one
 // stays: there is nothing in it.
-func SealText(tx Tx, owner int64, c SealedColumn, plain string) (any, error) {
+func SealText(tx db.Tx, owner int64, c SealedColumn, plain string) (any, error) {
 	if !Seals(tx) || plain == "" && c.emptyStays() {
 		return plain, nil // before it is copied
 	}
@@ -154,13 +190,13 @@ func (c SealedColumn) text(s Sealer, plain string) string {
 	size := base64.RawStdEncoding.EncodedLen(len(sealed)) + foldedSize
 	text := append(make([]byte, 0, len(mark)+1+size), c.mark()...)
 	if columns[c].folded {
-		text = base64.RawStdEncoding.AppendEncode(text, s.Blind(c.Purpose()+" folded", []byte(Lower(plain))))
+		text = base64.RawStdEncoding.AppendEncode(text, s.Blind(c.Purpose()+" folded", []byte(db.Lower(plain))))
 	}
 	return string(base64.RawStdEncoding.AppendEncode(text, sealed))
 }
 
 // SealBytes is [SealText] for a column of bytes. Nil, which is NULL, stays nil.
-func SealBytes(tx Tx, owner int64, c SealedColumn, plain []byte) (any, error) {
+func SealBytes(tx db.Tx, owner int64, c SealedColumn, plain []byte) (any, error) {
 	switch {
 	case plain == nil:
 		return nil, nil
@@ -201,7 +237,7 @@ func SealedLength(bytes int) int {
 const SealOverhead = 57
 
 // sealerFor returns what seals the values of a column in a store with keys of users.
-func sealerFor(tx Tx, owner int64, c SealedColumn) (Sealer, error) {
+func sealerFor(tx db.Tx, owner int64, c SealedColumn) (Sealer, error) {
 	if c.Purpose() == "" {
 		return nil, fmt.Errorf("%w: %q", ErrUnknownColumn, rune(c))
 	}
@@ -217,13 +253,13 @@ func (c SealedColumn) seal(s Sealer, plain []byte) []byte {
 }
 
 // Seals reports whether the store of a transaction has keys of users, so that values are sealed.
-func Seals(tx Tx) bool {
+func Seals(tx db.Tx) bool {
 	_, is := tx.(*opening)
 	return is
 }
 
 // SealerOf returns what seals the values of an owner, a row in the users; nil in a store without keys of users.
-func SealerOf(tx Tx, owner int64) (Sealer, error) {
+func SealerOf(tx db.Tx, owner int64) (Sealer, error) {
 	o, is := tx.(*opening)
 	if !is {
 		return nil, nil //nolint:nilnil // none
@@ -238,17 +274,17 @@ func SealerOf(tx Tx, owner int64) (Sealer, error) {
 	return s, err
 }
 
-// Piece is [Slice], with its arguments, where texts are not sealed. Otherwise it is the whole text, without arguments,
-// of which [Cut] takes the part.
-func Piece(tx Tx, text, start, length string, args ...any) (expression string, bound []any) {
+// Piece is [db.Slice], with its arguments, where texts are not sealed. Otherwise it is the whole text, without
+// arguments, of which [Cut] takes the part.
+func Piece(tx db.Tx, text, start, length string, args ...any) (expression string, bound []any) {
 	if Seals(tx) {
 		return text, nil
 	}
-	return Slice(text, start, length), args
+	return db.Slice(text, start, length), args
 }
 
 // Cut returns length bytes from byte start on, counted from 0, of what [Piece] has read; nil if it has fewer.
-func Cut(tx Tx, piece []byte, start, length int) []byte {
+func Cut(tx db.Tx, piece []byte, start, length int) []byte {
 	switch {
 	case !Seals(tx):
 		return piece
@@ -260,42 +296,25 @@ func Cut(tx Tx, piece []byte, start, length int) []byte {
 
 // Characters is how many characters to read of a text whose beginning is wanted, by substr: of one that may be sealed,
 // all.
-func Characters(tx Tx, most int) int {
+func Characters(tx db.Tx, most int) int {
 	if Seals(tx) {
 		return math.MaxInt32
 	}
 	return most
 }
 
-// Stored returns the transaction without the opening of sealed values: what it scans is as it is stored, and so are its
-// arguments.
-func Stored(tx Tx) Tx {
-	if o, is := tx.(*opening); is {
-		return o.Tx
-	}
-	return tx
-}
-
 // opening is a Tx that opens sealed values.
 type opening struct {
-	Tx
+	db.Tx
 	sealing Sealing
 	sealers map[int64]Sealer
 	known   map[int64]Sealer // nil: has no key
-	words   Words            // nil: not asked for yet
-	vectors Vectors          // likewise
+	words   db.Words         // nil: not asked for yet
+	vectors db.Vectors       // likewise
 }
 
-// opened returns fn for a transaction of the engine.
-func (d *Spanning) opened(fn func(Tx) error) func(Tx) error {
-	if d.Sealing == nil {
-		return fn
-	}
-	return func(tx Tx) error {
-		return fn(&opening{Tx: tx, sealing: d.Sealing, sealers: map[int64]Sealer{},
-			known: map[int64]Sealer{}})
-	}
-}
+// Wrapped returns the transaction of the engine, which scans values as they are stored.
+func (o *opening) Wrapped() db.Tx { return o.Tx }
 
 // asStored returns arguments as the engine stores them: those that begin with the mark are stored plainly.
 func asStored(args []any) []any {
@@ -324,7 +343,7 @@ func plain(a any) (stored any, other bool) {
 	case string:
 		return mark + plainly + v, strings.HasPrefix(v, mark)
 	}
-	value, _, err := ToValue(a)
+	value, _, err := db.ToValue(a)
 	if err != nil {
 		return nil, false // the engine says so
 	}
@@ -340,11 +359,16 @@ func plain(a any) (stored any, other bool) {
 	return nil, false
 }
 
-func (o *opening) Exec(query string, args ...any) (Result, error) {
+// Queue runs a statement whose result does not matter.
+func (o *opening) Queue(query string, args ...any) error {
+	return db.Queue(o.Tx, query, asStored(args)...)
+}
+
+func (o *opening) Exec(query string, args ...any) (db.Result, error) {
 	return o.Tx.Exec(query, asStored(args)...)
 }
 
-func (o *opening) Query(query string, args ...any) (Rows, error) {
+func (o *opening) Query(query string, args ...any) (db.Rows, error) {
 	rows, err := o.Tx.Query(query, asStored(args)...)
 	if err != nil {
 		return nil, err
@@ -352,13 +376,13 @@ func (o *opening) Query(query string, args ...any) (Rows, error) {
 	return &openingRows{Rows: rows, opening: o}, nil
 }
 
-func (o *opening) QueryRow(query string, args ...any) Row {
+func (o *opening) QueryRow(query string, args ...any) db.Row {
 	return openingRow{o.Tx.QueryRow(query, asStored(args)...), o}
 }
 
-func (o *opening) Each(fn func(Rows) error, query string, args ...any) error {
+func (o *opening) Each(fn func(db.Rows) error, query string, args ...any) error {
 	var rows openingRows
-	return o.Tx.Each(func(row Rows) error {
+	return o.Tx.Each(func(row db.Rows) error {
 		rows.Rows, rows.opening = row, o
 		return fn(&rows)
 	}, query, asStored(args)...)
@@ -366,7 +390,7 @@ func (o *opening) Each(fn func(Rows) error, query string, args ...any) error {
 
 // openingRows opens the values of rows.
 type openingRows struct {
-	Rows
+	db.Rows
 	opening *opening
 	opened  []opened
 	to      []any
@@ -387,7 +411,7 @@ func (r *openingRows) Scan(dest ...any) error {
 }
 
 type openingRow struct {
-	Row
+	db.Row
 	opening *opening
 }
 
@@ -426,7 +450,7 @@ func (o *opened) Scan(src any) error {
 			src = plain
 		}
 	}
-	return ScanValue(src, o.to)
+	return db.ScanValue(src, o.to)
 }
 
 // open opens what follows the mark.
@@ -448,7 +472,7 @@ func (o *opening) open(value []byte, text bool) ([]byte, error) {
 	if text {
 		decoded, err := base64.RawStdEncoding.AppendDecode(nil, sealed)
 		if err != nil {
-			return nil, fmt.Errorf("%w: a sealed value of %s: %w", ErrCorrupt, purpose, err)
+			return nil, fmt.Errorf("%w: a sealed value of %s: %w", db.ErrCorrupt, purpose, err)
 		}
 		sealed = decoded
 	}
@@ -462,21 +486,12 @@ func (o *opening) open(value []byte, text bool) ([]byte, error) {
 	return plain, nil
 }
 
-// Upkeep returns what the engine has for maintenance.
-func (d *Spanning) Upkeep() Upkeep {
-	u := d.DB.Upkeep()
-	if scratch := u.Scratch; scratch != nil {
-		u.Scratch = func(ctx context.Context, fn func(Tx) error) error { return scratch(ctx, d.opened(fn)) }
-	}
-	return u
-}
-
 // head is how many bytes of a sealed value [EachSealed] needs at most.
 const head = 48
 
 // EachSealed calls fn with the first bytes of each sealed value of the columns, without opening it. The transaction is
-// one of the engine ([Stored]).
-func EachSealed(tx Tx, bytes int, fn func(column string, sealed []byte) error) error {
+// one of the engine ([db.Stored]).
+func EachSealed(tx db.Tx, bytes int, fn func(column string, sealed []byte) error) error {
 	places := []string{"memory_tag.tag", "file_tag.tag", "project_alias.name", "project_alias.name_key"}
 	for c, column := range columns {
 		if c != Tag {
@@ -489,7 +504,7 @@ func EachSealed(tx Tx, bytes int, fn func(column string, sealed []byte) error) e
 		if table == "file" {
 			condition += " AND state <> 'leaving'" // a deleted file goes in the background
 		}
-		err := tx.Each(func(row Rows) error {
+		err := tx.Each(func(row db.Rows) error {
 			var v beginning
 			if err := row.Scan(&v); err != nil || len(v) < bytes {
 				return err

@@ -1,4 +1,4 @@
-package db
+package sealedrows
 
 import (
 	"crypto/sha256"
@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Sealed metadata of memories are followed by a line with their lookups, from which the table memory_own is made: the
@@ -18,7 +20,7 @@ const (
 )
 
 // SealMetadata is [SealText] for the metadata of a memory, with lookups.
-func SealMetadata(tx Tx, owner int64, metadata string) (any, error) {
+func SealMetadata(tx db.Tx, owner int64, metadata string) (any, error) {
 	if !Seals(tx) {
 		return metadata, nil
 	}
@@ -112,7 +114,7 @@ func scalarForm(value any) (form string, is bool) {
 
 // OwnLookups returns how a key of metadata, and values of it, are looked up that belong to some owners, rows in the
 // users.
-func OwnLookups(tx Tx, owners []int64, key string, values []any) (keys, found []any, err error) {
+func OwnLookups(tx db.Tx, owners []int64, key string, values []any) (keys, found []any, err error) {
 	o, is := tx.(*opening)
 	if !is {
 		return nil, nil, nil
