@@ -96,7 +96,7 @@ func (h *Upkeep) ChangeMasterKey(ctx context.Context, to MasterKey) (err error) 
 	if to.IsZero() {
 		return invalid("to", "{} is no key; give one, or make a copy that is not encrypted with Reencrypt")
 	}
-	file, inFile := s.db.DB.(interface {
+	file, inFile := s.engine.(interface {
 		ChangeMasterKey(ctx context.Context, to MasterKey) error
 	})
 	if !inFile {

@@ -128,10 +128,10 @@ type (
 
 // shared is the state common to all views of a store.
 type shared struct {
+	engine   db.DB // asked for what not all engines can do
 	db       *txcontext.DB
-	maintain func(ctx context.Context, wait bool) error // the engine's own work in the background
-	batches  callQueue                                  // nil: the engine shares commits by itself
-	unshared quarantine                                 // users whose calls share no transaction for now
+	batches  callQueue  // nil: the engine shares commits by itself
+	unshared quarantine // users whose calls share no transaction for now
 	embedder Embedder
 	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache
@@ -244,8 +244,9 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 	index := retrieval.NewCache(o.IndexMemory, o.Logger)
 	s := &Store{
 		shared: &shared{
-			db: &txcontext.DB{DB: engine, Wrote: index.Wrote}, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
-			index: index, maxFile: o.MaxFile, maintain: func(context.Context, bool) error { return nil },
+			engine: engine, db: &txcontext.DB{DB: engine, Wrote: index.Wrote},
+			embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
+			index: index, maxFile: o.MaxFile,
 			hashing: make(passwords.Hasher, runtime.GOMAXPROCS(0)), options: o, ring: ring, lent: keyring.Of(ctx) != nil,
 			limited: &kernel.KeptSettings[*Options]{},
 		},
@@ -253,9 +254,6 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 	}
 	if s.ring != nil {
 		s.db.DB = &sealedrows.DB{DB: engine, Sealing: s.ring}
-	}
-	if m, works := engine.(db.Maintainer); works {
-		s.maintain = m.Maintain
 	}
 	s.index.DB = s.db
 	if u, ok := engine.(db.Ungrouped); ok && u.Ungrouped() {

@@ -362,6 +362,15 @@ func (h *Upkeep) StoreIndex(ctx context.Context) error {
 	return wrap(err)
 }
 
+// maintain lets the engine do its own work in the background.
+func (s *shared) maintain(ctx context.Context, wait bool) error {
+	engine, able := s.engine.(db.Maintainer)
+	if !able {
+		return nil
+	}
+	return engine.Maintain(ctx, wait)
+}
+
 // FileMove is the result of [Upkeep.MoveFiles].
 type FileMove struct {
 	Chunks  int   `json:"chunks"`  // moved
