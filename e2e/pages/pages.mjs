@@ -29,6 +29,7 @@ async function open(look = looks[0], more = {}) {
     if (!/the server responded with a status of 4|Autofocus processing was blocked/.test(message.text())) complaints.push(`${page.url()}: ${message.text()}`)
   })
   page.on('requestfailed', (request) => {
+    if (request.failure()?.errorText === 'net::ERR_ABORTED') return // the page was left before it had loaded
     if (!request.url().startsWith(callback)) complaints.push(`${request.url()} did not load`)
   })
   page.on('request', (request) => {
