@@ -3,18 +3,19 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/keyring"
-	"github.com/souvenir-ai/souvenir/internal/receipt"
-	"github.com/souvenir-ai/souvenir/internal/trash"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -148,157 +149,6 @@ func (u storedUser) checkHasAccount() error {
 		return nil
 	}
 	return asGo[Access](newError(KindConflict, "user", "{} %s has no account; add one with this id first", show(u.ID)))
-}
-
-// DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.
-// Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
-// view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
-// after an error the user may be disabled and some memories gone, and a second call deletes the rest.
-func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeleteOptions) (err error) {
-	defer inGo[DeleteOptions](&err, "user", "idOrName")
-	o := options.orDefault()
-	s, err := h.operator(ctx, "DeleteUser")
-	if err != nil {
-		return err
-	}
-	ctx = db.Freeing(ctx)
-	u, err := h.GetUser(ctx, idOrName)
-	if err != nil {
-		return err
-	}
-	if err := s.activity.Flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
-		return wrap(err)
-	}
-	defer s.worker.Wake() // removes the contents of the user's files
-	id := u.ID            // the name may belong to another user by the time the last memories are deleted
-	var holdings receipt.Claims
-	if o.Receipt != nil {
-		if holdings, err = s.holdings(ctx, id); err != nil {
-			return wrap(err)
-		}
-	}
-	owner := keyring.Owner{Namespace: s.access.Namespace, User: id}
-	if err := s.ring.Mark(ctx, owner); err != nil {
-		return wrap(err)
-	}
-	var signed Receipt
-	err = s.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
-		done, err := s.deleteUser(tx, id, o, p)
-		if !done {
-			return false, err
-		}
-		e := event{"user.delete", "user", id, audit.Details{"with_memories": o.WithMemories}}
-		if err == nil && o.Receipt != nil {
-			e.details["counts"], e.details["bytes"] = holdings.Counts, holdings.Bytes
-			signed, err = s.sign(ctx, tx, holdings, e)
-			return true, err
-		}
-		return true, s.note(ctx, tx, err, e)
-	})
-	switch {
-	case err == nil && o.Receipt != nil: // a receipt of what was rolled back would prove what never was
-		*o.Receipt = signed
-		err = s.eraseKey(ctx, owner, holdings, o.Receipt)
-	case err == nil: // otherwise the key is needed, or a later call erases it
-		err = s.eraseKey(ctx, owner, holdings, nil)
-	case errors.Is(err, ErrConflict): // nothing was deleted
-		if failed := s.ring.Unmark(context.WithoutCancel(ctx), owner); failed != nil {
-			s.log.Warn("the ring still marks a user as leaving, whose deletion was refused", "error", failed)
-		}
-	}
-	return wrap(err)
-}
-
-// deleteUser deletes one portion, and reports whether that was all.
-func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion) (done bool, err error) {
-	u, err := findUser(tx, s.access.Namespace, id)
-	if err != nil {
-		return false, err
-	}
-	if !o.WithMemories {
-		if err := checkOwnsNothing(tx, u); err != nil {
-			return false, err
-		}
-	}
-	if u.Name != "" { // a user without an account disappears once disabled, so that comes last
-		if err := disable(tx, u.row, true, s.now()); err != nil {
-			return false, err
-		}
-		if err := s.checkAdminLeft(tx, u); err != nil {
-			return false, err
-		}
-	}
-	t := s.newTrasher(tx, viewer{User: u.row}, p)
-	t.Forever = true
-	if done, err = t.EraseTrashOf(u.row, p); err != nil || !done {
-		return false, err
-	}
-	done, err = t.Memories(0, `(p.collection_id IN (SELECT id FROM collection `+
-		`WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
-	if err != nil || !done {
-		return false, err
-	}
-	if _, err := tx.Exec(`DELETE FROM collection WHERE owner_id = ?`, u.row); err != nil {
-		return false, err
-	}
-	projects, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?`, u.row)
-	if err != nil {
-		return false, err
-	}
-	for _, id := range projects {
-		whole := DeleteOptions{WithMemories: true, ForGood: true}
-		if done, err = s.deleteProject(tx, viewer{User: u.row}, ProjectRef{ID: id}, whole, p); err != nil || !done {
-			return false, err
-		}
-	}
-	for _, statement := range emptyUser {
-		if _, err := tx.Exec(statement, u.row); err != nil {
-			return false, err
-		}
-	}
-	// A call that started as this user and finishes later must not leave a valid token behind.
-	return true, disable(tx, u.row, true, s.now())
-}
-
-// checkOwnsNothing refuses a user who owns anything that others may use. Empty collections do not count.
-func checkOwnsNothing(tx db.Tx, u storedUser) error {
-	var memories, projects, files int64
-	err := tx.QueryRow(`SELECT
-		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
-		WHERE c.owner_id = ?1 AND c.name <> ''),
-		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1
-		AND state = 'stored')`, u.row).
-		Scan(&memories, &projects, &files)
-	if err == nil && memories+projects+files > 0 {
-		return newError(KindConflict, "user",
-			"{} %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of "+
-				"that, and with what others have stored in these projects",
-			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
-	}
-	return err
-}
-
-// emptyUser deletes what remains of a user (?1) besides memories and projects. The row itself stays: views remember it,
-// and files are deleted after it.
-var emptyUser = []string{
-	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 ` +
-		`AND state = 'trashed')`,
-	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
-	`DELETE FROM project_member WHERE user_id = ?1`,
-	`DELETE FROM project_invitation WHERE sender_id = ?1`,
-	`UPDATE project_invitation SET recipient_id = NULL WHERE recipient_id = ?1`,
-	`DELETE FROM declined_invitation WHERE ?1 IN (user_id, sender_id)`,
-	`DELETE FROM blocked_sender WHERE ?1 IN (user_id, sender_id)`,
-	`DELETE FROM external_identity WHERE user_id = ?1`,
-	`DELETE FROM preference WHERE user_id = ?1`,
-	`DELETE FROM session WHERE user_id = ?1`,
-	`DELETE FROM activity WHERE user_uid = (SELECT uid FROM users WHERE id = ?1)
-		AND namespace = (SELECT namespace FROM users WHERE id = ?1)`,
-	`DELETE FROM invitation WHERE created_by = ?1 AND used_at IS NULL`,
-	`DELETE FROM token WHERE user_id = ?1`,
-	`DELETE FROM oauth_grant WHERE user_id = ?1`,
-	`DELETE FROM oauth_client WHERE owner_id = ?1`,
-	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
 }
 
 // listed is the condition for a user that lists include: one with an account, or with anything in the store. A call
@@ -440,4 +290,189 @@ func lastSeen(tx db.Tx, users []storedUser) (map[int64]int64, error) {
 // contains returns a LIKE pattern, with the escape character \, for texts that contain a part.
 func contains(part string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
+}
+
+// SharedUpdate is the argument of [Accounts.UpdateShared].
+type SharedUpdate struct {
+	Keys []string      // at most 16 different ones, of 1 to 200 bytes
+	Life time.Duration // how long a new value is kept: more than 0, at most a day
+	// Change gets the values in the order of the keys, nil where there is none, and replaces the ones that change; nil
+	// deletes one. A value has at most 1,000 bytes. Change may run again before UpdateShared returns, so it must set its
+	// results anew each time.
+	Change func(values [][]byte)
+}
+
+// Limits of [Accounts.UpdateShared].
+const (
+	maxSharedKeys   = 16
+	maxSharedKey    = 200
+	maxSharedValue  = 1000
+	maxSharedLife   = 24 * time.Hour
+	maxSharedValues = 50_000 // of the store; beyond that, the ones that expire first are deleted
+	trimEvery       = 64     // updates
+)
+
+// UpdateShared changes small values that all servers on the store share for a while, such as counts of failed sign-ins,
+// in one transaction. They are no data: exports and copies leave them out, and of many the oldest may be deleted early.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Accounts) UpdateShared(ctx context.Context, u SharedUpdate) (err error) {
+	defer inGo[SharedUpdate](&err)
+	s, err := h.serving(ctx, "UpdateShared")
+	if err != nil {
+		return err
+	}
+	if err := u.check(); err != nil {
+		return err
+	}
+	if s.sharedUpdates.Add(1)%trimEvery == 1 {
+		err := s.writeStore(ctx, func(tx db.Tx) error { return sharedstate.Trim(tx, maxSharedValues) })
+		if err != nil {
+			return err
+		}
+	}
+	return s.writeStore(ctx, func(tx db.Tx) error {
+		var tooLong error
+		err := sharedstate.Update(tx, u.Keys, u.Life, func(values [][]byte) {
+			u.Change(values)
+			for i, value := range values {
+				if len(value) > maxSharedValue {
+					tooLong = newError(KindTooLarge, "Change", "{} makes a value of %d bytes for the key %s; at most %d are allowed",
+						len(value), show(u.Keys[i]), maxSharedValue)
+				}
+			}
+		})
+		if tooLong != nil {
+			return tooLong
+		}
+		return err
+	})
+}
+
+func (u SharedUpdate) check() error {
+	if n := len(u.Keys); n == 0 || n > maxSharedKeys {
+		return invalid("Keys", "{} has %d keys; 1 to %d are allowed", n, maxSharedKeys)
+	}
+	known := map[string]bool{}
+	for _, key := range u.Keys {
+		if n := len(key); n == 0 || n > maxSharedKey {
+			return invalid("Keys", "{} has a key of %d bytes; 1 to %d are allowed", n, maxSharedKey)
+		}
+		if err := valid.Text("Keys", key); err != nil {
+			return err
+		}
+		if known[key] {
+			return invalid("Keys", "{} has %s twice; each key may be given once", show(key))
+		}
+		known[key] = true
+	}
+	if u.Life <= 0 || u.Life > maxSharedLife {
+		return invalid("Life", "{} is %s; more than 0 and at most %s are allowed", u.Life, maxSharedLife)
+	}
+	if u.Change == nil {
+		return invalid("Change", "{} is nil; give a function")
+	}
+	return nil
+}
+
+// MaxPreferences limits the size of a user's preferences, in bytes of JSON. They are an object in which programs with a
+// user interface keep their settings; the store itself does not read it.
+const MaxPreferences = 64 << 10
+
+// Preferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing, else
+// json.Number. A view limited to projects may not call it.
+func (s *Store) Preferences(ctx context.Context) (map[string]any, error) {
+	if err := s.checkAccount("Preferences"); err != nil {
+		return nil, err
+	}
+	var found map[string]any
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		found, err = preferences(tx, v)
+		return err
+	})
+	return found, err
+}
+
+// SetPreferences replaces the user's preferences and returns them; nil clears them. More than 64 KiB as JSON are
+// ErrTooLarge. A view limited to projects may not call it.
+func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (_ map[string]any, err error) {
+	defer inGo[struct{}](&err, "preferences", "all")
+	return s.changePreferences(ctx, "SetPreferences", all, func(_, given map[string]any) any { return given })
+}
+
+// UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns the result: keys
+// replace, null removes, objects merge. Concurrent patches all take effect. Otherwise it is like SetPreferences.
+func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (_ map[string]any, err error) {
+	defer inGo[struct{}](&err, "preferences", "patch")
+	return s.changePreferences(ctx, "UpdatePreferences", patch,
+		func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
+}
+
+func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any,
+	change func(present, given map[string]any) any) (map[string]any, error) {
+	if err := s.checkAccount(what); err != nil {
+		return nil, err
+	}
+	if _, err := encodePreferences(given); err != nil {
+		return nil, err
+	}
+	given, err := jsonobject.CanonicalJSON("preferences", given)
+	if err != nil {
+		return nil, err
+	}
+	var changed map[string]any
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		present, err := preferences(tx, v)
+		if err != nil {
+			return err
+		}
+		changed, _ = change(present, given).(map[string]any)
+		if changed == nil {
+			changed = map[string]any{}
+		}
+		encoded, err := encodePreferences(changed)
+		if err != nil {
+			return err
+		}
+		sealed, err := sealedrows.SealText(tx, v.User, sealedrows.PreferenceValue, string(encoded))
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(`INSERT INTO preference (user_id, value, updated_at) VALUES (?, ?, ?)
+			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, v.User,
+			sealed, s.now())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return changed, nil
+}
+
+// encodePreferences returns preferences as JSON, within their limit.
+func encodePreferences(object map[string]any) ([]byte, error) {
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return nil, invalid("preferences", "{} is not JSON: %v", err)
+	}
+	if len(encoded) > MaxPreferences {
+		return nil, newError(KindTooLarge, "preferences", "{} is %d bytes as JSON; at most %d are allowed",
+			len(encoded), MaxPreferences)
+	}
+	return encoded, nil
+}
+
+func preferences(tx db.Tx, v viewer) (map[string]any, error) {
+	stored, err := db.Column[string](tx, `SELECT value FROM preference WHERE user_id = ?`, v.User)
+	if err != nil || len(stored) == 0 {
+		return map[string]any{}, err
+	}
+	object, err := jsonobject.Decode([]byte(stored[0]))
+	if err == nil && object == nil {
+		err = errors.New("null instead of an object")
+	}
+	if err != nil {
+		return nil, damaged(err, "a user's preferences cannot be read")
+	}
+	return object, nil
 }

@@ -9,8 +9,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/sharedstate"
-	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Quota limits what one owner may store. A zero field means no limit. What a member stores into a project counts
@@ -401,89 +399,6 @@ func (h *Upkeep) ChangeSetting(ctx context.Context, name SettingName, value *int
 	})
 	s.limited.Forget()
 	return err
-}
-
-// SharedUpdate is the argument of [Accounts.UpdateShared].
-type SharedUpdate struct {
-	Keys []string      // at most 16 different ones, of 1 to 200 bytes
-	Life time.Duration // how long a new value is kept: more than 0, at most a day
-	// Change gets the values in the order of the keys, nil where there is none, and replaces the ones that change; nil
-	// deletes one. A value has at most 1,000 bytes. Change may run again before UpdateShared returns, so it must set its
-	// results anew each time.
-	Change func(values [][]byte)
-}
-
-// Limits of [Accounts.UpdateShared].
-const (
-	maxSharedKeys   = 16
-	maxSharedKey    = 200
-	maxSharedValue  = 1000
-	maxSharedLife   = 24 * time.Hour
-	maxSharedValues = 50_000 // of the store; beyond that, the ones that expire first are deleted
-	trimEvery       = 64     // updates
-)
-
-// UpdateShared changes small values that all servers on the store share for a while, such as counts of failed sign-ins,
-// in one transaction. They are no data: exports and copies leave them out, and of many the oldest may be deleted early.
-//
-// It is for the Store that Open returned; a view gets ErrForbidden.
-func (h *Accounts) UpdateShared(ctx context.Context, u SharedUpdate) (err error) {
-	defer inGo[SharedUpdate](&err)
-	s, err := h.serving(ctx, "UpdateShared")
-	if err != nil {
-		return err
-	}
-	if err := u.check(); err != nil {
-		return err
-	}
-	if s.sharedUpdates.Add(1)%trimEvery == 1 {
-		err := s.writeStore(ctx, func(tx db.Tx) error { return sharedstate.Trim(tx, maxSharedValues) })
-		if err != nil {
-			return err
-		}
-	}
-	return s.writeStore(ctx, func(tx db.Tx) error {
-		var tooLong error
-		err := sharedstate.Update(tx, u.Keys, u.Life, func(values [][]byte) {
-			u.Change(values)
-			for i, value := range values {
-				if len(value) > maxSharedValue {
-					tooLong = newError(KindTooLarge, "Change", "{} makes a value of %d bytes for the key %s; at most %d are allowed",
-						len(value), show(u.Keys[i]), maxSharedValue)
-				}
-			}
-		})
-		if tooLong != nil {
-			return tooLong
-		}
-		return err
-	})
-}
-
-func (u SharedUpdate) check() error {
-	if n := len(u.Keys); n == 0 || n > maxSharedKeys {
-		return invalid("Keys", "{} has %d keys; 1 to %d are allowed", n, maxSharedKeys)
-	}
-	known := map[string]bool{}
-	for _, key := range u.Keys {
-		if n := len(key); n == 0 || n > maxSharedKey {
-			return invalid("Keys", "{} has a key of %d bytes; 1 to %d are allowed", n, maxSharedKey)
-		}
-		if err := valid.Text("Keys", key); err != nil {
-			return err
-		}
-		if known[key] {
-			return invalid("Keys", "{} has %s twice; each key may be given once", show(key))
-		}
-		known[key] = true
-	}
-	if u.Life <= 0 || u.Life > maxSharedLife {
-		return invalid("Life", "{} is %s; more than 0 and at most %s are allowed", u.Life, maxSharedLife)
-	}
-	if u.Change == nil {
-		return invalid("Change", "{} is nil; give a function")
-	}
-	return nil
 }
 
 // giveFile gives a file to the owner of its new project.

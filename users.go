@@ -3,6 +3,7 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,7 +11,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/keyring"
+	"github.com/souvenir-ai/souvenir/internal/receipt"
 	"github.com/souvenir-ai/souvenir/internal/redact"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -421,6 +425,157 @@ func (s *Store) checkAdminLeft(tx db.Tx, before storedUser) error {
 			show(before.Name))
 	}
 	return err
+}
+
+// DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.
+// Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
+// view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
+// after an error the user may be disabled and some memories gone, and a second call deletes the rest.
+func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeleteOptions) (err error) {
+	defer inGo[DeleteOptions](&err, "user", "idOrName")
+	o := options.orDefault()
+	s, err := h.operator(ctx, "DeleteUser")
+	if err != nil {
+		return err
+	}
+	ctx = db.Freeing(ctx)
+	u, err := h.GetUser(ctx, idOrName)
+	if err != nil {
+		return err
+	}
+	if err := s.activity.Flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
+		return wrap(err)
+	}
+	defer s.worker.Wake() // removes the contents of the user's files
+	id := u.ID            // the name may belong to another user by the time the last memories are deleted
+	var holdings receipt.Claims
+	if o.Receipt != nil {
+		if holdings, err = s.holdings(ctx, id); err != nil {
+			return wrap(err)
+		}
+	}
+	owner := keyring.Owner{Namespace: s.access.Namespace, User: id}
+	if err := s.ring.Mark(ctx, owner); err != nil {
+		return wrap(err)
+	}
+	var signed Receipt
+	err = s.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
+		done, err := s.deleteUser(tx, id, o, p)
+		if !done {
+			return false, err
+		}
+		e := event{"user.delete", "user", id, audit.Details{"with_memories": o.WithMemories}}
+		if err == nil && o.Receipt != nil {
+			e.details["counts"], e.details["bytes"] = holdings.Counts, holdings.Bytes
+			signed, err = s.sign(ctx, tx, holdings, e)
+			return true, err
+		}
+		return true, s.note(ctx, tx, err, e)
+	})
+	switch {
+	case err == nil && o.Receipt != nil: // a receipt of what was rolled back would prove what never was
+		*o.Receipt = signed
+		err = s.eraseKey(ctx, owner, holdings, o.Receipt)
+	case err == nil: // otherwise the key is needed, or a later call erases it
+		err = s.eraseKey(ctx, owner, holdings, nil)
+	case errors.Is(err, ErrConflict): // nothing was deleted
+		if failed := s.ring.Unmark(context.WithoutCancel(ctx), owner); failed != nil {
+			s.log.Warn("the ring still marks a user as leaving, whose deletion was refused", "error", failed)
+		}
+	}
+	return wrap(err)
+}
+
+// deleteUser deletes one portion, and reports whether that was all.
+func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion) (done bool, err error) {
+	u, err := findUser(tx, s.access.Namespace, id)
+	if err != nil {
+		return false, err
+	}
+	if !o.WithMemories {
+		if err := checkOwnsNothing(tx, u); err != nil {
+			return false, err
+		}
+	}
+	if u.Name != "" { // a user without an account disappears once disabled, so that comes last
+		if err := disable(tx, u.row, true, s.now()); err != nil {
+			return false, err
+		}
+		if err := s.checkAdminLeft(tx, u); err != nil {
+			return false, err
+		}
+	}
+	t := s.newTrasher(tx, viewer{User: u.row}, p)
+	t.Forever = true
+	if done, err = t.EraseTrashOf(u.row, p); err != nil || !done {
+		return false, err
+	}
+	done, err = t.Memories(0, `(p.collection_id IN (SELECT id FROM collection `+
+		`WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
+	if err != nil || !done {
+		return false, err
+	}
+	if _, err := tx.Exec(`DELETE FROM collection WHERE owner_id = ?`, u.row); err != nil {
+		return false, err
+	}
+	projects, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?`, u.row)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range projects {
+		whole := DeleteOptions{WithMemories: true, ForGood: true}
+		if done, err = s.deleteProject(tx, viewer{User: u.row}, ProjectRef{ID: id}, whole, p); err != nil || !done {
+			return false, err
+		}
+	}
+	for _, statement := range emptyUser {
+		if _, err := tx.Exec(statement, u.row); err != nil {
+			return false, err
+		}
+	}
+	// A call that started as this user and finishes later must not leave a valid token behind.
+	return true, disable(tx, u.row, true, s.now())
+}
+
+// checkOwnsNothing refuses a user who owns anything that others may use. Empty collections do not count.
+func checkOwnsNothing(tx db.Tx, u storedUser) error {
+	var memories, projects, files int64
+	err := tx.QueryRow(`SELECT
+		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+		WHERE c.owner_id = ?1 AND c.name <> ''),
+		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1
+		AND state = 'stored')`, u.row).
+		Scan(&memories, &projects, &files)
+	if err == nil && memories+projects+files > 0 {
+		return newError(KindConflict, "user",
+			"{} %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of "+
+				"that, and with what others have stored in these projects",
+			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
+	}
+	return err
+}
+
+// emptyUser deletes what remains of a user (?1) besides memories and projects. The row itself stays: views remember it,
+// and files are deleted after it.
+var emptyUser = []string{
+	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 ` +
+		`AND state = 'trashed')`,
+	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
+	`DELETE FROM project_member WHERE user_id = ?1`,
+	`DELETE FROM project_invitation WHERE sender_id = ?1`,
+	`UPDATE project_invitation SET recipient_id = NULL WHERE recipient_id = ?1`,
+	`DELETE FROM declined_invitation WHERE ?1 IN (user_id, sender_id)`,
+	`DELETE FROM blocked_sender WHERE ?1 IN (user_id, sender_id)`,
+	`DELETE FROM external_identity WHERE user_id = ?1`,
+	`DELETE FROM preference WHERE user_id = ?1`,
+	`DELETE FROM session WHERE user_id = ?1`,
+	`DELETE FROM activity WHERE user_uid = (SELECT uid FROM users WHERE id = ?1)
+		AND namespace = (SELECT namespace FROM users WHERE id = ?1)`,
+	`DELETE FROM invitation WHERE created_by = ?1 AND used_at IS NULL`,
+	`DELETE FROM token WHERE user_id = ?1`,
+	`DELETE FROM oauth_grant WHERE user_id = ?1`,
+	`DELETE FROM oauth_client WHERE owner_id = ?1`,
+	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
 }
 
 // UserNameKey returns the form in which equal user names compare equal: without regard to case, width, spaces, the
