@@ -26,13 +26,13 @@ import (
 
 const damagedSector = 512
 
-// damageSeeds is how many damages of each kind to try: 8 in the long form, or a share of the number in
+// damageSeeds is how many damages of each kind to try: 5 in the long form, or a share of the number in
 // SOUVENIR_FAULTS.
 func damageSeeds(t *testing.T) uint64 {
 	t.Helper()
 	said := os.Getenv("SOUVENIR_FAULTS")
 	if said == "" {
-		return uint64(longtest.Size(8, 1))
+		return uint64(longtest.Size(5, 1))
 	}
 	n, err := strconv.ParseUint(said, 10, 32)
 	if err != nil {
