@@ -112,8 +112,10 @@ func (s *safe) storedTerms() (terms map[string]int, vectors [][]byte) {
 		if vectors, err = db.Column[[]byte](tx, `SELECT vector FROM passage WHERE vector IS NOT NULL`); err != nil {
 			return err
 		}
-		return tx.Words().Each(func(_ int64, _ string, _ int, term string) error {
-			terms[term]++
+		return tx.Words().Each(func(_ int64, column string, _ int, term string) error {
+			if column != "" { // else it is the passage itself
+				terms[term]++
+			}
 			return nil
 		})
 	})

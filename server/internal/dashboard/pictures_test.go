@@ -207,7 +207,7 @@ func TestPicturesCanBeFiltered(t *testing.T) {
 		t.Errorf("nothing is searched for, and found is %s, want no ids", found.Body)
 	}
 	chosen := sam.Get("/graph?project=boats&limit=500&colour=type&similar=0.55&event_type=%22x").Expect(http.StatusOK,
-		`<option value="boats" selected>`, `<option value="500" selected>`, `<option value="type" selected>`,
+		`/boats" selected>`, `<option value="500" selected>`, `<option value="type" selected>`,
 		`<option value="0.55" selected>`, `value="&#34;x"`, "Show all")
 	servertest.CheckPage(w, chosen)
 }
