@@ -348,12 +348,9 @@ func (h *Upkeep) RecordConfiguration(ctx context.Context) error {
 	})
 }
 
-// orNone makes an empty list encode as [].
-func orNone[T any](list []T) []T { return append([]T{}, list...) }
-
 // details are what the log says of a new token.
 func (t Token) details(user string) audit.Details {
-	return audit.Details{"user": user, "scopes": orNone(t.Scopes), "projects": len(t.Projects),
+	return audit.Details{"user": user, "scopes": emptyList(t.Scopes), "projects": len(t.Projects),
 		"limited": t.Projects != nil, "expires": !t.ExpiresAt.IsZero()}
 }
 

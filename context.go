@@ -67,7 +67,7 @@ type Context struct {
 
 	// IdentitySuggestion is the call that would store the detected identity. Nil unless an identity was given, none is
 	// stored, and this view may write and is not limited to projects.
-	IdentitySuggestion *ToolCall `json:"identity_suggestion"`
+	IdentitySuggestion *ToolCall `json:"identity_suggestion,omitempty"`
 
 	// ConversationID is the id of the active memory of event type conversation or case that matches the query best, or,
 	// without a query, of the newest one: in the project if one is given, else in the caller's own collections, and only a
@@ -84,8 +84,8 @@ type Context struct {
 	// ProjectDoDont holds the project's short dos and don'ts; nil when no project is given. ProjectRules replaces them.
 	ProjectDoDont []ContextMemory `json:"project_do_dont"`
 
-	ProjectRules *ContextRules `json:"project_rules"` // nil when no project is given
-	Warnings     []string      `json:"warnings"`      // what a caller should know, for example what was left out
+	ProjectRules *ContextRules `json:"project_rules,omitempty"` // nil when no project is given
+	Warnings     []string      `json:"warnings,omitempty"`      // what a caller should know, for example what was left out
 	// size of this answer: a quarter of the bytes of its JSON, rounded up
 	Tokens int `json:"tokens"`
 }
@@ -97,25 +97,16 @@ type ContextRules struct {
 	Todo *ContextMemory `json:"todo"`
 }
 
-// MarshalJSON returns the form of the interface: identity and conversation_memory_id are null when there is none,
-// project_do_dont is null and project_rules absent when no project was given.
+// contextFields has the fields of a Context without its methods.
+type contextFields Context
+
+// MarshalJSON writes conversation_memory_id as null for none, and the lists that a context always has as [].
 func (c Context) MarshalJSON() ([]byte, error) {
+	c.Related, c.Guide, c.GeneralDoDont = emptyList(c.Related), emptyList(c.Guide), emptyList(c.GeneralDoDont)
 	form := struct {
-		Identity       *ContextMemory  `json:"identity"`
-		Suggestion     *ToolCall       `json:"identity_suggestion,omitempty"`
-		ConversationID *string         `json:"conversation_memory_id"`
-		Related        []ContextMemory `json:"related_memories"`
-		Guide          []string        `json:"get_context_do_dont"`
-		GeneralDoDont  []ContextMemory `json:"general_do_dont"`
-		ProjectDoDont  []ContextMemory `json:"project_do_dont"`
-		ProjectRules   *ContextRules   `json:"project_rules,omitempty"`
-		Warnings       []string        `json:"warnings,omitempty"`
-		Tokens         int             `json:"tokens"`
-	}{
-		Identity: c.Identity, Suggestion: c.IdentitySuggestion, Related: emptyList(c.Related), Guide: emptyList(c.Guide),
-		GeneralDoDont: emptyList(c.GeneralDoDont), ProjectDoDont: c.ProjectDoDont, ProjectRules: c.ProjectRules,
-		Warnings: c.Warnings, Tokens: c.Tokens,
-	}
+		ConversationID *string `json:"conversation_memory_id"`
+		contextFields
+	}{contextFields: contextFields(c)}
 	if c.ConversationID != "" {
 		form.ConversationID = &c.ConversationID
 	}

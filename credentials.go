@@ -126,7 +126,7 @@ func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) (err er
 			return err
 		}
 		return s.note(ctx, tx, s.endKinds(tx, u.row, c.KeepSignIn, c.End),
-			event{"user.password", "user", u.ID, audit.Details{"end": orNone(c.End)}})
+			event{"user.password", "user", u.ID, audit.Details{"end": emptyList(c.End)}})
 	})
 }
 

@@ -145,51 +145,29 @@ func (s *Store) WaitIndexed(ctx context.Context, id string) (File, error) {
 
 // DocumentHit is a file found by what it says.
 type DocumentHit struct {
-	FileID    string
-	Filename  string
-	MIMEType  string
-	Size      int64  // bytes
-	MemoryID  string // the visible memory that the file is linked to; empty: none
-	ProjectID string // empty: none
-	Place     string // where Text is, such as "page 3" or "line 120"; empty: unknown
+	FileID    string `json:"file_id"`
+	Filename  string `json:"filename"`
+	MIMEType  string `json:"mime_type"`
+	Size      int64  `json:"size"`                 // bytes
+	MemoryID  string `json:"memory_id,omitempty"`  // the visible memory that the file is linked to; empty: none
+	ProjectID string `json:"project_id,omitempty"` // empty: none
+	Place     string `json:"place,omitempty"`      // where Text is, such as "page 3" or "line 120"; empty: unknown
 
-	Text       string  // the best matching passage
-	Rank       int     // among the documents, from 1
-	Score      float64 // as of a [Hit]
-	Confidence float64 // as of a [Hit]
+	Text       string  `json:"text"`       // the best matching passage
+	Rank       int     `json:"rank"`       // among the documents, from 1
+	Score      float64 `json:"score"`      // as of a [Hit]
+	Confidence float64 `json:"confidence"` // as of a [Hit]
 }
 
-// documentJSON is the form of a DocumentHit in JSON.
-type documentJSON struct {
-	Type       string  `json:"type"`
-	FileID     string  `json:"file_id"`
-	Filename   string  `json:"filename"`
-	MIMEType   string  `json:"mime_type"`
-	Size       int64   `json:"size"`
-	MemoryID   string  `json:"memory_id,omitempty"`
-	ProjectID  string  `json:"project_id,omitempty"`
-	Place      string  `json:"place,omitempty"`
-	Text       string  `json:"text"`
-	Rank       int     `json:"rank"`
-	Score      float64 `json:"score"`
-	Confidence float64 `json:"confidence"`
-}
+// documentFields has the fields of a DocumentHit without its methods.
+type documentFields DocumentHit
 
-// MarshalJSON returns the fields as file_id, filename and so on, and type, which is "file".
+// MarshalJSON adds type, which is "file".
 func (h DocumentHit) MarshalJSON() ([]byte, error) {
-	return json.Marshal(documentJSON{"file", h.FileID, h.Filename, h.MIMEType, h.Size, h.MemoryID, h.ProjectID, h.Place,
-		h.Text, h.Rank, h.Score, h.Confidence})
-}
-
-// UnmarshalJSON reads the output of MarshalJSON.
-func (h *DocumentHit) UnmarshalJSON(data []byte) error {
-	var d documentJSON
-	if err := json.Unmarshal(data, &d); err != nil {
-		return err
-	}
-	*h = DocumentHit{d.FileID, d.Filename, d.MIMEType, d.Size, d.MemoryID, d.ProjectID, d.Place, d.Text, d.Rank, d.Score,
-		d.Confidence}
-	return nil
+	return json.Marshal(struct {
+		Type string `json:"type"`
+		documentFields
+	}{"file", documentFields(h)})
 }
 
 // documents finds the files of a query, by their texts.

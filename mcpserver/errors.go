@@ -1,17 +1,16 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -20,14 +19,6 @@ const callTool = "tools/call"
 
 // serverError is all that a client learns about an error that it did not cause.
 const serverError = "the server failed; its log has the cause"
-
-// passing maps temporary errors of the server to messages for the client.
-var passing = map[souvenir.Kind]string{
-	souvenir.KindBusy: "the store is locked, or its database cannot be reached; nothing was changed; " +
-		"try again in a moment",
-	souvenir.KindFull:           "the disk of the store is full; nothing was stored; tell the user",
-	souvenir.KindOutcomeUnknown: "the disk or the database failed: this may have been stored; look before trying again",
-}
 
 // isCallers reports whether an error is about the caller's input, and so safe to show to the caller.
 func isCallers(err error) bool {
@@ -53,8 +44,8 @@ func (s *service) describe(ctx context.Context, method string, err error) string
 		return fault.Text(known)
 	}
 	s.log.ErrorContext(ctx, "a request failed", "method", method, "error", err)
-	if errors.As(err, &known) && passing[known.Kind] != "" {
-		return passing[known.Kind]
+	if errors.As(err, &known) {
+		return cmp.Or(fault.Temporary(known.Kind), serverError)
 	}
 	return serverError
 }
@@ -91,10 +82,7 @@ func panicked(broken any) error {
 }
 
 // quoted quotes a value for a message, kept short.
-func quoted(value string) string {
-	const most = 60
-	return strconv.Quote(shorten.After(value, most))
-}
+func quoted(value string) string { return fault.Show(value) }
 
 func invalid(argument, message string) error {
 	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: message}
@@ -102,8 +90,5 @@ func invalid(argument, message string) error {
 
 // missingScope returns the error for a request that needs a scope missing from the credential.
 func missingScope(what string, scope souvenir.Scope) error {
-	return &souvenir.Error{
-		Kind: souvenir.KindForbidden, Err: &tools.MissingScope{Scope: scope},
-		Message: what + " needs the scope " + string(scope) + ", which this credential does not carry; use one that does",
-	}
+	return fault.NeedsScope(what, string(scope), &tools.MissingScope{Scope: scope})
 }

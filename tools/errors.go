@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
@@ -18,10 +19,7 @@ type MissingScope struct {
 func (m *MissingScope) Error() string { return "missing scope " + string(m.Scope) }
 
 func missingScope(call string, scope souvenir.Scope) error {
-	return &souvenir.Error{
-		Kind: souvenir.KindForbidden, Err: &MissingScope{scope},
-		Message: fmt.Sprintf("%s needs the scope %s, which this credential does not carry; use one that does", call, scope),
-	}
+	return fault.NeedsScope(call, string(scope), &MissingScope{scope})
 }
 
 func readOnly(call string) error {

@@ -107,6 +107,29 @@ func Whole(value string) string { return strconv.Quote(value) }
 // Clip cuts a value to 60 characters.
 func Clip(value string) string { return shorten.After(value, 60) }
 
+// NeedsScope returns the error for a call whose credential does not carry a scope.
+func NeedsScope(call, scope string, cause error) *Error {
+	return &Error{Kind: KindForbidden, Err: cause,
+		Message: call + " needs the scope " + scope + ", which this credential does not carry; use one that does"}
+}
+
+// Temporary returns what callers read about a failure of the disk or the database that they did not cause, in place of
+// the error's own text, which names files; "" for other kinds.
+func Temporary(kind Kind) string {
+	switch kind {
+	case KindBusy:
+		return "the store is locked, or its database cannot be reached; nothing was changed; try again in a moment"
+	case KindNewer:
+		return "a newer version of Souvenir has changed the database, and this server is of an older one; " +
+			"nothing was changed; ask the operator to replace it"
+	case KindFull:
+		return "the disk of the store is full; nothing was stored; ask the operator to free space"
+	case KindOutcomeUnknown:
+		return "the disk or the database failed: this may have been stored; look before trying again"
+	}
+	return ""
+}
+
 // OneOf lists allowed values: `"a", "b" or "c"`.
 func OneOf[S ~string](values []S) string {
 	var b strings.Builder

@@ -17,7 +17,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/objects"
-	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -35,18 +34,6 @@ var Statuses = map[souvenir.Kind]int{
 	souvenir.KindNewer:           http.StatusServiceUnavailable,
 	souvenir.KindFull:            http.StatusInsufficientStorage,
 	souvenir.KindOutcomeUnknown:  http.StatusInternalServerError, // 503 would invite clients to send it again
-}
-
-// passing holds the messages for temporary failures of the server. They replace the error's own text, which names
-// files.
-var passing = map[souvenir.Kind]string{
-	souvenir.KindBusy: "the store is locked, or its database cannot be reached; nothing was changed; try again in a " +
-		"moment",
-	souvenir.KindNewer: "a newer version of Souvenir has changed the database, and this server is of an older one; " +
-		"nothing was changed; ask the operator to replace it",
-	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask the operator of the " +
-		"server for more space",
-	souvenir.KindOutcomeUnknown: "the disk or the database failed: this may have been stored; look before trying again",
 }
 
 // Internal is the message for an error that the caller did not cause.
@@ -74,15 +61,14 @@ func Describe(err error) (status int, message string) {
 	case errors.As(err, &known) && errors.As(err, &storage): // the message says so, and no more
 		return http.StatusServiceUnavailable, fault.Text(known)
 	case errors.As(err, &known) && Statuses[known.Kind] != 0:
-		return Statuses[known.Kind], cmp.Or(passing[known.Kind], fault.Text(known))
+		return Statuses[known.Kind], cmp.Or(fault.Temporary(known.Kind), fault.Text(known))
 	}
 	return http.StatusInternalServerError, Internal
 }
 
-// MissingScope is the error for a credential without a scope, worded as the tools word it.
+// MissingScope is the error for a credential without a scope.
 func MissingScope(scope souvenir.Scope) error {
-	return &souvenir.Error{Kind: souvenir.KindForbidden, Err: &tools.MissingScope{Scope: scope},
-		Message: "this needs the scope " + string(scope) + ", which the credential does not carry; use one that does"}
+	return fault.NeedsScope("this", string(scope), &tools.MissingScope{Scope: scope})
 }
 
 // Invalid is the error for an invalid argument.
@@ -96,10 +82,7 @@ func Unauthenticated(message string) error {
 }
 
 // Quote quotes a value for a message, shortened.
-func Quote(value string) string {
-	const most = 60
-	return strconv.Quote(shorten.After(value, most))
-}
+func Quote(value string) string { return fault.Show(value) }
 
 // GivenUp reports whether an error only means that the caller is gone.
 func GivenUp(err error) bool {
