@@ -354,20 +354,6 @@ func (t Token) details(user string) audit.Details {
 		"limited": t.Projects != nil, "expires": !t.ExpiresAt.IsZero()}
 }
 
-// revokeGrant ends a grant and notes that, unless it has ended before: repetitions do not fill the log.
-func (s *Store) revokeGrant(ctx context.Context, tx db.Tx, grant int64, e event) error {
-	var lives bool
-	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE id = ? AND revoked_at IS NULL)`,
-		grant).Scan(&lives)
-	if err == nil {
-		err = s.endGrant(tx, grant)
-	}
-	if err != nil || !lives {
-		return err
-	}
-	return s.note(ctx, tx, nil, e)
-}
-
 // Receipt proves to others what was exported or deleted: what, how many, when, by whom, with hashes, signed with the
 // key that signs access tokens. Its JSON is what "souvenir receipt verify" checks; docs/receipts.md describes it.
 type Receipt = receipt.Receipt
@@ -444,23 +430,4 @@ func (s *Store) holdings(ctx context.Context, user string) (c receipt.Claims, er
 		return nil
 	})
 	return c, err
-}
-
-// event is an event about a client.
-func (c storedClient) event(action string) event {
-	return event{action, "client", AuditID("client", c.ID), audit.Details{"owner": c.Owner, "kind": c.Kind}}
-}
-
-// noteRegistration notes that a client registered itself, when someone first lets it in. Anyone may register clients,
-// and none of them may do anything before: so strangers cannot fill the log.
-func (s *Store) noteRegistration(ctx context.Context, tx db.Tx, c storedClient) error {
-	if c.Kind != ClientRegistered {
-		return nil
-	}
-	var known bool
-	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE client_id = ?)`, c.row).Scan(&known)
-	if err != nil || known {
-		return err
-	}
-	return s.note(ctx, tx, nil, c.event("client.register"))
 }

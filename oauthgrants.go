@@ -576,3 +576,22 @@ func endMadeClients(tx db.Tx, now int64) error {
 			WHERE oauth_client.maker = 'grant ' || g.uid AND g.revoked_at IS NULL AND c.disabled_at IS NULL)`, now)
 	return err
 }
+
+// event is an event about a client.
+func (c storedClient) event(action string) event {
+	return event{action, "client", AuditID("client", c.ID), audit.Details{"owner": c.Owner, "kind": c.Kind}}
+}
+
+// noteRegistration notes that a client registered itself, when someone first lets it in. Anyone may register clients,
+// and none of them may do anything before: so strangers cannot fill the log.
+func (s *Store) noteRegistration(ctx context.Context, tx db.Tx, c storedClient) error {
+	if c.Kind != ClientRegistered {
+		return nil
+	}
+	var known bool
+	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE client_id = ?)`, c.row).Scan(&known)
+	if err != nil || known {
+		return err
+	}
+	return s.note(ctx, tx, nil, c.event("client.register"))
+}

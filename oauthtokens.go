@@ -3,10 +3,7 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"crypto/ed25519"
 	"crypto/subtle"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -390,6 +387,20 @@ func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) (err error) {
 	})
 }
 
+// revokeGrant ends a grant and notes that, unless it has ended before: repetitions do not fill the log.
+func (s *Store) revokeGrant(ctx context.Context, tx db.Tx, grant int64, e event) error {
+	var lives bool
+	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE id = ? AND revoked_at IS NULL)`,
+		grant).Scan(&lives)
+	if err == nil {
+		err = s.endGrant(tx, grant)
+	}
+	if err != nil || !lives {
+		return err
+	}
+	return s.note(ctx, tx, nil, e)
+}
+
 // ClientCredentials authenticate a client. They come from the Authorization header or the form.
 type ClientCredentials struct {
 	ID     string
@@ -527,72 +538,4 @@ func badAccessToken(why string) error {
 func isBadAccessToken(err error) bool {
 	var cause *OAuthError
 	return errors.As(err, &cause) && cause.Code == OAuthInvalidToken
-}
-
-// SigningKey is the public half of a key that signs access tokens. It encodes to a JSON Web Key (RFC 7517, RFC 8037).
-type SigningKey struct {
-	ID        string // kid
-	Public    ed25519.PublicKey
-	CreatedAt time.Time
-	RetiredAt time.Time // when it stopped signing; zero: it is the signing key
-}
-
-// MarshalJSON returns kty, crv, x, kid, use and alg.
-func (k SigningKey) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Type      string `json:"kty"`
-		Curve     string `json:"crv"`
-		X         string `json:"x"`
-		ID        string `json:"kid"`
-		Use       string `json:"use"`
-		Algorithm string `json:"alg"`
-	}{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.Public), k.ID, "sig", accesstoken.Algorithm})
-}
-
-// SigningKeys returns the keys whose tokens are accepted, the signing key first; none before the first token.
-func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
-	s, err := h.serving(ctx, "SigningKeys")
-	if err != nil {
-		return nil, err
-	}
-	all := []SigningKey{}
-	err = s.readStore(ctx, func(tx db.Tx) error {
-		found, err := accesstoken.List(tx, s.now())
-		for _, k := range found {
-			key := SigningKey{ID: k.ID, Public: k.Public(), CreatedAt: kernel.ToTime(k.Created)}
-			if k.Retired != 0 {
-				key.RetiredAt = kernel.ToTime(k.Retired)
-			}
-			all = append(all, key)
-		}
-		return err
-	})
-	return all, err
-}
-
-// RotateSigningKey makes a new key for future tokens. The old one no longer signs; tokens that it signed are accepted
-// until they expire, at most an hour later. The marks of browsers (see [AddedSignIn]) and the key of
-// [Accounts.SealingKey] end at once.
-func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
-	s, err := h.serving(ctx, "RotateSigningKey")
-	if err != nil {
-		return SigningKey{}, err
-	}
-	var made SigningKey
-	err = s.writeStore(ctx, func(tx db.Tx) error {
-		if _, err := tx.Exec(`DELETE FROM signing_key WHERE algorithm IN (?, ?)`, markAlgorithm,
-			sealAlgorithm); err != nil {
-			return err
-		}
-		now := s.now()
-		key, err := accesstoken.Rotate(tx, now)
-		if err == nil {
-			made = SigningKey{ID: key.ID, Public: key.Public(), CreatedAt: kernel.ToTime(now)}
-		}
-		return s.note(ctx, tx, err, event{"key.rotate", "key", AuditID("key", made.ID), nil})
-	})
-	if err != nil {
-		return SigningKey{}, err
-	}
-	return made, nil
 }

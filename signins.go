@@ -157,41 +157,6 @@ func (s *shared) addMark(tx db.Tx, user string) (string, error) {
 	return browsermark.New(id, key, user, kernel.ToTime(now)), err
 }
 
-// sealAlgorithm is the algorithm of the key of [Accounts.SealingKey] (RFC 7518).
-const sealAlgorithm = "A256GCM"
-
-// SealingKey returns the secret with which servers seal data that browsers keep for them: 32 bytes, the same for every
-// server on the store. The first call creates it. It is replaced when the signing key is rotated. On a read-only store
-// that has none it is ErrReadOnly.
-func (h *Accounts) SealingKey(ctx context.Context) (key []byte, err error) {
-	s, err := h.serving(ctx, "SealingKey")
-	if err != nil {
-		return nil, err
-	}
-	find := func(tx db.Tx) error {
-		return tx.QueryRow(`SELECT private_key FROM signing_key WHERE algorithm = ? AND retired_at IS NULL`,
-			sealAlgorithm).Scan(&key)
-	}
-	err = s.readStore(ctx, find)
-	if !errors.Is(err, db.ErrNoRows) {
-		return key, err
-	}
-	err = s.writeStore(ctx, func(tx db.Tx) error {
-		if err := find(tx); !errors.Is(err, db.ErrNoRows) {
-			return err
-		}
-		key = make([]byte, 32)
-		_, _ = rand.Read(key) // never fails
-		_, err := tx.Exec(`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, ?)`,
-			newIdentifier(), sealAlgorithm, key, s.now())
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return key, nil
-}
-
 // Format prints the check without the mark.
 func (c BrowserCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Mark") }
 

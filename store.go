@@ -49,7 +49,7 @@
 //     [Accounts.RefreshTokens], [Accounts.CheckAccessToken].
 //   - Upkeep: [Upkeep.Backup], [Restore], [Upkeep.Check], [Upkeep.Export], [Upkeep.Import], [Upkeep.Reindex],
 //     [Upkeep.Purge]. [Recover] makes a new store from the readable parts of a damaged file.
-//   - Counts, pictures and recent activity: [Insights.Overview], [Insights.Activities], [Insights.Tags],
+//   - Counts, pictures and recent activity: [Insights.Overview], [Insights.ActivityPage], [Insights.Tags],
 //     [Insights.Modules], [Insights.Graph], [Insights.Usage].
 //
 // # Promises
