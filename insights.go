@@ -194,7 +194,7 @@ type IndexState string
 const (
 	IndexInMemory IndexState = "memory"  // in the index beside the file
 	IndexLoading  IndexState = "loading" // on disk, while the index is being loaded, or before the first search loads it
-	IndexOnDisk   IndexState = "disk"    // on disk: there is no index, or what is visible exceeds Options.IndexMemory
+	IndexOnDisk   IndexState = "disk"    // on disk: there is no index, or the visible memories exceed Options.IndexMemory
 )
 
 const (

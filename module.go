@@ -364,11 +364,11 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	for _, h := range hits {
 		rows = append(rows, h.Row)
 	}
-	shown, err := r.showMemories(r.tx, r.viewer, contentColumn(false, time.Time{}), page{hits, ranked}, 0)
+	similar, err := r.showMemories(r.tx, r.viewer, contentColumn(false, time.Time{}), page{hits, ranked}, 0)
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range shown {
+	for _, h := range similar {
 		r.state.Memories = append(r.state.Memories, ModuleMemory{Memory: h.Memory, Match: MatchMeaning, Score: h.Score})
 	}
 	return rows, nil

@@ -348,13 +348,13 @@ func (h *Upkeep) Health(ctx context.Context) error {
 	return wrap(err)
 }
 
-// Problem is something that is wrong with a store that can be read.
+// Problem describes a problem of a store that can be read.
 type Problem struct {
 	Kind    ProblemKind `json:"kind"`
 	Message string      `json:"message"` // for the operator: it may hold paths, addresses and texts of other services
 }
 
-// ProblemKind is a kind of [Problem]. It tells nothing about the machine, so that everyone may know it.
+// ProblemKind is a kind of [Problem]. It reveals nothing about the machine, so that everyone may read it.
 type ProblemKind string
 
 // The values of [ProblemKind].
@@ -370,7 +370,7 @@ func ProblemKinds() []ProblemKind {
 	return []ProblemKind{ProblemDiskFull, ProblemDiskReadOnly, ProblemEmbedder, ProblemIndexBehind}
 }
 
-// Problems returns what is wrong with a store that can be read; never nil without an error. An error means that the
+// Problems returns the problems of a store that can be read; never nil without an error. An error means that the
 // database cannot be read. It takes no longer with a larger store, so that it can be called every few seconds.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.

@@ -245,7 +245,7 @@ func (s *Store) useIndex(tx db.Tx, partitions []int64, search func(*index.Index)
 	return way, err
 }
 
-// rank finds the best memories: in memory if what is searched is held there, else on disk.
+// rank finds the best memories: in memory if the index holds all searched partitions, else on disk.
 func (s *Store) rank(tx db.Tx, r *rankedQuery) (found retrieval.Ranked, err error) {
 	way, err := s.useIndex(tx, r.Partitions, func(ix *index.Index) (err error) {
 		found.Hits, found.Total, err = r.search(tx.Context(), ix)

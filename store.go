@@ -296,16 +296,16 @@ func (s *Store) indexMetadata(ctx context.Context) error {
 	return s.db.Write(ctx, func(tx db.Tx) error { return kernel.IndexMetadata(tx, bytes) })
 }
 
-// addLookups gives the metadata lookups that an earlier version has sealed without.
+// addLookups adds lookups to metadata that an earlier version sealed without them.
 func (s *Store) addLookups(ctx context.Context) error {
 	if s.ring == nil || s.db.ReadOnly() {
 		return nil
 	}
-	lacks := false
+	missing := false
 	if err := s.db.Read(ctx, func(tx db.Tx) (err error) {
-		lacks, err = kernel.LacksLookups(tx)
+		missing, err = kernel.MissingLookups(tx)
 		return err
-	}); err != nil || !lacks {
+	}); err != nil || !missing {
 		return err
 	}
 	for last, next := int64(0), int64(0); ; last = next {

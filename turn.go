@@ -219,11 +219,11 @@ func (c *Conversation) append(w *memoryWriter, d *kernel.Draft, given *int64) (S
 		return Stored{}, errNotStored
 	}
 	now := c.store.now()
-	said, err := at.TimeFor(w.Tx, given, now, recency.Horizon(now))
+	when, err := at.TimeFor(w.Tx, given, now, recency.Horizon(now))
 	if err != nil {
 		return Stored{}, err
 	}
-	d.EventTime = &said
+	d.EventTime = &when
 	return w.insert(d)
 }
 
@@ -332,8 +332,8 @@ func (c *Conversation) Window(ctx context.Context, tokens int) (window []Turn, e
 			}
 			for _, t := range loaded {
 				if len(window) == 0 {
-					said, cut := t.said().Within(budget.BytesPerToken * tokens)
-					t.Content, t.ToolCalls, t.Truncated = said.Content, said.ToolCalls, cut
+					kept, cut := t.said().Within(budget.BytesPerToken * tokens)
+					t.Content, t.ToolCalls, t.Truncated = kept.Content, kept.ToolCalls, cut
 				}
 				if room -= t.Tokens(); room < 0 {
 					return nil

@@ -112,7 +112,7 @@ func (p *Proposal) writes() bool {
 	return p.Action == Add || p.Action == Update || p.Action == Supersede
 }
 
-// fault says what is wrong with a proposal by itself; empty: nothing.
+// fault returns the problem of a proposal by itself; empty: none.
 func (p *Proposal) fault() string {
 	writes := p.writes()
 	switch {

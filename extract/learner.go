@@ -247,18 +247,18 @@ func (r *run) next(ctx context.Context, at position, most int) (batch, error) {
 		if at.passed(t) {
 			continue
 		}
-		shown := r.learnsFrom(t)
-		if shown {
+		learns := r.learnsFrom(t)
+		if learns {
 			t.ToolCalls, t.Metadata = nil, nil
 			t.Content = cut(t.Content, 4*r.options.BatchTokens)
 			room -= t.Tokens()
 		}
-		if b.passed == maxPassed || shown && (len(b.Turns) == most || len(b.Turns) > 0 && room < 0) {
+		if b.passed == maxPassed || learns && (len(b.Turns) == most || len(b.Turns) > 0 && room < 0) {
 			b.more = true
 			break
 		}
 		b.passed++
-		if b.end = b.end.after(t); shown {
+		if b.end = b.end.after(t); learns {
 			b.Turns = append(b.Turns, t)
 		}
 	}

@@ -88,7 +88,7 @@ func (r *run) meet(ctx context.Context, c Conversation, given []Proposal) ([]Pro
 	changed := map[string]bool{}
 	for i, p := range given {
 		why := p.fault()
-		target, shown := known[p.Target]
+		target, isKnown := known[p.Target]
 		switch {
 		case why != "":
 		case i >= MaxProposals:
@@ -97,7 +97,7 @@ func (r *run) meet(ctx context.Context, c Conversation, given []Proposal) ([]Pro
 			why = "it names no turn that it comes from"
 		case slices.ContainsFunc(p.Sources, func(id string) bool { return !turns[id] }):
 			why = "it names a turn that was not shown"
-		case p.Target != "" && !shown:
+		case p.Target != "" && !isKnown:
 			why = "it names a memory that was not shown"
 		case p.Action != None && changed[p.Target]:
 			why = "another proposal changes the same memory"

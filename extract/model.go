@@ -248,18 +248,18 @@ func question(c Conversation) (string, error) {
 		Before []turn   `json:"before,omitempty"`
 		Turns  []turn   `json:"turns"`
 	}
-	shown := func(number int, t souvenir.Turn) turn {
+	numbered := func(number int, t souvenir.Turn) turn {
 		return turn{number, t.Role, t.Speaker, day(t.Time), t.Content}
 	}
 	d.Known, d.Turns = []memory{}, []turn{}
 	for i, m := range c.Known {
-		d.Known = append(d.Known, memory{i + 1, m.Content, day(said(m))})
+		d.Known = append(d.Known, memory{i + 1, m.Content, day(saidAt(m))})
 	}
 	for _, t := range c.Before {
-		d.Before = append(d.Before, shown(0, t))
+		d.Before = append(d.Before, numbered(0, t))
 	}
 	for i, t := range c.Turns {
-		d.Turns = append(d.Turns, shown(i+1, t))
+		d.Turns = append(d.Turns, numbered(i+1, t))
 	}
 	return compactJSON(d)
 }

@@ -105,8 +105,8 @@ func bundle(s system, version, path string) (string, error) {
 	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(folder, program),
 		"./cmd/souvenir")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+s.goos, "GOARCH="+s.goarch)
-	if said, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, said)
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, output)
 	}
 	binary, err := os.ReadFile(filepath.Join(folder, program))
 	if err != nil {

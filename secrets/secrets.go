@@ -1,4 +1,4 @@
-// Package secrets recognises API keys, tokens and private keys in what is stored, and flags, masks or refuses them. Its
+// Package secrets recognises API keys, tokens and private keys in stored texts, and flags, masks or refuses them. Its
 // rules are those of Gitleaks (rules.json, LICENSES.txt): a word that a text must contain, then a regular
 // expression in linear time, then the entropy of what was found.
 //
@@ -74,7 +74,7 @@ type rule struct {
 	compiled func() *regexp.Regexp
 }
 
-// allowance is what is no secret though it looks like one.
+// allowance describes texts that look like secrets but are not.
 type allowance struct {
 	Regexes   []string `json:"regexes"`
 	Stopwords []string `json:"stopwords"`
@@ -457,7 +457,7 @@ func flagged(metadata map[string]any, names []any) map[string]any {
 	return metadata
 }
 
-// collector gathers what is found in one memory.
+// collector gathers the findings in one memory.
 type collector struct {
 	names []string
 	err   error

@@ -49,9 +49,9 @@ func expanded(t reflect.Type, words schema, optional ...string) schema {
 		}
 		members[name] = member
 	}
-	for name, said := range words { // a test detects names that the type does not have
+	for name, word := range words { // a test detects names that the type does not have
 		if members[name] == nil {
-			members[name] = said
+			members[name] = word
 		}
 	}
 	return object(members, slices.Concat(left, optional)...)

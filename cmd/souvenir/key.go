@@ -24,7 +24,7 @@ const (
 
 var keyVariables = []string{keyVariable, keyFileVariable, keyCommandVariable}
 
-// otherVariables are those that are no flags.
+// otherVariables are environment variables without a flag.
 var otherVariables = append([]string{userKeysVariable, keyForVariable}, keyVariables...)
 
 type masterKeyKey struct{}

@@ -143,7 +143,7 @@ func (l *learned) add(r extract.Report) {
 	l.More = l.More || r.More
 }
 
-// step calls the learner with what is left of the budget; false: nothing is.
+// step calls the learner with the rest of the budget; false: it is used up.
 func (l *learning) step(o extract.Options, call func(*extract.Learner) (extract.Report, error)) (bool, error) {
 	used := l.done.Usage
 	for _, bound := range []struct {

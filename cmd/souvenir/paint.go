@@ -49,7 +49,7 @@ func (o *output) in(p paint, text string) string {
 	return painted(p, text)
 }
 
-// paintOf returns the function that paints what is written to w: nothing, unless that is a terminal.
+// paintOf returns the function that paints output to w: it paints only on a terminal.
 func paintOf(w io.Writer) func(paint, string) string {
 	if o, ok := w.(*output); ok {
 		return o.in

@@ -141,7 +141,7 @@ func (b schedule) due(newest metrics.Backup) time.Duration {
 	return min(max(0, b.every-b.now().Sub(newest.Made)), b.every) // a clock that was ahead must not stop backups
 }
 
-// report tells the metrics what is in the folder.
+// report passes the state of the folder to the metrics.
 func (b schedule) report(failed error, took time.Duration) metrics.Backup {
 	r := b.look()
 	r.Err, r.Duration = failed, took
@@ -149,7 +149,7 @@ func (b schedule) report(failed error, took time.Duration) metrics.Backup {
 	return r
 }
 
-// look returns what is in the folder.
+// look returns the state of the folder.
 func (b schedule) look() (r metrics.Backup) {
 	names, err := backups(b.dir)
 	if r.Kept = len(names); err == nil && r.Kept > 0 {

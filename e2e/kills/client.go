@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// verdict says what is known of a call.
+// verdict is the known result of a call.
 type verdict int
 
 const (

@@ -126,7 +126,7 @@ func (p *server) gone() bool {
 	}
 }
 
-// stop kills those that still run.
+// stop kills the processes that still run.
 func stop(servers []*server) {
 	for _, p := range servers {
 		if !p.dead.Load() {

@@ -39,12 +39,12 @@ func run(ctx context.Context, file string, in io.Reader, out io.Writer) error {
 
 	lines := bufio.NewScanner(in)
 	for fmt.Fprint(out, "you:   "); lines.Scan(); fmt.Fprint(out, "you:   ") {
-		said := strings.TrimSpace(lines.Text())
-		fmt.Fprintln(out, said)
-		if said == "" {
+		input := strings.TrimSpace(lines.Text())
+		fmt.Fprintln(out, input)
+		if input == "" {
 			continue
 		}
-		reply, err := a.turn(ctx, said)
+		reply, err := a.turn(ctx, input)
 		if err != nil {
 			return err
 		}
@@ -61,12 +61,12 @@ type agent struct {
 }
 
 // turn recalls, asks the model, and applies what it wants to remember.
-func (a agent) turn(ctx context.Context, said string) (string, error) {
-	known, err := a.memory.GetContext(ctx, souvenir.ContextQuery{Query: said, Related: 3, TokenBudget: 2000})
+func (a agent) turn(ctx context.Context, input string) (string, error) {
+	known, err := a.memory.GetContext(ctx, souvenir.ContextQuery{Query: input, Related: 3, TokenBudget: 2000})
 	if err != nil {
 		return "", err
 	}
-	answer, err := a.model.reply(ctx, prompt(known), said)
+	answer, err := a.model.reply(ctx, prompt(known), input)
 	if err != nil {
 		return "", err
 	}

@@ -10,7 +10,7 @@ import (
 // model is the interface of the loop to a language model. A real one gets the prompt as its system message and a tool
 // to remember with, and its tool calls become answer.remember.
 type model interface {
-	reply(ctx context.Context, prompt, said string) (answer, error)
+	reply(ctx context.Context, prompt, input string) (answer, error)
 }
 
 type answer struct {
@@ -37,9 +37,9 @@ func prompt(known souvenir.Context) string {
 // standIn answers a question with the first entry of its prompt, and remembers everything else that the user says.
 type standIn struct{}
 
-func (standIn) reply(_ context.Context, prompt, said string) (answer, error) {
-	if !strings.HasSuffix(said, "?") {
-		return answer{text: "I'll keep that in mind.", remember: []string{said}}, nil
+func (standIn) reply(_ context.Context, prompt, input string) (answer, error) {
+	if !strings.HasSuffix(input, "?") {
+		return answer{text: "I'll keep that in mind.", remember: []string{input}}, nil
 	}
 	_, known, _ := strings.Cut(prompt, "\n- ")
 	known, _, _ = strings.Cut(known, "\n")

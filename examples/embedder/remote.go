@@ -61,8 +61,8 @@ func (r remote) Embed(ctx context.Context, purpose souvenir.Purpose, texts []str
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(response.Body, 200))
-		return nil, fmt.Errorf("%s: %s", response.Status, bytes.TrimSpace(said))
+		body, _ := io.ReadAll(io.LimitReader(response.Body, 200))
+		return nil, fmt.Errorf("%s: %s", response.Status, bytes.TrimSpace(body))
 	}
 	var answer struct {
 		Data []struct {
@@ -71,7 +71,7 @@ func (r remote) Embed(ctx context.Context, purpose souvenir.Purpose, texts []str
 		} `json:"data"`
 	}
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("the answer is not what is expected: %w", err)
+		return nil, fmt.Errorf("unexpected answer: %w", err)
 	}
 	vectors := make([][]float32, len(texts)) // a missing one stays nil, which Souvenir rejects by name
 	for _, item := range answer.Data {

@@ -67,7 +67,7 @@ type counted struct {
 // least is the row with the lowest number, and the time of the earliest call: what was deleted is below.
 type least struct{ row, started int64 }
 
-// Limits of what is kept and compared.
+// Limits of the counts that are kept and compared.
 const (
 	mostKept  = 16 << 20 // bytes
 	mostRows  = 10_000   // of all users after a count, before the user's are counted along their index again

@@ -36,7 +36,7 @@ type Entry struct {
 // Details of an entry: words of fixed lists, generated ids, numbers, truth values and hashes.
 type Details = map[string]any
 
-// version begins what is hashed, so that a later form of entries cannot be taken for this one.
+// version begins the hashed bytes, so that a later form of entries cannot be mistaken for this one.
 const version = "souvenir-audit-1"
 
 // sum returns the hash of an entry: SHA-256 over its fields and the hash before it in hexadecimal, each as
@@ -113,7 +113,7 @@ func Each(tx db.Tx, fn func(Entry) error, condition string, args ...any) error {
 		a.details, a.hash FROM audit a WHERE `+condition, args...)
 }
 
-// Problem is what is wrong at a place of the chain.
+// Problem is a problem at a place of the chain.
 type Problem struct {
 	Seq     int64
 	Problem string

@@ -20,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Limits of what is kept of a file.
+// Limits of the text that is kept of a file.
 const (
 	MaxText   = valid.MaxContent // bytes of a file's text
 	minText   = 64 << 10         // bytes of text that each file may have, however small it is

@@ -46,7 +46,7 @@ func (in *inspection) checkSegments() error {
 	return nil
 }
 
-// segmentProblem says what is wrong with the segments of a partition, "" = nothing.
+// segmentProblem returns the problem of a partition's segments, "" for none.
 func (in *inspection) segmentProblem(partition, upto int64) (problem string, err error) {
 	ids, err := db.Column[int64](in.tx, `SELECT id FROM segment WHERE partition_id = ? ORDER BY id`, partition)
 	if err != nil {

@@ -46,7 +46,7 @@ type keptSettings[T any] struct {
 	made T
 }
 
-// Get returns what is kept, or makes it from the settings.
+// Get returns the kept value, or makes it from the settings.
 func (k *KeptSettings[T]) Get(tx db.Tx, now int64, from func(map[string]int64) T) (made T, err error) {
 	const long = 10_000_000
 	if kept := k.kept.Load(); kept != nil && now >= kept.read && now-kept.read < long {
@@ -66,7 +66,7 @@ func (k *KeptSettings[T]) Get(tx db.Tx, now int64, from func(map[string]int64) T
 	return made, nil
 }
 
-// Forget forgets what is kept.
+// Forget drops the kept value.
 func (k *KeptSettings[T]) Forget() {
 	k.times.Add(1)
 	k.kept.Store(nil)

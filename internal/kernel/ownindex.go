@@ -93,10 +93,10 @@ func AddLookups(tx db.Tx, from int64) (last int64, err error) {
 	return last, err
 }
 
-// LacksLookups reports whether metadata of memories were sealed without lookups.
-func LacksLookups(tx db.Tx) (lacks bool, err error) {
+// MissingLookups reports whether metadata of memories were sealed without lookups.
+func MissingLookups(tx db.Tx) (missing bool, err error) {
 	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM memory_own o `+db.InOrder+` memory m ON m.id = o.memory_id
 		WHERE o.key = '' AND o.value = `+db.OwnOfLong+` AND m.metadata < '{' AND `+db.Within+`(m.metadata, ?) = 0)`, "\n").
-		Scan(&lacks)
-	return lacks, err
+		Scan(&missing)
+	return missing, err
 }

@@ -108,7 +108,7 @@ func Import(ctx context.Context, store *souvenir.Store, from, path string, optio
 	return r.report, nil
 }
 
-// kept is what is needed again, as long as it is not too much.
+// kept holds entries that are needed again, up to a limit.
 type kept[T any] struct {
 	items []T
 	bytes int
@@ -129,7 +129,7 @@ func (k *kept[T]) add(item T, bytes int) {
 	}
 }
 
-// all yields what is kept, as a source does.
+// all yields the kept entries, as a source does.
 func (k *kept[T]) all(context.Context, string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, item := range k.items {

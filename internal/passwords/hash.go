@@ -104,7 +104,7 @@ func (h Hasher) Renew(ctx context.Context, stored, password string) (string, err
 	return h.hash(ctx, prepared)
 }
 
-// CheckHash says what is wrong with a stored hash.
+// CheckHash returns the problem of a stored hash, if any.
 func CheckHash(stored string) error {
 	_, err := parseHash(stored)
 	return err

@@ -91,7 +91,7 @@ func (tx *Tx) expect(key string) {
 	}
 }
 
-// expected returns what is to be read with the first statement.
+// expected returns the reads to send with the first statement.
 func (tx *Tx) expected(first string) (all []read) {
 	if tx.seen == nil || tx.seen.plan == nil || tx.begun {
 		return nil

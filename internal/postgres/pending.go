@@ -59,7 +59,7 @@ func (tx *Tx) Queue(query string, args ...any) error {
 	return nil
 }
 
-// mostPending and mostWaiting, in bytes, bound what is kept in memory.
+// mostPending and mostWaiting limit the pending statements in memory, in bytes.
 const mostPending, mostWaiting = 2000, 4 << 20
 
 func sizeOf(values []any) (bytes int) {
@@ -74,7 +74,7 @@ func sizeOf(values []any) (bytes int) {
 	return bytes
 }
 
-// flush sends what is pending.
+// flush sends the pending statements.
 func (tx *Tx) flush() error {
 	if len(tx.pending) == 0 {
 		return nil
@@ -89,7 +89,7 @@ func (tx *Tx) flush() error {
 	return err
 }
 
-// enqueue puts what is pending into a batch.
+// enqueue puts the pending statements into a batch.
 func (tx *Tx) enqueue(batch *pgx.Batch) (waiting []pending) {
 	waiting = merged(tx.pending)
 	tx.pending, tx.waiting = nil, 0

@@ -1,4 +1,4 @@
-// Package recovery copies what is still readable in a damaged store into a new file. It knows the tables of a store,
+// Package recovery copies the readable parts of a damaged store into a new file. It knows the tables of a store,
 // and which rows belong together; package salvage, below it, reads the pages of the damaged file.
 package recovery
 

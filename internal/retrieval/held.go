@@ -92,7 +92,7 @@ func (c *Cache) typical() float64 {
 // searching the database would take longer.
 func (c *Cache) few(n needed) bool { return n.stale <= max(c.AtOnce, n.fresh/8) }
 
-// worthListing reports whether a search should load what is missing.
+// worthListing reports whether a search should load the missing partitions.
 func (c *Cache) worthListing(n needed) bool { return n.unknown <= c.AtOnce }
 
 // catchUp notes what has changed since the mark as stale. A snapshot that is older than the mark changes nothing.
@@ -346,7 +346,7 @@ func (c *Cache) apply(p *part, rows []int64, memories []index.Memory, round uint
 	c.shrink(p)
 }
 
-// shrink drops partitions until the index fits into its limit: those that were searched the longest ago, and before the
+// shrink drops partitions until the index fits into its limit: the least recently searched first, and before the
 // one that has just grown, if any; else that one.
 func (c *Cache) shrink(grown *part) {
 	for c.ix.Bytes() > c.limit.Load() {

@@ -62,8 +62,8 @@ func (c *Cache) Stop() {
 	c.follower.Wait()
 }
 
-// load loads what is wanted, in steps, each a transaction of its own, so that no long snapshot keeps the log from being
-// checkpointed.
+// load loads the wanted partitions, in steps, each a transaction of its own, so that no long snapshot keeps the log
+// from being checkpointed.
 func (c *Cache) load() {
 	defer c.done.Done()
 	for {
@@ -142,7 +142,7 @@ const (
 	recently = time.Minute
 )
 
-// Wrote says that something was written, so that what is held is brought up to date soon.
+// Wrote announces a write, so that the held partitions are brought up to date soon.
 func (c *Cache) Wrote() {
 	select {
 	case c.wrote <- struct{}{}:

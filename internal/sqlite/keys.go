@@ -68,7 +68,7 @@ func OpenKeys(ctx context.Context, path string, readOnly bool, log *slog.Logger)
 	return k, nil
 }
 
-// nameOf says what is no regular file.
+// nameOf names the kind of a file that is not regular.
 func nameOf(info fs.FileInfo) string {
 	switch mode := info.Mode(); {
 	case mode&fs.ModeSymlink != 0:

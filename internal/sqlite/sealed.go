@@ -65,7 +65,7 @@ func (d *DB) sealedOtherwise(err error) bool {
 	return true
 }
 
-// keyError says what is wrong with the key of the file.
+// keyError returns the error for a wrong or missing key of the file.
 func (d *DB) keyError() error {
 	err := d.keyMissing
 	if d.keys != nil {

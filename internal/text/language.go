@@ -35,7 +35,7 @@ func Language(s string) string {
 	return script
 }
 
-// scripts are those that have a name of their own; others are "other".
+// scripts have a name of their own; others are "other".
 var scripts = []struct {
 	name  string
 	table *unicode.RangeTable

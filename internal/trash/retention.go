@@ -102,8 +102,8 @@ type Keeper struct {
 	Keep  func(tx db.Tx) int64 // how long the trash keeps entries, in microseconds; below 0: it is off
 }
 
-// Remove removes what is due by a time, in portions. Each is a transaction that reads the rules again, so that a rule
-// that was changed or removed meanwhile counts at once.
+// Remove removes memories that are due by a time, in portions. Each is a transaction that reads the rules again, so
+// that a rule that was changed or removed meanwhile counts at once.
 func (k *Keeper) Remove(ctx context.Context, now int64) (r Retained, err error) {
 	var partitions []int64
 	err = k.Store.Read(ctx, func(tx db.Tx) (err error) {
@@ -118,7 +118,7 @@ func (k *Keeper) Remove(ctx context.Context, now int64) (r Retained, err error) 
 	return r, err
 }
 
-// removeFrom removes what is due in a partition.
+// removeFrom removes the due memories of a partition.
 func (k *Keeper) removeFrom(ctx context.Context, partition, now int64, r *Retained) error {
 	return InPortions(func(p Portion) (done bool, err error) {
 		var some Retained
@@ -131,7 +131,7 @@ func (k *Keeper) removeFrom(ctx context.Context, partition, now int64, r *Retain
 	})
 }
 
-// portion removes one portion of what is due in a partition, and reports whether that was all.
+// portion removes one portion of the due memories of a partition, and reports whether that was all.
 func (k *Keeper) portion(tx db.Tx, partition, now int64, p Portion) (r Retained, done bool, err error) {
 	rule, err := ruleOf(tx, partition)
 	if err != nil || rule.After == 0 {

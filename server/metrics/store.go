@@ -106,7 +106,7 @@ func (m *Metrics) Watch(store *souvenir.Store) {
 	m.store.upkeep.Store(store.Upkeep())
 }
 
-// problems returns what is wrong with the store.
+// problems returns the problems of the store.
 func (c *storeCollector) problems(ctx context.Context) ([]souvenir.Problem, error) {
 	upkeep := c.upkeep.Load()
 	if upkeep == nil {

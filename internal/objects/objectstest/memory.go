@@ -23,21 +23,21 @@ type Memory struct {
 	onDel   func(ctx context.Context, keys []string) error
 }
 
-// OnPut sets what is called before an object is written.
+// OnPut sets a function to call before an object is written.
 func (m *Memory) OnPut(fn func(ctx context.Context, key string) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.onPut = fn
 }
 
-// OnGet sets what is called before an object is read.
+// OnGet sets a function to call before an object is read.
 func (m *Memory) OnGet(fn func(ctx context.Context, key string) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.onGet = fn
 }
 
-// OnDelete sets what is called before objects are deleted.
+// OnDelete sets a function to call before objects are deleted.
 func (m *Memory) OnDelete(fn func(ctx context.Context, keys []string) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

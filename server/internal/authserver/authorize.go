@@ -106,14 +106,14 @@ func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) 
 		return nil, &failure.Error{Status: http.StatusBadRequest,
 			Message: fmt.Sprintf("the request is %d bytes long; at most %d are allowed", size, signin.MaxNext)}
 	}
-	one := func(name, says string) (string, error) {
+	one := func(name, refusal string) (string, error) {
 		switch values := parameters[name]; len(values) {
 		case 0:
-			return "", &failure.Error{Status: http.StatusBadRequest, Message: says + ": " + name + " is missing"}
+			return "", &failure.Error{Status: http.StatusBadRequest, Message: refusal + ": " + name + " is missing"}
 		case 1:
 			return values[0], nil
 		}
-		return "", &failure.Error{Status: http.StatusBadRequest, Message: says + ": " + name + " is given more than once"}
+		return "", &failure.Error{Status: http.StatusBadRequest, Message: refusal + ": " + name + " is given more than once"}
 	}
 	if a.clientID, err = one("client_id", "Invalid client"); err != nil {
 		return nil, err

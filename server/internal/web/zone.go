@@ -13,7 +13,7 @@ const maxZone = 64
 
 // Zone is the time zone in which a reader sees days.
 type Zone struct {
-	Told     string // as the browser sent it; empty: not yet
+	Sent     string // as the browser sent it; empty: not yet
 	Location *time.Location
 }
 
@@ -24,7 +24,7 @@ func ZoneOf(r *http.Request) Zone {
 	if err != nil || len(c.Value) > maxZone {
 		return z
 	}
-	z.Told = c.Value
+	z.Sent = c.Value
 	if known, err := time.LoadLocation(c.Value); err == nil && c.Value != "Local" { // which is the zone of this machine
 		z.Location = known
 	}

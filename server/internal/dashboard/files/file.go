@@ -183,12 +183,12 @@ func (s *Service) linkToMemory(w http.ResponseWriter, r *http.Request, c request
 		data.Refuse(err)
 		return web.Again(p, err)
 	}
-	said := before.Filename + " is linked to the memory."
+	notice := before.Filename + " is linked to the memory."
 	if memory == "" {
-		said = before.Filename + " is no longer linked to a memory."
+		notice = before.Filename + " is no longer linked to a memory."
 	}
 	former := projectRefOf(data)
-	return s.site.DoneWithUndo(c, "/files/"+before.ID, said, func(ctx context.Context) error {
+	return s.site.DoneWithUndo(c, "/files/"+before.ID, notice, func(ctx context.Context) error {
 		back := souvenir.FileUpdate{MemoryID: &before.MemoryID}
 		if before.MemoryID == "" {
 			back.Project = &former

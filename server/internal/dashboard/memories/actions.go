@@ -127,7 +127,7 @@ func (s *Service) unlinkFile(w http.ResponseWriter, r *http.Request, c request.C
 }
 
 // relink links a file to a memory, or to none, and reports it on the memory's page.
-func (s *Service) relink(r *http.Request, c request.Caller, at string, values url.Values, memory, said string) (any,
+func (s *Service) relink(r *http.Request, c request.Caller, at string, values url.Values, memory, notice string) (any,
 	error) {
 	before, err := c.Store.GetFile(r.Context(), values.Get("file"))
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Service) relink(r *http.Request, c request.Caller, at string, values ur
 	if err != nil {
 		return nil, err
 	}
-	return s.site.DoneWithUndo(c, web.MemoryPath(at), "“"+after.Filename+"”"+said, func(ctx context.Context) error {
+	return s.site.DoneWithUndo(c, web.MemoryPath(at), "“"+after.Filename+"”"+notice, func(ctx context.Context) error {
 		now, err := c.Store.GetFile(ctx, before.ID)
 		if err == nil && now.MemoryID != after.MemoryID {
 			err = &failure.Error{Status: http.StatusConflict,

@@ -291,7 +291,7 @@ func (p *memoryPage) readRelated(ctx context.Context, store *souvenir.Store) err
 }
 
 // memoryButton is a one-click action on a memory.
-type memoryButton struct{ Key, Value, Says string }
+type memoryButton struct{ Key, Value, Label string }
 
 // Buttons are the actions available for the memory.
 func (p memoryPage) Buttons() []memoryButton {

@@ -28,7 +28,7 @@ const (
 	longestArranged = 2 * time.Minute
 )
 
-// mapKey is whose map it is, and of which memories.
+// mapKey identifies a map by its user and memories.
 type mapKey struct{ user, query string }
 
 // keptMap is a map that was computed.

@@ -24,7 +24,7 @@ type todoPage struct {
 	Percent  int
 	Sections []todoCard // the active ones first, then their background
 	One      bool       // only one section is shown, part by part
-	Told     string     // the result of the last change
+	Notice   string     // the result of the last change
 	CSRF     string     // of the form that adds the first task
 	Path     string     // of the project's page
 }
@@ -247,7 +247,7 @@ func (s *Service) tickTodo(w http.ResponseWriter, r *http.Request, c request.Cal
 			data.Sections[i].Problem = web.Sentence(lostText(ticked.lost))
 		}
 	}
-	data.Told = ticked.report(todo)
+	data.Notice = ticked.report(todo)
 	if web.FromScript(r) {
 		for _, card := range data.Sections {
 			if card.Key == section {

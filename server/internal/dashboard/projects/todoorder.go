@@ -104,7 +104,7 @@ var errMoved = &failure.Error{Status: http.StatusConflict,
 // changeTodo changes the to-do as it is at the time of writing, and shows the section, or the board. change returns the
 // new document and what happened.
 func (s *Service) changeTodo(w http.ResponseWriter, r *http.Request, c request.Caller, values url.Values,
-	change func(souvenir.Todo) (content, told string, err error)) (any, error) {
+	change func(souvenir.Todo) (content, notice string, err error)) (any, error) {
 	head, err := s.projectAt(r, c, "To-do")
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (s *Service) changeTodo(w http.ResponseWriter, r *http.Request, c request.C
 	if err != nil {
 		return nil, err
 	}
-	todo, told, err := rewrite(r.Context(), c.Store, head.Reference(), change)
+	todo, notice, err := rewrite(r.Context(), c.Store, head.Reference(), change)
 	lost := errors.Is(err, errMoved)
 	if err != nil && !lost {
 		return nil, err
@@ -131,7 +131,7 @@ func (s *Service) changeTodo(w http.ResponseWriter, r *http.Request, c request.C
 		view.Section = ""
 	}
 	data := s.todoPageOf(w, r, head, todo, view)
-	data.Told = told
+	data.Notice = notice
 	section := values.Get("section")
 	for i, card := range data.Sections {
 		if card.Key != section {
@@ -150,7 +150,7 @@ func (s *Service) changeTodo(w http.ResponseWriter, r *http.Request, c request.C
 
 // rewrite writes what change makes of the to-do, again if another change came between.
 func rewrite(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef,
-	change func(souvenir.Todo) (content, told string, err error)) (souvenir.Todo, string, error) {
+	change func(souvenir.Todo) (content, notice string, err error)) (souvenir.Todo, string, error) {
 	const tries = 20 // each lost to a concurrent change
 	for try := 1; ; try++ {
 		todo, err := store.GetTodo(ctx, ref)
@@ -163,16 +163,16 @@ func rewrite(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef
 		if err != nil {
 			return todo, "", err
 		}
-		content, told, err := change(todo)
+		content, notice, err := change(todo)
 		if err != nil || content == todo.Content {
-			return todo, told, err
+			return todo, notice, err
 		}
 		stored, err := store.SetTodo(ctx,
 			souvenir.NewTodo{ProjectID: ref.ID, Content: content, ExpectedRevision: todo.Revision})
 		if errors.Is(err, souvenir.ErrConflict) && try < tries {
 			continue
 		}
-		return souvenir.Todo{Memory: stored.Memory, Document: stored.Document, Warnings: stored.Warnings}, told, err
+		return souvenir.Todo{Memory: stored.Memory, Document: stored.Document, Warnings: stored.Warnings}, notice, err
 	}
 }
 

@@ -80,7 +80,7 @@ func (s *Service) deleteUser(w http.ResponseWriter, r *http.Request, c request.C
 		Data: accountPage{User: u, Receipt: receipt, Signed: string(proof)}}, nil
 }
 
-// holdings counts what is deleted with a user.
+// holdings counts the data that is deleted with a user.
 func (s *Service) holdings(ctx context.Context, u souvenir.User) ([]web.Fact, error) {
 	view := s.store.As(souvenir.Access{User: u.ID})
 	usage, err := view.Insights().Usage(ctx)

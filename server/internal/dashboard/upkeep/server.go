@@ -70,13 +70,13 @@ var kindsOfSettings = []kindOfSetting{
 		func(c souvenir.Configuration) int64 { return int64(c.KeepBackups) }},
 }
 
-// shown reports whether a setting is one of a store: without scheduled backups there is nothing to set.
-func (k kindOfSetting) shown(c souvenir.Configuration) bool {
+// applies reports whether a store has a setting: without scheduled backups there is nothing to set.
+func (k kindOfSetting) applies(c souvenir.Configuration) bool {
 	return c.BackupEvery > 0 || k.name != souvenir.SettingBackups && k.name != souvenir.SettingKept
 }
 
-// losing are questions about settings of which a lower value deletes something, or takes it away from admins.
-var losing = map[souvenir.SettingName]web.Question{
+// lowering holds a question for each setting whose lower value deletes data, or hides it from admins.
+var lowering = map[souvenir.SettingName]web.Question{
 	souvenir.SettingActivity: callsLost,
 	souvenir.SettingCalls:    callsLost,
 	souvenir.SettingBackups: {Title: "Reach less far back?", Button: "Make backups more often",
@@ -116,7 +116,7 @@ func (s *Service) serverSettings(ctx context.Context) ([]serverSetting, error) {
 	}
 	var all []serverSetting
 	for _, k := range kindsOfSettings {
-		if !k.shown(c) {
+		if !k.applies(c) {
 			continue
 		}
 		value := k.value(c)
@@ -178,8 +178,8 @@ func (s *Service) changeServer(w http.ResponseWriter, r *http.Request, c request
 		}
 		wanted = &after
 	}
-	if asks, loses := losing[name]; loses && after < before.Value && form.Get("sure") == "" {
-		return askServer(asks, k, before.Value, after, form.Get("value"), form.Get("default")), nil
+	if question, asks := lowering[name]; asks && after < before.Value && form.Get("sure") == "" {
+		return askServer(question, k, before.Value, after, form.Get("value"), form.Get("default")), nil
 	}
 	if err := s.store.Upkeep().ChangeSetting(r.Context(), name, wanted); err != nil {
 		return s.serverAgain(r, c, k, form.Get("value"), err)

@@ -26,13 +26,13 @@ import (
 
 // transferPage is the data of the page on which people export their memories, and admins import.
 type transferPage struct {
-	Export transferChoice
-	Import importChoice
-	File   web.Field // to import
-	Error  string
-	Anew   string // where an admin has to sign in first; empty: not needed
-	Work   *jobState
-	Told   *importOutcome // the result of an import
+	Export  transferChoice
+	Import  importChoice
+	File    web.Field // to import
+	Error   string
+	Anew    string // where an admin has to sign in first; empty: not needed
+	Work    *jobState
+	Outcome *importOutcome // the result of an import
 }
 
 // transferChoice is the input for an export.
@@ -72,7 +72,7 @@ func (s *Service) transfer(r *http.Request, c request.Caller) (web.Page, *transf
 	}
 	if data.Work != nil {
 		if outcome, ok := data.Work.Result.(importOutcome); ok {
-			data.Told = &outcome
+			data.Outcome = &outcome
 		}
 	}
 	return web.Page{Template: "transfer", Title: "Export and import", Part: "progress", Data: data}, data, err
@@ -81,7 +81,7 @@ func (s *Service) transfer(r *http.Request, c request.Caller) (web.Page, *transf
 func (s *Service) showTransfer(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	p, data, err := s.transfer(r, c)
 	if c.User.Role != souvenir.RoleAdmin {
-		data.Work, data.Told = nil, nil // for admins only
+		data.Work, data.Outcome = nil, nil // for admins only
 	}
 	if web.FromScript(r) && (data.Work == nil || !data.Work.Running) {
 		w.Header().Set("HX-Refresh", "true") // the page shows the outcome
