@@ -24,7 +24,8 @@ type DB interface {
 	// transaction that must happen only once (a message, a file, a count in memory). It runs in the calling goroutine
 	// and must not begin or end transactions ([Tx.Savepoint] undoes a part), nor call Read, Write or Close. If ctx ends
 	// while a call waits, Write returns ctx's error without running fn; if it ends while fn runs, statements fail with
-	// its error, and Write rolls back and returns it, not fn's result. It waits a limited time for locks, such as
+	// its error, and Write rolls back and returns it, not fn's result. A statement that runs then may reach its end
+	// first, since an engine may have several Writes share a transaction. Write waits a limited time for locks, such as
 	// those of a long transaction, and then returns ErrBusy.
 	//
 	// An engine decides to run fn again by the error of a statement or of the commit, and remembers that error, since

@@ -156,3 +156,100 @@ func canceledAnywhere(t *testing.T, d db.DB) {
 		return err
 	})
 }
+
+// endsSoon checks that a Read ends soon after its context, whatever runs in it, also where it waits for others, and a
+// Write whose function reads on and on; each returns the context's error and stores nothing, and the engine works
+// afterwards. A statement that runs in a Write may go on to its end: others may share the transaction.
+func endsSoon(t *testing.T, d db.DB) {
+	const endless = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) SELECT i FROM n`
+	works := func(what string) {
+		t.Helper()
+		write(t, d, func(tx db.Tx) error { return set(tx, "works", 1) })
+		read(t, d, func(tx db.Tx) error {
+			n, err := count(tx)
+			equal(t, "rows after "+what, n, 0)
+			return err
+		})
+	}
+	soon := func(what string, call func(context.Context, func(db.Tx) error) error, run func(tx db.Tx, end func()) error) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		over := make(chan error, 1)
+		go func() { over <- call(ctx, func(tx db.Tx) error { return run(tx, cancel) }) }()
+		select {
+		case err := <-over:
+			is(t, what, err, context.Canceled)
+		case <-time.After(forever):
+			t.Fatalf("%s does not end with its context", what)
+		}
+		works(what)
+	}
+	later := func(run func(tx db.Tx) error) func(tx db.Tx, end func()) error {
+		return func(tx db.Tx, end func()) error {
+			if tx.Writable() {
+				if err := set(tx, key("a"), 1); err != nil {
+					return err
+				}
+			}
+			time.AfterFunc(meeting/4, end)
+			return run(tx)
+		}
+	}
+	pass := func(db.Rows) error { return nil }
+	soon("QueryRow in a Read", d.Read, later(func(tx db.Tx) error { return tx.QueryRow(slow).Scan(new(int64)) }))
+	for _, way := range ways {
+		soon(way.name+" in a Read", d.Read, later(func(tx db.Tx) error { return way.each(tx, pass, slow) }))
+	}
+	for what, call := range map[string]func(context.Context, func(db.Tx) error) error{"Write": d.Write, "Read": d.Read} {
+		soon("rows that have no end in a "+what, call, func(tx db.Tx, end func()) error {
+			ran := 0
+			return db.Stream(tx, func(db.Rows) error {
+				if ran++; ran == 3 {
+					end()
+				}
+				return nil
+			}, endless)
+		})
+		soon("statements that follow each other in a "+what, call, later(func(tx db.Tx) error {
+			for {
+				if _, err := count(tx); err != nil {
+					return err
+				}
+			}
+		}))
+	}
+
+	// Reads that hold all connections, if there are not many, make another wait, or it runs and ends with its context.
+	end := make(chan struct{})
+	var holders sync.WaitGroup
+	for range 24 {
+		holders.Go(func() {
+			is(t, "a Read beside others", d.Read(t.Context(), func(tx db.Tx) error {
+				_, err := count(tx)
+				<-end
+				return err
+			}), nil)
+		})
+	}
+	time.Sleep(meeting)
+	ctx, cancel := context.WithTimeout(t.Context(), meeting)
+	defer cancel()
+	waited := make(chan error, 1)
+	go func() {
+		waited <- d.Read(ctx, func(tx db.Tx) error {
+			<-ctx.Done()
+			_, err := count(tx)
+			return err
+		})
+	}()
+	select {
+	case err := <-waited:
+		is(t, "a Read beside many", err, context.DeadlineExceeded)
+	case <-time.After(forever):
+		t.Error("a Read beside many does not end with its context")
+	}
+	close(end)
+	holders.Wait()
+	works("many Reads")
+}

@@ -47,12 +47,14 @@ type Engine struct {
 	Flood func(tx db.Tx, memory int64) error
 }
 
-// Run runs all tests; in the plain form, a third of those that need one handle.
-func Run(t *testing.T, e Engine) {
-	for i, test := range []struct {
-		name string
-		run  func(t *testing.T, d db.DB)
-	}{
+// test is one of the tests that need one handle.
+type test struct {
+	name string
+	run  func(t *testing.T, d db.DB)
+}
+
+func tests(e Engine) []test {
+	return []test{
 		{"a Read sees one snapshot", func(t *testing.T, d db.DB) { readsOneSnapshot(t, e, d) }},
 		{"a Read writes nothing", readWritesNothing},
 		{"Writes do not overlook each other", func(t *testing.T, d db.DB) { noWriteSkew(t, d, d) }},
@@ -108,7 +110,19 @@ func Run(t *testing.T, e Engine) {
 		{"scanned bytes are copies", bytesAreCopies},
 		{"many arguments, and long lists", manyArguments},
 		{"the schema answers", schemaAnswers},
-	} {
+		{"a word and a vector belong to one range", borders},
+		{"a passage with several terms is one", severalTerms},
+		{"long results are whole and in order", func(t *testing.T, d db.DB) { longResults(t, e, d) }},
+		{"words, vectors and changes of many memories", manyPassages},
+		{"a result that fails in its middle says so", failingRows},
+		{"references that do not hold at the commit", references},
+		{"a call ends soon after its context", endsSoon},
+	}
+}
+
+// Run runs all tests; in the plain form, a third of those that need one handle.
+func Run(t *testing.T, e Engine) {
+	for i, test := range tests(e) {
 		if !longtest.Part(i, 1, 3) {
 			continue
 		}
