@@ -333,9 +333,9 @@ func (m storedMemory) trashed() trash.Memory {
 	return trash.Memory{Row: m.row, Partition: m.partition, ID: m.ID, Content: m.Content}
 }
 
-// Erasure, from the trash or at once. SQLite overwrites deleted content in the file (secure_delete). But the words of
-// deleted content stay in the full-text index until its segments are merged, and earlier states of pages stay in the
-// write-ahead log until that is checkpointed and truncated. scrub does both.
+// Erasure, from the trash or at once. In a file, deleted content is overwritten. But its words may stay in full text
+// until that is tidied (db.Tidy), and earlier states of pages stay in the log until that is flushed (db.File). scrub
+// does both.
 
 // scrubNow is the most passages of a store in which an erasure also waits until the traces are gone
 const scrubNow = 20_000
@@ -409,8 +409,8 @@ func (h *Trash) Empty(ctx context.Context) (int, error) {
 	return int(emptied), wrap(s.scrubSoon(ctx))
 }
 
-// inPortions calls fn like [trash.InPortions], for memories. Within a transaction the portions are small: SQLite keeps
-// the pages that one changes, so that it can be undone alone, and goes through them after each statement.
+// inPortions calls fn like [trash.InPortions], for memories. Within a transaction the portions are small: an
+// engine may keep what a portion changes, so that it can be undone alone, and go through it after each statement.
 func (s *Store) inPortions(ctx context.Context, fn func(p trash.Portion) (done bool, err error)) error {
 	const within = 32 // memories
 	return trash.InPortions(func(p trash.Portion) (bool, error) {

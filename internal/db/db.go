@@ -281,13 +281,23 @@ func Reserve(tx Tx, table string, n int) error {
 
 // Hashing is a Tx of an engine that keeps hashes of rows, in row_hash. Without them, damaged rows cannot be detected.
 type Hashing interface {
-	Hashes() bool
+	// ColumnsOf returns the columns that the hashes of tables may cover, by table, in one statement: all of them, in
+	// their order. A table that does not exist has none.
+	ColumnsOf(tables ...string) (map[string][]string, error)
 }
 
 // Hashes reports whether the engine of a transaction keeps hashes of rows.
 func Hashes(tx Tx) bool {
-	h, keeps := Stored(tx).(Hashing)
-	return keeps && h.Hashes()
+	_, keeps := Stored(tx).(Hashing)
+	return keeps
+}
+
+// ColumnsOf is [Hashing.ColumnsOf]; where no hashes are kept, no table has any.
+func ColumnsOf(tx Tx, tables ...string) (map[string][]string, error) {
+	if h, keeps := Stored(tx).(Hashing); keeps {
+		return h.ColumnsOf(tables...)
+	}
+	return nil, nil
 }
 
 // Ungrouped is a DB that does not let callers share a commit, and for which several small writes in one transaction

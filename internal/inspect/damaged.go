@@ -97,7 +97,7 @@ func (in *inspection) intactRevision(memory int64) string {
 			continue
 		}
 		columns, err := kernel.HashedColumns(in.tx, t)
-		if err != nil {
+		if err != nil || len(columns) == 0 {
 			return ""
 		}
 		numbers, err := db.Column[int64](in.tx,

@@ -254,7 +254,7 @@ func (in *inspection) find(f Finding) {
 	}
 }
 
-// checkFile has SQLite check the structure of the file, its indexes and full text.
+// checkFile has the engine check its own structures: the file, indexes and full text.
 func (in *inspection) checkFile() error {
 	in.progress("file", 0, 1)
 	problems, err := in.s.DB.Upkeep().Problems(in.tx, MaxFindings)

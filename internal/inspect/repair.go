@@ -46,7 +46,7 @@ type repairs struct {
 // repairBatch is how many rows one transaction repairs: other writers wait at most that long.
 const repairBatch = 64
 
-// repair makes the repairs. It skips steps that fail in SQLite because of damage; the next inspection finds them again.
+// repair makes the repairs. It skips steps that fail because of damage; the next inspection finds them again.
 func (s Store) repair(ctx context.Context, r *repairs, progress progress) error {
 	steps := s.repairSteps(ctx, r)
 	for i, step := range steps {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
@@ -85,7 +84,7 @@ func HashedTables() []HashedTable {
 // HashedColumns returns the columns that a table's hashes cover: all of them, including those added by later versions.
 // None: the table does not exist yet, or has no hashes yet.
 func HashedColumns(tx db.Tx, t HashedTable) ([]string, error) {
-	columns, err := columnsOf(tx, t.Name)
+	columns, err := db.ColumnsOf(tx, t.Name)
 	return t.hashed(columns[t.Name]), err
 }
 
@@ -126,7 +125,7 @@ func KeepHashes(tx db.Tx) ([]rowhash.Trigger, error) {
 			names = append(names, t.Former)
 		}
 	}
-	columns, err := columnsOf(tx, names...)
+	columns, err := db.ColumnsOf(tx, names...)
 	if err != nil {
 		return nil, err
 	}
@@ -150,21 +149,6 @@ func KeepHashes(tx db.Tx) ([]rowhash.Trigger, error) {
 		triggers = append(triggers, t.Triggers(hashed)...)
 	}
 	return triggers, nil
-}
-
-// columnsOf returns the columns of tables, by table, in one statement. A table that does not exist has none.
-func columnsOf(tx db.Tx, tables ...string) (map[string][]string, error) {
-	columns := map[string][]string{}
-	err := tx.Each(func(row db.Rows) error {
-		var table, column string
-		if err := row.Scan(&table, &column); err != nil {
-			return err
-		}
-		columns[table] = append(columns[table], column)
-		return nil
-	}, `WITH t (name) AS (VALUES ('`+strings.Join(tables, `'), ('`)+`'))
-		SELECT t.name, c.name FROM t, pragma_table_info(t.name) c ORDER BY 1, c.cid`)
-	return columns, err
 }
 
 // RowHash holds the hashes of a row, or a set of rows: the stored one (nil: none), and the present one (nil: the
@@ -232,9 +216,8 @@ func EachHash(tx db.Tx, t HashedTable, fn func(h RowHash) error) error {
 // MarkDamage records, before the schema changes, which rows do not match their hashes: afterwards, hashes are
 // computed anew, which must not make damaged rows sound.
 func MarkDamage(tx db.Tx, _ int) error {
-	var there bool
-	if err := tx.QueryRow(`SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'row_hash'`).Scan(&there); err != nil ||
-		!there {
+	columns, err := db.ColumnsOf(tx, "row_hash")
+	if err != nil || len(columns) == 0 { // an old schema
 		return err
 	}
 	tables, err := hashedTablesIn(tx)

@@ -62,7 +62,7 @@ const (
 	ByScan     Way = "scan"         // in the database, comparing all vectors, or all that a filter selects
 )
 
-// maxMatches bounds the passages of one partition that are scored by words; the rest, by FTS5's own ranking, is
+// maxMatches bounds the passages of one partition that are scored by words; the rest, by the engine's own ranking, is
 // left out. In memory there is no such bound.
 const maxMatches = 5000
 

@@ -95,7 +95,7 @@ func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 			condition, given := sel.Where()
 			from, args = kernel.FromMemory+` WHERE `+condition, given // from the rows of the condition
 		}
-		// Without the +, SQLite would read all memories along an index, to have them grouped.
+		// Without the +, an engine may read all memories along an index, to have them grouped; SQLite does.
 		err = tx.Each(func(row db.Rows) error {
 			var partition int64
 			var n int
@@ -171,8 +171,8 @@ func (sel Selection) byRow() bool {
 	return strings.Contains(sel.Condition, filter.InOwn) || strings.HasPrefix(sel.Condition, filter.InThese)
 }
 
-// mostMerged is the most rows of all partitions that are worth reading along indexes, rather than letting SQLite sort
-// them.
+// mostMerged is the most rows of all partitions that are worth reading along indexes, rather than letting the
+// engine sort them.
 const mostMerged = 200_000
 
 // worthMerging reports whether reading the first rows of each partition along the index of an order is less work than

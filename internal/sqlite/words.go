@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
@@ -157,16 +158,38 @@ func (w words) changed() (n int, err error) {
 	return n, err
 }
 
+// match returns the FTS5 query (sqlite.org/fts5.html, section 3) for rows that contain any of the terms. No term
+// can cause a syntax error: strings that cannot be terms are left out. It is "" if no term is left, which FTS5
+// would refuse: there is nothing to find.
+func match(terms []string) string {
+	var b strings.Builder
+	for _, t := range terms {
+		if !text.IsTerm(t) {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(" OR ")
+		} else {
+			b.WriteByte('(')
+		}
+		b.WriteString(`"` + t + `"`)
+	}
+	if b.Len() > 0 {
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
 func (w words) Count(in db.Range, terms []string) (n int, err error) {
 	if err := w.written(); err != nil {
 		return 0, err
 	}
-	match := text.Match(terms)
-	if match == "" {
+	query := match(terms)
+	if query == "" {
 		return 0, nil
 	}
 	err = w.QueryRow(`SELECT count(*) FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ?`,
-		match, in.First, in.Last).Scan(&n)
+		query, in.First, in.Last).Scan(&n)
 	return n, err
 }
 
@@ -174,13 +197,13 @@ func (w words) CountMemories(in db.Range, terms []string, limit int) (n int, err
 	if err := w.written(); err != nil {
 		return 0, err
 	}
-	match := text.Match(terms)
-	if match == "" {
+	query := match(terms)
+	if query == "" {
 		return 0, nil
 	}
 	err = w.QueryRow(`SELECT count(*) FROM (SELECT DISTINCT memory_id FROM passage WHERE id IN (
 		SELECT rowid FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ?) LIMIT ?)`,
-		match, in.First, in.Last, limit).Scan(&n)
+		query, in.First, in.Last, limit).Scan(&n)
 	return n, err
 }
 
@@ -188,12 +211,12 @@ func (w words) Best(in db.Range, terms []string, limit int) ([]int64, error) {
 	if err := w.written(); err != nil {
 		return nil, err
 	}
-	match := text.Match(terms)
-	if match == "" {
+	query := match(terms)
+	if query == "" {
 		return nil, nil
 	}
 	return db.Column[int64](w.Tx, `SELECT rowid FROM passage_text WHERE passage_text MATCH ? AND rowid BETWEEN ? AND ?
-		ORDER BY rank LIMIT ?`, match, in.First, in.Last, limit)
+		ORDER BY rank LIMIT ?`, query, in.First, in.Last, limit)
 }
 
 func (w words) Each(fn func(passage int64, column string, offset int, term string) error) error {

@@ -163,3 +163,22 @@ func TestAGroupMakesOneSegmentOfFullText(t *testing.T) {
 	}
 	wantTerms(t, d, "t0", "t1", "t2", "t3", "t4")
 }
+
+func TestQueriesOfFullText(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		terms []string
+		want  string
+	}{
+		{"nothing", nil, ""},
+		{"terms", []string{"cat", "猫"}, `("cat" OR "猫")`},
+		{"what is no term is left out", []string{`x" OR "y`, "", "a\x00b", "Cat", "\xff", "ok"}, `("ok")`},
+		{"only such", []string{`"`}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := match(tt.terms); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}

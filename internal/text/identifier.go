@@ -165,8 +165,8 @@ func (a *analyzer) emitParts(start int, parts []int, end int) {
 	}
 }
 
-// emitWhole emits the words joined. Digits separated by a full stop stay apart, by a middle dot, which is a token
-// character to FTS5 as the full stop is not; the v of a version is left out.
+// emitWhole emits the words joined. Digits separated by a full stop stay apart, by a middle dot, which may be in a
+// term as the full stop may not; the v of a version is left out.
 func (a *analyzer) emitWhole() {
 	start := len(a.out)
 	for i, w := range a.words {

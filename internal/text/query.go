@@ -79,30 +79,8 @@ func (a *analyzer) queryTerms(stops bool) []Term {
 	return terms
 }
 
-// Match returns the FTS5 query (sqlite.org/fts5.html, section 3) for rows that contain any of the terms. No term
-// can cause a syntax error: strings that cannot be terms are left out. It is "" if no term is left, which FTS5
-// would refuse: there is nothing to find.
-func Match(terms []string) string {
-	var b strings.Builder
-	for _, t := range terms {
-		if !IsTerm(t) {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteString(" OR ")
-		} else {
-			b.WriteByte('(')
-		}
-		b.WriteString(`"` + t + `"`)
-	}
-	if b.Len() > 0 {
-		b.WriteByte(')')
-	}
-	return b.String()
-}
-
-// IsTerm reports whether s could be one of Terms: valid UTF-8 of bounded length that FTS5's ascii tokenizer,
-// which splits at every ASCII character but letters and digits and folds case, returns as one token.
+// IsTerm reports whether s could be one of Terms: valid UTF-8 of bounded length, without ASCII characters but digits
+// and small letters.
 func IsTerm(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]

@@ -21,7 +21,7 @@ const TermsVersion = 1
 const MaxTermBytes = 64
 
 // Terms returns the terms of s in order, with repetitions. Each is made of a-z, 0-9 and characters past ASCII
-// only, so it is exactly one token to FTS5's ascii tokenizer. Invalid UTF-8 separates words.
+// only, so that full text has to split texts at spaces alone. Invalid UTF-8 separates words.
 //
 //   - Words are runs of letters and digits, folded as fold.go says; English ones are stemmed ("cities": citi).
 //   - Identifiers give their parts and the whole: "getUserByID" is get, user, by, id, getuserbyid; "wi-fi" is

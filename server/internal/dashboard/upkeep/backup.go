@@ -128,7 +128,7 @@ func (s *Service) downloadBackup(w http.ResponseWriter, r *http.Request, c reque
 		return web.Redirect(anew), err
 	}
 	_, err := s.store.Upkeep().BackupTo(r.Context(),
-		&download{w: w, name: backupName(time.Now()), kind: "application/vnd.sqlite3"}, nil)
+		&download{w: w, name: backupName(time.Now()), kind: "application/octet-stream"}, nil)
 	return nil, err
 }
 
