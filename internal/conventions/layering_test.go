@@ -2,12 +2,8 @@ package conventions
 
 import (
 	"fmt"
-	"go/parser"
-	"go/token"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -97,7 +93,7 @@ var rules = []layer{
 	{
 		From:   []string{"./", "./internal/..."},
 		Except: []string{"./internal/service"}, // for what stands on the API; the root imports it at no depth
-		Never:  []string{"net/http", "html/template", "github.com/modelcontextprotocol/..."},
+		Never:  []string{"net/http/...", "html/template", "github.com/modelcontextprotocol/..."},
 		Reach:  anyDepth,
 		Why:    "the library is a memory, not a server: importing it brings no HTTP, templates or MCP",
 	},
@@ -114,27 +110,36 @@ var rules = []layer{
 		Why:   "a program that wants a transformer imports it: the library knows the interface alone",
 	},
 	{
+		From: []string{"./embedders/..."},
+		Never: []string{"./internal/...", "./server/...", "./mcpserver/...", "./tools/...", "./cmd/...",
+			"database/sql/..."},
+		But:   []string{"./internal/service"},
+		Reach: direct,
+		Why:   "an embedder stands on the root package's interface alone, as one of yours does",
+	},
+	{
 		From:   []string{"./embedders/..."},
-		Except: []string{"./embedders/internal/remote"}, // it sends requests by internal/service
-		Never:  []string{"./internal/...", "./server/...", "./mcpserver/...", "./tools/...", "./cmd/...", "database/sql"},
+		Except: []string{"./embedders/internal/remote"},
+		Never:  []string{"./internal/service"},
 		Reach:  direct,
-		Why:    "an embedder stands on the root package's interface alone, as one of yours does",
+		Why:    "embedders/internal/remote alone sends the requests of embedders",
 	},
 	{
 		From:  []string{"./embedders/transformer/..."},
-		Never: []string{"net/http", "./embedders/internal/..."},
+		Never: []string{"net/http/...", "./embedders/internal/..."},
 		Reach: direct,
 		Why:   "a transformer reads local files; it does not use the network",
 	},
 	{
-		From:  []string{"./tools/..."},
-		Never: []string{"./server/...", "./mcpserver/...", "./cmd/...", "net/http", "github.com/modelcontextprotocol/..."},
+		From: []string{"./tools/..."},
+		Never: []string{"./server/...", "./mcpserver/...", "./cmd/...", "net/http/...",
+			"github.com/modelcontextprotocol/..."},
 		Reach: direct,
 		Why:   "the tools know neither HTTP nor MCP: the server carries them",
 	},
 	{
 		From:  []string{"./mcpserver/..."},
-		Never: []string{"./server/...", "./cmd/...", "net/http"},
+		Never: []string{"./server/...", "./cmd/...", "net/http/..."},
 		Reach: direct,
 		Why:   "any transport can be put on mcpserver: HTTP is for server, and flags are for cmd",
 	},
@@ -387,31 +392,6 @@ func TestRootPackageHasOnlyAllowedModules(t *testing.T) {
 		if !used[module] {
 			t.Logf("allowed, but not used: %s", module)
 		}
-	}
-}
-
-// TestRootImportsSQLiteOnlyWhereFilesAreOpened: everything else in the root works with any engine.
-func TestRootImportsSQLiteOnlyWhereFilesAreOpened(t *testing.T) {
-	atRoot(t)
-	opens := []string{"backup.go", "keys.go", "store.go"}
-	names, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, name := range names {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, spec := range file.Imports {
-			if spec.Path.Value == strconv.Quote(modulePath+"/internal/sqlite") && !strings.HasSuffix(name, "_test.go") {
-				found = append(found, name)
-			}
-		}
-	}
-	if !slices.Equal(found, opens) {
-		t.Errorf("files of the root that import internal/sqlite: got %q, want %q", found, opens)
 	}
 }
 
