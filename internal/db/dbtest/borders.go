@@ -27,14 +27,14 @@ func borders(t *testing.T, d db.DB) {
 			for n, place := range []int64{0, 1, 1<<32 - 2, 1<<32 - 1} {
 				memory, err2 := addMemory(tx, partitions[i], fmt.Sprint(i, " ", n), "{}")
 				ids, memories = append(ids, partitions[i]<<32+place), append(memories, memory)
-				if err = errors.Join(err, err2); err != nil {
+				if err := errors.Join(err, err2); err != nil {
 					return err
 				}
 				if _, err = tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector)
 					VALUES (?, ?, 0, 1, 0, ?, ?)`, ids[len(ids)-1], memory, profile, floats(1, 0)); err != nil {
 					return err
 				}
-				if err = tx.Words().Put(ids[len(ids)-1], "tea", "", false); err != nil {
+				if err := tx.Words().Put(ids[len(ids)-1], "tea", "", false); err != nil {
 					return err
 				}
 			}
