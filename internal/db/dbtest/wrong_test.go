@@ -283,3 +283,17 @@ func TestFaultsAreFound(t *testing.T) {
 			found, sound, len(wrongs), out)
 	}
 }
+
+// TestTheGuideNamesEachTest checks that docs/engines.md says at which step an engine must pass each test.
+func TestTheGuideNamesEachTest(t *testing.T) {
+	content, err := os.ReadFile("../../../docs/engines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide := strings.Join(strings.Fields(string(content)), " ")
+	for _, c := range tests(Engine{}) {
+		if !strings.Contains(guide, c.name) {
+			t.Errorf("docs/engines.md: got no test %q in a step, want each", c.name)
+		}
+	}
+}
