@@ -104,9 +104,11 @@ type contextFields Context
 func (c Context) MarshalJSON() ([]byte, error) {
 	c.Related, c.Guide, c.GeneralDoDont = emptyList(c.Related), emptyList(c.Guide), emptyList(c.GeneralDoDont)
 	form := struct {
-		ConversationID *string `json:"conversation_memory_id"`
+		Identity       *ContextMemory `json:"identity"`
+		Suggestion     *ToolCall      `json:"identity_suggestion,omitempty"`
+		ConversationID *string        `json:"conversation_memory_id"`
 		contextFields
-	}{contextFields: contextFields(c)}
+	}{Identity: c.Identity, Suggestion: c.IdentitySuggestion, contextFields: contextFields(c)}
 	if c.ConversationID != "" {
 		form.ConversationID = &c.ConversationID
 	}

@@ -53,21 +53,31 @@ type FileSummary struct {
 // Summary returns the file as search results show it.
 func (f File) Summary() FileSummary { return FileSummary{f.ID, f.Filename, f.MIMEType, f.Size} }
 
-// fileFields has the fields of a File without its methods.
-type fileFields File
-
-// MarshalJSON writes memory_id as null for none, and leaves out project_id for none.
+// MarshalJSON returns the form of the interface: id, memory_id (null without one), filename, mime_type, size,
+// description, tags, category, created_at (RFC 3339, UTC); and besides sha256, owner, project_id (left out without
+// one), updated_at and text.
 func (f File) MarshalJSON() ([]byte, error) {
 	var memory *string
 	if f.MemoryID != "" {
 		memory = &f.MemoryID
 	}
 	return json.Marshal(struct {
-		fileFields
-		MemoryID  *string  `json:"memory_id"`
-		Tags      []string `json:"tags"`
-		ProjectID string   `json:"project_id,omitempty"`
-	}{fileFields(f), memory, emptyList(f.Tags), f.ProjectID})
+		ID          string    `json:"id"`
+		MemoryID    *string   `json:"memory_id"`
+		Filename    string    `json:"filename"`
+		MIMEType    string    `json:"mime_type"`
+		Size        int64     `json:"size"`
+		Description string    `json:"description"`
+		Tags        []string  `json:"tags"`
+		Category    string    `json:"category"`
+		SHA256      string    `json:"sha256"`
+		Owner       string    `json:"owner"`
+		ProjectID   string    `json:"project_id,omitempty"`
+		CreatedAt   time.Time `json:"created_at"`
+		UpdatedAt   time.Time `json:"updated_at"`
+		Text        FileText  `json:"text"`
+	}{f.ID, memory, f.Filename, f.MIMEType, f.Size, f.Description, emptyList(f.Tags), f.Category, f.SHA256, f.Owner,
+		f.ProjectID, f.CreatedAt, f.UpdatedAt, f.Text})
 }
 
 // GetFile returns a file's details. A file that does not exist, or that this view may not see, is ErrNotFound.

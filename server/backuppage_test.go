@@ -40,7 +40,7 @@ func TestBackupOnThePage(t *testing.T) {
 		"--db "+filepath.Dir(string(os.PathSeparator)))
 	servertest.CheckPage(w, p)
 	copied := ada.Submit(p, "/backup/download", nil).Expect(http.StatusOK, "SQLite format 3")
-	for name, want := range map[string]string{"Content-Type": `application/vnd\.sqlite3`,
+	for name, want := range map[string]string{"Content-Type": `application/octet-stream`,
 		"Content-Disposition": `attachment; filename="souvenir-\d{4}-\d\d-\d\d\.db"`} {
 		if got := copied.Header.Get(name); !regexp.MustCompile("^" + want + "$").MatchString(got) {
 			t.Errorf("%s is %q, want a match of ^%s$", name, got, want)
