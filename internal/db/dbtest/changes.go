@@ -10,6 +10,30 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
+// since reads the changes after a mark.
+func since(t *testing.T, d db.DB, mark db.Mark, limit int) (memories []int64, next db.Mark, complete bool) {
+	t.Helper()
+	read(t, d, func(tx db.Tx) (err error) {
+		memories, next, complete, err = tx.Changes().Since(mark, limit)
+		return err
+	})
+	slices.Sort(memories)
+	return memories, next, complete
+}
+
+// misses reports memories that are missing in changes, which may name more: ones that changed earlier.
+func misses(t *testing.T, what string, got []int64, complete bool, want ...int64) {
+	t.Helper()
+	for _, row := range want {
+		if !complete || !slices.Contains(got, row) {
+			t.Errorf("%s: the changes are %v, complete: %t; want memory %d among them", what, got, complete, row)
+		}
+	}
+	if distinct := slices.Compact(slices.Clone(got)); len(distinct) < len(got) {
+		t.Errorf("%s: a memory is named twice: %v, got %v, want at least %v", what, got, len(distinct), len(got))
+	}
+}
+
 // addMemories adds some memories to a partition.
 func addMemories(t *testing.T, d db.DB, partition int64, number int) []int64 {
 	t.Helper()
