@@ -264,11 +264,12 @@ func checkPassages(t *testing.T, s *Store, content string) {
 func FuzzVectorBlob(f *testing.F) {
 	unit := vectorform.Exact(append(make([]float32, wordSize-1), 1))
 	nan := bytes.Repeat([]byte{0, 0, 0xc0, 0x7f}, wordSize)
+	shortForm := vectorform.Short(slices.Repeat([]float32{1, -2}, 64))
 	for _, blob := range [][]byte{{}, {1}, {1, 2, 3, 4}, unit, unit[:127], append(slices.Clone(unit), 0),
 		append(slices.Clone(unit), unit...), nan, bytes.Repeat([]byte{0xff, 0xff, 0x7f, 0x7f}, wordSize),
 		vectorform.Exact(slices.Repeat([]float32{3}, wordSize)), bytes.Repeat([]byte{0xff}, 128), make([]byte, 128),
 		bytes.Repeat([]byte{0, 0, 0x80, 0x7f}, wordSize), make([]byte, 65537), make([]byte, 1+2*wordSize),
-		append([]byte{1}, make([]byte, 2*wordSize)...)} {
+		append([]byte{1}, make([]byte, 2*wordSize)...), append([]byte{1}, make([]byte, 534)...), shortForm} {
 		f.Add(blob)
 	}
 	inMemory, onDisk := openBoth(f)
@@ -277,7 +278,7 @@ func FuzzVectorBlob(f *testing.F) {
 	ctx := context.Background()
 	f.Fuzz(func(t *testing.T, blob []byte) {
 		v, err := kernel.DecodeVector(blob)
-		short := len(blob)%2 == 1 && len(blob) >= 129 && blob[0] == 1
+		short := len(blob)%2 == 1 && len(blob) >= 129 && blob[0] == 2
 		if (err == nil) != (len(blob)%4 == 0 || short) {
 			t.Fatalf("%d bytes: %v, want no error only for a multiple of 4, and for the short form", len(blob), err)
 		}
