@@ -33,7 +33,7 @@ var builtBinary, home string
 const asProgram = "TEST_AS_SOUVENIR"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	if os.Getenv(asProgram) != "" && !slices.Contains(os.Args, "-test.fuzzworker") {
 		main()
 	}
 	os.Exit(buildAndRun(m))
