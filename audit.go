@@ -348,12 +348,6 @@ func (h *Upkeep) RecordConfiguration(ctx context.Context) error {
 	})
 }
 
-// details are what the log says of a new token.
-func (t Token) details(user string) audit.Details {
-	return audit.Details{"user": user, "scopes": emptyList(t.Scopes), "projects": len(t.Projects),
-		"limited": t.Projects != nil, "expires": !t.ExpiresAt.IsZero()}
-}
-
 // Receipt proves to others what was exported or deleted: what, how many, when, by whom, with hashes, signed with the
 // key that signs access tokens. Its JSON is what "souvenir receipt verify" checks; docs/receipts.md describes it.
 type Receipt = receipt.Receipt

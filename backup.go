@@ -1,21 +1,19 @@
 package souvenir
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/objects"
-	"github.com/souvenir-ai/souvenir/internal/receipt"
+	"github.com/souvenir-ai/souvenir/internal/recovery"
+	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
-	"github.com/souvenir-ai/souvenir/internal/transfer"
-	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // BackupOptions change how [Upkeep.Backup] and [Upkeep.BackupTo] work. Nil means the zero value.
@@ -229,288 +227,209 @@ func newFileError(argument, path string, err error) error {
 	return openError(argument, path, err)
 }
 
-// ExportOptions change what [Upkeep.Export] writes. Nil means the zero value: everything but credentials.
-type ExportOptions struct {
-	// Credentials adds the credentials of people and programs: hashes of passwords, MCP tokens and refresh tokens,
-	// identities at other providers, OAuth clients and grants, and the private keys that sign access tokens. The holder of
-	// such a file can sign tokens for every user of the store: protect it like the store itself. One-time codes are never
-	// exported.
-	Credentials bool
+// RecoveryOptions change how [Recover] works. Nil means the zero value.
+type RecoveryOptions struct {
+	// Embedder makes the vectors of the new store, in the background and each time it is opened. Nil means [Builtin].
+	Embedder Embedder
 
-	// WithoutFiles leaves the files out.
-	WithoutFiles bool
+	// MasterKey is that of the damaged file, and of the new store. The zero value means that it is not encrypted.
+	MasterKey MasterKey
 
-	// WithoutVectors leaves out the vectors that an embedder can rebuild from the texts. Callers' own vectors are always
-	// included.
-	WithoutVectors bool
+	// UserKeys are those of the damaged store, if it has some; without a Place, the ring beside it. The new store belongs
+	// to the same ring, so open it with UserKeys.Place.
+	UserKeys UserKeys
 
-	// Namespaces are the namespaces whose users' data is written; "" is the default one. Nil means all. One without
-	// users is ErrNotFound. Only the operator's store can name any.
-	Namespaces []string
-
-	// Receipt is filled when the export is complete; nil: there is none. It needs a store that can be written to.
-	Receipt *Receipt
-
-	// Progress receives the stages "memories" (counted in memories) and "files" (in bytes). Nil disables it.
+	// Progress receives the stages "read" and "copy", counted in tables, and the stages of [Upkeep.Check]. Nil means no
+	// progress reports.
 	Progress Progress
 }
 
-// ExportSummary summarizes an export.
-type ExportSummary struct {
-	Counts map[string]int `json:"counts"` // lines of each kind, such as "memory"
-	Bytes  int64          `json:"bytes"`
-	SHA256 string         `json:"sha256"` // hex; as in the last line: of all lines before it
+// RecoveryReport describes what [Recover] recovered.
+type RecoveryReport struct {
+	OK     bool                      `json:"ok"`     // everything stored is in the new store, and verified
+	Tables map[string]RecoveredTable `json:"tables"` // by name; tables with recovered or lost rows
+	// problems of the file, and rows made in place of lost ones; never nil
+	Notes []string    `json:"notes"`
+	Check CheckReport `json:"check"` // of the new store: damaged, lost and unverified rows
 }
 
-// Export writes the whole store, all users' data, as JSON Lines; a view writes the data that its user owns:
-// preferences, collections, projects, memories and files, but neither credentials nor other members. The export is one
-// consistent snapshot of the store at its beginning, however long it takes. [Upkeep.Import] reads it;
-// docs/export-format.md describes it. It needs little memory for a store of any size and blocks no other call; but data
-// written to the store meanwhile stays in the write-ahead log until it is done. (An in-memory store has no log: there,
-// writers wait.)
+// RecoveredTable counts the recovered and lost rows of a table.
+type RecoveredTable struct {
+	Rows    int `json:"rows"`    // that are in the new store
+	Stray   int `json:"stray"`   // of these: found in pages that are no longer referenced
+	Cut     int `json:"cut"`     // of these: truncated, since the end could not be read
+	Damaged int `json:"damaged"` // of these, or of lists of these: not as stored
+	Lost    int `json:"lost"`    // stored, but missing
+	// readable, but left out: the row they belong to is lost, or they contradict another row
+	Refused int `json:"refused"`
+}
+
+// Recover makes a new store, out, from everything still readable in a damaged one, in, even if [Open] refuses it. It
+// reads the pages of the file and of the write-ahead log beside it without SQLite: it finds rows behind damaged pages
+// anywhere in the file, and leaves out rows that the file marks as deleted. The file itself does not change; no program
+// may write to it meanwhile, and this one must not have it open.
 //
-// After an error, w holds the beginning of an export, which Import recognizes as truncated. w must not call the store.
-// A view limited to projects may not export.
-func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions) (_ ExportSummary, err error) {
-	defer inGo[ExportOptions](&err, "w", "w")
-	s, err := h.own(ctx, "Export")
+// Rows that differ from what was stored never count as verified: the report lists them, and [Upkeep.Check] of the new
+// store reports them until they are deleted or accepted. Lost memories are restored to their newest past version, if
+// there is one. Passages, full text and vectors are rebuilt, except the caller's own vectors. Sessions and codes are
+// left out: people sign in again.
+//
+// If the path out exists, the error is ErrConflict. A file without any part of a store is ErrForeign, one of a newer
+// version ErrNewer.
+func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (_ RecoveryReport, err error) {
+	defer inGo[RecoveryOptions](&err, "in", "in", "out", "out")
+	if options == nil {
+		options = &RecoveryOptions{}
+	}
+	progress := options.Progress
+	if progress == nil {
+		progress = func(string, int, int) {}
+	}
+	report := RecoveryReport{Tables: map[string]RecoveredTable{}, Notes: []string{},
+		Check: CheckReport{Findings: []Finding{}, Checked: map[string]int{}, Damaged: []DamagedRow{}}}
+	if in == "" || in == ":memory:" {
+		return report, invalid("in", "{} is %s; give the path of the damaged file", show(in))
+	}
+	for argument, path := range map[string]string{"in": in, "out": out} {
+		if err := checkPath(argument, path); err != nil {
+			return report, err
+		}
+	}
+	if err := checkFree("out", out); err != nil {
+		return report, err
+	}
+	file, err := salvage.Open(in, options.MasterKey)
+	if errors.Is(err, salvage.ErrNoFile) {
+		return report, invalid("in", "{} %q cannot be recovered: %v", in, err)
+	}
+	if errors.Is(err, salvage.ErrKey) {
+		return report, causedBy(err, newError(KindMasterKey, "in", "{} %q cannot be recovered: %v", in, err))
+	}
 	if err != nil {
-		return ExportSummary{}, err
+		return report, newFileError("in", in, err)
 	}
-	if w == nil {
-		return ExportSummary{}, invalid("w", "{} is nil; give a writer")
+	defer file.Close()
+	known, err := fs.Glob(fileConfig("", time.Now).Migrations, "*.sql")
+	if err != nil {
+		return report, wrap(err)
 	}
-	var o ExportOptions
-	if options != nil {
-		o = *options
+	if file.Sound() && file.Application() != 0 && file.Application() != applicationID {
+		return report, newError(KindForeign, "in", "{} %q is a file of another program", in)
 	}
-	if err := o.check(s); err != nil {
-		return ExportSummary{}, err
+	if file.Version() > len(known) {
+		return report, newError(KindNewer, "in",
+			"{} %q has the schema version %d, this program knows up to %d; use a newer program", in, file.Version(), len(known))
 	}
-	lost := "" // key of an object that is not what was stored
-	of := transfer.Settings{Namespaces: o.Namespaces, Credentials: o.Credentials, WithoutFiles: o.WithoutFiles,
-		WithoutVectors: o.WithoutVectors,
-		Progress:       o.Progress, Now: s.clock(),
-		Keys: s.ring,
-		Content: func(key string, sum []byte) (data []byte, err error) {
-			if data, err = s.objects.Content(ctx, key, sum); errors.Is(err, objects.ErrDamaged) {
-				lost = key
-			}
-			return data, err
-		}}
-	if o.Receipt != nil {
-		of.Parts = receipt.Parts{}
+	version := file.Version()
+	if version <= 0 {
+		version = len(known)
 	}
-	var sum transfer.Summary
-	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
-		if !s.operator {
-			of.User = &v.User
-		}
-		sum, err = transfer.Export(tx, w, of)
-		return err
-	})
-	if lost != "" {
-		if held, failed := s.objects.Held(ctx, lost); failed == nil && !held {
-			err = causedBy(err, newError(KindConflict, "",
-				"a file was deleted for good while it was being exported, and its content is gone; export again"))
-		}
+	config := fileConfig("", time.Now)
+	config.MasterKey = options.MasterKey
+	keys := options.UserKeys
+	if err := keys.check(); err != nil {
+		return report, err
 	}
-	summary := ExportSummary{Counts: sum.Counts, Bytes: sum.Bytes, SHA256: sum.SHA256}
-	e := event{"export", "store", "", audit.Details{"all": s.operator,
-		"credentials": o.Credentials, "bytes": sum.Bytes, "sha256": sum.SHA256, "counts": sum.Counts}}
-	if err == nil && o.Receipt != nil {
-		return summary, s.signExport(ctx, o, sum, of.Parts, e)
+	if keys != (UserKeys{}) && keys.Place == "" {
+		keys.Place = UserKeysFile(in)
 	}
-	return summary, s.noteAlone(ctx, err, e)
+	r := recoverer{Recovery: recovery.New(file, version, config, progress), in: in, out: out,
+		options: RecoveryOptions{Embedder: options.Embedder, MasterKey: options.MasterKey, UserKeys: keys,
+			Progress: progress},
+		report: &report}
+	err = r.run(ctx)
+	report.Notes = r.Notes
+	for name, count := range r.Counts {
+		report.Tables[name] = RecoveredTable(count)
+	}
+	report.OK = err == nil && r.complete()
+	return report, err
 }
 
-// check refuses what a view may not export.
-func (o *ExportOptions) check(s *Store) error {
-	switch {
-	case o.Credentials && !s.operator:
-		return newError(KindForbidden, "Credentials",
-			"{} is set for the export of one user's data; only the export of a whole store has them")
-	case o.Namespaces != nil && !s.operator:
-		return newError(KindForbidden, "Namespaces",
-			"{} is set for the export of one user's data; only the operator's store can export namespaces")
-	case o.Namespaces != nil && len(o.Namespaces) == 0:
-		return invalid("Namespaces", `{} is empty; name some, or leave it nil for all ("" is the default namespace)`)
-	case o.Receipt != nil:
-		return s.checkWritable()
+// recoverer is a run of [Recover].
+type recoverer struct {
+	*recovery.Recovery
+	in, out string
+	options RecoveryOptions
+	report  *RecoveryReport
+}
+
+// checkFree refuses the path of an existing file, and a path with another file's log beside it.
+func checkFree(argument, path string) error {
+	if err := checkNewPath(argument, path); err != nil {
+		return err
+	}
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		if _, err := os.Lstat(path + suffix); err == nil {
+			return newFileError(argument, path, &fs.PathError{Op: "create", Path: path + suffix, Err: fs.ErrExist})
+		}
 	}
 	return nil
 }
 
-// signExport makes the receipt of an export, with its entry in the audit log.
-func (s *Store) signExport(ctx context.Context, o ExportOptions, sum transfer.Summary, parts receipt.Parts,
-	e event) error {
-	c := receipt.Claims{Kind: receipt.Export, Bytes: sum.Bytes, SHA256: sum.Whole, Parts: parts.Sums(),
-		Counts: map[string]int64{}, Namespaces: o.Namespaces}
-	if o.WithoutFiles {
-		c.Without = append(c.Without, "files")
-	}
-	if o.WithoutVectors {
-		c.Without = append(c.Without, "vectors")
-	}
-	for kind, n := range sum.Counts {
-		c.Counts[kind] = int64(n)
-	}
-	if !s.operator {
-		c.User = s.access.User
-	}
-	var signed Receipt
-	err := s.writeStore(ctx, func(tx db.Tx) (err error) {
-		signed, err = s.sign(ctx, tx, c, e)
-		return err
-	})
-	if err == nil { // a receipt of what was rolled back would prove what never was
-		*o.Receipt = signed
-	}
-	return err
-}
-
-// OnConflict decides about items that the store already has in another state.
-type OnConflict string
-
-// The values of [OnConflict]. The empty value means ConflictKeep.
-const (
-	ConflictKeep    OnConflict = "keep"    // keep the store's item
-	ConflictReplace OnConflict = "replace" // overwrite it with the export's
-)
-
-// ImportOptions change how [Upkeep.Import] works. Nil means the zero value.
-type ImportOptions struct {
-	// OnConflict decides about items with the same id (or name) and owner but another state: memories, revisions, files,
-	// collections, projects, members and preferences. Accounts and credentials are always kept, and so are other users'
-	// items.
-	OnConflict OnConflict
-
-	// Namespace is the namespace for all data of the export. Empty means the namespaces of the export itself. If it is
-	// set, an export of several namespaces is ErrInvalid.
-	Namespace string
-
-	// Progress receives the stages "check" and "import", counted in lines; the total is 0 while unknown. Nil disables it.
-	Progress Progress
-}
-
-// ImportCount counts the results for the items of one kind.
-type ImportCount struct {
-	Added     int `json:"added"`
-	Unchanged int `json:"unchanged"` // already there, in the same state
-	Replaced  int `json:"replaced"`  // already there in another state; with ConflictReplace
-	Conflicts int `json:"conflicts"` // not imported
-}
-
-// ImportConflict is an item that was not imported because of a conflict with the store.
-type ImportConflict struct {
-	Line   int    `json:"line"`
-	Kind   string `json:"kind"` // such as "memory"
-	ID     string `json:"id"`   // or its name
-	Reason string `json:"reason"`
-}
-
-// ImportReport is the result of an import.
-type ImportReport struct {
-	// by kind, such as "memory"; vectors and chunks count with their memory or file
-	Counts    map[string]ImportCount `json:"counts"`
-	Conflicts []ImportConflict       `json:"conflicts,omitempty"`
-
-	// MissingLinks counts links between memories, and from files to memories, with one end not in the store.
-	MissingLinks int `json:"missing_links,omitempty"`
-
-	// Ignored counts lines of types that this version does not know, and lines of a memory or file whose own line does not
-	// come before them.
-	Ignored int `json:"ignored,omitempty"`
-
-	Warnings []string `json:"warnings,omitempty"` // what the caller should know although the import is done
-	Line     int      `json:"line"`               // everything up to this line is in the store
-}
-
-// Import reads the output of [Upkeep.Export], or a handmade file in the same form, into this store, empty or not. Ids,
-// times, revisions and owners stay the same, and search finds imported memories at once. Items that the store already
-// has are left alone, so that an import can be repeated: the second one changes nothing. Vectors of this store's model
-// are kept; otherwise texts are embedded as by AddMemories.
-//
-// The header is checked before anything is written: a file that is not an export is ErrForeign, an export of a newer
-// version ErrNewer. If r is an io.Seeker, the whole file is checked first: an export must be complete and unchanged,
-// and every handmade line valid. Otherwise errors are found on the way, and earlier lines stay imported. The same holds
-// when the import ends early for any other reason: each line is imported atomically, the report's Line says how far the
-// import came, and repeating it continues there. Errors name the line and the field.
-//
-// Options.MaxFile and Options.FileQuota apply to uploads and do not limit imports.
-//
-// Only the operator's store may import: it creates users, and with credentials in the export these can sign in. Import
-// only your own files.
-func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions) (_ ImportReport, err error) {
-	defer inGo[ImportOptions](&err, "r", "r")
-	s, err := h.operator(ctx, "Import")
+// run makes the new store beside its final path, and renames it when it is complete.
+func (r *recoverer) run(ctx context.Context) error {
+	folder, err := os.MkdirTemp(filepath.Dir(r.out), ".souvenir-recover-*")
 	if err != nil {
-		return importReport(transfer.Report{}), err
+		return newFileError("out", r.out, err)
 	}
-	if r == nil {
-		return importReport(transfer.Report{}), invalid("r", "{} is nil; give a reader of an export")
+	defer os.RemoveAll(folder)
+	part := filepath.Join(folder, "store.db")
+	if err := r.Read(ctx); err != nil {
+		return wrap(err)
 	}
-	var o ImportOptions
-	if options != nil {
-		o = *options
+	if err := r.Write(ctx, part); err != nil {
+		return newFileError("out", r.out, err)
 	}
-	o.OnConflict = cmp.Or(o.OnConflict, ConflictKeep)
-	if err := valid.Enum("OnConflict", o.OnConflict, []OnConflict{ConflictKeep, ConflictReplace}); err != nil {
-		return importReport(transfer.Report{}), err
+	if r.Rows == 0 {
+		return newError(KindForeign, "in", "{} %q has no readable row of a store", r.in)
 	}
-	if o.Namespace != "" {
-		if err := valid.Name("Namespace", o.Namespace); err != nil {
-			return importReport(transfer.Report{}), err
+	if err := r.finish(ctx, part); err != nil {
+		return newFileError("out", r.out, err)
+	}
+	if err := checkFree("out", r.out); err != nil { // another process may have created it meanwhile
+		return err
+	}
+	if err := os.Link(part, r.out); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return newFileError("out", r.out, err)
 		}
+		return newFileError("out", r.out, os.Rename(part, r.out))
 	}
-	if s.db.ReadOnly() {
-		return importReport(transfer.Report{}),
-			newError(KindReadOnly, "", "the store is opened read-only; nothing can be imported")
-	}
-	into := transfer.Target{
-		DB: s.db, Keys: s.ring, Namespace: o.Namespace, Now: s.now, NewID: s.newID, Log: s.log, Profile: s.profile,
-		Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), MaxInput: maxInput(s.embedder),
-		Embed: func(ctx context.Context, texts []string) ([][]float32, []string, error) {
-			return s.embedTexts(ctx, texts, func(string, int, int) {})
-		},
-		Waiting: func() { s.worker.Wake(); s.texts.Wake() },
-	}
-	if s.filesInObjects() {
-		into.Objects = s.objects
-	}
-	sum, err := transfer.Import(ctx, into, r, o.OnConflict == ConflictReplace, o.Progress)
-	changed := 0
-	for _, c := range sum.Counts {
-		changed += c.Added + c.Replaced
-	}
-	if changed == 0 {
-		return importReport(sum), wrap(err)
-	}
-	noted := s.noteAlone(ctx, nil, event{"import", "store", "", audit.Details{"lines": sum.Line, "items": changed,
-		"complete": err == nil, "replace": o.OnConflict == ConflictReplace}})
-	return importReport(sum), cmp.Or(wrap(err), noted)
+	return nil
 }
 
-// CheckExport checks an export, or a handmade file in the same form, as [Upkeep.Import] does before it writes anything,
-// and returns the error that Import would return. It needs no store, so that none is created for an invalid file.
-// Progress receives the stage "check"; nil disables it.
-func CheckExport(ctx context.Context, r io.Reader, progress Progress) (err error) {
-	defer inGo[struct{}](&err, "r", "r")
-	if r == nil {
-		return invalid("r", "{} is nil; give a reader of an export")
+// finish migrates the new store, rebuilds the derived data, and checks all of it.
+func (r *recoverer) finish(ctx context.Context, path string) error {
+	if err := bindRecovered(ctx, path, r.options); err != nil {
+		return err
 	}
-	return wrap(transfer.CheckExport(ctx, r, progress))
+	s, err := Open(ctx, path, &Options{Embedder: r.options.Embedder, MasterKey: r.options.MasterKey, IndexMemory: -1,
+		UserKeys: r.options.UserKeys})
+	if err != nil {
+		return err
+	}
+	err = r.Mend(ctx, s.db)
+	if err == nil {
+		r.report.Check, err = s.Upkeep().Check(ctx, &CheckOptions{Repair: true, Progress: r.options.Progress})
+	}
+	if closed := s.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	for _, d := range r.report.Check.Damaged {
+		r.CountDamaged(d.Table, d.Lost)
+	}
+	return nil
 }
 
-// importReport returns the report in the form of the API.
-func importReport(sum transfer.Report) ImportReport {
-	report := ImportReport{Counts: map[string]ImportCount{}, MissingLinks: sum.MissingLinks, Ignored: sum.Ignored,
-		Warnings: sum.Warnings, Line: sum.Line}
-	for kind, n := range sum.Counts {
-		report.Counts[kind] = ImportCount(n)
+// complete reports whether everything stored is in the new store, and verified.
+func (r *recoverer) complete() bool {
+	complete := r.report.Check.OK
+	for _, t := range r.Counts {
+		complete = complete && t.Refused == 0 && t.Cut == 0
 	}
-	for _, c := range sum.Conflicts {
-		report.Conflicts = append(report.Conflicts, ImportConflict(c))
-	}
-	return report
+	return complete
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"strings"
 	"time"
 
@@ -495,4 +496,41 @@ func randomText(size int) string {
 func digest(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
+}
+
+// listOrNull returns a list as JSON, and NULL for nil.
+func listOrNull[T any](list []T) (any, error) {
+	if list == nil {
+		return nil, nil
+	}
+	encoded, err := json.Marshal(list)
+	return string(encoded), err
+}
+
+// decodeProjects reads the projects that a credential is limited to. NULL is nil: no limit.
+func decodeProjects(stored *string) (projects []string, err error) {
+	if stored == nil {
+		return nil, nil
+	}
+	if err = json.Unmarshal([]byte(*stored), &projects); err == nil && projects == nil {
+		err = errors.New("null instead of a list")
+	}
+	return projects, err
+}
+
+// valueDigits is the length of a secret in letters and digits: 62^43 > 2^256.
+const valueDigits = 43
+
+// newValue makes a secret of 256 random bits after a prefix for its purpose, in letters and digits: shells, URLs and
+// forms need no quoting, and a double click selects all of it.
+func newValue(start string) string {
+	secret := make([]byte, 32)
+	rand.Read(secret) // never fails
+	digits := new(big.Int).SetBytes(secret).Text(62)
+	return start + strings.Repeat("0", valueDigits-len(digits)) + digits
+}
+
+// isValue reports whether a text has the form of newValue's results: anything else need not be looked up.
+func isValue(start, value string) bool {
+	return strings.HasPrefix(value, start) && len(value) == len(start)+valueDigits
 }

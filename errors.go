@@ -298,3 +298,11 @@ func Outcomes() []Outcome {
 	}
 	return all
 }
+
+// emptyList returns a list that JSON writes as [] even if it is nil.
+func emptyList[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -538,3 +538,27 @@ func (r *FileReader) chunk(number int64) (c objects.Chunk, err error) {
 func (r *FileReader) length(number int64) int64 {
 	return min(r.file.Size-number*kernel.ChunkSize, kernel.ChunkSize)
 }
+
+// giveFiles gives the files of other owners for which a condition on the table holds to an owner.
+func (s *Store) giveFiles(tx db.Tx, v viewer, owner int64, condition string, arg int64) error {
+	var size int64
+	var given bool
+	err := db.Beyond(tx, func() (err error) {
+		size, given, err = kernel.GiveFiles(tx, owner, s.ring, condition, arg)
+		return err
+	})
+	if err != nil || !given {
+		return err
+	}
+	return s.checkFileQuota(tx, v, owner, size)
+}
+
+// fileOwner returns the row of the user to whom a file belongs: the owner of the memory's collection, else of the
+// project, else the caller.
+func fileOwner(tx db.Tx, v viewer, memory, project int64) (owner int64, err error) {
+	if memory == 0 {
+		return projectOwner(tx, v, project)
+	}
+	err = tx.QueryRow(`SELECT c.owner_id `+kernel.FromMemory+` WHERE m.id = ?`, memory).Scan(&owner)
+	return owner, err
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/filetype"
+	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/recency"
@@ -139,14 +140,27 @@ func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
 
 // fileRows returns the rows of the files of a listing, in its order.
 func (s *Store) fileRows(ctx context.Context, l FileList) (rows []int64, err error) {
-	if err := l.check(); err != nil {
+	files, order, err := l.checked()
+	if err != nil {
 		return nil, err
 	}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		rows, err = l.rows(tx, v)
+		rows, err = files.Rows(tx, v, order)
 		return err
 	})
 	return rows, err
+}
+
+// checked returns the condition on a file and the order, in SQL.
+func (l FileList) checked() (files filter.Files, order string, err error) {
+	sort := cmp.Or(l.Sort, SortCreatedDesc)
+	if !slices.Contains(sortOrders[1:], sort) {
+		return files, "", invalid("sort_order", "{} is %s; lists are sorted by time: allowed are %s", show(string(sort)),
+			oneOf(sortOrders[1:]))
+	}
+	files = filter.Files{MemoryID: l.MemoryID, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Category: l.Category,
+		Tags: l.Tags, Filename: l.Filename, MIMEType: l.MIMEType}
+	return files, sort.byTime().SQL(`f`), files.Check()
 }
 
 // MaxFileLimit is the most files that [Store.FilePage] returns at once.
@@ -188,12 +202,13 @@ func (s *Store) FilePage(ctx context.Context, q FileQuery) (_ FilePage, err erro
 	if err := checkPage(q.Limit, MaxFileLimit, q.Offset); err != nil {
 		return FilePage{}, err
 	}
-	if err := q.check(); err != nil {
+	files, order, err := q.checked()
+	if err != nil {
 		return FilePage{}, err
 	}
 	p := FilePage{Files: []File{}, Offset: q.Offset, Limit: q.Limit}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		rows, err := q.rows(tx, v)
+		rows, err := files.Rows(tx, v, order)
 		if err != nil {
 			return err
 		}
@@ -276,7 +291,11 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (_ File
 			return err
 		}
 		if after.project != before.project {
-			if err := s.giveFile(tx, v, before.row, after.project); err != nil {
+			owner, err := projectOwner(tx, v, after.project)
+			if err == nil {
+				err = s.giveFiles(tx, v, owner, `id = ?`, before.row)
+			}
+			if err != nil {
 				return err
 			}
 		}

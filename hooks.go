@@ -382,45 +382,7 @@ func (u MemoryUpdate) rewritable(p attributesPatch) (MemoryUpdate, error) {
 		return u, err
 	}
 	u.setKnown(a, p.shown)
-	shown := map[string]any{}
-	own := p.own
-	fold := func(key string, value any) {
-		if _, twice := own[key]; twice {
-			shown[key] = value
-			return
-		}
-		if own == nil {
-			own = map[string]any{}
-		}
-		own[key] = value
-	}
-	custom := map[string]any{}
-	for key, value := range p.shown {
-		keys, object := value.(map[string]any)
-		switch {
-		case slices.Contains(kernel.KnownKeys, key):
-		case key == kernel.CustomKey && value == nil:
-			shown[key] = nil
-		case key == kernel.CustomKey && object:
-			custom = keys
-		default:
-			fold(key, value)
-		}
-	}
-	for key, value := range custom {
-		if _, twice := p.own[key]; twice {
-			kept, _ := shown[kernel.CustomKey].(map[string]any)
-			kept = kernel.OrEmpty(kept)
-			kept[key] = value
-			shown[kernel.CustomKey] = kept
-			continue
-		}
-		fold(key, value)
-	}
-	u.Metadata, u.ShownMetadata = own, nil
-	if len(shown) > 0 {
-		u.ShownMetadata = shown
-	}
+	u.Metadata, u.ShownMetadata = kernel.FoldPatch(p.shown, p.own)
 	u.Embedding = slices.Clone(u.Embedding)
 	if u.Content != nil {
 		u.Content = new(*u.Content)

@@ -550,3 +550,20 @@ func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) (eras
 	})
 	return erased, err
 }
+
+// loadColumns is loadRows with another column as the content.
+func (s *Store) loadColumns(tx db.Tx, v viewer, content string, rows []int64) ([]storedMemory, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	found, err := s.loadMemoriesWith(tx, v, content, `m.id IN `+db.Integers, db.List(rows))
+	if err != nil {
+		return nil, err
+	}
+	place := make(map[int64]int, len(rows))
+	for i, row := range rows {
+		place[row] = i
+	}
+	slices.SortFunc(found, func(a, b storedMemory) int { return place[a.row] - place[b.row] })
+	return found, nil
+}

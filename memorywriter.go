@@ -290,7 +290,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		}
 	}
 	if at.Owner != before.owner {
-		if err := w.store.moveFiles(w.Tx, w.Viewer, before.row, at.Owner); err != nil {
+		if err := w.store.giveFiles(w.Tx, w.Viewer, at.Owner, `memory_id = ?`, before.row); err != nil {
 			return Stored{}, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
@@ -389,7 +390,7 @@ func (r *moduleReader) files(memories []int64) error {
 	if r.named() && r.project == nil {
 		return nil
 	}
-	condition, args, err := fileTagged(r.tx, r.viewer, tagSpellings(r.query.Module), false)
+	condition, args, err := filter.FileTagged(r.tx, r.viewer, tagSpellings(r.query.Module), false)
 	if err != nil {
 		return err
 	}
@@ -576,3 +577,9 @@ func modulesOf(tx db.Tx, v viewer, partitions string) (map[string]Module, error)
 	}
 	return named, nil
 }
+
+// How a main memory and a module's state are fitted into a token budget.
+const (
+	budgetNotes = 900 // bytes that the warnings about what was left out may take
+	mostCounts  = 30  // event types or states that a summary within a budget counts
+)

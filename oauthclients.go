@@ -549,7 +549,7 @@ func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
 	if secret != "" {
 		c.secret = digest(secret)
 	}
-	uris, metadata, err := c.encoded()
+	uris, metadata, err := clientmeta.Metadata(c.Metadata).Stored()
 	if err != nil {
 		return err
 	}
@@ -568,7 +568,7 @@ func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
 func (s *Store) updateClient(tx db.Tx, c *storedClient) error {
 	now := s.now()
 	c.UpdatedAt = kernel.ToTime(now)
-	uris, metadata, err := c.encoded()
+	uris, metadata, err := clientmeta.Metadata(c.Metadata).Stored()
 	if err != nil {
 		return err
 	}
@@ -576,19 +576,6 @@ func (s *Store) updateClient(tx db.Tx, c *storedClient) error {
 		`?, expires_at = ? WHERE id = ?`,
 		c.Metadata.ClientName, c.secret, uris, metadata, now, c.expires(), c.row)
 	return err
-}
-
-// encoded returns a client's redirect URIs and the rest of its metadata as JSON, without the fields that have a column
-// of their own.
-func (c storedClient) encoded() (uris, rest string, err error) {
-	list, err := json.Marshal(c.Metadata.RedirectURIs)
-	if err != nil {
-		return "", "", err
-	}
-	other := c.Metadata
-	other.RedirectURIs, other.ClientName, other.TokenEndpointAuthMethod = nil, "", ""
-	object, err := json.Marshal(other)
-	return string(list), string(object), err
 }
 
 // expires returns the stored form of when to fetch a document again.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/redirect"
 )
 
 func TestAllowedRedirectURIs(t *testing.T) {
@@ -39,7 +41,7 @@ func TestRefusedRedirectURIs(t *testing.T) {
 		"https://app.example:080/", "http://localhost:/", "http://localhost:99999/",
 		"https://[::1%25eth0]/", "https://[1.2.3.4]/", "https://...", "urn:ietf:wg:oauth:2.0:oob", "HTTPS://app.example/",
 		"App:/cb", "app://u@host/", "app://*/",
-		"https://app.example/"+strings.Repeat("x", maxURI),
+		"https://app.example/"+strings.Repeat("x", redirect.MaxURI),
 	) {
 		err := CheckRedirectURI(uri)
 		var cause *OAuthError

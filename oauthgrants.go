@@ -6,9 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -240,20 +238,16 @@ func (s *Store) addGrant(tx db.Tx, v viewer, client storedClient, a Authorizatio
 	if err != nil {
 		return code, err
 	}
-	var limit, refused any
-	if projects != nil {
-		encoded, err := json.Marshal(projects)
-		if err != nil {
-			return code, err
-		}
-		limit = string(encoded)
+	limit, err := listOrNull(projects)
+	if err != nil {
+		return code, err
 	}
-	if len(a.Refused) > 0 {
-		encoded, err := json.Marshal(a.Refused)
-		if err != nil {
-			return code, err
-		}
-		refused = string(encoded)
+	if len(a.Refused) == 0 {
+		a.Refused = nil
+	}
+	refused, err := listOrNull(a.Refused)
+	if err != nil {
+		return code, err
 	}
 	grant, err := db.Insert(tx, `INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, projects, resource, `+
 		`created_at, session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
@@ -371,14 +365,9 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 				return damaged(err, "the refused scopes of the OAuth grant %s", g.ID)
 			}
 		}
-		if projects != nil {
-			err := json.Unmarshal([]byte(*projects), &g.Projects)
-			if err == nil && g.Projects == nil { // nil would mean all
-				err = errors.New("null instead of a list")
-			}
-			if err != nil {
-				return damaged(err, "the projects of the OAuth grant %s", g.ID)
-			}
+		var err error
+		if g.Projects, err = decodeProjects(projects); err != nil {
+			return damaged(err, "the projects of the OAuth grant %s", g.ID)
 		}
 		hosts, err := kernel.DecodeStrings(uris)
 		if err != nil {
@@ -510,27 +499,10 @@ func purgeOAuth(tx db.Tx, now int64) error {
 	return nil
 }
 
-// maxURI is the most bytes of a URI that a client registers or names.
-const maxURI = 2048
-
-// canonicalResource converts a resource indicator (RFC 8707: an absolute URI without a fragment) to the form that is
-// stored and becomes the audience: scheme and host in lower case, without a slash at the end. Empty stays empty.
+// canonicalResource converts a resource indicator (RFC 8707) to the form that is stored and becomes the audience.
 func canonicalResource(resource string) (string, error) {
-	if resource == "" {
-		return "", nil
-	}
-	u, err := url.Parse(resource)
-	switch {
-	case len(resource) > maxURI:
-		return "", oauthError(KindTooLarge, OAuthInvalidTarget, "resource", "{} is %d bytes; at most %d are allowed",
-			len(resource), maxURI)
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
-		strings.Contains(resource, "#"):
-		return "", oauthError(KindInvalid, OAuthInvalidTarget, "resource",
-			"{} is %s; the absolute http or https URI of a service, without user and fragment, is needed", show(resource))
-	}
-	u.Host = strings.ToLower(u.Host)
-	return strings.TrimSuffix(u.String(), "/"), nil
+	canonical, err := clientmeta.CanonicalResource(resource)
+	return canonical, asOAuth(err, OAuthInvalidTarget)
 }
 
 // joinScopes writes scopes as OAuth does, separated by spaces (RFC 6749, 3.3).

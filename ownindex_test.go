@@ -204,7 +204,7 @@ func TestSelectiveFiltersReadOnlyTheirMemories(t *testing.T) {
 func TestTheNarrowestOfSeveralConditionsOnOwnMetadataIsReadFirst(t *testing.T) {
 	longtest.Only(t)
 	s := openWords(t, "", Options{IndexedMetadata: 100})
-	memories := make([]NewMemory, 2*fewRows+2)
+	memories := make([]NewMemory, 2*filter.FewRows+2)
 	for i := range memories {
 		memories[i] = NewMemory{Content: fmt.Sprint("memory ", i), Metadata: map[string]any{
 			"half": i % 2, "session": fmt.Sprint("s", i/10), "object": map[string]any{"a": 1}}}
@@ -225,7 +225,7 @@ func TestTheNarrowestOfSeveralConditionsOnOwnMetadataIsReadFirst(t *testing.T) {
 		{Filter{"object": `{"a":1}`, "session": "s7"}, true, 0},
 		{Filter{"object": Not(`{"a":1}`), "session": "s7"}, true, 10},
 		{Filter{"object": Not([]any{nil}), "session": Between("s7", "s7~")}, true, 10},
-		{Filter{"half": 1, "object": Not([]any{nil})}, false, fewRows + 1},
+		{Filter{"half": 1, "object": Not([]any{nil})}, false, filter.FewRows + 1},
 		{Filter{"state": nil, "session": "s7"}, false, 10},
 	}
 	for _, length := range []int64{0, 100} {

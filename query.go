@@ -1,11 +1,15 @@
 package souvenir
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/ranking"
@@ -432,4 +436,106 @@ func (r Results) Groups() []Group {
 		groups[i].Hits = append(groups[i].Hits, h)
 	}
 	return groups
+}
+
+// List says which memories [Store.Memories] returns, and in which order.
+type List struct {
+	Collections []string // names; none means all
+	ProjectID   string   // only memories of this project; empty means no such limit
+	ProjectName string   // the project by name
+	Tags        []string // memories with any of these tags
+	Keys        []string // memories with any of these keys of the caller's own, at most 1,000; none means all
+	Filter      Filter
+
+	WithoutContent bool // leaves Content empty; bulk deletions and updates ignore it
+
+	// AsOf lists memories that were stored by a time and valid then, in the state of that time; zero means memories
+	// valid now. Tags and Filter are matched against the present state. See docs/time.md.
+	AsOf time.Time
+
+	whenever bool // memories that are not valid now, too
+
+	// Sort is any order but SortRelevance; empty means SortCreatedAsc.
+	Sort SortOrder
+}
+
+// Memories iterates over all visible memories that match when it begins. It holds no lock and no transaction while the
+// caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
+// memories are skipped. The sequence ends after the first error.
+func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
+	const page = 256
+	return func(yield func(Memory, error) bool) {
+		rows, err := s.listRows(ctx, l)
+		if err != nil {
+			inGo[List](&err)
+			yield(Memory{}, err)
+			return
+		}
+		for batch := range slices.Chunk(rows, page) {
+			var found []storedMemory
+			err := s.read(ctx, func(tx db.Tx, v viewer) error {
+				if found, err = s.loadColumns(tx, v, contentColumn(l.WithoutContent, l.AsOf), batch); err != nil {
+					return err
+				}
+				found, err = memoriesAsOf(tx, v, found, l.AsOf)
+				for i := range found {
+					if l.WithoutContent {
+						found[i].Content = ""
+					}
+				}
+				return err
+			})
+			if err != nil {
+				yield(Memory{}, err)
+				return
+			}
+			for _, m := range found {
+				if !yield(m.Memory, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// listRows returns the rows of the memories of a listing, in its order.
+func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
+	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
+		Keys: l.Keys, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), AsOf: l.AsOf, whenever: l.whenever}
+	if err := checkAsOf(l.AsOf); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(memoryOrders[1:], q.Sort) {
+		return nil, invalid("sort_order", "{} is %s; allowed are %s", show(string(q.Sort)),
+			oneOf(memoryOrders[1:]))
+	}
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		selection, err := s.selection(tx, v, q)
+		if err == nil {
+			rows, err = selection.All(tx, q.Sort.byTime())
+		}
+		return err
+	})
+	return rows, err
+}
+
+// contentColumn returns the column for a caller that needs no contents. With AsOf, the content itself is compared.
+func contentColumn(without bool, asOf time.Time) string {
+	if without && asOf.IsZero() {
+		return noContent
+	}
+	return wholeContent
+}
+
+// compile turns the filter into SQL conditions on m, p and c.
+func (f Filter) compile(v viewer) ([]filter.Part, error) {
+	conditions := make(map[string]any, len(f))
+	for key, value := range f {
+		if c, ok := value.(Condition); ok {
+			value = filter.Condition{In: c.In, Not: c.Not, All: c.All, AtLeast: c.AtLeast, MoreThan: c.MoreThan,
+				AtMost: c.AtMost, LessThan: c.LessThan}
+		}
+		conditions[key] = value
+	}
+	return filter.Compile(v, conditions)
 }

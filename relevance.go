@@ -456,3 +456,76 @@ func order(hits []Hit, scores []float64) {
 		}
 	}
 }
+
+// preparedQuery is a query whose text has been analysed and embedded.
+type preparedQuery struct {
+	text     string
+	terms    []text.Term
+	explain  bool
+	priors   Priors
+	at       time.Time // AsOf; zero means now
+	vector   []float32 // of unit length; nil: words only
+	own      bool      // the caller's vector, which may be compared with own vectors, too
+	warnings []string
+}
+
+// prepareQuery analyses a query, and embeds its text.
+func (s *Store) prepareQuery(ctx context.Context, q Query) (preparedQuery, error) {
+	all, err := s.prepareQueries(ctx, []Query{q})
+	if err != nil {
+		return preparedQuery{}, err
+	}
+	return all[0], nil
+}
+
+// prepareQueries analyses queries, and embeds their texts in one call.
+func (s *Store) prepareQueries(ctx context.Context, queries []Query) ([]preparedQuery, error) {
+	all := make([]preparedQuery, len(queries))
+	var texts []string
+	askedBy := map[string][]int{} // the queries with a text
+	for i, q := range queries {
+		all[i] = preparedQuery{text: q.Text, terms: text.QueryTerms(q.Text), explain: q.Explain, priors: q.Priors,
+			at: q.AsOf, vector: q.Vector, own: q.Vector != nil}
+		if all[i].own || strings.TrimSpace(q.Text) == "" {
+			continue
+		}
+		queryText := q.Text
+		if most := maxInput(s.embedder); len(queryText) > most { // embeds only its beginning; all of its words count
+			first := text.Split(queryText, most)[0]
+			queryText = queryText[first.Start:first.End]
+		}
+		if askedBy[queryText] == nil {
+			texts = append(texts, queryText)
+		}
+		askedBy[queryText] = append(askedBy[queryText], i)
+	}
+	if len(texts) == 0 {
+		return all, nil
+	}
+	later := s.embedsLater(ctx)
+	var vectors [][]float32
+	var err error
+	if !later {
+		vectors, err = s.embed(ctx, ForQuery, texts, nil)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "a search text could not be embedded; searching by words only", "error", err)
+	}
+	for n, queryText := range texts {
+		for _, i := range askedBy[queryText] {
+			why := "searched by words only, because the embedder " + s.embedder.Model()
+			switch {
+			case later:
+				all[i].warnings = []string{why + " is not called within a transaction"}
+			case err != nil:
+				all[i].warnings = []string{why + " failed"}
+			default:
+				all[i].vector = vectors[n]
+			}
+		}
+	}
+	return all, nil
+}

@@ -3,17 +3,21 @@ package souvenir
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"reflect"
 	"slices"
-	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/text"
+	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/standing"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Search finds memories.
@@ -219,79 +223,6 @@ func (s *Store) pageOfAll(ctx context.Context, q Query) (all page, err error) {
 	return all, err
 }
 
-// preparedQuery is a query whose text has been analysed and embedded.
-type preparedQuery struct {
-	text     string
-	terms    []text.Term
-	explain  bool
-	priors   Priors
-	at       time.Time // AsOf; zero means now
-	vector   []float32 // of unit length; nil: words only
-	own      bool      // the caller's vector, which may be compared with own vectors, too
-	warnings []string
-}
-
-// prepareQuery analyses a query, and embeds its text.
-func (s *Store) prepareQuery(ctx context.Context, q Query) (preparedQuery, error) {
-	all, err := s.prepareQueries(ctx, []Query{q})
-	if err != nil {
-		return preparedQuery{}, err
-	}
-	return all[0], nil
-}
-
-// prepareQueries analyses queries, and embeds their texts in one call.
-func (s *Store) prepareQueries(ctx context.Context, queries []Query) ([]preparedQuery, error) {
-	all := make([]preparedQuery, len(queries))
-	var texts []string
-	askedBy := map[string][]int{} // the queries with a text
-	for i, q := range queries {
-		all[i] = preparedQuery{text: q.Text, terms: text.QueryTerms(q.Text), explain: q.Explain, priors: q.Priors,
-			at: q.AsOf, vector: q.Vector, own: q.Vector != nil}
-		if all[i].own || strings.TrimSpace(q.Text) == "" {
-			continue
-		}
-		queryText := q.Text
-		if most := maxInput(s.embedder); len(queryText) > most { // embeds only its beginning; all of its words count
-			first := text.Split(queryText, most)[0]
-			queryText = queryText[first.Start:first.End]
-		}
-		if askedBy[queryText] == nil {
-			texts = append(texts, queryText)
-		}
-		askedBy[queryText] = append(askedBy[queryText], i)
-	}
-	if len(texts) == 0 {
-		return all, nil
-	}
-	later := s.embedsLater(ctx)
-	var vectors [][]float32
-	var err error
-	if !later {
-		vectors, err = s.embed(ctx, ForQuery, texts, nil)
-	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		s.log.WarnContext(ctx, "a search text could not be embedded; searching by words only", "error", err)
-	}
-	for n, queryText := range texts {
-		for _, i := range askedBy[queryText] {
-			why := "searched by words only, because the embedder " + s.embedder.Model()
-			switch {
-			case later:
-				all[i].warnings = []string{why + " is not called within a transaction"}
-			case err != nil:
-				all[i].warnings = []string{why + " failed"}
-			default:
-				all[i].vector = vectors[n]
-			}
-		}
-	}
-	return all, nil
-}
-
 // orderByTime takes the hits that are at least half as relevant as the best one, and returns a page of them by time.
 func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total int, err error) {
 	byRow := map[int64]index.Hit{}
@@ -420,4 +351,194 @@ func passageOf(content string, span index.Span) (start, end int) {
 		return 0, len(content)
 	}
 	return start, end
+}
+
+// selection is the part of the store that a query covers.
+type selection struct {
+	retrieval.Selection
+	warnings []string
+	hidden   map[int64]bool // rows in the partitions that are not current
+	rows     **index.RowSet // rows that match the condition, once they are read; for the searches of a batch
+}
+
+// current limits a selection to memories that have not expired and that are valid now, or were at the time of the
+// query.
+func (sel *selection) current(tx db.Tx, v viewer, q Query) error {
+	all := q.whenever || !q.AsOf.IsZero()
+	hidden, err := v.Hidden(tx, sel.PartitionList(), all)
+	if err != nil {
+		return err
+	}
+	if sel.Current = v.Current(); all {
+		sel.Current = v.Alive(`m`)
+	}
+	partitions := sel.Partitions
+	sel.Partitions = nil
+	for _, p := range partitions {
+		sel.add(p, hidden[p.ID])
+	}
+	return nil
+}
+
+// add adds a partition, except some of its memories, unless none is left.
+func (sel *selection) add(p retrieval.Partition, hidden []int64) {
+	if p.Memories -= len(hidden); p.Memories <= 0 {
+		return
+	}
+	sel.Partitions = append(sel.Partitions, p)
+	if sel.hidden == nil && len(hidden) > 0 {
+		sel.hidden = map[int64]bool{}
+	}
+	for _, row := range hidden {
+		sel.hidden[row] = true
+	}
+}
+
+// matching returns the rows that match the selection's condition; some of them may be hidden.
+func (s *Store) matching(tx db.Tx, sel selection) (rows *index.RowSet, err error) {
+	if *sel.rows == nil {
+		*sel.rows, err = s.filters.Matching(tx, sel.Selection)
+	}
+	return *sel.rows, err
+}
+
+// selection resolves the collections, the project and the filters of a query.
+func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
+	sel := selection{rows: new(*index.RowSet)}
+	if err := sel.addFilters(tx, v, q); err != nil {
+		return sel, err
+	}
+	if v.Limited && len(v.Projects) == 0 && len(s.access.Projects) > 0 {
+		sel.warnings = append(sel.warnings, s.goneProjects())
+	}
+	condition, args := v.Visible()
+	collections := valid.Distinct(q.Collections)
+	if len(collections) > maxCollections {
+		return sel, newError(KindTooLarge, "collection_name", "{} lists %d collections; at most %d are allowed",
+			len(collections), maxCollections)
+	}
+	for _, name := range collections {
+		if _, err := s.collection(tx, v, name); err != nil {
+			return sel, err
+		}
+	}
+	if len(collections) > 0 {
+		owners, err := v.Owners(tx)
+		if err != nil {
+			return sel, err
+		}
+		forms, err := sealedrows.Forms(tx, sealedrows.CollectionName, owners, collections...)
+		if err != nil {
+			return sel, err
+		}
+		condition += ` AND c.name IN ` + db.Texts
+		args = append(args, db.List(forms))
+	}
+	if q.ProjectID != "" || q.ProjectName != "" {
+		if err := valid.Project(q.ProjectID, q.ProjectName); err != nil {
+			return sel, err
+		}
+		project, err := naming.Find(tx, v, q.ProjectID, q.ProjectName)
+		if err != nil {
+			return sel, err
+		}
+		if project == nil {
+			sel.warnings = append(sel.warnings,
+				fmt.Sprintf("project %s not found, or you have no access to it, so nothing is found in it",
+					show(q.ProjectID+q.ProjectName)))
+			return sel, nil
+		}
+		sel.warnings = append(sel.warnings, project.Notes()...)
+		condition += ` AND p.project_id = ?`
+		args = append(args, project.Row)
+	}
+	err := tx.Each(func(row db.Rows) error {
+		var p retrieval.Partition
+		err := row.Scan(&p.ID, &p.Memories, &p.OwnSize)
+		sel.Partitions = append(sel.Partitions, p)
+		return err
+	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+		LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `+condition, args...)
+	if err == nil {
+		err = sel.current(tx, v, q)
+	}
+	return sel, err
+}
+
+// maxCollections bounds how many collections one search may name.
+const maxCollections = 100
+
+func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
+	var parts []filter.Part
+	add := func(f Filter) error {
+		compiled, err := f.compile(v)
+		parts = append(parts, compiled...)
+		return err
+	}
+	if err := valid.Enum("classification", string(q.Classification), kernel.Classifications); err != nil {
+		return err
+	}
+	if q.Classification != "" {
+		if err := add(Filter{"classification": q.Classification}); err != nil {
+			return err
+		}
+	}
+	if len(q.Tags) > 0 {
+		tags, err := valid.Tags(q.Tags, filter.MaxAlternatives)
+		if err != nil {
+			return err
+		}
+		if err := add(Filter{"tags": tags}); err != nil {
+			return err
+		}
+	}
+	if len(q.Keys) > filter.MaxAlternatives {
+		return newError(KindTooLarge, "keys", "{} has %d keys; at most %d are allowed", len(q.Keys),
+			filter.MaxAlternatives)
+	}
+	for _, key := range q.Keys {
+		if err := valid.UTF8("keys", key); err != nil {
+			return err
+		}
+	}
+	if len(q.Keys) > 0 {
+		if err := add(Filter{"key": q.Keys}); err != nil {
+			return err
+		}
+	}
+	if err := add(q.Filter); err != nil {
+		return err
+	}
+	parts, err := filter.Opened(tx, v, parts)
+	if err != nil {
+		return err
+	}
+	if !q.AsOf.IsZero() {
+		condition, args := v.AsOf(q.AsOf.UnixMicro())
+		parts = append(parts, filter.Part{SQL: condition, Args: args})
+	}
+	joined, err := filter.Join(tx, parts)
+	sel.Condition, sel.Args, sel.Steady, sel.Indexed = joined.SQL, joined.Args, joined.Steady, joined.Indexed
+	return err
+}
+
+// selectPlaces returns a selection of the matching places.
+func selectPlaces(v viewer, places []standing.Place, fits func(standing.Place) bool) selection {
+	sel := selection{rows: new(*index.RowSet)}
+	sel.Current = v.Current()
+	for _, p := range places {
+		if fits(p) {
+			sel.add(p.Partition, p.Hidden)
+		}
+	}
+	return sel
+}
+
+func ownPlace(p standing.Place) bool { return p.Own }
+
+func generalPlace(p standing.Place) bool { return p.Own && p.Project == 0 }
+
+// newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
+func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
+	return standing.Newest(tx, s.now(), sel.Selection, types...)
 }

@@ -2,13 +2,9 @@ package souvenir
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math/big"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
@@ -130,7 +126,6 @@ func (t AddedToken) Format(f fmt.State, _ rune) { redact.Format(f, t, "Value") }
 
 const (
 	tokenStart       = "mcp_"
-	valueDigits      = 43 // 62^43 > 2^256
 	maxTokens        = 1000
 	maxTokenProjects = 100
 	keepDeadTokens   = 30 * 24 * time.Hour
@@ -216,20 +211,6 @@ func (s *Store) expiry(n NewToken) (time.Time, error) {
 	return n.ExpiresAt.UTC().Truncate(time.Microsecond), nil
 }
 
-// newValue makes a secret of 256 random bits after a prefix for its purpose, in letters and digits: shells, URLs and
-// forms need no quoting, and a double click selects all of it.
-func newValue(start string) string {
-	secret := make([]byte, 32)
-	rand.Read(secret) // never fails
-	digits := new(big.Int).SetBytes(secret).Text(62)
-	return start + strings.Repeat("0", valueDigits-len(digits)) + digits
-}
-
-// isValue reports whether a text has the form of newValue's results: anything else need not be looked up.
-func isValue(start, value string) bool {
-	return strings.HasPrefix(value, start) && len(value) == len(start)+valueDigits
-}
-
 func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Token, error) {
 	now := s.now()
 	if u.Disabled {
@@ -261,14 +242,11 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 	if err != nil {
 		return Token{}, err
 	}
-	var projects, expires any
-	if added.Projects != nil {
-		encoded, err := json.Marshal(added.Projects)
-		if err != nil {
-			return Token{}, err
-		}
-		projects = string(encoded)
+	projects, err := listOrNull(added.Projects)
+	if err != nil {
+		return Token{}, err
 	}
+	var expires any
 	if !n.ExpiresAt.IsZero() {
 		expires = n.ExpiresAt.UnixMicro()
 	}
@@ -328,13 +306,9 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 		if err := json.Unmarshal([]byte(scopes), &t.Scopes); err != nil {
 			return damaged(err, "the scopes of token %s cannot be read", t.ID)
 		}
-		if projects != nil {
-			if err := json.Unmarshal([]byte(*projects), &t.Projects); err != nil {
-				return damaged(err, "the projects of token %s cannot be read", t.ID)
-			}
-			if t.Projects == nil { // nil would mean all
-				return damaged(errors.New("null instead of a list"), "the projects of token %s cannot be read", t.ID)
-			}
+		var err error
+		if t.Projects, err = decodeProjects(projects); err != nil {
+			return damaged(err, "the projects of token %s cannot be read", t.ID)
 		}
 		found = append(found, t)
 		return nil
@@ -593,4 +567,10 @@ func (s *Store) purgeTokens(tx db.Tx, now int64) (int64, error) {
 	}
 	result, err := tx.Exec(`DELETE FROM token WHERE revoked_at < ?1 OR expires_at < ?1`, before)
 	return result.RowsAffected, err
+}
+
+// details are what the log says of a new token.
+func (t Token) details(user string) audit.Details {
+	return audit.Details{"user": user, "scopes": emptyList(t.Scopes), "projects": len(t.Projects),
+		"limited": t.Projects != nil, "expires": !t.ExpiresAt.IsZero()}
 }

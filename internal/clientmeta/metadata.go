@@ -129,6 +129,18 @@ func (m Metadata) Object() map[string]any {
 	return object
 }
 
+// Stored returns the redirect URIs and the rest of the metadata as JSON, without the name and the method, which have
+// columns of their own.
+func (m Metadata) Stored() (uris, rest string, err error) {
+	list, err := json.Marshal(m.RedirectURIs)
+	if err != nil {
+		return "", "", err
+	}
+	m.RedirectURIs, m.ClientName, m.TokenEndpointAuthMethod = nil, "", ""
+	object, err := json.Marshal(m)
+	return string(list), string(object), err
+}
+
 // Checked returns the metadata, validated and in their stored form. The methods are the allowed ones to authenticate,
 // the default first.
 func (m Metadata) Checked(methods []string) (Metadata, error) {
@@ -292,4 +304,25 @@ func CheckVisibleASCII(argument, value string, most int) error {
 		}
 	}
 	return nil
+}
+
+// CanonicalResource converts a resource indicator (RFC 8707: an absolute URI without a fragment) to its stored form:
+// scheme and host in lower case, without a slash at the end. Empty stays empty.
+func CanonicalResource(resource string) (string, error) {
+	if resource == "" {
+		return "", nil
+	}
+	u, err := url.Parse(resource)
+	switch {
+	case len(resource) > redirect.MaxURI:
+		return "", fault.New(fault.KindTooLarge, "resource", "{} is %d bytes; at most %d are allowed", len(resource),
+			redirect.MaxURI)
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		strings.Contains(resource, "#"):
+		return "", fault.Invalid("resource",
+			"{} is %s; the absolute http or https URI of a service, without user and fragment, is needed",
+			fault.Show(resource))
+	}
+	u.Host = strings.ToLower(u.Host)
+	return strings.TrimSuffix(u.String(), "/"), nil
 }

@@ -79,14 +79,3 @@ func (p Part) Indexed() string {
 	}
 	return ""
 }
-
-// Few selects the memories of a condition on own metadata if the index has at most most rows of them: a list of rows
-// for [InThese].
-func Few(tx db.Tx, p Part, most int) (rows []int64, few bool, err error) {
-	if !strings.HasPrefix(p.SQL, InOwn) {
-		return nil, false, nil
-	}
-	rows, err = db.Column[int64](tx, `SELECT r.memory_id FROM (`+p.Indexed()+`) r LIMIT ?`,
-		append(slices.Clone(p.Args), most+1)...)
-	return rows, len(rows) <= most, err
-}

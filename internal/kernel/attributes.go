@@ -290,3 +290,49 @@ func OrEmpty(metadata map[string]any) map[string]any {
 	}
 	return metadata
 }
+
+// FoldPatch joins two patches, of the shown metadata and of the caller's own, so that each key is in one place: own.
+// Left in shown are keys that only two patches one after the other can express. Known keys are left out.
+func FoldPatch(shown, own map[string]any) (folded, rest map[string]any) {
+	given := own
+	leave := func(key string, value any) {
+		if rest == nil {
+			rest = map[string]any{}
+		}
+		rest[key] = value
+	}
+	fold := func(key string, value any) {
+		if _, twice := own[key]; twice {
+			leave(key, value)
+			return
+		}
+		if own == nil {
+			own = map[string]any{}
+		}
+		own[key] = value
+	}
+	custom := map[string]any{}
+	for key, value := range shown {
+		keys, object := value.(map[string]any)
+		switch {
+		case slices.Contains(KnownKeys, key):
+		case key == CustomKey && value == nil:
+			leave(key, nil)
+		case key == CustomKey && object:
+			custom = keys
+		default:
+			fold(key, value)
+		}
+	}
+	for key, value := range custom {
+		if _, twice := given[key]; twice {
+			kept, _ := rest[CustomKey].(map[string]any)
+			kept = OrEmpty(kept)
+			kept[key] = value
+			leave(CustomKey, kept)
+			continue
+		}
+		fold(key, value)
+	}
+	return own, rest
+}

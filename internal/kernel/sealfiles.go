@@ -63,9 +63,31 @@ func ownerOfFile(tx db.Tx, file int64) (owner int64, err error) {
 	return owner, err
 }
 
-// GiveFiles seals what rows say of files again, before they belong to another owner: of those of other owners for which
-// a condition on the table holds.
-func GiveFiles(tx db.Tx, owner int64, condition string, args ...any) error {
+// KeyGiver seals the keys of files again, before they belong to another owner.
+type KeyGiver interface {
+	Give(tx db.Tx, owner int64, condition string, args ...any) error
+}
+
+// GiveFiles gives the files of other owners for which a condition on the table holds to an owner: their keys and rows
+// are sealed for the new one. It returns their size, and whether there are any.
+func GiveFiles(tx db.Tx, owner int64, keys KeyGiver, condition string, arg any) (size int64, given bool, err error) {
+	err = tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner,
+		arg).Scan(&size)
+	if err == nil {
+		err = keys.Give(tx, owner, condition, arg)
+	}
+	if err == nil {
+		err = sealForOwner(tx, owner, condition, arg)
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	moved, err := tx.Exec(`UPDATE file SET owner_id = ? WHERE owner_id <> ? AND `+condition, owner, owner, arg)
+	return size, moved.RowsAffected > 0, err
+}
+
+// sealForOwner seals the rows of files of other owners for which a condition holds.
+func sealForOwner(tx db.Tx, owner int64, condition string, arg any) error {
 	if !sealedrows.Seals(tx) {
 		return nil
 	}
@@ -82,7 +104,7 @@ func GiveFiles(tx db.Tx, owner int64, condition string, args ...any) error {
 		return err
 	}, `SELECT id, text_info, text_places, filename, mime_type, description, category FROM file
 		WHERE owner_id <> ? AND `+condition,
-		append([]any{owner}, args...)...)
+		owner, arg)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,350 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/inspect"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
+)
+
+// CheckOptions change how [Upkeep.Check] works. Nil means the zero value: a check that changes nothing.
+type CheckOptions struct {
+	// Repair rebuilds derived data (counts, full text, passages, vectors, indexes of the file) from intact data, and
+	// deletes rows that belong to nothing. It deletes no memory and no file.
+	Repair bool
+
+	// Accept accepts damaged, lost and unverified data in its present state: from then on it counts as intact. Read the
+	// report first, and repair what can be repaired. Only with Repair.
+	Accept bool
+
+	// Progress receives the stages "file", "references", "hashes", "memories", "full text", "files" and, with Repair,
+	// "repair" and then the others once more. Nil disables it.
+	Progress Progress
+}
+
+// CheckReport is what [Upkeep.Check] found.
+type CheckReport struct {
+	// nothing is wrong: there are no findings, or all are repaired, and all data is verified
+	OK       bool           `json:"ok"`
+	Findings []Finding      `json:"findings"` // the first 1,000; never nil
+	Total    int            `json:"total"`    // how many there are
+	Repaired int            `json:"repaired"` // how many of them have been repaired
+	Checked  map[string]int `json:"checked"`  // checked rows per table
+
+	// Stored data has hashes. Verified counts the rows (or lists of rows, such as the tags of a memory) that match their
+	// hash. Unverified counts the rows without a hash and, as a lower bound, unreadable rows. Damaged lists the rows that
+	// do not match, the first 1,000.
+	Verified   int          `json:"verified"`
+	Unverified int          `json:"unverified"`
+	Damaged    []DamagedRow `json:"damaged"` // never nil
+
+	// HashedSince is when a store made by a version without hashes got them for the data it held then: earlier damage to
+	// that data is not found. Zero: hashes were kept from the start.
+	HashedSince time.Time `json:"hashed_since,omitzero"`
+}
+
+// Finding is a problem in the file.
+type Finding struct {
+	Table      string `json:"table"`        // where; "file" for the engine's findings about the file as a whole
+	ID         string `json:"id,omitempty"` // of the memory, file or collection it concerns, as callers know it
+	Problem    string `json:"problem"`
+	Repairable bool   `json:"repairable"` // a repair can fix it without losing stored data
+	Repaired   bool   `json:"repaired"`
+}
+
+// DamagedRow is a row of the file that differs from what was stored, or is missing.
+type DamagedRow struct {
+	Table string `json:"table"`
+	Row   int64  `json:"row"` // its number in the table
+	// of the memory, file, user ... it belongs to, as callers know it; empty: no longer known
+	ID   string `json:"id,omitempty"`
+	Lost bool   `json:"lost"` // it is missing
+}
+
+// Check examines the whole store as it is at one moment: the database is sound, references have targets, values
+// are valid, passages, vectors and full text match the contents, counts are right, and files have the bytes that were
+// stored. Problems are in the report and are not an error; an error means that the check could not finish. A store
+// opened with ReadOnly is checked without changing its file.
+//
+// Stored data has hashes, so Check finds a changed byte and names a lost row. No repair can restore either: the store
+// is not OK until the damaged data is deleted or accepted. To save what remains of a badly damaged file, see [Recover].
+//
+// With Repair it repairs what it can, in short transactions between those of other writers, and checks again. Damaged
+// vectors are rebuilt in the background; [Upkeep.WaitEmbedded] waits for them. Those of a collection with the caller's
+// own vectors cannot be rebuilt: its memories are then found by their words only. On a read-only store, Repair is
+// ErrReadOnly.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (_ CheckReport, err error) {
+	defer inGo[CheckOptions](&err)
+	s, err := h.operator(ctx, "Check")
+	if err != nil {
+		return CheckReport{}, err
+	}
+	if options == nil {
+		options = &CheckOptions{}
+	}
+	progress := options.Progress
+	if progress == nil {
+		progress = func(string, int, int) {}
+	}
+	if options.Repair && s.db.ReadOnly() {
+		return CheckReport{}, newError(KindReadOnly, "Repair",
+			"the store is opened read-only, so it cannot be repaired; open it for writing, or only check it")
+	}
+	if options.Accept && !options.Repair {
+		return CheckReport{}, invalid("Accept", "{} is set without Repair; set both, or none")
+	}
+	report, err := s.inspector(ctx).Check(ctx, options.Repair, options.Accept, progress)
+	return checkReport(report), wrap(err)
+}
+
+// inspector returns what inspections need of the store.
+func (s *Store) inspector(ctx context.Context) inspect.Store {
+	return inspect.Store{
+		DB: s.db, Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Log: s.log,
+		Wake:    s.worker.Wake,
+		Objects: s.objects, Keys: s.ring, Actor: s.auditEntry(ctx, event{}),
+		Records: append(transfer.Records(), signInRecord(), invitationRecord(), activityRecord()),
+	}
+}
+
+func checkReport(r inspect.Report) CheckReport {
+	report := CheckReport{OK: r.OK, Findings: []Finding{}, Total: r.Total, Repaired: r.Repaired, Checked: r.Checked,
+		Verified: r.Verified, Unverified: r.Unverified, Damaged: []DamagedRow{}, HashedSince: r.HashedSince}
+	for _, f := range r.Findings {
+		report.Findings = append(report.Findings, Finding(f))
+	}
+	for _, d := range r.Damaged {
+		report.Damaged = append(report.Damaged, DamagedRow(d))
+	}
+	return report
+}
+
+// Configuration describes how a store works: the options passed to Open, with their defaults, and what they apply to.
+type Configuration struct {
+	Path       string `json:"path"`       // absolute path of the file; ":memory:" for none; "" for a store not in a file
+	ReadOnly   bool   `json:"read_only"`  // the file is never written to
+	Engine     string `json:"engine"`     // version of the storage engine
+	Model      string `json:"model"`      // of the embedder
+	Dimensions int    `json:"dimensions"` // of its vectors
+
+	IndexMemory  int64         `json:"index_memory"` // bytes; negative: no index in memory
+	MaxFile      int64         `json:"max_file"`     // bytes of a file
+	FileQuota    int64         `json:"file_quota"`   // bytes of all files of an owner; 0: no quota
+	NewFiles     FilePlace     `json:"new_files"`    // where the content of new files goes
+	Quota        Quota         `json:"quota"`        // of memories
+	KeepActivity time.Duration `json:"keep_activity"`
+	MaxActivity  int           `json:"max_activity"` // recorded calls
+	KeepTrash    time.Duration `json:"keep_trash"`   // negative: no trash, deletions are permanent
+	BackupEvery  time.Duration `json:"backup_every"` // 0: the program makes no scheduled backups
+	KeepBackups  int           `json:"keep_backups"`
+}
+
+// Configuration returns the store's configuration. It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
+	s, err := h.operator(ctx, "Configuration")
+	if err != nil {
+		return Configuration{}, err
+	}
+	o := &s.options
+	if err := s.read(ctx, func(tx db.Tx, _ viewer) (err error) { // an error on a closed store
+		o, err = s.limits(tx)
+		return err
+	}); err != nil {
+		return Configuration{}, err
+	}
+	c := Configuration{
+		Path: s.db.Upkeep().Path, ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
+		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, NewFiles: o.NewFiles, Quota: o.Quota,
+		KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
+		KeepTrash: o.KeepTrash, BackupEvery: o.BackupEvery, KeepBackups: o.KeepBackups,
+	}
+	if c.Path != "" && c.Path != ":memory:" {
+		absolute, err := filepath.Abs(c.Path)
+		if err != nil {
+			return Configuration{}, wrap(err)
+		}
+		c.Path = absolute
+	}
+	c.Engine = strings.TrimPrefix(s.db.Upkeep().Name, "SQLite ")
+	return c, nil
+}
+
+// Health returns nil if the store works, or an error that describes the problem. ErrFull means that the disk is full:
+// reading works, deleting works while [Options].Reserve lasts, and nothing new is stored. ErrReadOnly means that the
+// disk has become read-only: reading works. Each call checks again, so the result becomes nil once the problem is gone.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Health(ctx context.Context) error {
+	s, err := h.operator(ctx, "Health")
+	if err != nil {
+		return err
+	}
+	if err := s.db.Read(ctx, func(tx db.Tx) error { _, err := tx.Exec(`SELECT 1`); return err }); err != nil {
+		return wrap(err)
+	}
+	err = s.db.Upkeep().Room(ctx)
+	switch {
+	case errors.Is(err, db.ErrFull):
+		return &Error{Kind: KindFull,
+			Message: fmt.Sprintf("the disk is full: nothing new is stored until there is space; reading and deleting work (%v)",
+				err), Err: err}
+	case errors.Is(err, db.ErrReadOnly):
+		return &Error{Kind: KindReadOnly,
+			Message: fmt.Sprintf("the disk is read-only: nothing is stored or deleted; reading works (%v)", err), Err: err}
+	}
+	return wrap(err)
+}
+
+// Problem describes a problem of a store that can be read.
+type Problem struct {
+	Kind    ProblemKind `json:"kind"`
+	Message string      `json:"message"` // for the operator: it may hold paths, addresses and texts of other services
+}
+
+// ProblemKind is a kind of [Problem]. It reveals nothing about the machine, so that everyone may read it.
+type ProblemKind string
+
+// The values of [ProblemKind].
+const (
+	ProblemDiskFull     ProblemKind = "disk_full"      // nothing new is stored; reading and deleting work
+	ProblemDiskReadOnly ProblemKind = "disk_read_only" // nothing is stored or deleted; reading works
+	ProblemEmbedder     ProblemKind = "embedder_down"  // new memories are found by words only, until it works again
+	ProblemIndexBehind  ProblemKind = "index_behind"   // searches are slower until the index is loaded again
+)
+
+// ProblemKinds returns all kinds.
+func ProblemKinds() []ProblemKind {
+	return []ProblemKind{ProblemDiskFull, ProblemDiskReadOnly, ProblemEmbedder, ProblemIndexBehind}
+}
+
+// Problems returns the problems of a store that can be read; never nil without an error. An error means that the
+// database cannot be read. It takes no longer with a larger store, so that it can be called every few seconds.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Problems(ctx context.Context) ([]Problem, error) {
+	all := []Problem{}
+	switch err := h.Health(ctx); {
+	case errors.Is(err, ErrFull):
+		all = append(all, Problem{ProblemDiskFull, err.Error()})
+	case errors.Is(err, ErrReadOnly):
+		all = append(all, Problem{ProblemDiskReadOnly, err.Error()})
+	case err != nil:
+		return nil, err
+	}
+	if failure := h.s.worker.LastError(); failure != "" {
+		all = append(all, Problem{ProblemEmbedder, "texts cannot be embedded: " + failure})
+	}
+	index, err := h.s.index.Counts(ctx)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	if index.Behind() {
+		all = append(all, Problem{ProblemIndexBehind, fmt.Sprintf(
+			"the search index is being loaded: %d collections or projects, and %d memories of those that are loaded",
+			index.Wanted, index.Stale)})
+	}
+	return all, nil
+}
+
+// Runtime are numbers about a store's work in this process. They are counted since it was opened.
+type Runtime struct {
+	IndexBytes      int64 `json:"index_bytes"`      // memory of the search index, about
+	IndexLimit      int64 `json:"index_limit"`      // Options.IndexMemory; negative: no index in memory
+	IndexPartitions int   `json:"index_partitions"` // parts that it holds: a collection, or its memories in a project
+	IndexStale      int   `json:"index_stale"`      // memories to be read again
+	IndexWanted     int   `json:"index_wanted"`     // parts to be loaded
+
+	SearchesInMemory     uint64 `json:"searches_in_memory"`     // by the index
+	SearchesWithSegments uint64 `json:"searches_with_segments"` // likewise, after loading stored parts of it
+	SearchesInDatabase   uint64 `json:"searches_in_database"`   // without the index
+	IndexEvictions       uint64 `json:"index_evictions"`        // parts dropped to make room
+
+	Writing int `json:"writing"` // writes that run or wait now
+}
+
+// Runtime returns numbers about the store's work in this process, from memory.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Runtime(ctx context.Context) (Runtime, error) {
+	s, err := h.operator(ctx, "Runtime")
+	if err == nil {
+		err = s.readStore(ctx, func(db.Tx) error { return nil }) // it is open
+	}
+	if err != nil {
+		return Runtime{}, err
+	}
+	n, err := s.index.Counts(ctx)
+	return Runtime{IndexBytes: n.Bytes, IndexLimit: n.Limit, IndexPartitions: n.Partitions, IndexStale: n.Stale,
+		IndexWanted: n.Wanted, SearchesInMemory: n.InMemory, SearchesWithSegments: n.WithSegments,
+		SearchesInDatabase: n.InDatabase, IndexEvictions: n.Evictions, Writing: s.db.Writing()}, wrap(err)
+}
+
+// Stats are numbers about a whole store.
+type Stats struct {
+	// as many as [Accounts.Users] returns in all namespaces: users with an account or with anything in the store
+	Users       int `json:"users"`
+	Collections int `json:"collections"`
+	Projects    int `json:"projects"`
+	Memories    int `json:"memories"`
+	Passages    int `json:"passages"`  // the searched units: a long memory has several
+	Revisions   int `json:"revisions"` // past versions of memories
+	Files       int `json:"files"`
+
+	FileBytes     int64 `json:"file_bytes"`     // of all uploaded files
+	Objects       int   `json:"objects"`        // chunks of files in object storage, those of the trash included
+	ObjectBytes   int64 `json:"object_bytes"`   // of these
+	GoneObjects   int   `json:"gone_objects"`   // no longer needed, or never finished, and not deleted yet
+	DatabaseBytes int64 `json:"database_bytes"` // the store's file
+	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact returns them to the system
+	LogBytes      int64 `json:"log_bytes"`      // the write-ahead log beside the file
+
+	LostActivity int `json:"lost_activity"` // calls that this handle could not record; see RecordActivity
+
+	// Embedding is the state of the vectors of all users.
+	Embedding EmbeddingStatus `json:"embedding"`
+}
+
+// Stats returns numbers about the whole store. It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
+	s, err := h.operator(ctx, "Stats")
+	if err != nil {
+		return Stats{}, err
+	}
+	st := Stats{LostActivity: s.activity.Lost()}
+	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
+		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+
+			`), (SELECT count(*) FROM collection WHERE name <> ''), (SELECT count(*) FROM project),
+				(SELECT coalesce(sum(memories), 0) FROM partition WHERE id NOT IN (`+kernel.TextPartitions+`)),
+				(SELECT coalesce(sum(passages), 0) FROM partition),
+				(SELECT count(*) FROM memory_revision), count(*), coalesce(sum(size), 0) FROM file WHERE state = 'stored'`).
+			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)
+		if err != nil {
+			return err
+		}
+		if err := tx.QueryRow(`SELECT count(*) FILTER (WHERE state = 'stored'),
+			coalesce(sum(size) FILTER (WHERE state = 'stored'), 0), count(*) FILTER (WHERE state = 'leaving')
+			FROM file_object`).Scan(&st.Objects, &st.ObjectBytes, &st.GoneObjects); err != nil {
+			return err
+		}
+		size, err := s.db.Upkeep().Size(tx)
+		if err != nil {
+			return err
+		}
+		st.DatabaseBytes, st.FreeBytes, st.LogBytes = size.Database, size.Free, size.Log
+		all, err := db.Column[int64](tx, `SELECT id FROM partition`)
+		if err != nil {
+			return err
+		}
+		return s.embeddingStatus(tx, db.List(all), &st.Embedding)
+	})
+	return st, err
+}
