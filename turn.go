@@ -62,7 +62,7 @@ type Turn struct {
 // Tokens returns the estimated size of the turn for a model: 1 token = 4 bytes of role, speaker, content and tool calls
 // as JSON, as in the token budget of [Store.GetContext].
 func (t Turn) Tokens() int {
-	return (t.said().Size() + budget.BytesPerToken - 1) / budget.BytesPerToken
+	return (t.message().Size() + budget.BytesPerToken - 1) / budget.BytesPerToken
 }
 
 // Append stores turns at the end of the conversation, all of them in one commit, and returns them as stored; other
@@ -145,7 +145,7 @@ func (c *Conversation) draft(ctx context.Context, o *operation, t Turn) (kernel.
 		return kernel.Draft{}, newError(KindTooLarge, "key", "{} has %d bytes; at most %d are allowed", len(t.Key),
 			MaxTurnKey)
 	}
-	content, metadata, err := t.said().Store(c.key)
+	content, metadata, err := t.message().Store(c.key)
 	if err != nil {
 		return kernel.Draft{}, err
 	}
@@ -227,9 +227,10 @@ func (c *Conversation) append(w *memoryWriter, d *kernel.Draft, given *int64) (S
 	return w.insert(d)
 }
 
-// said returns the text of the turn.
-func (t Turn) said() turns.Said {
-	return turns.Said{Role: t.Role, Speaker: t.Speaker, Content: t.Content, ToolCalls: t.ToolCalls, Metadata: t.Metadata}
+// message returns the turn as it is stored.
+func (t Turn) message() turns.Message {
+	return turns.Message{Role: t.Role, Speaker: t.Speaker, Content: t.Content, ToolCalls: t.ToolCalls,
+		Metadata: t.Metadata}
 }
 
 // turnOf returns a memory as a turn, with the time of its place.
@@ -332,7 +333,7 @@ func (c *Conversation) Window(ctx context.Context, tokens int) (window []Turn, e
 			}
 			for _, t := range loaded {
 				if len(window) == 0 {
-					kept, cut := t.said().Within(budget.BytesPerToken * tokens)
+					kept, cut := t.message().Within(budget.BytesPerToken * tokens)
 					t.Content, t.ToolCalls, t.Truncated = kept.Content, kept.ToolCalls, cut
 				}
 				if room -= t.Tokens(); room < 0 {

@@ -207,12 +207,12 @@ func groupOf(m souvenir.Memory, hits []souvenir.Hit, forModel bool) group {
 			g.memories, g.contradiction = append(g.memories, h.Memory), true
 		}
 	}
-	slices.SortStableFunc(g.memories, func(a, b souvenir.Memory) int { return saidAt(a).Compare(saidAt(b)) })
+	slices.SortStableFunc(g.memories, func(a, b souvenir.Memory) int { return timeOf(a).Compare(timeOf(b)) })
 	return g
 }
 
-// saidAt is when a memory was said, or else stored.
-func saidAt(m souvenir.Memory) time.Time {
+// timeOf returns when the event of a memory was, or else when it was stored.
+func timeOf(m souvenir.Memory) time.Time {
 	if m.EventTime.IsZero() {
 		return m.CreatedAt
 	}

@@ -253,7 +253,7 @@ func question(c Conversation) (string, error) {
 	}
 	d.Known, d.Turns = []memory{}, []turn{}
 	for i, m := range c.Known {
-		d.Known = append(d.Known, memory{i + 1, m.Content, day(saidAt(m))})
+		d.Known = append(d.Known, memory{i + 1, m.Content, day(timeOf(m))})
 	}
 	for _, t := range c.Before {
 		d.Before = append(d.Before, numbered(0, t))

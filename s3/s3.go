@@ -182,14 +182,14 @@ func (s *Storage) failed(ctx context.Context, verb string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var said minio.ErrorResponse
+	var response minio.ErrorResponse
 	text := err.Error()
-	if errors.As(err, &said) {
+	if errors.As(err, &response) {
 		switch {
-		case said.Code == minio.NoSuchKey, said.Code == "" && said.StatusCode == http.StatusNotFound:
+		case response.Code == minio.NoSuchKey, response.Code == "" && response.StatusCode == http.StatusNotFound:
 			return fmt.Errorf("s3: %s: %w", s.config.Bucket, fs.ErrNotExist)
-		case said.Code != "":
-			text = fmt.Sprintf("%s (%s, status %d)", text, said.Code, said.StatusCode)
+		case response.Code != "":
+			text = fmt.Sprintf("%s (%s, status %d)", text, response.Code, response.StatusCode)
 		}
 	}
 	return fmt.Errorf("s3: %s in %s: %s", verb, s, strings.ReplaceAll(text, s.config.SecretKey, "..."))

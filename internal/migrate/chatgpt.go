@@ -70,7 +70,7 @@ type chatGPTNode struct {
 	} `json:"message"`
 }
 
-// chatGPTParts is the text of a message's parts: what was typed, and the transcript of what was spoken.
+// chatGPTParts is the text of a message's parts: what was typed, and the transcript of speech.
 type chatGPTParts string
 
 // UnmarshalJSON reads parts one by one: all at once could take sixty times the memory of the text.
@@ -79,7 +79,7 @@ func (p *chatGPTParts) UnmarshalJSON(data []byte) error {
 	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
 		return err
 	}
-	var said strings.Builder
+	var all strings.Builder
 	var part json.RawMessage
 	for decoder.More() {
 		if err := decoder.Decode(&part); err != nil {
@@ -90,22 +90,22 @@ func (p *chatGPTParts) UnmarshalJSON(data []byte) error {
 		case '"':
 			_ = json.Unmarshal(part, &text)
 		case '{':
-			var spoken struct {
+			var object struct {
 				Type string `json:"content_type"`
 				Text string `json:"text"`
 			}
-			if json.Unmarshal(part, &spoken) == nil && spoken.Type == "audio_transcription" {
-				text = spoken.Text
+			if json.Unmarshal(part, &object) == nil && object.Type == "audio_transcription" {
+				text = object.Text
 			}
 		}
 		if strings.TrimSpace(text) != "" {
-			if said.Len() > 0 {
-				said.WriteByte('\n')
+			if all.Len() > 0 {
+				all.WriteByte('\n')
 			}
-			said.WriteString(text)
+			all.WriteString(text)
 		}
 	}
-	*p = chatGPTParts(said.String())
+	*p = chatGPTParts(all.String())
 	return nil
 }
 
@@ -123,15 +123,15 @@ func (c chatGPTConversation) items() []Item {
 		if m == nil || m.Metadata.Hidden || m.Author.Role != "user" && m.Author.Role != "assistant" {
 			continue
 		}
-		said := string(m.Content.Parts)
+		text := string(m.Content.Parts)
 		if m.Content.Type != "code" && m.Content.Text != "" {
-			said = strings.TrimPrefix(said+"\n"+m.Content.Text, "\n")
+			text = strings.TrimPrefix(text+"\n"+m.Content.Text, "\n")
 		}
-		if said == "" {
+		if text == "" {
 			continue
 		}
 		items = append(items, turnItem("chatgpt", id, c.Title, souvenir.Turn{Key: cmp.Or(m.ID, at), Role: m.Author.Role,
-			Content: said, Time: secondsTime(m.CreateTime)}))
+			Content: text, Time: secondsTime(m.CreateTime)}))
 	}
 	slices.Reverse(items)
 	return items

@@ -42,27 +42,27 @@ func (c claudeConversation) items() []Item {
 	}
 	var items []Item
 	for i, m := range c.Messages {
-		var said []string
+		var texts []string
 		for _, part := range m.Content {
 			if part.Type == "text" && strings.TrimSpace(part.Text) != "" {
-				said = append(said, part.Text)
+				texts = append(texts, part.Text)
 			}
 		}
-		if len(said) == 0 && strings.TrimSpace(m.Text) != "" {
-			said = append(said, m.Text)
+		if len(texts) == 0 && strings.TrimSpace(m.Text) != "" {
+			texts = append(texts, m.Text)
 		}
 		for _, a := range m.Attachments {
 			if strings.TrimSpace(a.Content) != "" {
-				said = append(said, strings.TrimSpace(a.Name+"\n"+a.Content))
+				texts = append(texts, strings.TrimSpace(a.Name+"\n"+a.Content))
 			}
 		}
 		role := "assistant"
 		if m.Sender == "human" {
 			role = "user"
 		}
-		if len(said) > 0 {
+		if len(texts) > 0 {
 			items = append(items, turnItem("claude", c.ID, c.Name, souvenir.Turn{Key: cmp.Or(m.ID, fmt.Sprint(i)),
-				Role: role, Content: strings.Join(said, "\n\n"), Time: textTime(m.CreatedAt)}))
+				Role: role, Content: strings.Join(texts, "\n\n"), Time: textTime(m.CreatedAt)}))
 		}
 	}
 	return items

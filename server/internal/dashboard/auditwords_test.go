@@ -25,7 +25,7 @@ func TestEveryActionHasASentence(t *testing.T) {
 		for _, found := range regexp.MustCompile("`([a-z.]+)`").FindAllStringSubmatch(actions, -1) {
 			known[found[1]] = true
 			entry := souvenir.AuditEntry{Action: found[1], Object: "id", Details: map[string]any{}}
-			said := upkeep.AuditSaid(entry, func(string) string { return "Anna {role}" })
+			said := upkeep.AuditText(entry, func(string) string { return "Anna {role}" })
 			if strings.HasPrefix(said, "did ") || strings.ContainsAny(strings.ReplaceAll(said, "Anna {role}", ""), "{}") {
 				t.Errorf("%s: got %q, want a sentence", found[1], said)
 			}
@@ -35,7 +35,7 @@ func TestEveryActionHasASentence(t *testing.T) {
 		t.Fatalf("the table has %d actions, want 30 or more", len(known))
 	}
 	names := &upkeep.AuditNames{}
-	if said := upkeep.AuditSaid(souvenir.AuditEntry{Action: "member.add", Details: map[string]any{"role": "writer"}},
+	if said := upkeep.AuditText(souvenir.AuditEntry{Action: "member.add", Details: map[string]any{"role": "writer"}},
 		names.Of); said != "invited someone to a project, as writer" {
 		t.Errorf("an invitation of who has no account: got %q, want someone", said)
 	}

@@ -47,7 +47,7 @@ type auditRow struct {
 	souvenir.AuditEntry
 	By      string // who did it
 	ByPath  string // the entries of who did it; empty: no user
-	Said    string // what was done, after By
+	Text    string // what was done, after By
 	OnPath  string // the entries about the same object; empty: it has no id
 	Way     string
 	Details string // as they are stored
@@ -128,7 +128,7 @@ func (s *Service) audit(r *http.Request) (web.Page, *auditPage, error) {
 		if !here {
 			nameOf = foreignName // its ids may be those of other users here
 		}
-		row := auditRow{AuditEntry: e, By: auditNoUser[e.Actor.Via], Said: AuditSaid(e, nameOf), Way: auditWay(e.Actor),
+		row := auditRow{AuditEntry: e, By: auditNoUser[e.Actor.Via], Text: AuditText(e, nameOf), Way: auditWay(e.Actor),
 			Details: auditDetails(e.Details)}
 		if e.Actor.User != "" {
 			row.By = nameOf(e.Actor.User)

@@ -71,8 +71,8 @@ var AuditSentences = map[string]string{
 	"audit.accept": "accepted entries of this log that do not fit",
 }
 
-// AuditSaid says what an entry is about, after who did it. An action that is not known is given as it is.
-func AuditSaid(e souvenir.AuditEntry, nameOf func(id string) string) string {
+// AuditText describes the action of an entry, as what follows its actor. An action that is not known is given as it is.
+func AuditText(e souvenir.AuditEntry, nameOf func(id string) string) string {
 	sentence, known := AuditSentences[e.Action]
 	if !known {
 		return "did " + e.Action

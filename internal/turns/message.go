@@ -14,8 +14,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Said is the content of a turn, apart from the memory that stores it.
-type Said struct {
+// Message is a turn, apart from the memory that stores it.
+type Message struct {
 	Role      string         `json:"role,omitempty"`
 	Speaker   string         `json:"speaker,omitempty"`
 	Content   string         `json:"content,omitempty"`
@@ -27,19 +27,19 @@ type Said struct {
 var ownKeys = []string{KeyConversation, KeyRole, KeySpeaker, KeyToolCalls}
 
 // Store checks a turn, and returns the content and the metadata of its memory.
-func (s Said) Store(conversation string) (content string, metadata map[string]any, err error) {
-	for _, key := range slices.Sorted(maps.Keys(s.Metadata)) {
+func (m Message) Store(conversation string) (content string, metadata map[string]any, err error) {
+	for _, key := range slices.Sorted(maps.Keys(m.Metadata)) {
 		if slices.Contains(ownKeys, key) {
 			return "", nil, fault.Invalid("metadata", "{} has %s, which a turn has a field for; choose another name",
 				fault.Show(key))
 		}
 	}
 	metadata = map[string]any{KeyConversation: conversation}
-	maps.Copy(metadata, s.Metadata)
+	maps.Copy(metadata, m.Metadata)
 	for _, word := range []struct {
 		name, value string
 		check       func(argument, value string) error
-	}{{KeyRole, s.Role, valid.Word}, {KeySpeaker, s.Speaker, valid.Name}} {
+	}{{KeyRole, m.Role, valid.Word}, {KeySpeaker, m.Speaker, valid.Name}} {
 		if word.value == "" {
 			continue
 		}
@@ -48,9 +48,9 @@ func (s Said) Store(conversation string) (content string, metadata map[string]an
 		}
 		metadata[word.name] = word.value
 	}
-	content = s.Content
-	if s.ToolCalls != nil {
-		calls, err := jsonobject.Canonical(KeyToolCalls, map[string]any{KeyToolCalls: s.ToolCalls})
+	content = m.Content
+	if m.ToolCalls != nil {
+		calls, err := jsonobject.Canonical(KeyToolCalls, map[string]any{KeyToolCalls: m.ToolCalls})
 		if err != nil {
 			return "", nil, err
 		}
@@ -65,23 +65,23 @@ func (s Said) Store(conversation string) (content string, metadata map[string]an
 }
 
 // Read returns the content of a turn from the content and the metadata of its memory.
-func Read(content string, metadata map[string]any) Said {
-	s := Said{Content: content, ToolCalls: metadata[KeyToolCalls]}
-	s.Role, _ = metadata[KeyRole].(string)
-	s.Speaker, _ = metadata[KeySpeaker].(string)
-	if s.ToolCalls != nil && content == textOf(s.ToolCalls) {
-		s.Content = ""
+func Read(content string, metadata map[string]any) Message {
+	m := Message{Content: content, ToolCalls: metadata[KeyToolCalls]}
+	m.Role, _ = metadata[KeyRole].(string)
+	m.Speaker, _ = metadata[KeySpeaker].(string)
+	if m.ToolCalls != nil && content == textOf(m.ToolCalls) {
+		m.Content = ""
 	}
 	for key, value := range metadata {
 		if slices.Contains(ownKeys, key) {
 			continue
 		}
-		if s.Metadata == nil {
-			s.Metadata = map[string]any{}
+		if m.Metadata == nil {
+			m.Metadata = map[string]any{}
 		}
-		s.Metadata[key] = value
+		m.Metadata[key] = value
 	}
-	return s
+	return m
 }
 
 // textOf returns tool calls as a text, which is the content of a memory whose turn has no other.
@@ -96,8 +96,8 @@ func textOf(calls any) string {
 }
 
 // Size is the length of the turn's content as JSON, in bytes.
-func (s Said) Size() int {
-	encoded, err := json.Marshal(s)
+func (m Message) Size() int {
+	encoded, err := json.Marshal(m)
 	if err != nil {
 		return 0
 	}
@@ -106,22 +106,22 @@ func (s Said) Size() int {
 
 // Within shortens a turn to a size, and reports whether that was necessary: it drops tool calls that alone are larger,
 // and cuts the content. The result can still exceed a very small size.
-func (s Said) Within(size int) (Said, bool) {
-	if s.Size() <= size {
-		return s, false
+func (m Message) Within(size int) (Message, bool) {
+	if m.Size() <= size {
+		return m, false
 	}
-	whole := s.Content
-	if s.Content = ""; s.Size() > size {
-		s.ToolCalls = nil
+	whole := m.Content
+	if m.Content = ""; m.Size() > size {
+		m.ToolCalls = nil
 	}
-	s.Content = whole
+	m.Content = whole
 	for characters := utf8.RuneCountInString(whole); characters > 0; {
-		now := s.Size()
+		now := m.Size()
 		if now <= size {
 			break
 		}
 		characters = min(characters-1, characters*size/now)
-		s.Content = shorten.Words(whole, characters)
+		m.Content = shorten.Words(whole, characters)
 	}
-	return s, true
+	return m, true
 }

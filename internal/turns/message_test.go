@@ -10,7 +10,7 @@ import (
 
 func TestTurnsRoundTrip(t *testing.T) {
 	calls := []any{map[string]any{"name": "a<b", "n": 1.0}}
-	for _, want := range []turns.Said{
+	for _, want := range []turns.Message{
 		{Content: "hello"}, {Role: "user", Speaker: "李", Content: "你好", Metadata: map[string]any{"state": "x"}},
 		{Content: "with calls", ToolCalls: calls}, {Role: "assistant", ToolCalls: calls},
 	} {
@@ -20,7 +20,7 @@ func TestTurnsRoundTrip(t *testing.T) {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	}
-	for _, refused := range []turns.Said{{}, {Content: "  "}, {Content: "x", Metadata: map[string]any{"role": "user"}},
+	for _, refused := range []turns.Message{{}, {Content: "  "}, {Content: "x", Metadata: map[string]any{"role": "user"}},
 		{Content: "x", Role: strings.Repeat("r", 65)}, {Content: "x", ToolCalls: func() {}}} {
 		if _, _, err := refused.Store("k"); err == nil {
 			t.Errorf("%+v is taken, want an error", refused)
@@ -32,14 +32,14 @@ func TestLongTurnsAreShortened(t *testing.T) {
 	for _, content := range []string{strings.Repeat("word ", 5000), strings.Repeat("很长的话。", 3000),
 		strings.Repeat("<", 5000)} {
 		for _, size := range []int{60, 100, 1000, 5000} {
-			got, cut := turns.Said{Role: "user", Content: content, ToolCalls: strings.Repeat("x", 500)}.Within(size)
+			got, cut := turns.Message{Role: "user", Content: content, ToolCalls: strings.Repeat("x", 500)}.Within(size)
 			if !cut || got.Size() > size || got.Content == "" {
 				t.Errorf("%.20q within %d: got %d bytes, cut %v, want it cut to at most %v bytes and not empty",
 					content, size, got.Size(), cut, size)
 			}
 		}
 	}
-	short := turns.Said{Content: "short"}
+	short := turns.Message{Content: "short"}
 	if got, cut := short.Within(100); cut || !reflect.DeepEqual(got, short) {
 		t.Errorf("got %+v, %v, want it as it was", got, cut)
 	}
