@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -23,15 +24,7 @@ const serverError = "the server failed; its log has the cause"
 // isCallers reports whether an error is about the caller's input, and so safe to show to the caller.
 func isCallers(err error) bool {
 	var known *souvenir.Error
-	if !errors.As(err, &known) {
-		return false
-	}
-	switch known.Kind {
-	case souvenir.KindInvalid, souvenir.KindNotFound, souvenir.KindUnauthenticated, souvenir.KindForbidden,
-		souvenir.KindConflict, souvenir.KindTooLarge, souvenir.KindReadOnly:
-		return true
-	}
-	return false
+	return errors.As(err, &known) && slices.Contains(fault.Callers, known.Kind)
 }
 
 // describe returns the error for the client. It reports every error to OnError, and logs those of the server.

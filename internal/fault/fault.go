@@ -113,6 +113,10 @@ func NeedsScope(call, scope string, cause error) *Error {
 		Message: call + " needs the scope " + scope + ", which this credential does not carry; use one that does"}
 }
 
+// Callers are the kinds of errors about the caller's input: only their messages are shown to callers.
+var Callers = []Kind{KindInvalid, KindNotFound, KindUnauthenticated, KindForbidden, KindConflict, KindTooLarge,
+	KindReadOnly}
+
 // Temporary returns what callers read about a failure of the disk or the database that they did not cause, in place of
 // the error's own text, which names files; "" for other kinds.
 func Temporary(kind Kind) string {

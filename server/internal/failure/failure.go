@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,18 +23,24 @@ import (
 
 // Statuses maps the kinds of store errors to HTTP statuses. Other kinds, and errors that are not the store's, are
 // 500.
-var Statuses = map[souvenir.Kind]int{
-	souvenir.KindInvalid:         http.StatusBadRequest,
-	souvenir.KindConflict:        http.StatusBadRequest,
-	souvenir.KindTooLarge:        http.StatusBadRequest,
-	souvenir.KindUnauthenticated: http.StatusUnauthorized,
-	souvenir.KindForbidden:       http.StatusForbidden,
-	souvenir.KindReadOnly:        http.StatusForbidden,
-	souvenir.KindNotFound:        http.StatusNotFound,
-	souvenir.KindBusy:            http.StatusServiceUnavailable,
-	souvenir.KindNewer:           http.StatusServiceUnavailable,
-	souvenir.KindFull:            http.StatusInsufficientStorage,
-	souvenir.KindOutcomeUnknown:  http.StatusInternalServerError, // 503 would invite clients to send it again
+var Statuses = statuses()
+
+func statuses() map[souvenir.Kind]int {
+	all := map[souvenir.Kind]int{}
+	for _, kind := range fault.Callers {
+		all[kind] = http.StatusBadRequest
+	}
+	maps.Copy(all, map[souvenir.Kind]int{
+		souvenir.KindUnauthenticated: http.StatusUnauthorized,
+		souvenir.KindForbidden:       http.StatusForbidden,
+		souvenir.KindReadOnly:        http.StatusForbidden,
+		souvenir.KindNotFound:        http.StatusNotFound,
+		souvenir.KindBusy:            http.StatusServiceUnavailable,
+		souvenir.KindNewer:           http.StatusServiceUnavailable,
+		souvenir.KindFull:            http.StatusInsufficientStorage,
+		souvenir.KindOutcomeUnknown:  http.StatusInternalServerError, // 503 would invite clients to send it again
+	})
+	return all
 }
 
 // Internal is the message for an error that the caller did not cause.
