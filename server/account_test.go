@@ -254,7 +254,7 @@ func TestConnectedApplications(t *testing.T) {
 	p := b.Get("/connected").Expect(http.StatusOK, "Kite", "app.example", "Read your memories",
 		"Upload, change and delete files", "Only in the project <b>The shop</b>").Without("Store, change and delete memories",
 		"Manage")
-	b.Get("/").Expect(http.StatusOK, `<span class="number">1</span> connected application<`)
+	b.Get("/").Expect(http.StatusOK, `<span class="number">1</span> application<`)
 	csrf := sam.Get("/connected").HTML.All("form")[0].Fields().Get("csrf")
 	sam.Post("/connected/end", url.Values{"csrf": {csrf}, "id": {grant}})
 	use := func(status int) {

@@ -69,7 +69,7 @@ const markdown = "#>*-+=_`~| \t"
 var emphasis = strings.NewReplacer("**", "", "__", "", "`", "")
 
 // Title returns the first line of a text that has words, without Markdown's marks and control characters: of a longer
-// one the first most characters and an ellipsis. It is "" without such a line.
+// one the words of the first most characters and an ellipsis. It is "" without such a line.
 func Title(content string, most int) string {
 	for line := range strings.Lines(content) {
 		line = emphasis.Replace(strings.TrimLeft(strings.TrimSpace(line), markdown))
@@ -79,8 +79,8 @@ func Title(content string, most int) string {
 		if line == "" {
 			continue
 		}
-		if start := Characters(line, most); len(start) < len(line) {
-			return strings.TrimSpace(start) + "…"
+		if start := Words(line, most); len(start) < len(line) {
+			return strings.TrimRight(start, ".,;: ") + "…"
 		}
 		return line
 	}

@@ -30,6 +30,7 @@ func TestTextsAreCutBetweenCharacters(t *testing.T) {
 		{"title: the first line with words", shorten.Title("---\n\n## **The** \t`kettle`\nis old", 20), "The kettle"},
 		{"title: too long", shorten.Title("語言 學", 2), "語言…"},
 		{"title: cut before a space", shorten.Title("the old kettle", 4), "the…"},
+		{"title: cut between words", shorten.Title("The old kettle. It leaks", 16), "The old kettle…"},
 		{"title: none", shorten.Title("# \n\x00", 4), ""},
 		{"within: it fits", shorten.Within("語言學", 3), "語言學"},
 		{"within: it does not", shorten.Within("語言學", 2), "語…"},

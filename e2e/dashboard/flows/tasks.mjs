@@ -224,7 +224,7 @@ export async function theOverviewHasTrendsAndWhatNeedsAttention(someone, { user,
     const page = await someone(user, how)
     await page.go('/')
     await page.waitForSelector('#trends .trends')
-    assert.match(await page.innerText('#trends'), /Searches that found something\s+\d+ %/)
+    assert.match(await page.innerText('#trends'), /Searches with hits\s+\d+%/)
     for (const link of await page.locator('#attention li a').all()) assert.match(await link.getAttribute('href'), /^\//)
     await page.locator('#trends summary').click()
     await look(page, 'the overview', { touch: how === phone })

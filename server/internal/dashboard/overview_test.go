@@ -112,7 +112,7 @@ func TestOverviewHasTrends(t *testing.T) {
 	w.Do(servertest.Owner, "POST", "/tools/call", `{"name":"todo","arguments":{"action":"complete","project_id":"none"}}`)
 	olivia.Get("/").Expect(http.StatusOK, `hx-get="/trends?days=30"`)
 	p := olivia.Get("/trends?days=7").Expect(http.StatusOK, "in 7 days", "Calls: 3, before 0", "Failed calls: 1, before 0",
-		"Searches: 2, before 0", "Searches that found something: 50 %, before –", "Clients on a day: 1, before 0")
+		"Searches: 2, before 0", "Searches with hits: 50%, before –", "Clients on a day: 1, before 0")
 	servertest.CheckPage(w, p)
 	servertest.CheckPage(w, olivia.Get("/trends?days=365").Expect(http.StatusOK, "Week", "Calls: 3\""))
 	part(olivia, "/trends?days=7", "trends").Expect(http.StatusOK, `id="trends"`).Without("<html")

@@ -172,12 +172,13 @@ func ScopeMeaning(scope souvenir.Scope) string {
 
 // Sentence turns an error message into a sentence.
 func Sentence(message string) string {
+	message = strings.TrimSpace(message)
 	first, size := utf8.DecodeRuneInString(message)
 	if size == 0 {
 		return message
 	}
 	message = string(unicode.ToUpper(first)) + message[size:]
-	if strings.HasSuffix(message, ".") || strings.HasSuffix(message, "!") || strings.HasSuffix(message, "?") {
+	if last, _ := utf8.DecodeLastRuneInString(message); strings.ContainsRune(".!?…。", last) {
 		return message
 	}
 	return message + "."

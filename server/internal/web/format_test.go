@@ -71,3 +71,12 @@ func FuzzLocalPath(f *testing.F) {
 		}
 	})
 }
+
+func TestSentencesEndOnce(t *testing.T) {
+	for message, want := range map[string]string{"": "", " ": "", "it is red": "It is red.", "it is red. ": "It is red.",
+		"is it red?": "Is it red?", "it is re…": "It is re…", "它是红色的。": "它是红色的。"} {
+		if got := Sentence(message); got != want {
+			t.Errorf("%q: got %q, want %q", message, got, want)
+		}
+	}
+}

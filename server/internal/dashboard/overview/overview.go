@@ -231,7 +231,7 @@ func countedLists(o souvenir.Overview) []countedList {
 		}
 		types.add(one.Name, "/memories?"+url.Values{"event_type": {one.Name}}.Encode(), one.Memories)
 	}
-	clients := countedList{ID: "by-client", Title: "By client", Noun: "call", More: "/activity",
+	clients := countedList{ID: "by-client", Title: "Calls by client", Noun: "call", More: "/activity",
 		Note: "No calls yet."}
 	var called []string
 	for _, one := range o.Clients {

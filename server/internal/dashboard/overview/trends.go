@@ -57,7 +57,7 @@ func rateText(rate int) string {
 	if rate < 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%d %%", rate)
+	return fmt.Sprintf("%d%%", rate)
 }
 
 // showTrends shows what clients did.
@@ -101,7 +101,7 @@ func (p *trendsPage) fill(days, before []souvenir.CallDay) {
 		{"Calls", func(n souvenir.CallDay) int { return n.Calls }, web.Thousands},
 		{"Failed calls", func(n souvenir.CallDay) int { return n.Failed }, web.Thousands},
 		{"Searches", func(n souvenir.CallDay) int { return n.Searches }, web.Thousands},
-		{"Searches that found something", hitRate, rateText},
+		{"Searches with hits", hitRate, rateText},
 		{"Clients on a day", func(n souvenir.CallDay) int { return n.Clients }, web.Thousands},
 	} {
 		t := trend{Title: one.title, Value: one.text(one.value(now))}

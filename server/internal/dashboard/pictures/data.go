@@ -55,6 +55,14 @@ type drawing struct {
 // labelled is the length of a memory's label in characters, from its first line.
 const labelled = 90
 
+// plain is the label of a memory without the marks of Markdown. Most have none, and take no time.
+func plain(label string) string {
+	if !strings.ContainsAny(label, "#*_`[<~>\\|") {
+		return label
+	}
+	return strings.TrimSpace(web.Plain(label))
+}
+
 // draw converts nodes and their positions for scripts.
 func draw(nodes []souvenir.Node, places []float32, projects map[string]string) drawing {
 	n := len(nodes)
@@ -73,7 +81,7 @@ func draw(nodes []souvenir.Node, places []float32, projects map[string]string) d
 		most = 1
 	}
 	for i, node := range nodes {
-		d.IDs[i], d.Labels[i] = node.ID, shorten.After(node.Label, labelled)
+		d.IDs[i], d.Labels[i] = node.ID, shorten.After(plain(node.Label), labelled)
 		d.Day[i] = int(node.CreatedAt.Unix() / (24 * 60 * 60))
 		d.X[i], d.Y[i] = int(math.Round(float64(places[2*i]/most)*10_000)),
 			int(math.Round(float64(places[2*i+1]/most)*10_000))

@@ -261,8 +261,8 @@ func (s *Service) picture(ctx context.Context, c request.Caller, kind string, q 
 	data.Limits = slices.CompactFunc(data.Limits, func(a, b web.Option) bool { return a.Value == b.Value })
 	data.Neighbours = web.Choices(q.Neighbours, "", "3 each", "0", "None", "1", "1 each", "2", "2 each", "5", "5 each",
 		"10", "10 each")
-	data.Similar = web.Choices(q.Similar, "0.3", "30 %", "0.4", "40 %", "0.5", "50 %", "", "60 %", "0.7", "70 %", "0.8",
-		"80 %", "0.9", "90 %")
+	data.Similar = web.Choices(q.Similar, "0.3", "30%", "0.4", "40%", "0.5", "50%", "", "60%", "0.7", "70%", "0.8",
+		"80%", "0.9", "90%")
 	return data, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
@@ -46,13 +45,7 @@ func (s *Service) listMemory(m souvenir.Memory, note string) listedMemory {
 
 // openingLine returns a text's first line with words in it, without the marks of a heading, a list or emphasis.
 func openingLine(text string) string {
-	const most = 140
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#>-*+ ")); line != "" {
-			return shorten.After(strings.NewReplacer("**", "", "`", "").Replace(line), most)
-		}
-	}
-	return "(only white space)"
+	return cmp.Or(shorten.Title(text, 140), "(only white space)")
 }
 
 func (s *Service) showProject(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {

@@ -33,7 +33,7 @@ func newKeepForm(path string, rule souvenir.Retention) keepForm {
 	return keepForm{Path: path, Rule: rule, Form: web.Form{Fields: []web.Field{{Name: "days",
 		Label: "Days without a change", Type: "text", Value: value, Autocomplete: "off", Optional: true,
 		Argument: "retention",
-		Hint:     "Memories without a change for so many days go to the trash. Rules stay. Empty: all stay."}}}}
+		Hint:     "Memories that have not changed for this many days go to the trash, except rules. Empty: all stay."}}}}
 }
 
 // Stay says how long memories stay; empty: always.

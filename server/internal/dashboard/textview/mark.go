@@ -54,7 +54,7 @@ func ClipAround(text string, words []string, most int) string {
 		}
 	}
 	line := strings.Join(strings.Fields(text[start:]), " ")
-	if start := shorten.Characters(line, most); len(start) < len(line) {
+	if start := shorten.Words(line, most); len(start) < len(line) {
 		line = strings.TrimSpace(start) + " …"
 	}
 	if start > 0 {

@@ -76,7 +76,8 @@ function walk(event) {
   if (event.key === 'Enter' && document.activeElement === palette.field) {
     entered = pending && !palette.pages.contains(links[0] ?? null)
     if (!entered) links[0]?.click()
-  } else if (event.key === 'ArrowDown') links[Math.min(at + 1, links.length - 1)]?.focus()
+  } else if (event.key === 'Escape') palette.close() // not the text of its field first
+  else if (event.key === 'ArrowDown') links[Math.min(at + 1, links.length - 1)]?.focus()
   else if (event.key === 'ArrowUp') (links[at - 1] ?? palette.field).focus()
   else return
   event.preventDefault()
