@@ -83,8 +83,8 @@ func (f *Files) Rows(tx db.Tx, v kernel.Viewer, order string) ([]int64, error) {
 	}
 	if f.MIMEType != "" {
 		kind := f.kind()
-		condition += ` AND substr(f.mime_type || ';', 1, length(?)) = ?`
-		args = append(args, kind, kind)
+		condition += ` AND substr(f.mime_type || ?, 1, length(?)) = ?`
+		args = append(args, ";", kind, kind)
 	}
 	return db.Column[int64](tx, `SELECT f.id `+kernel.FromFile+` WHERE `+condition+` ORDER BY `+order, args...)
 }
