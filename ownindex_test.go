@@ -201,6 +201,58 @@ func TestSelectiveFiltersReadOnlyTheirMemories(t *testing.T) {
 	}
 }
 
+// After a write, a filter that was used before looks up the memories that have changed, and collects no others.
+func TestAFilterThatIsUsedAgainLooksUpOnlyWhatHasChanged(t *testing.T) {
+	var statements []statement
+	var engine db.DB
+	s := openThrough(t, filepath.Join(t.TempDir(), "again.db"), func(e db.DB) db.DB {
+		engine = e
+		return recording{e, &statements}
+	})
+	s.orders.Few, s.orders.Alone = 1, -1
+	memories := make([]NewMemory, 60)
+	for i := range memories {
+		memories[i] = NewMemory{Content: fmt.Sprint("memory ", i), Tags: []string{"all", fmt.Sprint("t", i%2)},
+			Metadata: map[string]any{"n": i % 2}}
+	}
+	stored, err := s.AddMemories(t.Context(), memories, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range []Filter{{"tags": "t1"}, {"n": 1}, {"tags": All("t1", "all")}} {
+		q := Query{Filter: f, Sort: SortUpdatedDesc, Limit: 2}
+		if found, err := s.Search(marked(t.Context()), q); err != nil || found.Total != 30 {
+			t.Fatalf("%v: %d memories, %v; want 30", f, found.Total, err)
+		}
+		state := fmt.Sprint("seen ", i)
+		if _, err := s.UpdateMemory(t.Context(), stored[1].ID, MemoryUpdate{State: &state}); err != nil {
+			t.Fatal(err)
+		}
+		statements = nil
+		found, err := s.Search(marked(t.Context()), q)
+		if err != nil || found.Total != 30 || found.Hits[0].ID != stored[1].ID {
+			t.Errorf("%v after a write: %d memories, %v; want 30, the changed one first", f, found.Total, err)
+		}
+		looked := false
+		for _, stmt := range statements {
+			if !strings.HasPrefix(stmt.query, "SELECT m.id ") || !strings.Contains(stmt.query, ".memory_id") {
+				continue
+			}
+			looked = true
+			for _, step := range queryPlan(t, engine, stmt) {
+				if strings.Contains(step, " o ") || strings.Contains(step, " t ") {
+					if !strings.Contains(step, "memory_id=?") {
+						t.Errorf("%v reads by %q, want only the memories that have changed:\n%s", f, step, stmt.query)
+					}
+				}
+			}
+		}
+		if !looked {
+			t.Errorf("%v: got no statement about tags or own metadata, want one", f)
+		}
+	}
+}
+
 func TestTheNarrowestOfSeveralConditionsOnOwnMetadataIsReadFirst(t *testing.T) {
 	longtest.Only(t)
 	s := openWords(t, "", Options{IndexedMetadata: 100})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -162,10 +163,14 @@ func formerRevisions(tx db.Tx, v viewer, m storedMemory, number int) ([]Revision
 	if err != nil {
 		return nil, err
 	}
+	metadata := make([]map[string]any, len(all))
 	for i, r := range all {
-		if err := onlyVisibleLinks(tx, v, r.Metadata); err != nil {
-			return nil, err
-		}
+		metadata[i] = r.Metadata
+	}
+	if err := onlyVisibleLinks(tx, v, metadata); err != nil {
+		return nil, err
+	}
+	for i, r := range all {
 		a, err := kernel.AttributesOf(r.Metadata)
 		if err != nil {
 			return nil, damaged(err, "revision %d of memory %s", r.Number, m.ID)
@@ -243,30 +248,42 @@ func hitsAsOf(tx db.Tx, v viewer, hits []Hit, at time.Time) ([]Hit, error) {
 	return then, nil
 }
 
-func onlyVisibleLinks(tx db.Tx, v viewer, metadata map[string]any) error {
-	value, linked := metadata["related_memory_ids"]
-	if !linked {
+// onlyVisibleLinks removes links to memories that the caller cannot see.
+func onlyVisibleLinks(tx db.Tx, v viewer, all []map[string]any) error {
+	links, known := make([][]string, len(all)), map[string]bool{}
+	for i, metadata := range all {
+		value, linked := metadata["related_memory_ids"]
+		if !linked {
+			continue
+		}
+		var err error
+		if links[i], err = jsonobject.Strings("related_memory_ids", value); err != nil {
+			return damaged(err, "the links of a revision")
+		}
+		for _, id := range links[i] {
+			known[id] = false
+		}
+	}
+	if len(known) == 0 {
 		return nil
 	}
-	ids, err := jsonobject.Strings("related_memory_ids", value)
-	if err != nil {
-		return damaged(err, "the links of a revision")
-	}
-	encoded, err := json.Marshal(ids)
+	encoded, err := json.Marshal(slices.Collect(maps.Keys(known)))
 	if err != nil {
 		return err
 	}
 	condition, args := v.Visible()
 	seen, err := db.Column[string](tx, `SELECT m.uid `+kernel.FromMemory+` WHERE m.uid IN `+db.Texts+` AND `+condition,
 		append([]any{string(encoded)}, args...)...)
-	if err != nil {
-		return err
+	for _, id := range seen {
+		known[id] = true
 	}
-	delete(metadata, "related_memory_ids")
-	if ids = slices.DeleteFunc(ids, func(id string) bool { return !slices.Contains(seen, id) }); len(ids) > 0 {
-		metadata["related_memory_ids"] = anys(ids)
+	for i, metadata := range all {
+		delete(metadata, "related_memory_ids")
+		if ids := slices.DeleteFunc(links[i], func(id string) bool { return !known[id] }); len(ids) > 0 {
+			metadata["related_memory_ids"] = anys(ids)
+		}
 	}
-	return nil
+	return err
 }
 
 // superseded checks that the caller may supersede a memory with one in a place, and returns the stored id of the

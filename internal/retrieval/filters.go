@@ -3,8 +3,10 @@ package retrieval
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/lru"
@@ -119,6 +121,7 @@ func (sel Selection) matching(tx db.Tx, further string, args ...any) (*index.Row
 
 // again returns the rows that match once some memories have changed.
 func (sel Selection) again(tx db.Tx, old *index.RowSet, changed []int64) (*index.RowSet, error) {
+	sel.Condition = lookedUp(sel.Condition, len(changed) <= fewRetested)
 	matching, err := sel.matching(tx, ` AND m.id IN `+db.Integers, db.List(changed))
 	if err != nil {
 		return nil, err
@@ -134,4 +137,32 @@ func (sel Selection) again(tx db.Tx, old *index.RowSet, changed []int64) (*index
 		rows = append(rows, row)
 	}
 	return index.NewRowSet(rows), nil
+}
+
+// fewRetested is of how many memories the own metadata are looked up: each may read all rows of a key in its partition.
+const fewRetested = 4
+
+// lookedUp turns the parts of a condition that select all matching memories by row from another table into ones that
+// look up each memory there; by own metadata, only of a few.
+func lookedUp(condition string, few bool) string {
+	before, rows, found := strings.Cut(condition, filter.InRows)
+	if !found {
+		return condition
+	}
+	end, depth := 0, 1
+	for ; end < len(rows) && depth > 0; end++ {
+		switch rows[end] {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+	}
+	statement, after := rows[:max(end-1, 0)], lookedUp(rows[end:], few)
+	own := strings.HasPrefix(filter.InRows+statement, filter.InOwn)
+	column, _, _ := strings.Cut(statement, ` FROM `)
+	if own && !few || !strings.HasSuffix(column, `.memory_id`) { // which a list of rows has not
+		return before + filter.InRows + statement + `)` + after
+	}
+	return before + `EXISTS (SELECT 1 FROM (` + statement + `) r WHERE r.memory_id = m.id)` + after
 }

@@ -47,7 +47,7 @@ const (
 func (o *Orders) Worth(sel Selection, order Order, offset int) bool {
 	memories := sel.memories()
 	return order.By == "" && memories >= cmp.Or(o.Few, fewOrdered) && memories <= mostOrdered &&
-		(sel.Condition != "" || offset > nearOrdered)
+		(sel.Condition != "" || offset > nearOrdered || len(sel.Partitions) > 4*fewPartitions)
 }
 
 // memories returns how many memories the partitions have.

@@ -175,10 +175,14 @@ func (sel Selection) byRow() bool {
 // engine sort them.
 const mostMerged = 200_000
 
+// fewPartitions is how many partitions are read one after another without a second thought.
+const fewPartitions = 40
+
 // worthMerging reports whether reading the first rows of each partition along the index of an order is less work than
 // sorting all matching rows. Without a condition these are the first rows of the index; with one, only a part of the
 // rows read matches. The rows of filter.InRows would be collected again for each partition.
 func (sel Selection) worthMerging(first int) bool {
+	const statement = 40 // rows that are sorted while a partition's statement begins
 	lookedAt, fitting := 0, 0
 	for _, p := range sel.Partitions {
 		if p.fitting > 0 {
@@ -186,7 +190,7 @@ func (sel Selection) worthMerging(first int) bool {
 			fitting += p.fitting
 		}
 	}
-	return lookedAt <= mostMerged &&
+	return lookedAt <= mostMerged && (len(sel.Partitions) <= fewPartitions || statement*len(sel.Partitions) < fitting) &&
 		(sel.Condition == "" || !strings.Contains(sel.Condition, filter.InRows) && lookedAt < fitting)
 }
 
