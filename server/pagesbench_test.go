@@ -121,7 +121,7 @@ func TestPagesAreListed(t *testing.T) {
 }
 
 // openPage opens a page and returns what has come.
-func openPage(b *testing.B, at *httptest.Server, path, session string) string {
+func openPage(b testing.TB, at *httptest.Server, path, session string) string {
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, at.URL+path, nil)
 	if err != nil {
 		b.Fatal(err)

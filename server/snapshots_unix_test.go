@@ -27,9 +27,9 @@ type snapshotDB struct {
 
 func (d snapshotDB) Read(ctx context.Context, fn func(db.Tx) error) error {
 	return d.DB.Read(ctx, func(tx db.Tx) error {
-		var statements atomic.Int64
-		err := fn(countingTx{tx, &statements})
-		if statements.Load() > 0 {
+		var read counts
+		err := fn(countingTx{tx, &read})
+		if read.statements.Load() > 0 {
 			d.reads.Add(1)
 		}
 		return err
@@ -43,8 +43,8 @@ func TestPagesReadOneSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var reads, statements atomic.Int64
-	open := countStatements(path, &statements)
+	var reads atomic.Int64
+	open := countReads(path, new(counts))
 	ctx := db.WithOpener(t.Context(), func(ctx context.Context, o db.Opening) (db.DB, error) {
 		engine, err := open(ctx, o)
 		return snapshotDB{engine, &reads}, err

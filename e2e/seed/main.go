@@ -1,7 +1,7 @@
 // Command seed makes a store file for tests of the dashboard and fills it. It prints what they have to know of it, as
 // JSON.
 //
-//	seed [-memories N | -hostile] FILE
+//	seed [-memories N | -hostile | -wide N] FILE
 //
 // Of 100,000 memories it takes some minutes.
 package main
@@ -19,27 +19,31 @@ import (
 func main() {
 	memories := flag.Int("memories", 40, "how many `memories` to store; 0: a user and nothing else")
 	hostile := flag.Bool("hostile", false, "store text that would do harm if it were taken for anything but text")
+	wide := flag.Int("wide", 0, "store `number` of everything that pages list: collections, types, users, tokens ...")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: seed [-memories N | -hostile] FILE")
+		fmt.Fprintln(os.Stderr, "usage: seed [-memories N | -hostile | -wide N] FILE")
 		os.Exit(2)
 	}
-	if err := run(flag.Arg(0), *memories, *hostile); err != nil {
+	if err := run(flag.Arg(0), *memories, *hostile, *wide); err != nil {
 		fmt.Fprintln(os.Stderr, "seed:", err)
 		os.Exit(1)
 	}
 }
 
-func run(path string, memories int, hostile bool) error {
+func run(path string, memories int, hostile bool, wide int) error {
 	ctx := context.Background()
 	var filled seed.Filled
 	var err error
-	if hostile {
+	switch {
+	case wide > 0:
+		filled, err = seed.Wide(ctx, path, wide)
+	case hostile:
 		filled, err = seed.Hostile(ctx, path)
-	} else {
+	default:
 		filled, err = seed.Fill(ctx, path, memories)
 	}
-	if err == nil && filled.Project != "" {
+	if err == nil && wide == 0 && filled.Project != "" {
 		err = propose(ctx, path, filled, hostile)
 	}
 	if err != nil {

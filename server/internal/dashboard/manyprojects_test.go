@@ -70,3 +70,59 @@ func TestPagesOfManyProjectsStayShort(t *testing.T) {
 	r.Header.Set("HX-Trigger-Name", "project_named")
 	browser.Send(r).Expect(http.StatusOK, `<option value="149 茶`).Without("148 茶")
 }
+
+// Collections, types and users that a list does not offer are chosen by their names.
+func TestOthersOfManyAreChosenByName(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	sam := w.Store.As(souvenir.Access{User: w.Users[servertest.Admin]})
+	var memories []souvenir.NewMemory
+	for i := range 40 {
+		memories = append(memories, souvenir.NewMemory{Content: fmt.Sprintf("Tea of the shelf %02d.", i),
+			Collection: fmt.Sprintf("shelf %02d", i), EventType: fmt.Sprintf("tea %02d", i)})
+		_, err := sam.AddCollection(t.Context(), souvenir.NewCollection{Name: memories[i].Collection})
+		if err == nil {
+			_, err = w.Store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: fmt.Sprintf("person %02d", i)})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := sam.AddMemories(t.Context(), memories, nil); err != nil {
+		t.Fatal(err)
+	}
+	browser := w.SignedIn(servertest.Admin)
+	for path, fields := range map[string][]string{"memories": {"collection_named", "event_type_named"},
+		"graph": {"collection_named"}, "map": {"collection_named"}, "memories/new": {"collection_named"},
+		"activity": {"user_named"}} {
+		p := browser.Get("/" + path).Expect(http.StatusOK)
+		for _, field := range fields {
+			p.Expect(http.StatusOK, `name="`+field+`"`)
+		}
+		if n := strings.Count(p.Body, `<option value="shelf `); n > 25 {
+			t.Errorf("/%s: got %d collections to choose from, want at most 25", path, n)
+		}
+	}
+	for _, address := range []string{"collection_named=shelf+37", "event_type_named=tea+37"} {
+		browser.Get("/memories?"+address).Expect(http.StatusOK, "Tea of the shelf 37.").Without("Tea of the shelf 12.")
+	}
+	browser.Get("/activity?user_named=person+37").Expect(http.StatusOK, "No calls match")
+	browser.Get("/activity?user_named=nobody").Expect(http.StatusNotFound, "nobody")
+	browser.Get("/collections?part=2").Expect(http.StatusOK, "shelf 37", "Page 2 of 2").Without("shelf 12")
+	browser.Get("/collections?search=LF+37").Expect(http.StatusOK, "shelf 37", "1 collection of").Without("shelf 12")
+	added := browser.Submit(browser.Get("/memories/new"), "/memories/new", url.Values{"content": {"Rooibos."},
+		"collection": {""}, "collection_named": {"shelf 37"}})
+	added.Expect(http.StatusSeeOther)
+	found, err := sam.Search(t.Context(), souvenir.Query{Collections: []string{"shelf 37"}})
+	if err != nil || found.Total != 2 {
+		t.Errorf("the collection that was typed has %d memories, %v; want 2", found.Total, err)
+	}
+	for field, want := range map[string]string{"collection_named": "shelf 37", "event_type_named": "tea 37"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.HTTP.URL+"/find?"+field+"=37", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("HX-Request", "true")
+		r.Header.Set("HX-Trigger-Name", field)
+		browser.Send(r).Expect(http.StatusOK, `<option value="`+want).Without(" 12")
+	}
+}

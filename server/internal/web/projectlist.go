@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	optionsOffered = 50 // in a list, after the first one; others are chosen by name
+	optionsOffered = 25 // in a list, after the first one; others are chosen by name
 	optionLabel    = 80 // characters
 	named          = "_named"
 )
@@ -53,37 +53,68 @@ func Offered(all []Option) []Option {
 	return offered
 }
 
-// otherProject is the field for the name of a project that a list may not offer.
-type otherProject struct {
+// otherNamed is the field for the name of what a list may not offer: a project, a collection, a type or a user.
+type otherNamed struct {
 	Base, Field string
 	Many        bool // the list is full
 }
 
-func otherThan(p frame, field string, list []Option) otherProject {
-	return otherProject{p.Base, field, len(list) > optionsOffered}
+func otherThan(p frame, field string, list []Option) otherNamed {
+	return otherNamed{p.Base, field, len(list) > optionsOffered}
 }
 
-// ProjectNames is the data of the names that a field suggests.
-type ProjectNames struct{ Names []string }
+const (
+	collectionNamed = "collection" + named
+	typeNamed       = "event_type" + named
+)
 
-// NamesLike are the names of projects that contain what was typed into the field whose script asks for them; nil: no
-// such field does.
-func NamesLike(r *http.Request, all []souvenir.Project) *ProjectNames {
-	field := r.Header.Get("HX-Trigger-Name")
-	if !FromScript(r) || !strings.Contains(field, "project_") {
-		return nil
+// NamesLike is the data of the names that a field suggests.
+type NamesLike struct{ Names []string }
+
+// FindNames finds the names of projects, collections or types that contain what was typed into the field whose script
+// asks for them; nil: no such field does.
+func FindNames(r *http.Request, projects []souvenir.Project) (*NamesLike, error) {
+	field, store := r.Header.Get("HX-Trigger-Name"), request.Of(r.Context()).Caller.Store
+	var all []string
+	switch {
+	case !FromScript(r):
+		return nil, nil
+	case field == collectionNamed:
+		collections, err := store.Collections(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range collections {
+			all = append(all, c.Name)
+		}
+		all = slices.Compact(all) // several owners may use the same name
+	case field == typeNamed:
+		overview, err := store.Insights().Overview(r.Context(), souvenir.OverviewQuery{Days: 1, MemoriesOnly: true})
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range overview.EventTypes {
+			all = append(all, t.Name)
+		}
+	case strings.Contains(field, "project_"):
+		for _, p := range projects {
+			all = append(all, p.Name)
+		}
+	case !strings.HasSuffix(field, named):
+		return nil, nil
 	}
-	sought, found := strings.ToLower(strings.TrimSpace(r.URL.Query().Get(field))), &ProjectNames{}
-	for _, p := range all {
-		if len(found.Names) < optionsOffered && strings.Contains(strings.ToLower(p.Name), sought) {
-			found.Names = append(found.Names, p.Name)
+	sought, found := strings.ToLower(strings.TrimSpace(r.URL.Query().Get(field))), &NamesLike{}
+	for _, name := range all {
+		if len(found.Names) < optionsOffered && name != "" && strings.Contains(strings.ToLower(name), sought) {
+			found.Names = append(found.Names, name)
 		}
 	}
-	return found
+	return found, nil
 }
 
 // NameProjects sets fields such as "project" to the project whose name, or part of it, was typed into "project_named",
-// and adds those in the lines of "project_others". What names no project stays as it is, for the page to refuse.
+// and adds those in the lines of "project_others". What names no project stays as it is, for the page to refuse. Other
+// fields are set to what was typed, such as "collection" to "collection_named".
 func NameProjects(r *http.Request, values url.Values) error {
 	store := request.Of(r.Context()).Caller.Store
 	for _, key := range slices.Collect(maps.Keys(values)) {
@@ -91,6 +122,10 @@ func NameProjects(r *http.Request, values url.Values) error {
 		field, one := strings.CutSuffix(key, named)
 		several, others := strings.CutSuffix(key, "_others")
 		if !one && !others || text == "" || store == nil {
+			continue
+		}
+		if !strings.Contains(field, "project") {
+			values.Set(field, text)
 			continue
 		}
 		all, err := store.Projects(r.Context())

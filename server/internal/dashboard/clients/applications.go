@@ -44,10 +44,15 @@ func (s *Service) showConnected(_ http.ResponseWriter, r *http.Request, c reques
 	return web.Page{Template: "connected", Title: "Connected applications", Data: data}, nil
 }
 
-// namesOf returns the names, as a user sees them, of the projects to which a token or an application is limited.
+// namesOf returns the names, as a user sees them, of the projects to which a token or an application is limited: of
+// many, the first ones.
 func namesOf(limits []string, visible []souvenir.Project, user string) []string {
+	const most = 5
 	var names []string
-	for _, limit := range limits {
+	for n, limit := range limits {
+		if n == most-1 && len(limits) > most {
+			return append(names, web.Thousands(len(limits)-n)+" more")
+		}
 		i := slices.IndexFunc(visible, func(p souvenir.Project) bool { return limit == p.Owner+"/"+p.ID })
 		switch {
 		case i < 0:

@@ -19,8 +19,8 @@ import (
 // memoryEdit is the data of the page on which a memory is written or edited.
 type memoryEdit struct {
 	memoryHead
-	New         bool     // there is no memory yet; the head has only its owner and collection
-	Collections []string // of the user, but for the default one; for a new memory
+	New         bool         // there is no memory yet; the head has only its owner and collection
+	Collections []web.Option // to choose from, for a new memory
 	Typed       memoryTyped
 	Base        int // revision that was edited
 	Error       string
@@ -89,6 +89,7 @@ func (s *Service) editPage(r *http.Request, c request.Caller, e *memoryEdit) (we
 	if err := s.addProjects(r, c, e); err != nil {
 		return web.Page{}, err
 	}
+	e.Collections = web.Offered(choose(e.Collections, e.Collection))
 	e.Preview, e.HTML = lookOf(e.Typed.Content)
 	e.Linked, e.Others = nil, nil
 	for i, id := range relatedTyped(e.Typed.Related) {

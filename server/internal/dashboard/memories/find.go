@@ -30,8 +30,8 @@ const (
 	filesFound    = 3
 )
 
-// showFind finds projects by name, and memories and files by what they say. For a field that names a project it is
-// their names.
+// showFind finds projects by name, and memories and files by what they say. For a field that names a project, a
+// collection or a type it is their names.
 func (s *Service) showFind(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	data := findPage{Text: strings.TrimSpace(strings.ToValidUTF8(r.URL.Query().Get("q"), "\uFFFD"))}
 	page := web.Page{Template: "find", Title: "Find", Part: "find-results"}
@@ -39,9 +39,9 @@ func (s *Service) showFind(_ http.ResponseWriter, r *http.Request, c request.Cal
 	if err != nil {
 		return nil, err
 	}
-	if named := web.NamesLike(r, projects); named != nil {
-		page.Part, page.Data = "project-names", named
-		return page, nil
+	if named, err := web.FindNames(r, projects); named != nil || err != nil {
+		page.Part, page.Data = "names-like", named
+		return page, err
 	}
 	sought := strings.ToLower(data.Text)
 	for _, p := range projects {

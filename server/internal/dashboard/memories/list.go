@@ -92,10 +92,11 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	data := memoriesPage{Search: readMemorySearch(r.URL.Query(), web.ZoneOf(r)), Swapped: web.FromScript(r)}
 	data.Sorts = choose(sortOptions(data.Search.Text != ""), data.Search.Sort)
 	page := web.Page{Template: "memories", Title: "Memories", Part: "memory-results"}
-	var err error
-	if data.Projects, err = s.projectOptions(r, c, ""); err != nil {
+	projects, err := c.Store.Projects(r.Context())
+	if err != nil {
 		return nil, err
 	}
+	data.Projects = web.ProjectOptions(projects, c.User.ID, "", "No project")
 	if err := data.nameChips(r, c); err != nil {
 		return nil, err
 	}
@@ -103,7 +104,6 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	var failed error
 	var choices filterChoices                 // apart from data, which is read meanwhile
 	if search := data.Search; !data.Swapped { // both are slow for many memories
-		projects := data.Projects
 		part := r.WithContext(expected.Part(r.Context(), "choices"))
 		choosing.Go(func() {
 			_, broken := failure.Guard(r.Context(), s.log, "choices of filters", func() (any, error) {
@@ -233,25 +233,23 @@ type filterChoices struct {
 
 // filterChoices loads the available values.
 func (s *Service) filterChoices(r *http.Request, c request.Caller, search memorySearch,
-	projects []web.Option) (filterChoices, error) {
+	projects []souvenir.Project) (filterChoices, error) {
 	overview, err := c.Store.Insights().Overview(r.Context(), souvenir.OverviewQuery{Days: 1, MemoriesOnly: true})
 	if err != nil {
 		return filterChoices{}, err
 	}
 	var choices filterChoices
 	withCount := func(label string, n int) string { return label + " (" + web.Thousands(n) + ")" }
-	without := 0
-	counts := map[string]int{}
+	without := web.Option{Value: web.NotSet, Label: "No project"}
 	for _, p := range overview.Projects {
-		counts[p.Owner+"/"+p.ID] = p.Memories
 		if p.ID == "" {
-			without = p.Memories
+			without.Label = withCount(without.Label, p.Memories)
 		}
 	}
-	choices.Projects = append(choices.Projects, web.Option{Label: "All projects"},
-		web.Option{Value: web.NotSet, Label: withCount("No project", without)})
-	for _, p := range projects[1:] {
-		choices.Projects = append(choices.Projects, web.Option{Value: p.Value, Label: withCount(p.Label, counts[p.Value])})
+	choices.Projects = append(choices.Projects, web.Option{Label: "All projects"}, without)
+	for i, p := range web.ProjectOptions(projects, c.User.ID, "", "")[1:] {
+		p.Label = withCount(p.Label, projects[i].MemoryCount)
+		choices.Projects = append(choices.Projects, p)
 	}
 	choices.Collections = append(choices.Collections, web.Option{Label: "All collections"})
 	seen := map[string]int{}
@@ -289,7 +287,9 @@ func (s *Service) filterChoices(r *http.Request, c request.Caller, search memory
 	} {
 		*made.options = choose(*made.options, made.value)
 	}
-	choices.Projects = web.Offered(choices.Projects)
+	for _, list := range []*[]web.Option{&choices.Projects, &choices.Collections, &choices.EventTypes} {
+		*list = web.Offered(*list)
+	}
 	return choices, nil
 }
 

@@ -19,9 +19,10 @@ func (s *Service) newMemory(r *http.Request, c request.Caller) (*memoryEdit, err
 	if err != nil {
 		return nil, err
 	}
+	e.Collections = []web.Option{{Label: "Default"}}
 	for _, found := range collections {
 		if found.Name != souvenir.DefaultCollection {
-			e.Collections = append(e.Collections, found.Name)
+			e.Collections = append(e.Collections, web.Option{Value: found.Name, Label: found.Name})
 		}
 	}
 	return e, nil

@@ -23,7 +23,7 @@ type activityPage struct {
 	Orders   []kindChoice  // how the calls of a day are ordered
 	Uses     []clientUse   // the busiest clients, of the latest calls
 	Client   *clientAccess // the client whose calls are shown; nil: of several, or not known
-	Users    []userChoice  // of the filter; empty: only the user's own calls
+	Users    []web.Option  // of the filter; empty: only the user's own calls
 	Names    bool          // the list shows user names
 	Tools    []string      // to choose from
 	Clients  []string
@@ -66,19 +66,19 @@ func (f activityFilter) Folded() bool {
 	return f.User+f.Credential+f.ID+f.Client+f.Tool+f.Outcome+f.Project+f.Since+f.Until != ""
 }
 
-// userChoice, outcomeChoice, wayChoice and kindChoice are values of the filter.
+// outcomeChoice, wayChoice and kindChoice are values of the filter.
 type (
 	kindChoice struct {
 		Name, Path string
 		Here       bool
 	}
-	userChoice    struct{ Value, Name string }
 	outcomeChoice struct{ Value, Name string }
 	wayChoice     struct{ Value, Name string }
 )
 
 const (
 	callsShown = 50  // on a page
+	usersRead  = 100 // for the filter, which offers the first ones
 	allUsers   = "*" // as the user of a filter
 )
 
@@ -263,16 +263,17 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	if c.User.Role != souvenir.RoleAdmin {
 		return nil
 	}
-	page, err := s.store.Accounts().UserPage(r.Context(), souvenir.UserQuery{Accounts: true, Limit: 200})
+	page, err := s.store.Accounts().UserPage(r.Context(), souvenir.UserQuery{Accounts: true, Limit: usersRead})
 	if err != nil {
 		return err
 	}
-	data.Users = []userChoice{{allUsers, "All users"}}
+	pairs := []string{"", "You", allUsers, "All users"}
 	for _, u := range page.Users {
-		if u.ID != c.User.ID && len(data.Users) < 200 {
-			data.Users = append(data.Users, userChoice{u.ID, u.Name})
+		if u.ID != c.User.ID {
+			pairs = append(pairs, u.ID, u.Name)
 		}
 	}
+	data.Users = web.Offered(web.Choices(data.Filter.User, pairs...))
 	return nil
 }
 

@@ -245,7 +245,7 @@ func (s *Service) picture(ctx context.Context, c request.Caller, kind string, q 
 		}
 	}
 	data.Empty = memories == 0
-	data.Collections = web.Choices(q.Collection, pairs...)
+	data.Collections = web.Offered(web.Choices(q.Collection, pairs...))
 	data.Colours = web.Choices(q.Colour, "project", "Project", "type", "Type", "collection", "Collection")
 	usual := "1,000"
 	if kind == "map" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
@@ -19,6 +20,15 @@ type collectionRow struct {
 	souvenir.Collection
 	Memories, Settings string // paths
 	Stay               string // how long memories stay; empty: always
+}
+
+// collectionsPage is the data of the page of the user's own collections.
+type collectionsPage struct {
+	Collections []collectionRow
+	All         int // their total, without the search
+	Search      string
+	Found       int
+	Pages       web.Leaves
 }
 
 // collectionPage is the data of the page on which the owner of a collection says how long its memories stay.
@@ -42,13 +52,25 @@ func (s *Service) showCollections(_ http.ResponseWriter, r *http.Request, c requ
 		return pageOf(found), err
 	}
 	all, err := c.Store.Collections(r.Context())
-	rows := []collectionRow{}
+	data := collectionsPage{Search: r.URL.Query().Get("search")}
+	var found []souvenir.Collection
+	sought := strings.ToLower(strings.TrimSpace(data.Search))
 	for _, one := range all {
-		if one.Owner == c.User.ID {
-			rows = append(rows, rowOf(one))
+		if one.Owner != c.User.ID {
+			continue
+		}
+		data.All++
+		if strings.Contains(strings.ToLower(one.Name), sought) {
+			found = append(found, one)
 		}
 	}
-	return web.Page{Template: "collections", Title: "Collections", Data: rows}, err
+	data.Found = len(found)
+	view, at := web.Paginate(found, r, "part")
+	data.Pages = web.LeavesOf(at, url.Values{"search": {data.Search}})
+	for _, one := range view {
+		data.Collections = append(data.Collections, rowOf(one))
+	}
+	return web.Page{Template: "collections", Title: "Collections", Data: data, Part: "collection-list"}, err
 }
 
 // ownCollection finds one of the user's own collections.

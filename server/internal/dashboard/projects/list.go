@@ -106,36 +106,43 @@ func (s *Service) projectsPage(r *http.Request, c request.Caller, form web.Form)
 	data.Found = len(found)
 	view, at := web.Paginate(found, r, "part")
 	data.Pages = web.LeavesOf(at, url.Values{"search": {data.Search}})
-	for _, p := range view {
-		l, err := s.listedProject(r, c, p)
-		if err != nil {
-			return web.Page{}, err
-		}
-		data.Projects = append(data.Projects, l)
+	if data.Projects, err = listedProjects(r, c, view); err != nil {
+		return web.Page{}, err
 	}
 	return web.Page{Template: "projects", Title: "Projects", Data: data, Part: "project-list"}, nil
 }
 
-// listedProject loads the further data of a project in the list.
-func (s *Service) listedProject(r *http.Request, c request.Caller, p souvenir.Project) (listedProject, error) {
-	l := listedProject{projectHead: projectHead{Project: p, Path: web.ProjectPath(p), OfRecord: p.Owner == c.User.ID},
-		ChangedAt: p.UpdatedAt}
-	newest, err := c.Store.Search(r.Context(), souvenir.Query{ProjectID: l.Reference().ID, Limit: 1})
+// listedProjects loads the further data of projects in the list.
+func listedProjects(r *http.Request, c request.Caller, view []souvenir.Project) (listed []listedProject, err error) {
+	queries := make([]souvenir.Query, len(view))
+	for i, p := range view {
+		l := listedProject{projectHead: projectHead{Project: p, Path: web.ProjectPath(p), OfRecord: p.Owner == c.User.ID},
+			ChangedAt: p.UpdatedAt}
+		queries[i] = souvenir.Query{ProjectID: l.Reference().ID, Limit: 1}
+		listed = append(listed, l)
+	}
+	newest, err := c.Store.SearchBatch(r.Context(), queries)
 	if err != nil {
-		return l, err
+		return nil, err
 	}
-	if len(newest.Hits) > 0 && newest.Hits[0].UpdatedAt.After(l.ChangedAt) {
-		l.ChangedAt = newest.Hits[0].UpdatedAt
+	for i := range listed {
+		l := &listed[i]
+		if hits := newest[i].Hits; len(hits) > 0 && hits[0].UpdatedAt.After(l.ChangedAt) {
+			l.ChangedAt = hits[0].UpdatedAt
+		}
+		if l.MemoryCount == 0 {
+			continue
+		}
+		todo, err := c.Store.GetTodo(r.Context(), l.Reference())
+		switch {
+		case err == nil:
+			l.HasTodo = true
+			l.Progress.Done, l.Progress.Total = todo.Document.Progress()
+		case !errors.Is(err, souvenir.ErrNotFound):
+			return nil, err
+		}
 	}
-	todo, err := c.Store.GetTodo(r.Context(), l.Reference())
-	switch {
-	case err == nil:
-		l.HasTodo = true
-		l.Progress.Done, l.Progress.Total = todo.Document.Progress()
-	case !errors.Is(err, souvenir.ErrNotFound):
-		return l, err
-	}
-	return l, nil
+	return listed, nil
 }
 
 // makeProject creates a project and opens it.

@@ -17,9 +17,12 @@ type modulesPage struct {
 	Head   projectHead
 	Module string
 	Error  string
-	Known  []souvenir.Module
+	Known  []souvenir.Module // of many, those with the most memories
+	More   bool
 	State  *moduleState
 }
+
+const modulesShown = 50
 
 // moduleState is the state of a module.
 type moduleState struct {
@@ -43,6 +46,9 @@ func (s *Service) showModules(_ http.ResponseWriter, r *http.Request, c request.
 	data := modulesPage{Head: head, Module: strings.TrimSpace(r.URL.Query().Get("module"))}
 	if data.Known, err = c.Store.Insights().Modules(r.Context(), head.Reference()); err != nil {
 		return nil, err
+	}
+	if data.More = len(data.Known) > modulesShown; data.More {
+		data.Known = data.Known[:modulesShown]
 	}
 	page := web.Page{Template: "projectmodules", Title: "Modules of " + head.Name, Data: data}
 	if data.Module == "" {

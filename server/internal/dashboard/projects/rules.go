@@ -55,7 +55,7 @@ func (s *Service) rulesPage(r *http.Request, c request.Caller, title string, dat
 	}{{"do", rules.Do}, {"dont", rules.Dont}} {
 		view := ruleView{projectText: projectTexts[rule.key], Memory: rule.memory}
 		if rule.memory != nil {
-			view.Body = textview.CutTo(rule.memory.Content, 32<<10)
+			view.Body = textview.CutTo(rule.memory.Content, 16<<10)
 		}
 		data.Rules = append(data.Rules, view)
 	}

@@ -210,7 +210,7 @@ func (p textPage) title() string {
 
 // page builds the page with the edited text.
 func (p textPage) page() web.Page {
-	p.Preview = textview.CutTo(p.Typed, 64<<10)
+	p.Preview = textview.CutTo(p.Typed, 16<<10)
 	return web.Page{Template: "projecttext", Title: p.title(), Data: p, Part: "text-preview"}
 }
 

@@ -184,7 +184,10 @@ func cardOf(section souvenir.TodoSection, view todoView) todoCard {
 	rows := rowsOf(section, boxes)
 	size := partSize{boxes: 100, bytes: 20 << 10}
 	if view.Section == "" {
-		size = partSize{boxes: 40, bytes: 6 << 10}
+		size = partSize{boxes: 15, bytes: 6 << 10}
+		if section.Section == souvenir.SectionTasks {
+			size.boxes = 40
+		}
 		if parts := partsOf(rows, size); len(parts) > 1 && card.Done < card.Count { // of a long list, only open items
 			card.View.Show = "open"
 		}
