@@ -66,6 +66,7 @@ type proposalsPage struct {
 	Sections []*section
 	Total    int
 	Decides  bool // about one of them at least
+	Accepts  bool // one of them can be accepted
 	Pages    web.Pager
 	Error    string
 }
@@ -223,6 +224,7 @@ func (s *Service) page(r *http.Request, c request.Caller, problem string, typed 
 			i.Typed, i.Problem = typed.Typed, typed.Problem
 		}
 		data.Decides = data.Decides || i.Decides
+		data.Accepts = data.Accepts || i.Decides && i.Conflict == ""
 		data.add(i, c.User.ID, at.owner)
 	}
 	return web.Page{Template: "proposals", Title: "Proposals", Data: data}, nil
