@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -28,7 +30,7 @@ func TestContextsUseTheirIndexes(t *testing.T) {
 	}{
 		{standing.NewestActive("").ByTime,
 			`COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
-			[]any{"[1]", `["identity"]`, 0, 9, 1}},
+			[]any{"[1]", "identity", 0, 9, 1}},
 		{`SELECT m.id ` + kernel.FromMemory + ` WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` +
 			standing.Active,
 			`memory_active (partition_id=? AND <expr>=?)`, []any{"[1]", `["case"]`}},
@@ -36,7 +38,7 @@ func TestContextsUseTheirIndexes(t *testing.T) {
 		{standing.RuleQuery, `memory_event (partition_id=? AND event_type=?)`, []any{"[1]"}},
 		{standing.NewestActive("").ByRow,
 			`COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
-			[]any{"[1]", `["identity"]`, 0, 9, 1}},
+			[]any{"[1]", "identity", 0, 9, 1}},
 		{standing.NewestOfAll("").ByTime, `memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", 0, 9, 7}},
 		{standing.NewestOfAll("").ByRow, `COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
@@ -315,4 +317,57 @@ func asJSON(t *testing.T, answer any) string {
 		t.Fatal(err)
 	}
 	return string(encoded)
+}
+
+// What a context always includes is, after each change, as another handle on the store reads it for the first time.
+func TestContextsFollowEachChange(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "follow.db")
+	s := openWords(t, path, Options{})
+	random := rand.New(rand.NewPCG(3, 9))
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	var ids []string
+	for step := range longtest.Size(200, 60) {
+		class := Classification(pick("", "do", "do", "dont"))
+		importance, event, state := Importance(pick("", "low", "critical")), pick("", "case", "Conversation"),
+			pick("", "active", "archived")
+		switch n := random.IntN(10); {
+		case n < 6 || len(ids) < 5:
+			m := NewMemory{Content: fmt.Sprint("note ", step), Classification: class, Importance: importance,
+				EventType: event, State: state, ProjectID: pick("", "p")}
+			ids = append(ids, mustAdd(t, s, m).ID)
+		case n < 9:
+			u := MemoryUpdate{Classification: &class, Importance: &importance, EventType: &event, State: &state}
+			if _, err := s.UpdateMemory(t.Context(), ids[random.IntN(len(ids))], u); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			at := random.IntN(len(ids))
+			if err := s.DeleteMemory(t.Context(), ids[at]); err != nil {
+				t.Fatal(err)
+			}
+			ids = slices.Delete(ids, at, at+1)
+		}
+		if _, err := s.GetContext(t.Context(), ContextQuery{}); err != nil || step%4 != 0 {
+			if err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		other := openWords(t, path, Options{})
+		for _, project := range []string{"", "p"} {
+			var given [2][]byte
+			for i, handle := range []*Store{s, other} {
+				c, err := handle.GetContext(t.Context(), ContextQuery{ProjectID: project})
+				if err == nil {
+					given[i], err = json.Marshal(c)
+				}
+				if err != nil && (project == "" || !errors.Is(err, ErrNotFound)) {
+					t.Fatal(err)
+				}
+			}
+			if string(given[0]) != string(given[1]) {
+				t.Fatalf("step %d, project %q: got %s, want %s as another handle reads it", step, project, given[0], given[1])
+			}
+		}
+	}
 }

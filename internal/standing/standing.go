@@ -4,10 +4,10 @@ package standing
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/lru"
 	"github.com/souvenir-ai/souvenir/internal/recency"
@@ -59,25 +59,50 @@ func Places(tx db.Tx, v kernel.Viewer) ([]Place, error) {
 	return places, err
 }
 
-const activeRows = `SELECT m.id, m.updated_at FROM memory m WHERE m.partition_id IN ` + db.Integers + ` AND ` + Active +
-	`
-	AND m.updated_at BETWEEN ? AND ? `
+// activeOf is the condition that a memory of an event type, in lower case, is active.
+const activeOf = `coalesce(lower(m.state), 'active') = 'active' AND length(m.event_type) > 0
+	AND lower(m.event_type) = ?2`
 
-// NewestActive takes the newest active memories of some event types. The condition on m is in the form that follows
-// another one.
+// NewestActive takes the newest active memories of an event type, those of each partition from the end of an index. The
+// condition on m is in the form that follows another one.
 func NewestActive(live string) recency.Query {
-	return recency.Query{
-		ByTime: activeRows + live + ` ORDER BY m.updated_at DESC, m.id DESC LIMIT ?`,
-		ByRow:  activeRows + live + ` ORDER BY m.id DESC LIMIT ?`}
+	return recency.Query{ByTime: `SELECT n.id, n.updated_at FROM ` + db.Numbered1 +
+		` e JOIN memory n ON n.id IN (
+		SELECT m.id FROM memory m WHERE m.partition_id = e.value AND ` + activeOf + `
+		AND m.updated_at BETWEEN ?3 AND ?4` + live + ` ORDER BY m.updated_at DESC, m.id DESC LIMIT ?5)
+	ORDER BY n.updated_at DESC, n.id DESC LIMIT ?5`,
+		ByRow: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e ` + db.InOrder + ` memory m
+		ON m.partition_id = e.value
+		WHERE ` + activeOf + ` AND m.updated_at BETWEEN ?3 AND ?4` + live + ` ORDER BY m.id DESC LIMIT ?5`}
 }
 
 // Newest returns the row of the newest active memory of some event types in a selection, 0 if there is none.
 func Newest(tx db.Tx, now int64, sel retrieval.Selection, types ...string) (int64, error) {
-	rows, err := recency.Newest(tx, now, 1, NewestActive(sel.Current), sel.PartitionList(), db.LowerList(types...))
-	if err != nil || len(rows) == 0 {
+	var newest []int64
+	for _, t := range types {
+		rows, err := recency.Newest(tx, now, 1, NewestActive(sel.Current), sel.PartitionList(), db.Lower(t))
+		if err != nil {
+			return 0, err
+		}
+		newest = append(newest, rows...)
+	}
+	if len(newest) < 2 {
+		return slices.Max(append(newest, 0)), nil
+	}
+	var all []recency.Row
+	err := tx.Each(func(row db.Rows) error {
+		var r recency.Row
+		err := row.Scan(&r.Row, &r.At)
+		all = append(all, r)
+		return err
+	}, `SELECT id, updated_at FROM memory WHERE id IN `+db.Integers+` ORDER BY updated_at DESC, id DESC`, db.List(newest))
+	if err == nil {
+		err = recency.Sort(tx, now, all)
+	}
+	if err != nil || len(all) == 0 {
 		return 0, err
 	}
-	return rows[0], nil
+	return all[0].Row, nil
 }
 
 // RuleQuery selects the rules of some partitions.
@@ -125,52 +150,116 @@ func DoDontQuery(live string) string {
 	ORDER BY ` + urgency + `, m.updated_at DESC, m.id DESC`
 }
 
-// DoDonts keeps the first dos and don'ts of the selections that were asked for last, until the next change of any
-// memory. The zero value is ready.
-type DoDonts struct {
-	kept lru.Cache // of firstDoDonts
+// DoDonts keeps the dos and don'ts of the selections that were asked for last, in step with the log of changes: only
+// memories that have changed are read again. The zero value is ready.
+type DoDonts struct{ kept lru.Cache } // of doDonts
+
+// doDonts are dos and don'ts by importance, then the newest first.
+type doDonts struct {
+	mark db.Mark // of the log of changes, at which they are right
+	all  []doDont
 }
 
-// firstDoDonts are the first of the dos and don'ts.
-type firstDoDonts struct {
-	mark  db.Mark // of the log of changes, at which they are right
-	rows  []int64
-	total int
+type doDont struct {
+	recency.Row
+	urgency int
 }
 
-const mostDoDonts = 1 << 20 // bytes of all that DoDonts keeps
+const (
+	mostDoDonts = 4 << 20 // bytes of all that DoDonts keeps
+	mostReread  = 1_000   // changed memories that are read again; with more, all are
+)
 
 // First returns the first rows of the dos and don'ts in a selection that are neither rules nor archived, and how many
 // there are: by importance, then the newest first. A memory without importance counts as medium.
 func (d *DoDonts) First(tx db.Tx, now int64, sel retrieval.Selection, most int) (rows []int64, total int, err error) {
-	mark, err := tx.Changes().Mark()
+	all, err := d.list(tx, sel)
 	if err != nil {
 		return nil, 0, err
 	}
-	key := fmt.Sprint(most, sel.PartitionList(), sel.Current)
-	if old, known := lru.Get[firstDoDonts](&d.kept, key); known && old.mark == mark && !tx.Writable() {
-		return slices.Clone(old.rows), old.total, nil
+	if slices.ContainsFunc(all, func(m doDont) bool { return m.At > recency.Horizon(now) }) {
+		if all, err = agreedOrder(tx, now, all); err != nil {
+			return nil, 0, err
+		}
 	}
-	var found []recency.Row
-	order := map[int64]int{}
-	ahead := false
+	for _, m := range all[:min(len(all), most)] {
+		rows = append(rows, m.Row.Row)
+	}
+	return rows, len(all), nil
+}
+
+// agreedOrder sorts dos and don'ts some of whose times lie ahead.
+func agreedOrder(tx db.Tx, now int64, all []doDont) ([]doDont, error) {
+	times, urgency := make([]recency.Row, len(all)), make(map[int64]int, len(all))
+	for i, m := range all {
+		times[i], urgency[m.Row.Row] = m.Row, m.urgency
+	}
+	if err := recency.Sort(tx, now, times); err != nil {
+		return nil, err
+	}
+	sorted := make([]doDont, len(all))
+	for i, t := range times {
+		sorted[i] = doDont{t, urgency[t.Row]}
+	}
+	slices.SortStableFunc(sorted, func(a, b doDont) int { return cmp.Compare(a.urgency, b.urgency) })
+	return sorted, nil
+}
+
+// list returns the dos and don'ts of a selection. They must not be changed.
+func (d *DoDonts) list(tx db.Tx, sel retrieval.Selection) ([]doDont, error) {
+	if tx.Writable() { // what a transaction writes may be undone
+		return readDoDonts(tx, sel, ``)
+	}
+	now, err := tx.Changes().Mark()
+	if err != nil {
+		return nil, err
+	}
+	key := sel.PartitionList() + sel.Current
+	old, known := lru.Get[doDonts](&d.kept, key)
+	if known && old.mark == now {
+		return old.all, nil
+	}
+	var changed []int64
+	if known {
+		var next db.Mark
+		if changed, next, known, err = tx.Changes().Since(old.mark, mostReread); err != nil {
+			return nil, err
+		}
+		if known && next != now { // another reader saw newer changes than this snapshot has
+			return readDoDonts(tx, sel, ``)
+		}
+	}
+	var all []doDont
+	if known {
+		all, err = readDoDonts(tx, sel, ` AND m.id IN `+db.Integers, db.List(changed))
+		gone := index.NewRowSet(changed)
+		for _, m := range old.all {
+			if !gone.Has(m.Row.Row) {
+				all = append(all, m)
+			}
+		}
+		slices.SortFunc(all, func(a, b doDont) int {
+			return cmp.Or(cmp.Compare(a.urgency, b.urgency), cmp.Compare(b.At, a.At), cmp.Compare(b.Row.Row, a.Row.Row))
+		})
+	} else {
+		all, err = readDoDonts(tx, sel, ``)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.kept.Put(key, doDonts{now, all}, len(key)+24*cap(all)+200, mostDoDonts)
+	return all, nil
+}
+
+// readDoDonts reads the dos and don'ts of a selection for which a further condition holds.
+func readDoDonts(tx db.Tx, sel retrieval.Selection, further string, args ...any) (all []doDont, err error) {
 	err = tx.Each(func(row db.Rows) error {
-		var m recency.Row
-		var urgency int
-		err := row.Scan(&m.Row, &m.At, &urgency)
-		found, order[m.Row] = append(found, m), urgency
-		ahead = ahead || m.At > recency.Horizon(now)
+		var m doDont
+		err := row.Scan(&m.Row.Row, &m.At, &m.urgency)
+		all = append(all, m)
 		return err
-	}, DoDontQuery(sel.Current), sel.PartitionList())
-	if err == nil {
-		err = recency.Sort(tx, now, found)
-	}
-	slices.SortStableFunc(found, func(a, b recency.Row) int { return cmp.Compare(order[a.Row], order[b.Row]) })
-	total, rows = len(found), recency.Rows(found[:min(len(found), most)])
-	if err == nil && !ahead && !tx.Writable() { // what a transaction writes may be undone
-		d.kept.Put(key, firstDoDonts{mark, slices.Clone(rows), total}, len(key)+8*len(rows)+200, mostDoDonts)
-	}
-	return rows, total, err
+	}, DoDontQuery(sel.Current+further), append([]any{sel.PartitionList()}, args...)...)
+	return all, err
 }
 
 // NewestOfAll takes the newest memories of each partition from its index, without a full scan. The condition on m is in
