@@ -134,7 +134,8 @@ func TestEachDocumentIsLinked(t *testing.T) {
 	}
 }
 
-// TestDecisionsAreNewestFirst finds headings of docs/decisions.md without a date, and dates that rise.
+// TestDecisionsAreNewestFirst finds headings of docs/decisions.md without a date, dates that rise, and headings that
+// are there twice.
 func TestDecisionsAreNewestFirst(t *testing.T) {
 	atRoot(t)
 	content, err := os.ReadFile("docs/decisions.md")
@@ -144,7 +145,10 @@ func TestDecisionsAreNewestFirst(t *testing.T) {
 	headings := regexp.MustCompile(`(?m)^##+ .*`).FindAllString(string(content), -1)
 	dated := regexp.MustCompile(`^## (20\d\d-\d\d-\d\d) \S`)
 	before := "9"
-	for _, heading := range headings {
+	for i, heading := range headings {
+		if slices.Contains(headings[:i], heading) {
+			t.Errorf("docs/decisions.md: got %q twice, want it once", heading)
+		}
 		date := dated.FindStringSubmatch(heading)
 		if date == nil || date[1] > before {
 			t.Errorf("docs/decisions.md: got %q after %s, want a heading like \"## 2026-11-21 Files\", the newest first",
