@@ -118,3 +118,33 @@ func TestReadingAheadWhatIsGoneIsForgotten(t *testing.T) {
 		t.Errorf("the next time: got %v, want no error", err)
 	}
 }
+
+// Rows that are streamed are not read ahead: a request that streams others than the one before would find the name of
+// its cursor taken.
+func TestStreamsAreNotReadAhead(t *testing.T) {
+	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for from := range 5 {
+		err := d.Read(expected.Like(t.Context(), "page"), func(tx db.Tx) error {
+			var n int
+			if err := tx.QueryRow(`SELECT count(*) FROM setting`).Scan(&n); err != nil {
+				return err
+			}
+			var got []int
+			err := db.Stream(tx, func(rows db.Rows) error {
+				got = append(got, 0)
+				return rows.Scan(&got[len(got)-1])
+			}, `SELECT v.value FROM generate_series(CAST(? AS int8), 5) v (value)`, from)
+			if err == nil && (len(got) != 6-from || got[0] != from) {
+				t.Errorf("from %d: got %v, want the numbers from there to 5", from, got)
+			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("from %d: %v", from, err)
+		}
+	}
+}

@@ -123,6 +123,7 @@ func (tx *Tx) Query(query string, args ...any) (db.Rows, error) {
 	tx.cursors++
 	name := fmt.Sprintf("rows_%d", tx.cursors)
 	st.text, st.kind = fmt.Sprintf("DECLARE %s NO SCROLL CURSOR FOR %s", name, st.text), other
+	st.constant = false // read ahead, with other arguments, its name would be taken
 	if _, err := tx.run(st, bound, 0); err != nil {
 		return nil, err
 	}
