@@ -134,8 +134,7 @@ var storeErrors = []struct {
 	{txcontext.ErrReadOnly, KindReadOnly, "a snapshot is read-only; write with the context outside of it"},
 	{txcontext.ErrEnded, KindClosed,
 		"the snapshot or transaction of this context has ended; use the context outside of it"},
-	{db.ErrNested, KindBusy, "this call would wait for itself: within Transaction or Snapshot, " +
-		"call the store with the context that they give, and not while another call with it runs"},
+	{db.ErrNested, KindBusy, "this call would wait for itself: it belongs to another call, which still runs"},
 	{db.ErrOlder, KindReadOnly, ""},
 	{db.ErrOutcomeUnknown, KindOutcomeUnknown,
 		"the disk or the database failed when this was to be stored: it may have been stored; look before trying again"},

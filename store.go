@@ -405,10 +405,11 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error
 // within a Snapshot it is ErrReadOnly. Using the context after the end is ErrClosed.
 //
 // All other writers wait meanwhile, for 30 seconds at most, and in an in-memory store so do readers: their error is
-// ErrBusy. So fn should be short; do slow work before. fn must call the store with its own context: with another one it
-// would wait for itself, which is ErrBusy after some seconds. It must not call Close. Several goroutines may use the
-// context; their calls run one at a time. With another database than SQLite, fn may run again: it must set its results
-// anew each time, and have no other side effects that must happen only once.
+// ErrBusy. So fn should be short; do slow work before. fn must call the store with its own context: a call with another
+// one is not part of the transaction, and waits for it like any other writer. It must not call Close. Several
+// goroutines may use the context; their calls run one at a time, and each waits 30 seconds at most. What fn calls of
+// other stores, with this context or another one, is apart from the transaction. With another database than SQLite, fn
+// may run again: it must set its results anew each time, and have no other side effects that must happen only once.
 //
 // Only the built-in embedder runs within a transaction. With another one, texts are found by their words at first
 // ([Stored.Indexed] is false), and embedded once the transaction is done; searches within it are by words.

@@ -38,9 +38,9 @@ var (
 	ErrNewer   = errors.New("schema is newer than this program")
 	ErrOlder   = errors.New("schema is older than this program and cannot be upgraded read-only")
 
-	// ErrNested is the error for a Read or Write called from within the function of another one with its context, which
-	// would deadlock. An engine may detect it with other contexts, too.
-	ErrNested = errors.New("transaction requested from within a transaction of the same goroutine")
+	// ErrNested is the error for a Read or Write with the context of a transaction of the same database ([Tx.Context]),
+	// which would wait for itself. With another context it waits like any other call, and ends with ErrBusy in time.
+	ErrNested = errors.New("transaction requested with the context of a transaction")
 
 	// ErrTxDone is the error for a Tx that is used after its function has returned.
 	ErrTxDone = errors.New("transaction is over")

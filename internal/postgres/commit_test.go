@@ -87,6 +87,26 @@ func TestAWriteWaitsALimitedTimeForALongTransaction(t *testing.T) {
 	}
 }
 
+// Calls within calls, with contexts from outside, may need more connections than there are.
+func TestACallWaitsALimitedTimeForAConnection(t *testing.T) {
+	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for what, call := range map[string]func(context.Context, func(db.Tx) error) error{"Read": d.Read, "Write": d.Write} {
+		var within func(db.Tx) error
+		within = func(db.Tx) error { return call(t.Context(), within) }
+		d.SetPatience(time.Second)
+		if err := within(nil); !errors.Is(err, db.ErrBusy) {
+			t.Errorf("a %s within ever more of them: got %v, want %v", what, err, db.ErrBusy)
+		}
+		if err := call(t.Context(), func(db.Tx) error { return nil }); err != nil {
+			t.Errorf("a %s afterwards: got %v, want no error", what, err)
+		}
+	}
+}
+
 // A Write that wants to run alone while another one runs for long does not hold up the Writes after it.
 func TestAWriteThatWaitsToRunAloneHoldsUpNoOther(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})

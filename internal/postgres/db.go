@@ -41,6 +41,7 @@ type DB struct {
 	// lockTimeout is how long a Write waits for a lock that another one holds, such as a long transaction; then it is
 	// ErrBusy.
 	lockTimeout time.Duration
+	patience    time.Duration // how long a call waits for a connection
 	log         *slog.Logger
 	name        string
 	schema      string
@@ -110,7 +111,7 @@ func connect(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	}
 	d := &DB{pool: pool, statements: newStatements(maxStatements), writing: make(chan struct{}, writers),
 		hurried: make(chan struct{}, 1), readOnly: o.ReadOnly, log: o.Logger,
-		lockTimeout: lockTimeout, ahead: ahead{all: map[string]*plan{}}}
+		lockTimeout: lockTimeout, patience: patience, ahead: ahead{all: map[string]*plan{}}}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -164,9 +165,9 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) (err error) {
 		return err
 	}
 	defer d.running.Done()
-	conn, err := d.pool.Acquire(ctx)
+	conn, err := d.connection(ctx)
 	if err != nil {
-		return d.unavailable(ctx, err)
+		return err
 	}
 	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), seen: newSeen(),
 		pending: d.beginning("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")}
@@ -194,6 +195,24 @@ func (d *DB) unavailable(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	return classify("connect", err)
+}
+
+// noneFree is the error of a call that has waited in vain for a connection, as all calls would that run within a call
+// when each has one.
+var noneFree = &Error{Op: "connect", kind: db.ErrBusy, err: errors.New("all connections were in use for too long")}
+
+// connection returns a connection of the pool, once one is free.
+func (d *DB) connection(ctx context.Context) (*pgxpool.Conn, error) {
+	waiting, cancel := context.WithTimeoutCause(ctx, d.patience, noneFree)
+	defer cancel()
+	conn, err := d.pool.Acquire(waiting)
+	switch {
+	case err == nil:
+		return conn, nil
+	case ctx.Err() == nil && context.Cause(waiting) == noneFree:
+		return nil, noneFree
+	}
+	return nil, d.unavailable(ctx, err)
 }
 
 // How often, and for how long, a Write runs again; from alone on it runs while no other does.
@@ -256,10 +275,12 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 		defer func() { <-turns }()
 	case <-ctx.Done():
 		return ctx.Err(), false
+	case <-time.After(d.patience):
+		return noneFree, false
 	}
-	conn, err := d.pool.Acquire(ctx)
+	conn, err := d.connection(ctx)
 	if err != nil {
-		return d.unavailable(ctx, err), false
+		return err, false
 	}
 	defer conn.Release()
 	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), writable: true,

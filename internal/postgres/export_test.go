@@ -11,6 +11,9 @@ var Unanswered = unanswered
 // SetLockTimeout sets how long a Write waits for a lock.
 func (d *DB) SetLockTimeout(to time.Duration) { d.lockTimeout = to }
 
+// SetPatience sets how long a call waits for a connection.
+func (d *DB) SetPatience(to time.Duration) { d.patience = to }
+
 // Cut ends the connections that listen, on any schema, and returns their number.
 func Cut(d *DB) (n int) {
 	_ = d.pool.QueryRow(context.Background(),

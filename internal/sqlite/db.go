@@ -159,10 +159,26 @@ func (d *DB) Path() string { return d.path }
 // ReadOnly reports whether every Write returns ErrReadOnly.
 func (d *DB) ReadOnly() bool { return d.writer == nil }
 
+// inside is the key of a mark in the contexts of a database's transactions.
+type inside struct{ d *DB }
+
+// enter returns the context of a transaction. One of the same database is ErrNested: it would wait for itself.
+func (d *DB) enter(ctx context.Context) (context.Context, error) {
+	if ctx.Value(inside{d}) != nil {
+		return nil, ErrNested
+	}
+	return context.WithValue(ctx, inside{d}, true), nil
+}
+
 // Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. It never waits
 // for writers. When ctx ends, a running statement is interrupted and Read returns ctx's error. fn must not call Write,
-// Close, or Read (if all readers did so, they would deadlock; that ends with ErrNested).
+// Close, or Read, which would need one more connection. It waits for one as long as Config.LockTimeout says, then the
+// error is ErrBusy.
 func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
+	ctx, err := d.enter(ctx)
+	if err != nil {
+		return err
+	}
 	if err := d.begin(ctx); err != nil {
 		return err
 	}
@@ -170,7 +186,7 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
 	if d.memory {
 		return d.readMemory(ctx, fn)
 	}
-	c, err := d.readers.get(ctx, d.openReader)
+	c, err := d.reader(ctx)
 	if err != nil {
 		return err
 	}
@@ -193,15 +209,19 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
 // fn runs in the calling goroutine, one fn at a time; the others wait, so it should be short. It must be safe to
 // run again: if the shared commit fails because of another member's work, each member's work is repeated in a
 // transaction of its own. It must not begin or end transactions itself (savepoints are fine), nor call Read, Write
-// or Close on the same DB; a nested Write ends with ErrNested.
+// or Close on the same DB: with the context of tx that is ErrNested, with another one ErrBusy in time.
 //
 // A call whose ctx ends while it waits, for its turn or for another process's lock, returns ctx's error at once
 // and does not run fn. A running statement is never interrupted, since that would undo the others' work too: ctx
 // is checked between statements.
 //
-// Without a deadline, Write waits for another process's lock as long as Config.LockTimeout says, then the error is
-// ErrBusy.
+// Without a deadline, Write waits for another process's lock, or for a transaction of this one that spans several
+// calls, as long as Config.LockTimeout says, then the error is ErrBusy.
 func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
+	ctx, err := d.enter(ctx)
+	if err != nil {
+		return err
+	}
 	if err := d.begin(ctx); err != nil {
 		return err
 	}

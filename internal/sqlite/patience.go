@@ -40,3 +40,23 @@ func (p patience) retry(ctx context.Context, f func() error) error {
 		pause = min(pause*5/4, 5*time.Millisecond)
 	}
 }
+
+// await receives what another transaction of this process must send. Now and then it asks whether to give up, and does
+// so with that error.
+func (d *DB) await(ctx context.Context, c <-chan struct{}, giveUp func(waited time.Duration) error) error {
+	began := time.Now()
+	look := time.NewTicker(min(2*time.Second, d.lockTimeout))
+	defer look.Stop()
+	for {
+		select {
+		case <-c:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-look.C:
+			if err := giveUp(time.Since(began)); err != nil {
+				return err
+			}
+		}
+	}
+}

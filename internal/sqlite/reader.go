@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
@@ -24,11 +26,18 @@ func newReaders(size int) *readers {
 	return p
 }
 
-func (p *readers) get(ctx context.Context, open func(context.Context) (*conn, error)) (*conn, error) {
+// reader returns a connection for reading, once one is free.
+func (d *DB) reader(ctx context.Context) (*conn, error) {
+	p := d.readers
 	select {
 	case <-p.free:
 	default:
-		if err := await(ctx, p.free, func() error { return nil }); err != nil {
+		if err := d.await(ctx, p.free, func(waited time.Duration) error {
+			if waited < d.lockTimeout {
+				return nil
+			}
+			return fmt.Errorf("sqlite: all connections for reading were in use for %s: %w", d.lockTimeout, ErrBusy)
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -40,7 +49,7 @@ func (p *readers) get(ctx context.Context, open func(context.Context) (*conn, er
 		return c, nil
 	}
 	p.mu.Unlock()
-	c, err := open(ctx)
+	c, err := d.openReader(ctx)
 	if err != nil {
 		p.free <- struct{}{}
 	}

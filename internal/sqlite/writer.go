@@ -35,7 +35,7 @@ type writer struct {
 	mu    sync.Mutex
 	queue []*member // waiting for the turn, in order
 	held  bool      // a caller has the turn
-	long  bool      // it is one that may hold it for long; see db.IsAlone
+	long  bool      // it may hold it for long: one of db.Alone, or one that uses a database in memory
 
 	// The caller with the turn owns the rest.
 	open    bool      // a transaction is open
@@ -59,7 +59,8 @@ type member struct {
 }
 
 // errHeld is the error of a caller that has waited in vain because of a transaction that spans several calls.
-var errHeld = fmt.Errorf("sqlite: a transaction of this process holds the database for too long: %w", ErrBusy)
+var errHeld = fmt.Errorf("sqlite: a transaction of this process holds the database for too long; "+
+	"calls that belong to it need its context: %w", ErrBusy)
 
 // errAgain means that a member's work was rolled back through no fault of its own.
 var errAgain = errors.New("sqlite: to be run again")
@@ -104,11 +105,10 @@ func (w *writer) wait(ctx context.Context, m *member) error {
 	w.queue = append(w.queue, m)
 	w.mu.Unlock()
 
-	began := time.Now()
-	err := await(ctx, m.turn, func() error {
+	err := w.db.await(ctx, m.turn, func(waited time.Duration) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.long && time.Since(began) >= w.db.lockTimeout {
+		if w.long && waited >= w.db.lockTimeout {
 			return errHeld
 		}
 		return nil
@@ -360,7 +360,7 @@ func (w *writer) answer(outcome error) {
 
 // exclusive runs f with the turn and without an open transaction.
 func (w *writer) exclusive(ctx context.Context, f func() error) error {
-	m := &member{turn: make(chan struct{}, 1), alone: true}
+	m := &member{turn: make(chan struct{}, 1), alone: true, long: w.db.memory} // whose Reads may wait for anything
 	if err := w.wait(ctx, m); err != nil {
 		return err
 	}

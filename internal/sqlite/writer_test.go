@@ -13,7 +13,6 @@ import (
 	"time"
 
 	base "github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // group holds the writer's turn until all of fns are queued, so that they share one transaction,
@@ -308,36 +307,56 @@ func TestContextIsLookedAtBetweenStatementsAndNeverInterruptsAWrite(t *testing.T
 	})
 }
 
-func TestNestedTransactionsEndWithAnError(t *testing.T) {
-	longtest.Only(t)
-	t.Parallel() // each waits for nestedAfter
-	t.Run("write in write", func(t *testing.T) {
-		bothKinds(t, func(t *testing.T, db *DB) {
-			must(t, db.Write(t.Context(), func(tx base.Tx) error {
-				mustBe(t, db.Write(t.Context(), insert("inner")), ErrNested)
-				return insert("outer")(tx)
-			}))
-			if got := names(t, db); !slices.Equal(got, []string{"outer"}) {
-				t.Errorf("stored: %q, want %v", got, []string{"outer"})
-			}
+// Only the context tells that a call belongs to another one. With a context from outside it waits, in vain, for the
+// call that it is part of, but not for ever.
+func TestACallWithinACallEndsWithAnError(t *testing.T) {
+	nothing := func(base.Tx) error { return nil }
+	impatient := func(path string) Config {
+		c := testConfig(path)
+		c.Readers, c.LockTimeout = 1, 10*time.Millisecond
+		return c
+	}
+	for _, path := range []string{newFile(t), ":memory:"} {
+		db := openTest(t, impatient(path))
+		must(t, db.Write(base.Alone(t.Context()), func(tx base.Tx) error {
+			mustBe(t, db.Write(tx.Context(), insert("inner")), ErrNested)
+			mustBe(t, db.Write(t.Context(), insert("inner")), ErrBusy)
+			return insert("outer")(tx)
+		}))
+		must(t, db.Read(t.Context(), func(base.Tx) error {
+			mustBe(t, db.Read(t.Context(), nothing), ErrBusy)
+			return nil
+		}))
+		if got := names(t, db); !slices.Equal(got, []string{"outer"}) {
+			t.Errorf("stored: %q, want %v", got, []string{"outer"})
+		}
+	}
+}
+
+// A call of one database within a transaction of another one waits like any other: it is not nested.
+func TestACallWithinATransactionOfAnotherDatabaseIsNotNested(t *testing.T) {
+	c := testConfig(newFile(t))
+	c.LockTimeout = 10 * time.Millisecond
+	one, other := openTest(t, testConfig(newFile(t))), openTest(t, c)
+	begun, end := make(chan struct{}), make(chan struct{})
+	held := make(chan error, 1)
+	go func() {
+		held <- other.Write(base.Alone(t.Context()), func(base.Tx) error {
+			close(begun)
+			<-end
+			return nil
 		})
-	})
-	t.Run("read in memory", func(t *testing.T) {
-		db := openTest(t, testConfig(":memory:"))
-		must(t, db.Read(t.Context(), func(base.Tx) error {
-			mustBe(t, db.Read(t.Context(), func(base.Tx) error { return nil }), ErrNested)
-			return nil
-		}))
-	})
-	t.Run("read with all readers out", func(t *testing.T) {
-		c := testConfig(newFile(t))
-		c.Readers = 1
-		db := openTest(t, c)
-		must(t, db.Read(t.Context(), func(base.Tx) error {
-			mustBe(t, db.Read(t.Context(), func(base.Tx) error { return nil }), ErrNested)
-			return nil
-		}))
-	})
+	}()
+	<-begun
+	must(t, one.Write(t.Context(), func(tx base.Tx) error {
+		mustBe(t, other.Write(tx.Context(), insert("waits")), ErrBusy)
+		close(end)
+		must(t, <-held)
+		return other.Write(tx.Context(), insert("stored"))
+	}))
+	if got := names(t, other); !slices.Equal(got, []string{"stored"}) {
+		t.Errorf("stored: %q, want %v", got, []string{"stored"})
+	}
 }
 
 func TestTransactionIsOverWhenItsFunctionReturns(t *testing.T) {

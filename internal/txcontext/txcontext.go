@@ -2,10 +2,10 @@
 package txcontext
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"runtime"
-	"strings"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,13 +17,15 @@ import (
 var (
 	ErrEnded    = errors.New("the snapshot or transaction that the context belongs to has ended")
 	ErrReadOnly = errors.New("the context belongs to a snapshot, which is only for reading")
+	errWaited   = fmt.Errorf("another call with the context of this transaction takes too long: %w", db.ErrBusy)
 )
 
 // DB is a [db.DB] whose snapshots and transactions can span several calls: with the context that [DB.Snapshot]
 // passes on, Read runs in that snapshot instead of one of its own.
 type DB struct {
 	db.DB
-	Wrote func() // called after each durable write; nil for none
+	Wrote    func()        // called after each durable write; nil for none
+	Patience time.Duration // how long a call waits for another one with its context; 0: 30 seconds
 
 	writing atomic.Int64
 }
@@ -47,9 +49,10 @@ type spanKey struct{ d *DB }
 
 // span is a transaction that spans several calls. One of them runs at a time.
 type span struct {
-	tx     db.Tx
-	turn   chan struct{} // holds one element while a call runs
-	writes bool          // it is one of [DB.Transaction]
+	tx       db.Tx
+	turn     chan struct{} // holds one element while a call runs
+	writes   bool          // it is one of [DB.Transaction]
+	patience time.Duration
 
 	mu     sync.Mutex // guards the rest
 	failed error      // why nothing of it may be committed
@@ -105,8 +108,8 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
 	return s.run(ctx, func() error { return fn(s.tx) })
 }
 
-func newSpan(tx db.Tx, writes bool) *span {
-	return &span{tx: tx, turn: make(chan struct{}, 1), writes: writes}
+func (d *DB) newSpan(tx db.Tx, writes bool) *span {
+	return &span{tx: tx, turn: make(chan struct{}, 1), writes: writes, patience: cmp.Or(d.Patience, 30*time.Second)}
 }
 
 // run runs a call once it has the turn.
@@ -121,45 +124,23 @@ func (s *span) run(ctx context.Context, fn func() error) error {
 	return fn()
 }
 
-// nestedAfter is how long a call waits before it checks whether it waits for itself.
-const nestedAfter = 100 * time.Millisecond
-
-// wait returns nil once the call has the turn. One made by the function of another call would wait for itself.
+// wait returns nil once the call has the turn. One made by the function of another call gives up in time.
 func (s *span) wait(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
 		return nil
 	default:
 	}
-	look := time.NewTimer(nestedAfter)
-	defer look.Stop()
-	for {
-		select {
-		case s.turn <- struct{}{}:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-look.C:
-			if withinCall() {
-				return db.ErrNested
-			}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.patience, errWaited)
+	defer cancel()
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		if context.Cause(ctx) == errWaited {
+			return errWaited
 		}
-	}
-}
-
-// withinCall reports whether this goroutine runs the function of a call. Functions run in their caller's goroutine, so
-// its stack shows it.
-func withinCall() bool {
-	pcs := make([]uintptr, 512)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
-	for calls := 0; ; {
-		f, more := frames.Next()
-		if strings.HasSuffix(f.Function, "txcontext.(*span).run") {
-			calls++ // the first one is that which waits
-		}
-		if calls > 1 || !more {
-			return calls > 1
-		}
+		return ctx.Err()
 	}
 }
 
@@ -210,7 +191,7 @@ func (d *DB) Transaction(ctx context.Context, fn func(context.Context) error) (e
 	}()
 	err = errors.New("the transaction panicked") // unless it returns
 	err = d.write(db.Alone(ctx), func(tx db.Tx) error {
-		s := newSpan(tx, true)
+		s := d.newSpan(tx, true)
 		runs = append(runs, s)
 		defer s.end()
 		if err := fn(context.WithValue(ctx, spanKey{d}, s)); err != nil {
@@ -254,7 +235,7 @@ func (d *DB) Snapshot(ctx context.Context, fn func(context.Context) error) error
 		return fn(ctx)
 	}
 	return d.DB.Read(ctx, func(tx db.Tx) error {
-		s := newSpan(tx, false)
+		s := d.newSpan(tx, false)
 		defer s.end()
 		return fn(context.WithValue(ctx, spanKey{d}, s))
 	})

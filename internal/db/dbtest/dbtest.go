@@ -69,7 +69,7 @@ func tests(e Engine) []test {
 		{"a panic undoes its Write, and goes on", panics},
 		{"errors have classes", errorsHaveClasses},
 		{"a call ends with its context", endsWithContext},
-		{"a nested Write does not wait for itself", nested},
+		{"a call within a call does not wait for itself", nested},
 		{"a transaction ends with its function", transactionEnds},
 		{"changes are complete, or say that they are not", func(t *testing.T, d db.DB) { changesComplete(t, e, d) }},
 		{"changes are not missed among many writers", changesAmongWriters},

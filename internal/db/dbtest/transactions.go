@@ -325,10 +325,15 @@ func errorsHaveClasses(t *testing.T, d db.DB) {
 }
 
 func nested(t *testing.T, d db.DB) {
-	err := d.Write(t.Context(), func(tx db.Tx) error {
-		return d.Write(tx.Context(), func(db.Tx) error { return nil })
-	})
-	is(t, "a Write in a Write", err, db.ErrNested)
+	calls := map[string]func(context.Context, func(db.Tx) error) error{"Read": d.Read, "Write": d.Write}
+	for outer, call := range calls {
+		for inner, within := range calls {
+			err := call(t.Context(), func(tx db.Tx) error {
+				return within(tx.Context(), func(db.Tx) error { return nil })
+			})
+			is(t, "a "+inner+" in a "+outer, err, db.ErrNested)
+		}
+	}
 }
 
 func transactionEnds(t *testing.T, d db.DB) {
