@@ -262,7 +262,7 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 	return added, nil
 }
 
-// addition is what a call stores, each draft with write.
+// addition is the drafts that a call stores, each with write.
 type addition struct {
 	drafts   []kernel.Draft
 	similar  [][]Similar                                        // of each draft

@@ -32,7 +32,7 @@ type AuditEntry struct {
 	Action    string    `json:"action"` // such as "user.add" or "export"; docs/audit.md has all of them
 	Kind      string    `json:"kind"`   // of the object, such as "user" or "token"
 
-	// Object is the id of what it was done to. Ids that people choose (of projects, clients, collections) are given as
+	// Object is the id of the thing acted on. Ids that people choose (of projects, clients, collections) are given as
 	// "sha256:" and a hash; see [AuditID].
 	Object  string         `json:"object,omitempty"`
 	Details map[string]any `json:"details"`
@@ -100,7 +100,7 @@ type AuditReport struct {
 	Accepted int            `json:"accepted"` // problems that an operator has accepted; see [CheckOptions]
 }
 
-// AuditProblem is a place where the log is not what was written.
+// AuditProblem is a place where the log was altered.
 type AuditProblem struct {
 	Seq     int64  `json:"seq"`
 	Problem string `json:"problem"`
@@ -123,7 +123,7 @@ type event struct {
 	details              audit.Details
 }
 
-// note adds an entry to the audit log, in the transaction of what it is about, unless that failed with err.
+// note adds an entry to the audit log, in the same transaction, unless that failed with err.
 func (s *Store) note(ctx context.Context, tx db.Tx, err error, e event) error {
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (s *Store) note(ctx context.Context, tx db.Tx, err error, e event) error {
 	return audit.Append(tx, s.auditEntry(ctx, e), e.details)
 }
 
-// noteAlone adds an entry about something that is done and had no transaction of its own. A store that is read-only
+// noteAlone adds an entry about something that is done, in a transaction of the entry alone. A store that is read-only
 // keeps no log. Nothing that is done is called failed because it cannot be noted, on a full disk or while another
 // process writes for long: the program's log says that an entry is missing.
 func (s *Store) noteAlone(ctx context.Context, err error, e event) error {
@@ -240,7 +240,7 @@ func publicEntry(e audit.Entry) AuditEntry {
 		Action: e.Action, Kind: e.Kind, Object: e.Object, Details: details, Hash: hex.EncodeToString(e.Hash)}
 }
 
-// VerifyAudit follows the chain of the audit log, and names the entries that are not what was written, or missing. The
+// VerifyAudit follows the chain of the audit log, and names the entries that were altered or are missing. The
 // end of the log can be cut off, and all of it written anew, without a trace in the log itself: an anchor that was kept
 // elsewhere shows that, too. Nil means none. [Upkeep.Check] verifies the log without an anchor.
 //
@@ -348,8 +348,8 @@ func (h *Upkeep) RecordConfiguration(ctx context.Context) error {
 	})
 }
 
-// Receipt proves to others what was exported or deleted: what, how many, when, by whom, with hashes, signed with the
-// key that signs access tokens. Its JSON is what "souvenir receipt verify" checks; docs/receipts.md describes it.
+// Receipt proves to others an export or a deletion: its objects, their number, when, by whom, with hashes, signed with
+// the key that signs access tokens. "souvenir receipt verify" checks its JSON; docs/receipts.md describes it.
 type Receipt = receipt.Receipt
 
 // settingStoreID is a random number by which receipts name the store.
@@ -390,8 +390,8 @@ func (s *Store) sign(ctx context.Context, tx db.Tx, c receipt.Claims, e event) (
 	return receipt.Sign(c, key.ID, key.Public(), key.Signature)
 }
 
-// holdings counts what a user's deletion takes: the content of their collections and projects, whichever user stored
-// it.
+// holdings counts what a user's deletion takes: the content of their collections and projects, even if another user
+// stored it.
 func (s *Store) holdings(ctx context.Context, user string) (c receipt.Claims, err error) {
 	c = receipt.Claims{Kind: receipt.Deletion, User: user, Counts: map[string]int64{}}
 	kinds := []string{"memory", "revision", "collection", "project", "file", "trash", "token", "grant", "client", "session"}

@@ -74,7 +74,7 @@ func retentionOf(after int64, deletes bool) Retention {
 	return Retention{time.Duration(after) * time.Microsecond, deletes}
 }
 
-// details are those of an entry of the audit log.
+// details are the details for the audit log.
 func (r Retention) details() audit.Details {
 	return audit.Details{"seconds": int64(r.After / time.Second), "delete": r.Delete}
 }
@@ -204,7 +204,7 @@ func (s *Store) collection(tx db.Tx, v viewer, name string) (Collection, error) 
 	return found[0], nil
 }
 
-// listCollections lists the visible collections, or those of one name if it is not empty.
+// listCollections lists the visible collections; only the ones called name if it is not empty.
 func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, error) {
 	visible, visibleArgs := v.Visible()
 	args := slices.Clone(visibleArgs)
@@ -522,7 +522,7 @@ func (s *Store) writableCollection(tx db.Tx, v viewer, name string) (int64, erro
 // DeleteOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means
 // the zero value.
 type DeleteOptions struct {
-	// WithMemories deletes the contents, too: the memories, whichever user stored them, and with a user their
+	// WithMemories deletes the contents, too: the memories, even if another user stored them, and with a user their
 	// collections, projects and files. Without it, deleting one that is not empty fails with ErrConflict.
 	WithMemories bool
 

@@ -28,8 +28,8 @@ type ContextQuery struct {
 	ProjectID   string // the current project; an unknown one is empty
 	ProjectName string // the project by name
 
-	// DetectedIdentity is what the caller knows about itself and the person it talks to. While no identity is stored, it
-	// widens the query and the answer suggests storing it. At most 16 KiB as JSON.
+	// DetectedIdentity describes the caller and the person it talks to, as far as it knows. While no identity is stored,
+	// it widens the query and the answer suggests storing it. At most 16 KiB as JSON.
 	DetectedIdentity map[string]any
 
 	// MinScore is the least [Hit.Confidence] of the best related memory: where none reaches it, none is returned, with a

@@ -332,7 +332,7 @@ func (s *Store) conversationInfos(tx db.Tx, v viewer, heads []kernel.Conversatio
 	return infos, err
 }
 
-// The event types of what a context continues. They are compared without regard to case.
+// The event types that a context continues. They are compared without regard to case.
 const (
 	EventConversation = "conversation" // a conversation in progress
 	EventCase         = "case"         // a case in progress

@@ -43,7 +43,7 @@ type PasswordChange struct {
 
 	KeepSignIn string // id of a sign-in that stays, such as the caller's own; empty: all end
 
-	// End is what else ends in the same commit: AccessGrants, AccessTokens. A person who knew the old password may have
+	// End lists what else ends in the same commit: AccessGrants, AccessTokens. A person who knew the old password may have
 	// made some. Nil: nothing.
 	End []AccessKind
 }

@@ -40,10 +40,10 @@ type Document struct {
 	Content  io.ReaderAt
 }
 
-// DocumentText is what a document says.
+// DocumentText is the text of a document.
 type DocumentText struct {
 	// Text is UTF-8. The store keeps at most 1 MiB of it, and of small files at most 64 KiB or 16 times their size,
-	// whichever is more. Empty: the document has no text, and Reason says why.
+	// the larger of the two. Empty: the document has no text, and Reason says why.
 	Text      string
 	Places    []DocumentPlace // in the order of Start; none: places are not known
 	Truncated bool            // Text is the beginning only

@@ -93,7 +93,7 @@ type Edge struct {
 	Score float64 `json:"score,omitempty"`
 
 	// Shared are up to three words that both have in their beginnings, the rarest first, such as "deploy, tests". Empty:
-	// none. Those of duplicates are not looked up.
+	// none. Duplicates are not looked up.
 	Shared string `json:"shared,omitempty"`
 }
 
@@ -526,7 +526,7 @@ func (p *picture) rows() []int64 {
 	return rows
 }
 
-// partitions are those of the nodes whose vectors may be compared.
+// partitions are the partitions of nodes whose vectors may be compared.
 func (p *picture) partitions() []int64 {
 	some := map[int64]bool{}
 	for _, n := range p.nodes {

@@ -29,7 +29,7 @@ type CheckOptions struct {
 	Progress Progress
 }
 
-// CheckReport is what [Upkeep.Check] found.
+// CheckReport is the result of [Upkeep.Check].
 type CheckReport struct {
 	// nothing is wrong: there are no findings, or all are repaired, and all data is verified
 	OK       bool           `json:"ok"`
@@ -76,10 +76,10 @@ type DamagedRow struct {
 // Stored data has hashes, so Check finds a changed byte and names a lost row. No repair can restore either: the store
 // is not OK until the damaged data is deleted or accepted. To save what remains of a badly damaged file, see [Recover].
 //
-// With Repair it repairs what it can, in short transactions between those of other writers, and checks again. Damaged
-// vectors are rebuilt in the background; [Upkeep.WaitEmbedded] waits for them. Those of a collection with the caller's
-// own vectors cannot be rebuilt: its memories are then found by their words only. On a read-only store, Repair is
-// ErrReadOnly.
+// With Repair it repairs what it can, in short transactions between other writers' transactions, and checks again.
+// Damaged vectors are rebuilt in the background; [Upkeep.WaitEmbedded] waits for them. Those of a collection with the
+// caller's own vectors cannot be rebuilt: its memories are then found by their words only. On a read-only store, Repair
+// is ErrReadOnly.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (_ CheckReport, err error) {

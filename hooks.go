@@ -374,7 +374,7 @@ func (o *operation) rewriteUpdate(ctx context.Context, u *MemoryUpdate, p attrib
 	return u.patch()
 }
 
-// rewritable returns the update as the hooks get it: p is its patch. Each key is in one place, except those that only
+// rewritable returns the update as the hooks get it: p is its patch. Each key is in one place, except keys that only
 // two patches one after the other can express.
 func (u MemoryUpdate) rewritable(p attributesPatch) (MemoryUpdate, error) {
 	a, err := kernel.Attributes{}.Patch(p.shown)

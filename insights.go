@@ -362,7 +362,7 @@ type CallDaysQuery struct {
 	Location *time.Location
 }
 
-// CallDay counts the recorded calls of programs on a day. Those of people in browsers are left out.
+// CallDay counts the recorded calls of programs on a day. Calls of people in browsers are left out.
 type CallDay struct {
 	Day      string `json:"day"` // 2026-03-01
 	Calls    int    `json:"calls"`

@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// InvitationPurpose is what an invitation is for.
+// InvitationPurpose is the purpose of an invitation.
 type InvitationPurpose string
 
 // The values of [InvitationPurpose].

@@ -54,8 +54,8 @@ type Reencryption struct {
 // Reencrypt copies a store, encrypts the copy with another key, and gives it a new random key of its own. It encrypts a
 // store that is not, decrypts one, or replaces all keys after a leak, for which [Upkeep.ChangeMasterKey] does not
 // suffice: who has the old key and an old copy of the file has its random key. Stop programs that write to the store
-// before; what they write afterwards is not in the copy. Errors are those of [Restore]. The original stays: delete it
-// when the copy is in use, and overwrite its disk if the content must be gone.
+// before; what they write afterwards is not in the copy. It returns the errors of [Restore]. The original stays: delete
+// it when the copy is in use, and overwrite its disk if the content must be gone.
 func Reencrypt(ctx context.Context, r Reencryption) (err error) {
 	defer inGo[Reencryption](&err)
 	if r.FromKey.IsZero() && r.ToKey.IsZero() {
@@ -337,7 +337,7 @@ func (p ringPlace) Write(ctx context.Context, fn func(db.Tx) error) error {
 	return err
 }
 
-// Flush removes what was erased from the log, too.
+// Flush removes erased keys from the log, too.
 func (p ringPlace) Flush(ctx context.Context) error {
 	if f, able := p.Keys.(keyring.Flusher); able {
 		return f.Flush(ctx)
@@ -356,7 +356,7 @@ type UserKeysOptions struct {
 	Repair bool
 }
 
-// UserKeysReport is what [Upkeep.UserKeys] found. It holds no key.
+// UserKeysReport is the result of [Upkeep.UserKeys]. It holds no key.
 type UserKeysReport struct {
 	Ring       string    `json:"ring"`                 // its id
 	MasterKey  string    `json:"master_key"`           // id of the master key that wraps the ring's key

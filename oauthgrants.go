@@ -264,7 +264,7 @@ func (s *Store) addGrant(tx db.Tx, v viewer, client storedClient, a Authorizatio
 	return code, err
 }
 
-// Grant is what a user has allowed a client that has fetched its tokens: a connected application.
+// Grant is a user's permission for a client that has fetched its tokens: a connected application.
 type Grant struct {
 	ID         string    `json:"id"`
 	ClientID   string    `json:"client_id"`

@@ -380,8 +380,8 @@ type vectors struct {
 	places []int
 }
 
-// version is a hash of the nodes that have a direction, and of what these follow from. It is not of the directions: the
-// index has them rounded, and the file does not.
+// version is a hash of the nodes that have a direction, and of what these follow from. It does not cover the
+// directions: the index has them rounded, and the file does not.
 func (v vectors) version(nodes []Node, profile int64) string {
 	if len(v.places) == 0 {
 		return ""

@@ -72,7 +72,7 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 	if err := o.check(s); err != nil {
 		return ExportSummary{}, err
 	}
-	lost := "" // key of an object that is not what was stored
+	lost := "" // key of a damaged object
 	of := transfer.Settings{Namespaces: o.Namespaces, Credentials: o.Credentials, WithoutFiles: o.WithoutFiles,
 		WithoutVectors: o.WithoutVectors,
 		Progress:       o.Progress, Now: s.clock(),
@@ -148,7 +148,7 @@ func (s *Store) signExport(ctx context.Context, o ExportOptions, sum transfer.Su
 		signed, err = s.sign(ctx, tx, c, e)
 		return err
 	})
-	if err == nil { // a receipt of what was rolled back would prove what never was
+	if err == nil { // a receipt must not prove what was rolled back
 		*o.Receipt = signed
 	}
 	return err

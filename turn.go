@@ -275,7 +275,7 @@ func (c *Conversation) Last(ctx context.Context, n int) (last []Turn, err error)
 }
 
 // Since iterates over the turns from a time on, in their order; the zero time means all. It holds no lock and no
-// transaction while the caller works: turns are returned as they are when their turn comes, with those that were
+// transaction while the caller works: turns are returned as they are when their turn comes, with turns that were
 // appended meanwhile. The sequence ends after the first error.
 func (c *Conversation) Since(ctx context.Context, t time.Time) iter.Seq2[Turn, error] {
 	return func(yield func(Turn, error) bool) {

@@ -127,7 +127,7 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeRepor
 	return p, s.noteAlone(ctx, wrap(err), event{"purge", "store", "", p.details(o)})
 }
 
-// details are the numbers of what was deleted.
+// details are the numbers of deleted things.
 func (p PurgeReport) details(o PurgeOptions) audit.Details {
 	return audit.Details{"keep_revisions": o.KeepRevisions, "trust_clock": o.TrustClock, "revisions": p.Revisions,
 		"memories": p.Memories, "retained": p.Retained, "trash": p.Trash, "files": p.Files, "tokens": p.Tokens,
@@ -375,7 +375,7 @@ func (s *shared) maintain(ctx context.Context, wait bool) error {
 type FileMove struct {
 	Chunks  int   `json:"chunks"`  // moved
 	Bytes   int64 `json:"bytes"`   // of them
-	Damaged int   `json:"damaged"` // chunks that were not moved, because their bytes are not what was stored
+	Damaged int   `json:"damaged"` // chunks that were not moved, because they are damaged
 }
 
 // MoveFiles moves the content of all files to a place, those in the trash included, in short transactions: others read

@@ -473,7 +473,7 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 		return true, s.note(ctx, tx, err, e)
 	})
 	switch {
-	case err == nil && o.Receipt != nil: // a receipt of what was rolled back would prove what never was
+	case err == nil && o.Receipt != nil: // a receipt must not prove what was rolled back
 		*o.Receipt = signed
 		err = s.eraseKey(ctx, owner, holdings, o.Receipt)
 	case err == nil: // otherwise the key is needed, or a later call erases it

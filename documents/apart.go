@@ -24,7 +24,7 @@ const (
 	patience   = 30 * time.Second
 )
 
-// answer is what Serve writes.
+// answer is the output of Serve.
 type answer struct {
 	souvenir.DocumentText
 	Error string
@@ -63,7 +63,7 @@ func (r *reader) apart(ctx context.Context, d souvenir.Document) (souvenir.Docum
 	return a.DocumentText, nil
 }
 
-// bounded is a buffer that takes no more than a number of bytes, and ignores the rest.
+// bounded is a buffer that takes at most a number of bytes, and ignores the rest.
 type bounded struct {
 	bytes.Buffer
 	most int

@@ -201,7 +201,7 @@ func (w *writer) place(name string) {
 	}
 }
 
-// result returns what was collected.
+// result returns the collected text.
 func (w *writer) result() souvenir.DocumentText {
 	return souvenir.DocumentText{Text: w.String(), Places: thin(w.places), Truncated: w.full}
 }

@@ -16,7 +16,7 @@ import (
 
 const maxToken = 1 << 20 // bytes of a tag or a piece of text
 
-// readHTML reads the text of a page, without what is not shown. It follows tokens and builds no tree, so nesting costs
+// readHTML reads the text of a page, without hidden parts. It follows tokens and builds no tree, so nesting costs
 // nothing.
 func readHTML(ctx context.Context, data []byte, declared string) (souvenir.DocumentText, error) {
 	contentType := "text/html"

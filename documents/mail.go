@@ -24,7 +24,7 @@ const (
 	maxNesting = 8   // of parts in parts
 )
 
-// readMail reads the headers that people read, the text of a mail, and the names of what is attached.
+// readMail reads the headers that people read, the text of a mail, and the names of attachments.
 func readMail(ctx context.Context, data []byte) (souvenir.DocumentText, error) {
 	m, err := mail.ReadMessage(bytes.NewReader(data))
 	if err != nil {

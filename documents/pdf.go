@@ -74,7 +74,7 @@ type pageTree struct {
 	cut   bool // there are more
 }
 
-// page is a page with its fonts, or those that it has from the nodes above. The library looks for them again for each
+// page is a page with its fonts, or the fonts of the nodes above. The library looks for them again for each
 // page, and follows the parents of a page without end.
 type page struct {
 	pdf.Page

@@ -105,7 +105,7 @@ func family(set string) string {
 	return set
 }
 
-// balanced returns the hits of questions as examples. Those that answer weigh as much, in total, as the others.
+// balanced returns the hits of questions as examples. The answers weigh as much, in total, as the others.
 func balanced(questions []judged, share float64) []example {
 	const most, total = 3, 200
 	var found [2][]example

@@ -11,7 +11,7 @@
 // run loads each set into a store of its own, asks its questions, and prints recall@1/5/10/20, MRR and nDCG@10 for
 // each category, with 95 % intervals from a seeded bootstrap over the questions. With several settings it compares
 // each with the first one, question by question. -record keeps a line of JSON for each question and setting, which
-// compare and chart read: compare pairs the runs of a set by setting, whatever it is called if each record has one.
+// compare and chart read: compare pairs the runs of a set by setting, under any name if each record has one.
 //
 // A set is JSON Lines, gzipped if its name ends in .gz (set.go), or "own", the project's own questions with 1,500
 // memories of each language, or "own:SIZE" (questions/README.md). A setting is a list of words, such as "hybrid" or

@@ -21,7 +21,7 @@ var metrics = []metric{
 	{"nDCG@10", answer.ndcg},
 }
 
-// main metric: that of charts and of what changed most.
+// main metric: the one in charts and in the list of the largest changes.
 var recall10 = metrics[2]
 
 // recall is the share of the memories that answer the question that are among the best k.

@@ -20,7 +20,7 @@ type setting struct {
 	storing
 }
 
-// storing is what has to be known before memories are stored: settings that agree in it share a store.
+// storing holds the settings that storing memories depends on: settings that agree in them share a store.
 type storing struct {
 	disk    bool
 	direct  bool

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Applied is a proposal with what became of it.
+// Applied is a proposal with its outcome.
 type Applied struct {
 	Proposal Proposal `json:"proposal"`
 	Memory   string   `json:"memory,omitempty"` // the id of the memory that was stored, changed, deleted or met

@@ -28,7 +28,7 @@ type Consolidator interface {
 
 // Consolidate looks for near duplicates and contradictions among the memories of the learner's place, and offers what
 // should become of them for review; it changes nothing itself. Proposals with the same Group belong together. With an
-// Extractor that is a [Consolidator], such as a [Model], each memory is shown to it with those that are probably about
+// Extractor that is a [Consolidator], such as a [Model], each memory is shown to it with others that are probably about
 // the same, and it proposes. Without, all but the most complete of near duplicates are to be forgotten, and of two
 // memories that differ in a word at the end, or in a negation, the older one.
 //

@@ -14,7 +14,7 @@ type Answer struct {
 	Revision int    // of the proposal as it was read; another one is ErrConflict. Zero means any.
 }
 
-// Decision is what became of a proposal that was accepted or refused. [Reviewer.Undo] undoes it.
+// Decision is the outcome of a proposal that was accepted or refused. [Reviewer.Undo] undoes it.
 type Decision struct {
 	Applied        // of one that was refused, the proposal alone
 	ID      string // of the proposal

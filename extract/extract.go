@@ -27,7 +27,7 @@ const (
 	MaxPending   = 1000 // proposals that wait for review in a place
 )
 
-// Action is what a [Proposal] does.
+// Action is the action of a [Proposal].
 type Action string
 
 // The values of [Action].
@@ -57,7 +57,7 @@ type Proposal struct {
 	was      string
 }
 
-// Conversation is what an [Extractor] reads.
+// Conversation is the input of an [Extractor].
 type Conversation struct {
 	Before []souvenir.Turn // the turns before, which have been read already: for context alone
 	Turns  []souvenir.Turn // the turns to learn from, in order; long contents are cut
@@ -65,7 +65,7 @@ type Conversation struct {
 	Known []souvenir.Memory
 }
 
-// Usage is what an extraction has cost.
+// Usage is the cost of an extraction.
 type Usage struct {
 	Calls        int `json:"calls"` // requests, not counting those repeated after temporary failures
 	InputTokens  int `json:"input_tokens"`
@@ -78,7 +78,7 @@ func (u *Usage) add(v Usage) {
 	u.OutputTokens += v.OutputTokens
 }
 
-// Extraction is what an [Extractor] proposes.
+// Extraction is the result of an [Extractor].
 type Extraction struct {
 	Proposals []Proposal
 	Usage     Usage

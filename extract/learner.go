@@ -26,10 +26,10 @@ type Options struct {
 	// at the beginning. Turns are found by searches all the same.
 	Extractor Extractor
 
-	ProjectID   string // the project of the conversations and of what is learned; empty: outside of any
+	ProjectID   string // the project of the conversations and of the learned facts; empty: outside of any
 	ProjectName string // the same by name
 
-	Collection    string // where to store what is learned; empty means souvenir.DefaultCollection
+	Collection    string // where to store learned facts; empty means souvenir.DefaultCollection
 	Conversations string // where the turns are; empty means souvenir.ConversationCollection
 
 	// Review keeps proposals until [Learner.Accept] or [Learner.Refuse]. False applies them, except for ones that would
@@ -102,7 +102,7 @@ type Refused struct {
 // stored in one transaction, together with the position up to which the conversation was read: after a crash the next
 // call continues there, and applies nothing twice. A turn that is stored later with an earlier time is not read.
 //
-// After an error, the report says what was done before it.
+// After an error, the report covers the work done before it.
 func (l *Learner) Learn(ctx context.Context, key string) (Report, error) {
 	var r Report
 	if l.options.Extractor == nil {
@@ -147,7 +147,7 @@ type run struct {
 	dry          *position // up to where a dry run has read
 }
 
-// batch is what an extraction reads, and the position after it.
+// batch is the input of one extraction, and the position after it.
 type batch struct {
 	Conversation
 	passed int

@@ -157,7 +157,7 @@ func (m *Model) ask(ctx context.Context, system, user string, usage *Usage) (ans
 	return answer{}, fmt.Errorf("extract: %w: %w", ErrAnswer, unusable)
 }
 
-// answer is what the schema asks a model for. Memories and turns have the numbers that the question gives them, from 1.
+// answer is the schema of a model's answer. Memories and turns have the numbers that the question gives them, from 1.
 type answer struct {
 	Proposals []numbered `json:"proposals"`
 }
@@ -229,7 +229,7 @@ var schema = json.RawMessage(`{"type":"object","additionalProperties":false,"req
 //go:embed instructions.txt
 var instructions string
 
-// question is what a model reads.
+// question is the prompt of a model.
 func question(c Conversation) (string, error) {
 	type turn struct {
 		Number  int    `json:"turn,omitempty"`

@@ -62,7 +62,7 @@ type Options struct {
 	OnError func(ctx context.Context, method string, err error)
 }
 
-// service is what a server's handlers share.
+// service is shared by a server's handlers.
 type service struct {
 	Options
 	store *souvenir.Store

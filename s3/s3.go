@@ -135,7 +135,7 @@ func (s *Storage) Get(ctx context.Context, key string) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// Delete deletes objects. Those that do not exist are no error.
+// Delete deletes objects. Missing ones are no error.
 func (s *Storage) Delete(ctx context.Context, keys []string) error {
 	if len(keys) == 1 {
 		err := s.client.RemoveObject(ctx, s.config.Bucket, s.config.Prefix+keys[0], minio.RemoveObjectOptions{})
@@ -166,7 +166,7 @@ func (s *Storage) Delete(ctx context.Context, keys []string) error {
 	return first
 }
 
-// unlessGone is failed for a deletion: what is gone already is no error.
+// unlessGone is failed for a deletion: an object that is already gone is no error.
 func (s *Storage) unlessGone(ctx context.Context, err error) error {
 	if err = s.failed(ctx, "delete", err); errors.Is(err, fs.ErrNotExist) {
 		return nil

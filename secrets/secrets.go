@@ -28,7 +28,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Mode is what happens to a secret in something that is stored.
+// Mode is the treatment of a secret in content that is to be stored.
 type Mode string
 
 // The values of [Mode].
@@ -286,7 +286,7 @@ func (f *Finder) with(r *rule, text string, hits *int) (found []Finding) {
 	return found
 }
 
-// allowed reports whether what was found is no secret.
+// allowed reports whether a finding is no secret.
 func allowed(list []allowance, text string, start, end int, secret string) bool {
 	lower := strings.ToLower(secret)
 	for _, a := range list {
@@ -518,7 +518,7 @@ func (f *Finder) object(c *collector, argument string, object map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		value := object[key]
 		if value == nil || c.err != nil {
-			continue // in an update it removes the key, whatever that is
+			continue // in an update it removes the key
 		}
 		value = f.value(c, argument, key, value)
 		name := key

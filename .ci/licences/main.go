@@ -1,5 +1,5 @@
 // Command licences checks the licence of every module that a package or a test of this module imports, and writes the
-// notices of those that the program links, for it to show: souvenir version --licenses.
+// notices of the modules that the program links, for it to show: souvenir version --licenses.
 //
 //	go run ./.ci/licences >cmd/souvenir/NOTICE.txt
 //	go run ./.ci/licences -check cmd/souvenir/NOTICE.txt
@@ -36,7 +36,7 @@ var known = []struct {
 	{"CC0-1.0", []string{"cc0 1.0 universal"}},
 }
 
-// systems are those that releases are made for.
+// systems are the systems that releases are made for.
 var systems = []string{"linux", "darwin", "windows"}
 
 type module struct {

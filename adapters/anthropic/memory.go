@@ -26,7 +26,7 @@ type MemoryOptions struct {
 	Project souvenir.ProjectRef
 
 	// MaxView is the most characters that one view returns; the model reads the rest with view_range. Zero means
-	// 16,000, which is what the tool's description says; a negative value means no limit.
+	// 16,000, as in the tool's description; a negative value means no limit.
 	MaxView int
 }
 

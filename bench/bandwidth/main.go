@@ -18,7 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
-// rowBytes is what a first look reads of a vector of 256 numbers.
+// rowBytes is how much a first look reads of a vector of 256 numbers.
 const rowBytes = 128
 
 func main() {

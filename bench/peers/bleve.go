@@ -9,7 +9,7 @@ import (
 	"github.com/blevesearch/bleve/v2/analysis/lang/en"
 )
 
-// document is what bleve indexes.
+// document is a document in bleve's index.
 type document struct {
 	Text string `json:"text"`
 }

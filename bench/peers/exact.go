@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
-// exact is what a search by vector has to find: all that is at least as near as the tenth.
+// exact is the right answer to a search by vector: all memories at least as near as the tenth.
 type exact struct {
 	vectors [][]float32 // of the questions, of length 1
 	tenth   []float32   // cosines

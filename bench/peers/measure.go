@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// result is what was measured of a peer at a size. Zero means not measured.
+// result holds the measurements of a peer at a size. Zero means not measured.
 type result struct {
 	Peer string `json:"peer"`
 	Size int    `json:"size"`

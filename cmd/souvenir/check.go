@@ -74,7 +74,7 @@ recover" extracts what can be read.`,
 	})
 }
 
-// checkResult is what --json prints.
+// checkResult is the output of --json.
 type checkResult struct {
 	souvenir.CheckReport
 	Error string `json:"error,omitempty"` // why nothing was checked

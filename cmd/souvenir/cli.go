@@ -20,7 +20,7 @@ const (
 	exitUsage = 2 // the command line, or a variable, is wrong
 )
 
-// cli is what the commands share: the outside world.
+// cli is the outside world, which all commands share.
 type cli struct {
 	stdin          *os.File
 	stdout, stderr *os.File

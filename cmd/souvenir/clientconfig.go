@@ -17,8 +17,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// connection is what a client needs to connect: a URL and a token; or a URL alone, where the user signs in with
-// OAuth; or a command that speaks the protocol over standard input and output.
+// connection holds everything a client needs to connect: a URL and a token; or a URL alone, where the user signs in
+// with OAuth; or a command that speaks the protocol over standard input and output.
 type connection struct {
 	url, token string
 	command    []string
@@ -48,7 +48,7 @@ func (c client) place(to connection) string {
 	return c.where
 }
 
-// snippet is what to paste for a connection.
+// snippet is the text to paste for a connection.
 func (c client) snippet(to connection) string {
 	if to.command != nil {
 		return c.overStdio(to)
@@ -172,7 +172,7 @@ func snippets(address, token string) []server.Snippet {
 // connectorsOfClaude is where Claude's apps add a server on the internet.
 const connectorsOfClaude = "Customize, Connectors, +, Add custom connector"
 
-// connector is what the forms of clients in the cloud ask for. They sign in with OAuth and take no token.
+// connector holds the fields in the forms of cloud clients. They sign in with OAuth and take no token.
 func connector(c connection) string { return "Name: Souvenir\nURL:  " + c.url }
 
 // bearer returns the header with the token; nil without one.
@@ -308,7 +308,7 @@ func newConfigSettings(command *cobra.Command) *configSettings {
 	return s
 }
 
-// printedConfig is what --json prints.
+// printedConfig is the output of --json.
 type printedConfig struct {
 	Client  string `json:"client"`
 	Where   string `json:"where"`

@@ -108,7 +108,7 @@ const (
 	unverified   = ".unverified" // at the end of the name until the drill
 )
 
-// backups returns the scheduled backups in a folder, the oldest first: those that were verified. Other files are left
+// backups returns the verified scheduled backups in a folder, the oldest first. Other files are left
 // alone.
 func backups(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)

@@ -6,12 +6,12 @@ import (
 	"runtime/metrics"
 )
 
-// The collector of garbage lets the heap grow to twice what is in use before it runs again. Most of what a server has
+// The collector of garbage lets the heap grow to twice its use before it runs again. Most of what a server has
 // in use is the search index, which hardly changes, so that would be as much again for nothing. Here the heap may grow
-// by a quarter of what is in use, at least by leastHeadroom.
+// by a quarter of its use, at least by leastHeadroom.
 const leastHeadroom = 32 << 20 // bytes
 
-// collectPercent returns how much the heap may grow, in percent of what is in use.
+// collectPercent returns how much the heap may grow, in percent of its use.
 func collectPercent(inUse uint64) int {
 	if inUse <= leastHeadroom {
 		return 100 // the usual

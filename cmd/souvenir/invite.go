@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// printedInvitation is what --json prints.
+// printedInvitation is the output of --json.
 type printedInvitation struct {
 	souvenir.Invitation
 	Link string `json:"link"`

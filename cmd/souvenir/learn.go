@@ -125,7 +125,7 @@ type learning struct {
 	done     learned
 }
 
-// learned is what a run has done, as --json prints it.
+// learned is the report of a run, as --json prints it.
 type learned struct {
 	Conversations int  `json:"conversations"`
 	DryRun        bool `json:"dry_run,omitempty"`
@@ -278,7 +278,7 @@ func (c *cli) printLearned(f learnFlags, r learned, err error) error {
 	return err
 }
 
-// printProposals prints what was proposed, with what became of it.
+// printProposals prints proposals and their outcomes.
 func (c *cli) printProposals(r learned) error {
 	waits, applied := "waits for review", "applied"
 	if r.DryRun {

@@ -124,7 +124,7 @@ func (m *manual) line(text string) {
 	m.text.WriteString(roff(text) + "\n")
 }
 
-// paragraphs writes a text with paragraphs; those that are indented keep their lines.
+// paragraphs writes a text with paragraphs; indented ones keep their lines.
 func (m *manual) paragraphs(text string) {
 	for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		if i > 0 {

@@ -19,7 +19,7 @@ const (
 	cyan   paint = "36"
 )
 
-// paints reports whether what is written to a file may have colours: it is a terminal that knows them, and the person
+// paints reports whether output to a file may have colours: it is a terminal that knows them, and the person
 // has not turned them off (https://no-color.org).
 func (c *cli) paints(file *os.File) bool {
 	if off, _ := c.lookup("NO_COLOR"); off != "" {

@@ -36,7 +36,7 @@ func (c *cli) progress() (souvenir.Progress, func()) {
 	return b.step, b.clear
 }
 
-// busy shows on a terminal what is done, and for how long, of work that does not tell how far it is. The function that
+// busy shows a task and its duration on a terminal, for work that does not report its progress. The function that
 // it returns ends it.
 func (c *cli) busy(doing string) (end func()) {
 	if !isTerminal(c.stderr) {
@@ -76,7 +76,7 @@ func (b *bar) step(stage string, done, total int) {
 	b.draw(line, full)
 }
 
-// draw draws a line, of which a part gets the paint of the bar.
+// draw draws a line, and paints the bar within it.
 func (b *bar) draw(line, full string) {
 	if columns := terminalWidth(b.out); columns > 0 {
 		line = shorten(line, columns-1) // a longer one would begin another

@@ -76,7 +76,7 @@ The exit status is 0 if everything was recovered and verified; otherwise 1, even
 	})
 }
 
-// recoverResult is what --json prints.
+// recoverResult is the output of --json.
 type recoverResult struct {
 	souvenir.RecoveryReport
 	Error string `json:"error,omitempty"` // why there is no result

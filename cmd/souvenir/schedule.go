@@ -26,9 +26,9 @@ type schedule struct {
 	keep     int
 	note     func(metrics.Backup) // after each, and at the start
 	now      func() time.Time
-	last     *atomic.Pointer[metrics.Backup] // what was noted last
+	last     *atomic.Pointer[metrics.Backup] // the last one noted
 	announce func(every time.Duration)       // at the start, and when admins have changed it
-	often    *atomic.Int64                   // what was announced last
+	often    *atomic.Int64                   // the last one announced
 }
 
 // state returns what tells admins how the backups are; nil: none are made.

@@ -77,7 +77,7 @@ the memories, with the page, heading or line; "souvenir serve" reads new files.`
 	})
 }
 
-// searchResult is what --json prints.
+// searchResult is the output of --json.
 type searchResult struct {
 	Results  []souvenir.Hit     `json:"results"`
 	Total    int                `json:"total"`

@@ -189,7 +189,7 @@ func (c *cli) erase(ctx context.Context, view *souvenir.Store, ids []string) (er
 	return erased, nil
 }
 
-// ownTrash counts the entries to be erased: those with the ids, each of which must exist, or all of the user's
+// ownTrash counts the entries to be erased: the ones with the ids, which must all exist, or all of the user's
 // own.
 func ownTrash(ctx context.Context, view *souvenir.Store, ids []string) (n int, err error) {
 	for _, id := range ids {

@@ -45,7 +45,7 @@ type rings struct {
 	readOnly bool               // for copies
 	older    bool               // an older copy of the ring is accepted
 	master   souvenir.MasterKey // in place of the environment's; the zero value: none
-	wrong    func() error       // what is wrong with the variables; nil: nothing
+	wrong    func() error       // the problem with the variables; nil: none
 }
 
 func ringsOf(ctx context.Context) rings {

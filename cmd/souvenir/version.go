@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// notices are the licences of what the program contains, written by .ci/licences.
+// notices are the licences of the program's parts, written by .ci/licences.
 //
 //go:embed NOTICE.txt
 var notices string
 
-// build is what the Go tool recorded in this binary.
+// build is the build information that the Go tool recorded.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // of the version control system; with + for modified files

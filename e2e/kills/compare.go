@@ -24,7 +24,7 @@ func (p *listing) all() (all []memoryAnswer) {
 	return all
 }
 
-// found is what the store has.
+// found is the content of the store.
 type found struct {
 	ids    map[string]string // by mark
 	states map[string]state

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// load is what the clients did, in all rounds.
+// load counts the calls of the clients, in all rounds.
 type load struct {
 	settings  *settings
 	random    *rand.Rand // of the rounds
@@ -146,7 +146,7 @@ func (c *client) settle(p *server, o *object, next state, what string, status in
 	return false
 }
 
-// settled are the client's objects of a kind that satisfy a condition, and of which no call is without an answer.
+// settled are the client's objects of a kind that satisfy a condition, and whose calls were all answered.
 func (c *client) pick(k kind, which func(*object) bool) *object {
 	var found *object
 	n := 0

@@ -67,7 +67,7 @@ func main() {
 	}
 }
 
-// totals are what the rounds add up to.
+// totals are the sums over all rounds.
 type totals struct {
 	rounds, kills, early, nodes, checks int
 	starved                             int

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// kind is what an object is.
+// kind is the kind of an object.
 type kind int
 
 const (
@@ -45,14 +45,14 @@ type object struct {
 	touched bool   // since the last comparison
 }
 
-// markPrefix is what marks begin with. No other word does.
+// markPrefix begins all marks, and no other word.
 const markPrefix = "zq"
 
 func mark(k kind, client, n int) string {
 	return markPrefix + k.String()[:1] + strconv.Itoa(client) + "n" + strconv.Itoa(n)
 }
 
-// states are those that the object may be in.
+// states are the states that the object may be in.
 func (o *object) states() []state {
 	if o.next == nil {
 		return []state{o.now}
@@ -67,7 +67,7 @@ func (o *object) accept(found state) bool {
 
 const tasks = 60
 
-// newTodo is a document of tasks, none of which is done.
+// newTodo is a document of open tasks.
 func newTodo(spec string) string {
 	var b strings.Builder
 	for i := range tasks {
@@ -76,7 +76,7 @@ func newTodo(spec string) string {
 	return "## Constitution\n\n## Spec\n\n" + spec + "\n\n## Plan\n\n## Tasks\n\n" + b.String() + "\n## Gaps\n"
 }
 
-// textOfTodo is what a document says: its spec, and a digit for each task that is done or not.
+// textOfTodo is the text of a document: its spec, and a digit for each task that is done or not.
 func textOfTodo(content string) string {
 	before, rest, _ := strings.Cut(content, "## Tasks")
 	_, spec, _ := strings.Cut(before, "## Spec")

@@ -160,7 +160,7 @@ func (l *load) readLogs() error {
 			if l.settings.endNode != "" && strings.Contains(line, "level=ERROR") {
 				continue
 			}
-			if l.settings.memory > 0 { // it ends with a trace of what it did then
+			if l.settings.memory > 0 { // then it ends with a trace
 				continue
 			}
 			return fmt.Errorf("server %d logged %s", i, line)

@@ -61,7 +61,7 @@ type soak struct {
 	backups  int
 }
 
-// sample is what was in use at one time.
+// sample is the usage at one time.
 type sample [4]float64
 
 // used names the numbers of a sample, and how much of a rise is none: a part, and in units.

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// configuration is what config.json says of a model's shape.
+// configuration is a model's shape, as in config.json.
 type configuration struct {
 	ModelType        string  `json:"model_type"`
 	Name             string  `json:"_name_or_path"`

@@ -42,7 +42,7 @@ var (
 	_ souvenir.InputLimiter = (*Embedder)(nil)
 )
 
-// ErrClosed is what Embed returns after Close.
+// ErrClosed is the error of Embed after Close.
 var ErrClosed = errors.New("transformer: the model is closed")
 
 // Open reads the model in a folder. Its errors name the file, and the setting or tensor in it. The files are read

@@ -1,5 +1,5 @@
 // Package questions makes the project's own set of questions about the memories of agents: 300 questions in five
-// languages, 60 of which nothing answers. See README.md.
+// languages, 60 without an answer. See README.md.
 package questions
 
 import (
@@ -82,7 +82,7 @@ func Half(id string) string {
 	return "test"
 }
 
-// unit is what is stored in one piece: a memory, or the turns of a dialogue.
+// unit is stored in one piece: a memory, or the turns of a dialogue.
 type unit struct {
 	memories []Memory
 	group    string // near misses of each other are in one group

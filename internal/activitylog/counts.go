@@ -23,10 +23,10 @@ type Span struct {
 	All    int
 	Last   int64 // when the last one began, in microseconds
 
-	// of those that programs made, not people in browsers
+	// of calls by programs, not by people in browsers
 	Calls    int
 	Failed   int
-	Searches int // of which it is known what they found
+	Searches int // whose results are known
 	Found    int // searches that found something
 
 	first, last int64 // the least and the greatest row
@@ -71,7 +71,7 @@ type least struct{ row, started int64 }
 const (
 	mostKept  = 16 << 20 // bytes
 	mostRows  = 10_000   // of all users after a count, before the user's are counted along their index again
-	mostSpans = 200      // of which some calls are deleted, before all are counted again
+	mostSpans = 200      // with deleted calls, before all are counted again
 	foldAfter = 500      // rows of all users, before the later ones are added to what is kept
 )
 

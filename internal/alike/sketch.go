@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
-// SketchVersion is the version of what sketches say. It changes when the tokens of a text do.
+// SketchVersion is the version of the content of sketches. It changes when the tokens of a text do.
 const SketchVersion = 1
 
 // Sketch is what a text has of words, in few bytes: enough to tell of nearly all texts that they do not say the same as
@@ -127,8 +127,8 @@ type Probe struct {
 	sketch  Sketch
 	least   float64 // the evidence from which texts count
 	content Words   // of the tokens that are not function words
-	again   []Words // of those that are there twice or share a bit, those that do so three times, and so on
-	more    int     // tokens that are only in again, and those that are more often there than it says
+	again   []Words // of words that are there twice or share a bit, then three times, and so on
+	more    int     // tokens that are only in again, or occur more often than it says
 	rest    int     // of these, the latter
 	facts   Words
 	hidden  int // facts whose bit is that of another one

@@ -119,7 +119,7 @@ type Problem struct {
 	Problem string
 
 	// Place says exactly what is there: the entry before, NUMBER:HASH; the entry that does not fit to it, NUMBER:HASH; and
-	// a hash of what that one says now. If anything beside it changes later, it is another place. Empty: the problem
+	// a hash of the latter's present content. If anything beside it changes later, it is another place. Empty: the problem
 	// cannot be accepted.
 	Place string
 }

@@ -10,7 +10,7 @@ type Described interface {
 	Description() (Description, error)
 }
 
-// Description is what may also be known of content before it.
+// Description is optional information about content, ahead of it.
 type Description struct {
 	Text, Category                   string
 	Tags                             []string

@@ -18,7 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Limits of what a client may register.
+// Limits of a client's registration.
 const (
 	MaxBytes        = 16 << 10 // bytes, as JSON
 	maxRedirectURIs = 20

@@ -114,7 +114,7 @@ type Row interface {
 // Result is the outcome of a statement.
 type Result struct {
 	// RowsAffected counts the rows that the statement inserted, updated or deleted, even if an update set the values that
-	// were there. Rows that ON CONFLICT left as they were do not count, nor those that triggers and cascades wrote.
+	// were there. Rows that ON CONFLICT left as they were do not count, nor rows that triggers and cascades wrote.
 	RowsAffected int64
 }
 
@@ -233,7 +233,7 @@ type Contender interface {
 // Queue runs a statement whose result does not matter. An engine may send it with the next one, or at the end of the
 // transaction; then its error is that one's, and the transaction is lost. INSERTs of one row with the same text may
 // become one statement, where the first of them was; but new memories stay before what refers to them. Other rows must
-// not refer to ones that are queued. One with DO UPDATE needs its first column among those that conflict for that.
+// not refer to ones that are queued. One with DO UPDATE needs its first column among the conflicting ones for that.
 func Queue(tx Tx, query string, args ...any) error {
 	if q, able := tx.(Queuer); able {
 		return q.Queue(query, args...)
@@ -251,7 +251,7 @@ type Queuer interface {
 // InsertNumbered runs an INSERT of one row into a table and returns the row's number. The statement is INSERT INTO
 // table (id, …) VALUES (?, …); the arguments are for the other columns. An engine may send it later, as with [Queue].
 // Rows that a transaction inserts in this way have rising numbers, higher than those of all transactions that ended
-// before it began; among them, those that it inserts otherwise may have any.
+// before it began; among them, other inserted rows may have any.
 func InsertNumbered(tx Tx, table, query string, args ...any) (row int64, err error) {
 	n, able := Stored(tx).(Numberer)
 	if !able {

@@ -38,7 +38,7 @@ type Document struct {
 	Content  io.ReaderAt
 }
 
-// Text is what a document says.
+// Text is the text of a document.
 type Text struct {
 	// Text is UTF-8. The store keeps at most 1 MiB of it, and of small files at most 64 KiB and 16 times their size.
 	// Empty: the document has no text, and Reason says why.

@@ -22,7 +22,7 @@ type condition struct {
 
 // Opened returns the parts with conditions on sealed names, keys and tags replaced by ones on what is stored, and with
 // conditions on sealed metadata replaced by the memories that match. These are looked up; for a bound, it opens the
-// metadata of those that have the key.
+// metadata of memories with the key.
 func Opened(tx db.Tx, v kernel.Viewer, parts []Part) ([]Part, error) {
 	if !sealedrows.Seals(tx) {
 		return parts, nil

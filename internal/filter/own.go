@@ -10,7 +10,7 @@ import (
 
 // ownField compares a key of the caller's own metadata: text with text, numbers and booleans (as 1 and 0) with each
 // other; for a list, one matching element is enough. It finds the memories in the table memory_own, and reads the
-// metadata of those that are too long for it. Damaged metadata have no keys; reading the memory reports the damage.
+// metadata of memories that are too long for it. Damaged metadata have no keys; reading the memory reports the damage.
 func ownField(v kernel.Viewer, key string) field {
 	own, args := ownPlaces(v)
 	// memories selects the memories with a row of the key that fits indexed, and long ones whose metadata fit unindexed.

@@ -92,7 +92,7 @@ func (w *ranker) rankAll() error {
 	return nil
 }
 
-// flat reports whether a passage has the score that its bound leads to whatever its cosine is: where the vector has no
+// flat reports whether a passage has the score of its bound for any cosine: where the vector has no
 // weight, as in a query of words that the model does not know, or the score is the lowest one.
 func (w *ranker) flat(parts Parts, high float32) bool {
 	parts.Cosine = -w.cosine

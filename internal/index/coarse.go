@@ -6,18 +6,18 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
-// A vector is kept as two rows of codes, of 8 bits a number each: the coarse ones, and the fine ones of what they leave
-// over. Together they have 16 bits, half the size of the floats, and are off by some millionths. Most vectors are
-// nowhere near the wanted one, and the coarse codes are enough to show that. For nearly all of them even the upper
-// halves of the coarse codes are (simd.Split): a comparison with many vectors is bound by what passes through the
-// processor's caches, so it reads 4 bits a number. These decide nothing alone: they give an upper bound of an inner
+// A vector is kept as two rows of codes, of 8 bits a number each: the coarse ones, and the fine ones of the rest that
+// they leave over. Together they have 16 bits, half the size of the floats, and are off by some millionths. Most
+// vectors are nowhere near the wanted one, and the coarse codes are enough to show that. For nearly all of them even
+// the upper halves of the coarse codes are (simd.Split): a comparison with many vectors is bound by what passes through
+// the processor's caches, so it reads 4 bits a number. These decide nothing alone: they give an upper bound of an inner
 // product. If that could suffice, the coarse codes give a closer one, and if that could, both rows are compared.
 
 // coarse says how to read the codes of a vector: each number is scale * (coarse code + fine code / fineSteps).
 type coarse struct {
 	scale float32
-	slack float32 // upper bound of the length of what the coarse codes leave over
-	rough float32 // upper bound of the length of what the upper halves of the coarse codes leave over
+	slack float32 // upper bound of the length of the coarse codes' rest
+	rough float32 // upper bound of the length of the rest of the coarse codes' upper halves
 }
 
 // fineSteps is the number of steps of the fine codes in one of the coarse codes.
@@ -33,7 +33,7 @@ const leastCoded = 64
 // codeWidth is the number of codes per vector: the rest are 0.
 func codeWidth(size int) int { return roundUp(size, simd.HalvesWidth) }
 
-// encode writes the codes of a vector, and returns the length of what they say.
+// encode writes the codes of a vector, and returns the length of the vector that they stand for.
 func encode(codes, fine []int8, v []float32) (c coarse, long float64) {
 	most := float32(0)
 	for _, x := range v {
@@ -90,14 +90,14 @@ type comparison struct {
 	length float64
 
 	codes    []int16 // of vector, for coarse
-	rest     []int16 // of what they leave over
+	rest     []int16 // of the vector, less the codes
 	scale    float64
-	slack    float64 // the length of what codes leave over
+	slack    float64 // the length of the codes' rest
 	restStep float64 // the scale of rest
 
 	short      []int8 // codes of vector for the upper halves
 	shortScale float64
-	shortSlack float64 // the length of what short leaves over
+	shortSlack float64 // the length of short's rest
 	shortSum   int64
 
 	row      []int8 // codes of the row that is being compared
@@ -163,7 +163,7 @@ func (c *comparison) beginShort(most float64) {
 // unit vectors are.
 func ordinary(length float64) bool { return length > 1e-6 && length < 1e6 }
 
-// tiny is an upper bound of what float32 loses in a sum of products of ordinary and smaller numbers, where it has
+// tiny is an upper bound of float32's loss in a sum of products of ordinary and smaller numbers, where it has
 // few bits left.
 const tiny = 1e-24
 

@@ -14,7 +14,7 @@ type Turn struct {
 	Asks         bool   // whether it ends with a question
 }
 
-// turn is what the index holds of a Turn.
+// turn is a Turn in the index.
 type turn struct {
 	Turn
 	*conversation

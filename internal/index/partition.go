@@ -9,7 +9,7 @@ import (
 // gone marks a passage that compaction drops, in place of its new slot. No partition has that many.
 const gone = math.MaxUint32
 
-// memory is what the index holds of a memory besides its passages.
+// memory is a memory in the index, without its passages.
 type memory struct {
 	row       int64
 	id        string

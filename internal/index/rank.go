@@ -54,7 +54,7 @@ type ranker struct {
 	enough float32 // the least BM25 with which a passage can reach the floor, or one that it had before
 }
 
-// raiseEvery is how many passages are considered before it is worth the work to know what is enough for the floor that
+// raiseEvery is how many passages are considered before it is worth the work to know the score for the floor that
 // they have raised.
 const raiseEvery = 64
 

@@ -74,13 +74,13 @@ func (ix *Index) Expect(partition int64, passages int) {
 	ix.expected = expected{partition, passages}
 }
 
-// expected is what Expect was told last.
+// expected is the last argument of Expect.
 type expected struct {
 	partition int64
 	passages  int
 }
 
-// mostAhead limits how far what is expected counts, in times of what is there.
+// mostAhead limits how far expected passages count, as a multiple of the present ones.
 const mostAhead = 8
 
 // room returns how many passages a partition should have room for when it gets more.
@@ -133,7 +133,7 @@ func (p *partition) addMemories(s *Segment, skipped []bool) []memory {
 	return held
 }
 
-// shared returns the bytes of what may be held where a segment has it.
+// shared returns the bytes that may be held within a segment.
 func (p *partition) shared() int {
 	n := p.words.bytes()
 	for i := range p.frozen {

@@ -168,7 +168,7 @@ func (in *inspection) readObject(file string, chunk int64, key string, sum []byt
 	return data, err == nil, err
 }
 
-// checkSuspects reports the objects that are not what was stored, unless they went with their file since.
+// checkSuspects reports damaged objects, unless they went with their file since.
 func (in *inspection) checkSuspects() error {
 	for _, s := range in.suspects {
 		held, err := in.s.Objects.Held(in.ctx, s.key)

@@ -147,7 +147,7 @@ type inspection struct {
 	lostMemories map[int64]bool // known only to the hashes
 
 	ctx      context.Context // for the object storage
-	suspects []suspect       // objects that are not what was stored
+	suspects []suspect       // damaged objects
 	unread   int             // chunks in an object storage that is not open
 
 	profiles map[int64]kernel.Profile

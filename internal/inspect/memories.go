@@ -322,7 +322,7 @@ func sumOfTerm(column string, offset int, term string) uint64 {
 
 // checkFullText compares what full text holds with the terms of the passages.
 func (in *inspection) checkFullText() error {
-	rows := map[int64]uint64{} // passage -> sum of what full text holds
+	rows := map[int64]uint64{} // passage -> sum of its words in full text
 	begun, strays := false, false
 	terms := map[string]termFound{}
 	err := in.words.Each(func(passage int64, column string, offset int, term string) error {

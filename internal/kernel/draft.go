@@ -113,7 +113,7 @@ func NewDraft(m DraftFields) (Draft, error) {
 	return d, nil
 }
 
-// set replaces the attributes that are known, by those that are set.
+// set replaces the known attributes that are set.
 func (a *Attributes) set(known Attributes) {
 	a.EventType = cmp.Or(known.EventType, a.EventType)
 	if known.ProjectID != "" || known.ProjectName != "" {

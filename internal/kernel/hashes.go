@@ -158,7 +158,7 @@ type RowHash struct {
 	Stored, Now []byte
 }
 
-// Sound reports whether the row is what was stored.
+// Sound reports whether the row is as it was stored.
 func (h RowHash) Sound() bool { return h.Now != nil && bytes.Equal(h.Stored, h.Now) }
 
 // EachHash iterates over the hashes of a table: first those of its rows, then those of lost rows. An engine without
@@ -314,7 +314,7 @@ func kindOf(kind int) (HashedTable, error) {
 	return all[i], nil
 }
 
-// acceptRows accepts the present state of rows as what was stored.
+// acceptRows accepts the present state of rows.
 func acceptRows(tx db.Tx, t HashedTable, which func(h RowHash) bool) error {
 	var wrong []RowHash
 	err := EachHash(tx, t, func(h RowHash) error {

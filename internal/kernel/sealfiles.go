@@ -5,7 +5,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
-// FileDetails are what a file's row says of it in texts.
+// FileDetails are the texts in a file's row.
 type FileDetails struct{ Name, Type, Description, Category string }
 
 // SealedFile is the arguments for them.

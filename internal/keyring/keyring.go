@@ -202,7 +202,7 @@ func (r *Ring) hash(o Owner) []byte {
 	return mac.Sum(nil)[:16]
 }
 
-// bound is what the wrapped key of an owner is bound to.
+// bound is the context that the wrapped key of an owner is bound to.
 func bound(id ID, owner []byte) []byte {
 	return append(append([]byte("key of a user\x00"), id[:]...), owner...)
 }
@@ -299,7 +299,7 @@ func (r *Ring) find(ctx context.Context, id ID) (k *key, err error) {
 		err = fmt.Errorf("%w: %x", ErrUnknown, id)
 	}
 	if err != nil {
-		r.keys.Put(id, &key{}, keyBytes, cached) // what is kept of it is not to be used
+		r.keys.Put(id, &key{}, keyBytes, cached) // the cached one must not be used
 		return nil, err
 	}
 	r.keys.Put(id, k, keyBytes, cached)

@@ -133,7 +133,7 @@ func (r *Ring) Open(ctx context.Context, purpose string, sealed []byte) ([]byte,
 	return plain, nil
 }
 
-// boundTo is what a value is bound to: its purpose, and its head.
+// boundTo is the context that a value is bound to: its purpose, and its head.
 func boundTo(purpose string, sealed []byte) []byte {
 	return append(append([]byte(purpose), 0), sealed[:head]...)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
-// Status is what a ring says of itself. It holds no key.
+// Status describes a ring. It holds no key.
 type Status struct {
 	MasterKey string    // id of the master key that wraps the ring's key
 	Keys      int       // of users
@@ -49,7 +49,7 @@ func (r *Ring) Status(ctx context.Context) (s Status, err error) {
 // ReadOnly reports whether the keys can only be read, so that no user gets a new one and none is erased.
 func (r *Ring) ReadOnly() bool { return r.place.ReadOnly() }
 
-// Named is what the rows of a store say of their keys.
+// Named lists the keys that the rows of a store name.
 type Named struct {
 	Values  int      // sealed values
 	Erased  int      // of them, those whose key was erased
@@ -172,7 +172,7 @@ const (
 	settingErased = "user_keys_erased" // likewise, how many of them were erased
 )
 
-// Bound is what a store says of its keys in its own database.
+// Bound is a store's record of its keys in its own database.
 type Bound struct {
 	Ring         int64 // id of the ring; 0: the store has no keys of users
 	Content      bool  // if it has none: it has content, which is not sealed

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
-// vectors compares vectors that are sealed, in this program, and those that are not. Those of erased users are left
+// vectors compares sealed vectors, in this program, and others. Vectors of erased users are left
 // out. An engine's index of vectors ([db.Nearer]) has none of them.
 type vectors struct{ in *within }
 

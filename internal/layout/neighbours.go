@@ -12,7 +12,7 @@ type Near struct {
 }
 
 // NearOnes is how many of the nearest others of each of n points [Neighbours] looks at: of few points all, of many 90.
-// Among few points in many directions, most of what a picture can keep is in pairs farther away.
+// Among few points in many directions, pictures can keep more of the pairs farther away.
 func NearOnes(n int) int { return max(min(n-1, mostNear/max(n, 1)), leastNear) }
 
 // perplexity is how many neighbours each of n points has, smoothly counted.
@@ -79,7 +79,7 @@ type Place struct{ X, Y float64 }
 // the nearest point that has one. It reports false if fewer than half have one.
 func Begin(was []*Place, near []Near) (start []float32, known bool) {
 	n := len(was)
-	unit := 2.5 * math.Sqrt(float64(n)) // about half the width of what Neighbours returns
+	unit := 2.5 * math.Sqrt(float64(n)) // about half the width of the result of Neighbours
 	start = make([]float32, 2*n)
 	nearest, found := make([]float32, n), 0
 	for i, place := range was {
@@ -101,7 +101,7 @@ func Begin(was []*Place, near []Near) (start []float32, known bool) {
 	return start, 2*found >= n
 }
 
-// shrink scales places to a standard deviation, and moves those that coincide a little apart.
+// shrink scales places to a standard deviation, and moves coinciding ones a little apart.
 func shrink(places []float32, deviation float64) {
 	const golden = 2.399963
 	square := 0.0

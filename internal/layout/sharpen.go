@@ -66,7 +66,7 @@ func eachPair(n int, places []float32, visit func(pair, i, j int, dx, dy float32
 	}
 }
 
-// dense returns the weights of all pairs, in the order of eachPair. Those that are not neighbours have hardly any.
+// dense returns the weights of all pairs, in the order of eachPair. Points that are not neighbours have hardly any.
 func (s *affinities) dense(n int) []float32 {
 	all := make([]float32, n*(n-1)/2)
 	for i := range all {

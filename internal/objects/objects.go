@@ -229,7 +229,7 @@ func (o *Objects) Get(ctx context.Context, key string) (data []byte, err error) 
 	return data, err
 }
 
-// ErrDamaged says that an object is missing, or is not what was stored.
+// ErrDamaged says that an object is missing or damaged.
 var ErrDamaged = errors.New("its object is missing, or is not what was stored")
 
 // Content returns the content of an object with a hash. An object that is missing or has another content is ErrDamaged.

@@ -73,7 +73,7 @@ func (o *Objects) own(ctx context.Context) error {
 	}
 }
 
-// Adopt makes this database the one that deletes objects of the storage, whichever was before.
+// Adopt makes this database the one that deletes objects of the storage, in place of any other.
 func (o *Objects) Adopt(ctx context.Context) error {
 	if o.Storage == nil {
 		return ErrNone

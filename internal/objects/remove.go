@@ -10,7 +10,7 @@ import (
 )
 
 // Remove deletes the objects that no file needs any longer, up to about a number of them: those of deleted files, and
-// those of uploads that were never finished. It returns how many are gone. Those that it cannot delete stay due.
+// the ones of uploads that were never finished. It returns how many are gone. Others stay due.
 func (o *Objects) Remove(ctx context.Context, most int) (removed int, err error) {
 	if o.Storage == nil {
 		return 0, nil

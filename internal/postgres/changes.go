@@ -15,7 +15,7 @@ func (tx *Tx) Changes() db.Changes { return changes{tx} }
 
 type changes struct{ *Tx }
 
-// position is a decoded mark: the changes of all transactions up to the newest that has any, but for those that were
+// position is a decoded mark: the changes of all transactions up to the newest that has any, but for the ones that were
 // running. So two marks are equal if the log is the same.
 type position struct {
 	newest  int64

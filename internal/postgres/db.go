@@ -176,7 +176,7 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) (err error) {
 	err = fn(tx)
 	tx.learn()
 	if ctx.Err() != nil {
-		return ctx.Err() // whatever fn made of it
+		return ctx.Err() // even if fn returned none
 	}
 	return err
 }

@@ -87,7 +87,7 @@ func merged(all []pending) []pending {
 }
 
 // mergedRows is merged for INSERTs alone. A row goes to the first one of its shape, but new rows of parents stay before
-// those that may refer to them. A statement with ON CONFLICT must not meet a row twice.
+// rows that may refer to them. A statement with ON CONFLICT must not meet a row twice.
 func mergedRows(all []pending) (out []pending) {
 	var order []*insert
 	groups := map[*insert][]pending{}

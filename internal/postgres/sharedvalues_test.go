@@ -47,9 +47,10 @@ func TestValuesAreSharedUntilTheyExpire(t *testing.T) {
 		expect("at first", "none", "none", "none")
 		const short = 200 * time.Millisecond
 		update(t, one, []string{"a", "b"}, time.Hour, func(v [][]byte) { v[0], v[1] = []byte("1"), []byte{} })
-		update(t, one, []string{"c"}, short, func(v [][]byte) { v[0] = []byte("3") })
+		update(t, one, []string{"c"}, time.Hour, func(v [][]byte) { v[0] = []byte("3") })
 		expect("after two updates", "1", "", "3")
 		update(t, one, []string{"b", "a"}, time.Hour, func(v [][]byte) { v[0], v[1] = nil, append(v[1], '2') })
+		update(t, one, []string{"c"}, short, func(v [][]byte) { v[0] = []byte("4") })
 		time.Sleep(2 * short)
 		expect("after one was deleted and one has expired", "12", "none", "none")
 	})

@@ -186,7 +186,7 @@ func values(query string, args []any) (values []any, types []byte, err error) {
 	return values, types, nil
 }
 
-// bound returns the text of a statement for values of some types, and those that are its parameters.
+// bound returns the text of a statement for values of some types, and the values that are its parameters.
 func (s *statements) bound(query string, values []any, types []byte) (statement, []any, error) {
 	st, err := s.translate(query, string(types))
 	if err != nil {

@@ -82,8 +82,8 @@ func (d *DB) Damaged(err error) bool {
 // actions are what foreign keys do when their row is deleted, by pg_constraint's letters.
 var actions = map[string]string{"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
 
-// Broken looks for the row behind each reference. PostgreSQL keeps references whole, but not those that existed before
-// a constraint that is NOT VALID, nor rows that were loaded with triggers off or lost with a damaged page.
+// Broken looks for the row behind each reference. PostgreSQL keeps references whole, but not references that existed
+// before a constraint that is NOT VALID, nor rows that were loaded with triggers off or lost with a damaged page.
 func (d *DB) Broken(tx db.Tx) ([]db.Broken, error) {
 	var all, broken []db.Broken
 	err := tx.Each(func(row db.Rows) error {

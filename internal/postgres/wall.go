@@ -12,7 +12,7 @@ import (
 
 // Row-level security is a second wall under the conditions of statements, if the operator makes it by
 // postgres/wall.sql: policies hide the rows of memories, files and trash that the caller of a transaction may not see,
-// and refuse changes of those that the caller may not change. They read the caller from the setting souvenir.caller,
+// and refuse changes of rows that the caller may not change. They read the caller from the setting souvenir.caller,
 // and show nothing without it. Tables' owners pass the wall.
 
 // server is the caller of transactions for the store as a whole.

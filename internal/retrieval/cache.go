@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 )
 
-// Cache keeps partitions in memory, in an index in step with the database: those that are searched, and as many as its
+// Cache keeps partitions in memory, in an index in step with the database: the searched ones, and as many as its
 // limit allows; the ones that were not searched for longest go first.
 //
 // The log of changes records every change of a memory by any process. A search first reads the new entries in its own

@@ -78,7 +78,7 @@ type databaseSearch struct {
 	score   func(index.Parts) float32
 	hits    []index.Hit   // the best passage of each memory so far, without the memory's id: only those on a page need it
 	places  map[int64]int // of memories in hits
-	// near has the partitions of which only the nearest passages were compared, and those that share words.
+	// near has the partitions where only the nearest passages, and the ones that share words, were compared.
 	near map[int64]bool
 }
 

@@ -13,7 +13,7 @@ import (
 // the selection. The zero value is ready.
 type Derived struct{ kept lru.Cache }
 
-// derived is what was made of some memories.
+// derived is a result derived from some memories.
 type derived struct {
 	mark  db.Mark // of the log of changes, at which it is right
 	value any

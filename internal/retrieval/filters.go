@@ -16,7 +16,7 @@ import (
 // condition that is used again, only the memories that have changed since are tested. The zero value is ready.
 type Filters struct{ kept lru.Cache }
 
-// filtered is what matches a condition.
+// filtered holds the memories that match a condition.
 type filtered struct {
 	mark db.Mark // of the log, up to which rows is right
 	rows *index.RowSet

@@ -21,7 +21,7 @@ func (d *databaseSearch) wanted() int {
 	return d.q.Limit
 }
 
-// nearest compares, of a partition, the nearest passages by the engine's index and those that share words. The best
+// nearest compares, of a partition, the nearest passages by the engine's index, and passages that share words. The best
 // memories are among them: all others share no words, and are less near than as many memories as are wanted. It reports
 // false, and compares none, if there is no index or it named too few memories to keep.
 func (d *databaseSearch) nearest(partition int64, vector []byte, profiles []int64) (bool, error) {
@@ -58,7 +58,7 @@ func (d *databaseSearch) nearest(partition int64, vector []byte, profiles []int6
 	return true, nil
 }
 
-// total counts the memories that were found, those included of which only the index of vectors knows.
+// total counts the memories that were found, including the ones that only the index of vectors has.
 func (d *databaseSearch) total() (n int, err error) {
 	var unknown []int64 // memories that share words, whose passages with these words have no vector
 	for _, h := range d.hits {

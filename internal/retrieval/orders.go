@@ -79,7 +79,7 @@ func (o *Orders) Page(tx db.Tx, sel Selection, order Order, limit, offset int, m
 	return rows, total, true, nil
 }
 
-// ordered returns the memories of the selection's partitions in an order, or at least those that match. Few that match
+// ordered returns the memories of the selection's partitions in an order, or at least the matching ones. Few that match
 // do not have all others read: the first list after a start is one of a tag as often as not.
 func (o *Orders) ordered(tx db.Tx, sel Selection, order Order, matching *index.RowSet) (all []orderedRow, done bool,
 	err error) {

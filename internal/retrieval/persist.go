@@ -97,7 +97,7 @@ func (c *Cache) persists() bool {
 		c.DB.Upkeep().Path != ":memory:"
 }
 
-// segmentsDue returns the partitions of which many memories are not in segments, and those whose segments are of an
+// segmentsDue returns the partitions with many memories outside segments, and the ones whose segments are of an
 // older kind or another profile. While the store changes to another model there are none: segments would soon be out of
 // date. Newer programs on the same database keep theirs.
 func (c *Cache) segmentsDue(ctx context.Context) (due []int64, err error) {

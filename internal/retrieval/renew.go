@@ -76,7 +76,7 @@ func (c *Cache) erase(ctx context.Context, id int64) error {
 	return c.forgetSegments(ctx, id)
 }
 
-// renew takes the memories that do not count out of a partition's segments, and makes new ones of those that are there.
+// renew takes the memories that do not count out of a partition's segments, and makes new segments of the others.
 func (c *Cache) renew(ctx context.Context, id int64) error {
 	var stale map[int64]bool
 	var segments []segmentRow

@@ -157,7 +157,7 @@ func (c *Cache) begin(tx db.Tx, p *part, upto int64) (fromTexts []int64, err err
 }
 
 // loadSegments loads the segments of a partition. Others have the turn meanwhile. If the segments are of no use, the
-// memories are read from their texts, as those that were stale in a round.
+// memories are read from their texts, like stale ones in a round.
 func (c *Cache) loadSegments(tx db.Tx, p *part, round uint64) error {
 	c.release()
 	err := c.readSegments(tx, p)

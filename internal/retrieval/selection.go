@@ -34,7 +34,7 @@ type Partition struct {
 	last     timedRow // the last row read
 }
 
-// By is what only some memories have; the others come last.
+// By is a value that only some memories have; the others come last.
 type By string
 
 // The values of [By], which are columns.

@@ -1,5 +1,5 @@
 // Package sealedrows opens the values that a store with keys of users has sealed where its rows are scanned, and seals
-// those that are written. It stands between an engine, which knows nothing of it, and all statements.
+// written rows. It stands between an engine, which knows nothing of it, and all statements.
 package sealedrows
 
 import (
@@ -124,7 +124,7 @@ var ErrErased = errors.New("the key was erased with its user")
 // mark begins the values of the column.
 func (c SealedColumn) mark() string { return mark + string([]byte{byte(c)}) }
 
-// Purpose is what the values of the column are sealed as, "" if there is no such column.
+// Purpose is the purpose under which the column's values are sealed, "" if there is no such column.
 func (c SealedColumn) Purpose() string { return columns[c].purpose }
 
 // ErrUnknownColumn means that a value is sealed as one of a column that this program does not know.
@@ -153,7 +153,7 @@ type Sealer interface {
 }
 
 // mark begins a value, a text or bytes, that is not stored as it is: the letter of its column follows and the sealed
-// bytes, in a text as base64; or plainly, and then a value that itself begins with the mark. So whatever is stored is
+// bytes, in a text as base64; or plainly, and then a value that itself begins with the mark. So everything stored is
 // read again, and a copy of a sealed value, stored as a text, is not opened. Names, tags and other lines cannot begin
 // with the mark, as they have no control characters.
 const (
@@ -316,7 +316,7 @@ type opening struct {
 // Wrapped returns the transaction of the engine, which scans values as they are stored.
 func (o *opening) Wrapped() db.Tx { return o.Tx }
 
-// asStored returns arguments as the engine stores them: those that begin with the mark are stored plainly.
+// asStored returns arguments as the engine stores them: values that begin with the mark are stored plainly.
 func asStored(args []any) []any {
 	var own []any
 	for i, a := range args {

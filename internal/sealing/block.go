@@ -31,7 +31,7 @@ const (
 	lockAt = 1 << 30
 )
 
-// Kind is what a block is a part of.
+// Kind is the kind of a block: a part of the file, or of the log.
 type Kind byte
 
 // The kinds.
@@ -54,10 +54,10 @@ func (f *File) start() (err error) {
 	return err
 }
 
-// ErrBlock means that a block is not what was sealed, or is in another place.
+// ErrBlock means that a block was changed or moved after sealing.
 var ErrBlock = errors.New("the block is not what was sealed")
 
-// bound is what a block is bound to: its file, its kind and its place.
+// bound is the context that a block is bound to: its file, its kind and its place.
 func (f *File) bound(kind Kind, at int64) (b [fileSize + 9]byte) {
 	copy(b[:], f.id[:])
 	b[fileSize] = byte(kind)

@@ -225,7 +225,7 @@ func (r *Ring) Take(header []byte, master MasterKey) error {
 	return nil
 }
 
-// Status is what a header says without a key.
+// Status is the part of a header that is readable without a key.
 type Status struct {
 	Sealed     bool
 	MasterKey  string // the id of the master key

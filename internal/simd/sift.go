@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Sieve says of rows of 24 bytes which ones need a closer look: those that have enough bits in common with it, where
-// how many are enough depends on the row, and those that have its number.
+// Sieve says of rows of 24 bytes which ones need a closer look: rows with enough bits in common with it, where
+// how many are enough depends on the row, and rows with its number.
 //
 // A row has two words of 64 bits, a number of 32 bits, a size of 16 bits below 512, a count of 8 bits, and a mark of 8
 // bits, 0 or 1, in little-endian order.

@@ -61,7 +61,7 @@ func (e *Error) Unwrap() []error {
 // file is unchanged.
 type FileError struct {
 	Path  string
-	Found string // what the file is, and what was expected
+	Found string // the actual kind of file, and the expected one
 	kind  error
 }
 

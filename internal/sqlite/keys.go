@@ -24,7 +24,7 @@ type Keys struct {
 	opened os.FileInfo // the file at its path when it was opened
 }
 
-// Flush removes what was erased from the log, too.
+// Flush removes erased keys from the log, too.
 func (k Keys) Flush(ctx context.Context) error { return k.DB.Flush(ctx) }
 
 // errGone is the class of errors about a file that was removed or replaced while it was open.

@@ -42,7 +42,7 @@ func (d *DB) Compact(ctx context.Context) error {
 	}
 	return w.exclusive(ctx, func() error {
 		// The new content is built in a temporary database, which may be too large for memory.
-		if !d.memory { // of which nothing gets on a disk
+		if !d.memory { // nothing of it goes to a disk
 			if err := w.conn.script("PRAGMA temp_store = FILE"); err != nil {
 				return classify("compact", err)
 			}

@@ -2,7 +2,7 @@ package sqlite
 
 // SQLite keeps pages of the file for each connection. As the driver is built (SQLITE_ENABLE_MEMORY_MANAGEMENT), the
 // caches of a process are one pool, of the size that all have together. A connection whose own share is full takes the
-// page that was used least recently, whichever connection has it. Once the pool is full, a connection that was left
+// page that was used least recently, in any connection. Once the pool is full, a connection that was left
 // without pages keeps none: each is freed after its use, so it reads all of them again and again.
 //
 // So the shares are larger than what a file may hold in all. After a transaction, what is too much is freed, least

@@ -179,7 +179,7 @@ func (q *Question) most(most []float32, rows []uint16) {
 	q.text = q.text[:0]
 	for _, row := range rows {
 		if int(row) >= len(q.places) {
-			continue // what is no row of the model is unlike anything
+			continue // a token without a row in the model is unlike anything
 		}
 		place := q.places[row]
 		if place == 0 {

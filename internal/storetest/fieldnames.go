@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// fieldNames are what errors call the arguments of Go.
+// fieldNames are the names of Go's arguments in errors.
 func fieldNames() concept {
 	return concept{"FieldNames", []promise{
 		{"every refusal names a field of the struct that was given", fieldsAreNamed},

@@ -15,7 +15,7 @@ func parameterStructs() []parameters {
 	return slices.Concat(parametersOfMemories(), parametersOfPlaces(), parametersOfAccounts())
 }
 
-// parametersOfMemories are those of what is stored and found.
+// parametersOfMemories are the parameters of storing and finding.
 func parametersOfMemories() []parameters {
 	return []parameters{
 		given("AddMemory", souvenir.NewMemory{Content: "x"}, func(f *fields, p souvenir.NewMemory) error {

@@ -43,7 +43,7 @@ func (f *fixture) keepIn(project string, r souvenir.Retention) {
 	f.equal("the rule of "+project, updated.Retention, r)
 }
 
-// pass lets some days pass, on each of which a program is at work, and applies the rules.
+// pass lets some days pass, with a program at work on each, and applies the rules.
 func (f *fixture) passDays(n int) {
 	f.Helper()
 	for range n {

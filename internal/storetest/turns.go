@@ -37,7 +37,7 @@ func (f *fixture) said(conversation, content string, metadata map[string]any) so
 	return f.add(souvenir.NewMemory{Content: content, ShownMetadata: all})
 }
 
-// lenders returns the contents of what lends to a memory, with their places.
+// lenders returns the contents of a memory's lenders, with their places.
 func (f *fixture) lenders(id string, q souvenir.Query) (all []string) {
 	f.Helper()
 	q.Explain, q.Limit = true, souvenir.MaxLimit

@@ -22,7 +22,7 @@ type Term struct {
 const partWeight = 0.75
 
 // QueryTerms returns the distinct terms to search for when the search text is s, in order of their first
-// appearance. They are what Terms returns for the same words. Function words of English and some other languages
+// appearance. Terms returns the same ones for these words. Function words of English and some other languages
 // are left out, unless s has nothing else, or writes them in capitals while the rest is not (US, WHO). Single
 // characters of a run that its pairs already cover are left out, too.
 func QueryTerms(s string) []Term {

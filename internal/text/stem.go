@@ -76,7 +76,7 @@ func stemByRule(w []byte) []byte {
 	return s.w
 }
 
-// stemmer holds the word and its two regions: R1 is what follows the first consonant after a vowel, R2 the
+// stemmer holds the word and its two regions: R1 is the part after the first consonant after a vowel, R2 the
 // same within R1. A suffix outside its region is part of the root. A y that acts as a consonant is written Y.
 type stemmer struct {
 	w      []byte

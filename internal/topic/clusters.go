@@ -41,7 +41,7 @@ func (t *Texts) Clusters(groups []int) []Cluster {
 // SharedWords returns the words that two texts share, separated by commas.
 func (t *Texts) SharedWords(a, b int) string { return strings.Join(t.Shared(a, b, sharedWords), ", ") }
 
-// Scale makes similarities comparable between the languages of texts, of which vector i, of unit length and one size,
+// Scale makes similarities comparable between the languages of texts, where vector i, of unit length and one size,
 // belongs to text places[i], or with nil to text i.
 func (t *Texts) Scale(vectors []float32, size int, places []int) *index.Scale {
 	if places == nil {
@@ -61,7 +61,7 @@ func (t *Texts) Scale(vectors []float32, size int, places []int) *index.Scale {
 	return index.NewScale(vectors, size, groups, len(numbers))
 }
 
-// Strongest returns the edges that are among the strongest k of one of their nodes, of which there are n.
+// Strongest returns the edges that are among the strongest k of one of their n nodes.
 func Strongest(n, k int, edges []layout.Edge) []layout.Edge {
 	weights := make([][]float32, n)
 	for _, edge := range edges {

@@ -125,7 +125,7 @@ func pairs(run string, note func(string)) {
 	}
 }
 
-// number returns the number of a word; -1 for what is no word, such as a number or a single letter.
+// number returns the number of a word; -1 if it is none, such as a number or a single letter.
 func (r *reader) number(w string) int32 {
 	w = strings.ToLower(w)
 	key := form{w, r.language}
@@ -222,7 +222,7 @@ func (t *Texts) named(words []int32, most int) []string {
 	return names
 }
 
-// overlap reports whether the names are pairs of characters, one of which begins with the last character of the other.
+// overlap reports whether the names are pairs of characters, and one begins with the last character of the other.
 func overlap(a, b string) bool {
 	if utf8.RuneCountInString(a) != 2 || utf8.RuneCountInString(b) != 2 || !continuous(a) {
 		return false

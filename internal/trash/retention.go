@@ -13,7 +13,7 @@ type Retention struct {
 	Deletes bool  `json:"deletes,omitempty"` // they are deleted for good, and not to the trash
 }
 
-// ByRetention is the Mover.Through of what a rule deletes.
+// ByRetention is the Mover.Through of deletions by a rule.
 const ByRetention = "retention"
 
 // Columns are the values of a rule at rest.
@@ -89,7 +89,7 @@ func ruleOf(tx db.Tx, partition int64) (rule Retention, err error) {
 	return rule, err
 }
 
-// Retained is what rules have removed.
+// Retained counts the removals by rules.
 type Retained struct {
 	Trashed int // memories moved to the trash
 	Deleted int // memories deleted for good

@@ -26,7 +26,7 @@ type Entry struct {
 	Row           int64
 	ID            string // for a memory or a file: its original id
 	Kind          Kind
-	Item          string // the id of what was deleted, for a collection its name
+	Item          string // the id of the deleted thing, for a collection its name
 	Title         string
 	Owner         int64 // row of the owner of its place
 	CollectionRow int64 // 0 for none, or if it no longer exists

@@ -1,4 +1,4 @@
-// Package large is what the measurements of large files have in common: their content, and what is printed of each
+// Package large is shared by the measurements of large files: their content, and what is printed of each
 // step.
 package large
 

@@ -65,7 +65,7 @@ func endsWithContext(t *testing.T, d db.DB) {
 	})
 }
 
-// canceledWithin checks calls whose context ends while their function runs: they return its error, whatever the
+// canceledWithin checks calls whose context ends while their function runs: they return its error, no matter what the
 // function returns, and what a Write wrote is not stored.
 func canceledWithin(t *testing.T, d db.DB) {
 	mine := errors.New("mine")
@@ -157,8 +157,8 @@ func canceledAnywhere(t *testing.T, d db.DB) {
 	})
 }
 
-// endsSoon checks that a Read ends soon after its context, whatever runs in it, also where it waits for others, and a
-// Write whose function reads on and on; each returns the context's error and stores nothing, and the engine works
+// endsSoon checks that a Read ends soon after its context, with any statement in it, also where it waits for others,
+// and a Write whose function reads on and on; each returns the context's error and stores nothing, and the engine works
 // afterwards. A statement that runs in a Write may go on to its end: others may share the transaction.
 func endsSoon(t *testing.T, d db.DB) {
 	const endless = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) SELECT i FROM n`

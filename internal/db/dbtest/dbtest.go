@@ -120,7 +120,7 @@ func tests(e Engine) []test {
 	}
 }
 
-// Run runs all tests; in the plain form, a third of those that need one handle.
+// Run runs all tests; in the plain form, a third of the ones that need one handle.
 func Run(t *testing.T, e Engine) {
 	for i, test := range tests(e) {
 		if !longtest.Part(i, 1, 3) {

@@ -122,7 +122,7 @@ func sameStatements(t *testing.T, d db.DB) {
 	})
 }
 
-// queuedChildren checks that a row may refer to one that is queued before it, whatever was queued before both.
+// queuedChildren checks that a row may refer to one that is queued before it, regardless of earlier ones.
 func queuedChildren(t *testing.T, d db.DB) {
 	partition := place(t, d)
 	const turn = `INSERT INTO turn (memory_id, partition_id, conversation, at, speaker) VALUES (?, ?, ?, ?, ?)`

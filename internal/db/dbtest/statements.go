@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// rowsAffected checks that a statement counts the rows that it wrote itself: not those that it left alone, nor those
+// rowsAffected checks that a statement counts the rows that it wrote itself: not rows that it left alone, nor those
 // that triggers and cascades wrote.
 func rowsAffected(t *testing.T, d db.DB) {
 	partition := place(t, d)
@@ -72,7 +72,7 @@ func rowsAffected(t *testing.T, d db.DB) {
 	})
 }
 
-// rowNumbers checks that a row that is inserted later has a higher number, however and by whichever handle, also once
+// rowNumbers checks that a row that is inserted later has a higher number, by any statement and any handle, also once
 // the newest was deleted, and that a partition's number fits into 31 bits, since numbers of passages begin with it.
 func rowNumbers(t *testing.T, e Engine, d db.DB) {
 	partition := place(t, d)

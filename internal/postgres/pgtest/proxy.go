@@ -20,7 +20,7 @@ const (
 	Never        Cut = iota
 	BeforeCommit     // the server does not get the COMMIT
 	AfterCommit      // the server has answered; the client does not get the answer
-	AtOnce           // at the next message of the client, whatever it is
+	AtOnce           // at the client's next message
 	Silent           // the server does not get the COMMIT, and the connection stays open
 )
 

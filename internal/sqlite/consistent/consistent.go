@@ -34,7 +34,7 @@ func Check(tb testing.TB, d db.DB) {
 	}
 }
 
-// wrongRows runs queries whose answers are what is wrong.
+// wrongRows runs queries whose answers are the faults.
 func wrongRows(tb testing.TB, tx db.Tx) error {
 	tb.Helper()
 	for _, c := range []struct{ promise, query string }{

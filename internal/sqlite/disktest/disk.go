@@ -10,7 +10,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Kind is what SQLite asks of a disk.
+// Kind is a request of SQLite to a disk.
 type Kind int
 
 // The kinds of calls that can fail.
@@ -41,7 +41,7 @@ type Fault struct {
 	Part   float64 // how much of a failing write is written nevertheless, 0 to 1
 
 	Seen   [kinds]int // the calls, by kind
-	Failed []Kind     // those that failed
+	Failed []Kind     // the failed ones
 	seen   int
 }
 

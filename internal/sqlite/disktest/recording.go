@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// sector is what a disk writes whole or not at all.
+// sector is the unit that a disk writes whole or not at all.
 const sector = 512
 
 type eventKind int
@@ -35,10 +35,10 @@ type event struct {
 	data   []byte
 }
 
-// Recording is what happened to the files of a folder.
+// Recording is the history of the files of a folder.
 type Recording struct {
 	folder string
-	start  map[string][]byte // what was in the folder, by name
+	start  map[string][]byte // the content of the folder, by name
 	names  map[string]int    // the inodes of present names
 	inodes int
 	events []event
@@ -133,7 +133,7 @@ func (r *Recording) Describe(at int) string {
 	return fmt.Sprintf("event %d: %s %s at %d, %d bytes", at, name, e.path, e.offset, len(e.data))
 }
 
-// Loss is what a crash does to writes that were not synced.
+// Loss is the effect of a crash on writes that were not synced.
 type Loss int
 
 // What crashes do.

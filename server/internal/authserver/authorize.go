@@ -144,8 +144,8 @@ func (a *asking) leadsAnywhere() bool {
 	return a.client.Kind != souvenir.ClientAdmin && (err != nil || u.Scheme != "http")
 }
 
-// onPage turns an error about a client into one that is shown to a person: always a bad request, whichever status a
-// program would get.
+// onPage turns an error about a client into one that is shown to a person: always a bad request, no matter which status
+// a program would get.
 func onPage(err error) error {
 	if status, message := failure.Describe(err); status < http.StatusInternalServerError {
 		return &failure.Error{Status: http.StatusBadRequest, Message: message}

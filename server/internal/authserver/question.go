@@ -17,7 +17,7 @@ import (
 // answer, in the browser that was asked, and only as it was put. All servers together take each answer once.
 type questions struct {
 	sealer   seal.Sealer
-	answered shared.Values // what was sealed
+	answered shared.Values // the sealed values
 }
 
 const (

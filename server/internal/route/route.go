@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// Need is what a request needs for access: nothing, a credential, a credential with a scope, or a person with a
+// Need is the access that a request needs: none, a credential, a credential with a scope, or a person with a
 // browser session, for actions reserved for people: authorizing an application, or changing a password.
 // An administrator is a signed-in person with the admin role.
 type Need string

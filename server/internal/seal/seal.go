@@ -25,7 +25,7 @@ func (s Sealer) Seal(ctx context.Context, purpose string, text []byte) (string, 
 	return base64.RawURLEncoding.EncodeToString(seal.Seal(nil, nil, text, []byte(purpose))), nil
 }
 
-// Open returns the text of what Seal returned for the same purpose. ok is false for anything else.
+// Open returns the text that Seal has sealed for the same purpose. ok is false for anything else.
 func (s Sealer) Open(ctx context.Context, purpose, sealed string) (text []byte, ok bool, err error) {
 	encrypted, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil {

@@ -59,7 +59,7 @@ func (d Database) Engine() string {
 	return "PostgreSQL"
 }
 
-// Name is what pages call the database: the name of the file, or the engine.
+// Name is the name of the database on pages: the name of the file, or the engine.
 func (d Database) Name() string {
 	if d.path != "" {
 		return filepath.Base(d.path)

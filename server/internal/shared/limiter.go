@@ -57,7 +57,7 @@ func (l *Limiter) Allow(ctx context.Context, address netip.Addr) (wait time.Dura
 	return wait, err
 }
 
-// Refused remembers for a moment what was refused, so that a flood of tries costs no writes. The zero value is empty.
+// Refused remembers refused attempts for a moment, so that a flood of tries costs no writes. The zero value is empty.
 type Refused struct {
 	mu    sync.Mutex
 	waits *ratelimit.Recent[string, refusal]

@@ -172,7 +172,7 @@ type content struct {
 	fields Fields
 }
 
-// Content is the file of a part, with all fields of the form: those that came before it, and those that follow. The
+// Content is the file of a part, with all fields of the form: before it, and after it. The
 // form ends with it.
 func (f *Form) Content(part *multipart.Part, before Fields) chunked.Described {
 	f.InFile = true

@@ -113,7 +113,7 @@ func CheckFormToken(r *http.Request, sent string) error {
 var ErrStaleForm = &failure.Error{Status: http.StatusForbidden,
 	Message: "this form is out of date, or cookies are blocked; open the page again and send it once more"}
 
-// staleForm is ErrStaleForm with what was sent, from a page of this origin.
+// staleForm is ErrStaleForm with the input, from a page of this origin.
 type staleForm struct{ values url.Values }
 
 func (e *staleForm) Error() string { return ErrStaleForm.Error() }

@@ -104,7 +104,7 @@ func AgainAs(p Page, err error) (Page, error) {
 		p.Status = status
 		return p, nil
 	}
-	// What was typed is not lost to a store that takes nothing for now.
+	// Input is not lost while the store takes no writes.
 	if errors.Is(err, ErrBusy) || errors.Is(err, souvenir.ErrReadOnly) || errors.Is(err, souvenir.ErrFull) {
 		p.Status = status
 		return p, nil

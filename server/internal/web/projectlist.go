@@ -53,7 +53,7 @@ func Offered(all []Option) []Option {
 	return offered
 }
 
-// otherNamed is the field for the name of what a list may not offer: a project, a collection, a type or a user.
+// otherNamed is the field for a name that a list may not offer: a project, a collection, a type or a user.
 type otherNamed struct {
 	Base, Field string
 	Many        bool // the list is full
@@ -71,7 +71,7 @@ const (
 // NamesLike is the data of the names that a field suggests.
 type NamesLike struct{ Names []string }
 
-// FindNames finds the names of projects, collections or types that contain what was typed into the field whose script
+// FindNames finds the names of projects, collections or types that contain the text of the field whose script
 // asks for them; nil: no such field does.
 func FindNames(r *http.Request, projects []souvenir.Project) (*NamesLike, error) {
 	field, store := r.Header.Get("HX-Trigger-Name"), request.Of(r.Context()).Caller.Store
@@ -114,7 +114,7 @@ func FindNames(r *http.Request, projects []souvenir.Project) (*NamesLike, error)
 
 // NameProjects sets fields such as "project" to the project whose name, or part of it, was typed into "project_named",
 // and adds those in the lines of "project_others". What names no project stays as it is, for the page to refuse. Other
-// fields are set to what was typed, such as "collection" to "collection_named".
+// fields are set to the input, such as "collection" to "collection_named".
 func NameProjects(r *http.Request, values url.Values) error {
 	store := request.Of(r.Context()).Caller.Store
 	for _, key := range slices.Collect(maps.Keys(values)) {

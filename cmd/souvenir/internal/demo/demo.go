@@ -35,7 +35,7 @@ type Options struct {
 	Progress souvenir.Progress // nil: none
 }
 
-// Filled is what the filled store holds.
+// Filled describes the filled store.
 type Filled struct {
 	User     souvenir.User
 	Token    string // an MCP token of the user
@@ -155,7 +155,7 @@ func isWeekend(day time.Time) bool {
 	return day.Weekday() == time.Saturday || day.Weekday() == time.Sunday
 }
 
-// dateOf returns the day of what a memory tells. Documents have none; they come in the middle.
+// dateOf returns the day that a memory is about. Documents have none; they come in the middle.
 func dateOf(m souvenir.NewMemory) string {
 	if date, ok := m.ShownMetadata["date"].(string); ok {
 		return date
@@ -253,7 +253,7 @@ func (f *filler) clientFor(project string) int {
 	return claude
 }
 
-// call has a client do something with what is stored: mostly to search.
+// call makes a client use the store, mostly by searching.
 func (f *filler) call() error {
 	if len(f.stored) == 0 {
 		return nil

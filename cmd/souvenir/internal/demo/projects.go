@@ -228,7 +228,8 @@ func (f *filler) converse(c conversation) error {
 	return nil
 }
 
-// today is what waits for the user: memories that say the same or contradict each other, and deletions to look over.
+// today adds things that wait for the user: memories that say the same or contradict each other, and deletions to look
+// over.
 func (f *filler) today() error {
 	f.at(f.ends.Add(-90 * time.Minute))
 	for _, one := range []struct {

@@ -17,7 +17,7 @@ func isWord(r rune) bool {
 		unicode.Is(unicode.Nl, r)
 }
 
-// isControl is what BERT removes: control and format characters, and those of private use.
+// isControl reports whether BERT removes a character: control and format characters, and those of private use.
 func isControl(r rune) bool {
 	switch r {
 	case '\t', '\n', '\r':
@@ -26,7 +26,7 @@ func isControl(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
 }
 
-// isPunctuation is what BERT makes a word of its own.
+// isPunctuation reports whether BERT makes a word of a character.
 func isPunctuation(r rune) bool {
 	if r < 128 {
 		return r >= '!' && r <= '/' || r >= ':' && r <= '@' || r >= '[' && r <= '`' || r >= '{' && r <= '~'
@@ -34,7 +34,8 @@ func isPunctuation(r rune) bool {
 	return unicode.IsPunct(r)
 }
 
-// isIdeograph is what BERT takes for a Chinese character: the blocks of CJK ideographs, but no kana and no Hangul.
+// isIdeograph reports whether BERT takes a character for a Chinese one: the blocks of CJK ideographs, no kana and no
+// Hangul.
 func isIdeograph(r rune) bool {
 	return r >= 0x4E00 && r <= 0x9FFF || r >= 0x3400 && r <= 0x4DBF || r >= 0x20000 && r <= 0x2A6DF ||
 		r >= 0x2A700 && r <= 0x2B73F || r >= 0x2B740 && r <= 0x2B81F || r >= 0x2B920 && r <= 0x2CEAF ||

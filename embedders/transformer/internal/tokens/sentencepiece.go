@@ -20,7 +20,7 @@ const (
 	pieceByte
 )
 
-// spModel is what a SentencePiece model file says (the message ModelProto of sentencepiece_model.proto).
+// spModel is a SentencePiece model file (the message ModelProto of sentencepiece_model.proto).
 type spModel struct {
 	pieces []string
 	scores []float64

@@ -26,7 +26,7 @@ type memoriesPage struct {
 	Past     int // the requested part, if it is past the last one; else 0
 	WordsHit bool
 	Rows     []memoryRow
-	Fits     int          // of the rows, those that fit the search
+	Fits     int          // the rows that fit the search
 	Sorts    []web.Option // orders
 	Swapped  bool         // a script gets the list alone, and the orders besides
 	Pages    web.Leaves

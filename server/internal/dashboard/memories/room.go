@@ -18,7 +18,7 @@ type room struct {
 	reasons int // of a score
 }
 
-// rooms are those that are tried, until the list is short enough to load on a slow connection: some characters take ten
+// rooms are tried in turn, until the list is short enough to load on a slow connection: some characters take ten
 // times their bytes in HTML and in addresses.
 var rooms = []room{{240, 1200, 4, 256, 100}, {240, 600, 2, 40, 8}, {120, 300, 2, 40, 6}, {60, 150, 1, 20, 4},
 	{30, 60, 0, 12, 2}}

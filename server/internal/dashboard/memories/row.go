@@ -66,7 +66,7 @@ func rowOf(hit souvenir.Hit, words []string, reading bool, room room) memoryRow 
 	return row
 }
 
-// excerpt is what a list shows of a text: at most some characters of its beginning, or from the best match on.
+// excerpt is the part of a text that a list shows: at most some characters of its beginning, or from the best match on.
 func excerpt(text string, words []string, whole bool, most int) []textview.Segment {
 	window, start := textview.Window(text, words, most)
 	var all []textview.Segment

@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// attentionPage is what waits for the user. It is a page of its own, which the overview loads when it is shown: looking
-// for duplicates takes longer than the rest.
+// attentionPage lists the things that wait for the user. It is a page of its own, which the overview loads when it is
+// shown: looking for duplicates takes longer than the rest.
 type attentionPage struct{ Items []attentionItem }
 
 // attentionItem is something that waits for the user, with the page where to deal with it.
@@ -89,7 +89,7 @@ func conflicts(r *http.Request, c request.Caller) (n int, err error) {
 	return n, err
 }
 
-// backupProblem says to admins what is wrong with the backups; empty: nothing. Backups that are made by other means
+// backupProblem describes the problem with the backups, for admins; empty: none. Backups that are made by other means
 // are unknown to the server, so it says nothing of them.
 func (s *Service) backupProblem(c request.Caller) string {
 	if c.User.Role != souvenir.RoleAdmin || s.backups == nil {

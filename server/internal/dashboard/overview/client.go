@@ -58,7 +58,7 @@ func clientOf(r *http.Request, c request.Caller, f activityFilter) (*clientAcces
 	return nil, nil
 }
 
-// accessOf is what an application may do with all that it was allowed, the newest first. It is paused if all of that
+// accessOf is an application's access from all its grants, the newest first. It is paused if all of that
 // is.
 func accessOf(grants []souvenir.Grant) *clientAccess {
 	newest := grants[0]

@@ -25,7 +25,7 @@ type firstPath struct {
 	Address string       // of the MCP endpoint
 	Client  string       // what connected calls itself; empty: nothing yet, or unknown
 	First   string       // the newest memory, shortened
-	Ask     string       // what was searched for on this page
+	Ask     string       // the query on this page
 	Found   []pathHit
 	State   pathState
 	Changed pathChange // which steps a script has to replace

@@ -36,7 +36,7 @@ type trendPoint struct {
 	column
 }
 
-// trendSpan is what was done on a day, or in a week.
+// trendSpan is the activity on a day, or in a week.
 type trendSpan struct {
 	Name string
 	souvenir.CallDay

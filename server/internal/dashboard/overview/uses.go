@@ -11,17 +11,17 @@ import (
 
 // What clients did, in numbers: of the latest calls, so that the page costs the same however many there are.
 
-// clientUse is what a client did.
+// clientUse is the activity of a client.
 type clientUse struct {
 	Name   string
 	Path   string // of its calls; empty: none
 	Calls  int
 	Failed int
 	Read   int // without the searches
-	// Searches are those that succeeded; of the ones in Counted it is known what they found, and Empty found nothing.
+	// Searches are successful searches; the results of Counted are known, and Empty found nothing.
 	Searches, Counted, Empty int
 	Stored, Updated, Deleted int
-	// Part is its calls, FailedPart those that failed, CountedPart and EmptyPart its searches as above: in percent of the
+	// Part is its calls, FailedPart the failed ones, CountedPart and EmptyPart its searches as above: in percent of the
 	// calls of the busiest client, so that all bars of the chart have one scale.
 	Part, FailedPart, CountedPart, EmptyPart float64
 }
@@ -91,7 +91,7 @@ func usesOf(calls []souvenir.Activity, c request.Caller) []clientUse {
 	return uses
 }
 
-// Searched is the total of the searches of which it is known what they found, and of those that found nothing.
+// Searched counts the searches whose results are known, and the ones without results.
 func (p activityPage) Searched() (u clientUse) {
 	for _, one := range p.Uses {
 		u.Counted += one.Counted

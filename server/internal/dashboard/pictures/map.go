@@ -100,7 +100,7 @@ func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery,
 	return placed(m, *kept), nil
 }
 
-// placed moves the memories of a map to the places of a kept one. Those that have none there are unplaced. A cluster of
+// placed moves the memories of a map to the places of a kept one. Memories without one there are unplaced. A cluster of
 // which memories have gone has no name until the places are up to date: its words may be theirs alone, and they may
 // have been erased, or be another user's who no longer shares them.
 func placed(m, kept souvenir.Map) arrangedMap {

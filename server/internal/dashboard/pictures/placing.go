@@ -37,7 +37,7 @@ func (p *placings) of(ctx context.Context, g souvenir.Graph) (placing, error) {
 	return placing{places, folded}, err
 }
 
-// connections is a hash of what connects the memories of a graph.
+// connections is a hash of the connections between the memories of a graph.
 func connections(g souvenir.Graph) (sum [sha256.Size]byte) {
 	const bytes = 17 // of an edge
 	data := make([]byte, 0, 16+bytes*(len(g.Edges)+len(g.Nearest)))

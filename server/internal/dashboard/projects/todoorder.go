@@ -241,7 +241,7 @@ func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, "
 // indentation and only blank lines between.
 func neighbours(lines []string, boxes []souvenir.Task, i int) (row []block, at int) {
 	own := blockOf(lines, boxes[i])
-	next := own // the block after those that are looked at
+	next := own // the block after the present ones
 	blank := func(from, to int) bool {
 		return from <= to && strings.TrimSpace(strings.Join(lines[from:to], "")) == ""
 	}

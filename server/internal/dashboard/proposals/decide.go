@@ -27,7 +27,7 @@ type choice struct {
 	revision int
 }
 
-// decision is what a form decides.
+// decision is the decision in a form.
 type decision struct {
 	chosen  []choice
 	refuses bool
@@ -171,7 +171,7 @@ func reason(err error) string {
 	return message
 }
 
-// again shows the page with what went wrong. What was typed stays in its field.
+// again shows the page with the error. Fields keep their input.
 func (s *Service) again(r *http.Request, c request.Caller, d decision, err error) (any, error) {
 	status, message := failure.Describe(err)
 	if errors.Is(err, souvenir.ErrConflict) {

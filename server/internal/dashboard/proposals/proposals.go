@@ -94,7 +94,7 @@ type place struct {
 
 func placeOf(p extract.Pending) place { return place{p.Owner, p.ProjectID, p.Collection} }
 
-// status is what a user may do in a place.
+// status is a user's access in a place.
 type status struct {
 	writable bool
 	owner    string // the name of its owner
@@ -126,7 +126,7 @@ func (i *item) Label() string {
 	return i.Verb() + " “" + textview.Clip(cmp.Or(i.Proposal.Content, i.Was, i.Proposal.Reason), 60) + "”"
 }
 
-// Verb is what the proposal does, in a word.
+// Verb is the proposal's action, in a word.
 func (i *item) Verb() string {
 	switch i.Proposal.Action {
 	case extract.Add:
@@ -186,7 +186,7 @@ func (s *Service) show(_ http.ResponseWriter, r *http.Request, c request.Caller)
 	return s.page(r, c, "", nil)
 }
 
-// page makes the page, with what went wrong, and with what was typed into a form.
+// page makes the page, with the error and the input of a form.
 func (s *Service) page(r *http.Request, c request.Caller, problem string, typed *item) (web.Page, error) {
 	ctx := r.Context()
 	data := &proposalsPage{Error: problem, Pages: web.Pager{Name: pageName, Page: web.PageNumber(r, pageName)}}

@@ -43,7 +43,7 @@ func projectOf(e souvenir.TrashEntry) souvenir.ProjectRef {
 	return souvenir.ProjectRef{ID: e.Owner + "/" + e.ProjectID}
 }
 
-// takeBack deletes what was restored, the last first, unless something of it was changed since.
+// takeBack deletes restored things, the last first, unless one was changed since.
 func takeBack(ctx context.Context, store *souvenir.Store, all []restored) error {
 	for _, was := range all {
 		now, err := restoredNow(ctx, store, was.TrashEntry)
@@ -81,7 +81,7 @@ func deleteAgain(ctx context.Context, store *souvenir.Store, e souvenir.TrashEnt
 	return nil
 }
 
-// restoredWithUndo reports what was restored, and offers to delete it again.
+// restoredWithUndo reports a restoration, and offers to delete the things again.
 func (s *Service) restoredWithUndo(ctx context.Context, c request.Caller, entries []souvenir.TrashEntry) (any, error) {
 	all := make([]restored, 0, len(entries))
 	var size int64

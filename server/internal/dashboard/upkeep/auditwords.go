@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// AuditSentences say what was done, by action. {on} is the user that it was done to, {user} the one in the details,
+// AuditSentences describe actions. {on} is the user that it was done to, {user} the one in the details,
 // {role} a role, {value} a value in the details, {object} the object.
 var AuditSentences = map[string]string{
 	"user.add":    "added the user {on}{role}",

@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/adapters/trpcagent/internal/framework/tool"
 )
 
-// Service is what the framework's runner wants.
+// Service is the interface that the framework's runner needs.
 type Service interface {
 	AddMemory(ctx context.Context, user UserKey, memory string, topics []string, options ...AddOption) error
 	UpdateMemory(ctx context.Context, of Key, memory string, topics []string, options ...UpdateOption) error
@@ -32,7 +32,7 @@ type Key struct{ AppName, UserID, MemoryID string }
 // Kind is fact or episode.
 type Kind string
 
-// Metadata is what is known of a memory besides its text and topics.
+// Metadata describes a memory besides its text and topics.
 type Metadata struct {
 	Kind         Kind
 	EventTime    *time.Time
