@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
@@ -469,7 +470,7 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 	}
 	project, err := projects.row(a.Principal.Access, a.Project)
 	if err == nil && project == nil && a.Project == (ProjectRef{}) {
-		project, err = projectOfSubject(tx, a)
+		project, err = activitylog.ProjectOf(tx, a.MemoryID, a.FileID)
 	}
 	if err != nil {
 		return err
@@ -484,42 +485,13 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 	line := func(text string, most int) string {
 		return strings.TrimSpace(shorten.Bytes(cleanUserAgent(text), most))
 	}
-	_, err = tx.Exec(`INSERT INTO activity (uid, namespace, user_uid, credential, credential_id, client, tool, action,
-		project_id, memory, file, outcome, started_at, duration, bytes, hits)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (uid) DO NOTHING`, // it is written again if its answer is lost
-		a.id, namespace, user, string(kind), line(id, valid.MaxName), cleanClient(a.Client), line(a.Tool, maxActivityTool),
-		line(a.Action, maxActivityTool), project,
-		line(a.MemoryID, valid.MaxName), line(a.FileID, valid.MaxName), string(outcome), a.StartedAt.UnixMicro(),
-		max(a.Duration.Microseconds(), 0), max(a.Bytes, 0), a.Hits)
-	return err
-}
-
-// projectOfSubject is the row of the project of a call's memory or file, if it still exists; nil: none.
-func projectOfSubject(tx db.Tx, a waitingActivity) (any, error) {
-	for _, subject := range []struct{ id, query string }{
-		{a.MemoryID, `SELECT p.project_id FROM memory m JOIN partition p ON p.id = m.partition_id WHERE m.uid = ? ` +
-			`AND p.project_id IS NOT NULL`},
-		{a.FileID, `SELECT coalesce(p.project_id, f.project_id) FROM file f LEFT JOIN memory m ON m.id = f.memory_id
-			LEFT JOIN partition p ON p.id = m.partition_id
-			WHERE f.uid = ? AND coalesce(p.project_id, f.project_id) IS NOT NULL`},
-	} {
-		if subject.id == "" {
-			continue
-		}
-		rows, err := db.Column[int64](tx, subject.query, subject.id)
-		if err != nil || len(rows) > 0 {
-			return firstOrNil(rows), err
-		}
-	}
-	return nil, nil
-}
-
-func firstOrNil(rows []int64) any {
-	if len(rows) == 0 {
-		return nil
-	}
-	return rows[0]
+	return activitylog.Row{
+		ID: a.id, Namespace: namespace, User: user, Credential: string(kind), CredentialID: line(id, valid.MaxName),
+		Client: cleanClient(a.Client), Tool: line(a.Tool, maxActivityTool), Action: line(a.Action, maxActivityTool),
+		Project: project, Memory: line(a.MemoryID, valid.MaxName), File: line(a.FileID, valid.MaxName),
+		Outcome: string(outcome), StartedAt: a.StartedAt.UnixMicro(), Duration: max(a.Duration.Microseconds(), 0),
+		Length: max(a.Bytes, 0), Hits: a.Hits,
+	}.Insert(tx)
 }
 
 // activityProjects finds the rows of the projects that calls named, if their callers can see them.
@@ -564,17 +536,7 @@ func (s *shared) deleteOldActivities(tx db.Tx, now int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The newest surplus call is found from the end of the table, by the primary key. Counts of calls know from the
-	// least number and the least time what is left, so the rows are deleted in these orders.
-	result, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE id <= (SELECT id `+
-		`FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) ORDER BY id LIMIT ?2)`, o.MaxActivity, purgeBatch)
-	if err != nil {
-		return 0, err
-	}
-	old, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE started_at < ? ORDER BY started_at
-		LIMIT ?)`,
-		now-o.KeepActivity.Microseconds(), purgeBatch)
-	return result.RowsAffected + old.RowsAffected, err
+	return activitylog.DeleteOld(tx, int64(o.MaxActivity), now-o.KeepActivity.Microseconds(), purgeBatch)
 }
 
 // purgeActivities deletes all calls that are too old or too many, and counts them.

@@ -16,6 +16,24 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
+// engine is a storage engine: an implementation of internal/db.
+type engine struct {
+	dir     string   // its folder
+	drivers []string // modules that it alone imports
+	opener  string   // the package that opens stores in it, for programs that want it; "": the root does
+	besides []string // packages besides that may import it
+	tests   []string // packages for tests that may import it
+}
+
+// engines are all engines; the rules about them, and the places that are theirs alone, come from here.
+var engines = []engine{
+	// Recovery reads damaged files, and migrate those of other programs.
+	{dir: "./internal/sqlite", besides: []string{"./internal/recovery", "./internal/migrate"}, drivers: []string{"modernc.org/...",
+		"github.com/mattn/go-sqlite3/...", "github.com/asg017/sqlite-vec-go-bindings/..."}},
+	{dir: "./internal/postgres", opener: "./postgres", drivers: []string{"github.com/jackc/..."},
+		tests: []string{"./server/internal/servertest"}},
+}
+
 // interfacesOf returns the names of the exported interfaces of a package.
 func interfacesOf(t *testing.T, folder string) map[string]bool {
 	t.Helper()

@@ -40,24 +40,6 @@ var dashboardRooms = []string{
 	"./server/internal/dashboard/proposals", "./server/internal/dashboard/trash", "./server/internal/dashboard/upkeep",
 }
 
-// engine is a storage engine: an implementation of internal/db.
-type engine struct {
-	dir     string   // its folder
-	drivers []string // modules that it alone imports
-	opener  string   // the package that opens stores in it, for programs that want it; "": the root does
-	besides []string // packages besides that may import it
-	tests   []string // packages for tests that may import it
-}
-
-// engines are all engines; the rules about them, and the places that are theirs alone, come from here.
-var engines = []engine{
-	// Recovery reads damaged files, and migrate those of other programs.
-	{dir: "./internal/sqlite", besides: []string{"./internal/recovery", "./internal/migrate"}, drivers: []string{"modernc.org/...",
-		"github.com/mattn/go-sqlite3/...", "github.com/asg017/sqlite-vec-go-bindings/..."}},
-	{dir: "./internal/postgres", opener: "./postgres", drivers: []string{"github.com/jackc/..."},
-		tests: []string{"./server/internal/servertest"}},
-}
-
 // layers returns the rules of all engines, and those of the rest.
 func layers() (all []layer) {
 	for _, e := range engines {
@@ -255,6 +237,33 @@ var rules = []layer{
 		Why:    "a program that wants metrics imports ./server/metrics: others link neither it nor its library",
 	},
 	{
+		From:   []string{"./internal/..."},
+		Except: []string{"./internal/migrate", "./internal/seed", "./internal/storetest", "./internal/emptystore"},
+		Never:  []string{"./"},
+		Reach:  direct,
+		Why:    "what lies below the API does not know its types",
+	},
+	{
+		From:  []string{"./s3"},
+		Never: []string{"./..."},
+		Reach: direct,
+		Why:   "the client of object storage knows nothing of stores",
+	},
+	{
+		From: []string{"./documents/...", "./secrets/..."},
+		Never: []string{"./internal/...", "./server/...", "./mcpserver/...", "./tools/...", "./cmd/...", "./embedders/...",
+			"./extract/...", "./eval/..."},
+		Reach: direct,
+		Why:   "readers of documents and recognisers of secrets plug into the API, as other programs' would",
+	},
+	{
+		From: []string{"./", "./internal/...", "./tools/...", "./mcpserver/...", "./server/...", "./embedders/...",
+			"./documents/...", "./secrets/...", "./s3/...", "./extract/...", "./cmd/..."},
+		Never: []string{"./eval/..."},
+		Reach: anyDepth,
+		Why:   "measurements are above all that they measure",
+	},
+	{
 		From:  []string{"./internal/service"},
 		Never: []string{"./", "./internal/...", "./embedders/..."},
 		Reach: direct,
@@ -429,6 +438,14 @@ func TestLayersCatchViolations(t *testing.T) {
 			own("server/internal/web") + " -> " + own("server/internal/signin")},
 		{"a leaf knows the dashboard", []listed{pkg("./server/internal/route", own("server/internal/dashboard/files"))},
 			own("server/internal/route") + " -> " + own("server/internal/dashboard/files")},
+		{"a package below the API knows its types", []listed{pkg("./internal/naming", modulePath), pkg(modulePath)},
+			own("internal/naming") + " -> " + modulePath},
+		{"the client of object storage knows stores", []listed{pkg("./s3", modulePath), pkg(modulePath)},
+			own("s3") + " -> " + modulePath},
+		{"documents look below the API", []listed{pkg("./documents", own("internal/filetext")), pkg("./internal/filetext")},
+			own("documents") + " -> " + own("internal/filetext")},
+		{"the program knows the measurements", []listed{pkg("./cmd/souvenir", own("eval")), pkg("./eval")},
+			own("cmd/souvenir") + " -> " + own("eval")},
 		{"signin knows authserver", []listed{pkg("./server/internal/signin", own("server/internal/authserver"))},
 			own("server/internal/signin") + " -> " + own("server/internal/authserver")},
 		{"authserver knows the dashboard", []listed{pkg("./server/internal/authserver", own("server/internal/dashboard"))},

@@ -27,15 +27,15 @@ func upkeep(t *testing.T, d db.DB) {
 		t.Errorf("Name: got %q, want a name and a version", u.Name)
 	}
 	is(t, "Room", u.Room(t.Context()), nil)
-	lacks := func(part bool) error { // what a part says that the engine may lack
+	unless := func(part bool) error { // what a part says that the engine may lack
 		if part {
 			return nil
 		}
 		return db.ErrUnsupported
 	}
-	is(t, "Compact", u.Compact(t.Context()), lacks(u.Space != nil))
-	is(t, "Flush", u.Flush(t.Context()), lacks(u.File != nil))
-	is(t, "Reindex", d.Write(t.Context(), u.Reindex), lacks(u.Check != nil))
+	is(t, "Compact", u.Compact(t.Context()), unless(u.Space != nil))
+	is(t, "Flush", u.Flush(t.Context()), unless(u.File != nil))
+	is(t, "Reindex", d.Write(t.Context(), u.Reindex), unless(u.Check != nil))
 	is(t, "Scratch", db.Scratch(t.Context(), d, func(tx db.Tx) error {
 		problems, err := u.Problems(tx, 10)
 		equal(t, "problems", fmt.Sprint(problems), "[]")
