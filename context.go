@@ -246,8 +246,7 @@ func (r *contextReader) gather() (c Context, err error) {
 		}
 		r.found.Warnings = append(r.found.Warnings, r.project.Notes()...)
 		if r.project == nil {
-			r.warn("project %s not found, or you have no access to it, so nothing is found in it",
-				show(r.query.ProjectID+r.query.ProjectName))
+			r.found.Warnings = append(r.found.Warnings, noProject(r.query.ProjectID, r.query.ProjectName))
 		}
 	}
 	c.Guide = guide()

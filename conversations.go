@@ -224,8 +224,7 @@ func (c *Conversation) clear(tx db.Tx, v viewer, at kernel.Conversation, p trash
 	case err != nil:
 		return 0, false, err
 	case !found[0].writable:
-		return 0, false, newError(KindForbidden, "key", "conversation %s belongs to %s, who shares it read-only",
-			show(c.key), ownerName(tx, v, found[0].Owner))
+		return 0, false, sharedReadOnly(tx, v, "key", "conversation", c.key, found[0].Owner)
 	case forGood && place.OwnerRow != v.User:
 		return 0, false, newError(KindForbidden, "ForGood",
 			"conversation %s belongs to another user, who alone can erase it; without ForGood it moves to the trash",

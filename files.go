@@ -397,8 +397,7 @@ func (s *Store) memoryToLink(tx db.Tx, v viewer, id string) (storedMemory, error
 	case errors.Is(err, ErrNotFound):
 		return m, newError(KindNotFound, "memory_id", "{} %s not found, or you have no access to it", show(id))
 	case err == nil && !m.writable:
-		return m, newError(KindForbidden, "memory_id", "memory %s belongs to %s, who shares it read-only", show(id),
-			ownerName(tx, v, m.Owner))
+		return m, sharedReadOnly(tx, v, "memory_id", "memory", id, m.Owner)
 	}
 	return m, err
 }
@@ -431,8 +430,7 @@ func (s *Store) file(tx db.Tx, v viewer, id string) (storedFile, error) {
 func (s *Store) fileForWriting(tx db.Tx, v viewer, id string) (storedFile, error) {
 	f, err := s.file(tx, v, id)
 	if err == nil && !f.writable {
-		err = newError(KindForbidden, "file_id", "file %s belongs to %s, who shares it read-only", show(id),
-			ownerName(tx, v, f.Owner))
+		err = sharedReadOnly(tx, v, "file_id", "file", id, f.Owner)
 	}
 	return f, err
 }

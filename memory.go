@@ -351,13 +351,18 @@ func (s *Store) memory(tx db.Tx, v viewer, id string) (storedMemory, error) {
 	return found[0], nil
 }
 
+// sharedReadOnly refuses a write to something that its owner shares for reading only.
+func sharedReadOnly(tx db.Tx, v viewer, argument, kind, id, owner string) error {
+	return newError(KindForbidden, argument, "%s %s belongs to %s, who shares it read-only", kind, show(id),
+		ownerName(tx, v, owner))
+}
+
 // memoryForWriting returns a memory that the caller may change: an invisible one is ErrNotFound, a read-only one
 // ErrForbidden.
 func (s *Store) memoryForWriting(tx db.Tx, v viewer, id string) (storedMemory, error) {
 	m, err := s.memory(tx, v, id)
 	if err == nil && !m.writable {
-		err = newError(KindForbidden, "id", "memory %s belongs to %s, who shares it read-only", show(id),
-			ownerName(tx, v, m.Owner))
+		err = sharedReadOnly(tx, v, "id", "memory", id, m.Owner)
 	}
 	return m, err
 }

@@ -72,12 +72,7 @@ func (w *memoryWriter) addIfAbsent(d *kernel.Draft) (Stored, error) {
 		return Stored{}, err
 	}
 	if row == 0 {
-		if d.Stored {
-			return Stored{}, errNotStored
-		}
-		added, err := w.insert(d)
-		added.Effect = EffectAdded
-		return added, err
+		return w.addFirst(d)
 	}
 	found, err := w.store.loadRows(w.Tx, w.Viewer, []int64{row})
 	if err == nil && len(found) == 0 {
@@ -88,6 +83,16 @@ func (w *memoryWriter) addIfAbsent(d *kernel.Draft) (Stored, error) {
 	}
 	indexed, err := w.indexed(row)
 	return Stored{Memory: found[0].Memory, Indexed: indexed, Effect: EffectUnchanged}, err
+}
+
+// addFirst stores a memory whose place has none like it.
+func (w *memoryWriter) addFirst(d *kernel.Draft) (Stored, error) {
+	if d.Stored {
+		return Stored{}, errNotStored
+	}
+	added, err := w.insert(d)
+	added.Effect = EffectAdded
+	return added, err
 }
 
 // errNotStored ends a write whose content must be embedded after all.
@@ -107,12 +112,7 @@ func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
 		return Stored{}, err
 	}
 	if row == 0 {
-		if d.Stored {
-			return Stored{}, errNotStored
-		}
-		added, err := w.insert(d)
-		added.Effect = EffectAdded
-		return added, err
+		return w.addFirst(d)
 	}
 	found, err := w.store.loadRows(w.Tx, w.Viewer, []int64{row})
 	if err != nil {

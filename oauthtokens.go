@@ -29,6 +29,9 @@ type TokenSet struct {
 	Scope        string `json:"scope"`                   // separated by spaces
 }
 
+// usedBefore is the reason to refuse a code or refresh token that comes a second time.
+const usedBefore = "it has been used before, so its grant has ended"
+
 // Format prints the answer without the tokens.
 func (t TokenSet) Format(f fmt.State, _ rune) { redact.Format(f, t, "AccessToken", "RefreshToken") }
 
@@ -76,7 +79,7 @@ func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (_ TokenSet
 		t.audience, refused = code.audience(x.Resource, x.Audience)
 		switch {
 		case code.used:
-			return t, invalidCode("it has been used before, so its grant has ended"), s.endGrant(tx, code.row)
+			return t, invalidCode(usedBefore), s.endGrant(tx, code.row)
 		case code.ended || s.now() >= code.expires:
 			return t, invalidCode("it has expired or was revoked"), nil
 		case x.RedirectURI != code.redirectURI && (x.RedirectURI != "" || code.challenge == ""):
@@ -144,7 +147,7 @@ func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (_ TokenSe
 		case !found || token.client != client.row:
 			return t, invalidRefresh("it is unknown"), nil
 		case token.rotated != 0 && !withinGrace(now-token.rotated):
-			return t, invalidRefresh("it has been used before, so its grant has ended"), s.endGrant(tx, token.row)
+			return t, invalidRefresh(usedBefore), s.endGrant(tx, token.row)
 		case token.ended || now >= token.expires:
 			return t, invalidRefresh("it has expired or was revoked"), nil
 		case !client.uses(clientmeta.GrantRefresh):

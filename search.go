@@ -443,9 +443,7 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 			return sel, err
 		}
 		if project == nil {
-			sel.warnings = append(sel.warnings,
-				fmt.Sprintf("project %s not found, or you have no access to it, so nothing is found in it",
-					show(q.ProjectID+q.ProjectName)))
+			sel.warnings = append(sel.warnings, noProject(q.ProjectID, q.ProjectName))
 			return sel, nil
 		}
 		sel.warnings = append(sel.warnings, project.Notes()...)
@@ -541,4 +539,9 @@ func generalPlace(p standing.Place) bool { return p.Own && p.Project == 0 }
 // newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
 func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
 	return standing.Newest(tx, s.now(), sel.Selection, types...)
+}
+
+// noProject is the warning about a project that a search cannot look into.
+func noProject(id, name string) string {
+	return fmt.Sprintf("project %s not found, or you have no access to it, so nothing is found in it", show(id+name))
 }

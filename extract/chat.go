@@ -13,6 +13,9 @@ const (
 	anthropicURL = "https://api.anthropic.com/v1"
 )
 
+// cutOff is the fault of an answer that reached the limit of tokens.
+const cutOff = "the answer was cut off; give a larger MaxOutput"
+
 // Chat returns an extractor that asks any server with the endpoint /chat/completions that makes JSON by a schema:
 // OpenAI's, and vLLM, llama.cpp, Ollama, LM Studio, Mistral and others at their own BaseURL. It does not
 // use the network.
@@ -74,7 +77,7 @@ func decodeChat(body []byte) (reply, error) {
 	case choice.Message.Refusal != "" || choice.FinishReason == "content_filter":
 		r.fault = "the model refused"
 	case choice.FinishReason == "length":
-		r.fault = "the answer was cut off; give a larger MaxOutput"
+		r.fault = cutOff
 	}
 	return r, nil
 }
@@ -126,7 +129,7 @@ func decodeMessages(body []byte) (reply, error) {
 	r := reply{input: a.Usage.Input + a.Usage.CacheRead + a.Usage.CacheWrites, output: a.Usage.Output}
 	switch a.StopReason {
 	case "max_tokens", "model_context_window_exceeded":
-		r.fault = "the answer was cut off; give a larger MaxOutput"
+		r.fault = cutOff
 		return r, nil
 	case "refusal":
 		r.fault = "the model refused"

@@ -39,6 +39,8 @@ type File struct {
 	Problems []string // problems of the file as a whole
 }
 
+const damagedLog = "the write-ahead log is damaged, and is left out"
+
 // Open opens a file for reading, with the master key if it is encrypted. A file that cannot be read, has no bytes, or
 // another key, gives an error; everything else goes to Problems.
 func Open(path string, key sealing.MasterKey) (*File, error) {
@@ -200,13 +202,13 @@ func (s *File) readLog(path string) {
 		order = binary.BigEndian
 	case 0x377f0682:
 	default:
-		s.Problems = append(s.Problems, "the write-ahead log is damaged, and is left out")
+		s.Problems = append(s.Problems, damagedLog)
 		return
 	}
 	size := int(word(head[8:]))
 	c0, c1 := checksum(order, 0, 0, head[:24])
 	if size < 512 || size > 1<<16 || size&(size-1) != 0 || c0 != word(head[24:]) || c1 != word(head[28:]) {
-		s.Problems = append(s.Problems, "the write-ahead log is damaged, and is left out")
+		s.Problems = append(s.Problems, damagedLog)
 		return
 	}
 	pending := map[uint32]int64{}

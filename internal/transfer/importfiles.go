@@ -153,7 +153,7 @@ func (im *importer) begin(ctx context.Context, f *incomingFile) error {
 		if o == unchanged {
 			t.count(KindFile, unchanged)
 		} else {
-			t.conflict(f.line(), KindFile, f.ID, "the store has another version of it, or one of another owner, which was kept")
+			t.conflict(f.line(), KindFile, f.ID, otherVersion)
 		}
 		im.merge(t)
 	}

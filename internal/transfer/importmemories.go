@@ -67,6 +67,9 @@ type memoryLine struct {
 	Supersedes     string          `json:"supersedes"`
 }
 
+// otherVersion is the conflict of a memory or file that the store already has, in another version.
+const otherVersion = "the store has another version of it, or one of another owner, which was kept"
+
 // fields returns the memory of a line, without its times.
 func (l memoryLine) fields() (m kernel.DraftFields, err error) {
 	m = kernel.DraftFields{
@@ -319,7 +322,7 @@ func (m *memoryItem) apply(t *importTx) error {
 		t.count(KindMemory, unchanged)
 		return nil
 	case conflicting:
-		t.conflict(m.line(), KindMemory, m.id, "the store has another version of it, or one of another owner, which was kept")
+		t.conflict(m.line(), KindMemory, m.id, otherVersion)
 		return nil
 	}
 	at, err := t.place(m.owner, m.draft.Collection, m.projectOwner, m.draft.ProjectID, m.draft.ProjectName)
