@@ -105,16 +105,17 @@ func manyPassages(t *testing.T, d db.DB) {
 	})
 	_, begin, _ := since(t, d, "", 10)
 	write(t, d, func(tx db.Tx) error {
-		_, err := tx.Exec(`INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at) `+
-			counting+`'m' || i, p.id, 'content', '{}', 1, 0, 0 FROM n, partition p WHERE p.id = ?`, many, partition)
-		_, err2 := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector)
-			SELECT p.id * 4294967296 + row_number() OVER (ORDER BY m.id), m.id, 0, 1, 0, f.id, ? FROM memory m
-			JOIN partition p ON p.id = m.partition_id, profile f WHERE p.id = ?`, floats(1, 0), partition)
-		if err := errors.Join(err, err2); err != nil {
-			return err
-		}
-		for i := range many {
-			if err := tx.Words().Put(in.First+int64(i)+1, "tea", "", false); err != nil {
+		for i := range int64(many) {
+			memory, err := db.InsertNumbered(tx, "memory", `INSERT INTO memory (id, uid, partition_id, content, metadata,
+				revision, created_at, updated_at) VALUES (?, ?, ?, 'content', '{}', 1, 0, 0)`, fmt.Sprint("m", i), partition)
+			if err == nil {
+				err = db.Queue(tx, `INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector)
+					VALUES (?, ?, 0, 1, 0, ?, ?)`, in.First+i+1, memory, profile, floats(1, 0))
+			}
+			if err == nil {
+				err = tx.Words().Put(in.First+i+1, "tea", "", false)
+			}
+			if err != nil {
 				return err
 			}
 		}
