@@ -162,7 +162,7 @@ func (c *cli) command(command *cobra.Command, run func(ctx context.Context, args
 	}
 	command.RunE = func(command *cobra.Command, args []string) error {
 		c.running = true
-		return run(actingAs(c.withUserKeys(c.withMasterKey(command.Context())), souvenir.ViaCommand), args)
+		return run(actingAs(c.withUserKeys(c.withMasterKey(c.showsOpening(command.Context()))), souvenir.ViaCommand), args)
 	}
 	return command
 }

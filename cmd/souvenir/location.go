@@ -67,6 +67,9 @@ func (l location) open(ctx context.Context, options *souvenir.Options) (*souveni
 		}
 	}
 	options.MasterKeyNow = func(context.Context) (souvenir.MasterKey, error) { return fileKeyOf(withKeyAnew(ctx)) }
+	if options.Logger == nil { // otherwise the log says what is done
+		defer showOpening(ctx)()
+	}
 	if l.isDatabase() {
 		return postgres.Open(ctx, string(l), options)
 	}

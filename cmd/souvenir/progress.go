@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -42,8 +43,36 @@ func (c *cli) busy(doing string) (end func()) {
 	if !isTerminal(c.stderr) {
 		return func() {}
 	}
-	b, began := &bar{out: c.stderr}, time.Now()
+	b := &bar{out: c.stderr}
 	b.draw(doing+" …", "")
+	return b.tick(doing)
+}
+
+// openingKey is the key of the context's function that shows on a terminal that a store is being opened.
+type openingKey struct{}
+
+// showsOpening returns a context with which the opening of a store is shown on a terminal once it takes a second: a
+// file of an older version is upgraded, which reads all of a large one.
+func (c *cli) showsOpening(ctx context.Context) context.Context {
+	if !isTerminal(c.stderr) {
+		return ctx
+	}
+	return context.WithValue(ctx, openingKey{}, func() (end func()) {
+		return (&bar{out: c.stderr}).tick("opening the store (an older one is upgraded)")
+	})
+}
+
+// showOpening shows the opening of a store, until the function that it returns is called.
+func showOpening(ctx context.Context) (end func()) {
+	if show, is := ctx.Value(openingKey{}).(func() func()); is {
+		return show()
+	}
+	return func() {}
+}
+
+// tick draws every second for how long something has been done.
+func (b *bar) tick(doing string) (end func()) {
+	began := time.Now()
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -141,6 +141,9 @@ func (d *DB) migrate(ctx context.Context, c *conn, config Config, steps []migrat
 			return classify("migrate "+d.path, err)
 		}
 	}
+	if version > 0 {
+		d.log.Info("upgrading the file; a large one takes a while", "path", d.path, "from", version, "to", len(steps))
+	}
 	for _, m := range steps[done:] {
 		if err := ctx.Err(); err != nil {
 			return err

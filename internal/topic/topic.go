@@ -20,7 +20,7 @@ type Texts struct {
 	words    [][]int32 // of each text, each once, in ascending order
 	names    []string  // of each word, as most texts write it; in lower case if they are divided
 	holding  []int     // how many texts have each word
-	function []bool    // it is a function word
+	function []bool    // it says nothing about a subject
 }
 
 // mostWords is how many different words of a text count.
@@ -143,7 +143,7 @@ func (r *reader) number(w string) int32 {
 			r.t.names, r.t.holding = append(r.t.names, w), append(r.t.holding, 0)
 			r.t.function = append(r.t.function, false)
 		}
-		if text.IsFunctionWord(term, r.language) {
+		if saysNothing(term, r.language) {
 			r.t.function[number] = true
 		}
 	}

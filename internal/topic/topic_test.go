@@ -3,6 +3,7 @@ package topic
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -56,5 +57,30 @@ func TestOddTexts(t *testing.T) {
 	}
 	if n := len(Read([]string{long}).words[0]); n != mostWords {
 		t.Errorf("%d words of a long text count, want %d", n, mostWords)
+	}
+}
+
+// The names of groups are content words in each language, also where others are as typical of the group.
+func TestNamesAreContentWords(t *testing.T) {
+	for language, texts := range map[string][]string{
+		"en": {"What happens never again: the ferry sank.", "It happens that one ferry is never full.", "Never happens: a big ferry."},
+		"de": {"Wir bleiben immer noch bei der Fähre.", "Wir bleiben immer auf der Fähre.", "Die Fähre soll immer bleiben."},
+		"es": {"Después compramos así el barco que está en el puerto.", "Después el barco es así de grande.",
+			"El barco está así después."},
+		"fr": {"Le bateau est toujours ici avec nous.", "Nous avons toujours le bateau ici.", "Le bateau est ici, toujours."},
+		"it": {"La nave è sempre qui con noi, perché è così.", "La nave non è sempre qui.", "Così la nave è sempre qui."},
+		"pt": {"O navio está sempre aqui com você, também.", "Também o navio não está sempre aqui.",
+			"O navio está aqui também, sempre, por isso."},
+		"nl": {"De veerboot is altijd hier bij ons.", "Wij zijn altijd op de veerboot hier.",
+			"Hier is de veerboot altijd op tijd."},
+		"Cyrillic": {"Паром всегда здесь, потому что так надо.", "Здесь всегда паром.", "Паром здесь всегда, потому что."},
+	} {
+		subject := map[string]string{"en": "ferry", "de": "fähre", "es": "barco", "fr": "bateau", "it": "nave",
+			"pt": "navio", "nl": "veerboot", "Cyrillic": "паром"}[language]
+		others := []string{"Kubernetes deploy", "Rye bread", "Kubernetes bread"}
+		names := Read(append(texts, others...)).Names([][]int{{0, 1, 2}}, 3)[0]
+		if len(names) == 0 || !strings.EqualFold(names[0], subject) || len(names) > 1 {
+			t.Errorf("%s: got %q, want %q alone", language, names, subject)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-// Proposals: accepted, edited, refused, several at once, undone; on a phone, and without scripts.
+// Proposals: accepted, edited, declined, several at once, undone; on a phone, and without scripts.
 import assert from 'node:assert/strict'
 import { phone, still, wide } from '../browser.mjs'
 
@@ -43,14 +43,14 @@ export async function oneIsAcceptedAnotherEditedAndBothUndone(someone, { user })
   assert.equal(await page.getByText('can no longer be accepted').count(), 0)
 }
 
-export async function severalAreRefusedAtOnceAndComeBack(someone, { user }) {
+export async function severalAreDeclinedAtOnceAndComeBack(someone, { user }) {
   const page = await someone(user)
   await page.go('/proposals')
   const all = await items(page).count()
   await item(page, 'descaled').locator('input[type=checkbox]').check()
   await item(page, 'green now').locator('input[type=checkbox]').check()
-  await page.send('Refuse selected')
-  assert.match(await page.notice(), /2 proposals refused/)
+  await page.send('Decline selected')
+  assert.match(await page.notice(), /2 proposals declined/)
   assert.equal(await items(page).count(), all - 2)
   await page.send('Undo')
   assert.equal(await items(page).count(), all)
@@ -62,9 +62,9 @@ export async function decidedOnAPhone(someone, { user }) {
   await shot(page, 'phone-dark')
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
   assert.ok(overflow <= 0, `the page is ${overflow} pixels too wide`)
-  await item(page, '厨房').getByRole('button', { name: /^Refuse: / }).tap()
+  await item(page, '厨房').getByRole('button', { name: /^Decline: / }).tap()
   await page.settle()
-  assert.match(await page.notice(), /1 proposal refused/)
+  assert.match(await page.notice(), /1 proposal declined/)
   await page.send('Undo')
   await item(page, '厨房').locator('summary').tap()
   await shot(page, 'phone-edit')
@@ -81,7 +81,7 @@ export async function decidedWithoutScripts(someone, { user }) {
   assert.equal(await items(page).count(), all)
   await page.go('/proposals')
   await page.locator('main input[type=checkbox]').first().check()
-  await page.send('Refuse selected')
+  await page.send('Decline selected')
   await page.send('Undo')
   assert.equal(await items(page).count(), all)
 }

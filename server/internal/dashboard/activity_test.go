@@ -227,3 +227,21 @@ func TestActivityThatIsNotRecorded(t *testing.T) {
 	servertest.CheckPage(w, w.SignedIn(servertest.Owner).Get("/activity").Expect(http.StatusOK, "recording turned off"))
 	w.SignedIn(servertest.Owner).Get("/").Expect(http.StatusOK).Without("Recent activity")
 }
+
+// Two updates of one memory differ in their sentences by what they changed.
+func TestUpdatesSayWhatTheyChanged(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	update := func(arguments string) {
+		w.Do(servertest.Owner, "POST", "/tools/call", `{"name":"memory","arguments":{"action":"update","id":"`+w.Memory+
+			`",`+arguments+`}}`)
+	}
+	update(`"content":"The shop opens at eight."`)
+	update(`"event_type":"decision"`)
+	update(`"content":"The shop opens at noon.","event_type":"fact"`)
+	b := w.SignedIn(servertest.Owner)
+	servertest.CheckPage(w, b.Get("/activity?kind=updated").Expect(http.StatusOK, "updated the text of",
+		"updated the event type of", "updated the text and event type of", "<del><bdi>nine</bdi></del>",
+		"<ins><bdi>eight</bdi></ins>",
+		"<ins><bdi>decision</bdi></ins>", "<del><bdi>eight</bdi></del>", "<ins><bdi>noon</bdi></ins>"))
+	w.SignedIn(servertest.Admin).Get("/activity?user="+w.Users[servertest.Owner]).Without(">eight<", ">noon<", ">nine<")
+}

@@ -41,9 +41,14 @@ func TestTheAuditLogInSentences(t *testing.T) {
 		souvenir.NewToken{Name: servertest.Hostile}); err != nil {
 		t.Fatal(err)
 	}
+	own := w.Store.As(souvenir.Access{User: ada}).Accounts()
+	if _, err := own.AddToken(ctx, souvenir.NewToken{Name: "of ada"}); err != nil {
+		t.Fatal(err)
+	}
 	b := w.SignedIn(servertest.Admin)
 	p := b.Get("/audit").Expect(http.StatusOK, "added the user grace &lt;b&gt;, as admin", "added the user deleted user ",
-		"created a token of grace &lt;b&gt;", "Audit log").Without("short-lived", servertest.Hostile)
+		"created a token of grace &lt;b&gt;", "Audit log", "created the token “of ada” of").
+		Without("short-lived", servertest.Hostile, "user: ", "projects: 0", ": false")
 	servertest.CheckPage(w, p)
 	servertest.CheckPage(w, b.Get("/audit?what=token").Expect(http.StatusOK, "created a token of grace").
 		Without("added the user"))

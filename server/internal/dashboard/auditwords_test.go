@@ -25,7 +25,7 @@ func TestEveryActionHasASentence(t *testing.T) {
 		for _, found := range regexp.MustCompile("`([a-z.]+)`").FindAllStringSubmatch(actions, -1) {
 			known[found[1]] = true
 			entry := souvenir.AuditEntry{Action: found[1], Object: "id", Details: map[string]any{}}
-			said := upkeep.AuditText(entry, func(string) string { return "Anna {role}" })
+			said := upkeep.AuditText(entry, func(string) string { return "Anna {role}" }, "")
 			if strings.HasPrefix(said, "did ") || strings.ContainsAny(strings.ReplaceAll(said, "Anna {role}", ""), "{}") {
 				t.Errorf("%s: got %q, want a sentence", found[1], said)
 			}
@@ -36,12 +36,30 @@ func TestEveryActionHasASentence(t *testing.T) {
 	}
 	names := &upkeep.AuditNames{}
 	if said := upkeep.AuditText(souvenir.AuditEntry{Action: "member.add", Details: map[string]any{"role": "writer"}},
-		names.Of); said != "invited someone to a project, as writer" {
+		names.Of, ""); said != "invited someone to a project, as writer" {
 		t.Errorf("an invitation of who has no account: got %q, want someone", said)
 	}
 	for action := range upkeep.AuditSentences {
 		if !known[action] {
 			t.Errorf("there is a sentence for %s, which docs/audit.md does not have", action)
+		}
+	}
+}
+
+// An object has its name in the sentence, where it is known.
+func TestSentencesNameTheirObjects(t *testing.T) {
+	nameOf := func(string) string { return "Anna" }
+	for _, test := range []struct{ action, kind, thing, want string }{
+		{"token.add", "token", "Cursor {role}", "created the token “Cursor {role}” of Anna"},
+		{"token.add", "token", "", "created a token of Anna"},
+		{"client.secret", "client", "Claude", "gave the OAuth client “Claude” a new secret"},
+		{"member.add", "project", "berth", "invited Anna to the project “berth”"},
+		{"retention.set", "collection", "notes", "changed how long memories stay in the collection “notes”"},
+		{"purge", "store", "", "cleaned up"},
+	} {
+		e := souvenir.AuditEntry{Action: test.action, Kind: test.kind, Details: map[string]any{}}
+		if got := upkeep.AuditText(e, nameOf, test.thing); got != test.want {
+			t.Errorf("%s of %q: got %q, want %q", test.action, test.thing, got, test.want)
 		}
 	}
 }

@@ -26,7 +26,14 @@ func TestOverviewShowsWhatIsStored(t *testing.T) {
 	if columns := strings.Count(p.Body, `class="column"`); columns != 30 {
 		t.Errorf("%d columns for 30 days, want 30", columns)
 	}
-	year := b.Get("/?days=365").Expect(http.StatusOK, "Added per week", "2 memories stored in 365 days")
+	past := time.Now().Add(-time.Hour)
+	if _, err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).AddMemory(t.Context(),
+		souvenir.NewMemory{Content: "It was open.", ValidUntil: past}); err != nil {
+		t.Fatal(err)
+	}
+	b.Get("/").Expect(http.StatusOK, `<span class="number">3</span> memories`, "1 memory of 3 is valid at another time")
+	b.Get("/memories").Expect(http.StatusOK, "2 memories")
+	year := b.Get("/?days=365").Expect(http.StatusOK, "Added per week", "3 memories stored in 365 days")
 	servertest.CheckPage(w, year)
 	if columns := strings.Count(year.Body, `class="column"`); columns != 53 {
 		t.Errorf("%d columns for a year, want 53", columns)

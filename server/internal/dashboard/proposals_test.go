@@ -93,7 +93,8 @@ func TestProposalsAreAcceptedEditedRefusedAndUndone(t *testing.T) {
 		Group: d.Private, Reason: "it says the same as memory " + d.Memory + ": # The shop\n**opens**"})...)
 	p := olivia.Get(proposals).Expect(http.StatusOK, "3 proposals waiting", "From the conversation “<bdi>till talk</bdi>”",
 		"<b>nine</b>", "<b>eight</b>", "Walter said so.", "90% sure", "/memories/"+turns[0].ID, "From May on",
-		"商店五月起八点开门。", "1 more turn not shown", "Similar or contradictory", "The word is swordfish.", "3 new",
+		"商店五月起八点开门。", "1 more turn not shown", "Similar or contradictory", "The word is swordfish.",
+		`3<span class="visually-hidden"> new`,
 		"Accept all 2", "<p>It says the same as another memory: The shop",
 		`/memories/`+d.Memory+`">The other memory`).Without("same as memory")
 	servertest.CheckPage(d.World, p)
@@ -102,11 +103,11 @@ func TestProposalsAreAcceptedEditedRefusedAndUndone(t *testing.T) {
 
 	done := olivia.Submit(p, proposals, url.Values{"id": {ids[0] + ".1"}, "action": {"accept"}})
 	p = olivia.Get(proposals+"?undo="+done.GoesTo(proposals).Get("undo")).Expect(http.StatusOK, "1 proposal accepted.",
-		"2 new", "Undo")
+		`2<span class="visually-hidden"> new`, "Undo")
 	if got := d.content(d.Memory); got != "The shop opens at eight." {
 		t.Errorf("accepted: got %q, want the new text", got)
 	}
-	undo(olivia, p).Expect(http.StatusOK, "Undone.", "Walter said so.", "3 new")
+	undo(olivia, p).Expect(http.StatusOK, "Undone.", "Walter said so.", `3<span class="visually-hidden"> new`)
 	if got := d.content(d.Memory); got != "The shop opens at nine." {
 		t.Errorf("undone: got %q, want the old text", got)
 	}
@@ -125,7 +126,7 @@ func TestProposalsAreAcceptedEditedRefusedAndUndone(t *testing.T) {
 	}
 	done = choose(olivia, "refuse", ids[1], ids[2])
 	p = olivia.Get(proposals+"?undo="+done.GoesTo(proposals).Get("undo")).Expect(http.StatusOK,
-		"2 proposals refused.", "Nothing to decide")
+		"2 proposals declined.", "Nothing to decide")
 	undo(olivia, p).Expect(http.StatusOK, "2 proposals waiting", "商店")
 	choose(olivia, "accept", ids[1]).GoesTo(proposals)
 	p = olivia.Get(proposals)
@@ -159,7 +160,7 @@ func TestProposalsOfOthersAreNeitherSeenNorDecided(t *testing.T) {
 	}
 	rita := d.SignedIn(servertest.Reader)
 	p := rita.Get(proposals).Expect(http.StatusOK, "The till is blue.", "shared with you read-only", "shared by olivia").
-		Without(servertest.Secret, ">Accept", ">Refuse", ">Edit", " new<", "checkbox")
+		Without(servertest.Secret, ">Accept", ">Decline", ">Edit", " new<", "checkbox")
 	servertest.CheckPage(d.World, p)
 	for _, action := range []string{"accept", "refuse"} {
 		choose(rita, action, id).Stays(http.StatusForbidden, "shared with you read-only")
@@ -184,7 +185,8 @@ func TestProposalsOfOthersAreNeitherSeenNorDecided(t *testing.T) {
 	if got := d.facts(); len(got) != 0 {
 		t.Errorf("got the facts %q, want none", got)
 	}
-	d.SignedIn(servertest.Writer).Get(proposals).Expect(http.StatusOK, "1 new", "The till is blue.")
+	d.SignedIn(servertest.Writer).Get(proposals).Expect(http.StatusOK,
+		`1<span class="visually-hidden"> new`, "The till is blue.")
 	choose(d.SignedIn(servertest.Writer), "accept", id).GoesTo(proposals)
 	if got := d.facts(); len(got) != 1 {
 		t.Errorf("a writer accepts: got the facts %q, want one", got)
@@ -225,14 +227,14 @@ func TestTheMenuCountsProposalsAnewOnTheirPage(t *testing.T) {
 	d := newDesk(t)
 	d.says("The till is blue.")
 	olivia := d.SignedIn(servertest.Owner)
-	olivia.Get("/").Expect(http.StatusOK, "1 new")
+	olivia.Get("/").Expect(http.StatusOK, `1<span class="visually-hidden"> new`)
 	second := d.says("The safe is green.")
-	olivia.Get(proposals).Expect(http.StatusOK, "2 new")
+	olivia.Get(proposals).Expect(http.StatusOK, `2<span class="visually-hidden"> new`)
 	choose(olivia, "accept", second...).GoesTo(proposals)
-	olivia.Get(proposals).Expect(http.StatusOK, "1 new")
-	olivia.Get("/").Expect(http.StatusOK, "1 new")
+	olivia.Get(proposals).Expect(http.StatusOK, `1<span class="visually-hidden"> new`)
+	olivia.Get("/").Expect(http.StatusOK, `1<span class="visually-hidden"> new`)
 	rob := d.SignedIn(servertest.Reader)
-	rob.Get("/").Expect(http.StatusOK).Without("1 new")
+	rob.Get("/").Expect(http.StatusOK).Without(`1<span class="visually-hidden"> new`)
 }
 
 func TestAProposalIsDecidedOnce(t *testing.T) {
@@ -242,8 +244,8 @@ func TestAProposalIsDecidedOnce(t *testing.T) {
 	olivia, walter := d.SignedIn(servertest.Owner), d.SignedIn(servertest.Writer)
 	choose(olivia, "accept", ids[0]).GoesTo(proposals)
 	servertest.CheckPage(d.World, choose(olivia, "accept", ids[0]).Stays(http.StatusNotFound,
-		"accepted or refused it already"))
-	choose(walter, "refuse", ids[0]).Stays(http.StatusNotFound, "accepted or refused it already")
+		"accepted or declined it already"))
+	choose(walter, "refuse", ids[0]).Stays(http.StatusNotFound, "accepted or declined it already")
 	p := choose(walter, "accept", ids...)
 	walter.Get(p.Header.Get("Location")).Expect(http.StatusOK,
 		"1 proposal accepted. 1 proposal left as before: Someone has")
@@ -296,7 +298,7 @@ func TestProposalsThatNoLongerFitAreExplained(t *testing.T) {
 	if err := view.DeleteMemory(t.Context(), deleted); err != nil {
 		t.Fatal(err)
 	}
-	p := olivia.Get(proposals).Expect(http.StatusOK, "The memory was changed or deleted since.", "only refused",
+	p := olivia.Get(proposals).Expect(http.StatusOK, "The memory was changed or deleted since.", "only declined",
 		"/memories/"+changed+"/edit").Without("Accept all", ">Accept<")
 	servertest.CheckPage(d.World, p)
 	walter.Get(proposals).Expect(http.StatusOK, "Or not.").Without("/memories/" + moved)
@@ -425,7 +427,7 @@ func TestForgedProposalsDoNotBreakThePage(t *testing.T) {
 		Sources: []string{long, "\u202e", "' OR 1=1", servertest.Hostile}, Group: long, Reason: long, Confidence: 1},
 		extract.Proposal{Action: "rule", Content: long})
 	p := d.SignedIn(servertest.Owner).Get(proposals).Expect(http.StatusOK, "The till is blue.", "It cannot be read",
-		"4 more turns not shown", ">Refuse<").Without("<script>alert")
+		"4 more turns not shown", ">Decline<").Without("<script>alert")
 	servertest.CheckPage(d.World, p)
 	if len(p.Body) > 60_000 {
 		t.Errorf("got a page of %d bytes, want that long names are cut", len(p.Body))

@@ -34,7 +34,7 @@ func menu(user souvenir.User, here string, invitations, proposals int) []menuGro
 			{Path: TrashPath, Name: "Trash"}}},
 		{Title: "Clients", Places: []menuPlace{{Path: "/connect", Name: "Connect"}, {Path: "/tokens", Name: "Tokens"},
 			{Path: "/connected", Name: "Applications"}, {Path: "/clients", Name: "OAuth clients"}}},
-		{Title: "You", Places: []menuPlace{{Path: SharingPath, Name: "Sharing", Waiting: invitations},
+		{Title: "You", Places: []menuPlace{{Path: SharingPath, Name: "Project invitations", Waiting: invitations},
 			{Path: "/profile", Name: "Profile"}, {Path: "/transfer", Name: "Export and import"},
 			{Path: "/settings", Name: "Settings"}}},
 	}

@@ -296,18 +296,31 @@ func (f *filler) correct(one stored) error {
 	if f.random.IntN(3) == 0 {
 		state = souvenir.StateArchived
 	}
-	if _, err := f.clients[one.by].view.UpdateMemory(f.ctx, one.id, souvenir.MemoryUpdate{State: &state}); err != nil {
-		return err
-	}
-	return f.record(one.by, souvenir.NewActivity{Tool: "memory", Action: "update", MemoryID: one.id})
+	return f.update(one.by, one.id, souvenir.MemoryUpdate{State: &state})
 }
 
-// record records a call of a client, a minute or so after the one before.
+// update has a client update a memory, during the call that is recorded for it.
+func (f *filler) update(by int, id string, u souvenir.MemoryUpdate) error {
+	f.pass()
+	call := souvenir.NewActivity{Tool: "memory", Action: "update", MemoryID: id, StartedAt: f.clock.Now()}
+	if _, err := f.clients[by].view.UpdateMemory(f.ctx, id, u); err != nil {
+		return err
+	}
+	call.Duration = f.clock.Now().Sub(call.StartedAt)
+	return f.record(by, call)
+}
+
+// pass lets a minute or so pass.
+func (f *filler) pass() { f.at(f.clock.Now().Add(time.Duration(20+f.random.IntN(70)) * time.Second)) }
+
+// record records a call of a client, a minute or so after the one before unless it has a time.
 func (f *filler) record(by int, call souvenir.NewActivity) error {
 	call.Principal, call.Client = f.clients[by].principal, f.clients[by].agent
-	call.Duration = time.Duration(900+f.random.IntN(14_000)) * time.Microsecond
 	call.Bytes = int64(200 + f.random.IntN(6000))
-	f.at(f.clock.Now().Add(time.Duration(20+f.random.IntN(70)) * time.Second))
+	if call.StartedAt.IsZero() {
+		call.Duration = time.Duration(900+f.random.IntN(14_000)) * time.Microsecond
+		f.pass()
+	}
 	if err := f.show(&f.clients[by]); err != nil {
 		return err
 	}

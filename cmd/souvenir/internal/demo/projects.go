@@ -257,10 +257,7 @@ func (f *filler) today() error {
 	window := f.stored[len(f.stored)-5].id
 	content := "# Deploy window\n\nBerth is released on **Thursdays at 14:00**, " +
 		"after the nightly tests, with Samuel at the graphs.\n"
-	if _, err := f.clients[cursor].view.UpdateMemory(f.ctx, window, souvenir.MemoryUpdate{Content: &content}); err != nil {
-		return err
-	}
-	if err := f.record(cursor, souvenir.NewActivity{Tool: "memory", Action: "update", MemoryID: window}); err != nil {
+	if err := f.update(cursor, window, souvenir.MemoryUpdate{Content: &content}); err != nil {
 		return err
 	}
 	if err := f.propose(); err != nil {

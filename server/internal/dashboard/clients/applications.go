@@ -41,7 +41,7 @@ func (s *Service) showConnected(_ http.ResponseWriter, r *http.Request, c reques
 	for _, grant := range grants {
 		data.Grants = append(data.Grants, connectedApp{grant, namesOf(grant.Projects, projects, c.User.ID)})
 	}
-	return web.Page{Template: "connected", Title: "Connected applications", Data: data}, nil
+	return web.Page{Template: "connected", Title: "Applications", Data: data}, nil
 }
 
 // namesOf returns the names, as a user sees them, of the projects to which a token or an application is limited: of

@@ -23,6 +23,7 @@ type callRow struct {
 	Did     string // or "could not do"
 	Thing   string // its object in words, if On has none
 	On      []web.Link
+	Change  *change   // what it changed of a memory; nil: unknown
 	Project *web.Link // nil: none
 	Took    string
 	Ended   string // outcome, in words
@@ -62,6 +63,9 @@ func rowOf(a souvenir.Activity, c request.Caller, about subjects) callRow {
 	call.Client = clientPath(a, own, c)
 	if !call.Fine {
 		call.Did = "could not " + d.do
+	}
+	if call.Change = about.changes[a.ID]; call.Change != nil {
+		call.Did += call.Change.of()
 	}
 	if a.MemoryID != "" {
 		call.On = append(call.On, about.memory(a.MemoryID, own))

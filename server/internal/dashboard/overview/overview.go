@@ -78,6 +78,7 @@ type overviewPage struct {
 	Lists          []countedList
 	Health         health
 	Recent         []souvenir.Memory
+	NotNow         int       // memories that are valid at another time only: lists do not have them
 	Calls          []callRow // the latest
 	Recorded       bool      // calls are recorded here
 }
@@ -162,6 +163,7 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 	if err != nil {
 		return err
 	}
+	data.NotNow = max(0, data.Memories-recent.Total)
 	for _, hit := range recent.Hits {
 		hit.Content = plain(hit.Content, 300)
 		data.Recent = append(data.Recent, hit.Memory)

@@ -16,9 +16,10 @@ import (
 // subjects knows what calls were about: the memories, files and projects that the reader can see now.
 type subjects struct {
 	projects []souvenir.Project
-	memories map[string]string // titles by id
-	files    map[string]string // names by id
-	deleted  map[string]string // titles in the trash
+	memories map[string]string  // titles by id
+	files    map[string]string  // names by id
+	deleted  map[string]string  // titles in the trash
+	changes  map[string]*change // of updates, by call
 }
 
 const titleLength = 60 // characters
@@ -64,7 +65,9 @@ func subjectsOf(ctx context.Context, c request.Caller, all []souvenir.Activity,
 		}
 		about.deleted[id] = textview.Clip(entry.Title, titleLength)
 	}
-	return about, nil
+	var err error
+	about.changes, err = changesOf(ctx, c, all)
+	return about, err
 }
 
 // isUnknown reports whether the store has nothing by an id, or the id is none: what programs send is recorded as it is.

@@ -80,7 +80,7 @@ func readDecision(values url.Values) (decision, error) {
 		d.chosen = append(d.chosen, choice{id, revision})
 	}
 	if d.edits && strings.TrimSpace(d.content) == "" {
-		return d, failure.Invalid("content", "the text is empty; enter one, or refuse the proposal")
+		return d, failure.Invalid("content", "the text is empty; enter one, or decline the proposal")
 	}
 	return d, nil
 }
@@ -113,7 +113,7 @@ func (d decision) run(ctx context.Context, by *extract.Reviewer) (done []extract
 func (s *Service) done(r *http.Request, c request.Caller, d decision, done []extract.Decision, failed []error) any {
 	verb := "accepted."
 	if d.refuses {
-		verb = "refused."
+		verb = "declined."
 	}
 	sentences := []string{web.Count(len(done), "proposal") + " " + verb}
 	reasons := map[string]int{}
@@ -163,7 +163,7 @@ func takeBack(ctx context.Context, by *extract.Reviewer, done []extract.Decision
 func reason(err error) string {
 	switch {
 	case errors.Is(err, souvenir.ErrNotFound):
-		return "someone has accepted or refused it already, or you can no longer see it"
+		return "someone has accepted or declined it already, or you can no longer see it"
 	case errors.Is(err, souvenir.ErrForbidden):
 		return "its place is shared with you read-only"
 	}

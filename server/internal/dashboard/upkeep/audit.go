@@ -50,7 +50,7 @@ type auditRow struct {
 	Text    string // what was done, after By
 	OnPath  string // the entries about the same object; empty: it has no id
 	Way     string
-	Details string // as they are stored
+	Details string // that the sentence does not have
 }
 
 // auditPrefixes are the filters: what actions begin with.
@@ -68,7 +68,7 @@ const (
 )
 
 // audit loads the page before any input.
-func (s *Service) audit(r *http.Request) (web.Page, *auditPage, error) {
+func (s *Service) audit(r *http.Request, c request.Caller) (web.Page, *auditPage, error) {
 	asked := r.URL.Query()
 	data := &auditPage{What: asked.Get("what"), Actor: asked.Get("actor"), On: asked.Get("on"),
 		Anchor: web.Field{Name: "anchor", Argument: "anchor", Label: "An anchor that you kept", Type: "text",
@@ -107,6 +107,10 @@ func (s *Service) audit(r *http.Request) (web.Page, *auditPage, error) {
 	if before > 0 {
 		data.Newest = at(nil)
 	}
+	things, err := auditThings(r.Context(), c)
+	if err != nil {
+		return page, data, err
+	}
 	names := AuditNames{ctx: r.Context(), accounts: s.store.Accounts(), known: map[string]string{}}
 	if data.Actor != "" {
 		data.Name = names.Of(data.Actor)
@@ -124,12 +128,12 @@ func (s *Service) audit(r *http.Request) (web.Page, *auditPage, error) {
 			data.Older = at(map[string]string{"before": strconv.FormatInt(data.Entries[web.PerPage-1].Seq, 10)})
 			break
 		}
-		nameOf, here := names.Of, e.Namespace == ""
+		nameOf, here, thing := names.Of, e.Namespace == "", things[e.Object]
 		if !here {
-			nameOf = foreignName // its ids may be those of other users here
+			nameOf, thing = foreignName, "" // its ids may be those of other users and things here
 		}
-		row := auditRow{AuditEntry: e, By: auditNoUser[e.Actor.Via], Text: AuditText(e, nameOf), Way: auditWay(e.Actor),
-			Details: auditDetails(e.Details)}
+		row := auditRow{AuditEntry: e, By: auditNoUser[e.Actor.Via], Text: AuditText(e, nameOf, thing),
+			Way: auditWay(e.Actor), Details: auditDetails(e, nameOf)}
 		if e.Actor.User != "" {
 			row.By = nameOf(e.Actor.User)
 		}
@@ -144,8 +148,8 @@ func (s *Service) audit(r *http.Request) (web.Page, *auditPage, error) {
 	return page, data, names.err
 }
 
-func (s *Service) showAudit(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
-	page, _, err := s.audit(r)
+func (s *Service) showAudit(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+	page, _, err := s.audit(r, c)
 	return page, err
 }
 
@@ -155,7 +159,7 @@ func (s *Service) verifyAudit(w http.ResponseWriter, r *http.Request, c request.
 	if err != nil {
 		return nil, err
 	}
-	page, data, err := s.audit(r)
+	page, data, err := s.audit(r, c)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package upkeep
 
 import (
 	"cmp"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,7 +13,8 @@ import (
 )
 
 // AuditSentences describe actions. {on} is the user that it was done to, {user} the one in the details,
-// {role} a role, {value} a value in the details, {object} the object.
+// {role} a role, {value} a value in the details, {object} the object. {a project} is the object, too: by name, if the
+// name is known.
 var AuditSentences = map[string]string{
 	"user.add":    "added the user {on}{role}",
 	"user.update": "changed the user {on}{role}",
@@ -26,28 +29,28 @@ var AuditSentences = map[string]string{
 	"invitation.add":    "created a link for a new user{role}",
 	"invitation.delete": "deleted a link for a new user",
 
-	"token.add":    "created a token of {user}",
-	"token.revoke": "revoked a token of {user}",
-	"token.pause":  "paused a token of {user}",
-	"token.resume": "resumed a token of {user}",
+	"token.add":    "created {a token} of {user}",
+	"token.revoke": "revoked {a token} of {user}",
+	"token.pause":  "paused {a token} of {user}",
+	"token.resume": "resumed {a token} of {user}",
 
-	"client.register":   "registered an OAuth client",
-	"client.add":        "created an OAuth client",
-	"client.secret":     "gave an OAuth client a new secret",
-	"client.deactivate": "deactivated an OAuth client",
+	"client.register":   "registered {an OAuth client}",
+	"client.add":        "created {an OAuth client}",
+	"client.secret":     "gave {an OAuth client} a new secret",
+	"client.deactivate": "deactivated {an OAuth client}",
 
-	"grant.add":    "allowed an application access for {user}",
-	"grant.revoke": "revoked an application's access",
-	"grant.pause":  "paused an application's access for {user}",
-	"grant.resume": "resumed an application's access for {user}",
+	"grant.add":    "allowed {an application} access for {user}",
+	"grant.revoke": "revoked the access of {an application}",
+	"grant.pause":  "paused the access of {an application} for {user}",
+	"grant.resume": "resumed the access of {an application} for {user}",
 
-	"member.add":      "invited {user} to a project{role}",
-	"member.accept":   "accepted an invitation to a project",
-	"member.update":   "changed the rights of {user} in a project{role}",
-	"member.delete":   "removed {user} from a project",
-	"member.withdraw": "withdrew an invitation to a project",
+	"member.add":      "invited {user} to {a project}{role}",
+	"member.accept":   "accepted an invitation to {a project}",
+	"member.update":   "changed the rights of {user} in {a project}{role}",
+	"member.delete":   "removed {user} from {a project}",
+	"member.withdraw": "withdrew an invitation to {a project}",
 
-	"retention.set": "changed how long memories stay in a collection or project",
+	"retention.set": "changed how long memories stay in {a collection or project}",
 
 	"key.rotate": "replaced the key that signs access tokens",
 	"key.change": "changed the key that encrypts the file",
@@ -71,8 +74,9 @@ var AuditSentences = map[string]string{
 	"audit.accept": "accepted entries of this log that do not fit",
 }
 
-// AuditText describes the action of an entry, as what follows its actor. An action that is not known is given as it is.
-func AuditText(e souvenir.AuditEntry, nameOf func(id string) string) string {
+// AuditText describes the action of an entry, as what follows its actor, with the name of its object, if it is known.
+// An action that is not known is given as it is.
+func AuditText(e souvenir.AuditEntry, nameOf func(id string) string, thing string) string {
 	sentence, known := AuditSentences[e.Action]
 	if !known {
 		return "did " + e.Action
@@ -89,12 +93,25 @@ func AuditText(e souvenir.AuditEntry, nameOf func(id string) string) string {
 			value = web.Thousands(int(number))
 		}
 	}
+	place := thingPlace.FindString(sentence)
+	named := strings.Trim(place, "{}")
+	if _, noun, _ := strings.Cut(named, " "); thing != "" {
+		if strings.Contains(noun, " or ") {
+			noun = e.Kind
+		}
+		named = "the " + noun + " “" + textview.Clip(thing, 60) + "”"
+	}
 	return expand(sentence, map[string]string{
+		cmp.Or(place, "{a thing}"): named,
+
 		"{role}": role, "{value}": value, "{object}": textview.Clip(e.Object, 60),
 		"{on}":   lazily(sentence, "{on}", func() string { return nameOf(e.Object) }),
 		"{user}": lazily(sentence, "{user}", func() string { return nameOf(text("user")) }),
 	})
 }
+
+// thingPlace is the place of an object in a sentence.
+var thingPlace = regexp.MustCompile(`\{an? [^}]*\}`)
 
 // expand puts values in their places, each once: names may look like places.
 func expand(sentence string, values map[string]string) string {
@@ -132,16 +149,27 @@ func auditWay(a souvenir.Actor) string {
 	return way
 }
 
-// auditDetails are the details of an entry in one line, in the order of their names.
-func auditDetails(details map[string]any) string {
-	var names []string
-	for name := range details {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+// auditDetails are the details of an entry in one line, in the order of their names, without what the sentence has and
+// without what says nothing: no, none and 0.
+func auditDetails(e souvenir.AuditEntry, nameOf func(id string) string) string {
+	said := AuditSentences[e.Action]
 	var parts []string
-	for _, name := range names {
-		parts = append(parts, name+": "+textview.Plain(details[name]))
+	for _, name := range slices.Sorted(maps.Keys(e.Details)) {
+		value, shown := e.Details[name], strings.ReplaceAll(name, "_", " ")
+		id, isText := value.(string)
+		switch {
+		case strings.Contains(said, "{"+name+"}"), name == "to" && strings.Contains(said, "{role}"),
+			name == "status" && value == "invited":
+		case value == nil, value == "", value == false, value == float64(0):
+		case value == true:
+			parts = append(parts, shown)
+		case isText && (name == "user" || name == "owner"):
+			parts = append(parts, shown+": "+nameOf(id))
+		default:
+			if text := textview.Plain(value); text != "" {
+				parts = append(parts, shown+": "+text)
+			}
+		}
 	}
 	return textview.Clip(strings.Join(parts, "; "), auditMostValues)
 }

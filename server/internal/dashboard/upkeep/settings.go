@@ -94,8 +94,8 @@ func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 		{Key: "Public address", Value: s.from("--public-url", s.site.PublicURL)},
 		store,
 		{Key: "Embedding model", Value: s.from("--embedder", c.Model+", "+web.Count(c.Dimensions, "dimension")) +
-			". After a start with another one, all memories are embedded again in the background, and searches use words " +
-			"until that is done. The other programs on this store need the same flag."},
+			s.choices("--embedder") + ". After a start with another one, all memories are embedded again in the " +
+			"background, and searches use words until that is done. The other programs on this store need the same flag."},
 		{Key: "Scheduled backups", Value: s.backups()},
 		{Key: "Largest file", Value: s.from("--max-file", limit(c.MaxFile, "no limit"))},
 		{Key: "Longest request", Value: web.Bytes(s.site.MaxBody) + " · built in"},
@@ -112,6 +112,16 @@ func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 		{Key: "Read-only tools", Value: s.from("--read-only", yes[s.config.ReadOnly])},
 		{Key: "Failed sign-ins before a delay", Value: strconv.Itoa(s.signin.FreeTries()) + " · built in"},
 	}, nil
+}
+
+// choices lists what a flag takes, as its help says; empty where the program gave no flags.
+func (s *Service) choices(name string) string {
+	for _, flag := range s.config.Flags {
+		if _, values, is := strings.Cut(flag.Meaning, ": "); is && flag.Name == name {
+			return ". It takes " + values
+		}
+	}
+	return ""
 }
 
 // from adds to a value what set it, or could.

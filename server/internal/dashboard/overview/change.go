@@ -1,0 +1,124 @@
+package overview
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+)
+
+// change is what an update did to a memory.
+type change struct {
+	Text       bool
+	Gone, Come string   // the first words of the text that differ, or else the values of the first key
+	Keys       []string // of the metadata that differ
+}
+
+const (
+	mostChanged  = 20      // memories whose versions are compared for a page
+	changeLength = 80      // characters
+	changeBytes  = 4 << 10 // of the differences between two texts
+)
+
+// changesOf returns what the reader's own updates did, by the ids of the calls, as far as the versions are kept.
+func changesOf(ctx context.Context, c request.Caller, all []souvenir.Activity) (map[string]*change, error) {
+	changes, known := map[string]*change{}, map[string][]souvenir.Revision{}
+	for _, a := range all {
+		if a.User != c.User.ID || a.MemoryID == "" || a.Outcome != souvenir.OutcomeOK || deedOf(a).did != "updated" {
+			continue
+		}
+		versions, read := known[a.MemoryID]
+		if !read && len(known) < mostChanged {
+			var err error
+			if versions, err = c.Store.Revisions(ctx, a.MemoryID); err != nil && !isUnknown(err) {
+				return nil, err
+			}
+			known[a.MemoryID] = versions
+		}
+		ended := a.StartedAt.Add(time.Duration(a.DurationMS*float64(time.Millisecond)) + time.Millisecond)
+		i := slices.IndexFunc(versions, func(v souvenir.Revision) bool { return !v.CreatedAt.After(ended) })
+		if i >= 0 && i+1 < len(versions) && !versions[i].CreatedAt.Before(a.StartedAt.Add(-time.Millisecond)) {
+			changes[a.ID] = changeBetween(versions[i+1], versions[i])
+		}
+	}
+	return changes, nil
+}
+
+func changeBetween(before, after souvenir.Revision) *change {
+	made := &change{Text: before.Content != after.Content}
+	if made.Text {
+		made.Gone, made.Come = firstWords(textview.Compare(before.Content, after.Content, changeBytes))
+	}
+	keys := maps.Clone(before.Metadata)
+	maps.Copy(keys, after.Metadata)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		old, now := before.Metadata[key], after.Metadata[key]
+		if reflect.DeepEqual(old, now) {
+			continue
+		}
+		if made.Keys = append(made.Keys, strings.ReplaceAll(key, "_", " ")); len(made.Keys) == 1 && !made.Text {
+			made.Gone, made.Come = valueOf(old), valueOf(now)
+		}
+	}
+	return made
+}
+
+func valueOf(value any) string {
+	if value == nil {
+		return ""
+	}
+	return textview.Clip(textview.Plain(value), changeLength)
+}
+
+// firstWords returns the first words that are gone, and that have come; none for texts that are too long to compare.
+func firstWords(d *textview.Diff) (gone, come string) {
+	for _, line := range d.Lines {
+		first, whole := "", ""
+		for _, span := range line.Spans {
+			whole += span.Text
+			if span.Changed && first == "" && strings.ContainsFunc(span.Text, isLetterOrDigit) {
+				first = span.Text
+			}
+		}
+		if len(line.Spans) == 1 { // nothing of it is the same
+			first = whole
+		}
+		first = textview.Clip(strings.TrimSpace(first), changeLength)
+		switch {
+		case line.Kind == "gone" && gone == "":
+			gone = first
+		case line.Kind == "new" && come == "":
+			come = first
+		}
+	}
+	return gone, come
+}
+
+func isLetterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// of says what was changed, as the object of a sentence: the text and tags of.
+func (c *change) of() string {
+	parts := c.Keys
+	if c.Text {
+		parts = append([]string{"text"}, parts...)
+	}
+	switch n := len(parts); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return " the " + parts[0] + " of"
+	case n > 3 && c.Text:
+		return " the text and metadata of"
+	case n > 3:
+		return " the metadata of"
+	default:
+		return " the " + strings.Join(parts[:n-1], ", ") + " and " + parts[n-1] + " of"
+	}
+}
