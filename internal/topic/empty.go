@@ -33,7 +33,7 @@ var empty = []string{
 		third though thousand three through throughout thursday thus till time times today together told tomorrow
 		tonight too took toward towards tried tries try tuesday turn twice two under unless unlike until up upon use
 		used useful uses using usually various very via want wanted wants way ways we'd we'll we're we've wednesday
-		week weeks well went whatever whenever whereas wherever whether while whole within without wrong yeah year
+		week weeks well went whenever whereas wherever whether while whole within without wrong yeah year
 		years yes yesterday yet`,
 	// German
 	`abend abends aber acht alle allein allem allen aller alles als ander andere anderem anderen anderer anderes

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// change is what an update did to a memory.
+// change is the effect of an update on a memory.
 type change struct {
 	Text       bool
 	Gone, Come string   // the first words of the text that differ, or else the values of the first key
