@@ -132,10 +132,11 @@ func (s *Store) checkAccount(what string) error {
 type viewer = kernel.Viewer
 
 // viewer looks up the view's user and projects. It writes nothing.
-func (s *Store) viewer(tx db.Tx) (viewer, error) { return s.viewerBeside(tx, nil) }
+func (s *Store) viewer(tx db.Tx) (viewer, error) { return s.viewerBeside(tx, nil, nil) }
 
-// viewerBeside is viewer with the bounds that another one has read in the transaction; nil: none has.
-func (s *Store) viewerBeside(tx db.Tx, other *viewer) (viewer, error) {
+// viewerBeside is viewer with the bounds that another one has read in the transaction; nil: none has. Ahead, if it is
+// not nil, says what the transaction will read; the viewer that it gets has no projects yet.
+func (s *Store) viewerBeside(tx db.Tx, other *viewer, ahead func(db.Tx, viewer)) (viewer, error) {
 	if s.denied != nil {
 		return viewer{}, s.denied
 	}
@@ -143,6 +144,9 @@ func (s *Store) viewerBeside(tx db.Tx, other *viewer) (viewer, error) {
 	var err error
 	if v.User, err = s.userRow(tx); err != nil {
 		return v, err
+	}
+	if ahead != nil {
+		ahead(tx, v)
 	}
 	if other != nil {
 		v.SetBounds(*other)
@@ -168,9 +172,11 @@ func (s *Store) viewerBeside(tx db.Tx, other *viewer) (viewer, error) {
 // userKey identifies a user in the whole file.
 type userKey struct{ namespace, id string }
 
+func (s *Store) userKey() userKey { return userKey{s.access.Namespace, s.access.User} }
+
 // userRow returns the row of the view's user, 0 if there is none yet.
 func (s *Store) userRow(tx db.Tx) (int64, error) {
-	key := userKey{s.access.Namespace, s.access.User}
+	key := s.userKey()
 	if row, ok := s.users.Load(key); ok {
 		return row.(int64), nil
 	}
@@ -186,7 +192,7 @@ func (s *Store) userRow(tx db.Tx) (int64, error) {
 
 // rememberUser keeps the row of the view's user in mind after a write, as soon as nothing can roll it back.
 func (s *Store) rememberUser(ctx context.Context, row int64) {
-	key := userKey{s.access.Namespace, s.access.User}
+	key := s.userKey()
 	if _, known := s.users.Load(key); known {
 		return
 	}
@@ -199,7 +205,7 @@ func (s *Store) rememberUser(ctx context.Context, row int64) {
 
 // addUser creates the row of a view's user, whose id must not look like another user's name.
 func (s *Store) addUser(tx db.Tx) (int64, error) {
-	key := userKey{s.access.Namespace, s.access.User}
+	key := s.userKey()
 	if err := checkIDFree(tx, "user", key); err != nil {
 		inGo[Access](&err)
 		return 0, err

@@ -309,10 +309,12 @@ func (s *Store) storeAddition(ctx context.Context, a *addition) error {
 }
 
 func (s *Store) storeAlone(ctx context.Context, a *addition) error {
-	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		if err := db.Reserve(tx, "memory", len(a.drafts)); err != nil {
-			return err
+	ahead := func(tx db.Tx, v viewer) {
+		if db.Reserve(tx, "memory", len(a.drafts)) == nil { // otherwise the next statement fails, too
+			a.ahead(tx, v)
 		}
+	}
+	return s.writeAhead(ctx, ahead, func(tx db.Tx, v viewer) error {
 		w, err := s.newWriter(tx, v)
 		if err == nil {
 			err = a.run(w)
@@ -378,6 +380,15 @@ const (
 	sharedLocks, sharedFor = 500 * time.Millisecond, 10 * time.Second
 )
 
+// ahead says that the places of drafts outside projects will be read; see [db.Ahead].
+func (a *addition) ahead(tx db.Tx, v viewer) {
+	for i, d := range a.drafts {
+		if !v.Limited && d.ProjectID == "" && d.ProjectName == "" && (i == 0 || d.Collection != a.drafts[i-1].Collection) {
+			kernel.PlaceAhead(tx, v.User, d.Collection)
+		}
+	}
+}
+
 // sharesCommit reports whether the drafts depend on nothing but the places where they go.
 func (a *addition) sharesCommit() bool {
 	return a.write == nil && !slices.ContainsFunc(a.drafts, func(d kernel.Draft) bool {
@@ -387,7 +398,7 @@ func (a *addition) sharesCommit() bool {
 
 // storeShared stores an addition as [Store.storeAlone] does.
 func (s *Store) storeShared(ctx context.Context, a *addition) error {
-	who, alone := userKey{s.access.Namespace, s.access.User}, func() error { return s.storeAlone(ctx, a) }
+	who, alone := s.userKey(), func() error { return s.storeAlone(ctx, a) }
 	if is, err := s.unshared.Do(ctx, who, false, alone); is {
 		return err
 	}
@@ -473,6 +484,11 @@ func (s *shared) storeGroup(group []*sharing) (stored []*sharing, err error) {
 		if err := db.Reserve(tx, "memory", drafts); err != nil {
 			return err
 		}
+		for _, m := range group {
+			if user, known := m.store.users.Load(m.store.userKey()); known {
+				m.ahead(tx, viewer{User: user.(int64), Limited: m.store.access.Projects != nil})
+			}
+		}
 		var writers []*memoryWriter
 		for _, m := range group {
 			var first *memoryWriter
@@ -517,7 +533,7 @@ func (m *sharing) prepare(tx db.Tx, first *memoryWriter) (*memoryWriter, error) 
 	if first != nil {
 		known = &first.Viewer
 	}
-	v, err := m.store.viewerBeside(tx, known)
+	v, err := m.store.viewerBeside(tx, known, nil)
 	if err != nil || v.User == 0 {
 		return nil, unlessRefused(err)
 	}

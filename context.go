@@ -221,7 +221,7 @@ func (s *Store) getContext(ctx context.Context, q ContextQuery, text string) (Co
 		return Context{}, err
 	}
 	var c Context
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.readAhead(ctx, aheadOfContext, func(tx db.Tx, v viewer) error {
 		r := contextReader{Store: s, tx: tx, viewer: v, query: q, prepared: prepared, included: map[int64]bool{}}
 		r.hasText = (&Query{Text: text}).rankable()
 		r.found.Warnings = slices.Clone(prepared.warnings)
@@ -283,16 +283,18 @@ func (r *contextReader) inProject(p standing.Place) bool {
 
 // direct fills in what filters alone find, regardless of the query.
 func (r *contextReader) direct(c *Context) error {
+	general := selectPlaces(r.viewer, r.places, generalPlace)
+	inProject := selectPlaces(r.viewer, r.places, r.inProject)
+	standing.RulesAhead(r.tx, general.Selection)
+	standing.RulesAhead(r.tx, inProject.Selection)
 	identity, err := r.newestActive(r.tx, selectPlaces(r.viewer, r.places, ownPlace), EventIdentity)
 	if err != nil {
 		return err
 	}
-	inProject := selectPlaces(r.viewer, r.places, r.inProject)
 	rules, err := standing.Rules[RuleType](r.tx, r.now(), inProject.Selection)
 	if err != nil {
 		return err
 	}
-	general := selectPlaces(r.viewer, r.places, generalPlace)
 	generalRules, err := standing.Rules[RuleType](r.tx, r.now(), general.Selection)
 	if err != nil {
 		return err

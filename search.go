@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -76,7 +77,7 @@ func (s *Store) search(ctx context.Context, queries []Query) ([]Results, error) 
 		return nil, err
 	}
 	all := make([]Results, len(queries))
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.readAhead(ctx, aheadOfSearch, func(tx db.Tx, v viewer) error {
 		var scope Query // of the selection
 		var sel selection
 		for i, q := range queries {
@@ -101,6 +102,26 @@ func (s *Store) search(ctx context.Context, queries []Query) ([]Results, error) 
 		}
 	}
 	return all, nil
+}
+
+// aheadOfSearch says what a search without filters reads, beside its hits.
+func aheadOfSearch(tx db.Tx, v viewer) {
+	if !v.Limited {
+		visible, args := v.VisibleOfAll()
+		db.Ahead(tx, selectPartitions+visible, args...)
+	}
+	embedding.Ahead(tx)
+	db.MarkAhead(tx)
+	db.Ahead(tx, anyFiles)
+}
+
+// aheadOfContext says what each context reads.
+func aheadOfContext(tx db.Tx, v viewer) {
+	if !v.Limited {
+		standing.PlacesAhead(tx, v)
+	}
+	embedding.Ahead(tx)
+	db.MarkAhead(tx)
 }
 
 // scope returns the part of a query that selects the searched memories.
@@ -248,10 +269,12 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 	return page, len(rows), err
 }
 
+const anyFiles = `SELECT EXISTS (SELECT 1 FROM file)`
+
 // addFiles counts the files of each hit and, with summaries, adds their summaries.
 func addFiles(tx db.Tx, v viewer, hits []Hit, summaries bool) error {
 	var some bool
-	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file)`).Scan(&some); err != nil || !some || len(hits) == 0 {
+	if err := tx.QueryRow(anyFiles).Scan(&some); err != nil || !some || len(hits) == 0 {
 		return err
 	}
 	ids := make([]string, len(hits))
@@ -411,7 +434,7 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 	if v.Limited && len(v.Projects) == 0 && len(s.access.Projects) > 0 {
 		sel.warnings = append(sel.warnings, s.goneProjects())
 	}
-	condition, args := v.Visible()
+	condition, args := v.VisibleOfAll()
 	collections := valid.Distinct(q.Collections)
 	if len(collections) > maxCollections {
 		return sel, newError(KindTooLarge, "collection_name", "{} lists %d collections; at most %d are allowed",
@@ -455,13 +478,15 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 		err := row.Scan(&p.ID, &p.Memories, &p.OwnSize)
 		sel.Partitions = append(sel.Partitions, p)
 		return err
-	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p JOIN collection c ON c.id = p.collection_id
-		LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `+condition, args...)
+	}, selectPartitions+condition, args...)
 	if err == nil {
 		err = sel.current(tx, v, q)
 	}
 	return sel, err
 }
+
+const selectPartitions = `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p
+	JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `
 
 // maxCollections bounds how many collections one search may name.
 const maxCollections = 100

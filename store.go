@@ -448,8 +448,13 @@ func (s *shared) outside(ctx context.Context, method string) error {
 
 // read runs fn on one snapshot of the file.
 func (s *Store) read(ctx context.Context, fn func(db.Tx, viewer) error) error {
+	return s.readAhead(ctx, nil, fn)
+}
+
+// readAhead is read with a function that says what will be read; see [db.Ahead].
+func (s *Store) readAhead(ctx context.Context, ahead func(db.Tx, viewer), fn func(db.Tx, viewer) error) error {
 	return wrap(s.db.Read(ctx, func(tx db.Tx) error {
-		v, err := s.viewer(tx)
+		v, err := s.viewerBeside(tx, nil, ahead)
 		if err != nil {
 			return err
 		}
@@ -470,12 +475,17 @@ func (s *Store) caller(v viewer) *db.Caller {
 // write runs fn in a transaction of its own: everything is durable when write returns nil, nothing when it returns an
 // error. fn may run more than once and must set its results anew each time.
 func (s *Store) write(ctx context.Context, fn func(db.Tx, viewer) error) error {
+	return s.writeAhead(ctx, nil, fn)
+}
+
+// writeAhead is write with a function that says what will be read; see [db.Ahead].
+func (s *Store) writeAhead(ctx context.Context, ahead func(db.Tx, viewer), fn func(db.Tx, viewer) error) error {
 	if err := s.checkWritable(); err != nil {
 		return err
 	}
 	var user int64
 	err := s.db.Write(ctx, func(tx db.Tx) error {
-		v, err := s.viewer(tx)
+		v, err := s.viewerBeside(tx, nil, ahead)
 		if err != nil {
 			return err
 		}

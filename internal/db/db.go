@@ -248,6 +248,29 @@ type Queuer interface {
 	Queue(query string, args ...any) error
 }
 
+// Ahead says that a transaction will likely run a query with these arguments, before it writes. An engine may read its
+// rows with the next statement.
+func Ahead(tx Tx, query string, args ...any) {
+	if f, able := Stored(tx).(Foreseer); able {
+		f.Ahead(query, args...)
+	}
+}
+
+// MarkAhead is Ahead for what [Changes] reads first.
+func MarkAhead(tx Tx) {
+	if f, able := Stored(tx).(Foreseer); able {
+		f.MarkAhead()
+	}
+}
+
+// Foreseer is a Tx of an engine for which each statement is a round trip.
+type Foreseer interface {
+	// Ahead reads the rows of a query with the next statement, for when it comes. See [Ahead].
+	Ahead(query string, args ...any)
+	// MarkAhead does so with the place in the log of changes.
+	MarkAhead()
+}
+
 // InsertNumbered runs an INSERT of one row into a table and returns the row's number. The statement is INSERT INTO
 // table (id, …) VALUES (?, …); the arguments are for the other columns. An engine may send it later, as with [Queue].
 // Rows that a transaction inserts in this way have rising numbers, higher than those of all transactions that ended

@@ -75,11 +75,18 @@ func (v *Vectors) writer(tx db.Tx) (*kernel.Writer, error) {
 	return kernel.NewWriter(tx, kernel.Viewer{}, v.Profile, v.Model)
 }
 
+const anyPending = `SELECT EXISTS (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL)`
+
+// Ahead says that a search will follow, which asks for [Vectors.Ready] and [Pending]; see [db.Ahead].
+func Ahead(tx db.Tx) {
+	kernel.SettingAhead(tx, kernel.SettingReady)
+	db.Ahead(tx, anyPending)
+}
+
 // Pending counts the passages of some partitions that wait to be embedded, up to a limit (negative: none).
 func Pending(tx db.Tx, partitions string, limit int) (n int, err error) {
 	var some bool // rarely true, and cheaper to find than per partition
-	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL)`).Scan(
-		&some); err != nil || !some {
+	if err := tx.QueryRow(anyPending).Scan(&some); err != nil || !some {
 		return 0, err
 	}
 	err = tx.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL

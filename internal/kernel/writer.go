@@ -120,24 +120,36 @@ func (w *Writer) PlaceByName(owner int64, collection string, project int64) (*Pl
 	if err != nil {
 		return nil, err
 	}
-	p, err := w.placeWhere(`c.owner_id = ? AND `+is+` AND coalesce(p.project_id, 0) = ? ORDER BY p.id LIMIT 1`, owner,
-		stored, project)
+	p, err := w.placeWhere(named(is), owner, stored, project)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil
 	}
 	return p, err
 }
 
+// PlaceAhead says that a user's own place will be asked for by name; see [db.Ahead].
+func PlaceAhead(tx db.Tx, user int64, collection string) {
+	if !sealedrows.Seals(tx) {
+		db.Ahead(tx, selectPlace+named(`c.name = ?`), user, user, collection, int64(0))
+	}
+}
+
+func named(is string) string {
+	return `c.owner_id = ? AND ` + is + ` AND coalesce(p.project_id, 0) = ? ORDER BY p.id LIMIT 1`
+}
+
+const selectPlace = `SELECT p.id, coalesce(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name,
+	coalesce(c.own_profile, 0), coalesce(f.dimensions, 0), coalesce(j.uid, ''), coalesce(j.name, ''),
+		CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END
+	FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
+	LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
+	WHERE `
+
 // placeWhere returns the place of the partition p, in the collection c, for which a condition holds.
 func (w *Writer) placeWhere(condition string, args ...any) (*Place, error) {
 	var p Place
 	var next int64
-	err := w.Tx.QueryRow(`SELECT p.id, coalesce(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name,
-		coalesce(c.own_profile, 0), coalesce(f.dimensions, 0), coalesce(j.uid, ''), coalesce(j.name, ''),
-			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END
-		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
-		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
-		WHERE `+condition, append([]any{w.Viewer.User}, args...)...).
+	err := w.Tx.QueryRow(selectPlace+condition, append([]any{w.Viewer.User}, args...)...).
 		Scan(&p.Partition, &p.Project, &next, &p.Owner, &p.OwnerID, &p.collection, &p.OwnProfile, &p.OwnSize, &p.ProjectID,
 			&p.ProjectName, &p.SharedBy)
 	if err != nil {

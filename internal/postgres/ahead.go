@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -86,20 +87,67 @@ func (tx *Tx) learn() {
 
 // expect has a transaction read what ones with the same key have read.
 func (tx *Tx) expect(key string) {
-	if key != "" && !tx.d.walled && tx.conn.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+	if key != "" && tx.readsAhead() {
 		tx.seen.name, tx.seen.plan = key, tx.d.ahead.plan(key)
 	}
 }
 
-// expected returns the reads to send with the first statement.
-func (tx *Tx) expected(first string) (all []read) {
-	if tx.seen == nil || tx.seen.plan == nil || tx.begun {
+// readsAhead reports whether statements may be read ahead. Behind the second wall they could be another caller's.
+func (tx *Tx) readsAhead() bool {
+	return !tx.d.walled && tx.conn.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
+}
+
+// Ahead has a query read with the next statement; see [db.Ahead].
+func (tx *Tx) Ahead(query string, args ...any) {
+	if tx.wrote || !tx.readsAhead() {
+		return
+	}
+	st, bound, err := tx.prepare(query, args)
+	if err != nil || !st.constant {
+		return // it is sent by itself
+	}
+	if tx.seen == nil {
+		tx.seen = newSeen()
+	}
+	tx.seen.next = append(tx.seen.next, read{key: tx.key(st, bound), st: st, args: bound})
+}
+
+// MarkAhead is Ahead for what Changes reads.
+func (tx *Tx) MarkAhead() { tx.Ahead(tx.positionQuery()) }
+
+// writes says that what a transaction that may write has read may be out of date from now on.
+func (tx *Tx) writes() {
+	if tx.writable {
+		tx.wrote, tx.seen = true, nil
+	}
+}
+
+// key is that of a statement in what the transaction has seen.
+func (tx *Tx) key(st statement, args []any) string {
+	caller := tx.caller
+	if !tx.d.walled {
+		caller = nil // who the caller is makes no difference
+	}
+	return tx.seen.key(caller, st.text, args)
+}
+
+// expected returns the reads to send with a statement: what was asked for ahead, and with the first one the plan.
+func (tx *Tx) expected(with string) (all []read) {
+	if tx.seen == nil {
 		return nil
 	}
-	for _, r := range tx.seen.plan.reads {
-		if r.key != first {
-			all = append(all, r)
+	add := func(reads []read) {
+		for _, r := range reads {
+			_, has := tx.seen.rows[r.key]
+			if !has && r.key != with && !slices.ContainsFunc(all, func(a read) bool { return a.key == r.key }) {
+				all = append(all, r)
+			}
 		}
+	}
+	add(tx.seen.next)
+	tx.seen.next = nil
+	if tx.seen.plan != nil && !tx.begun {
+		add(tx.seen.plan.reads)
 	}
 	return all
 }
@@ -115,7 +163,7 @@ func (tx *Tx) readAhead(answers pgx.BatchResults, all []read) error {
 		if err != nil {
 			return err
 		}
-		tx.seen.keep(r.key, read)
+		tx.seen.keep(r.key, read, r.most)
 	}
 	return nil
 }

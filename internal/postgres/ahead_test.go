@@ -148,3 +148,84 @@ func TestStreamsAreNotReadAhead(t *testing.T) {
 		}
 	}
 }
+
+// What was read ahead counts until the transaction writes, and is all that the query asks for.
+func TestWhatWasReadAheadIsNotOutOfDate(t *testing.T) {
+	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	const query, insert = `SELECT value FROM setting WHERE key LIKE ? ORDER BY value`,
+		`INSERT INTO setting (key, value) VALUES (?, ?)`
+	values := func(tx db.Tx) string {
+		all, err := db.Column[int](tx, query, "ahead%")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(all)
+	}
+	write(t, d, func(tx db.Tx) error {
+		db.Ahead(tx, query, "ahead%")
+		var n, first int
+		if err := tx.QueryRow(`SELECT count(*) FROM setting`).Scan(&n); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(insert, "ahead 1", 1); err != nil {
+			return err
+		}
+		if got := values(tx); got != "[1]" {
+			t.Errorf("after a write: got %s, want [1]", got)
+		}
+		db.Ahead(tx, query, "ahead%")
+		if err := tx.QueryRow(query, "ahead%").Scan(&first); err != nil {
+			return err
+		}
+		if err := db.Queue(tx, insert, "ahead 2", 2); err != nil {
+			return err
+		}
+		if got := values(tx); got != "[1 2]" {
+			t.Errorf("after a queued write: got %s, want [1 2]", got)
+		}
+		return nil
+	})
+	read := func(tx db.Tx) error {
+		db.Ahead(tx, query, "ahead%")
+		for range 2 {
+			var first int
+			if err := tx.QueryRow(query, "ahead%").Scan(&first); err != nil || first != 1 {
+				t.Errorf("the first row: got %d and %v, want 1", first, err)
+			}
+			if got := values(tx); got != "[1 2]" {
+				t.Errorf("all rows: got %s, want [1 2]", got)
+			}
+		}
+		return nil
+	}
+	if err := d.Read(t.Context(), read); err != nil {
+		t.Error(err)
+	}
+	write(t, d, read)
+	write(t, d, func(tx db.Tx) error { // each kind of write
+		for i, more := range []func() error{
+			func() error { return db.Queue(tx, insert, "ahead 3", 3) },
+			func() error {
+				return tx.Savepoint(func() error { return db.Queue(tx, insert, "ahead 4", 4) })
+			},
+			func() error { return db.Queue(tx, `DELETE FROM setting WHERE key = ?`, "ahead 4") },
+			func() error {
+				_, err := tx.Exec(`WITH gone AS (DELETE FROM setting WHERE key = ? RETURNING value) SELECT * FROM gone`, "ahead 3")
+				return err
+			},
+		} {
+			before := values(tx)
+			if err := more(); err != nil {
+				return err
+			}
+			if got := values(tx); got == before {
+				t.Errorf("write %d: got %s as before", i+1, got)
+			}
+		}
+		return nil
+	})
+}

@@ -77,18 +77,22 @@ const onWorker = `SELECT CASE WHEN f.node = c.system_identifier
 			WHERE xid < pg_snapshot_xmax(pg_current_snapshot())), 0) ELSE 0 END AS xid,
 	f.xid::text::int8 AS removed, c.system_identifier AS node FROM change_floor f, pg_control_system() c`
 
+func (tx *Tx) positionQuery() string {
+	query := here
+	if tx.d.distributed {
+		query = onWorker
+	}
+	return `SELECT n.xid, n.removed, coalesce(pg_current_xact_id_if_assigned()::text::int8, 0),
+			(SELECT coalesce(string_agg(x::text, ' ' ORDER BY x), '') FROM pg_snapshot_xip(pg_current_snapshot()) x
+				WHERE x::text::int8 < n.xid), n.node
+		FROM (` + query + `) n`
+}
+
 // position returns that of the transaction's snapshot. What the transaction itself wrote, if own is not 0, is not
 // behind it yet.
 func (c changes) position() (p position, removed, own int64, err error) {
 	var running string
-	query := here
-	if c.d.distributed {
-		query = onWorker
-	}
-	err = c.QueryRow(`SELECT n.xid, n.removed, coalesce(pg_current_xact_id_if_assigned()::text::int8, 0),
-			(SELECT coalesce(string_agg(x::text, ' ' ORDER BY x), '') FROM pg_snapshot_xip(pg_current_snapshot()) x
-				WHERE x::text::int8 < n.xid), n.node
-		FROM (`+query+`) n`).Scan(&p.newest, &removed, &own, &running, &p.node)
+	err = c.QueryRow(c.positionQuery()).Scan(&p.newest, &removed, &own, &running, &p.node)
 	if err != nil {
 		return p, 0, 0, err
 	}

@@ -46,6 +46,7 @@ func (tx *Tx) Queue(query string, args ...any) error {
 		return err
 	}
 	tx.settle()
+	tx.writes()
 	p := pending{text: st.text, args: bound, work: true}
 	if shape := tx.d.statements.insertOf(query); shape != nil {
 		p.row = &newRow{shape, values, types}

@@ -238,7 +238,7 @@ func (s *statements) translate(query, types string) (statement, error) {
 // withParameters writes $1 for ?, or ?1, with the types of the arguments.
 func withParameters(query, types string) (statement, error) {
 	st := statement{kind: kindOf(query), changes: changesMemories.MatchString(query)}
-	st.constant = st.kind == reads && !varies.MatchString(query)
+	st.constant = isConstant(query)
 	var text strings.Builder
 	places := map[int]int{} // argument -> parameter
 	highest := 0

@@ -33,7 +33,8 @@ type Tx struct {
 	kept      map[string]any
 	numbers   map[string][]int64 // for new rows, by table
 	taken     int                // how many were taken the last time
-	seen      *seen              // what a transaction for reading has read; nil for others
+	seen      *seen              // what a transaction for reading has read, or another one before it writes
+	wrote     bool               // it may have written, so that what it has read may be out of date
 }
 
 // Kept returns what db.Once keeps.
@@ -67,6 +68,7 @@ func (tx *Tx) ExecScript(script string) error {
 		return err
 	}
 	tx.settle()
+	tx.writes()
 	if err := tx.flush(); err != nil {
 		return err
 	}
@@ -83,6 +85,7 @@ func (tx *Tx) Savepoint(fn func() error) error {
 	if err := tx.usable(); err != nil {
 		return err
 	}
+	tx.writes()
 	if err := tx.command("SAVEPOINT part"); err != nil { // sends what is pending, too
 		return err
 	}
@@ -204,16 +207,19 @@ const guard = "guard"
 
 func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([][]driver.Value, error) {
 	key := ""
+	if tx.writable && !st.constant {
+		tx.writes()
+	}
 	if tx.seen != nil && st.constant {
-		key = tx.seen.key(tx.caller, st.text, args, most)
-		if rows, ok := tx.seen.rows[key]; ok {
+		key = tx.key(st, args)
+		if rows, ok := tx.seen.get(key, most); ok {
 			tx.seen.note(key, st, args, most)
 			return rows, nil
 		}
 	}
 	all, err := tx.send(st, args, most, result, tx.expected(key))
-	if key != "" && err == nil {
-		tx.seen.keep(key, all)
+	if key != "" && err == nil && !tx.writable {
+		tx.seen.keep(key, all, most)
 		tx.seen.note(key, st, args, most)
 	}
 	return all, err
@@ -222,7 +228,7 @@ func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([]
 // send runs a statement and returns its rows; ahead is read with it.
 func (tx *Tx) send(st statement, args []any, most int, result *db.Result, ahead []read) ([][]driver.Value, error) {
 	tx.settle()
-	if st.kind != writes && len(tx.pending) == 0 {
+	if st.kind != writes && len(tx.pending) == 0 && len(ahead) == 0 {
 		rows, err := tx.conn.Query(tx.ctx, st.text, args...)
 		if err != nil {
 			return nil, tx.failed("query", err)

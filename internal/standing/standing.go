@@ -31,20 +31,31 @@ type Place struct {
 	Hidden   []int64 // rows of its memories that are counted, but have expired or are not valid now
 }
 
+func selectPlaces(v kernel.Viewer) (query string, args []any) {
+	visible, visibleArgs := v.VisibleOfAll()
+	writable, writableArgs := v.Writable()
+	return `SELECT p.id, p.memories, coalesce(f.dimensions, 0), coalesce(p.project_id, 0), c.owner_id = ?,
+			EXISTS (SELECT 1 FROM project_member b WHERE b.project_id = p.project_id), ` + writable + `
+		FROM partition p JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile
+		WHERE p.memories > 0 AND ` + visible, slices.Concat([]any{v.User}, writableArgs, visibleArgs)
+}
+
+// PlacesAhead says that [Places] will be called; see [db.Ahead].
+func PlacesAhead(tx db.Tx, v kernel.Viewer) {
+	query, args := selectPlaces(v)
+	db.Ahead(tx, query, args...)
+}
+
 // Places lists the visible partitions that hold memories.
 func Places(tx db.Tx, v kernel.Viewer) ([]Place, error) {
-	visible, visibleArgs := v.Visible()
-	writable, writableArgs := v.Writable()
+	query, args := selectPlaces(v)
 	var places []Place
 	err := tx.Each(func(row db.Rows) error {
 		var p Place
 		err := row.Scan(&p.ID, &p.Memories, &p.OwnSize, &p.Project, &p.Own, &p.Shared, &p.Writable)
 		places = append(places, p)
 		return err
-	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0), coalesce(p.project_id, 0), c.owner_id = ?,
-			EXISTS (SELECT 1 FROM project_member b WHERE b.project_id = p.project_id), `+writable+`
-		FROM partition p JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile
-		WHERE p.memories > 0 AND `+visible, slices.Concat([]any{v.User}, writableArgs, visibleArgs)...)
+	}, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +120,13 @@ func Newest(tx db.Tx, now int64, sel retrieval.Selection, types ...string) (int6
 const RuleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m ` + db.ByEvent + ` WHERE m.partition_id IN ` +
 	db.Integers + `
 	AND m.event_type = '` + eventProjectRule + `' AND m.rule_type IS NOT NULL ORDER BY m.updated_at DESC, m.id DESC`
+
+// RulesAhead says that [Rules] will be called; see [db.Ahead].
+func RulesAhead(tx db.Tx, sel retrieval.Selection) {
+	if len(sel.Partitions) > 0 {
+		db.Ahead(tx, RuleQuery, sel.PartitionList())
+	}
+}
 
 // Rules returns the rows of the rules in a selection by their type. If an older file holds several of one type, the
 // newest counts.
