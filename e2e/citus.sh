@@ -40,6 +40,7 @@ if [[ -z ${CITUS_LOAD_ONLY-} ]]; then
 	else
 		go test -vet=off -count=1 -timeout 30m ./postgres
 		SOUVENIR_LONG_TESTS=1 go test -vet=off -count=1 -timeout 90m -run '/postgres' ./internal/systemtest
+		go test -vet=off -count=1 -timeout 60m ./server ./server/internal/dashboard ./mcpserver/...
 	fi
 fi
 
