@@ -108,7 +108,7 @@ func (s *Store) search(ctx context.Context, queries []Query) ([]Results, error) 
 func aheadOfSearch(tx db.Tx, v viewer) {
 	if !v.Limited {
 		visible, args := v.VisibleOfAll()
-		db.Ahead(tx, selectPartitions+visible, args...)
+		db.Ahead(tx, selectPartitions+visible+byNumber, args...)
 	}
 	embedding.Ahead(tx)
 	db.MarkAhead(tx)
@@ -478,15 +478,18 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 		err := row.Scan(&p.ID, &p.Memories, &p.OwnSize)
 		sel.Partitions = append(sel.Partitions, p)
 		return err
-	}, selectPartitions+condition, args...)
+	}, selectPartitions+condition+byNumber, args...)
 	if err == nil {
 		err = sel.current(tx, v, q)
 	}
 	return sel, err
 }
 
-const selectPartitions = `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p
+const (
+	selectPartitions = `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p
 	JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `
+	byNumber = ` ORDER BY p.id` // what is kept of a list of partitions is found again
+)
 
 // maxCollections bounds how many collections one search may name.
 const maxCollections = 100

@@ -37,7 +37,7 @@ func selectPlaces(v kernel.Viewer) (query string, args []any) {
 	return `SELECT p.id, p.memories, coalesce(f.dimensions, 0), coalesce(p.project_id, 0), c.owner_id = ?,
 			EXISTS (SELECT 1 FROM project_member b WHERE b.project_id = p.project_id), ` + writable + `
 		FROM partition p JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile
-		WHERE p.memories > 0 AND ` + visible, slices.Concat([]any{v.User}, writableArgs, visibleArgs)
+		WHERE p.memories > 0 AND ` + visible + ` ORDER BY p.id`, slices.Concat([]any{v.User}, writableArgs, visibleArgs)
 }
 
 // PlacesAhead says that [Places] will be called; see [db.Ahead].
