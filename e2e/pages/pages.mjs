@@ -91,7 +91,7 @@ await inspect('connect', anna)
 
 // A further person, by an invitation
 await anna.click('nav summary') // what admins manage is folded
-await anna.click('nav a:has-text("Invitations")')
+await anna.click('nav a[href$="/invitations"]')
 await inspect('invitations', anna)
 await fill(anna, { note: 'Ben, at home' })
 await send(anna, 'Create link')

@@ -209,7 +209,7 @@ func (d *DB) connection(ctx context.Context) (*pgxpool.Conn, error) {
 	switch {
 	case err == nil:
 		return conn, nil
-	case ctx.Err() == nil && context.Cause(waiting) == noneFree:
+	case ctx.Err() == nil && errors.Is(context.Cause(waiting), noneFree):
 		return nil, noneFree
 	}
 	return nil, d.unavailable(ctx, err)

@@ -137,7 +137,7 @@ func (s *span) wait(ctx context.Context) error {
 	case s.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		if context.Cause(ctx) == errWaited {
+		if errors.Is(context.Cause(ctx), errWaited) {
 			return errWaited
 		}
 		return ctx.Err()
