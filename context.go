@@ -287,6 +287,7 @@ func (r *contextReader) direct(c *Context) error {
 	inProject := selectPlaces(r.viewer, r.places, r.inProject)
 	standing.RulesAhead(r.tx, general.Selection)
 	standing.RulesAhead(r.tx, inProject.Selection)
+	standing.NewestAhead(r.tx, r.resumable().Selection, EventConversation, EventCase)
 	identity, err := r.newestActive(r.tx, selectPlaces(r.viewer, r.places, ownPlace), EventIdentity)
 	if err != nil {
 		return err
@@ -364,9 +365,9 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 	return rows, err
 }
 
-// conversation returns the id of the conversation or case to continue, "" for none.
-func (r *contextReader) conversation() (string, error) {
-	sel := selectPlaces(r.viewer, r.places, func(p standing.Place) bool {
+// resumable selects the places of conversations and cases that can be continued.
+func (r *contextReader) resumable() selection {
+	return selectPlaces(r.viewer, r.places, func(p standing.Place) bool {
 		if r.named() {
 			return p.Writable && r.inProject(p)
 		}
@@ -374,6 +375,11 @@ func (r *contextReader) conversation() (string, error) {
 		// continues.
 		return p.Own && !p.Shared
 	})
+}
+
+// conversation returns the id of the conversation or case to continue, "" for none.
+func (r *contextReader) conversation() (string, error) {
+	sel := r.resumable()
 	row, err := r.newestActive(r.tx, sel, EventConversation, EventCase)
 	if err != nil || row == 0 {
 		return "", err

@@ -32,7 +32,7 @@ func TestCommonCallsTakeFewRoundTrips(t *testing.T) {
 			}
 			return err
 		}},
-		{"GetContext", 4, func() error {
+		{"GetContext", 3, func() error {
 			_, err := view.GetContext(t.Context(), souvenir.ContextQuery{Query: "harbour"})
 			return err
 		}},

@@ -127,7 +127,7 @@ type Query struct {
 // read more: some memories with such a time, which may be the newest, and as many without.
 func Newest(tx db.Tx, now int64, limit int, q Query, args ...any) ([]int64, error) {
 	horizon := Horizon(now)
-	rows, err := read(tx, q.ByTime, append(slices.Clone(args), 0, math.MaxInt64, limit)...)
+	rows, err := read(tx, q.ByTime, anyTime(limit, args)...)
 	if err == nil && len(rows) > 0 && rows[0].At > horizon {
 		rows, err = read(tx, q.ByTime, append(slices.Clone(args), 0, horizon, limit)...)
 		for _, query := range []string{q.ByTime, q.ByRow} {
@@ -148,6 +148,13 @@ func Newest(tx db.Tx, now int64, limit int, q Query, args ...any) ([]int64, erro
 	}
 	return Rows(rows[:min(limit, len(rows))]), nil
 }
+
+// Ahead says that Newest will be called; see [db.Ahead].
+func Ahead(tx db.Tx, limit int, q Query, args ...any) {
+	db.Ahead(tx, q.ByTime, anyTime(limit, args)...)
+}
+
+func anyTime(limit int, args []any) []any { return append(slices.Clone(args), 0, math.MaxInt64, limit) }
 
 func read(tx db.Tx, query string, args ...any) (rows []Row, err error) {
 	err = tx.Each(func(row db.Rows) error {

@@ -87,9 +87,17 @@ func NewestActive(live string) recency.Query {
 		WHERE ` + activeOf + ` AND m.updated_at BETWEEN ?3 AND ?4` + live + ` ORDER BY m.id DESC LIMIT ?5`}
 }
 
+// NewestAhead says that [Newest] will be called; see [db.Ahead].
+func NewestAhead(tx db.Tx, sel retrieval.Selection, types ...string) {
+	for _, t := range types {
+		recency.Ahead(tx, 1, NewestActive(sel.Current), sel.PartitionList(), db.Lower(t))
+	}
+}
+
 // Newest returns the row of the newest active memory of some event types in a selection, 0 if there is none.
 func Newest(tx db.Tx, now int64, sel retrieval.Selection, types ...string) (int64, error) {
 	var newest []int64
+	NewestAhead(tx, sel, types...)
 	for _, t := range types {
 		rows, err := recency.Newest(tx, now, 1, NewestActive(sel.Current), sel.PartitionList(), db.Lower(t))
 		if err != nil {
