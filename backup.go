@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 // BackupOptions change how [Upkeep.Backup] and [Upkeep.BackupTo] work. Nil means the zero value.
@@ -163,7 +164,7 @@ func Restore(ctx context.Context, r Restoration) (err error) {
 // openBackup opens the file of a store for reading, and checks it.
 func openBackup(ctx context.Context, path string, key MasterKey, progress Progress) (_ *sqlite.DB, err error) {
 	file, err := sqlite.Open(ctx, sqlite.Config{
-		Path: path, ReadOnly: true, AnyVersion: true, ApplicationID: applicationID, Migrations: sqlite.Migrations(),
+		Path: path, ReadOnly: true, AnyVersion: true, ApplicationID: storefile.ApplicationID, Migrations: sqlite.Migrations(),
 		MasterKey: key,
 	})
 	if errors.Is(err, db.ErrOlder) {
@@ -187,7 +188,7 @@ func openBackup(ctx context.Context, path string, key MasterKey, progress Progre
 
 // noteRestore adds an entry to the audit log of a restored file. One of an older version stays as it is.
 func noteRestore(ctx context.Context, path string, key MasterKey) error {
-	config := fileConfig(path, time.Now)
+	config := storefile.Config(path, time.Now)
 	config.MasterKey = key
 	config.ReadOnly = true
 	file, err := sqlite.Open(ctx, config)
@@ -309,11 +310,11 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (_ R
 		return report, newFileError("in", in, err)
 	}
 	defer file.Close()
-	known, err := fs.Glob(fileConfig("", time.Now).Migrations, "*.sql")
+	known, err := fs.Glob(storefile.Config("", time.Now).Migrations, "*.sql")
 	if err != nil {
 		return report, wrap(err)
 	}
-	if file.Sound() && file.Application() != 0 && file.Application() != applicationID {
+	if file.Sound() && file.Application() != 0 && file.Application() != storefile.ApplicationID {
 		return report, newError(KindForeign, "in", "{} %q is a file of another program", in)
 	}
 	if file.Version() > len(known) {
@@ -324,7 +325,7 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (_ R
 	if version <= 0 {
 		version = len(known)
 	}
-	config := fileConfig("", time.Now)
+	config := storefile.Config("", time.Now)
 	config.MasterKey = options.MasterKey
 	keys := options.UserKeys
 	if err := keys.check(); err != nil {

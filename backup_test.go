@@ -16,6 +16,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 // filesIn lists what is in a folder.
@@ -329,7 +330,7 @@ func TestRestoreChecksTheBackupFirst(t *testing.T) {
 func TestRestoreOfAnOlderVersion(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "old.db"), filepath.Join(t.TempDir(), "new.db")
 	file, err := sqlite.Open(t.Context(),
-		sqlite.Config{Path: from, ApplicationID: applicationID, Migrations: onlyFirst{sqlite.Migrations()}})
+		sqlite.Config{Path: from, ApplicationID: storefile.ApplicationID, Migrations: onlyFirst{sqlite.Migrations()}})
 	if err != nil {
 		t.Fatal(err)
 	}

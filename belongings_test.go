@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 // oldFile makes a file as it was before what is in a project belonged to it, and fills it.
@@ -33,7 +34,7 @@ func oldFile(t *testing.T, statements ...string) string {
 		}
 		upTo[name] = &fstest.MapFile{Data: content}
 	}
-	config := fileConfig(path, time.Now)
+	config := storefile.Config(path, time.Now)
 	config.Migrations, config.Logger = upTo, slog.New(slog.DiscardHandler)
 	file, err := sqlite.Open(t.Context(), config)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 // damage runs raw SQL on a store's file.
@@ -41,13 +42,13 @@ var referenceClause = regexp.MustCompile(`\s*REFERENCES "?\w+"? \(id\)( ON DELET
 // withoutReferences runs raw SQL on a closed store's file, as if its tables knew no references.
 func withoutReferences(tb testing.TB, path string, statement string) {
 	tb.Helper()
-	withoutReferencesIn(tb, fileConfig(path, time.Now), statement)
+	withoutReferencesIn(tb, storefile.Config(path, time.Now), statement)
 }
 
 // withoutReferencesOrHashes does it without the hashes hearing of it.
 func withoutReferencesOrHashes(tb testing.TB, path string, statement string) {
 	tb.Helper()
-	config := fileConfig(path, time.Now)
+	config := storefile.Config(path, time.Now)
 	config.Prepare = nil
 	withoutReferencesIn(tb, config, statement)
 }

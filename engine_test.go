@@ -17,6 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 // rerunning is an engine that runs the function of each Write twice, as one may that finds out at COMMIT that two
@@ -46,7 +47,7 @@ func TestAStoreOpensInTheEngineOfItsContext(t *testing.T) {
 		if open, _ := db.OpenerOf(ctx); open != nil {
 			t.Errorf("the context of the opener still has one: got %v, want nil", open)
 		}
-		return sqlite.Open(ctx, fileConfig(path, time.Now))
+		return sqlite.Open(ctx, storefile.Config(path, time.Now))
 	})
 	s, err := Open(ctx, "elsewhere", &Options{Readers: 3, Embedder: wordEmbedder("words-1")})
 	if err != nil {

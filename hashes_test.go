@@ -18,12 +18,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 // behindTheBack runs SQL on a store's file as a disk would change it: without triggers, and unnoticed.
 func behindTheBack(tb testing.TB, path, statement string) (rows int64) {
 	tb.Helper()
-	config := fileConfig(path, time.Now)
+	config := storefile.Config(path, time.Now)
 	config.Prepare = nil
 	file, err := sqlite.Open(context.Background(), config)
 	if err != nil {
@@ -124,7 +125,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 		t.Fatalf("before any damage: %+v, want OK, at least 50 rows verified, none unverified and an empty list of damage",
 			report)
 	}
-	config := fileConfig(path, time.Now)
+	config := storefile.Config(path, time.Now)
 	config.Prepare = nil
 	file, err := sqlite.Open(t.Context(), config)
 	if err != nil {
@@ -297,7 +298,7 @@ func TestOldFilesGetHashesAndKeepTheirDamage(t *testing.T) {
 		migrations[fmt.Sprintf("%04d_next.sql", len(migrations)+1)] = &fstest.MapFile{Data: []byte(
 			`ALTER TABLE memory ADD COLUMN extra TEXT; UPDATE memory SET extra = 'x' WHERE id = 1; UPDATE memory ` +
 				`SET updated_at = updated_at + 1`)}
-		config := fileConfig(path, sealedClock)
+		config := storefile.Config(path, sealedClock)
 		config.Migrations = migrations
 		file, err := sqlite.Open(t.Context(), config)
 		if err != nil {
@@ -320,7 +321,7 @@ func TestOldFilesGetHashesAndKeepTheirDamage(t *testing.T) {
 // A table that is renamed takes its hashes along: damage from before does not become what was stored.
 func TestHashesOutliveTheRenamingOfTheirTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
-	config := fileConfig(path, sealedClock)
+	config := storefile.Config(path, sealedClock)
 	config.Migrations = recovery.Migrations(config.Migrations, 19)
 	write := func(statement string) {
 		t.Helper()
@@ -363,7 +364,7 @@ func TestAFileWithoutHashesGetsThemWhenItIsOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	behindTheBack(t, path, `DELETE FROM row_hash`)
-	config := fileConfig(path, sealedClock)
+	config := storefile.Config(path, sealedClock)
 	config.Prepare = nil
 	file, err := sqlite.Open(t.Context(), config)
 	if err != nil {

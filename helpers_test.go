@@ -18,6 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 // wordSize is the length of wordEmbedder's vectors.
@@ -92,7 +93,7 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	if err := s.Close(); err != nil {
 		return nil, err
 	}
-	file, err := sqlite.Open(context.Background(), fileConfig(path, sealedClock))
+	file, err := sqlite.Open(context.Background(), storefile.Config(path, sealedClock))
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -388,7 +389,7 @@ func (f before) Glob(pattern string) ([]string, error) {
 func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "old.db")
-	config := fileConfig(path, sealedClock)
+	config := storefile.Config(path, sealedClock)
 	config.Migrations, config.Fill = before{sqlite.Migrations(), "_project_names.sql"}, nil
 	file, err := sqlite.Open(t.Context(), config)
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 // damagedStore is a store of all kinds of rows, for being damaged, and what is in it.
@@ -91,7 +92,7 @@ func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map
 		t.Fatal(err)
 	}
 	defer f.Close()
-	d.reader = recovery.New(f, len(migrationNames(t)), fileConfig("", time.Now), func(string, int, int) {})
+	d.reader = recovery.New(f, len(migrationNames(t)), storefile.Config("", time.Now), func(string, int, int) {})
 	if err := d.reader.Read(t.Context()); err != nil || len(f.Problems) > 0 || len(d.reader.Notes) > 0 {
 		t.Fatalf("got %v, %v, %v, want no error, no problems and no notes", err, f.Problems, d.reader.Notes)
 	}
@@ -405,7 +406,8 @@ func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
 	longtest.Only(t)
 	path, out := filepath.Join(t.TempDir(), "old.db"), filepath.Join(t.TempDir(), "out.db")
 	file, err := sqlite.Open(t.Context(),
-		sqlite.Config{Path: path, ApplicationID: applicationID, Migrations: recovery.Migrations(sqlite.Migrations(), 11)})
+		sqlite.Config{Path: path, ApplicationID: storefile.ApplicationID,
+			Migrations: recovery.Migrations(sqlite.Migrations(), 11)})
 	if err != nil {
 		t.Fatal(err)
 	}

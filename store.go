@@ -79,13 +79,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/keyring"
-	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/standing"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 	"github.com/souvenir-ai/souvenir/internal/txcontext"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -168,9 +168,6 @@ type shared struct {
 	sharedUpdates atomic.Int64 // calls of UpdateShared
 }
 
-// applicationID marks a Souvenir file in the header of SQLite's file format: "Suvn".
-const applicationID = 0x5375766e
-
 // Open opens the store in a file, and creates the file if it does not exist; its folder must exist. ":memory:" makes a
 // store that lives until Close and is private to it. Nil options mean the defaults.
 //
@@ -196,7 +193,7 @@ func Open(ctx context.Context, path string, options *Options) (_ *Store, err err
 			"its disk")
 	}
 	engine, err := open(ctx, db.Opening{ReadOnly: o.ReadOnly, Readers: o.Readers, Logger: o.Logger, Now: o.Now,
-		Fill: fills()})
+		Fill: storefile.Fills()})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, causedBy(err, newError(KindNotFound, "", "the database has no store: %v", err))
@@ -204,12 +201,6 @@ func Open(ctx context.Context, path string, options *Options) (_ *Store, err err
 		return nil, wrap(err)
 	}
 	return newStore(ctx, engine, o)
-}
-
-// fills returns the functions that complete migrations, by their names.
-func fills() map[string]func(db.Tx) error {
-	return map[string]func(db.Tx) error{"project_names": naming.Fill, "turns": kernel.FillTurns,
-		"user_ids": kernel.FillUserKeys}
 }
 
 // openFile opens the engine of a store in a file.
@@ -224,7 +215,7 @@ func openFile(ctx context.Context, path string, o Options) (db.DB, error) {
 	if err := checkPath("path", path); err != nil {
 		return nil, err
 	}
-	config := fileConfig(path, o.Now)
+	config := storefile.Config(path, o.Now)
 	config.MasterKey = o.MasterKey
 	config.ReadOnly, config.Readers, config.Logger, config.Reserve = o.ReadOnly, o.Readers, o.Logger, o.Reserve
 	file, err := sqlite.Open(ctx, config)
@@ -315,19 +306,6 @@ func (s *Store) addLookups(ctx context.Context) error {
 		}); err != nil || next == 0 {
 			return err
 		}
-	}
-}
-
-// fileConfig returns the configuration for opening the file of a store, including the upkeep of its hashes.
-func fileConfig(path string, now func() time.Time) sqlite.Config {
-	return sqlite.Config{
-		Path:             path,
-		ApplicationID:    applicationID,
-		Migrations:       sqlite.Migrations(),
-		Fill:             fills(),
-		BeforeMigrations: kernel.MarkDamage,
-		AfterMigrations:  func(tx db.Tx, version int) error { return kernel.MakeHashes(tx, version, now().UnixMicro()) },
-		Prepare:          kernel.KeepHashes,
 	}
 }
 

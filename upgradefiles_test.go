@@ -11,13 +11,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 // makeFileOfVersion makes a file as a program with the first migrations alone made it, with a memory that has a tag, a
 // link and a past version, and a file from the version on that knows files.
 func makeFileOfVersion(t *testing.T, path string, version int) {
 	t.Helper()
-	config := fileConfig(path, sealedClock)
+	config := storefile.Config(path, sealedClock)
 	config.Migrations = recovery.Migrations(config.Migrations, version)
 	if version < 12 { // there were no hashes yet
 		config.Prepare, config.BeforeMigrations, config.AfterMigrations = nil, nil, nil

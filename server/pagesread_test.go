@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 // counts are the statements of a store's transactions, and the rows that these have returned.
@@ -15,9 +15,9 @@ type counts struct{ statements, rows atomic.Int64 }
 // countReads opens a store's file so that the statements of its transactions and their rows are counted.
 func countReads(path string, read *counts) db.Opener {
 	return func(ctx context.Context, o db.Opening) (db.DB, error) {
-		engine, err := sqlite.Open(ctx, sqlite.Config{Path: path, ApplicationID: 0x5375766e, Readers: o.Readers,
-			Logger: o.Logger, Migrations: sqlite.Migrations(), Fill: o.Fill, BeforeMigrations: kernel.MarkDamage,
-			Prepare: kernel.KeepHashes})
+		config := storefile.Config(path, o.Now)
+		config.Readers, config.Logger = o.Readers, o.Logger
+		engine, err := sqlite.Open(ctx, config)
 		return countingDB{engine, read}, err
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 func TestForeignAndDamagedFilesAreLeftAsTheyAre(t *testing.T) {
@@ -195,7 +196,7 @@ func TestCheckNamesAChangedByteAndRepairDoesNotCallItSound(t *testing.T) {
 func change(t *testing.T, path, statement string) {
 	t.Helper()
 	file, err := sqlite.Open(t.Context(),
-		sqlite.Config{Path: path, ApplicationID: 0x5375766e, Migrations: sqlite.Migrations()})
+		sqlite.Config{Path: path, ApplicationID: storefile.ApplicationID, Migrations: sqlite.Migrations()})
 	if err != nil {
 		t.Fatal(err)
 	}

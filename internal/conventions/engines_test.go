@@ -27,9 +27,10 @@ type engine struct {
 
 // engines are all engines; the rules about them, and the places that are theirs alone, come from here.
 var engines = []engine{
-	// Recovery reads damaged files, and migrate those of other programs.
-	{dir: "./internal/sqlite", besides: []string{"./internal/recovery", "./internal/migrate"}, drivers: []string{"modernc.org/...",
-		"github.com/mattn/go-sqlite3/...", "github.com/asg017/sqlite-vec-go-bindings/..."}},
+	// Storefile configures it, recovery reads damaged files, and migrate those of other programs.
+	{dir: "./internal/sqlite", besides: []string{"./internal/storefile", "./internal/recovery", "./internal/migrate"},
+		drivers: []string{"modernc.org/...", "github.com/mattn/go-sqlite3/...",
+			"github.com/asg017/sqlite-vec-go-bindings/..."}},
 	{dir: "./internal/postgres", opener: "./postgres", drivers: []string{"github.com/jackc/..."},
 		tests: []string{"./server/internal/servertest"}},
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/sqlite/disktest"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 // first are the migrations up to a number.
@@ -39,8 +40,8 @@ const oldVersion = 11
 func makeOld(tb testing.TB, folder string) {
 	tb.Helper()
 	write(tb, folder, nil)
-	file, err := sqlite.Open(tb.Context(), sqlite.Config{Path: filepath.Join(folder, storeName), ApplicationID: 0x5375766e,
-		Migrations: first{sqlite.Migrations(), oldVersion}})
+	file, err := sqlite.Open(tb.Context(), sqlite.Config{Path: filepath.Join(folder, storeName),
+		ApplicationID: storefile.ApplicationID, Migrations: first{sqlite.Migrations(), oldVersion}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -60,8 +61,8 @@ func makeOld(tb testing.TB, folder string) {
 // versionOf is the number of the last migration of a file.
 func versionOf(tb testing.TB, folder string) (version, memories int, err error) {
 	tb.Helper()
-	file, err := sqlite.Open(tb.Context(), sqlite.Config{Path: filepath.Join(folder, storeName), ApplicationID: 0x5375766e,
-		Migrations: sqlite.Migrations(), ReadOnly: true, AnyVersion: true})
+	file, err := sqlite.Open(tb.Context(), sqlite.Config{Path: filepath.Join(folder, storeName),
+		ApplicationID: storefile.ApplicationID, Migrations: sqlite.Migrations(), ReadOnly: true, AnyVersion: true})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -5,13 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/kernel"
 	enginepostgres "github.com/souvenir-ai/souvenir/internal/postgres"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 	"github.com/souvenir-ai/souvenir/postgres"
 )
 
@@ -82,10 +83,8 @@ func (f file) open(options Options) (*Store, error) {
 }
 
 func (f file) engine(readOnly bool) (db.DB, error) {
-	config := sqlite.Config{Path: f.path, ApplicationID: 0x5375766e, Migrations: sqlite.Migrations(), ReadOnly: readOnly}
-	if !readOnly {
-		config.Prepare = kernel.KeepHashes
-	}
+	config := storefile.Config(f.path, time.Now)
+	config.ReadOnly = readOnly
 	return sqlite.Open(context.Background(), config)
 }
 
