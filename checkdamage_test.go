@@ -18,6 +18,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/linediff"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
@@ -338,7 +339,7 @@ func TestNoDamagedFileWithOtherContentIsCalledSound(t *testing.T) {
 				case !sound:
 				case held != want:
 					t.Errorf("%s, seed %d, repair %v: called sound, but %s", kind, seed, repair,
-						lineDiff([]byte(held), []byte(want)))
+						linediff.First([]byte(held), []byte(want)))
 				case repair:
 					outcomes["repaired"]++
 				default:
@@ -431,7 +432,7 @@ func tripsOver(t *testing.T, tx db.Tx) string {
 		return "export of the copy: " + err.Error()
 	}
 	if !bytes.Equal(first, second) {
-		return "the copy differs: " + lineDiff(second, first)
+		return "the copy differs: " + linediff.First(second, first)
 	}
 	return ""
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/linediff"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
@@ -203,24 +204,6 @@ func imported(tb testing.TB, s *Store, export []byte, o ImportOptions) ImportRep
 	return report
 }
 
-// lineDiff shows where two exports differ.
-func lineDiff(got, want []byte) string {
-	a, b := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
-	for i := range max(len(a), len(b)) {
-		var x, y string
-		if i < len(a) {
-			x = a[i]
-		}
-		if i < len(b) {
-			y = b[i]
-		}
-		if x != y {
-			return fmt.Sprintf("line %d:\n got %.600s\nwant %.600s", i+1, x, y)
-		}
-	}
-	return "equal"
-}
-
 func TestAnExportImportedAndExportedAgainIsTheSame(t *testing.T) {
 	rich := openRich(t)
 	for i, o := range []ExportOptions{{Credentials: true}, {}, {Credentials: true, WithoutFiles: true}} {
@@ -236,7 +219,7 @@ func TestAnExportImportedAndExportedAgainIsTheSame(t *testing.T) {
 				t.Errorf("got %+v, want no conflicts, missing links, ignored lines or warnings", report)
 			}
 			if second := exported(t, empty, o); !bytes.Equal(first, second) {
-				t.Errorf("%+v, %s: %s; got %v, want %v", o, path, lineDiff(second, first), first, second)
+				t.Errorf("%+v, %s: %s; got %v, want %v", o, path, linediff.First(second, first), first, second)
 			}
 			if n := pendingOf(t, empty); n != pendingOf(t, rich) {
 				t.Errorf("%d passages wait to be embedded, want %d", n, pendingOf(t, rich))
@@ -267,7 +250,7 @@ func TestTheSameImportAgainChangesNothing(t *testing.T) {
 			before := rowsOf(t, s)
 			second := imported(t, s, export, o)
 			if after := rowsOf(t, s); after != before {
-				t.Errorf("rows differ: %v, want no change", lineDiff([]byte(after), []byte(before)))
+				t.Errorf("rows differ: %v, want no change", linediff.First([]byte(after), []byte(before)))
 			}
 			if len(first.Counts) != 17 {
 				t.Errorf("only these kinds are counted: %v, want a length of 17", first.Counts)
@@ -399,7 +382,7 @@ func TestExportLeavesOutDamagedVectorsOfModels(t *testing.T) {
 	statements(t, s, damage+`IN (SELECT id FROM profile WHERE model <> 'own')`)
 	damaged := exported(t, s, ExportOptions{})
 	if whole := exported(t, s, ExportOptions{WithoutVectors: true}); !bytes.Equal(damaged, whole) {
-		t.Errorf("it differs from one without vectors of models: %v, want the same", lineDiff(damaged, whole))
+		t.Errorf("it differs from one without vectors of models: %v, want the same", linediff.First(damaged, whole))
 	}
 	statements(t, s, damage+`IN (SELECT id FROM profile WHERE model = 'own')`)
 	_, err := s.Upkeep().Export(t.Context(), io.Discard, nil)
@@ -490,7 +473,7 @@ func TestAnExportIsOneSnapshot(t *testing.T) {
 		return got.Write(p)
 	}), nil)
 	if err != nil || !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("%v: got %s, want no error and bytes %.200q", err, lineDiff(got.Bytes(), want), want)
+		t.Errorf("%v: got %s, want no error and bytes %.200q", err, linediff.First(got.Bytes(), want), want)
 	}
 }
 

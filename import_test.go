@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/linediff"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
@@ -110,7 +111,7 @@ func TestImportEmbedsMemoriesWithoutVectorsOfTheModel(t *testing.T) {
 				t.Errorf("%d texts were embedded, %d wait", texts, pendingOf(t, s))
 			}
 			if again := exported(t, s, ExportOptions{WithoutVectors: true}); !bytes.Equal(again, without) {
-				t.Errorf("got %v, want %.200q", lineDiff(again, without), without)
+				t.Errorf("got %v, want %.200q", linediff.First(again, without), without)
 			}
 			texts = 0
 			imported(t, s, c.export, ImportOptions{})
@@ -486,7 +487,7 @@ func FuzzImport(f *testing.F) {
 		copied := openWords(t, "", Options{Now: sealedClock})
 		imported(t, copied, export, ImportOptions{})
 		if again := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(again, export) {
-			t.Errorf("got %v, want %.200q", lineDiff(again, export), export)
+			t.Errorf("got %v, want %.200q", linediff.First(again, export), export)
 		}
 	})
 }

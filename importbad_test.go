@@ -18,6 +18,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/linediff"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
@@ -75,7 +76,7 @@ func TestForeignFilesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
 		}
 	}
 	if after := rowsOf(t, s); after != before {
-		t.Errorf("something was written: %v, want no change", lineDiff([]byte(after), []byte(before)))
+		t.Errorf("something was written: %v, want no change", linediff.First([]byte(after), []byte(before)))
 	}
 }
 
@@ -216,7 +217,7 @@ func TestAnExportCutOffAnywhereIsNoticed(t *testing.T) {
 	}
 	imported(t, filled, export, ImportOptions{})
 	if again := exported(t, filled, ExportOptions{Credentials: true}); !bytes.Equal(again, export) {
-		t.Errorf("after all parts and the whole: %v, want %.200q", lineDiff(again, export), export)
+		t.Errorf("after all parts and the whole: %v, want %.200q", linediff.First(again, export), export)
 	}
 }
 
@@ -245,7 +246,7 @@ func TestAChangedExportIsNoticed(t *testing.T) {
 		}
 	}
 	if after := rowsOf(t, s); after != before {
-		t.Errorf("something was written: %v, want no change", lineDiff([]byte(after), []byte(before)))
+		t.Errorf("something was written: %v, want no change", linediff.First([]byte(after), []byte(before)))
 	}
 	// What editors and mail do to the ends of lines changes nothing.
 	for name, same := range map[string][]byte{
@@ -258,7 +259,7 @@ func TestAChangedExportIsNoticed(t *testing.T) {
 		if _, err := copied.Upkeep().Import(t.Context(), bytes.NewReader(same), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if again := exported(t, copied, ExportOptions{}); !bytes.Equal(again, export) {
-			t.Errorf("%s: %s; got %v, want %v", name, lineDiff(again, export), again, export)
+			t.Errorf("%s: %s; got %v, want %v", name, linediff.First(again, export), again, export)
 		}
 	}
 }
@@ -333,7 +334,7 @@ func TestATruncatedFileLeavesNothingAndCanBeImportedAgain(t *testing.T) {
 	invariants(t, s)
 	imported(t, s, export, ImportOptions{})
 	if again := exported(t, s, ExportOptions{}); !bytes.Equal(again, export) {
-		t.Errorf("got %v, want %.200q", lineDiff(again, export), export)
+		t.Errorf("got %v, want %.200q", linediff.First(again, export), export)
 	}
 }
 
@@ -538,7 +539,8 @@ func TestAnInterruptedImportIsCompleteWhenRepeated(t *testing.T) {
 			t.Fatalf("after line %d: %+v; want none", n, report.Conflicts)
 		}
 		if again := exported(t, s, o); !bytes.Equal(again, export) {
-			t.Fatalf("broken off after line %d and repeated: %s; got %v, want %v", n, lineDiff(again, export), again, export)
+			t.Fatalf("broken off after line %d and repeated: %s; got %v, want %v", n, linediff.First(again, export),
+				again, export)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/linediff"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
@@ -351,7 +352,7 @@ func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(after, before) {
-		t.Errorf("it differs: %v, want %.200q", lineDiff(after, before), before)
+		t.Errorf("it differs: %v, want %.200q", linediff.First(after, before), before)
 	}
 	if report := mustCheck(t, copied, nil); !report.OK {
 		t.Errorf("got %+v, want OK", report)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/linediff"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
@@ -143,7 +144,7 @@ func TestAnExportOfAnythingComesBackTheSame(t *testing.T) {
 				}
 			}
 			if second := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(first, second) {
-				t.Errorf("seed %d, %s: %s; got %v, want %v", seed, name, lineDiff(second, first), first, second)
+				t.Errorf("seed %d, %s: %s; got %v, want %v", seed, name, linediff.First(second, first), first, second)
 			}
 			if report := mustCheck(t, copied, nil); !report.OK {
 				t.Errorf("seed %d, the copy: %+v, want OK", seed, report)
@@ -362,7 +363,7 @@ func TestTheLargestMemoryFitsALine(t *testing.T) {
 	copied := openCopy(t)
 	imported(t, copied, export, ImportOptions{})
 	if again := exported(t, copied, ExportOptions{}); !bytes.Equal(again, export) {
-		t.Errorf("got %v, want %.200q", lineDiff(again, export), export)
+		t.Errorf("got %v, want %.200q", linediff.First(again, export), export)
 	}
 }
 

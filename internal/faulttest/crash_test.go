@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	. "github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/linediff"
 	"github.com/souvenir-ai/souvenir/internal/sqlite/disktest"
 )
 
@@ -111,7 +112,7 @@ func (e expectation) compare(held string) error {
 	case e.later && !found:
 		return errors.New("what was stored after the fault is not there")
 	case !e.parts && !slices.Contains(e.states, held):
-		return fmt.Errorf("it holds none of %d states: %s", len(e.states), difference(held, e.states[0]))
+		return fmt.Errorf("it holds none of %d states: %s", len(e.states), linediff.First(held, e.states[0]))
 	}
 	return nil
 }

@@ -310,20 +310,3 @@ func state(tb testing.TB, s *Store) (string, error) {
 	}
 	return numbered(held), nil
 }
-
-// difference is the first line that two states do not share.
-func difference(got, want string) string {
-	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range max(len(a), len(b)) {
-		at := func(lines []string) string {
-			if i < len(lines) {
-				return lines[i]
-			}
-			return "(nothing)"
-		}
-		if at(a) != at(b) {
-			return fmt.Sprintf("line %d: got %.300s, want %.300s", i, at(a), at(b))
-		}
-	}
-	return "no difference"
-}
