@@ -63,6 +63,7 @@ func (r *Recovery) Write(ctx context.Context, path string) (err error) {
 
 // pendingRow is a row on its way from the old file to the new one.
 type pendingRow struct {
+	id         int64 // its row id, in a table that has them
 	values     []any
 	stray, cut bool
 }
@@ -77,6 +78,9 @@ func (r *Recovery) writeTable(ctx context.Context, file db.DB, t *Table) error {
 		}
 	}
 	if err := w.takeStrays(); err != nil {
+		return err
+	}
+	if err := w.takeWrong(); err != nil {
 		return err
 	}
 	if err := w.flush(); err != nil {
@@ -99,9 +103,10 @@ type tableWriter struct {
 	bytes int
 	sums  map[int64][]byte // of a set: the combined hash of its rows
 	seen  map[int64]bool   // row ids
+	wrong []pendingRow     // rows that differ from their hashes: another page may have the row as it was stored
 }
 
-// take puts a row into the batch.
+// take takes a row, unless there is one of its id.
 func (w *tableWriter) take(row salvage.Row, stray bool) error {
 	values, ok := w.t.Values(row)
 	if !ok {
@@ -112,6 +117,10 @@ func (w *tableWriter) take(row salvage.Row, stray bool) error {
 	}
 	if w.t.tree {
 		if w.seen[row.ID] {
+			return nil
+		}
+		if w.differs(values) {
+			w.wrong = append(w.wrong, pendingRow{row.ID, values, stray, row.Cut})
 			return nil
 		}
 		w.seen[row.ID] = true
@@ -126,8 +135,41 @@ func (w *tableWriter) take(row salvage.Row, stray bool) error {
 	if w.t.Name == "passage" && !w.own(values) {
 		return nil
 	}
-	w.batch = append(w.batch, pendingRow{values, stray, row.Cut})
-	for _, v := range values {
+	return w.add(pendingRow{row.ID, values, stray, row.Cut})
+}
+
+// differs reports whether a row is not the one that its hash is of.
+func (w *tableWriter) differs(values []any) bool {
+	h := w.t.Hash
+	if h == nil || h.Set {
+		return false
+	}
+	key, sum := w.t.sum(values)
+	stored, known := w.r.hashes[h.Kind][key]
+	return known && !bytes.Equal(stored, sum)
+}
+
+// takeWrong takes the rows that differ from their hashes and were found in no other form.
+func (w *tableWriter) takeWrong() error {
+	for _, row := range w.wrong {
+		if w.seen[row.id] {
+			continue
+		}
+		w.seen[row.id] = true
+		if w.t.Name == "passage" && !w.own(row.values) {
+			continue
+		}
+		if err := w.add(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add puts a row into the batch, and writes it when it is full.
+func (w *tableWriter) add(row pendingRow) error {
+	w.batch = append(w.batch, row)
+	for _, v := range row.values {
 		switch v := v.(type) {
 		case string:
 			w.bytes += len(v)
@@ -255,22 +297,19 @@ func (w *tableWriter) flush() error {
 
 func (w *tableWriter) insert(tx db.Tx, row pendingRow, count *Count) error {
 	fits, err := w.mend(tx, row)
-	if err != nil {
-		return err
-	}
-	if fits {
+	if err == nil && fits {
 		names, places := make([]string, len(w.t.Columns)), make([]string, len(w.t.Columns))
 		for i, c := range w.t.Columns {
 			names[i], places[i] = `"`+c.Name+`"`, "?"
 		}
 		_, err = tx.Exec(fmt.Sprintf(`INSERT INTO "%s" (%s) VALUES (%s)`, w.t.Name, strings.Join(names, ", "),
 			strings.Join(places, ", ")), row.values...)
-		if errors.Is(err, db.ErrConstraint) {
-			fits, err = false, nil
-		}
-		if err != nil {
-			return err
-		}
+	}
+	if errors.Is(err, db.ErrConstraint) { // of this row, or of the stand-in for one that it refers to
+		fits, err = false, nil
+	}
+	if err != nil {
+		return err
 	}
 	if !fits {
 		count.Refused++
