@@ -15,7 +15,7 @@ counted='^ok|histories,|^FAIL|--- |points|crashes|damages|recovered|versions'
 SOUVENIR_FAULTS=$points go test -vet=off -timeout 0 -v ./internal/faulttest | grep -E "$counted"
 # A damage is checked, repaired and recovered: a tenth of the points.
 SOUVENIR_FAULTS=$(((points + 9) / 10)) go test -vet=off -timeout 0 -v \
-	-run 'NoDamagedFile|RecoverOfAnyDamage|FilesOfEachVersion' . | grep -E "$counted" | grep -v -- '--- PASS: .*/'
+	-run 'NoDamagedFile|RecoverOfAnyDamage|FilesOfEachVersion' ./internal/systemtest | grep -E "$counted" | grep -v -- '--- PASS: .*/'
 # Histories are looked at with one server and with three.
 SOUVENIR_TEST_HISTORIES=$(((points + 1) / 2)) go test -vet=off -timeout 0 -v -run TestHistoriesAreLinearizable \
 	./internal/systemtest | grep -E "$counted"

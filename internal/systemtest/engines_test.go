@@ -55,9 +55,7 @@ func emptyInFile(tb testing.TB) database {
 		tb.Fatal(err)
 	}
 	f := file{filepath.Join(tb.TempDir(), "empty.db")}
-	if err := os.WriteFile(f.path, empty, 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	writeFile(tb, f.path, empty)
 	return f
 }
 
@@ -67,14 +65,8 @@ func (f file) where() string { return f.path }
 
 func (f file) copied(tb testing.TB) database {
 	tb.Helper()
-	content, err := os.ReadFile(f.path)
-	if err != nil {
-		tb.Fatal(err)
-	}
 	c := file{filepath.Join(tb.TempDir(), "store.db")}
-	if err := os.WriteFile(c.path, content, 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	writeFile(tb, c.path, readFile(tb, f.path))
 	return c
 }
 

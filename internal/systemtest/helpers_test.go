@@ -1,6 +1,7 @@
 package systemtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -177,4 +178,29 @@ func mustAddCollection(tb testing.TB, s *Store, c NewCollection) {
 	if _, err := s.AddCollection(context.Background(), c); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+func readFile(tb testing.TB, path string) []byte {
+	tb.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return content
+}
+
+func writeFile(tb testing.TB, path string, content []byte) {
+	tb.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func exported(tb testing.TB, s *Store, o ExportOptions) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	if _, err := s.Upkeep().Export(context.Background(), &out, &o); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	. "github.com/souvenir-ai/souvenir"
@@ -33,7 +34,7 @@ var readableColumns = map[string]string{
 // textsInEachField stores a marked text in each field that takes one, and looks for the mark in all columns.
 func textsInEachField(s *safe) {
 	store := s.open(s.in, s.ring, Options{Documents: wordsReader{}})
-	s.fillAll(store)
+	fillAll(s.T, store)
 	if err := store.Close(); err != nil {
 		s.Fatal(err)
 	}
@@ -50,14 +51,15 @@ func textsInEachField(s *safe) {
 	}
 }
 
-// fillAll stores texts with the mark zebra and the name of their field.
-func (s *safe) fillAll(store *Store) {
-	s.Helper()
-	ctx := s.Context()
+// fillAll stores something of every kind: texts with the mark zebra and the name of their field. The store needs a
+// reader of documents.
+func fillAll(t *testing.T, store *Store) {
+	t.Helper()
+	ctx := t.Context()
 	must := func(what string, err error) {
-		s.Helper()
+		t.Helper()
 		if err != nil {
-			s.Fatalf("%s: %v", what, err)
+			t.Fatalf("%s: %v", what, err)
 		}
 	}
 	_, err := store.AddCollection(ctx, NewCollection{Name: "zebra collection", Description: "zebra description"})
@@ -72,7 +74,7 @@ func (s *safe) fillAll(store *Store) {
 			State: "zebra state", Metadata: map[string]any{"zebra metadata key": "zebra metadata value",
 				"module_name": "zebra module", "conversation_id": "zebra conversation", "speaker": "zebra speaker"}}
 	}
-	kept, trashed := mustAdd(s, store, memory("kept")), mustAdd(s, store, memory("trashed"))
+	kept, trashed := mustAdd(t, store, memory("kept")), mustAdd(t, store, memory("trashed"))
 	_, err = store.UpdateMemory(ctx, kept.ID, MemoryUpdate{Content: new("zebra changed")})
 	must("UpdateMemory", err)
 	must("DeleteMemory", store.DeleteMemory(ctx, trashed.ID))
@@ -87,11 +89,11 @@ func (s *safe) fillAll(store *Store) {
 	must("AddTurns", err)
 	file := NewFile{Filename: "zebra.words", Description: "zebra file", Category: "zebra category",
 		Tags: []string{"zebra file tag"}}
-	f := mustAddFile(s, store, file, "the zebra of the file")
+	f := mustAddFile(t, store, file, "the zebra of the file")
 	file.Filename = "zebra trashed.words"
 	file.MIMEType = "application/x-zebra"
-	must("DeleteFile", store.DeleteFile(ctx, mustAddFile(s, store, file, "x").ID))
-	mustAddFile(s, store, file, "y")
+	must("DeleteFile", store.DeleteFile(ctx, mustAddFile(t, store, file, "x").ID))
+	mustAddFile(t, store, file, "y")
 	waiting, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	_, err = store.WaitIndexed(waiting, f.ID)
@@ -99,13 +101,13 @@ func (s *safe) fillAll(store *Store) {
 	for _, name := range []string{"zebra gone", "zebra going"} {
 		_, err = store.AddCollection(ctx, NewCollection{Name: name, Description: "zebra description"})
 		must("AddCollection", err)
-		mustAdd(s, store, NewMemory{Content: "zebra of " + name, Collection: name, ProjectID: name})
+		mustAdd(t, store, NewMemory{Content: "zebra of " + name, Collection: name, ProjectID: name})
 		must("DeleteCollection", store.DeleteCollection(ctx, name, &DeleteOptions{WithMemories: true}))
 		must("DeleteProject", store.DeleteProject(ctx, ProjectRef{ID: name}, &DeleteOptions{WithMemories: true}))
 	}
 	_, err = store.SetPreferences(ctx, map[string]any{"zebra preference": "zebra value"})
 	must("SetPreferences", err)
-	s.fillAccounts(store, must)
+	fillAccounts(ctx, store, must)
 	must("Flush", store.Upkeep().RecordActivity(ctx, NewActivity{Client: "zebra client", Tool: "zebra tool",
 		Action: "zebra action", MemoryID: kept.ID}))
 	_, err = store.Search(ctx, Query{Text: "zebra"})
@@ -113,8 +115,8 @@ func (s *safe) fillAll(store *Store) {
 }
 
 // fillAccounts does the same with what belongs to accounts.
-func (s *safe) fillAccounts(store *Store, must func(what string, err error)) {
-	ctx, accounts := s.Context(), store.Accounts()
+func fillAccounts(ctx context.Context, store *Store, must func(what string, err error)) {
+	accounts := store.Accounts()
 	u, err := accounts.AddUser(ctx, NewUser{ID: "zebra-id", Name: "zebra name", Email: "zebra@example.com",
 		Role: RoleAdmin, Identity: Identity{Issuer: "https://zebra.example.com", Subject: "zebra subject",
 			Email: "zebra@example.com"}})

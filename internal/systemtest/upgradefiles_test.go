@@ -1,12 +1,15 @@
-package souvenir
+package systemtest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/recovery"
@@ -14,11 +17,21 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
+// migrations returns how many there are.
+func migrations(tb testing.TB) int {
+	tb.Helper()
+	names, err := fs.Glob(sqlite.Migrations(), "*.sql")
+	if err != nil || len(names) == 0 {
+		tb.Fatalf("got %v, %v; want the files of the schema", names, err)
+	}
+	return len(names)
+}
+
 // makeFileOfVersion makes a file as a program with the first migrations alone made it, with a memory that has a tag, a
 // link and a past version, and a file from the version on that knows files.
 func makeFileOfVersion(t *testing.T, path string, version int) {
 	t.Helper()
-	config := storefile.Config(path, sealedClock)
+	config := storefile.Config(path, still)
 	config.Migrations = recovery.Migrations(config.Migrations, version)
 	if version < 12 { // there were no hashes yet
 		config.Prepare, config.BeforeMigrations, config.AfterMigrations = nil, nil, nil
@@ -44,7 +57,11 @@ func makeFileOfVersion(t *testing.T, path string, version int) {
 			VALUES (1, 1, 1, 1, 'A new kettle.', '{}', 1)`,
 	}
 	if version >= 3 {
-		statements = append(statements, fileRows("paper", []byte("abc")))
+		sum := sha256.Sum256([]byte("abc"))
+		statements = append(statements, fmt.Sprintf(`INSERT INTO file (id, uid, owner_id, state, filename, mime_type, size,
+			sha256, description, category, created_at, updated_at)
+			VALUES (1, 'paper', 1, 'stored', 'f', 'text/plain', 3, x'%[1]x', '', '', 0, 0);
+			INSERT INTO file_chunk (id, sha256, data) VALUES (1 << 24, x'%[1]x', CAST('abc' AS BLOB))`, sum))
 	}
 	err = file.Write(t.Context(), func(tx db.Tx) error {
 		for _, statement := range statements {
@@ -65,14 +82,14 @@ func makeFileOfVersion(t *testing.T, path string, version int) {
 // A released migration never changes, so the first of them make the file of each older version again.
 func TestFilesOfEachVersionOpenMigrateCheckAndExport(t *testing.T) {
 	opened := 0
-	for version := 1; version < len(migrationNames(t)); version++ {
+	for version := 1; version < migrations(t); version++ {
 		if !longtest.Part(version, 4, 20) {
 			continue
 		}
 		opened++
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("%04d.db", version))
 		makeFileOfVersion(t, path, version)
-		s := openWords(t, path, Options{Now: sealedClock})
+		s := openWords(t, file{path}, Options{Now: still})
 		if err := s.Upkeep().WaitEmbedded(t.Context()); err != nil {
 			t.Errorf("version %d: %v", version, err)
 		}

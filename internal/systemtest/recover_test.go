@@ -1,27 +1,20 @@
-package souvenir
+package systemtest
 
 import (
 	"bytes"
-	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/db"
+	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/linediff"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
@@ -46,12 +39,7 @@ const damagedPage = 4096
 
 func newDamagedStore(t *testing.T) *damagedStore {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "sound.db")
-	s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	varied(t, s)
+	s, in := fillFile(t)
 	many := make([]NewMemory, 500)
 	for i := range many {
 		many[i] = NewMemory{Content: fmt.Sprintf("memory %d of the kettle %s", i,
@@ -67,21 +55,21 @@ func newDamagedStore(t *testing.T) *damagedStore {
 	}
 	for i := 0; i < len(added); i += 3 {
 		if _, err := s.UpdateMemory(t.Context(), added[i].ID,
-			MemoryUpdate{Content: content(fmt.Sprintf("memory %d again, %s", i, strings.Repeat("x", i)))}); err != nil {
+			MemoryUpdate{Content: new(fmt.Sprintf("memory %d again, %s", i, strings.Repeat("x", i)))}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	putFile(t, s, "a-file", LocalUser, added[5].ID, "", pattern(kernel.ChunkSize+5))
+	mustAddFile(t, s, NewFile{Filename: "noise.bin", MemoryID: added[5].ID}, noisy(kernel.ChunkSize+5))
 	if err := s.DeleteMemory(t.Context(), added[7].ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d := &damagedStore{content: readFile(t, path),
+	d := &damagedStore{content: readFile(t, in.path),
 		tables: map[string][]uint32{}, ids: map[string]map[int64][]uint32{},
 		hashes: map[[2]int64][]uint32{}}
-	d.rows = d.read(t, path, true)
+	d.rows = d.read(t, in.path, true)
 	return d
 }
 
@@ -93,7 +81,7 @@ func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map
 		t.Fatal(err)
 	}
 	defer f.Close()
-	d.reader = recovery.New(f, len(migrationNames(t)), storefile.Config("", time.Now), func(string, int, int) {})
+	d.reader = recovery.New(f, migrations(t), storefile.Config("", time.Now), func(string, int, int) {})
 	if err := d.reader.Read(t.Context()); err != nil || len(f.Problems) > 0 || len(d.reader.Notes) > 0 {
 		t.Fatalf("got %v, %v, %v, want no error, no problems and no notes", err, f.Problems, d.reader.Notes)
 	}
@@ -258,8 +246,11 @@ func TestRecoverYieldsEveryRowThatIsNotOnADamagedPage(t *testing.T) {
 			if !bytes.Equal(readFile(t, in), damaged) {
 				t.Errorf("the damaged file was changed, want %.200q", damaged)
 			}
-			onlyFile(t, in)
-			onlyFile(t, out)
+			for _, path := range []string{in, out} {
+				if there := filesIn(t, filepath.Dir(path)); len(there) != 1 {
+					t.Errorf("got the files %v, want one", there)
+				}
+			}
 			d.compare(t, c, out, report)
 		})
 	}
@@ -321,12 +312,13 @@ func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report Re
 }
 
 // hangsOnLost says whether a row refers to one that was on a damaged page, or is a chunk of such a file. So does a row
-// whose hash was there, if no page leads to its own: without the hash, it may be of something that was deleted.
+// whose hash was there, if no page leads to its own: without the hash, it may be of something that was deleted. If the
+// hash is of an earlier time, so is the row.
 func (d *damagedStore) hangsOnLost(name string, row storedRow, lies func([]uint32) bool) bool {
 	table := d.reader.Table(name)
 	for i, c := range table.Columns {
 		id, ok := row.values[i].(int64)
-		stray := table.Hash != nil && c.Name == table.Hash.Key && lies(d.pagesOfKind(name, 5))
+		stray := table.Hash != nil && c.Name == table.Hash.Key && (d.older != nil || lies(d.pagesOfKind(name, 5)))
 		if stray && lies(d.hashes[[2]int64{int64(table.Hash.Kind), id}]) {
 			return true
 		}
@@ -336,212 +328,4 @@ func (d *damagedStore) hangsOnLost(name string, row storedRow, lies func([]uint3
 		}
 	}
 	return false
-}
-
-func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
-	s := openRich(t)
-	in, out := s.db.Upkeep().Path, filepath.Join(t.TempDir(), "out.db")
-	before := exported(t, s, ExportOptions{Credentials: true})
-	report, err := Recover(t.Context(), in, out,
-		&RecoveryOptions{Embedder: wordEmbedder("words-1")}) // with its log: the store is open
-	if err != nil || !report.OK || report.Check.Verified < 50 || len(report.Notes) > 0 {
-		t.Fatalf("got %+v, %v, want no error, OK, verified at least 50 and no notes", report, err)
-	}
-	copied := openWords(t, out, Options{Now: sealedClock})
-	if err := copied.Upkeep().WaitEmbedded(t.Context()); err != nil { // vectors of models are made again
-		t.Fatal(err)
-	}
-	if after := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(after, before) {
-		t.Errorf("it differs: %v, want %.200q", linediff.First(after, before), before)
-	}
-	if report := mustCheck(t, copied, nil); !report.OK {
-		t.Errorf("got %+v, want OK", report)
-	}
-	encoded, err := json.Marshal(report)
-	if err != nil || !bytes.Contains(encoded, []byte(`"ok":true`)) || !bytes.Contains(encoded, []byte(`"damaged":[]`)) {
-		t.Errorf(`got %s, %v, want no error, "ok":true in encoded and "damaged":[] in encoded`, encoded, err)
-	}
-	found, err := copied.As(Access{User: "alice"}).Search(t.Context(),
-		Query{Vector: []float32{3, 0, 4}, Collections: []string{"mine"}, Limit: 1})
-	if err != nil || len(found.Hits) != 1 || found.Hits[0].Parts.Vector < 0.99 {
-		t.Errorf("a vector of the caller's own: %+v, %v, want no error, 1 hit and vector at least 0.99", found.Hits, err)
-	}
-}
-
-func TestRecoverRefuses(t *testing.T) {
-	dir := t.TempDir()
-	path := func(name string, content []byte) string {
-		writeFile(t, filepath.Join(dir, name), content)
-		return filepath.Join(dir, name)
-	}
-	store := storeFile(t)
-	foreign, newer := bytes.Clone(store), bytes.Clone(store)
-	binary.BigEndian.PutUint32(foreign[68:], 77)
-	binary.BigEndian.PutUint32(newer[60:], 9999)
-	sound, out := path("sound.db", store), filepath.Join(dir, "out.db")
-	for name, c := range map[string]struct {
-		in, out string
-		kind    error
-	}{
-		"nothing":           {"", out, ErrInvalid},
-		"no such file":      {filepath.Join(dir, "none.db"), out, ErrNotFound},
-		"a folder":          {dir, out, ErrInvalid},
-		"a text":            {path("text", bytes.Repeat([]byte("no store at all "), 1000)), out, ErrForeign},
-		"another program's": {path("foreign.db", foreign), out, ErrForeign},
-		"a newer one":       {path("newer.db", newer), out, ErrNewer},
-		"no way out":        {sound, "", ErrInvalid},
-		"a file is there":   {sound, path("taken", nil), ErrConflict},
-		"a log is there":    {sound, strings.TrimSuffix(path("log-wal", nil), "-wal"), ErrConflict},
-		"no folder":         {sound, filepath.Join(dir, "none", "out.db"), ErrNotFound},
-	} {
-		if _, err := Recover(t.Context(), c.in, c.out, nil); !errors.Is(err, c.kind) {
-			t.Errorf("%s: %v, want %v", name, err, c.kind)
-		}
-	}
-	if _, err := os.Stat(out); err == nil {
-		t.Error("something was written, want an error")
-	}
-}
-
-func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
-	longtest.Only(t)
-	path, out := filepath.Join(t.TempDir(), "old.db"), filepath.Join(t.TempDir(), "out.db")
-	file, err := sqlite.Open(t.Context(),
-		sqlite.Config{Path: path, ApplicationID: storefile.ApplicationID,
-			Migrations: recovery.Migrations(sqlite.Migrations(), 11)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = file.Write(t.Context(), func(tx db.Tx) error {
-		return tx.(*sqlite.Tx).ExecScript(`INSERT INTO user (id, uid, created_at) VALUES (1, 'local', 1);
-			INSERT INTO collection (id, owner_id, name, description, created_at, updated_at) VALUES (1, 1, 'default', '', 1,
-			1); INSERT INTO partition (id, collection_id) VALUES (1, 1);
-			INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at) VALUES ('one', 1,
-			'An old kettle.', '{}', 1, 1, 1)`)
-	})
-	if err := errors.Join(err, file.Close()); err != nil {
-		t.Fatal(err)
-	}
-	report, err := Recover(t.Context(), path, out, &RecoveryOptions{Embedder: wordEmbedder("words-1")})
-	if err != nil || report.OK || report.Check.Verified != 0 || report.Check.Unverified != 4 ||
-		report.Tables["memory"].Rows != 1 {
-		t.Fatalf("got %+v, %v; want one memory, and 4 rows that cannot be verified", report, err)
-	}
-	s := openWords(t, out, Options{})
-	if found, err := s.Search(t.Context(), Query{Text: "kettle"}); err != nil || len(found.Hits) != 1 {
-		t.Errorf("%+v, %v; want a length of 1", found.Hits, err)
-	}
-}
-
-// What was in the trash of a damaged store can be restored from that of the new one.
-func TestRecoverKeepsTheTrash(t *testing.T) {
-	longtest.Only(t)
-	path := filepath.Join(t.TempDir(), "store.db")
-	s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	added, err := s.AddMemories(t.Context(),
-		[]NewMemory{{Content: "stays"}, {Content: "goes", ProjectName: "Kept"},
-			{Content: "in a project", ProjectName: "Gone"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stays, goes := added[0].ID, added[1].ID
-	if _, err := s.UpdateMemory(t.Context(), goes,
-		MemoryUpdate{Content: content("goes, twice written"),
-			ShownMetadata: map[string]any{"related_memory_ids": []string{stays}}}); err != nil {
-		t.Fatal(err)
-	}
-	before, err := s.GetMemory(t.Context(), goes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	putFile(t, s, "a-file", LocalUser, "", "", pattern(100))
-	for _, remove := range []func() error{
-		func() error { return s.DeleteMemory(t.Context(), goes) },
-		func() error { return s.DeleteFile(t.Context(), "a-file") },
-		func() error {
-			return s.DeleteProject(t.Context(), ProjectRef{Name: "Gone"}, &DeleteOptions{WithMemories: true})
-		},
-	} {
-		if err := remove(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	was, err := s.Trash().Page(t.Context(), TrashQuery{})
-	if err != nil || len(was.Entries) != 3 {
-		t.Fatalf("%+v, %v; got %v, want 3", was, err, len(was.Entries))
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(t.TempDir(), "out.db")
-	report, err := Recover(t.Context(), path, out, &RecoveryOptions{Embedder: wordEmbedder("words-1")})
-	if err != nil || !report.OK {
-		t.Fatalf("got %+v, %v, want no error and OK", report, err)
-	}
-	if s, err = Open(t.Context(), out, &Options{Embedder: wordEmbedder("words-1")}); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	is, err := s.Trash().Page(t.Context(), TrashQuery{})
-	if err != nil || !reflect.DeepEqual(is, was) {
-		t.Fatalf("the trash is %+v, %v; it was %+v", is, err, was)
-	}
-	for _, e := range is.Entries {
-		if _, err := s.Trash().Restore(t.Context(), e.ID); err != nil {
-			t.Errorf("%s: %v", e.Kind, err)
-		}
-	}
-	after, err := s.GetMemory(t.Context(), goes)
-	if err != nil || after.Content != before.Content || after.Revision != before.Revision ||
-		!slices.Equal(after.Related, before.Related) {
-		t.Errorf("%+v, %v; it was %+v, want no error, content %v, revision %v and related %v", after, err, before,
-			before.Content, before.Revision, before.Related)
-	}
-	if _, err := s.GetFile(t.Context(), "a-file"); err != nil {
-		t.Error(err)
-	}
-	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
-		t.Errorf("got %+v, %v, want no error and OK", report, err)
-	}
-}
-
-// A file in the trash whose entry is lost is its owner's again: otherwise no one could name it, and it would count for
-// ever.
-func TestRecoverRestoresFilesOfALostTrash(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	s, err := Open(t.Context(), path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.AddMemory(t.Context(), NewMemory{Content: "stays"}); err != nil {
-		t.Fatal(err)
-	}
-	putFile(t, s, "a-file", LocalUser, "", "", pattern(100))
-	if err := s.DeleteFile(t.Context(), "a-file"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.db.Write(t.Context(),
-		func(tx db.Tx) error { _, err := tx.Exec(`DELETE FROM trash`); return err }); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(t.TempDir(), "out.db")
-	report, err := Recover(t.Context(), path, out, nil)
-	if err != nil || !strings.Contains(strings.Join(report.Notes, "\n"), "among its owner's files again") {
-		t.Fatalf(`got %+v, %v, want no error and "among its owner's files again" in the notes`, report.Notes, err)
-	}
-	if s, err = Open(t.Context(), out, nil); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	var state string
-	err = s.db.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELECT state FROM file`).Scan(&state) })
-	if err != nil || state != "stored" {
-		t.Errorf("the file is %q, %v; want \"stored\"", state, err)
-	}
 }
