@@ -31,13 +31,13 @@ type File struct {
 	Filename    string   `json:"filename"`  // as CleanFilename leaves it
 	MIMEType    string   `json:"mime_type"` // RFC 2045, such as "text/plain; charset=utf-8"
 	Size        int64    `json:"size"`      // bytes
-	SHA256      string   `json:"sha256"`    // of the bytes, as 64 hexadecimal digits
 	Description string   `json:"description"`
 	Tags        []string `json:"tags"` // in the order given
 	Category    string   `json:"category"`
-	Owner       string   `json:"owner"` // user id of the user who stored it; for a file in a project, the project's owner
+	SHA256      string   `json:"sha256"` // of the bytes, as 64 hexadecimal digits
+	Owner       string   `json:"owner"`  // user id of the user who stored it; for a file in a project, the project's owner
 	// the project it is in: its memory's, or its own while it has no memory; empty: none
-	ProjectID string    `json:"project_id"`
+	ProjectID string    `json:"project_id,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 	Text      FileText  `json:"text"` // what searches for documents find of it
@@ -62,23 +62,13 @@ func (f File) MarshalJSON() ([]byte, error) {
 	if f.MemoryID != "" {
 		memory = &f.MemoryID
 	}
+	type plain File
+	f.Tags = emptyList(f.Tags)
 	return json.Marshal(struct {
-		ID          string    `json:"id"`
-		MemoryID    *string   `json:"memory_id"`
-		Filename    string    `json:"filename"`
-		MIMEType    string    `json:"mime_type"`
-		Size        int64     `json:"size"`
-		Description string    `json:"description"`
-		Tags        []string  `json:"tags"`
-		Category    string    `json:"category"`
-		SHA256      string    `json:"sha256"`
-		Owner       string    `json:"owner"`
-		ProjectID   string    `json:"project_id,omitempty"`
-		CreatedAt   time.Time `json:"created_at"`
-		UpdatedAt   time.Time `json:"updated_at"`
-		Text        FileText  `json:"text"`
-	}{f.ID, memory, f.Filename, f.MIMEType, f.Size, f.Description, emptyList(f.Tags), f.Category, f.SHA256, f.Owner,
-		f.ProjectID, f.CreatedAt, f.UpdatedAt, f.Text})
+		ID       string  `json:"id"`
+		MemoryID *string `json:"memory_id"`
+		plain
+	}{f.ID, memory, plain(f)})
 }
 
 // GetFile returns a file's details. A file that does not exist, or that this view may not see, is ErrNotFound.
