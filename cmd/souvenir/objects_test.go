@@ -27,8 +27,10 @@ func (s *shelves) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	data, there := s.objects[r.URL.Path]
-	body, _ := io.ReadAll(r.Body)
+	body, err := io.ReadAll(r.Body)
 	switch {
+	case err != nil: // the caller has ended: nothing is stored in part
+		w.WriteHeader(http.StatusBadRequest)
 	case s.away:
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, `<Error><Code>AccessDenied</Code><Message>not you</Message></Error>`)
