@@ -104,7 +104,10 @@ type tableWriter struct {
 	sums  map[int64][]byte // of a set: the combined hash of its rows
 	seen  map[int64]bool   // row ids
 	wrong []pendingRow     // rows that differ from their hashes: another page may have the row as it was stored
+	held  int              // bytes of wrong
 }
+
+const mostHeld = 64 << 20 // bytes of rows that wait for a better one
 
 // take takes a row, unless there is one of its id.
 func (w *tableWriter) take(row salvage.Row, stray bool) error {
@@ -119,7 +122,8 @@ func (w *tableWriter) take(row salvage.Row, stray bool) error {
 		if w.seen[row.ID] {
 			return nil
 		}
-		if w.differs(values) {
+		if w.held < mostHeld && w.differs(values) {
+			w.held += size(values)
 			w.wrong = append(w.wrong, pendingRow{row.ID, values, stray, row.Cut})
 			return nil
 		}
@@ -169,18 +173,24 @@ func (w *tableWriter) takeWrong() error {
 // add puts a row into the batch, and writes it when it is full.
 func (w *tableWriter) add(row pendingRow) error {
 	w.batch = append(w.batch, row)
-	for _, v := range row.values {
-		switch v := v.(type) {
-		case string:
-			w.bytes += len(v)
-		case []byte:
-			w.bytes += len(v)
-		}
-	}
+	w.bytes += size(row.values)
 	if len(w.batch) >= batchRows || w.bytes >= batchBytes {
 		return w.flush()
 	}
 	return nil
+}
+
+// size returns the bytes of a row's texts and blobs, and a few for the rest.
+func size(values []any) (bytes int) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			bytes += len(v)
+		case []byte:
+			bytes += len(v)
+		}
+	}
+	return bytes + 16*len(values)
 }
 
 // own reports whether a passage has the caller's own vector, which cannot be made again.
