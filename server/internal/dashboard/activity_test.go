@@ -244,4 +244,7 @@ func TestUpdatesSayWhatTheyChanged(t *testing.T) {
 		"<ins><bdi>eight</bdi></ins>",
 		"<ins><bdi>decision</bdi></ins>", "<del><bdi>eight</bdi></del>", "<ins><bdi>noon</bdi></ins>"))
 	w.SignedIn(servertest.Admin).Get("/activity?user="+w.Users[servertest.Owner]).Without(">eight<", ">noon<", ">nine<")
+
+	update(`"content":"` + strings.Repeat("long ", 200_000) + `"`) // five versions of it would be too many bytes to read
+	b.Get("/activity?kind=updated").Expect(http.StatusOK, "updated").Without("updated the")
 }

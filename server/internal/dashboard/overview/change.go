@@ -23,33 +23,56 @@ type change struct {
 
 const (
 	mostChanged  = 20      // memories whose versions are compared for a page
+	mostVersions = 4 << 20 // bytes of their versions, about
+	leastVersion = 200     // bytes of a version without text
 	changeLength = 80      // characters
 	changeBytes  = 4 << 10 // of the differences between two texts
 )
 
-// changesOf returns what the reader's own updates did, by the ids of the calls, as far as the versions are kept.
-func changesOf(ctx context.Context, c request.Caller, all []souvenir.Activity) (map[string]*change, error) {
-	changes, known := map[string]*change{}, map[string][]souvenir.Revision{}
+// changesOf returns what the reader's own updates did, by the ids of the calls, as far as the versions are kept. The
+// histories are the bytes of all versions of memories, about: much longer ones are not read.
+func changesOf(ctx context.Context, c request.Caller, all []souvenir.Activity, histories map[string]int) (
+	map[string]*change, error) {
+	changes, known, left := map[string]*change{}, map[string][]souvenir.Revision{}, mostVersions
 	for _, a := range all {
 		if a.User != c.User.ID || a.MemoryID == "" || a.Outcome != souvenir.OutcomeOK || deedOf(a).did != "updated" {
 			continue
 		}
 		versions, read := known[a.MemoryID]
-		if !read && len(known) < mostChanged {
+		if size, is := histories[a.MemoryID]; is && !read && len(known) < mostChanged && size <= left {
+			left -= size
 			var err error
 			if versions, err = c.Store.Revisions(ctx, a.MemoryID); err != nil && !isUnknown(err) {
 				return nil, err
 			}
 			known[a.MemoryID] = versions
 		}
-		ended := a.StartedAt.Add(time.Duration(a.DurationMS*float64(time.Millisecond)) + time.Millisecond)
-		i := slices.IndexFunc(versions, func(v souvenir.Revision) bool { return !v.CreatedAt.After(ended) })
-		if i >= 0 && i+1 < len(versions) && !versions[i].CreatedAt.Before(a.StartedAt.Add(-time.Millisecond)) {
+		if i := versionOf(a, versions); i >= 0 {
 			changes[a.ID] = changeBetween(versions[i+1], versions[i])
 		}
 	}
 	return changes, nil
 }
+
+// versionOf returns the place of the version that an update made, among all from the newest one; -1: none is known. Of
+// several that were made at about that time, as by calls one right after the other, it is the nearest.
+func versionOf(a souvenir.Activity, versions []souvenir.Revision) int {
+	ended := a.StartedAt.Add(time.Duration(a.DurationMS * float64(time.Millisecond)))
+	place, nearest := -1, inexact
+	for i := 0; i+1 < len(versions); i++ {
+		if versions[i+1].Number+1 != versions[i].Number {
+			continue // the one before is not kept, or cannot be seen
+		}
+		made := versions[i].CreatedAt
+		if off := max(a.StartedAt.Sub(made), made.Sub(ended), 0); off < nearest {
+			place, nearest = i, off
+		}
+	}
+	return place
+}
+
+// inexact is how far the recorded time of a call may be off: it is taken once the call has ended.
+const inexact = time.Millisecond
 
 func changeBetween(before, after souvenir.Revision) *change {
 	made := &change{Text: before.Content != after.Content}

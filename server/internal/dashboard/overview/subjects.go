@@ -30,6 +30,7 @@ func subjectsOf(ctx context.Context, c request.Caller, all []souvenir.Activity,
 	about := subjects{projects: projects, memories: map[string]string{}, files: map[string]string{},
 		deleted: map[string]string{}}
 	var ids []any
+	histories := map[string]int{}
 	for _, a := range all {
 		if a.User != c.User.ID {
 			continue
@@ -52,6 +53,7 @@ func subjectsOf(ctx context.Context, c request.Caller, all []souvenir.Activity,
 				return about, err
 			}
 			about.memories[m.ID] = shorten.Title(m.Content, titleLength)
+			histories[m.ID] = m.Revision * (len(m.Content) + leastVersion)
 		}
 	}
 	for _, a := range all {
@@ -66,7 +68,7 @@ func subjectsOf(ctx context.Context, c request.Caller, all []souvenir.Activity,
 		about.deleted[id] = textview.Clip(entry.Title, titleLength)
 	}
 	var err error
-	about.changes, err = changesOf(ctx, c, all)
+	about.changes, err = changesOf(ctx, c, all, histories)
 	return about, err
 }
 

@@ -107,10 +107,7 @@ func (s *Service) audit(r *http.Request, c request.Caller) (web.Page, *auditPage
 	if before > 0 {
 		data.Newest = at(nil)
 	}
-	things, err := auditThings(r.Context(), c)
-	if err != nil {
-		return page, data, err
-	}
+	things := auditThings{ctx: r.Context(), c: c, known: map[string]map[string]string{}}
 	names := AuditNames{ctx: r.Context(), accounts: s.store.Accounts(), known: map[string]string{}}
 	if data.Actor != "" {
 		data.Name = names.Of(data.Actor)
@@ -128,9 +125,11 @@ func (s *Service) audit(r *http.Request, c request.Caller) (web.Page, *auditPage
 			data.Older = at(map[string]string{"before": strconv.FormatInt(data.Entries[web.PerPage-1].Seq, 10)})
 			break
 		}
-		nameOf, here, thing := names.Of, e.Namespace == "", things[e.Object]
-		if !here {
-			nameOf, thing = foreignName, "" // its ids may be those of other users and things here
+		nameOf, here, thing := names.Of, e.Namespace == "", ""
+		if here {
+			thing = things.of(e)
+		} else {
+			nameOf = foreignName // its ids may be those of other users and things here
 		}
 		row := auditRow{AuditEntry: e, By: auditNoUser[e.Actor.Via], Text: AuditText(e, nameOf, thing),
 			Way: auditWay(e.Actor), Details: auditDetails(e, nameOf)}
@@ -145,7 +144,7 @@ func (s *Service) audit(r *http.Request, c request.Caller) (web.Page, *auditPage
 		}
 		data.Entries = append(data.Entries, row)
 	}
-	return page, data, names.err
+	return page, data, errors.Join(names.err, things.err)
 }
 
 func (s *Service) showAudit(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
