@@ -123,9 +123,9 @@ want "objects after the move" "$(objects)" 13
 same "$large" "$work/large"
 
 # A copy in another place, and one without objects.
-"$souvenir" copy --from "$db" --to "$work/copy.db" | grep -q 'every row is there'
+"$souvenir" copy --from "$db" --to "$work/copy.db" | grep -q 'all rows match'
 want "objects of the store and its copy" "$(objects)" 26
-"$souvenir" copy --from "$work/copy.db" --to "$work/tables.db" --new-files database | grep -q 'every row is there'
+"$souvenir" copy --from "$work/copy.db" --to "$work/tables.db" --new-files database | grep -q 'all rows match'
 env -u SOUVENIR_S3_BUCKET -u SOUVENIR_S3_ENDPOINT -u SOUVENIR_S3_PREFIX -u SOUVENIR_S3_ACCESS_KEY \
 	-u SOUVENIR_S3_SECRET_KEY_FILE "$souvenir" check --db "$work/tables.db" >/dev/null
 want "objects of the store and its copy" "$(objects)" 26

@@ -16,21 +16,21 @@ import (
 func (c *cli) auditCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use: "audit", GroupID: groupFile,
-		Short: "Read and verify the log of administration",
-		Long: `The audit log notes what was done to users, credentials, shares, OAuth clients and the store as a
-whole. Each entry has a hash of itself and of the entry before it, so that no entry can be changed,
-removed or put in between unseen. Keep the number and the hash of the newest entry elsewhere, such as
-in another system's log: with it, "souvenir audit verify --anchor" also finds a log that was cut off
-at the end, or written anew.`,
+		Short: "Read and verify the audit log",
+		Long: `The audit log records changes to users, credentials, shares, OAuth clients and the store as a whole.
+Each entry carries a hash of itself and of the entry before it, so that changed, removed and inserted
+entries are found. Keep the number and the hash of the newest entry elsewhere, such as in another
+system's log: with it, "souvenir audit verify --anchor" also detects a log that was truncated or
+rewritten.`,
 	}, c.auditList(), c.auditVerify(), c.auditCut())
 }
 
 func (c *cli) auditList() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list [flags]",
-		Short: "List what was done, the newest first",
-		Long: `Lists the entries of the audit log, the newest first: what was done, by whom, and to what. Users are
-given by their ids: "souvenir user list" shows their names.`,
+		Short: "List the entries, newest first",
+		Long: `Lists the entries of the audit log, newest first: what was done, by whom, and to what. Users are
+identified by id; "souvenir user list" shows their names.`,
 		Example: `  souvenir audit list
   souvenir audit list --action token --limit 20
   souvenir audit list --json --before 1200`,
@@ -39,11 +39,11 @@ given by their ids: "souvenir user list" shows their names.`,
 	var q souvenir.AuditQuery
 	flags := command.Flags()
 	flags.StringVar(&q.Action, "action", "",
-		"only an `action`, such as token.add, or all that begin with it, such as token")
-	flags.StringVar(&q.Actor, "actor", "", "only what the user with this `id` did")
-	flags.StringVar(&q.Object, "object", "", "only what was done to this `id`")
-	flags.Int64Var(&q.Before, "before", 0, "only entries before this `number`; 0: from the newest on")
-	limit := flags.Int("limit", 100, "`number` of entries; 0: all")
+		"only this `action`, such as token.add, or a group of actions, such as token")
+	flags.StringVar(&q.Actor, "actor", "", "only actions of the user with this `id`")
+	flags.StringVar(&q.Object, "object", "", "only actions on the user, client or other object with this `id`")
+	flags.Int64Var(&q.Before, "before", 0, "only entries before this `number`; 0: start with the newest")
+	limit := flags.Int("limit", 100, "maximum `number` of entries; 0: all")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		if *limit < 0 {
 			return misused("--limit is %d; give 0 or more", *limit)
@@ -92,10 +92,10 @@ func (c *cli) printAudit(entries []souvenir.AuditEntry) error {
 func (c *cli) auditVerify() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "verify [flags]",
-		Short: "Verify that the log is what was written",
-		Long: `Follows the chain of hashes from the oldest entry to the newest, names each place where it is not what
-was written, and prints the number and the hash of the newest entry as NUMBER:HASH. Keep it: given as
---anchor later, it shows that everything up to there is still the same.
+		Short: "Verify that the log is unchanged",
+		Long: `Follows the chain of hashes from the oldest entry to the newest, reports each entry that does not match
+it, and prints the number and the hash of the newest entry as NUMBER:HASH. Keep it: passed as --anchor
+later, it proves that everything up to this entry is unchanged.
 
 The exit status is 0 if everything is verified, otherwise 1.`,
 		Example: `  souvenir audit verify
@@ -103,7 +103,7 @@ The exit status is 0 if everything is verified, otherwise 1.`,
   souvenir audit verify --json | jq -r '"\(.head.seq):\(.head.hash)"' >> /media/elsewhere/anchors`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
-	anchor := command.Flags().String("anchor", "", "`number:hash` of an entry that was kept")
+	anchor := command.Flags().String("anchor", "", "`number:hash` of an entry, kept from an earlier run")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		var kept *souvenir.AuditAnchor
 		if *anchor != "" {
@@ -164,10 +164,10 @@ func (c *cli) auditCut() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "cut NUMBER:HASH [flags]",
 		Short: "Remove the oldest entries",
-		Long: `Removes the oldest entries of the audit log, up to the one with a number and a hash, as "souvenir audit
-list --json" shows them. A new entry notes where the log was cut, so that the rest can be verified.
-Write the entries elsewhere first, and verify the log with the anchor that was kept: afterwards an
-anchor that was cut off shows nothing.`,
+		Long: `Removes the oldest entries of the audit log, up to the one with this number and hash, as "souvenir audit
+list --json" shows them. A new entry records the cut, so that the rest can still be verified. Save the
+entries elsewhere first, and verify the log with the anchor you kept: the anchor of a removed entry
+proves nothing afterwards.`,
 		Example: `  souvenir audit list --limit 0 --json > /media/elsewhere/audit-2026.json
   souvenir audit cut "$(cat /media/elsewhere/anchor)"`,
 		Args: wants(1, 1, "NUMBER:HASH"),

@@ -78,7 +78,7 @@ stop the server and move its file away, together with the files of the same name
 and -shm.
 
 With --drill it restores into a temporary folder beside the backup, opens the result, checks
-all of it, and deletes it again: the exit status is 0 if everything is sound, else 1.
+all of it, and deletes it: the exit status is 0 if everything is sound, otherwise 1.
 IN can then also be the folder of "souvenir serve --backup-to": it takes the newest backup in it. It
 needs as much space as the backup.`,
 		Example: `  souvenir restore souvenir-2026-11-21.db --db souvenir.db
@@ -87,7 +87,7 @@ needs as much space as the backup.`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	rehearse := command.Flags().Bool("drill", false,
-		"restore into a temporary folder, check everything, and delete it again")
+		"restore into a temporary folder, check everything, and delete it")
 	return c.storing(command, func(ctx context.Context, args []string) error {
 		if *rehearse {
 			return c.rehearse(besides(ctx, *db), args[0], *asJSON)
@@ -107,7 +107,7 @@ needs as much space as the backup.`,
 			return renamed(renamed(err, "From", "IN"), "To", "--db")
 		}
 		if errors.Is(ringMissing(ctx, *db), fs.ErrNotExist) {
-			c.warn("the ring with the keys of its users is not beside %s: put the present one there, or set %s", *db,
+			c.warn("its key ring is not beside %s: put the current one there, or set %s", *db,
 				userKeysVariable)
 		}
 		return c.printCopy(*asJSON, "restored", string(*db))

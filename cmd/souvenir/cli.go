@@ -100,12 +100,12 @@ Every flag can also be set with an environment variable: SOUVENIR_ and the flag'
 with _ for -. --public-url is SOUVENIR_PUBLIC_URL. A flag on the command line wins over a variable.
 Secrets can be read from a file, with --NAME-file, or with SOUVENIR_NAME_FILE.
 
-On a terminal, output has colours, unless NO_COLOR is set or TERM is dumb, and long work shows how
-far it is. In pipes and files there is neither.
+On a terminal, output is coloured, unless NO_COLOR is set or TERM is dumb, and long operations show
+their progress. Pipes and files get neither.
 
 Exit status: 0 on success, 1 on failure, 2 if the command line is wrong. Results go to standard
 output, everything else to standard error.`,
-		Example: `  souvenir demo                                   try it: a server with many memories, removed at the end
+		Example: `  souvenir demo                                   try it: a temporary server with example memories
   souvenir user add anna --admin                  the first user
   souvenir serve                                  the server, on http://127.0.0.1:8377
   souvenir token add --user anna --name laptop    a credential for a client
@@ -125,7 +125,7 @@ output, everything else to standard error.`,
 	root.AddGroup(
 		&cobra.Group{ID: groupServer, Title: "Server and clients:"},
 		&cobra.Group{ID: groupMemories, Title: "Memories:"},
-		&cobra.Group{ID: groupFile, Title: "The file:"},
+		&cobra.Group{ID: groupFile, Title: "Store:"},
 	)
 	root.AddCommand(
 		c.serveCommand(), c.mcpCommand(), c.demoCommand(), c.healthCommand(), c.doctorCommand(), c.userCommand(),
@@ -180,7 +180,7 @@ func group(command *cobra.Command, children ...*cobra.Command) *cobra.Command {
 		if len(args) > 0 {
 			return unknownCommand(command, args[0])
 		}
-		return misused("%s needs one of its commands: %s", command.CommandPath(), strings.Join(childNames(command), ", "))
+		return misused("%s needs a command; give one of %s", command.CommandPath(), strings.Join(childNames(command), ", "))
 	}
 	return command
 }
@@ -191,7 +191,7 @@ func unknownCommand(command *cobra.Command, name string) error {
 	if near := command.SuggestionsFor(name); len(near) > 0 {
 		return misused("%s; did you mean %s?", message, strings.Join(near, " or "))
 	}
-	return misused("%s; there are: %s", message, strings.Join(childNames(command), ", "))
+	return misused("%s; give one of %s", message, strings.Join(childNames(command), ", "))
 }
 
 func childNames(command *cobra.Command) []string {
@@ -211,9 +211,10 @@ func wants(least, most int, names ...string) cobra.PositionalArgs {
 		case len(given) < least:
 			return misused("%s needs %s", command.CommandPath(), strings.Join(names[len(given):least], " and "))
 		case most >= 0 && len(given) > most && most == 0:
-			return misused("%s takes no arguments, and got %q", command.CommandPath(), given[0])
+			return misused("%s takes no arguments, but got %q", command.CommandPath(), given[0])
 		case most >= 0 && len(given) > most:
-			return misused("%s takes %s, and got %q besides", command.CommandPath(), strings.Join(names, " and "), given[most])
+			return misused("%s takes only %s, but got %q as well", command.CommandPath(), strings.Join(names, " and "),
+				given[most])
 		}
 		return nil
 	}

@@ -15,8 +15,8 @@ func (c *cli) clientCommand() *cobra.Command {
 		Use: "client", GroupID: groupServer,
 		Short: "Add, list and deactivate OAuth clients",
 		Long: `An OAuth client is an application that asks users for access, instead of using a token. Many
-register themselves, and then there is nothing to do here. These commands work whether or not a
-server is running on the file.`,
+register themselves and need no command. These commands work whether or not a server is running
+on the file.`,
 	}, c.clientAdd(), c.clientList(), c.clientRegenerate(), c.clientDeactivate())
 }
 
@@ -29,17 +29,17 @@ is printed only once. The id and the secret are generated unless given.
 
 The redirect URIs are where users return to the application, exactly as it sends them: https, http
 on this machine only (127.0.0.1, [::1], localhost; any port), or a scheme of the application's own.
-An application that cannot keep a secret, such as one that runs on its users' machines, has none
+An application that cannot keep a secret, such as one that runs on its users' machines, gets none
 (--public).`,
 		Example: `  souvenir client add --user anna --name "Team wiki" --redirect-uri https://wiki.example.com/oauth/callback
   souvenir client add --user anna --id notes --public --redirect-uri http://127.0.0.1/callback --json`,
 	}
 	db, user, asJSON := dbFlag(command), userFlag(command, "the client's owner"), jsonFlag(command)
 	redirects := command.Flags().StringArray("redirect-uri", nil,
-		"a `uri` to which users return; required, and can be repeated")
-	name := command.Flags().String("name", "", "the `name` that people see; otherwise the id")
-	id := command.Flags().String("id", "", "the client's `id`, for the application to send")
-	public := command.Flags().Bool("public", false, "the client cannot keep a secret, and gets none")
+		"a redirect `uri`; required, and can be repeated")
+	name := command.Flags().String("name", "", "the `name` shown to people; if empty, the id")
+	id := command.Flags().String("id", "", "the client's `id`, which the application sends; if empty, a generated one")
+	public := command.Flags().Bool("public", false, "create a public client, without a secret")
 	given := secretFlag(command, "client-secret", "the client's secret")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		secret, err := given.read()
@@ -47,9 +47,9 @@ An application that cannot keep a secret, such as one that runs on its users' ma
 		case err != nil:
 			return err
 		case len(*redirects) == 0:
-			return misused("--redirect-uri is missing: where users return to the application")
+			return misused("--redirect-uri is missing; give the address to which users return in the application")
 		case *public && secret != "":
-			return misused("--public comes with a secret; give one of the two")
+			return misused("both --public and a secret are given; give one of them")
 		}
 		n := souvenir.NewClient{ID: *id, Secret: secret, Name: *name, RedirectURIs: *redirects}
 		if *public {
@@ -132,8 +132,8 @@ func (c *cli) clientRegenerate() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "regenerate-secret CLIENT-ID [flags]",
 		Short: "Give an OAuth client a new secret",
-		Long: `Gives an OAuth client a new secret and prints it: the one line on standard output, for scripts. The
-old one stops working; users of the client stay signed in.`,
+		Long: `Gives an OAuth client a new secret and prints it, as the only line on standard output. The old one
+stops working; users of the client stay signed in.`,
 		Example: "  souvenir client regenerate-secret notes",
 		Args:    wants(1, 1, "CLIENT-ID"),
 	}
@@ -157,8 +157,8 @@ func (c *cli) clientDeactivate() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "deactivate CLIENT-ID [flags]",
 		Short: "Deactivate an OAuth client permanently",
-		Long: `Deactivates an OAuth client permanently: all access that users granted it ends at once, and so do
-its tokens. A client that registers again is another client.`,
+		Long: `Deactivates an OAuth client permanently, and revokes at once all access that users granted it,
+tokens included. If the application registers again, it becomes a new client.`,
 		Example: "  souvenir client deactivate notes",
 		Args:    wants(1, 1, "CLIENT-ID"),
 	}

@@ -297,7 +297,7 @@ func newConfigSettings(command *cobra.Command) *configSettings {
 		publicURL: flags.String("public-url", "http://"+defaultListen, "`url` where clients reach the server"),
 		token:     secretFlag(command, "token", "the token"),
 		oauth:     flags.Bool("oauth", false, "no token: clients ask their user to sign in"),
-		overStdio: flags.Bool("stdio", false, "have clients start \"souvenir mcp\" on the file, without a server"),
+		overStdio: flags.Bool("stdio", false, "let clients start \"souvenir mcp\" on the file, without a server"),
 		user:      flags.String("user", "", "with --stdio: `name` or id of the user"),
 		toolsets: flags.StringSlice("toolsets", nil, "with --stdio: the `sets` of tools to offer, separated by commas: "+
 			toolsetNames()),
@@ -324,11 +324,11 @@ func chooseClients(args, names []string, overStdio bool) ([]client, error) {
 		case !overStdio || !known.inCloud():
 			chosen = append(chosen, known)
 		case len(args) > 0:
-			return nil, misused("%s runs elsewhere and cannot start a program here; leave --stdio out", known.name)
+			return nil, misused("%s runs elsewhere and cannot start a program here; omit --stdio", known.name)
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, misused("%q is not a known client; known are: %s", args[0], strings.Join(names, ", "))
+		return nil, misused("%q is not a known client; give one of %s", args[0], strings.Join(names, ", "))
 	}
 	return chosen, nil
 }

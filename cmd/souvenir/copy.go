@@ -21,19 +21,19 @@ func (c *cli) copyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "copy --from FILE --to postgres://USER@HOST/NAME [flags]", GroupID: groupFile,
 		Short: "Copy a store from a file to a database, or back",
-		Long: `Copies everything that an export has from one store to another, of either kind: users with their
+		Long: `Copies everything that an export contains from one store to another, in a file or a database: users with their
 passwords, memories with their past versions and vectors, files, projects, tokens, and OAuth clients,
 grants and keys. Ids do not change, so clients notice nothing. The target is created if there is
 none. --from is not changed; stop its servers first, since what is written meanwhile is not copied.
 
-A copy also gives a store keys of users (SOUVENIR_USER_KEYS), or takes them away, as it encrypts or
-decrypts a file: --from-keys and --to-keys say what of each store the master key is for.
+A copy can also add or remove user keys (SOUVENIR_USER_KEYS), and encrypt or decrypt a file: --from-keys
+and --to-keys set what the master key protects in each store.
 
 What is in the trash, recorded calls, invitations and sign-ins are not copied: people sign in again.
 
-It is streamed. If it is interrupted, run it again: it continues where it stopped. In the end it
-reads the target and compares each row with what was copied, and checks the target. The exit status
-is 0 only if nothing is missing or different.`,
+If the copy is interrupted, run it again: it continues where it stopped. At the end it compares each
+row of the target with what was copied, and checks the target. The exit status is 0 only if nothing
+is missing or different.`,
 		Example: `  souvenir copy --from souvenir.db --to postgres://souvenir@localhost/souvenir
   souvenir copy --from postgres://souvenir@localhost/souvenir --to copy.db
   SOUVENIR_USER_KEYS=on souvenir copy --from plain.db --from-keys none --to sealed.db`,
@@ -74,8 +74,8 @@ is 0 only if nothing is missing or different.`,
 
 // keysFlag adds a flag for what of a store the master key is for.
 func keysFlag(command *cobra.Command, name, of string) *string {
-	value := command.Flags().String(name, string(keysAll), "what of "+of+" the master key is for: `all`, file (it has no "+
-		"keys of users), users (its file is not encrypted), or none")
+	value := command.Flags().String(name, string(keysAll), "what the master key protects in "+of+": `all`, file (no user "+
+		"keys), users (the file is not encrypted), or none")
 	_ = command.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(keysUses, cobra.ShellCompDirectiveNoFileComp))
 	return value
 }
@@ -152,7 +152,7 @@ func (c *cli) printCopied(asJSON bool, to location, done copied) error {
 			}
 		}
 		if done.ok() {
-			fmt.Fprintf(&c.out, "copied to %s: every row is there as it was\n", to)
+			fmt.Fprintf(&c.out, "copied to %s: all rows match\n", to)
 		}
 	}
 	if !done.ok() {

@@ -51,7 +51,7 @@ func full(t *testing.T) (c call, token string) {
 func copyFrom(t *testing.T, c call, from, to string) {
 	t.Helper()
 	for _, run := range []string{"first", "second"} { // the second one finds all there
-		if printed := c.ok(t, "copy", "--from", from, "--to", to); !strings.Contains(printed, "every row is there") {
+		if printed := c.ok(t, "copy", "--from", from, "--to", to); !strings.Contains(printed, "all rows match") {
 			t.Errorf("the %s copy from %s to %s: got %s, want every row there", run, from, to, printed)
 		}
 	}

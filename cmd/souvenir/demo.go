@@ -22,7 +22,7 @@ import (
 func (c *cli) demoCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "demo [flags]", GroupID: groupServer,
-		Short: "Try it: a dashboard full of memories that leaves nothing behind",
+		Short: "Start a temporary server with example memories",
 		Long: `Starts a server on a temporary file with ten weeks of memories of a fictional team and family, prints a link
 that opens its dashboard and a token for programs, and deletes everything when it stops (Ctrl-C). On a terminal it opens
 the dashboard in the browser.`,

@@ -16,17 +16,16 @@ import (
 func (c *cli) doctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "doctor [URL] [flags]", GroupID: groupServer,
-		Short: "Find problems that clients would have with a server",
+		Short: "Find problems that clients have with a server",
 		Long: `Tests a running server as a client does, at the URL that people enter in their clients: certificate
-and clock, the documents with which clients find the sign-in, the 401 that leads there, redirects,
-CORS, limits of a proxy, the registration of each kind of client, and the sign-in page. With a token
-it also calls a tool. It prints a line per finding, with a fix for each problem. The exit status is
-1 if there is a problem.
+and clock, the discovery documents and the 401 that leads to them, redirects, CORS, proxy limits, the
+registration of each kind of client, and the sign-in page. With a token it also calls a tool. It prints
+a line per finding, with a fix for each problem. The exit status is 1 if there is a problem.
 
-With --embedder it tests that embedder, too, or alone without a URL: it embeds three short texts.
+With --embedder it also tests that embedder, by embedding three short texts. This needs no URL.
 
-With --backups it looks into a folder of backups for keys of users (souvenir key users --help), which
-must not be there.
+With --backups it searches a folder of backups for user keys (souvenir key users --help), which must
+not be there.
 
 It registers five clients without access, which the server deletes after a day. With --no-register
 it registers none.`,
@@ -39,7 +38,7 @@ it registers none.`,
 	noRegister := command.Flags().Bool("no-register", false,
 		"register no clients")
 	patience := command.Flags().Duration("timeout", 10*time.Second, "`duration` to wait for each answer")
-	backups := command.Flags().String("backups", "", "`folder` with backups, to look into")
+	backups := command.Flags().String("backups", "", "`folder` with backups, to search for user keys")
 	asJSON, embedder := jsonFlag(command), newEmbedderFlags(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		if *patience <= 0 {
@@ -54,7 +53,7 @@ it registers none.`,
 			return err
 		}
 		if len(args) == 0 && chosen == nil && *backups == "" {
-			return misused("souvenir doctor needs URL, or --embedder, or both, or --backups")
+			return misused("souvenir doctor needs a URL, --embedder or --backups")
 		}
 		var findings []doctor.Finding
 		result := map[string]any{}
@@ -121,10 +120,10 @@ func ringsBesideBackups(dir string) doctor.Finding {
 	const check = "keys"
 	found := ringsIn(dir)
 	if len(found) == 0 {
-		return doctor.Finding{Check: check, Level: doctor.OK, Message: "no keys of users are in the folder of the backups"}
+		return doctor.Finding{Check: check, Level: doctor.OK, Message: "the folder of the backups has no user keys"}
 	}
 	return doctor.Finding{Check: check, Level: doctor.Warning,
-		Message: fmt.Sprintf("keys of users are beside the backups: %s", strings.Join(found, ", ")),
-		Mend: "Keep the newest copy of the ring elsewhere and delete older ones: with one of them, the backups show what " +
-			"deleted users had stored"}
+		Message: fmt.Sprintf("user keys are beside the backups: %s", strings.Join(found, ", ")),
+		Mend: "Keep the newest copy of the key ring elsewhere and delete older ones, which can decrypt the data of deleted " +
+			"users in the backups."}
 }

@@ -70,7 +70,7 @@ func drill(ctx context.Context, backup, dir string, progress souvenir.Progress) 
 		return nil
 	}
 	if errors.Is(ringMissing(ctx, restored), fs.ErrNotExist) {
-		return d, fmt.Errorf("the keys of its users are needed to check it: set %s to where the ring is", userKeysVariable)
+		return d, fmt.Errorf("it cannot be checked without its user keys: set %s to where the key ring is", userKeysVariable)
 	}
 	err = withStore(ctx, restored, forReading, check)
 	if errors.Is(err, souvenir.ErrReadOnly) { // an older version, which has to be migrated first
@@ -91,7 +91,7 @@ func apart(ctx context.Context) context.Context {
 func (c *cli) printDrill(asJSON bool, d drilled) error {
 	result := "sound"
 	if !d.OK {
-		result = fmt.Sprintf("NOT sound, %d problems, such as: %s", d.Problems, plain(d.First))
+		result = fmt.Sprintf("NOT sound, %d problems, including: %s", d.Problems, plain(d.First))
 	}
 	err := c.printResult(asJSON, d, "restored %s (%s, of %s) in %.1f s and checked it in %.1f s: %d users, %d memories, "+
 		"%d files; %s", d.Backup, size(d.Bytes), moment(d.Made), d.Restored, d.Checked, d.Users, d.Memories, d.Files, result)

@@ -31,10 +31,10 @@ func newEmbedderFlags(command *cobra.Command) embedderFlags {
 	flags := command.Flags()
 	f := embedderFlags{
 		name: flags.String("embedder", "",
-			"`what` turns texts into vectors: "+strings.Join(embedderNames, ", ")+"; otherwise builtin"),
-		model:      flags.String("embedder-model", "", "the `name` of the embedder's model; otherwise the usual one"),
-		url:        flags.String("embedder-url", "", "the `url` of the embedder's service; otherwise the usual one"),
-		dimensions: flags.Int("embedder-dimensions", 0, "the `length` of vectors, for models that are not known"),
+			"the `embedder`, which turns texts into vectors: "+strings.Join(embedderNames, ", ")+" (default builtin)"),
+		model:      flags.String("embedder-model", "", "the `name` of the embedder's model (default: that of its service)"),
+		url:        flags.String("embedder-url", "", "the `url` of the embedder's service (default: its public API)"),
+		dimensions: flags.Int("embedder-dimensions", 0, "the `number` of dimensions, for unknown models"),
 		key:        secretFlag(command, "embedder-key", "key of the embedder's service"),
 		flags:      flags,
 	}
@@ -60,7 +60,7 @@ func (f embedderFlags) embedder() (souvenir.Embedder, error) {
 		return souvenir.Builtin(), nil
 	}
 	if !slices.Contains(embedderNames, *f.name) {
-		return nil, misused("--embedder is %q; there are: %s", *f.name, strings.Join(embedderNames, ", "))
+		return nil, misused("--embedder is %q; give one of %s", *f.name, strings.Join(embedderNames, ", "))
 	}
 	var e souvenir.Embedder
 	switch *f.name {

@@ -54,7 +54,7 @@ func TestAnEmbedderIsChosenByFlagsAndTestedByTheDoctor(t *testing.T) {
 	with := func(file string, args ...string) []string {
 		return append(append(args, chosen...), "--embedder-key-file="+file)
 	}
-	if got := c.ok(t, with("key", "doctor")...); !strings.Contains(got, "openai/m gives vectors of 3 numbers") {
+	if got := c.ok(t, with("key", "doctor")...); !strings.Contains(got, "openai/m returns vectors with 3 dimensions") {
 		t.Errorf("the doctor printed %q, want that the embedder works", got)
 	}
 	got := c.run(t, with("wrong", "doctor")...)
@@ -89,13 +89,13 @@ func TestAnEmbedderIsChosenByFlagsAndTestedByTheDoctor(t *testing.T) {
 func TestWrongEmbedderFlags(t *testing.T) {
 	c := call{dir: t.TempDir()}
 	for words, args := range map[string][]string{
-		`--embedder is "word2vec"; there are: builtin, cohere`: {"--embedder=word2vec"},
-		"the flags --embedder-... need --embedder":             {"--embedder-model=m"},
-		"--embedder-key-file is missing":                       {"--embedder=voyage"},
-		"--embedder-dimensions is 0":                           {"--embedder=ollama", "--embedder-model=unknown"},
-		"--embedder-url is not a URL":                          {"--embedder=ollama", "--embedder-url=localhost"},
+		`--embedder is "word2vec"; give one of builtin, cohere`: {"--embedder=word2vec"},
+		"the flags --embedder-... need --embedder":              {"--embedder-model=m"},
+		"--embedder-key-file is missing":                        {"--embedder=voyage"},
+		"--embedder-dimensions is 0":                            {"--embedder=ollama", "--embedder-model=unknown"},
+		"--embedder-url is not a URL":                           {"--embedder=ollama", "--embedder-url=localhost"},
 	} {
 		c.fails(t, exitUsage, words, append([]string{"doctor"}, args...)...)
 	}
-	c.fails(t, exitUsage, "needs URL, or --embedder, or both", "doctor")
+	c.fails(t, exitUsage, "needs a URL, --embedder or --backups", "doctor")
 }

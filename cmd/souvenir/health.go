@@ -21,7 +21,7 @@ func (c *cli) healthCommand() *cobra.Command {
 		Use: "health [URL] [flags]", GroupID: groupServer,
 		Short: "Check whether a running server works",
 		Long: `Requests /health from a server, which answers if it can read its store. The exit status is 0 if it
-does, else 1. Use it for health checks in environments with only this program, such as its container
+does, otherwise 1. Use it for health checks where no other program is available, as in the container
 image. Without a URL it asks the server on this machine at --listen.`,
 		Example: `  souvenir health
   souvenir health https://memory.example.com`,
@@ -79,13 +79,13 @@ func askHealth(ctx context.Context, url string) (server.Health, error) {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, most))
 	switch {
 	case err != nil:
-		return health, fmt.Errorf("%s: the answer ends too early: %w", url, err)
+		return health, fmt.Errorf("%s: the response ended early: %w", url, err)
 	case answer.StatusCode != http.StatusOK:
-		return health, fmt.Errorf("%s answers %s", url, answer.Status)
+		return health, fmt.Errorf("%s returned %s", url, answer.Status)
 	case json.Unmarshal(body, &health) == nil && health.Service == "souvenir" && health.Status == "degraded":
 		return health, fmt.Errorf("%s is degraded: %s", url, plain(health.Problem))
 	case json.Unmarshal(body, &health) != nil || health.Service != "souvenir" || health.Status != "ok":
-		return health, fmt.Errorf("%s is not answered by Souvenir", url)
+		return health, fmt.Errorf("%s is not a Souvenir server", url)
 	}
 	return health, nil
 }

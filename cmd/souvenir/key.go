@@ -89,7 +89,7 @@ func (c *cli) masterKey(ctx context.Context) (key souvenir.MasterKey, err error)
 func readMasterKey(path string) (key souvenir.MasterKey, err error) {
 	content, err := os.ReadFile(path)
 	if _, wrong := souvenir.ParseMasterKey(path); err != nil && wrong == nil {
-		return key, errors.New("it is a key, where the path of a file with the key is needed")
+		return key, errors.New("it is a key; give the path of a file with the key")
 	}
 	if err != nil {
 		return key, err
@@ -116,15 +116,15 @@ func (c *cli) keyCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use: "key COMMAND", GroupID: groupFile,
 		Short: "Encrypt the store's file, and change its key",
-		Long: `A store's file, its log and its backups can be encrypted under a master key, of 32 random bytes. Every
+		Long: `A store's file, its log and its backups can be encrypted with a master key of 32 random bytes. Every
 command and the server take it from one of these variables:
 
   SOUVENIR_MASTER_KEY_FILE     a file with the key, as 64 hexadecimal digits or base64
   SOUVENIR_MASTER_KEY_COMMAND  a command line that prints the key, such as one that asks a key service
   SOUVENIR_MASTER_KEY          the key itself
 
-A new store is encrypted from its beginning if one of them is set. Without the key nothing in the store
-can be read again, so keep a copy of it where the store is not. See docs/encryption.md.`,
+A new store is encrypted from the start if one of them is set. Without the key the store cannot be
+read, so keep a copy of the key elsewhere. See docs/encryption.md.`,
 	}, c.keyGenerateCommand(), c.keyChangeCommand(), c.keyEncryptCommand(), c.keyDecryptCommand(), c.keyUsersCommand())
 }
 
@@ -141,35 +141,34 @@ func (c *cli) keyGenerateCommand() *cobra.Command {
 		key := souvenir.GenerateMasterKey()
 		file, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
-			return fmt.Errorf("FILE cannot be made: %w", err)
+			return fmt.Errorf("FILE cannot be created: %w", err)
 		}
 		_, err = fmt.Fprintln(file, key.Text())
 		if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 			return fmt.Errorf("FILE cannot be written: %w", err)
 		}
 		return c.printResult(*asJSON, object{"file": args[0], "id": key.ID()},
-			"wrote the master key %s to %s; keep a copy of it where the store is not", key.ID(), args[0])
+			"wrote the master key %s to %s; keep a copy of it elsewhere", key.ID(), args[0])
 	})
 }
 
 func (c *cli) keyChangeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "change --to FILE [flags]",
-		Short: "Put the store under another master key",
-		Long: `Encrypts the key of the store's file, and that of the ring with the keys of its users if there is one,
-with another master key. It takes no time, and servers that have the store open go on; give them the
-new key, in the same file or by the same command, for their next backup and start. Backups keep the key
-they were made with.
+		Short: "Change the master key",
+		Long: `Encrypts the key of the store's file, and that of its key ring if it has one, with another master key.
+This is quick, and running servers continue; give them the new key, in the same file or by the same
+command, for their next backup and start. Backups keep the master key they were made with.
 
-If the old key has leaked, that is not enough: use "souvenir key encrypt", which gives the file a new
-key of its own.`,
+If the old key has leaked, this is not enough: use "souvenir key encrypt", which also gives the file
+a new key of its own.`,
 		Example: "  SOUVENIR_MASTER_KEY_FILE=old.key souvenir key change --db souvenir.db --to new.key",
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	to := command.Flags().String("to", "", "`file` with the new master key")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		if *to == "" {
-			return misused("--to is missing; give a file with the new master key, which \"souvenir key generate\" makes")
+			return misused("--to is missing; give a file with the new master key, which \"souvenir key generate\" creates")
 		}
 		key, err := readMasterKey(*to)
 		if err != nil {
@@ -190,15 +189,15 @@ func (c *cli) keyEncryptCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "encrypt IN OUT [flags]",
 		Short: "Copy a store into an encrypted file",
-		Long: `Copies the store IN into the new file OUT, encrypted under the master key of the environment. IN may be
-encrypted, too, under the key of --from. Stop the server before: what it stores afterwards is not in
-OUT. IN stays as it is; delete it when OUT is in use.`,
+		Long: `Copies the store IN into the new file OUT, encrypted with the master key of the environment. IN may
+itself be encrypted, with the key of --from. Stop the server first: later writes are not in OUT. IN does
+not change; delete it when OUT is in use.`,
 		Example: `  souvenir key generate master.key
   SOUVENIR_MASTER_KEY_FILE=master.key souvenir key encrypt souvenir.db encrypted.db`,
 		Args: wants(2, 2, "IN and OUT"),
 	}
 	asJSON := jsonFlag(command)
-	from := command.Flags().String("from", "", "`file` with the master key of IN, if that is encrypted")
+	from := command.Flags().String("from", "", "`file` with the master key of IN, if IN is encrypted")
 	return c.command(command, func(ctx context.Context, args []string) error {
 		key, err := masterKeyOf(ctx)
 		if err != nil {
@@ -220,9 +219,9 @@ OUT. IN stays as it is; delete it when OUT is in use.`,
 func (c *cli) keyDecryptCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "decrypt IN OUT [flags]",
-		Short: "Copy an encrypted store into a file that is not",
-		Long: `Copies the store IN, which is encrypted under the master key of the environment, into the new file OUT,
-which everyone who gets at it can read. Stop the server before: what it stores afterwards is not in OUT.`,
+		Short: "Copy an encrypted store into an unencrypted file",
+		Long: `Copies the store IN, which is encrypted with the master key of the environment, into the new file OUT,
+which anyone with access to it can read. Stop the server first: later writes are not in OUT.`,
 		Example: "  SOUVENIR_MASTER_KEY_FILE=master.key souvenir key decrypt encrypted.db souvenir.db",
 		Args:    wants(2, 2, "IN and OUT"),
 	}

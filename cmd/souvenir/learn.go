@@ -28,17 +28,17 @@ func (c *cli) learnCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "learn [CONVERSATION...] [flags]", GroupID: groupMemories,
 		Short: "Learn facts from conversations, with a language model",
-		Long: `Reads what was said in conversations since the last run, and asks a model what to remember of it:
-of the conversations with these keys, or of all of the user's, in projects and outside of them. What
-it proposes waits for review on the dashboard's page Proposals; with --review=false it is applied at
-once, except what would change memories that were not learned.
+		Long: `Reads the new turns of conversations and asks a model what to remember: of the conversations with these
+keys, or of all of the user's, inside and outside projects. Proposals wait for review on the dashboard's
+Proposals page; with --review=false they are applied at once, except changes to memories that were not
+learned.
 
-With --consolidate, it proposes instead what should become of memories that say nearly the same or
-contradict each other, in one collection and project. This also works without a model, by similarity.
+With --consolidate, it instead proposes how to merge or correct memories that nearly repeat or contradict
+each other, in one collection and project. This also works without a model, by similarity.
 
-What a batch of turns gives is stored together with how far the conversation was read. So you can
-interrupt it at any time: the next run continues there, and proposes nothing twice. --max-calls and
---max-tokens bound what a run costs. The turns are sent to the model's server.`,
+You can interrupt a run at any time: results and progress are stored together, so the next run continues
+there and proposes nothing twice. --max-calls and --max-tokens limit the cost of a run. The turns are
+sent to the model's server.`,
 		Example: `  souvenir learn --model gpt-4.1-mini --model-key-file key.txt
   souvenir learn thread-42 --model qwen3 --model-url http://127.0.0.1:11434/v1 --dry-run
   souvenir learn --project atlas --model-api anthropic --model claude-haiku-4-5 --max-calls 20
@@ -47,14 +47,14 @@ interrupt it at any time: the next run continues there, and proposes nothing twi
 	}
 	flags := command.Flags()
 	f := learnFlags{
-		db: dbFlag(command), user: userFlag(command, "whose conversations"), asJSON: jsonFlag(command),
+		db: dbFlag(command), user: userFlag(command, "the owner of the conversations"), asJSON: jsonFlag(command),
 		project: flags.String("project", "", "only conversations of a `project`, by its name or id"),
 		collection: flags.String("collection", souvenir.DefaultCollection,
 			"the `name` of the collection for what is learned"),
 		conversations: flags.String("conversations", souvenir.ConversationCollection,
 			"the `name` of the collection with the conversations"),
-		review:      flags.Bool("review", true, "keep what is learned for review; false applies it"),
-		consolidate: flags.Bool("consolidate", false, "look at memories instead of conversations"),
+		review:      flags.Bool("review", true, "keep proposals for review; false applies them"),
+		consolidate: flags.Bool("consolidate", false, "consolidate memories instead of reading conversations"),
 		dryRun:      flags.Bool("dry-run", false, "ask the model, print what it proposes, and store nothing"),
 		maxCalls:    flags.Int("max-calls", 0, "ask the model at most this `number` of times; 0 means no limit"),
 		maxTokens:   flags.Int("max-tokens", 0, "use at most this `number` of tokens; 0 means no limit"),
@@ -71,7 +71,7 @@ func (c *cli) learn(ctx context.Context, f learnFlags, keys []string) error {
 	case *f.maxTokens < 0:
 		return misused("--max-tokens is %d; give 0, which means no limit, or more", *f.maxTokens)
 	case *f.consolidate && len(keys) > 0:
-		return misused("--consolidate looks at memories, and takes no CONVERSATION, such as %q", keys[0])
+		return misused("--consolidate reads memories, not conversations; omit CONVERSATION, here %q", keys[0])
 	}
 	model, err := f.model.model()
 	if err != nil {
@@ -227,14 +227,13 @@ func (l *learning) choose(ctx context.Context, keys []string) ([]souvenir.Conver
 			continue
 		}
 		if len(keys) > 0 && seen[info.Key] {
-			return nil, misused("CONVERSATION %q is in several places; name the --project of one", info.Key)
+			return nil, misused("CONVERSATION %q exists in several projects; choose one with --project", info.Key)
 		}
 		all, seen[info.Key] = append(all, info), true
 	}
 	for _, key := range keys {
 		if !seen[key] {
-			return nil, fmt.Errorf("there is no conversation %q of this user; \"souvenir learn\" without a CONVERSATION reads "+
-				"all", key)
+			return nil, fmt.Errorf("this user has no conversation %q; \"souvenir learn\" without a CONVERSATION reads all", key)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b souvenir.ConversationInfo) int {
@@ -254,7 +253,7 @@ func (c *cli) printLearned(f learnFlags, r learned, err error) error {
 		return errors.Join(printJSON(&c.out, r), err)
 	}
 	if !*f.consolidate {
-		fmt.Fprintf(&c.out, "read %s, and %s to the end\n", counted(r.Turns, "turn"),
+		fmt.Fprintf(&c.out, "read %s; completed %s\n", counted(r.Turns, "turn"),
 			counted(r.Conversations, "conversation"))
 	}
 	if r.Usage.Calls > 0 {
@@ -265,11 +264,11 @@ func (c *cli) printLearned(f learnFlags, r learned, err error) error {
 		err = printed
 	}
 	for _, refused := range r.Refused {
-		c.warn("left out a proposal of the model, since %s: %s", refused.Why,
+		c.warn("skipped a proposal of the model because %s: %s", refused.Why,
 			shorten(plain(cmp.Or(refused.Proposal.Content, refused.Proposal.Reason)), pipedWidth))
 	}
 	if len(r.Unread) > 0 {
-		c.warn("the model gave no usable answer for %s, passed over: %s",
+		c.warn("skipped %s, for which the model gave no usable answer: %s",
 			counted(len(r.Unread), "turn"), strings.Join(r.Unread, ", "))
 	}
 	if r.More && err == nil {
@@ -303,7 +302,7 @@ func (c *cli) printProposals(r learned) error {
 		}
 		row(a.Proposal, applied)
 	}
-	fmt.Fprintf(&c.out, "%s: %d for review, %d applied; known already: %d\n", counted(len(rows), "proposal"),
+	fmt.Fprintf(&c.out, "%s: %d for review, %d applied; already known: %d\n", counted(len(rows), "proposal"),
 		len(r.Kept), len(rows)-len(r.Kept), known)
 	if len(rows) == 0 {
 		return nil

@@ -96,7 +96,7 @@ func TestLearnKeepsProposalsForReview(t *testing.T) {
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	url, requests := factModel(t, nil)
 	c.env = []string{"SOUVENIR_MODEL=m", "SOUVENIR_MODEL_URL=" + url, "SOUVENIR_MODEL_KEY=" + modelKey}
-	if got, want := c.ok(t, "learn"), "read 0 turns, and 0 conversations to the end\n"; !strings.HasPrefix(got, want) {
+	if got, want := c.ok(t, "learn"), "read 0 turns; completed 0 conversations\n"; !strings.HasPrefix(got, want) {
 		t.Errorf("an empty store: got %q, want %q", got, want)
 	}
 	talk(t, store, "", "first", "Fact: Anna works in Kiel.", "Hello.", "Fact: 商店五月起八点开门。")
@@ -106,7 +106,7 @@ func TestLearnKeepsProposalsForReview(t *testing.T) {
 		t.Errorf("a dry run: got %+v and %d waiting, want three proposals and none", dry, waits(t, store))
 	}
 	got := c.ok(t, "learn")
-	for _, part := range []string{"read 4 turns, and 2 conversations to the end",
+	for _, part := range []string{"read 4 turns; completed 2 conversations",
 		"asked the model 2 times: 200 tokens in, 20", "3 proposals: 3 for review, 0 applied", "waits for review",
 		"商店五月起八点开门。"} {
 		if !strings.Contains(got, part) {
@@ -117,7 +117,7 @@ func TestLearnKeepsProposalsForReview(t *testing.T) {
 		t.Errorf("got %q and %d waiting, want plain text and three", got, waits(t, store))
 	}
 	before := requests.Load()
-	if again := c.ok(t, "learn"); !strings.Contains(again, "read 0 turns, and 2 conversations") ||
+	if again := c.ok(t, "learn"); !strings.Contains(again, "read 0 turns; completed 2 conversations") ||
 		requests.Load() != before {
 		t.Errorf("again: got %q and %d requests, want nothing new", again, requests.Load()-before)
 	}
@@ -148,7 +148,7 @@ func TestLearnSaysWhatIsWrong(t *testing.T) {
 	c.fails(t, exitUsage, "--max-tokens is -1", "learn", "--max-tokens=-1")
 	c.fails(t, exitUsage, "takes no CONVERSATION", "learn", "same", "--consolidate")
 	c.env = []string{"SOUVENIR_MODEL=m", "SOUVENIR_MODEL_URL=" + url, "SOUVENIR_MODEL_KEY=" + modelKey}
-	c.fails(t, exitError, `there is no conversation "other"`, "learn", "other")
+	c.fails(t, exitError, `no conversation "other"`, "learn", "other")
 	c.fails(t, exitUsage, `"same" is in several places|--project`, "learn", "same")
 	c.fails(t, exitError, "--project: ", "learn", "--project=nowhere")
 	if requests.Load() != 0 {

@@ -81,7 +81,7 @@ func (l location) needsFile(instead string) error {
 	if !l.isDatabase() {
 		return nil
 	}
-	return fmt.Errorf("--db: %s is a PostgreSQL database, and this command works with files: %s", l, instead)
+	return fmt.Errorf("--db: %s is a PostgreSQL database, but this command needs a file: %s", l, instead)
 }
 
 func dbFlag(command *cobra.Command) *location {

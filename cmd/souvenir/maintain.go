@@ -14,7 +14,7 @@ func (c *cli) reindexCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "reindex [flags]", GroupID: groupFile,
 		Short: "Rebuild everything that searches use",
-		Long: `Splits, analyses and embeds all memories again. It is needed only if "souvenir check" says so.
+		Long: `Splits, analyses and embeds all memories again. This is needed only if "souvenir check" says so.
 Searches and writes continue meanwhile. If it is interrupted, the next run continues where it
 stopped. Files whose text could not be read are read again when "souvenir serve" runs.`,
 		Example: "  souvenir reindex",
@@ -58,10 +58,10 @@ meanwhile.`,
   souvenir purge --keep-revisions 10 --compact`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
-	keep := keepRevisionsFlag(command, "keep this `number` of past versions of each memory, the newest; 0 keeps all")
+	keep := keepRevisionsFlag(command, "keep the newest `number` of past versions of each memory; 0 keeps all")
 	trust := command.Flags().Bool("trust-clock", false,
 		"delete expired data even if the clock is far ahead of the time when the store was last used")
-	compact := command.Flags().Bool("compact", false, "return free space in the file to the system")
+	compact := command.Flags().Bool("compact", false, "return free space in the file to the operating system")
 	return c.storing(command, func(ctx context.Context, _ []string) error {
 		if *keep < 0 {
 			return badKeepRevisions(*keep)
@@ -100,14 +100,14 @@ meanwhile.`,
 				purged.Revisions, purged.Memories, purged.Trash, purged.Files, purged.Tokens, purged.SignIns, purged.Invitations,
 				purged.Activity, purged.OAuth, purged.Objects)
 			if purged.Retained > 0 {
-				fmt.Fprintf(&c.out, "moved %s to the trash by rules for how long they stay\n", memoriesInWords(purged.Retained))
+				fmt.Fprintf(&c.out, "moved %s to the trash by retention rules\n", memoriesInWords(purged.Retained))
 			}
 			if !purged.HeldUntil.IsZero() {
 				fmt.Fprintf(&c.out, "the clock is far ahead of the time when the store was last used, so nothing expired was "+
 					"deleted; "+
 					"if the clock is right, use --trust-clock, or purge again after %s\n", purged.HeldUntil.Format(time.RFC3339))
 			}
-			fmt.Fprintf(&c.out, "the store has %s, %s of it free\n", size(after.DatabaseBytes), size(after.FreeBytes))
+			fmt.Fprintf(&c.out, "the store takes %s, %s of it free\n", size(after.DatabaseBytes), size(after.FreeBytes))
 			return nil
 		})
 	})
@@ -124,7 +124,7 @@ func badKeepRevisions(n int) error {
 func (c *cli) statsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "stats [flags]", GroupID: groupFile,
-		Short: "Show how much the store holds",
+		Short: "Show the size and contents of the store",
 		Long: "Counts everything in the store, for all users, and shows the size of its file and the progress of its " +
 			"vectors.",
 		Example: "  souvenir stats\n  souvenir stats --json",
@@ -165,7 +165,7 @@ func (c *cli) statsCommand() *cobra.Command {
 				rows = append(rows, []string{"in object storage", fmt.Sprintf("%d objects, %s; %d to be deleted", s.Objects,
 					size(s.ObjectBytes), s.GoneObjects)})
 			}
-			return table(&c.out, []string{"WHAT", "HOW MUCH"}, rows)
+			return table(&c.out, []string{"WHAT", "AMOUNT"}, rows)
 		})
 	})
 }

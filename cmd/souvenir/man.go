@@ -17,8 +17,8 @@ func (c *cli) manCommand() *cobra.Command {
 		Use:   "man DIR [flags]",
 		Short: "Write the manual pages",
 		Long: `Writes a manual page for each command into the folder DIR, which is created if it does not exist:
-souvenir.1, souvenir-serve.1 and so on. Pages that are there already are replaced. They say what
---help says.`,
+souvenir.1, souvenir-serve.1 and so on. Existing pages are replaced. They have the same
+texts as --help.`,
 		Example: `  souvenir man /usr/local/share/man/man1 && man souvenir-user-add
   souvenir man . && man ./souvenir.1`,
 		Args: wants(1, 1, "DIR"),

@@ -56,7 +56,7 @@ output carries only messages of the protocol.`,
 	}
 	flags := command.Flags()
 	s := &mcpSettings{
-		user:        userFlag(command, "the user that it works for"),
+		user:        userFlag(command, "the user to act for"),
 		toolsets:    toolsetsFlag(command),
 		secrets:     secretsFlag(command),
 		readOnly:    flags.Bool("read-only", false, "open the file read-only, and offer only tools that change nothing"),
@@ -65,10 +65,10 @@ output carries only messages of the protocol.`,
 		changeable:  func() []souvenir.SettingName { return changeable(flags) },
 		embedder:    newEmbedderFlags(command),
 		logLevel: flags.String("log-level", "warn",
-			"minimum `level` of what is logged to standard error: debug, info, warn or error"),
+			"minimum `level` of log messages, on standard error: debug, info, warn or error"),
 	}
 	locationFlag(command, &s.db, "db",
-		"the store's `file`, or postgres://user@host/name; otherwise it is searched for as described above")
+		"the store's `file`, or postgres://user@host/name; if empty, found as described above")
 	flags.Var(&s.indexMemory, "index-memory",
 		"maximum `bytes` of memory for the search index, which the first search starts to load; above it, and with 0, "+
 			"searches run on disk")
@@ -159,7 +159,7 @@ func recorder(store *souvenir.Store, access souvenir.Access, log *slog.Logger) f
 		}
 		if err := store.Upkeep().RecordActivity(context.WithoutCancel(ctx), n); err != nil &&
 			!errors.Is(err, souvenir.ErrReadOnly) {
-			log.Debug("a call was not recorded", "tool", n.Tool, "error", err)
+			log.Debug("could not record a call", "tool", n.Tool, "error", err)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func chooseToolsets(names []string) ([]mcpserver.Toolset, error) {
 	for _, name := range names {
 		each := mcpserver.Toolset(strings.ToLower(strings.TrimSpace(name)))
 		if !slices.Contains(mcpserver.Toolsets(), each) {
-			return nil, misused("--toolsets has %q; there are: %s", name, toolsetNames())
+			return nil, misused("--toolsets has %q; give some of %s", name, toolsetNames())
 		}
 		chosen = append(chosen, each)
 	}

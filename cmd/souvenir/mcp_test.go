@@ -283,7 +283,7 @@ func TestMCPLeavesForeignFilesAsTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := readFolder(t, c.dir)
-	c.fails(t, exitError, "notes.txt|not a store of Souvenir", "mcp", "--db", "notes.txt")
+	c.fails(t, exitError, "notes.txt|not a Souvenir store", "mcp", "--db", "notes.txt")
 	if after := readFolder(t, c.dir); fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Errorf("the folder has changed: got %v, want %v", fmt.Sprint(before), fmt.Sprint(after))
 	}

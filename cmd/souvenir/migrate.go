@@ -27,8 +27,8 @@ type migration struct {
 func migrationFlags(command *cobra.Command) migration {
 	flags := command.Flags()
 	m := migration{
-		from:       flags.String("from", "", "the `program` that stored IN: "+strings.Join(migrate.Sources(), ", ")),
-		user:       userFlag(command, "with --from, whose memories they become"),
+		from:       flags.String("from", "", "the `program` that IN comes from: "+strings.Join(migrate.Sources(), ", ")),
+		user:       userFlag(command, "with --from, the owner of the imported memories"),
 		project:    flags.String("project", "", "with --from, the `name` of their project, created if it is missing"),
 		collection: flags.String("collection", "", "with --from, the `name` of the collection for memories; it must exist"),
 		dryRun:     flags.Bool("dry-run", false, "with --from, read everything and store nothing"),
@@ -43,7 +43,7 @@ func migrationFlags(command *cobra.Command) migration {
 func (m migration) check() error {
 	for _, name := range []string{"user", "project", "collection", "dry-run"} {
 		if given(m.flags, name) == 2 {
-			return misused("--%s comes without --from; give both, or neither", name)
+			return misused("--%s is given without --from; give both, or neither", name)
 		}
 	}
 	return nil
@@ -55,7 +55,7 @@ func (c *cli) migrate(ctx context.Context, db location, path string, m migration
 		return misused("--from is %q; there are: %s", *m.from, strings.Join(migrate.Sources(), ", "))
 	}
 	if m.flags.Changed("on-conflict") {
-		return misused("--on-conflict does not go with --from: memories become what they are there; leave it out")
+		return misused("--on-conflict cannot be combined with --from, which always takes the memories of IN; omit it")
 	}
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("IN cannot be read: %w", err)
@@ -110,7 +110,7 @@ func (c *cli) printMigration(r migrate.Report, err error, end func(), asJSON boo
 		c.warn("skipped %d more", more)
 	}
 	if r.MissingLinks > 0 {
-		c.warn("%d links lead to memories that are not there", r.MissingLinks)
+		c.warn("%d links point to memories that do not exist", r.MissingLinks)
 	}
 	return nil
 }

@@ -37,8 +37,9 @@ func TestImportFromAnotherProgram(t *testing.T) {
 		t.Errorf("the search printed %q, want the entity", got)
 	}
 	c.fails(t, exitUsage, "--from is \"floppy\"; there are: basic-memory", "import", "--from", "floppy", "memory.jsonl")
-	c.fails(t, exitUsage, "--project comes without --from", "import", "--project", "atlas", "memory.jsonl")
-	c.fails(t, exitUsage, "--on-conflict does not go with --from", "import", from, "memory.jsonl", "--on-conflict=keep")
+	c.fails(t, exitUsage, "--project is given without --from", "import", "--project", "atlas", "memory.jsonl")
+	c.fails(t, exitUsage, "--on-conflict cannot be combined with --from",
+		"import", from, "memory.jsonl", "--on-conflict=keep")
 	c.fails(t, exitError, "IN cannot be read", "import", from, "missing.jsonl")
 	c.fails(t, exitError, "encrypted", "import", "--from=chromem", "memory.jsonl")
 }

@@ -25,7 +25,7 @@ func newModelFlags(command *cobra.Command) modelFlags {
 		api: flags.String("model-api", modelAPIs[0],
 			"the `interface` of its server: chat (/chat/completions: OpenAI, vLLM, llama.cpp, Ollama, LM Studio) or anthropic"),
 		url: flags.String("model-url", "",
-			"the `url` of its server, such as http://127.0.0.1:11434/v1; otherwise OpenAI's or Anthropic's"),
+			"the `url` of its server, such as http://127.0.0.1:11434/v1; if empty, OpenAI's or Anthropic's"),
 		key:      secretFlag(command, "model-key", "key of the model's server"),
 		guidance: flags.String("guidance", "", "a `text` for the model: what to look for, or in which language to write"),
 	}

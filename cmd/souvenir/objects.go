@@ -22,14 +22,14 @@ type objectFlags struct {
 func newObjectFlags(command *cobra.Command) *objectFlags {
 	flags := command.Flags()
 	f := &objectFlags{newFiles: flags.String("new-files", "",
-		"`where` the content of new files goes: database, or objects (the bucket); otherwise the bucket if one is given")}
+		"`where` to store the content of new files: database, or objects (the bucket); if empty, the bucket if one is given")}
 	flags.StringVar(&f.config.Endpoint, "s3-endpoint", "",
-		"`url` of a service with the protocol of Amazon S3, for the content of files")
+		"`url` of an S3-compatible service, for the content of files")
 	flags.StringVar(&f.config.Bucket, "s3-bucket", "",
-		"`name` of the bucket there; files stay in the database without one")
-	flags.StringVar(&f.config.Prefix, "s3-prefix", "", "`beginning` of the names of all objects, such as souvenir/")
-	flags.StringVar(&f.config.Region, "s3-region", "", "`name` of the region; otherwise us-east-1")
-	flags.StringVar(&f.config.AccessKey, "s3-access-key", "", "`id` of the key for the bucket")
+		"`name` of the bucket there; without one, files stay in the database")
+	flags.StringVar(&f.config.Prefix, "s3-prefix", "", "`prefix` of the names of all objects, such as souvenir/")
+	flags.StringVar(&f.config.Region, "s3-region", "", "`name` of the region; if empty, us-east-1")
+	flags.StringVar(&f.config.AccessKey, "s3-access-key", "", "`id` of the access key for the bucket")
 	f.secret = secretFlag(command, "s3-secret-key", "the secret of the key for the bucket")
 	_ = command.RegisterFlagCompletionFunc("new-files", cobra.FixedCompletions(
 		[]string{string(souvenir.InDatabase), string(souvenir.InObjects)}, cobra.ShellCompDirectiveNoFileComp))
@@ -108,7 +108,8 @@ func (o objects) warn(ctx context.Context, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if err := o.storage.Check(ctx); err != nil && ctx.Err() == nil || ctx.Err() == context.DeadlineExceeded {
-		log.Warn("the object storage for files does not work; everything else does", "storage", o.storage.String(),
+		log.Warn("the object storage is not available; only the content of files there is affected",
+			"storage", o.storage.String(),
 			"error", err)
 		return
 	}
@@ -120,18 +121,18 @@ func (c *cli) filesCommand() *cobra.Command {
 		Use: "files COMMAND", GroupID: groupFile,
 		Short: "Move the content of files to object storage, or back",
 		Long: `The content of files is in the database or, with the --s3-... flags of "souvenir serve", in a bucket of
-a service with the protocol of Amazon S3. "files move" moves it; "files adopt" is for a database that
-was restored or copied.`,
+an S3-compatible service. "files move" moves it; "files adopt" is for a database that was restored or
+copied.`,
 	}, c.filesMoveCommand(), c.filesAdoptCommand())
 }
 
 func (c *cli) filesAdoptCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "adopt",
-		Short: "Let this database delete objects in the bucket, and no other",
-		Long: `A copy of a database names the same objects as the original. So each changes a mark in the bucket
-every few minutes, and deletes nothing there when another one did. Run this command for the one that
-is used from now on: after a restore, after a copy or a move, when the original is no longer in use.`,
+		Short: "Make this the only database that deletes objects in the bucket",
+		Long: `A copy of a database refers to the same objects as the original. So each database updates a marker in
+the bucket every few minutes, and deletes no objects while another one does. Run this command for the
+database to use from now on: after a restore, a copy or a move, when the original is no longer in use.`,
 		Example: `  souvenir files adopt --db postgres://souvenir@db.example/souvenir`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
@@ -144,8 +145,8 @@ is used from now on: after a restore, after a copy or a move, when the original 
 			if err := store.Upkeep().AdoptObjects(ctx); err != nil {
 				return err
 			}
-			return c.printResult(*asJSON, object{"storage": storage.String()}, "%s is adopted: this database deletes "+
-				"objects there, and no other", storage)
+			return c.printResult(*asJSON, object{"storage": storage.String()}, "adopted %s: only this database deletes "+
+				"objects there", storage)
 		})
 	})
 }
@@ -155,17 +156,17 @@ func (c *cli) filesMoveCommand() *cobra.Command {
 		Use:   "move --to objects [flags]",
 		Short: "Move the content of files to object storage, or back",
 		Long: `Moves the content of all files, those in the trash included, from the database to the bucket of the
---s3-... flags, or back. The server may run meanwhile; give it the same flags before. It reads files
-wherever they are. If the move is interrupted, run it again: it moves the rest. Afterwards "souvenir
+--s3-... flags, or back. The server may run meanwhile; give it the same flags first. It reads files
+from both places. If the move is interrupted, run it again: it moves the rest. Afterwards "souvenir
 purge --compact" returns the space in the file.
 
-To give a bucket up, start the server with --new-files database, move everything with --to database,
-and then take the --s3-... flags away.`,
+To stop using a bucket, start the server with --new-files database, move everything with --to database,
+and then remove the --s3-... flags.`,
 		Example: `  souvenir files move --to objects
   souvenir files move --to database`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
-	to := command.Flags().String("to", "", "`where` to move it: objects (the bucket) or database")
+	to := command.Flags().String("to", "", "`where` to move the content: objects (the bucket) or database")
 	return c.storing(command, func(ctx context.Context, _ []string) error {
 		switch {
 		case *to != string(souvenir.InDatabase) && *to != string(souvenir.InObjects):
@@ -182,7 +183,7 @@ and then take the --s3-... flags away.`,
 				return err
 			}
 			if moved.Damaged > 0 {
-				c.warn("%d chunks are damaged, and stay where they are; see souvenir check",
+				c.warn("%d chunks are damaged and were not moved; run \"souvenir check\"",
 					moved.Damaged)
 			}
 			if err := c.printResult(*asJSON, object{"chunks": moved.Chunks, "bytes": moved.Bytes, "damaged": moved.Damaged},

@@ -24,7 +24,7 @@ func newPasswordFlags(command *cobra.Command) passwordFlags {
 		flags:  command.Flags(),
 		secret: secretFlag(command, "password", "the password"),
 		stdin:  command.Flags().Bool("password-stdin", false, "read the password from the first line of standard input"),
-		none:   command.Flags().Bool("no-password", false, "no password: the user has tokens only"),
+		none:   command.Flags().Bool("no-password", false, "create no password: the user has tokens only"),
 	}
 }
 

@@ -43,8 +43,8 @@ func ownedProject(ctx context.Context, store *souvenir.Store, ownerName, named s
 		found, err = view.GetProject(ctx, souvenir.ProjectRef{Name: named})
 	}
 	if err == nil && found.Owner != owner.ID {
-		return nil, found, fmt.Errorf("PROJECT %q is not %s's but %s's; name the owner with --owner", named,
-			plain(nameOf(owner)), plain(cmp.Or(found.OwnerName, found.Owner)))
+		return nil, found, fmt.Errorf("PROJECT %q belongs to %s, not to %s; give the owner with --owner", named,
+			plain(cmp.Or(found.OwnerName, found.Owner)), plain(nameOf(owner)))
 	}
 	if err != nil {
 		return nil, found, fmt.Errorf("%s has no project %q; give the id or the name of one", plain(nameOf(owner)), named)
@@ -68,7 +68,7 @@ of a project of --owner, USER the name or id of a user.`,
 	}
 	db, owner, asJSON := dbFlag(command), ownerFlag(command), jsonFlag(command)
 	role := command.Flags().String("role", string(souvenir.MemberReader),
-		"what the user may do, a `role`: reader, writer or owner")
+		"the member's `role`: reader, writer or owner")
 	_ = command.RegisterFlagCompletionFunc("role",
 		cobra.FixedCompletions([]string{"reader", "writer", "owner"}, cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, args []string) error {
@@ -136,8 +136,8 @@ func (c *cli) memberRemove() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "remove PROJECT USER [flags]",
 		Short: "Remove a member from a project, or withdraw an invitation",
-		Long: `Removes a member from a project at once, or withdraws a pending invitation. USER of an invitation is
-the name as it was typed.`,
+		Long: `Removes a member from a project at once, or withdraws a pending invitation. For an invitation,
+USER is the name as it was entered.`,
 		Example: "  souvenir project member remove atlas ben --owner anna",
 		Args:    wants(2, 2, "PROJECT", "USER"),
 	}

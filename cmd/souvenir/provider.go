@@ -25,15 +25,15 @@ func newProviderFlags(command *cobra.Command) providerFlags {
 	flags := command.Flags()
 	return providerFlags{
 		issuer: flags.String("oidc-issuer", "",
-			"`url` of an OpenID Connect provider where people can sign in, exactly as the provider gives it"),
+			"issuer `url` of an OpenID Connect provider where people can sign in, exactly as the provider states it"),
 		clientID: flags.String("oidc-client-id", "", "client `id` of this server at the provider"),
 		secret:   secretFlag(command, "oidc-client-secret", "client secret of this server at the provider"),
-		name:     flags.String("oidc-name", "", "`name` of the provider for the button; otherwise its host"),
+		name:     flags.String("oidc-name", "", "`name` of the provider on the sign-in button; if empty, its host"),
 		createDomains: flags.StringSlice("oidc-create-domain", nil,
 			"`domain` of e-mail addresses, verified by the provider, whose users get an account at their first sign-in; can "+
 				"be repeated"),
 		requireACR: flags.StringSlice("oidc-require-acr", nil,
-			"an `acr` that is accepted for the sign-in there; can be repeated"),
+			"an accepted `acr` of the sign-in there; can be repeated"),
 		requireAMR: flags.StringSlice("oidc-require-amr", nil,
 			"an `amr`, such as mfa or otp; the sign-in there must have used at least one of them; can be repeated"),
 		proxied: flags.Bool("oidc-proxy", false,

@@ -41,21 +41,21 @@ type verified struct {
 func (c *cli) receiptVerify() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "verify FILE [flags]",
-		Short: "Say what of a receipt holds",
-		Long: `Verifies the signature of a receipt, and says line by line what holds and what does not. With --export
-it compares the file of an export with the hashes in the receipt. With --key it compares the key with
-the store's, as it was kept; without it a receipt shows only that it was not changed since someone
-signed it. Nothing but these files is read.
+		Short: "Verify a receipt",
+		Long: `Verifies the signature of a receipt and prints the result of each check. With --export it compares an
+export file with the hashes in the receipt. With --key it compares the receipt's key with a copy of the
+store's public key; without it, a receipt proves only that it has not changed since it was signed. The
+command reads only these files.
 
-The exit status is 0 if everything holds, otherwise 1.`,
+The exit status is 0 if all checks pass, otherwise 1.`,
 		Example: `  souvenir receipt verify receipt.json --key "$(cat keys/souvenir.key)"
   souvenir receipt verify receipt.json --export anna.jsonl --key keys/souvenir.key
   souvenir receipt verify receipt.json --json | jq .ok`,
 		Args: wants(1, 1, "FILE"),
 	}
 	asJSON := jsonFlag(command)
-	export := command.Flags().String("export", "", "the `file` of the export")
-	key := command.Flags().String("key", "", "the store's public `key`, or a file with some, one per line")
+	export := command.Flags().String("export", "", "the export `file`")
+	key := command.Flags().String("key", "", "the store's public `key`, or a file with keys, one per line")
 	return c.command(command, func(_ context.Context, args []string) error {
 		data, err := readSmall(args[0])
 		if err != nil {
@@ -63,7 +63,7 @@ The exit status is 0 if everything holds, otherwise 1.`,
 		}
 		opened, err := receipt.Parse(data)
 		if err != nil {
-			return fmt.Errorf("FILE is no receipt: %w", err)
+			return fmt.Errorf("FILE is not a receipt: %w", err)
 		}
 		known, err := publicKeys(*key)
 		if err != nil {
@@ -76,10 +76,10 @@ The exit status is 0 if everything holds, otherwise 1.`,
 			}
 			v.Findings = append(v.Findings, receipt.Finding{Holds: holds, What: right})
 		}
-		note(opened.Valid, "the signature is right: the receipt is what was signed",
-			"the signature is wrong: the receipt was changed, or never signed")
-		note(opened.Same, "the readable part says what is signed",
-			"the readable part says something else than what is signed; believe what is below")
+		note(opened.Valid, "the signature is valid: the receipt is unchanged",
+			"the signature is invalid: the receipt was changed, or never signed")
+		note(opened.Same, "the readable part matches the signed part",
+			"the readable part differs from the signed part; trust only the values below")
 		v.Findings = append(v.Findings, opened.CompareKey(known))
 		if *export != "" {
 			found, err := compareExport(opened, *export)
@@ -103,7 +103,7 @@ func readSmall(path string) ([]byte, error) {
 	const most = 1 << 20
 	data, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err == nil && len(data) > most {
-		err = errors.New("it is larger than 1 MiB, and no receipt is")
+		err = errors.New("it is larger than 1 MiB, the maximum size of a receipt")
 	}
 	return data, err
 }
@@ -139,12 +139,12 @@ func publicKeys(given string) (known []ed25519.PublicKey, err error) {
 		}
 		key, err := base64.RawURLEncoding.DecodeString(fields[0])
 		if err != nil || len(key) != ed25519.PublicKeySize {
-			return nil, misused("--key is neither a public key, as \"souvenir receipt key\" prints it, nor a file with some")
+			return nil, misused("--key is neither a public key, as \"souvenir receipt key\" prints it, nor a file with keys")
 		}
 		known = append(known, key)
 	}
 	if known == nil {
-		return nil, misused("--key is a file without a key")
+		return nil, misused("--key is a file that contains no key")
 	}
 	return known, nil
 }
@@ -168,7 +168,7 @@ func (c *cli) printReceipt(asJSON bool, v verified) error {
 		r := v.Receipt
 		whose := "all users' data"
 		if len(r.Namespaces) > 0 {
-			whose = fmt.Sprintf("the data of the namespaces %q alone", r.Namespaces)
+			whose = fmt.Sprintf("only the data of the namespaces %q", r.Namespaces)
 		}
 		if r.User != "" {
 			whose = "user " + r.User
@@ -195,7 +195,8 @@ func (c *cli) printReceipt(asJSON bool, v verified) error {
 			fmt.Fprintf(&c.out, "  %s: %d\n", plain(kind), r.Counts[kind])
 		}
 		if k := r.Key; k != nil {
-			fmt.Fprintf(&c.out, "key erased: %s, %s; no backup opens what was sealed under it\n", plain(k.ID), moment(k.At))
+			fmt.Fprintf(&c.out, "key erased: %s, %s; data sealed with it cannot be read, not even from backups\n", plain(k.ID),
+				moment(k.At))
 		}
 		fmt.Fprintf(&c.out, "audit log: %d:%s\nkey: %s (%s)\n", r.Audit.Seq, plain(r.Audit.Hash), v.Key, plain(v.KeyID))
 	}
@@ -209,9 +210,9 @@ func (c *cli) receiptKey() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "key [flags]",
 		Short: "Print the store's public keys",
-		Long: `Prints the public keys with which the store signs receipts and access tokens, the present one first.
-Keep them where those who run the store cannot change them, and again after each "key.rotate" in the
-audit log: an old key leaves the store an hour after it was replaced.`,
+		Long: `Prints the public keys with which the store signs receipts and access tokens, the current one first.
+Keep a copy where the operators of the store cannot change it, and a new one after each "key.rotate" in
+the audit log: the store drops an old key an hour after it is replaced.`,
 		Example: `  souvenir receipt key >> /media/elsewhere/souvenir.keys`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
@@ -248,7 +249,7 @@ func (c *cli) writeReceipt(path string, r souvenir.Receipt) error {
 	})
 	if err != nil {
 		_, _ = c.stderr.Write(encoded)
-		return fmt.Errorf("it is done, but --receipt cannot be written, so the receipt is above: %w", err)
+		return fmt.Errorf("the command succeeded, but --receipt cannot be written; the receipt is printed above: %w", err)
 	}
 	return nil
 }
@@ -259,7 +260,7 @@ func proving(path string, into **souvenir.Receipt) (opening, error) {
 		return forReading, nil
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return forReading, misused("--receipt is %q, which exists already; name a new file", path)
+		return forReading, misused("--receipt is %q, which already exists; give a new path", path)
 	}
 	*into = &souvenir.Receipt{}
 	return forWriting, nil

@@ -36,7 +36,7 @@ func proven(t *testing.T) (c call, key string) {
 func TestReceiptsOfExportsHold(t *testing.T) {
 	c, key := proven(t)
 	out := c.ok(t, "receipt", "verify", "export.json", "--export", "anna.jsonl", "--key", key)
-	for _, want := range []string{"the signature is right", "the key is the one that was given", "byte for byte",
+	for _, want := range []string{"the signature is valid", "the key is the one that was given", "byte for byte",
 		"memory: 3 lines, unchanged", "export of 陈娜 (", "(command), from store"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("got\n%s\nwant %q in it", out, want)
@@ -51,9 +51,9 @@ func TestReceiptsOfExportsHold(t *testing.T) {
 	if v.Receipt.Audit.Seq != entry.Seq || v.Receipt.Audit.Hash != entry.Hash || v.Receipt.Counts["memory"] != 3 {
 		t.Errorf("got %+v, want the entry %d:%s and 3 memories", v.Receipt, entry.Seq, entry.Hash)
 	}
-	c.fails(t, exitUsage, "exists already", "export", "other.jsonl", "--receipt", "export.json")
+	c.fails(t, exitUsage, "already exists", "export", "other.jsonl", "--receipt", "export.json")
 	c.fails(t, exitUsage, "--key", "receipt", "verify", "export.json", "--key", "nonsense")
-	c.fails(t, exitError, "FILE is no receipt", "receipt", "verify", "anna.jsonl")
+	c.fails(t, exitError, "FILE is not a receipt", "receipt", "verify", "anna.jsonl")
 }
 
 func TestReceiptsOfDeletionsHold(t *testing.T) {

@@ -17,18 +17,18 @@ import (
 func (c *cli) recoverCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "recover IN OUT [flags]", GroupID: groupFile,
-		Short: "Recover what can be read of a damaged store",
+		Short: "Recover what is still readable in a damaged store",
 		Long: `Reads the damaged file IN page by page, with its log (IN-wal) if there is one, even if "check" and
 "restore" refuse it, and creates the new store OUT, which must not exist, from all rows that can
 still be read. IN is not changed; stop the server first, so that the file is not written meanwhile.
 
-Data that differs from what was stored is never called verified: the command names it, and so does
-"souvenir check" of the new store, until it is deleted, or accepted with "souvenir check --repair
+Data that differs from what was stored is never reported as verified: the command lists it, and so
+does "souvenir check" of the new store, until it is deleted, or accepted with "souvenir check --repair
 --accept". A lost memory is restored from its newest past version, if there is one. Full text and
 vectors are rebuilt. People have to sign in again.
 
-A store with keys of users (SOUVENIR_USER_KEYS) needs its ring, which is sought beside IN. OUT belongs
-to the same ring: give its path in SOUVENIR_USER_KEYS, or give OUT the name that IN had.
+A store with user keys (SOUVENIR_USER_KEYS) needs its key ring, which is looked up beside IN. OUT uses
+the same ring: give its path in SOUVENIR_USER_KEYS, or give OUT the name that IN had.
 
 The exit status is 0 if everything was recovered and verified; otherwise 1, even if OUT was created.`,
 		Example: `  souvenir recover souvenir.db recovered.db

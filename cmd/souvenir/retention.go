@@ -15,11 +15,11 @@ import (
 func (c *cli) retentionCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use: "retention", GroupID: groupMemories,
-		Short: "Say how long memories stay after their last change",
-		Long: `Sets rules for how long the memories of a collection, or in a project, stay after their last change.
-When that time is over, they go to the trash, or with --delete for good. If both have a rule, the one
-that ends earlier counts. Rules, dos and don'ts, the identity and main memories stay, and so do files.
-A running server applies the rules within minutes, "souvenir purge" at once.`,
+		Short: "List, set and remove retention rules for memories",
+		Long: `A retention rule sets how long the memories of a collection or a project stay after their last change.
+Then they are moved to the trash, or with --delete deleted permanently. If both the collection and the
+project have a rule, the shorter one applies. Rules, dos and don'ts, the identity, main memories and
+files stay. A running server applies the rules within minutes, "souvenir purge" at once.`,
 	}, c.retentionList(), c.retentionSet(), c.retentionRemove())
 }
 
@@ -47,7 +47,7 @@ func placeFlagsOf(command *cobra.Command) placeFlags {
 	return placeFlags{
 		command.Flags().String("collection", "", "the `name` of a collection"),
 		command.Flags().String("project", "", "the `id` of a project, or its name"),
-		userFlag(command, "whose collection or project"),
+		userFlag(command, "the owner of the collection or project"),
 	}
 }
 
@@ -55,7 +55,7 @@ func placeFlagsOf(command *cobra.Command) placeFlags {
 func (f placeFlags) with(ctx context.Context, db location, how opening,
 	fn func(view *souvenir.Store, q souvenir.DueQuery, p keptPlace) error) error {
 	if (*f.collection == "") == (*f.project == "") {
-		return misused("--collection or --project is needed, one of the two")
+		return misused("give --collection or --project, one of the two")
 	}
 	return withTrash(ctx, db, *f.user, how, func(view *souvenir.Store) error {
 		if *f.collection != "" {
@@ -92,12 +92,12 @@ func (p keptPlace) with(r souvenir.Retention) keptPlace {
 func (c *cli) retentionList() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list [flags]",
-		Short: "List the rules of a user's collections and projects",
-		Long: `Lists the user's collections and projects that have a rule, with how many of their memories go now
-because they have not changed for that time.`,
+		Short: "List the retention rules of a user",
+		Long: `Lists the user's collections and projects that have a retention rule, and how many of their memories
+are due now.`,
 		Example: "  souvenir retention list\n  souvenir retention list --user anna --json",
 	}
-	db, user, asJSON := dbFlag(command), userFlag(command, "whose collections and projects"), jsonFlag(command)
+	db, user, asJSON := dbFlag(command), userFlag(command, "the owner of the collections and projects"), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		return withTrash(ctx, *db, *user, forReading, func(view *souvenir.Store) error {
 			all, err := keptPlaces(ctx, view)
@@ -107,7 +107,7 @@ because they have not changed for that time.`,
 			case *asJSON:
 				return printJSON(&c.out, all)
 			case len(all) == 0:
-				return c.none("no collection or project has a rule")
+				return c.none("there are no retention rules")
 			}
 			var rows [][]string
 			for _, p := range all {
@@ -167,20 +167,20 @@ func ageInWords(seconds int64) string {
 func (c *cli) retentionSet() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "set [flags]",
-		Short: "Set the rule of a collection or a project",
-		Long: `Sets how long the memories of a collection, or in a project, stay after their last change: --after 90d.
-Then they go to the trash, from which they can be restored, or with --delete for good. --dry-run
-prints how many memories would go now, and changes nothing. A rule that would delete memories for
-good now needs --yes.`,
+		Short: "Set the retention rule of a collection or a project",
+		Long: `Sets how long the memories of a collection or a project stay after their last change: --after 90d.
+Then they are moved to the trash, from which they can be restored, or with --delete deleted permanently.
+--dry-run prints how many memories are due now, and changes nothing. A rule that deletes memories
+permanently right now needs --yes.`,
 		Example: "  souvenir retention set --project atlas --after 90d --dry-run\n" +
 			"  souvenir retention set --collection diary --after 1y --delete --user anna",
 	}
 	db, place, asJSON := dbFlag(command), placeFlagsOf(command), jsonFlag(command)
 	after := command.Flags().String("after", "",
-		"how long memories stay after their last change, an `age`: 90d, 12w or 1y, at least 1d")
-	forGood := command.Flags().Bool("delete", false, "delete them for good instead of moving them to the trash")
-	dry := command.Flags().Bool("dry-run", false, "print how many memories would go now, and change nothing")
-	sure := command.Flags().Bool("yes", false, "delete for good what is due now, however much")
+		"maximum `age` of memories since their last change: 90d, 12w or 1y, at least 1d")
+	forGood := command.Flags().Bool("delete", false, "delete memories permanently instead of moving them to the trash")
+	dry := command.Flags().Bool("dry-run", false, "print how many memories are due now, and change nothing")
+	sure := command.Flags().Bool("yes", false, "delete memories that are due now permanently, without asking")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		rule, err := retentionOf(*after, *forGood)
 		if err != nil {
@@ -195,21 +195,21 @@ good now needs --yes.`,
 			if p.Due, err = view.Insights().CountDue(ctx, q); err != nil {
 				return renamed(err, "retention", "--after")
 			}
-			goes := "go to the trash"
+			goes := "are moved to the trash"
 			if rule.Delete {
-				goes = "are deleted for good"
+				goes = "are deleted permanently"
 			}
 			switch {
 			case *dry:
-				return c.printResult(*asJSON, p, "%s of %s would go now, because they have not changed for %s",
+				return c.printResult(*asJSON, p, "%s of %s would be removed now, unchanged for %s",
 					memoriesInWords(p.Due), p, *after)
 			case rule.Delete && p.Due > 0 && !*sure:
-				return misused("--yes is missing: %s of %s would be deleted for good now", memoriesInWords(p.Due), p)
+				return misused("--yes is missing: %s of %s would be deleted permanently now", memoriesInWords(p.Due), p)
 			}
 			if err := setRule(ctx, view, q, rule); err != nil {
 				return renamed(err, "retention", "--delete")
 			}
-			return c.printResult(*asJSON, p, "memories of %s unchanged for %s %s, %s now", p, *after, goes,
+			return c.printResult(*asJSON, p, "memories of %s that do not change for %s %s; due now: %s", p, *after, goes,
 				memoriesInWords(p.Due))
 		})
 	})
@@ -218,7 +218,7 @@ good now needs --yes.`,
 // retentionOf reads the flags of a rule.
 func retentionOf(after string, forGood bool) (souvenir.Retention, error) {
 	if after == "" {
-		return souvenir.Retention{}, misused("--after is missing; give how long memories stay, such as 90d")
+		return souvenir.Retention{}, misused("--after is missing; give the maximum age of memories, such as 90d")
 	}
 	age, err := parseAge("--after", after)
 	if err != nil || age < souvenir.MinRetention || age > souvenir.MaxRetention {
@@ -244,8 +244,8 @@ func memoriesInWords(n int) string {
 func (c *cli) retentionRemove() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "remove [flags]",
-		Short:   "Remove the rule of a collection or a project",
-		Long:    `Removes the rule of a collection or a project: its memories stay from now on.`,
+		Short:   "Remove the retention rule of a collection or a project",
+		Long:    `Removes the retention rule of a collection or a project. Its memories then stay.`,
 		Example: "  souvenir retention remove --project atlas --user anna",
 	}
 	db, place, asJSON := dbFlag(command), placeFlagsOf(command), jsonFlag(command)
@@ -254,7 +254,7 @@ func (c *cli) retentionRemove() *cobra.Command {
 			if err := setRule(ctx, view, q, souvenir.Retention{}); err != nil {
 				return err
 			}
-			return c.printResult(*asJSON, p.with(souvenir.Retention{}), "memories of %s stay", p)
+			return c.printResult(*asJSON, p.with(souvenir.Retention{}), "removed the retention rule of %s", p)
 		})
 	})
 }

@@ -25,7 +25,8 @@ func TestRetentionCommands(t *testing.T) {
 	if _, err := store.Upkeep().Import(t.Context(), strings.NewReader(old), nil); err != nil {
 		t.Fatal(err)
 	}
-	if o := c.run(t, "retention", "list", "--user", "anna"); o.stdout != "" || !strings.Contains(o.stderr, "has a rule") {
+	if o := c.run(t, "retention", "list", "--user", "anna"); o.stdout != "" ||
+		!strings.Contains(o.stderr, "no retention rules") {
 		t.Errorf("without rules: %+v; want no stdout, and that none has a rule", o)
 	}
 	set := []string{"retention", "set", "--user", "anna", "--collection", "日记", "--after", "1y"}
@@ -39,7 +40,8 @@ func TestRetentionCommands(t *testing.T) {
 	}
 	c.ok(t, append(set, "--json")...)
 	in := c.ok(t, "retention", "set", "--user", "anna", "--project", "home", "--after", "90d", "--delete")
-	if want := "memories of project home unchanged for 90d are deleted for good, 0 memories now\n"; in != want {
+	const want = "memories of project home that do not change for 90d are deleted permanently; due now: 0 memories\n"
+	if in != want {
 		t.Errorf("got %q, want %q", in, want)
 	}
 	rules := decode[[]keptPlace](t, c.ok(t, "retention", "list", "--user", "anna", "--json"))

@@ -23,7 +23,7 @@ func newRoleFlags(command *cobra.Command) roleFlags {
 		flags: command.Flags(),
 		role:  command.Flags().String("role", "", "the `role`: "+strings.Join(roles, " or ")),
 		admin: command.Flags().Bool("admin", false,
-			"the role admin: the user manages users, clients and the store as a whole"),
+			"shorthand for --role admin: the user manages users, clients and the store as a whole"),
 	}
 	_ = command.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(roles, cobra.ShellCompDirectiveNoFileComp))
 	return f

@@ -99,7 +99,7 @@ func (b schedule) repeat(ctx context.Context, store *souvenir.Store, log *slog.L
 		case <-time.After(min(max(0, pause-time.Since(since)), look)):
 		}
 		if set := b.asSet(ctx, store); set.every != b.every || set.keep != b.keep {
-			log.Info("the schedule of the backups has been changed", "every", set.every, "keep", set.keep)
+			log.Info("the backup schedule has changed", "every", set.every, "keep", set.keep)
 			b = set
 			b.announce(b.every)
 			since, pause = time.Now(), b.due(b.look())
@@ -115,9 +115,9 @@ func (b schedule) repeat(ctx context.Context, store *souvenir.Store, log *slog.L
 		since, pause = time.Now(), b.every
 		if err != nil {
 			pause = min(b.every, backupRetry)
-			log.Error("the backup failed; the former ones are kept", "folder", b.dir, "error", err, "again in", pause)
+			log.Error("the backup failed; earlier ones are kept", "folder", b.dir, "error", err, "again in", pause)
 		} else {
-			log.Info("made a backup, restored and checked it", "file", d.Backup, "bytes", d.Bytes, "memories", d.Memories,
+			log.Info("made a backup and verified it by restoring it", "file", d.Backup, "bytes", d.Bytes, "memories", d.Memories,
 				"took", time.Since(began).Round(time.Millisecond))
 		}
 		b.report(err, time.Since(began))
@@ -185,7 +185,7 @@ func (b schedule) run(ctx context.Context, store *souvenir.Store) (d drilled, er
 	case ctx.Err() != nil:
 		return d, errors.Join(ctx.Err(), os.Remove(made))
 	case err == nil && !d.OK:
-		err = fmt.Errorf("the backup was restored, and its check found %d problems, such as: %s; the store itself may be "+
+		err = fmt.Errorf("the backup was restored, and its check found %d problems, including: %s; the store itself may be "+
 			"damaged: run \"souvenir check\"", d.Problems, d.First)
 	}
 	if err != nil {

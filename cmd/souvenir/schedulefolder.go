@@ -37,8 +37,8 @@ func (b schedule) claim(ctx context.Context, store *souvenir.Store) error {
 	case len(known) > 0 && !slices.ContainsFunc(strings.Fields(string(known)), func(id string) bool {
 		return slices.Contains(ids, id)
 	}):
-		return fmt.Errorf("the folder %q has backups of another store, and this one would delete them; give each store a "+
-			"folder of its own, or delete %s there to let this store have the folder", b.dir, folderOf)
+		return fmt.Errorf("the folder %q contains backups of another store, which this one would delete; give each store a "+
+			"folder of its own, or delete %s there to let this store use the folder", b.dir, folderOf)
 	}
 	content := strings.Join(ids, "\n")
 	if content == string(known) {

@@ -16,8 +16,8 @@ func (c *cli) searchCommand() *cobra.Command {
 		Short: "Find memories by meaning and by word",
 		Long: `Finds memories in the file itself, whether or not a server is running on it. The query is plain
 language. The score is between 0 and 1; "souvenir search" shows the best matching passage of each
-memory. Without a query, the newest memories are listed. Files that are found by what they say follow
-the memories, with the page, heading or line; "souvenir serve" reads new files.`,
+memory. Without a query, the newest memories are listed. Matching files follow the memories, with the
+page, heading or line; "souvenir serve" indexes new files.`,
 		Example: `  souvenir search "what did we decide about the database?"
   souvenir search deploy --project atlas --limit 3
   souvenir search --tag infra --sort created_at_desc
@@ -25,7 +25,7 @@ the memories, with the page, heading or line; "souvenir serve" reads new files.`
 		Args: cobra.ArbitraryArgs,
 	}
 	flags := command.Flags()
-	db, user, asJSON := dbFlag(command), userFlag(command, "whose memories"), jsonFlag(command)
+	db, user, asJSON := dbFlag(command), userFlag(command, "the owner of the memories"), jsonFlag(command)
 	collections := flags.StringSlice("collection", nil, "only memories in a `collection`, or several, separated by commas")
 	project := flags.String("project", "", "only memories of a `project`, by its name or id")
 	tags := flags.StringSlice("tag", nil, "only memories with a `tag`, or with any of several, separated by commas")
@@ -34,9 +34,9 @@ the memories, with the page, heading or line; "souvenir serve" reads new files.`
 	orders := []string{string(souvenir.SortRelevance), string(souvenir.SortUpdatedAsc), string(souvenir.SortUpdatedDesc),
 		string(souvenir.SortCreatedAsc), string(souvenir.SortCreatedDesc)}
 	sort := flags.String("sort", "", "the `order`: "+strings.Join(orders, ", ")+
-		"; otherwise relevance, or without a query updated_at_desc")
+		" (default relevance, or without a query updated_at_desc)")
 	_ = command.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp))
-	onlyMemories := flags.Bool("only-memories", false, "find no files by what they say")
+	onlyMemories := flags.Bool("only-memories", false, "do not search the content of files")
 	embedder := newEmbedderFlags(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		if *limit < 1 || *limit > souvenir.MaxLimit {

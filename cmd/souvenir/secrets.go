@@ -11,8 +11,8 @@ import (
 func secretsFlag(command *cobra.Command) *string {
 	modes := []string{string(secrets.Off), string(secrets.Flag), string(secrets.Mask), string(secrets.Refuse)}
 	flag := command.Flags().String("secrets", string(secrets.Flag),
-		"`what` happens to API keys, tokens and private keys in what is stored: off (nothing), flag (the memory says so), "+
-			"mask (they are replaced), refuse (the call fails)")
+		"`how` to treat API keys, tokens and private keys in new content: off (store them), flag (mark the memory), "+
+			"mask (replace them), refuse (reject the call)")
 	_ = command.RegisterFlagCompletionFunc("secrets",
 		cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	return flag

@@ -62,7 +62,7 @@ const (
 
 const serveHelp = `Serves the store to AI clients over HTTP, and creates its file if it does not exist. The store can
 also be in a PostgreSQL database, with --db postgres://USER@HOST/NAME; several servers can share
-one. Its password belongs into PGPASSWORD, ~/.pgpass or SOUVENIR_DB. When the server is ready it
+one. Put its password into PGPASSWORD, ~/.pgpass or SOUVENIR_DB. When the server is ready it
 prints one line, "listening on http://HOST:PORT", to standard output; everything else goes
 to standard error.
 
@@ -70,9 +70,9 @@ It listens on this machine only. To make it reachable from elsewhere, put a prox
 of it, such as Caddy or nginx, and set --public-url to the URL that clients use. The server derives
 all its addresses from that URL, which must not change.
 
-With --metrics it serves numbers for Prometheus on a second address, for the operator only. With
+With --metrics it serves Prometheus metrics on a second address, for the operator only. With
 --backup-to it backs its file up at an interval, restores and checks each backup, and keeps the
-newest; "souvenir restore --drill" does the same with one by hand.
+newest; "souvenir restore --drill" checks one backup by hand.
 
 It cleans up daily, as "souvenir purge" does: it never deletes memories or files, and past versions
 of memories only with --keep-revisions.
@@ -89,8 +89,8 @@ ollama; its key comes from --embedder-key-file or a variable. Changing it embeds
 in the background; until then searches work by words. Give mcp, search and reindex the same flags.
 
 --s3-bucket and the other --s3-... flags put the content of files into object storage instead of the
-database; its key comes from --s3-secret-key-file or a variable. "souvenir files move" moves what is
-there already. Give mcp, check, export, import, copy and purge the same flags.
+database; its key comes from --s3-secret-key-file or a variable. "souvenir files move" moves
+existing files. Give mcp, check, export, import, copy and purge the same flags.
 
 If you use OpenID Connect, people can sign in there, with --oidc-issuer and --oidc-client-id.
 Register this server at the provider with the redirect URI PUBLIC-URL/login/provider/callback.
@@ -111,9 +111,9 @@ func (c *cli) serveCommand() *cobra.Command {
 		db:     dbFlag(command),
 		listen: flags.String("listen", defaultListen, "`host:port` to listen on; port 0 picks a free one"),
 		publicURL: flags.String("public-url", "",
-			"`url` where clients reach the server; otherwise http:// and the address it listens on"),
+			"`url` where clients reach the server; if empty, http:// and the address it listens on"),
 		noQueryTokens: flags.Bool("no-query-tokens", false,
-			"refuse tokens in URLs (?token=), which end up in histories and logs"),
+			"reject tokens in URLs (?token=), which end up in browser histories and logs"),
 		toolsets: toolsetsFlag(command),
 		secrets:  secretsFlag(command),
 		readOnly: flags.Bool("read-only", false,
@@ -123,35 +123,35 @@ func (c *cli) serveCommand() *cobra.Command {
 		adminPassword: secretFlag(command, "admin-password", "the first user's password"),
 		maxFile:       100 << 20, fileQuota: 20 << 30, textQuota: 10 << 30,
 		indexMemory: 1 << 30,
-		logLevel:    flags.String("log-level", "info", "minimum `level` of what is logged: debug, info, warn or error"),
+		logLevel:    flags.String("log-level", "info", "minimum `level` of log messages: debug, info, warn or error"),
 		logFormat:   flags.String("log-format", "text", "`format` of the log: text or json"),
 		grace: flags.Duration("grace", 30*time.Second,
-			"`duration` that running requests have to finish when the server stops"),
+			"maximum `duration` for running requests to finish when the server stops"),
 		purgeEvery: flags.Duration("purge-every", 24*time.Hour,
-			"`duration` between cleanups of unfinished uploads and of tokens and OAuth state long expired; 0: never"),
+			"`duration` between cleanups, as with \"souvenir purge\"; 0: never"),
 		provider: newProviderFlags(command),
 		embedder: newEmbedderFlags(command),
 		keepActivity: flags.Duration("keep-activity", 30*24*time.Hour,
-			"`duration` for which calls are kept, for the page Activity"),
+			"`duration` for which recorded calls are kept, for the Activity page"),
 		trashDays: trashDaysFlag(command),
 		maxActivity: flags.Int("max-activity", 100_000,
-			"maximum `number` of calls kept; above it the oldest are deleted"),
-		noActivity: flags.Bool("no-activity", false, "record no calls; earlier records stay until they are too old"),
+			"maximum `number` of recorded calls; above it the oldest are deleted"),
+		noActivity: flags.Bool("no-activity", false, "record no calls; earlier records stay until they expire"),
 		maxRunning: flags.Int("max-running", 0,
-			"`number` of requests that use the processors at the same time, not counting those that wait for the disk or a "+
-				"model; 0: one per processor"),
+			"maximum `number` of requests that use the processors at the same time, not counting requests that wait for the "+
+				"disk or a model; 0: one per processor"),
 		maxRunningPerUser: flags.Int("max-running-per-user", 0,
-			"`number` of them for one user, while users take turns; 0: one less than --max-running, but at least one; all of "+
-				"them if there were no other users for 10 s"),
+			"maximum `number` of these for one user; 0: one less than --max-running, but at least one. A user who has been "+
+				"alone for 10 s may use all"),
 		queuePerUser: flags.Int("queue-per-user", 256,
-			"`number` of waiting requests per user; more are answered with 503 and Retry-After"),
+			"maximum `number` of waiting requests per user; further ones get 503 and Retry-After"),
 		queueWait: flags.Duration("queue-wait", 15*time.Second,
-			"`duration` that a request waits for its turn before it is answered with 503"),
+			"maximum `duration` that a request waits for its turn before it gets 503"),
 		bodyMemory: 64 << 20,
 		listed:     func() []server.Setting { return listedSettings(flags) },
 		changeable: func() []souvenir.SettingName { return changeableHere(flags) },
 		keepRevisions: keepRevisionsFlag(command,
-			"with each purge keep this `number` of past versions of each memory, the newest, and delete the others; 0 "+
+			"at each cleanup keep the newest `number` of past versions of each memory, and delete the others; 0 "+
 				"keeps all"),
 	}
 	limitFlags(flags, s)
@@ -282,7 +282,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	warnOfPlainHTTP(log, listener.Addr(), publicURL)
 	handler := server.New(store, s.serverOptions(log, measured, publicURL, chosen, provider))
 	if err := store.Upkeep().RecordConfiguration(ctx); err != nil && ctx.Err() == nil {
-		log.Warn("the audit log lacks the configuration of this start", "error", err)
+		log.Warn("could not record the configuration of this start in the audit log", "error", err)
 	}
 	if !s.db.isDatabase() {
 		defer announce(string(*s.db), log)()
@@ -446,9 +446,9 @@ func (s *settings) admin() (*souvenir.NewUser, error) {
 	case *s.adminUser == "" && password == "":
 		return nil, nil
 	case *s.adminUser == "":
-		return nil, misused("--admin-password comes without --admin-user; give both, or neither")
+		return nil, misused("--admin-password is given without --admin-user; give both, or neither")
 	case password == "":
-		return nil, misused("--admin-user comes without --admin-password or --admin-password-file; give both, or neither")
+		return nil, misused("--admin-user is given without --admin-password or --admin-password-file; give both, or neither")
 	}
 	return &souvenir.NewUser{Name: *s.adminUser, Password: password, Role: souvenir.RoleAdmin}, nil
 }
@@ -483,7 +483,7 @@ func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.Ne
 	case admin == nil:
 		return firstUser{missing: !hasAccount}, nil
 	case hasAccount:
-		log.Debug("there are users, so --admin-user is ignored", "admin_user", admin.Name)
+		log.Debug("the store has users, so --admin-user is ignored", "admin_user", admin.Name)
 		return firstUser{}, nil
 	}
 	added, err := store.Accounts().AddUser(ctx, *admin)

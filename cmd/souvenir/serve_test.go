@@ -443,7 +443,7 @@ func TestHealth(t *testing.T) {
 			_ = io.WriteString(w, "hello")
 	})), make(chan struct{})
 	defer other.Close()
-	c.fails(t, exitError, "not answered by Souvenir", "health", other.URL)
+	c.fails(t, exitError, "not a Souvenir server", "health", other.URL)
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hung }))
 	defer silent.Close()
 	c.fails(t, exitError, "deadline", "health", silent.URL, "--timeout", "50ms")

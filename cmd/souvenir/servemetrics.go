@@ -33,10 +33,10 @@ func serveMetrics(ctx context.Context, listener net.Listener, m *metrics.Metrics
 		return func() {}
 	}
 	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		log.Warn("other machines can read the metrics, which need no credential; let a firewall admit only your monitoring",
+		log.Warn("other machines can read the metrics, which need no credential; let a firewall allow only your monitoring",
 			"metrics", listener.Addr().String())
 	}
-	log.Info("metrics are at /metrics", "metrics", "http://"+listener.Addr().String()+"/metrics")
+	log.Info("serving metrics at /metrics", "metrics", "http://"+listener.Addr().String()+"/metrics")
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -84,10 +84,10 @@ func openError(path location, how opening, err error) error {
 	case errors.Is(err, souvenir.ErrNotFound) && how != forMaking:
 		return noStore(path)
 	case errors.Is(err, souvenir.ErrForeign):
-		return fmt.Errorf("--db: %q is not a store of Souvenir, and was not changed: %w", path, err)
+		return fmt.Errorf("--db: %q is not a Souvenir store, and was not changed: %w", path, err)
 	case errors.Is(err, souvenir.ErrCorrupt):
 		return fmt.Errorf("--db: %q is damaged, and was not changed; \"souvenir restore\" restores a backup, \"souvenir "+
-			"recover\" extracts what can be read: %w", path, err)
+			"recover\" extracts what is still readable: %w", path, err)
 	case errors.Is(err, souvenir.ErrMasterKey):
 		return fmt.Errorf("--db: %w; \"souvenir key --help\" says where the key is set", err)
 	case errors.Is(err, souvenir.ErrUserKeys):
@@ -138,7 +138,7 @@ func renamed(err error, argument, name string) error {
 
 func noStore(path location) error {
 	return fmt.Errorf("--db: there is no store at %q; create one with \"souvenir serve\" or \"souvenir user add\", or "+
-		"name another one", path)
+		"give another path", path)
 }
 
 func userFlag(command *cobra.Command, what string) *string {

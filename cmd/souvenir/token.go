@@ -26,8 +26,8 @@ func (c *cli) tokenAdd() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "add --name LABEL [flags]",
 		Short: "Add a token and print it",
-		Long: `Adds a token and prints it: the one line on standard output, for scripts. Protect it like a
-password; it is printed only once.
+		Long: `Adds a token and prints it, as the only line on standard output. Protect it like a password; it is
+printed only once.
 
 Without --scope it can do everything that the user can with memories and files. Scopes: memory:read,
 memory:write (which includes reading), files:read, files:write, account (manage the user's tokens,
@@ -43,13 +43,13 @@ OAuth clients and the members of projects), and admin, for admins only.`,
 	projects := command.Flags().StringSlice("project", nil,
 		"limit it to a `project`, by name or id, or to several, separated by commas")
 	expires := command.Flags().String("expires-in", "",
-		"the `time` after which it expires, such as 12h, 90d or 1y; otherwise never")
+		"the `time` after which it expires, such as 12h, 90d or 1y; if empty, never")
 	asJSON := jsonFlag(command)
 	_ = command.RegisterFlagCompletionFunc("scope",
 		cobra.FixedCompletions(scopeNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		if *name == "" {
-			return misused("--name is missing: a label to recognize the token by")
+			return misused("--name is missing; give a label to recognize the token by")
 		}
 		n := souvenir.NewToken{Name: *name}
 		for _, scope := range *scopes {
@@ -115,7 +115,7 @@ func (c *cli) tokenList() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "list [flags]",
 		Short:   "List a user's tokens",
-		Long:    `Lists the tokens of a user, newest first, by the characters that they begin with.`,
+		Long:    `Lists the tokens of a user, newest first, each with its first characters.`,
 		Example: "  souvenir token list --user anna\n  souvenir token list --user anna --json",
 	}
 	db, user, asJSON := dbFlag(command), userFlag(command, "whose"), jsonFlag(command)
@@ -157,9 +157,8 @@ func (c *cli) tokenDelete() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "delete ID [flags]",
 		Short: "Revoke a token",
-		Long: `Revokes a token at once: the next request with it is refused. ID is the token's id, or the
-characters that it begins with, as listed by "souvenir token list", if no other token of the user
-begins with them.`,
+		Long: `Revokes a token at once: the next request with it is rejected. ID is the token's id, or its first
+characters, as listed by "souvenir token list", if no other token of the user begins with them.`,
 		Example: "  souvenir token delete mcp_4kXz --user anna",
 		Args:    wants(1, 1, "ID"),
 	}
@@ -182,7 +181,7 @@ begins with them.`,
 			if err := view.Accounts().DeleteToken(ctx, token.ID); err != nil {
 				return err
 			}
-			return c.printResult(*asJSON, token, "deleted token %s (%s…)", plain(token.Name), token.Prefix)
+			return c.printResult(*asJSON, token, "revoked token %s (%s…)", plain(token.Name), token.Prefix)
 		})
 	})
 }
@@ -201,7 +200,7 @@ func findToken(tokens []souvenir.Token, named, owner string) (souvenir.Token, er
 	switch len(found) {
 	case 0:
 		return souvenir.Token{}, fmt.Errorf(
-			"%s has no token %q; give the id or the beginning of one in \"souvenir token list\"", plain(owner), named)
+			"%s has no token %q; give the id or the first characters of one in \"souvenir token list\"", plain(owner), named)
 	case 1:
 		return found[0], nil
 	}

@@ -25,14 +25,14 @@ func (c *cli) exportCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "export [OUT] [flags]", GroupID: groupMemories,
 		Short: "Export everything as JSON Lines",
-		Long: `Writes all users' data as JSON Lines: to the file OUT, which must not exist, or without it, or for
--, to standard output. The export is one consistent state; others can read and write meanwhile.
+		Long: `Writes all users' data as JSON Lines to the file OUT, which must not exist, or to standard output if
+OUT is - or missing. The export is one consistent state; others can read and write meanwhile.
 "souvenir import" reads it, and so can any program. docs/export-format.md describes the format. To
 copy a whole store, "souvenir backup" is quicker.
 
 --credentials adds all credentials, including keys: protect such a file as you protect the store.
 
---user exports the data of one user alone. --receipt writes a signed receipt of the export, which
+--user exports the data of one user only. --receipt writes a signed receipt of the export, which
 "souvenir receipt verify" checks.`,
 		Example: `  souvenir export memories.jsonl
   souvenir export anna.jsonl --user anna --receipt anna.receipt.json
@@ -44,10 +44,10 @@ copy a whole store, "souvenir backup" is quicker.
 	db := dbFlag(command)
 	credentials := flags.Bool("credentials", false,
 		"also hashes of passwords and tokens, OAuth clients and grants, signing keys")
-	noFiles := flags.Bool("no-files", false, "leave the files out")
-	noVectors := flags.Bool("no-vectors", false, "leave out the vectors, which an import can compute again")
+	noFiles := flags.Bool("no-files", false, "omit files")
+	noVectors := flags.Bool("no-vectors", false, "omit vectors, which an import can compute again")
 	asJSON := flags.Bool("json", false, "print a summary as JSON, for programs; only with OUT")
-	user := flags.String("user", "", "only the data of a user, by `name` or id")
+	user := flags.String("user", "", "only the data of this user, by `name` or id")
 	proof := flags.String("receipt", "", "new `file` for the receipt")
 	return c.storing(command, func(ctx context.Context, args []string) error {
 		out := standardStream
@@ -55,7 +55,7 @@ copy a whole store, "souvenir backup" is quicker.
 			out = args[0]
 		}
 		if out == standardStream && *asJSON {
-			return misused("--json prints a summary, and the export itself goes to standard output, too; name a file for it")
+			return misused("--json prints a summary to standard output, where the export also goes; give a file OUT for it")
 		}
 		progress, end := c.progress()
 		defer end()
@@ -119,7 +119,7 @@ func writeNewFile(path string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%q exists already and is not overwritten; name a new file", path)
+		return fmt.Errorf("%q already exists and is not overwritten; give a new path", path)
 	case err != nil:
 		return fmt.Errorf("%q cannot be written: %w", path, err)
 	}
@@ -273,7 +273,7 @@ func (c *cli) printImport(report souvenir.ImportReport) error {
 		c.warn("line %d: %s %q was not imported: %s", x.Line, x.Kind, x.ID, plain(x.Reason))
 	}
 	if report.MissingLinks > 0 {
-		c.warn("%d links lead to memories that are not in the store", report.MissingLinks)
+		c.warn("%d links point to memories that are not in the store", report.MissingLinks)
 	}
 	if report.Ignored > 0 {
 		c.warn("%d lines were ignored", report.Ignored)

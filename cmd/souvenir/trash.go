@@ -44,9 +44,9 @@ func (c *cli) trashList() *cobra.Command {
 files from projects that the user can write to.`,
 		Example: "  souvenir trash list\n  souvenir trash list --user anna --kind project",
 	}
-	db, user, asJSON := dbFlag(command), userFlag(command, "whose trash"), jsonFlag(command)
+	db, user, asJSON := dbFlag(command), userFlag(command, "the owner of the trash"), jsonFlag(command)
 	kinds := command.Flags().StringSlice("kind", nil,
-		"only entries of a `kind`, or of several, separated by commas: memory, file, project, collection")
+		"only entries of this `kind`, or of several, separated by commas: memory, file, project, collection")
 	limit := command.Flags().Int("limit", 100, fmt.Sprintf("`number` of entries, 1 to %d", souvenir.MaxTrashLimit))
 	offset := command.Flags().Int("offset", 0, "`number` of entries to skip before them")
 	_ = command.RegisterFlagCompletionFunc("kind",
@@ -98,7 +98,7 @@ restored stays in the trash; the others are still restored.`,
 		Example: "  souvenir trash restore 01989a0e-6d5c-7b1e-8f4a-2f6f0d8c1b11 --user anna",
 		Args:    wants(1, -1, "ID"),
 	}
-	db, user, asJSON := dbFlag(command), userFlag(command, "whose trash"), jsonFlag(command)
+	db, user, asJSON := dbFlag(command), userFlag(command, "the owner of the trash"), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		return withTrash(ctx, *db, *user, forWriting, func(view *souvenir.Store) error {
 			var restored []souvenir.TrashEntry
@@ -143,8 +143,8 @@ undone; earlier backups still contain the data. On a terminal it asks first; wit
 			"anna --yes",
 		Args: wants(0, -1),
 	}
-	db, user, asJSON := dbFlag(command), userFlag(command, "whose trash"), jsonFlag(command)
-	sure := command.Flags().Bool("yes", false, "do not ask")
+	db, user, asJSON := dbFlag(command), userFlag(command, "the owner of the trash"), jsonFlag(command)
+	sure := command.Flags().Bool("yes", false, "do not ask for confirmation")
 	return c.command(command, func(ctx context.Context, args []string) error {
 		return withTrash(ctx, *db, *user, forWriting, func(view *souvenir.Store) error {
 			own, err := ownTrash(ctx, view, args)
@@ -253,7 +253,7 @@ const mostTrashDays = 36500
 
 func trashDaysFlag(command *cobra.Command) *int {
 	return command.Flags().Int("trash-days", 30,
-		"`number` of days for which deleted data can be restored; 0: deletions are permanent")
+		"`number` of days for which deleted data can be restored; 0: delete permanently")
 }
 
 func checkTrashDays(days int) error {

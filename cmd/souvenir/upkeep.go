@@ -53,12 +53,12 @@ func (u upkeep) purge(ctx context.Context, store *souvenir.Store, log *slog.Logg
 	case err != nil:
 		log.Warn("the cleanup failed", "error", err)
 	case purged == souvenir.PurgeReport{}:
-		log.Debug("there was nothing to clean up")
+		log.Debug("nothing to clean up")
 	case !purged.HeldUntil.IsZero():
 		log.Warn("expired data is not deleted yet, because the clock is far ahead of the time when the store was last used",
 			"until", purged.HeldUntil)
 	default:
-		log.Info("cleaned up", "expired memories", purged.Memories, "moved to the trash by rules", purged.Retained,
+		log.Info("cleaned up", "expired memories", purged.Memories, "moved to the trash by retention rules", purged.Retained,
 			"revisions", purged.Revisions, "files", purged.Files,
 			"tokens",
 			purged.Tokens, "activity", purged.Activity, "oauth", purged.OAuth)

@@ -29,8 +29,8 @@ func (c *cli) userAdd() *cobra.Command {
 more; on a terminal the command asks for it. A user without a password (--no-password) cannot sign
 in with one, but tokens work.
 
-Memories that a program stored without naming a user belong to the user "local"; "--id local" gives
-that user the account.`,
+Memories that a program stored without a user belong to the user "local"; "--id local" creates the
+account of that user.`,
 		Example: `  souvenir user add anna --admin
   printf %s "$PASSWORD" | souvenir user add ben --db souvenir.db --password-stdin
   souvenir user add builder --no-password
@@ -110,15 +110,15 @@ func (c *cli) userSwitch(verb string, disabled bool) *cobra.Command {
 	command := &cobra.Command{
 		Use:   verb + " NAME [flags]",
 		Short: "Enable a disabled user",
-		Long: `Lets a user who was disabled sign in again. The user's old tokens stay revoked; "souvenir token add"
-creates new ones.`,
+		Long: `Lets a disabled user sign in again. The user's old tokens stay revoked; "souvenir token add" creates
+new ones.`,
 		Example: "  souvenir user " + verb + " ben",
 		Args:    wants(1, 1, "NAME"),
 	}
 	if disabled {
-		command.Short = "Disable a user, but keep the memories"
-		command.Long = `Refuses all access to a user, from the next request on, and revokes the user's tokens permanently.
-The memories stay. The last admin cannot be disabled.`
+		command.Short = "Disable a user and keep the memories"
+		command.Long = `Rejects every further request of a user, and revokes the user's tokens permanently. The memories stay.
+The last admin cannot be disabled.`
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
@@ -137,7 +137,7 @@ func (c *cli) userUpdate() *cobra.Command {
 		Use:   "update NAME [flags]",
 		Short: "Change a user's name, e-mail address or role",
 		Long: `Changes the details of a user: the name to sign in with, the e-mail address, or the role. Details
-that are not given stay. Memories and tokens stay with the user. The last admin stays an admin.`,
+that are not given do not change. Memories and tokens stay with the user. The last admin stays an admin.`,
 		Example: "  souvenir user update ben --role admin\n  souvenir user update ben --name benjamin --email " +
 			"ben@example.com",
 		Args: wants(1, 1, "NAME"),
@@ -217,8 +217,8 @@ func (c *cli) userDelete() *cobra.Command {
 		Use:   "delete NAME [flags]",
 		Short: "Delete a user",
 		Long: `Deletes an account with its tokens, preferences and memberships. A user who has memories, projects
-or files is deleted only with --with-memories, which also deletes these, and what others have stored
-in the user's projects. This cannot be undone; "souvenir backup" first, or "souvenir user disable"
+or files is deleted only with --with-memories, which also deletes these, and everything that others
+have stored in the user's projects. This cannot be undone; "souvenir backup" first, or "souvenir user disable"
 instead.
 
 --receipt writes a signed receipt of what was deleted, which "souvenir receipt verify" checks.`,
@@ -226,7 +226,7 @@ instead.
 		Args:    wants(1, 1, "NAME"),
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
-	all := command.Flags().Bool("with-memories", false, "delete the user's collections, projects and files, too")
+	all := command.Flags().Bool("with-memories", false, "also delete the user's memories, collections, projects and files")
 	proof := command.Flags().String("receipt", "", "new `file` for the receipt")
 	return c.command(command, func(ctx context.Context, args []string) error {
 		options := &souvenir.DeleteOptions{WithMemories: *all}

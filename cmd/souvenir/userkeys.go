@@ -123,7 +123,7 @@ func userKeysOf(ctx context.Context, l location) (souvenir.UserKeys, error) {
 	case err != nil:
 		return souvenir.UserKeys{}, err
 	case key.IsZero():
-		return souvenir.UserKeys{}, misused("%s is set, and there is no master key: set %s, or %s", userKeysVariable,
+		return souvenir.UserKeys{}, misused("%s is set, but there is no master key: set %s or %s", userKeysVariable,
 			keyFileVariable, keyCommandVariable)
 	}
 	k := souvenir.UserKeys{MasterKey: key, Place: r.place, ReadOnly: r.readOnly, AcceptOlder: r.older}
@@ -152,24 +152,25 @@ func inVariables(err error) error {
 func (c *cli) keyUsersCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "users COMMAND",
-		Short: "Look after the keys of a store's users",
-		Long: `With SOUVENIR_USER_KEYS=on a new store keeps a key for each user, and seals under it what they store.
-The keys are in a ring of their own, wrapped by the master key: the file keys-of-NAME.ring beside the
+		Short: "Manage the user keys of a store",
+		Long: `With SOUVENIR_USER_KEYS=on a new store has a key for each user, and seals the user's data with it. The
+keys are in a separate key ring, encrypted with the master key: the file keys-of-NAME.ring beside the
 file NAME, or the schema NAME_keys beside a schema. SOUVENIR_USER_KEYS=PLACE is another place: a path
-or, for PostgreSQL, the address of a database. Deleting a user erases the key, and with it what old
-backups hold of the user. See docs/sealing.md.
+or, for PostgreSQL, the address of a database. Deleting a user erases the key, so that the user's data
+cannot be read from old backups either. See docs/sealing.md.
 
-The ring needs a backup of its own, apart from those of the store. Keep its newest copy only.
+Back up the ring separately from the store, and keep only its newest copy.
 
 The master key also encrypts the store's file, unless SOUVENIR_MASTER_KEY_FOR is users. "souvenir key
-change" changes it for both. "souvenir copy --from-keys none" makes a store with keys of one without.`,
+change" changes it for both. "souvenir copy --from-keys none" creates a store with user keys from one
+without.`,
 	}, c.keyUsersStatus(), c.keyUsersCheck(), c.keyUsersBackup(), c.keyUsersRepair())
 }
 
 func (c *cli) keyUsersStatus() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "status [flags]",
-		Short:   "Say how many keys of users there are",
+		Short:   "Show the number of user keys",
 		Example: "  SOUVENIR_USER_KEYS=on souvenir key users status",
 		Long:    "Prints the ring's id, the id of its master key, and how many keys it has and has erased. It prints no key.",
 	}
@@ -200,7 +201,7 @@ func (c *cli) printUserKeys(asJSON bool, r souvenir.UserKeysReport) error {
 	if asJSON {
 		return printJSON(&c.out, r)
 	}
-	fmt.Fprintf(&c.out, "ring %s, under the master key %s: %d keys", r.Ring, r.MasterKey, r.Keys)
+	fmt.Fprintf(&c.out, "ring %s, master key %s: %d keys", r.Ring, r.MasterKey, r.Keys)
 	if !r.Since.IsZero() {
 		fmt.Fprintf(&c.out, " since %s", moment(r.Since))
 	}
@@ -209,7 +210,7 @@ func (c *cli) printUserKeys(asJSON bool, r souvenir.UserKeysReport) error {
 		fmt.Fprintf(&c.out, ", the last one %s", moment(r.LastErased))
 	}
 	if r.Leaving > 0 {
-		fmt.Fprintf(&c.out, ", %d of users whose deletion has not ended", r.Leaving)
+		fmt.Fprintf(&c.out, ", %d of users whose deletion has not finished", r.Leaving)
 	}
 	fmt.Fprintln(&c.out)
 	return nil
@@ -218,13 +219,12 @@ func (c *cli) printUserKeys(asJSON bool, r souvenir.UserKeysReport) error {
 func (c *cli) keyUsersCheck() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "check [flags]",
-		Short:   "Compare the keys that the rows of the store name with the ring",
+		Short:   "Check that the ring has the keys of all rows",
 		Example: "  SOUVENIR_USER_KEYS=on souvenir key users check --db souvenir.db",
-		Long: `Reads all rows of the store, and compares the keys that they name with those of the ring. Rows under
-keys that were erased are those of deleted users, in a store from an older backup: "souvenir check
---repair" removes them, but names of places may stay, unreadable. Rows under keys that the ring has
-never had mean that the ring is older than the store: put the present one in its place, or run
-"souvenir key users repair" if it is lost.
+		Long: `Reads all rows of the store and looks up their keys in the ring. Rows with erased keys belong to deleted
+users, in a store from an older backup: "souvenir check --repair" removes them, but names of collections
+and projects may stay, unreadable. Rows with unknown keys mean that the ring is older than the store:
+put the current ring in its place, or run "souvenir key users repair" if it is lost.
 
 The exit status is 0 if the ring has the keys of all rows, otherwise 1.`,
 	}
@@ -241,14 +241,14 @@ func (c *cli) printKeysCheck(asJSON bool) func(souvenir.UserKeysReport) error {
 			return err
 		}
 		if !asJSON {
-			fmt.Fprintf(&c.out, "%d sealed values: %d under keys that were erased, %d under keys that the ring has never had\n",
+			fmt.Fprintf(&c.out, "%d sealed values: %d with erased keys, %d with unknown keys\n",
 				r.Values, r.ErasedValues, r.UnknownValues)
 		}
 		if r.UnknownValues > 0 {
-			c.warn("the ring is older than the store: put the present one in its place, or run \"souvenir key users repair\"")
+			c.warn("the ring is older than the store: put the current one in its place, or run \"souvenir key users repair\"")
 		}
 		if r.ErasedValues > 0 {
-			c.warn("the store is from before users were deleted: \"souvenir check --repair\" removes what is left of them")
+			c.warn("the store is older than the deletion of some users: \"souvenir check --repair\" removes their data")
 		}
 		if r.UnknownValues > 0 {
 			return errSilent
@@ -260,13 +260,13 @@ func (c *cli) printKeysCheck(asJSON bool) func(souvenir.UserKeysReport) error {
 func (c *cli) keyUsersBackup() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "backup OUT [flags]",
-		Short: "Copy the ring with the keys of users to a new file",
-		Long: `Copies the ring to the new file OUT, which only its owner can read, while servers run. It stays wrapped by
-the master key. The copy can take the place of a ring that is lost, of one in PostgreSQL, too.
+		Short: "Copy the key ring to a new file",
+		Long: `Copies the ring to the new file OUT, which only its owner can read, while servers run. The copy is
+encrypted with the master key, too. It can replace a lost ring, also one in PostgreSQL.
 
-Keep it where the backups of the store are not, and keep the newest copy only: who has an older one, the
-master key and a backup of the store can read what users had stored who were deleted since. Make one
-after each new user: what a user has stored whose key is in no copy is lost with the ring.`,
+Keep the copy apart from the backups of the store, and keep only the newest: an older copy, with the
+master key and a backup of the store, can decrypt the data of users deleted since. Make a copy after each
+new user: without one, the user's data is lost if the ring is.`,
 		Example: "  souvenir key users backup /media/keys/users-$(date +%F).ring",
 		Args:    wants(1, 1, "OUT"),
 	}
@@ -283,7 +283,7 @@ after each new user: what a user has stored whose key is in no copy is lost with
 		}
 		err = c.printCopy(*asJSON, "wrote", args[0])
 		if err == nil && !*asJSON {
-			fmt.Fprintln(&c.out, "delete older copies: with one of them, users who were deleted since can be read again")
+			fmt.Fprintln(&c.out, "delete older copies: they can decrypt the data of users deleted since")
 		}
 		return err
 	})
@@ -292,13 +292,13 @@ after each new user: what a user has stored whose key is in no copy is lost with
 func (c *cli) keyUsersRepair() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "repair [flags]",
-		Short: "Go on with an older copy of the ring, when the ring is lost",
+		Short: "Continue with an older copy of a lost ring",
 		Example: `  SOUVENIR_USER_KEYS=on souvenir key users repair
   SOUVENIR_USER_KEYS=on souvenir check --repair`,
-		Long: `When the ring is lost, and an older copy of it has taken its place, no command opens the store. This one
-does, and makes the two agree: the keys of users who were deleted since are erased again, and keys
-that the copy does not have count as erased, so that "souvenir check --repair" removes what was sealed
-under them, for good. Run it on the store itself, not on a copy or an older backup.`,
+		Long: `After a lost ring is replaced with an older copy, no command opens the store. This one does, and makes the
+two match: it erases again the keys of users deleted since, and marks keys that the copy does not have as
+erased, so that "souvenir check --repair" removes the data sealed with them permanently. Run it on the
+store itself, not on a copy or an older backup.`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, _ []string) error {
@@ -316,7 +316,7 @@ func changeMasterKey(ctx context.Context, db location, to souvenir.MasterKey) er
 		return err
 	}
 	if keys.MasterKey.IsZero() {
-		if err := db.needsFile("have the database encrypt its disk"); err != nil {
+		if err := db.needsFile("encrypt the disk of the database"); err != nil {
 			return err
 		}
 	}
@@ -387,7 +387,7 @@ func ringMissing(ctx context.Context, l location) error {
 // of the ring there brings back users who were deleted.
 func warnOfRings(dir string, log *slog.Logger) {
 	for _, name := range ringsIn(dir) {
-		log.Warn("keys of users are in the folder of the backups, where they open what deleted users had stored; keep them "+
+		log.Warn("user keys are in the folder of the backups, where they can decrypt the data of deleted users; keep them "+
 			"elsewhere", "folder", dir, "file", name)
 	}
 }

@@ -29,18 +29,18 @@ func startWarming(ctx context.Context, store *souvenir.Store, log *slog.Logger) 
 	running.Go(func() {
 		defer func() { // what only saves time must not end the server
 			if broken := recover(); broken != nil {
-				log.Error("the first pages may be slow: counting what they show panicked", "error", broken,
+				log.Error("the first pages may be slow: warming up the dashboard panicked", "error", broken,
 					"stack", string(debug.Stack()))
 			}
 		}()
 		warmed, err := warm(ctx, store, time.Now())
 		if err != nil {
 			if ctx.Err() == nil {
-				log.Warn("the first pages may be slow: what they show could not be counted at the start", "error", err)
+				log.Warn("the first pages may be slow: the dashboard could not be warmed up", "error", err)
 			}
 			return
 		}
-		log.Debug("counted what the first pages show", "users", len(warmed))
+		log.Debug("warmed up the dashboard", "users", len(warmed))
 	})
 	return func() {
 		cancel()

@@ -24,12 +24,12 @@ func (p *patient) calls(ctx context.Context) {
 		p.note("tools", Problem, "/tools/call "+first(unreachable(err)), "")
 		return
 	case a.StatusCode == http.StatusUnauthorized:
-		p.note("tools", Problem, "the token is refused: "+short(a.body),
+		p.note("tools", Problem, "the token was rejected: "+short(a.body),
 			`Create another one: souvenir token add --user NAME --name doctor.`)
 		return
 	case a.StatusCode != http.StatusOK || !a.isJSON(&direct) || len(direct.Content) != 1:
-		p.note("tools", Problem, "list_collections is answered with "+a.describe()+" "+short(a.body),
-			"The log of the server says why.")
+		p.note("tools", Problem, "list_collections returned "+a.describe()+" "+short(a.body),
+			"See the server's log.")
 		return
 	}
 	p.ok("tools", "a tool can be called at /tools/call")
@@ -65,17 +65,17 @@ func (p *patient) calls(ctx context.Context) {
 		}
 		switch {
 		case a.StatusCode == http.StatusForbidden:
-			p.note("mcp", Problem, "/mcp refuses the message: "+short(a.body), "If it names a host: "+hintPublicURL)
+			p.note("mcp", Problem, "/mcp rejected the message: "+short(a.body), "If it names a host: "+hintPublicURL)
 			return
 		case a.StatusCode != http.StatusOK || !a.isJSON(&answered) || answered.Error != nil:
-			p.note("mcp", Problem, "/mcp is answered with "+a.describe()+" "+short(a.body),
-				"Let the proxy pass /mcp on as it is; the log of the server says more.")
+			p.note("mcp", Problem, "/mcp returned "+a.describe()+" "+short(a.body),
+				"Let the proxy pass /mcp on unchanged; see also the server's log.")
 			return
 		}
 	}
 	if len(answered.Result.Tools) == 0 || len(answered.Result.Content) == 0 {
-		p.note("mcp", Problem, fmt.Sprintf("/mcp offers %d tools, and the call of one has %d results",
-			len(answered.Result.Tools), len(answered.Result.Content)), "The log of the server says more.")
+		p.note("mcp", Problem, fmt.Sprintf("/mcp offers %d tools, and calling one returned %d results",
+			len(answered.Result.Tools), len(answered.Result.Content)), "See the server's log.")
 		return
 	}
 	p.ok("mcp", "a client can start, list %d tools and call one", len(answered.Result.Tools))
@@ -87,11 +87,11 @@ func (p *patient) otherOrigins(ctx context.Context, authorization string) {
 	a, err := p.send(ctx, request{method: http.MethodPost, url: "/mcp", kind: mediaJSON, body: ping,
 		headers: map[string]string{"Authorization": authorization, "Accept": mediaMCP, "Origin": "https://evil.example"}})
 	if err == nil && a.StatusCode != http.StatusForbidden && !strings.Contains(a.Status, "403") {
-		p.note("origin", Problem, "/mcp accepts messages from pages of other origins: the header Origin does not arrive",
-			"Let the proxy pass on Origin as it is.")
+		p.note("origin", Problem, "/mcp accepts messages from pages of other origins: the Origin header does not arrive",
+			"Let the proxy pass on Origin unchanged.")
 		return
 	}
 	if err == nil {
-		p.ok("origin", "/mcp refuses pages of other origins")
+		p.ok("origin", "/mcp rejects pages of other origins")
 	}
 }

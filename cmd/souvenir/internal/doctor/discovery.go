@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-const hintPublicURL = "Start the server with --public-url set to exactly what people type into their clients."
+const hintPublicURL = "Start the server with --public-url set to exactly the URL that people enter in their clients."
 
 // serverMetadata reads the authorization server's metadata where clients look for it (RFC 8414).
 func (p *patient) serverMetadata(ctx context.Context) {
@@ -26,12 +26,12 @@ func (p *patient) serverMetadata(ctx context.Context) {
 		p.note("metadata", Problem, where+" "+first(unreachable(err)), "")
 		return
 	case a.StatusCode != http.StatusOK || !a.isJSON(&metadata):
-		p.note("metadata", Problem, where+" is answered with "+a.describe()+"; without it clients cannot find the sign-in",
+		p.note("metadata", Problem, where+" returned "+a.describe()+"; without it clients cannot find the sign-in",
 			p.hintWellKnown())
 		return
 	case metadata.Issuer != p.at:
-		p.note("metadata", Problem, "the server believes that its address is "+metadata.Issuer+", which is not "+p.at+
-			" exactly; clients give up", hintPublicURL)
+		p.note("metadata", Problem, "the issuer is "+metadata.Issuer+", not exactly "+p.at+
+			"; clients refuse it", hintPublicURL)
 		return
 	}
 	for name, address := range map[string]string{"authorization_endpoint": metadata.Authorization,
@@ -42,8 +42,8 @@ func (p *patient) serverMetadata(ctx context.Context) {
 		}
 	}
 	if !slices.Contains(metadata.Methods, "S256") {
-		p.note("metadata", Problem, "code_challenge_methods_supported does not have S256; MCP clients refuse to sign in",
-			"Something changed the document on its way: let the proxy pass it on unchanged.")
+		p.note("metadata", Problem, "code_challenge_methods_supported lacks S256; MCP clients refuse to sign in",
+			"Something changed the document on its way; let the proxy pass it on unchanged.")
 		return
 	}
 	if !p.sharedWithAll(a) {
@@ -57,7 +57,7 @@ func (p *patient) serverMetadata(ctx context.Context) {
 			return
 		}
 	}
-	p.ok("metadata", "issuer and endpoints are as %s has them", p.at)
+	p.ok("metadata", "issuer and endpoints match %s", p.at)
 }
 
 // first returns the first of a pair: the message.
@@ -73,10 +73,10 @@ func quoted(values []string) string {
 func (p *patient) hintWellKnown() string {
 	if p.url.Path != "" {
 		return "The URL has a path, so clients look at the root of the host: let the proxy forward /.well-known/ to the " +
-			"server as well, with its path unchanged."
+			"server as well, with the path unchanged."
 	}
-	return "Let the proxy forward /.well-known/ to the server, too; some keep it for certificates (ACME needs only " +
-		"/.well-known/acme-challenge/)."
+	return "Let the proxy forward /.well-known/ to the server, too; some proxies keep it for certificates (ACME needs " +
+		"only /.well-known/acme-challenge/)."
 }
 
 // resourceMetadata reads the resource's metadata (RFC 9728), for the MCP endpoint and for the service.
@@ -93,13 +93,13 @@ func (p *patient) resourceMetadata(ctx context.Context) {
 			p.note("resource", Problem, where+" "+first(unreachable(err)), "")
 			return
 		case a.StatusCode != http.StatusOK || !a.isJSON(&metadata):
-			p.note("resource", Problem, where+" is answered with "+a.describe()+
-				"; without it clients do not find where to sign in",
+			p.note("resource", Problem, where+" returned "+a.describe()+
+				"; without it clients cannot find the sign-in",
 				p.hintWellKnown())
 			return
 		case metadata.Resource != p.at+rest:
-			p.note("resource", Problem, "resource is "+metadata.Resource+", which is not "+p.at+rest+
-				" exactly; clients give up", hintPublicURL)
+			p.note("resource", Problem, "resource is "+metadata.Resource+", not exactly "+p.at+rest+
+				"; clients refuse it", hintPublicURL)
 			return
 		case len(metadata.Servers) != 1 || metadata.Servers[0] != p.at:
 			p.note("resource", Problem, "authorization_servers is "+quoted(metadata.Servers)+", which is not "+p.at,
@@ -110,7 +110,7 @@ func (p *patient) resourceMetadata(ctx context.Context) {
 			return
 		}
 	}
-	p.ok("resource", "resource and its authorization server are as %s has them", p.at)
+	p.ok("resource", "resource and authorization server match %s", p.at)
 }
 
 const ping = `{"jsonrpc": "2.0", "id": 1, "method": "ping"}`
@@ -127,25 +127,25 @@ func (p *patient) challenge(ctx context.Context) {
 	wanted := p.atHostRoot("/.well-known/oauth-protected-resource", "/mcp")
 	switch {
 	case a.StatusCode == http.StatusOK:
-		p.note("challenge", Problem, "/mcp answers without a credential: something adds one on the way",
+		p.note("challenge", Problem, "/mcp accepts requests without a credential: something adds one on the way",
 			"Remove the credential from the proxy's configuration; each client has its own.")
 	case a.StatusCode != http.StatusUnauthorized:
-		p.note("challenge", Problem, "/mcp without a credential is answered with "+a.describe()+
-			", not with 401; clients do not ask people to sign in",
-			"Let the proxy pass /mcp and its answers on as they are, without a sign-in or a bot check of its own.")
+		p.note("challenge", Problem, "/mcp without a credential returned "+a.describe()+
+			", not 401; clients do not ask people to sign in",
+			"Let the proxy pass /mcp and its answers on unchanged, without a sign-in or a bot check of its own.")
 	case leads == "":
 		p.note("challenge", Problem, "the 401 of /mcp has no WWW-Authenticate; clients cannot find the sign-in",
-			"Let the proxy pass on that header, and errors as they are (nginx: no proxy_intercept_errors, no "+
+			"Let the proxy pass on that header, and errors unchanged (nginx: no proxy_intercept_errors, no "+
 				"proxy_hide_header).")
 	case !strings.Contains(leads, `resource_metadata="`+wanted+`"`):
 		p.note("challenge", Problem, "the 401 of /mcp leads to other metadata than "+wanted+": "+leads, hintPublicURL)
 	case !strings.Contains(leads, `scope="`):
 		p.note("challenge", Warning, "the 401 of /mcp names no scopes: "+leads,
-			"Let the proxy pass on WWW-Authenticate as it is.")
+			"Let the proxy pass on WWW-Authenticate unchanged.")
 	case !exposes(a, "WWW-Authenticate"):
 		p.note("challenge", Warning, "pages in browsers may not read WWW-Authenticate", hintCORS)
 	default:
-		p.ok("challenge", "/mcp answers 401 and leads to the sign-in")
+		p.ok("challenge", "/mcp returns 401 and leads to the sign-in")
 	}
 }
 
@@ -173,12 +173,12 @@ func (p *patient) credentials(ctx context.Context) {
 	case "":
 		p.ok("credentials", "Authorization and X-MCP-Token arrive")
 	case "Authorization":
-		p.note("credentials", Problem, "the header Authorization does not arrive, so every token is refused",
+		p.note("credentials", Problem, "the Authorization header does not arrive, so every token is rejected",
 			"Let the proxy pass it on (Apache: CGIPassAuth On; nginx: no proxy_set_header Authorization \"\"; no Basic "+
 				"sign-in of the proxy's own).")
 	default:
-		p.note("credentials", Warning, "the header "+lost+
-			" does not arrive; clients that send Authorization are not affected", "Let the proxy pass it on.")
+		p.note("credentials", Warning, "the "+lost+
+			" header does not arrive; clients that send Authorization are not affected", "Let the proxy pass it on.")
 	}
 }
 
@@ -194,8 +194,8 @@ func (p *patient) slashes(ctx context.Context) {
 			if a, err := p.send(ctx, q); err == nil && a.redirects() {
 				p.note("slashes", Problem, method+" "+path+" is redirected to "+a.Header.Get("Location")+
 					"; clients lose their message or their token",
-					"Let the proxy pass on paths as they are (nginx: location / with proxy_pass and no path; no rule that adds or "+
-						"cuts slashes).")
+					"Let the proxy pass on paths unchanged (nginx: location / with proxy_pass and no path; no rule that adds or "+
+						"removes slashes).")
 				return
 			}
 		}
@@ -205,7 +205,7 @@ func (p *patient) slashes(ctx context.Context) {
 
 const (
 	foreignOrigin = "https://inspector.example"
-	hintCORS      = "The server sends the headers of CORS itself: let the proxy neither add, double nor remove them, " +
+	hintCORS      = "The server sends the CORS headers itself: let the proxy neither add, repeat nor remove them, " +
 		"nor answer OPTIONS."
 )
 
@@ -231,7 +231,7 @@ func (p *patient) preflights(ctx context.Context) {
 			return
 		}
 		if a.StatusCode >= 300 || !p.sharedWithAll(a) || !lists(a, "Access-Control-Allow-Methods", method) {
-			p.note("cors", Problem, "OPTIONS "+path+" is answered with "+a.describe()+" and Access-Control-Allow-Origin "+
+			p.note("cors", Problem, "OPTIONS "+path+" returned "+a.describe()+" and Access-Control-Allow-Origin "+
 				quoted(a.Header.Values("Access-Control-Allow-Origin"))+"; clients in browsers cannot use it", hintCORS)
 			return
 		}
@@ -243,7 +243,7 @@ func (p *patient) preflights(ctx context.Context) {
 			}
 		}
 	}
-	p.ok("cors", "clients in browsers may use the endpoints")
+	p.ok("cors", "clients in browsers can use the endpoints")
 }
 
 // sharedWithAll reports whether pages of all origins may read an answer. Two headers count as none.
@@ -276,12 +276,13 @@ func (p *patient) bodies(ctx context.Context) {
 	}
 	switch {
 	case err == nil && a.StatusCode == http.StatusRequestEntityTooLarge:
-		p.note("bodies", Problem, "requests of 2 MiB are refused by the proxy; long memories and files cannot be stored",
-			"Raise its limit to that of files, 100 MiB or the value of --max-file (nginx: client_max_body_size 101m;).")
+		p.note("bodies", Problem, "the proxy rejects requests of 2 MiB; long memories and files cannot be stored",
+			"Raise its limit to the maximum size of a file: 100 MiB, or the value of --max-file (nginx: "+
+				"client_max_body_size 101m;).")
 	case err == nil && a.StatusCode == http.StatusUnauthorized:
 		p.ok("bodies", "requests of 2 MiB arrive")
 	case err == nil:
-		p.note("bodies", Warning, "a request of 2 MiB is answered with "+a.describe(),
-			"See what the proxy does with large requests.")
+		p.note("bodies", Warning, "a request of 2 MiB returned "+a.describe(),
+			"Check how the proxy handles large requests.")
 	}
 }

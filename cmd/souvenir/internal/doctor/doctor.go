@@ -142,7 +142,7 @@ func (p *patient) send(ctx context.Context, q request) (answer, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return answer{}, fmt.Errorf("the answer ends too early: %w", err)
+		return answer{}, fmt.Errorf("the response ended early: %w", err)
 	}
 	return answer{response, body}, nil
 }
@@ -162,12 +162,12 @@ func (a answer) describe() string {
 	case a.redirects():
 		text += " to " + a.Header.Get("Location")
 	case strings.Contains(a.Header.Get("Content-Type"), "html"):
-		text += " with a page of HTML"
+		text += " with an HTML page"
 	case a.Header.Get("Content-Type") == "" && len(a.body) == 0:
 		text += " without a body"
 	}
 	if by := a.Header.Get("Server"); by != "" {
-		text += ", by " + by
+		text += " from " + by
 	}
 	return text
 }

@@ -234,7 +234,7 @@ func TestInvalidCommandLines(t *testing.T) {
 		words string // which it says, with | between
 	}{
 		"another program": {setting{between: status("/", 200)}, "reach", doctor.Problem,
-			"not answered by Souvenir"},
+			"not a Souvenir server"},
 		"a gateway without a server": {setting{between: status("/", 502)}, "reach", doctor.Problem, "status 502"},
 		"a redirect to another host": {setting{between: redirectTo("/health", "GET",
 			"https://www.memory.example/health")}, "reach", doctor.Problem, "redirected to https://www.memory.example/health"},
@@ -242,14 +242,14 @@ func TestInvalidCommandLines(t *testing.T) {
 			func(h http.Header) { h.Set("Content-Encoding", "br") })}, "encoding", doctor.Problem, "br"},
 		"a clock that is slow": {setting{between: onPath("/health",
 			func(h http.Header) { h.Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)) })}, "clock",
-			doctor.Problem, "tokens end too early|NTP"},
+			doctor.Problem, "tokens expire too early|NTP"},
 		"a clock that is a little fast": {setting{between: onPath("/health",
 			func(h http.Header) { h.Set("Date", time.Now().Add(20*time.Second).UTC().Format(http.TimeFormat)) })}, "clock",
 			doctor.Warning, "NTP"},
 		"a date that is none": {setting{between: onPath("/health",
-			func(h http.Header) { h.Set("Date", "today") })}, "clock", doctor.Warning, "no date"},
+			func(h http.Header) { h.Set("Date", "today") })}, "clock", doctor.Warning, "no Date"},
 		"another public URL": {setting{publicURL: func(string) string { return "https://memory.example" }},
-			"metadata", doctor.Problem, "believes that its address is https://memory.example|--public-url"},
+			"metadata", doctor.Problem, "issuer is https://memory.example|--public-url"},
 		"another host": {setting{publicURL: func(at string) string {
 			return strings.Replace(at, "127.0.0.1",
 				"localhost", 1)
@@ -287,7 +287,8 @@ func TestInvalidCommandLines(t *testing.T) {
 		})}, "challenge", doctor.Problem, "no WWW-Authenticate|proxy_intercept_errors"},
 		"a sign-in of the proxy": {setting{between: status("/mcp", 403)}, "challenge", doctor.Problem,
 			"status 403|HTML"},
-		"a credential that is added": {setting{}, "challenge", doctor.Problem, "answers without a credential"}, // see below
+		"a credential that is added": {setting{}, "challenge", doctor.Problem,
+			"accepts requests without a credential"}, // see below
 		"a challenge that leads elsewhere": {setting{between: onPath("/mcp",
 			func(h http.Header) { replace(h, "WWW-Authenticate", "/.well-known/", "/well-known/") })}, "challenge",
 			doctor.Problem, "other metadata"},
@@ -298,9 +299,9 @@ func TestInvalidCommandLines(t *testing.T) {
 			"may not read WWW-Authenticate"},
 		"no Authorization": {setting{between: before(
 			func(r *http.Request) { r.Header.Del("Authorization") })}, "credentials", doctor.Problem,
-			"Authorization does not arrive|CGIPassAuth"},
+			"Authorization header does not arrive|CGIPassAuth"},
 		"no X-MCP-Token": {setting{between: before(func(r *http.Request) { r.Header.Del("X-MCP-Token") })},
-			"credentials", doctor.Warning, "X-MCP-Token does not arrive"},
+			"credentials", doctor.Warning, "X-MCP-Token header does not arrive"},
 		"a redirect to a slash": {setting{between: redirectTo("/mcp", "GET", "/mcp/")}, "slashes", doctor.Problem,
 			"GET /mcp is redirected to /mcp/"},
 		"a redirect from a slash": {setting{between: redirectTo("/mcp/", "POST", "/mcp")}, "slashes", doctor.Problem,
@@ -340,7 +341,7 @@ func TestInvalidCommandLines(t *testing.T) {
 		"a sign-in elsewhere": {setting{between: onPath("/oauth/authorize",
 			func(h http.Header) { h.Set("Location", "http://backend:8377"+h.Get("Location")) })}, "authorize", doctor.Problem,
 			"http://backend:8377/login|proxy_redirect"},
-		"no page to sign in": {setting{between: status("/login", 200)}, "login", doctor.Problem, "without a form"},
+		"no page to sign in": {setting{between: status("/login", 200)}, "login", doctor.Problem, "without a sign-in form"},
 		"a page that sets no cookie": {setting{between: onPath("/login", func(h http.Header) { h.Del("Set-Cookie") })},
 			"login", doctor.Problem, "sets no cookie"},
 		"pages in frames": {setting{between: onPath("/login",
@@ -359,7 +360,7 @@ func TestInvalidCommandLines(t *testing.T) {
 		"another Host": {setting{between: before(func(r *http.Request) { r.Host = "backend:8377" })}, "mcp",
 			doctor.Problem, "host"},
 		"no Origin": {setting{between: before(func(r *http.Request) { r.Header.Del("Origin") })},
-			"origin", doctor.Problem, "Origin does not arrive"},
+			"origin", doctor.Problem, "Origin header does not arrive"},
 	}
 	for _, name := range longtest.Keys(table, 1, 6) {
 		test := table[name]
@@ -506,15 +507,15 @@ func TestCertificates(t *testing.T) {
 		level       doctor.Level
 		words       string
 	}{
-		"good":        {"127.0.0.1", now.Add(-day), now.Add(60 * day), true, doctor.OK, "good until"},
-		"of six days": {"127.0.0.1", now.Add(-day), now.Add(5 * day), true, doctor.OK, "good until"},
+		"good":        {"127.0.0.1", now.Add(-day), now.Add(60 * day), true, doctor.OK, "valid until"},
+		"of six days": {"127.0.0.1", now.Add(-day), now.Add(5 * day), true, doctor.OK, "valid until"},
 		"that ends soon": {"127.0.0.1", now.Add(-80 * day), now.Add(10 * day), true, doctor.Warning,
 			"renewed automatically"},
 		"that ends very soon": {"127.0.0.1", now.Add(-88 * day), now.Add(2 * day), true, doctor.Problem, "Renew it now"},
-		"that has ended":      {"127.0.0.1", now.Add(-90 * day), now.Add(-day), true, doctor.Problem, "out of date"},
+		"that has ended":      {"127.0.0.1", now.Add(-90 * day), now.Add(-day), true, doctor.Problem, "expired certificate"},
 		"self-signed": {"127.0.0.1", now.Add(-day), now.Add(60 * day), false, doctor.Problem,
 			"unknown authority"},
-		"of another host": {"memory.example", now.Add(-day), now.Add(60 * day), true, doctor.Problem, "other names"},
+		"of another host": {"memory.example", now.Add(-day), now.Add(60 * day), true, doctor.Problem, "other host names"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			own, pool := certificate(t, test.host, test.from, test.until)
@@ -570,8 +571,8 @@ func TestUnreachableServers(t *testing.T) {
 func TestRefusedTokens(t *testing.T) {
 	p := newPlace(t, setting{})
 	bad := without(doctor.OK, p.examine(t, doctor.Options{Token: "mcp_" + strings.Repeat("x", 43), NoRegister: true}))
-	if len(bad) != 1 || bad[0].Check != "tools" || !strings.Contains(bad[0].Message, "the token is refused") {
-		t.Errorf(`got %+v, want one failed check "tools" that says "the token is refused"`, bad)
+	if len(bad) != 1 || bad[0].Check != "tools" || !strings.Contains(bad[0].Message, "the token was rejected") {
+		t.Errorf(`got %+v, want one failed check "tools" that says "the token was rejected"`, bad)
 	}
 	for _, f := range p.examine(t, doctor.Options{Token: p.token}) {
 		if strings.Contains(fmt.Sprint(f), p.token) {
@@ -590,7 +591,7 @@ func TestPlainHTTPBeyondThisMachine(t *testing.T) {
 	through := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: real.Host})}
 	p.url, p.client = "http://memory.example", &http.Client{Transport: through}
 	bad := without(doctor.OK, p.examine(t, doctor.Options{Token: p.token}))
-	if len(bad) != 1 || bad[0].Check != "tls" || !strings.Contains(bad[0].Message, "without encryption") {
-		t.Errorf(`got %+v, want one failed check "tls" that says "without encryption"`, bad)
+	if len(bad) != 1 || bad[0].Check != "tls" || !strings.Contains(bad[0].Message, "unencrypted") {
+		t.Errorf(`got %+v, want one failed check "tls" that says "unencrypted"`, bad)
 	}
 }

@@ -29,10 +29,10 @@ func Embedder(ctx context.Context, e souvenir.Embedder) Finding {
 	}
 	right, wrong := cosine(queries[0], documents[0]), cosine(queries[0], documents[1])
 	if !(right > wrong) { // also for NaN
-		return Finding{check, Warning, fmt.Sprintf("%s finds a question nearer to another text (%.2f) than to its answer "+
+		return Finding{check, Warning, fmt.Sprintf("%s puts a question closer to another text (%.2f) than to its answer "+
 			"(%.2f)", e.Model(), wrong, right), "Choose a model for retrieval."}
 	}
-	return Finding{check, OK, fmt.Sprintf("%s gives vectors of %d numbers; the two requests took %s", e.Model(),
+	return Finding{check, OK, fmt.Sprintf("%s returns vectors with %d dimensions; two requests took %s", e.Model(),
 		e.Dimensions(), time.Since(began).Round(time.Millisecond)), ""}
 }
 

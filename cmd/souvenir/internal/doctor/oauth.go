@@ -24,20 +24,20 @@ func (p *patient) tokenEndpoint(ctx context.Context) {
 	var answer struct{ Error string }
 	switch {
 	case !a.isJSON(&answer):
-		p.note("token", Problem, "an error of /oauth/token comes as "+a.describe()+
+		p.note("token", Problem, "/oauth/token returned an error as "+a.describe()+
 			", not as JSON; clients cannot recover",
-			"Let the proxy pass errors on as they are (nginx: no proxy_intercept_errors, no error_page).")
+			"Let the proxy pass errors on unchanged (nginx: no proxy_intercept_errors, no error_page).")
 	case a.StatusCode != http.StatusUnauthorized || answer.Error != "invalid_client":
 		p.note("token", Problem, fmt.Sprintf(
 			"an unknown client gets %s and %q, not 401 and invalid_client; clients do not register again", a.describe(),
-			answer.Error), "Let the proxy pass statuses on as they are.")
+			answer.Error), "Let the proxy pass on statuses unchanged.")
 	case !strings.Contains(a.Header.Get("Cache-Control"), "no-store"):
-		p.note("token", Problem, "answers of /oauth/token may be stored on the way: Cache-Control is "+
-			quoted(a.Header.Values("Cache-Control")), "Let the proxy pass on Cache-Control as it is.")
+		p.note("token", Problem, "answers of /oauth/token may be cached: Cache-Control is "+
+			quoted(a.Header.Values("Cache-Control")), "Let the proxy pass on Cache-Control unchanged.")
 	case !p.sharedWithAll(a):
 		p.note("token", Problem, "pages of other origins may not read answers of /oauth/token", hintCORS)
 	default:
-		p.ok("token", "/oauth/token reports errors in the form that clients understand")
+		p.ok("token", "/oauth/token reports errors as clients expect")
 	}
 }
 
@@ -87,20 +87,20 @@ func (p *patient) registrations(ctx context.Context) {
 		switch {
 		case a.StatusCode == http.StatusTooManyRequests:
 			p.note("register", Warning, "too many clients have registered from here lately, so registration was not tested",
-				"Wait as many seconds as Retry-After says: "+a.Header.Get("Retry-After")+".")
+				"Wait for the seconds in Retry-After: "+a.Header.Get("Retry-After")+".")
 			return
 		case a.StatusCode != http.StatusCreated || !a.isJSON(&registered) || registered.ID == "":
 			p.note("register", Problem, k.name+" cannot register: "+a.describe()+" "+short(a.body),
-				"Let the proxy pass /oauth/register on as it is; if the answer is the server's, report it.")
+				"Let the proxy pass /oauth/register on unchanged; if the answer is the server's, report a bug.")
 			return
 		case !slices.Equal(registered.Callbacks, k.callback):
 			p.note("register", Problem, k.name+" registers "+strings.Join(k.callback, ", ")+" and gets back "+
 				strings.Join(registered.Callbacks, ", "),
-				"Something changed the answer on its way: let the proxy pass it on unchanged.")
+				"Something changed the answer on its way; let the proxy pass it on unchanged.")
 			return
 		case bytes.Contains(a.body, []byte("null")):
-			p.note("register", Problem, k.name+" gets null in its registration, which some clients refuse",
-				"Something changed the answer on its way: let the proxy pass it on unchanged.")
+			p.note("register", Problem, k.name+" gets null in its registration, which some clients reject",
+				"Something changed the answer on its way; let the proxy pass it on unchanged.")
 			return
 		}
 		if !p.authorization(ctx, k, registered.ID) {
@@ -139,17 +139,17 @@ func (p *patient) authorization(ctx context.Context, k kind, id string) bool {
 	to, err := a.Location()
 	switch {
 	case !a.redirects() || err != nil:
-		p.note("authorize", Problem, k.name+" with "+callback+" is answered with "+a.describe()+
-			", and does not lead to the sign-in", "The log of the server says why.")
+		p.note("authorize", Problem, k.name+" with "+callback+" returned "+a.describe()+
+			", and does not lead to the sign-in", "See the server's log.")
 		return false
 	case to.Query().Has("error"):
-		p.note("authorize", Problem, k.name+" is refused with "+to.Query().Get("error")+": "+
+		p.note("authorize", Problem, k.name+" was rejected with "+to.Query().Get("error")+": "+
 			to.Query().Get("error_description"), hintPublicURL)
 		return false
 	case to.Scheme+"://"+to.Host != p.origin() || to.Path != p.url.Path+"/login":
 		p.note("authorize", Problem, "the sign-in redirects to "+to.Scheme+"://"+to.Host+to.Path+
 			", which is not below "+p.at,
-			"Let the proxy pass on Location as it is (nginx: proxy_redirect off;), and "+strings.ToLower(hintPublicURL[:1])+
+			"Let the proxy pass on Location unchanged (nginx: proxy_redirect off;), and "+strings.ToLower(hintPublicURL[:1])+
 				hintPublicURL[1:])
 		return false
 	}
@@ -174,17 +174,17 @@ func (p *patient) signIn(ctx context.Context) {
 	}
 	switch {
 	case a.StatusCode != http.StatusOK || !strings.Contains(page, `name="password"`):
-		p.note("login", Problem, "/login is answered with "+a.describe()+", without a form to sign in",
-			"Let the proxy pass pages on as they are.")
+		p.note("login", Problem, "/login returned "+a.describe()+", without a sign-in form",
+			"Let the proxy pass pages on unchanged.")
 	case len(cookies) == 0:
 		p.note("login", Problem, "/login sets no cookie, so sign-in is impossible", "Let the proxy pass on Set-Cookie.")
 	case p.url.Scheme == "https" && !secure:
 		p.note("login", Problem, "the cookie of /login is not Secure or not HttpOnly", hintPublicURL)
 	case !strings.Contains(a.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'"):
-		p.note("login", Warning, "pages have another Content-Security-Policy than the server's: "+
-			quoted(a.Header.Values("Content-Security-Policy")), "Let the proxy pass it on as it is.")
+		p.note("login", Warning, "pages have a different Content-Security-Policy from the server's: "+
+			quoted(a.Header.Values("Content-Security-Policy")), "Let the proxy pass it on unchanged.")
 	case strings.Contains(strings.Join(a.Header.Values("Content-Security-Policy"), ","), "form-action"):
-		p.note("login", Problem, "Content-Security-Policy has form-action: Chromium then blocks the way back to the client",
+		p.note("login", Problem, "Content-Security-Policy has form-action; Chromium then blocks the redirect to the client",
 			"Remove form-action from the proxy's configuration: "+policy)
 	default:
 		u, err := p.url.Parse(style)
@@ -193,7 +193,7 @@ func (p *patient) signIn(ctx context.Context) {
 		}
 		if css, err := p.send(ctx, request{url: u.String()}); err != nil || css.StatusCode != http.StatusOK ||
 			!strings.Contains(css.Header.Get("Content-Type"), "css") {
-			p.note("login", Warning, "the style of the pages does not arrive from "+u.String(),
+			p.note("login", Warning, "the style sheet of the pages cannot be loaded from "+u.String(),
 				"Let the proxy forward everything below "+p.at+" to the server.")
 			return
 		}

@@ -28,19 +28,19 @@ func (p *patient) reach(ctx context.Context) bool {
 	switch {
 	case a.redirects():
 		p.note("reach", Problem, p.at+"/health is redirected to "+a.Header.Get("Location")+
-			"; clients send their tokens only to the address that they were given",
-			"Give clients, and --public-url, the address that answers by itself.")
+			"; clients send their tokens only to the configured address",
+			"Use the address that answers without a redirect, in clients and in --public-url.")
 		return false
 	case !a.isJSON(&health) || health.Service != "souvenir":
-		p.note("reach", Problem, p.at+"/health is not answered by Souvenir, but with "+a.describe(),
+		p.note("reach", Problem, p.at+"/health is not a Souvenir server: it returned "+a.describe(),
 			"Is the server running, does the proxy forward to it, and is the path of the URL right? The proxy must not have a "+
 				"sign-in page or a bot check in front of it.")
 		return false
 	case a.StatusCode != http.StatusOK || health.Status != "ok":
-		p.note("reach", Problem, "the server answers, but does not work: "+a.describe(), "Its log says why.")
+		p.note("reach", Problem, "the server answers, but is not working: "+a.describe(), "See the server's log.")
 		return false
 	}
-	p.ok("reach", "%s answers, in version %s, after %s", p.at, health.Version, took.Round(time.Millisecond))
+	p.ok("reach", "%s runs version %s and answered in %s", p.at, health.Version, took.Round(time.Millisecond))
 	if encoding := a.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		p.note("encoding", Problem, "answers are encoded with "+encoding+", although the request did not ask for it",
 			"Let the proxy compress only for clients that send Accept-Encoding.")
@@ -59,44 +59,44 @@ func unreachable(err error) (message, mend string) {
 	var network net.Error
 	switch {
 	case errors.As(err, &name) && name.IsNotFound:
-		return "has an unknown name: " + err.Error(), "Create a DNS record for the host."
+		return "has an unknown host name: " + err.Error(), "Create a DNS record for the host."
 	case errors.As(err, &authority):
-		return "has a certificate of an unknown authority",
-			"Serve the whole chain of a public authority's certificate (Caddy and Let's Encrypt do); clients have no switch " +
-				"to trust another."
+		return "has a certificate from an unknown authority",
+			"Serve the whole certificate chain of a public authority (Caddy and Let's Encrypt do); clients have no option " +
+				"to trust others."
 	case errors.As(err, &host):
-		return "has a certificate for other names: " + err.Error(), "Get a certificate for this host."
+		return "has a certificate for other host names: " + err.Error(), "Get a certificate for this host."
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "has a certificate that is out of date: " + err.Error(),
-			"Renew it, and check why it was not renewed automatically. Or a clock is wrong."
+		return "has an expired certificate: " + err.Error(),
+			"Renew it, and check why it was not renewed automatically. If it is valid, check both clocks."
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return "speaks http, not https", "Put a proxy with TLS in front of it, or give the URL as http://."
 	case errors.As(err, &network) && network.Timeout():
 		return "does not answer in time: " + err.Error(), "Check the firewall, and whether the proxy reaches the server."
 	}
-	return "cannot be reached: " + err.Error(), "Is it running, and does the proxy listen there?"
+	return "cannot be reached: " + err.Error(), "Check that it is running and that the proxy listens there."
 }
 
 // certificate checks how long the certificate is still valid.
 func (p *patient) certificate(state *tls.ConnectionState) {
 	switch {
 	case state == nil && isLocal(p.url.Hostname()):
-		p.ok("tls", "no TLS, and none is needed on this machine; clients on other machines cannot connect")
+		p.ok("tls", "no TLS; none is needed on this machine, but clients on other machines cannot connect")
 		return
 	case state == nil:
-		p.note("tls", Problem, "passwords and tokens travel without encryption, and Claude and ChatGPT on the web take "+
-			"https only", "Put a proxy with TLS in front of it, and give its https URL as --public-url.")
+		p.note("tls", Problem, "passwords and tokens are sent unencrypted, and Claude and ChatGPT on the web accept "+
+			"only https", "Put a proxy with TLS in front of it, and give its https URL as --public-url.")
 		return
 	case len(state.PeerCertificates) == 0:
 		return
 	}
 	ends := state.PeerCertificates[0].NotAfter
 	left := time.Until(ends)
-	message := fmt.Sprintf("the certificate is good until %s", ends.UTC().Format("2006-01-02 15:04 MST"))
+	message := fmt.Sprintf("the certificate is valid until %s", ends.UTC().Format("2006-01-02 15:04 MST"))
 	const soon, late = 14 * 24 * time.Hour, 3 * 24 * time.Hour
 	switch lifetime := ends.Sub(state.PeerCertificates[0].NotBefore); {
 	case left < late && left < lifetime/3: // some are valid for six days only
-		p.note("tls", Problem, message, "Renew it now; clients fail without a reason.")
+		p.note("tls", Problem, message, "Renew it now; clients then fail without a clear error.")
 	case left < soon && left < lifetime/3:
 		p.note("tls", Warning, message, "Make sure that it is renewed automatically.")
 	default:
@@ -108,7 +108,7 @@ func (p *patient) certificate(state *tls.ConnectionState) {
 func (p *patient) clock(a answer, began time.Time, took time.Duration) {
 	date, err := http.ParseTime(a.Header.Get("Date"))
 	if err != nil {
-		p.note("clock", Warning, "the answer has no date", "Let the proxy pass on Date.")
+		p.note("clock", Warning, "the response has no Date header", "Let the proxy pass on Date.")
 		return
 	}
 	off := date.Add(time.Second / 2).Sub(began.Add(took / 2)).Truncate(time.Second)
@@ -116,7 +116,7 @@ func (p *patient) clock(a answer, began time.Time, took time.Duration) {
 	message := fmt.Sprintf("the server's clock and this machine's differ by %s", off.Abs())
 	switch {
 	case off.Abs() > tooMuch:
-		p.note("clock", Problem, message+"; tokens end too early or too late, and sign-ins at other providers fail",
+		p.note("clock", Problem, message+"; tokens expire too early or too late, and sign-in at identity providers fails",
 			"Let both machines synchronize their clocks (NTP).")
 	case off.Abs() > much:
 		p.note("clock", Warning, message, "Let both machines synchronize their clocks (NTP).")
@@ -159,15 +159,16 @@ func (p *patient) addresses(ctx context.Context) {
 	}
 	switch {
 	case len(dead) > 0:
-		p.note("addresses", Warning, host+" leads to "+strings.Join(dead, " and ")+
-			" as well, which does not answer from here; some clients wait there, or fail",
-			"Remove the address from the DNS, or let the proxy listen there. If this machine has no IPv6, it cannot test this.")
+		p.note("addresses", Warning, host+" also resolves to "+strings.Join(dead, " and ")+
+			", which does not answer from here; some clients hang or fail",
+			"Remove the address from the DNS, or let the proxy listen there. An IPv6 address cannot be tested "+
+				"from a machine without IPv6.")
 	case private:
 		p.note("addresses", Warning, host+
 			" is in a private network: Claude and ChatGPT on the web connect from outside, and cannot reach it",
-			"Nothing, if only programs in this network use it; otherwise make it public, for example with a tunnel.")
+			"None is needed if only programs in this network use it; otherwise make it public, for example with a tunnel.")
 	default:
-		p.ok("addresses", "%s leads to %d addresses, and all answer", host, len(all))
+		p.ok("addresses", "%s resolves to %d addresses, and all answer", host, len(all))
 	}
 }
 
@@ -179,14 +180,14 @@ func (p *patient) plainHTTP(ctx context.Context) {
 	a, err := p.send(ctx, request{url: "http://" + p.url.Hostname() + p.url.EscapedPath() + "/health"})
 	switch {
 	case err != nil:
-		p.ok("http", "there is no answer without TLS")
+		p.ok("http", "the server does not answer without TLS")
 	case a.redirects() && strings.HasPrefix(a.Header.Get("Location"), "https://"+p.url.Hostname()):
 		p.ok("http", "http is redirected to https")
 	case a.StatusCode == http.StatusOK && strings.Contains(string(a.body), "souvenir"):
-		p.note("http", Problem, "the server answers on http as well, where passwords and tokens are readable on the way",
+		p.note("http", Problem, "the server also answers on http, where passwords and tokens are sent unencrypted",
 			"Let the proxy redirect http to https.")
 	default:
-		p.note("http", Warning, "http://"+p.url.Hostname()+" is answered with "+a.describe()+
-			"; people who enter only the host name do not reach it", "Let the proxy redirect http to https.")
+		p.note("http", Warning, "http://"+p.url.Hostname()+" returned "+a.describe()+
+			"; people who enter only the host name do not reach the server", "Let the proxy redirect http to https.")
 	}
 }
