@@ -25,14 +25,22 @@ func TestALostAnswerToACommitIsAnUnknownOutcome(t *testing.T) {
 		cut          pgtest.Cut
 		class, other error
 		stored       int
+		violated     bool // a constraint before, which the function takes no notice of
 	}{
-		{"the answer is lost", pgtest.AfterCommit, db.ErrOutcomeUnknown, db.ErrUnavailable, 1},
-		{"the commit is lost", pgtest.BeforeCommit, db.ErrOutcomeUnknown, db.ErrUnavailable, 0},
-		{"a statement is lost", pgtest.AtOnce, db.ErrUnavailable, db.ErrOutcomeUnknown, 0},
+		{"the answer is lost", pgtest.AfterCommit, db.ErrOutcomeUnknown, db.ErrUnavailable, 1, false},
+		{"the commit is lost", pgtest.BeforeCommit, db.ErrOutcomeUnknown, db.ErrUnavailable, 0, false},
+		{"a statement is lost", pgtest.AtOnce, db.ErrUnavailable, db.ErrOutcomeUnknown, 0, false},
+		{"the answer after a violation is lost", pgtest.AfterCommit, db.ErrOutcomeUnknown, db.ErrUnavailable, 1, true},
 	} {
 		runs := 0
 		err := d.Write(t.Context(), func(tx db.Tx) error {
 			runs++
+			if c.violated {
+				_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES ('the answer is lost', 1)`)
+				if !errors.Is(err, db.ErrUnique) {
+					t.Errorf("%s: the key of another row: got %v, want %v", c.name, err, db.ErrUnique)
+				}
+			}
 			proxy.Cut.Store(int32(c.cut))
 			_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1)`, c.name)
 			return err

@@ -298,7 +298,7 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 		return tx.lost, false
 	}
 	if err := tx.commit(); err != nil {
-		return err, tx.rerun != nil || tx.violated && !exclusive
+		return err, tx.rerun != nil || tx.violated && !exclusive && !errors.Is(err, db.ErrOutcomeUnknown)
 	}
 	if tx.changed {
 		d.announcer.committed()
