@@ -116,6 +116,13 @@ var matrixReads = []matrixCell{
 		}
 		return err
 	}},
+	{"RevisionPage", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		page, err := s.Insights().RevisionPage(t.Context(), on.memory, RevisionQuery{Limit: 1})
+		if err == nil && (len(page.Revisions) != 1 || page.Oldest != 1) {
+			t.Errorf("the part of the history is %+v, want one state of two", page)
+		}
+		return err
+	}},
 	{"RelatedMemories", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
 		_, err := s.RelatedMemories(t.Context(), on.memory, 2)
 		return err

@@ -200,6 +200,7 @@ func (st settled) arguments() map[string][]any {
 		"RegisterClient":         {registration},
 		"RelatedMemories":        {st.memory, 1},
 		"RestoreRevision":        {st.memory, 1},
+		"RevisionPage":           {st.memory, RevisionQuery{}},
 		"Revisions":              {st.memory},
 		"Restore":                {st.deleted},
 		"Get":                    {st.deleted},

@@ -216,6 +216,10 @@ func idAttacks() []attack {
 			return err
 		},
 		"Revisions": func(ctx context.Context, a attacked, id string) error { _, err := a.Revisions(ctx, id); return err },
+		"RevisionPage": func(ctx context.Context, a attacked, id string) error {
+			_, err := a.Insights().RevisionPage(ctx, id, RevisionQuery{})
+			return err
+		},
 		"RestoreRevision": func(ctx context.Context, a attacked, id string) error {
 			_, err := a.RestoreRevision(ctx, id, 1)
 			return err

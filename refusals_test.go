@@ -145,6 +145,7 @@ func (st settled) refusals() map[string]refusal {
 		"EraseMemory":            {[]any{"nowhere"}, ErrNotFound, "id"},
 		"EraseFile":              {[]any{"nowhere"}, ErrNotFound, "file_id"},
 		"RestoreRevision":        {[]any{st.memory, 7}, ErrNotFound, "revision"},
+		"RevisionPage":           {[]any{"nowhere", RevisionQuery{Limit: 101}}, ErrInvalid, "limit"},
 		"Revisions":              {[]any{"nowhere"}, ErrNotFound, "id"},
 		"RevokeGrant":            {[]any{"nowhere"}, ErrNotFound, "id"},
 		"RevokeToken": {[]any{Revocation{Client: wrong, Token: st.tokens.RefreshToken}}, ErrUnauthenticated,

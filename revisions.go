@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,13 +33,74 @@ func (s *Store) Revisions(ctx context.Context, id string) (_ []Revision, err err
 		if err != nil {
 			return err
 		}
-		former, err := formerRevisions(tx, v, m, 0)
-		current := Revision{Number: m.Revision, Content: m.Content, Metadata: m.ShownMetadata(), CreatedAt: m.UpdatedAt,
-			Current: true}
-		all = append([]Revision{current}, former...)
+		former, err := formerRevisions(tx, v, m, m.Revision, time.Time{}, m.Revision)
+		all = append([]Revision{m.currentRevision()}, former...)
 		return err
 	})
 	return all, err
+}
+
+// currentRevision is the state that a memory is in.
+func (m Memory) currentRevision() Revision {
+	return Revision{Number: m.Revision, Content: m.Content, Metadata: m.ShownMetadata(), CreatedAt: m.UpdatedAt,
+		Current: true}
+}
+
+// MaxRevisionLimit is the most revisions that [Insights.RevisionPage] returns at once.
+const MaxRevisionLimit = 100
+
+// RevisionQuery asks for a part of a memory's history.
+type RevisionQuery struct {
+	Before int // only revisions with lower numbers, as for the next page; zero: from the current one on
+	Limit  int // revisions to return, 1 to 100; zero means 25
+}
+
+func (q *RevisionQuery) check() error {
+	q.Limit = cmp.Or(q.Limit, 25)
+	switch {
+	case q.Before < 0:
+		return invalid("before", "{} is %d; give the number of a revision, or leave it out", q.Before)
+	case q.Limit < 1 || q.Limit > MaxRevisionLimit:
+		return invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxRevisionLimit)
+	}
+	return nil
+}
+
+// RevisionPage is a part of a memory's history.
+type RevisionPage struct {
+	Revisions []Revision `json:"revisions"` // the newest first; never nil
+	Oldest    int        `json:"oldest"`    // the number of the oldest revision that is kept, and visible through the view
+}
+
+// RevisionPage returns a part of the history of a memory. Unlike [Store.Revisions], it reads no more than it returns.
+func (h *Insights) RevisionPage(ctx context.Context, id string, q RevisionQuery) (_ RevisionPage, err error) {
+	defer inGo[RevisionQuery](&err, "id", "id")
+	if err := q.check(); err != nil {
+		return RevisionPage{}, err
+	}
+	var page RevisionPage
+	err = h.s.read(ctx, func(tx db.Tx, v viewer) error {
+		m, err := h.s.memory(tx, v, id)
+		if err != nil {
+			return err
+		}
+		page = RevisionPage{Revisions: []Revision{}, Oldest: m.Revision}
+		visible, args := v.Visible()
+		oldest, err := db.Column[int](tx, `SELECT r.revision`+pastVersions+visible+` ORDER BY r.revision LIMIT 1`,
+			append([]any{m.row}, args...)...)
+		if err != nil {
+			return err
+		}
+		page.Oldest = append(oldest, m.Revision)[0]
+		if q.Before == 0 || q.Before > m.Revision {
+			page.Revisions = append(page.Revisions, m.currentRevision())
+			q.Before, q.Limit = m.Revision, q.Limit-1
+		}
+		former, err := formerRevisions(tx, v, m, q.Before, time.Time{}, q.Limit)
+		page.Revisions = append(page.Revisions, former...)
+		return err
+	})
+	return page, err
 }
 
 // RestoreRevision restores the content and metadata of an earlier revision of a memory. It is an update like any other:
@@ -60,13 +122,13 @@ func (s *Store) restoreRevision(ctx context.Context, o *operation, id string, nu
 		if current, err = s.memoryForWriting(tx, v, id); err != nil {
 			return err
 		}
-		former, err = formerRevisions(tx, v, current, number)
+		former, err = formerRevisions(tx, v, current, min(number, current.Revision)+1, time.Time{}, 1)
 		return err
 	})
 	if err != nil {
 		return Stored{}, err
 	}
-	if number < 1 || len(former) == 0 {
+	if len(former) == 0 || former[0].Number != number {
 		return Stored{}, newError(KindNotFound, "revision",
 			"{} %d of memory %s does not exist; it has revision %d now and keeps those before it",
 			number, show(id), current.Revision)
@@ -136,11 +198,21 @@ func (w *memoryWriter) keepRevision(m storedMemory) error {
 	return err
 }
 
-// formerRevisions reads the past versions, newest first; only one of them if number is not 0. A version from before the
-// memory moved into a project is for callers who can see its earlier place, and only links to memories that the caller
-// can see now are included.
-func formerRevisions(tx db.Tx, v viewer, m storedMemory, number int) ([]Revision, error) {
+// pastVersions selects the past versions of a memory; a condition on their partition and collection is to follow.
+const pastVersions = ` FROM memory_revision r JOIN partition p ON p.id = r.partition_id
+	JOIN collection c ON c.id = p.collection_id WHERE r.memory_id = ? AND `
+
+// formerRevisions reads past versions with numbers below before, newest first, as many as limit; unless at is zero,
+// those of that time and earlier. A version from before the memory moved into a project is for callers who can see its
+// earlier place, and only links to memories that the caller can see now are included.
+func formerRevisions(tx db.Tx, v viewer, m storedMemory, before int, at time.Time, limit int) ([]Revision, error) {
 	visible, args := v.Visible()
+	args = append(append([]any{m.row}, args...), before)
+	condition := visible + ` AND r.revision < ?`
+	if !at.IsZero() { // the first revision is the state since the memory was created
+		condition += ` AND (r.created_at <= ? OR r.revision = 1)`
+		args = append(args, at.UnixMicro())
+	}
 	var all []Revision
 	err := tx.Each(func(row db.Rows) error {
 		var r Revision
@@ -156,10 +228,8 @@ func formerRevisions(tx db.Tx, v viewer, m storedMemory, number int) ([]Revision
 		}
 		all = append(all, r)
 		return nil
-	}, `SELECT r.revision, r.content, r.attributes, r.created_at
-		FROM memory_revision r JOIN partition p ON p.id = r.partition_id JOIN collection c ON c.id = p.collection_id
-		WHERE r.memory_id = ? AND (? = 0 OR r.revision = ?) AND `+visible+` ORDER BY r.revision DESC`,
-		append([]any{m.row, number, number}, args...)...)
+	}, `SELECT r.revision, r.content, r.attributes, r.created_at`+pastVersions+condition+
+		` ORDER BY r.revision DESC LIMIT ?`, append(args, limit)...)
 	if err != nil {
 		return nil, err
 	}
@@ -185,24 +255,19 @@ func (m Memory) asOf(tx db.Tx, v viewer, row int64, at time.Time) (Memory, bool,
 	if at.IsZero() || m.Revision == 1 || !m.UpdatedAt.After(at) {
 		return m, true, nil
 	}
-	former, err := formerRevisions(tx, v, storedMemory{Memory: m, row: row}, 0)
+	former, err := formerRevisions(tx, v, storedMemory{Memory: m, row: row}, m.Revision, at, 1)
+	if err != nil || len(former) == 0 {
+		return m, false, err
+	}
+	r := former[0]
+	metadata, err := jsonobject.Canonical("metadata", r.Metadata)
 	if err != nil {
 		return m, false, err
 	}
-	for _, r := range former {
-		if r.CreatedAt.After(at) && r.Number > 1 { // the first revision is the state since the memory was created
-			continue
-		}
-		metadata, err := jsonobject.Canonical("metadata", r.Metadata)
-		if err != nil {
-			return m, false, err
-		}
-		a, err := kernel.AttributesOf(metadata)
-		m.setAttributes(a)
-		m.Content, m.Revision, m.UpdatedAt = r.Content, r.Number, r.CreatedAt
-		return m, true, err
-	}
-	return m, false, nil
+	a, err := kernel.AttributesOf(metadata)
+	m.setAttributes(a)
+	m.Content, m.Revision, m.UpdatedAt = r.Content, r.Number, r.CreatedAt
+	return m, true, err
 }
 
 // memoriesAsOf returns memories in their state at a time, without memories whose state is not kept.

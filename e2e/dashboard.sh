@@ -7,10 +7,12 @@
 #   e2e/dashboard.sh [--short] [FOLDER]      leaves screenshots in the folder, if one is named
 #
 # The short form leaves out the empty store, the large one and most of what people do, and looks at each page of the hostile one once. E2E_STORES names a folder where the stores are kept for the next
-# time. It needs Go, Node 20 with npm and its registry, and Chromium.
+# time, E2E_PASSES some of the stores, ONLY some of the flows (projects,files), without the look at each page, and E2E_PATIENCE how many
+# times as long everything may take as on a machine that has nothing else to do. It needs Go, Node 20 with npm and its registry, and Chromium.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
-stores=(empty small phone hostile large) short= # phone is the small one again, for what people do
+read -ra stores <<<"${E2E_PASSES:-empty small phone hostile large}"
+short= # phone is the small one again, for what people do
 if [[ ${1-} == --short ]]; then
 	stores=(small hostile) short=true
 	shift
@@ -66,7 +68,7 @@ for pass in "${stores[@]}"; do
 		exit 1
 	fi
 	(cd "$work" && BROWSER=$browser LISTENING=$listening SOUVENIR=$souvenir DB=$db STORE=$store LOOK=$look SEEDED=$(<"$kept/$store.json") ROUTES=$routes SHORT=$short SHOTS=$shots \
-		timeout 1200 node dashboard.mjs) || failed+=" $pass"
+		timeout $((1200 * ${E2E_PATIENCE:-1})) node dashboard.mjs) || failed+=" $pass"
 	stop_server
 	check_log
 	printf '%s: %.0f s\n' "$pass" "$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')"

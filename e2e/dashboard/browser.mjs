@@ -5,6 +5,8 @@ const { BROWSER, LISTENING } = process.env
 export const site = 'http://memory.test' // a name without TLS, where browsers allow least
 export const password = 'nine blue kettles'
 
+export const patience = Number(process.env.E2E_PATIENCE ?? 1) // how much longer all may take on a busy machine
+
 export const complaints = []
 export function complain(text) {
   const line = text.replaceAll(/\s+/g, ' ')
@@ -26,6 +28,8 @@ export const phone = { colorScheme: 'dark', viewport: { width: 320, height: 640 
 // open opens a browser of its own, without a session. What statuses the test asks for are expected ones.
 export async function open(look = wide, more = {}) {
   const context = await browser.newContext({ ...look, ...more })
+  context.setDefaultTimeout(10_000 * patience)
+  context.setDefaultNavigationTimeout(30_000 * patience)
   const page = await context.newPage()
   watch(page)
   return page
@@ -120,6 +124,6 @@ export async function signIn(page, name) {
   await page.fill('main [name=username]', name)
   await page.fill('main [name=password]', password)
   await page.click('main button[type=submit]')
-  await page.waitForURL((url) => !url.pathname.startsWith('/login'), { timeout: 10_000 })
+  await page.waitForURL((url) => !url.pathname.startsWith('/login'), { timeout: 10_000 * patience })
   await settle(page)
 }

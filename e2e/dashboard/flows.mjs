@@ -1,6 +1,6 @@
 // Runs what people do, each in a browser of its own; one that fails does not keep the others from running.
 import fs from 'node:fs'
-import { complain, enter, go, open, phone, settle, wide } from './browser.mjs'
+import { complain, enter, go, open, patience, phone, settle, wide } from './browser.mjs'
 
 const { STORE, SHOTS, ONLY, SHORT, LOOK, FLOW } = process.env
 
@@ -51,13 +51,12 @@ export async function flows(seeded) {
       const opened = []
       const someone = async (user, look = usual, more = {}) => {
         const page = await open(look, more)
-        page.setDefaultTimeout(10_000)
         opened.push(page)
         if (user) await enter(page, user)
         return person(page)
       }
       try {
-        await within(60, step(someone, seeded))
+        await within(60 * patience, step(someone, seeded))
         console.log(`  ✓ ${title} (${((performance.now() - began) / 1000).toFixed(1)} s)`)
       } catch (error) {
         const page = opened.at(-1)

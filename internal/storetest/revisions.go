@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -9,6 +10,7 @@ import (
 func revisions() concept {
 	return concept{"Revisions", []promise{
 		{"tell every state, the present one first", revisionHistory},
+		{"come in parts, which say how far back they reach", revisionParts},
 		{"restoring is an update to a former state", revisionRestore},
 		{"restoring replaces metadata and merges nothing", revisionRestoreMetadata},
 		{"restoring leaves out links to deleted memories", revisionRestoreLinks},
@@ -44,6 +46,42 @@ func revisionHistory(f *fixture) {
 		{1, "never deploy on friday", first, start, false},
 	})
 	f.equal("of a memory that never changed", len(f.revisions(target)), 1)
+}
+
+func revisionParts(f *fixture) {
+	m := f.addTexts("state 1")[0]
+	for i := 2; i <= 30; i++ {
+		f.clock.Pass(time.Hour)
+		f.rewrite(m, fmt.Sprintf("state %d", i))
+	}
+	all := f.revisions(m)
+	for _, part := range []struct {
+		query    souvenir.RevisionQuery
+		from, to int
+	}{
+		{souvenir.RevisionQuery{}, 30, 6},
+		{souvenir.RevisionQuery{Limit: 1}, 30, 30},
+		{souvenir.RevisionQuery{Before: 30, Limit: 2}, 29, 28},
+		{souvenir.RevisionQuery{Before: 1 << 40, Limit: 100}, 30, 1},
+		{souvenir.RevisionQuery{Before: 3}, 2, 1},
+		{souvenir.RevisionQuery{Before: 1}, 0, 1},
+	} {
+		page, err := f.reader.Insights().RevisionPage(f.ctx, m, part.query)
+		f.check("RevisionPage", err)
+		f.sameJSON(fmt.Sprintf("the part %+v", part.query), page,
+			souvenir.RevisionPage{Revisions: all[30-part.from : 31-part.to], Oldest: 1})
+	}
+	for _, q := range []souvenir.RevisionQuery{{Before: -1}, {Limit: -1}, {Limit: souvenir.MaxRevisionLimit + 1}} {
+		_, err := f.reader.Insights().RevisionPage(f.ctx, m, q)
+		f.fails(fmt.Sprintf("RevisionPage(%+v)", q), err, souvenir.ErrInvalid)
+	}
+	for at, want := range map[time.Duration]string{0: "state 1", 90 * time.Minute: "state 2", 28 * time.Hour: "state 29"} {
+		found, err := f.reader.Search(f.ctx, souvenir.Query{AsOf: start.Add(at), Filter: souvenir.Filter{"id": m}})
+		f.check("Search", err)
+		f.equal("as of "+at.String(), found.Hits[0].Content, want)
+	}
+	_, err := f.store.RestoreRevision(f.ctx, m, 31)
+	f.fails("RestoreRevision", err, souvenir.ErrNotFound)
 }
 
 func revisionRestore(f *fixture) {

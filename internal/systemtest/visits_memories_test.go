@@ -61,6 +61,11 @@ var visits = map[string]func(v visit){
 	"Revisions": func(v visit) {
 		v.onEach("Revisions", false, func(s *Store, _, id string) (any, error) { return s.Revisions(v.Context(), id) })
 	},
+	"RevisionPage": func(v visit) {
+		v.onEach("RevisionPage", false, func(s *Store, _, id string) (any, error) {
+			return s.Insights().RevisionPage(v.Context(), id, RevisionQuery{})
+		})
+	},
 	"RelatedMemories": func(v visit) {
 		v.onEach("RelatedMemories", false,
 			func(s *Store, _, id string) (any, error) { return s.RelatedMemories(v.Context(), id, 10) })

@@ -1,6 +1,6 @@
 // A user connects a client, sees it call, and finds the call under Activity.
 import assert from 'node:assert/strict'
-import { phone } from '../browser.mjs'
+import { patience, phone } from '../browser.mjs'
 import { call } from '../client.mjs'
 
 export const stores = ['empty', 'small']
@@ -19,7 +19,7 @@ export async function aClientIsConnectedAndItsFirstCallIsSeen(someone, { user })
   await page.waitForFunction(() => /Copied|Chosen/.test(document.querySelector('main button[data-copy]').textContent))
   assert.match(await page.textContent('#first-call'), /Waiting for the first call/)
   await call(token, 'memory', { action: 'store', content: 'The kettle is blue.' })
-  await page.waitForFunction(() => /Connected: .*kettle/.test(document.getElementById('first-call').textContent), null, { timeout: 15_000 })
+  await page.waitForFunction(() => /Connected: .*kettle/.test(document.getElementById('first-call').textContent), null, { timeout: 15_000 * patience })
   await page.go('/activity')
   assert.match(await page.main(), /kettle/)
   await page.go('/')
@@ -81,8 +81,8 @@ export async function aNewAccountIsLedToItsFirstSearch(someone, { user }) {
     await page.waitForFunction(() => /Copied|Chosen/.test(document.querySelector('#path-connect button[data-copy]').textContent))
     await page.fill('#path-ask', 'colour of the kettle')
     await call(token, 'memory', { action: 'store', content: 'The first kettle is blue.' })
-    await page.waitForFunction(() => /Connected: /.test(document.getElementById('path-connect').textContent), null, { timeout: 15_000 })
-    await page.waitForFunction(() => /first kettle/.test(document.getElementById('path-store').textContent), null, { timeout: 15_000 })
+    await page.waitForFunction(() => /Connected: /.test(document.getElementById('path-connect').textContent), null, { timeout: 15_000 * patience })
+    await page.waitForFunction(() => /first kettle/.test(document.getElementById('path-store').textContent), null, { timeout: 15_000 * patience })
     assert.equal(await page.inputValue('#path-ask'), 'colour of the kettle', 'what was typed is gone')
     await page.press('#path-ask', 'Enter')
     await page.settle()

@@ -1,5 +1,6 @@
 // The first page, and the activity.
 import assert from 'node:assert/strict'
+import { patience } from '../browser.mjs'
 import { call } from '../client.mjs'
 
 export async function theOverviewLeadsOn(someone, { user }) {
@@ -53,5 +54,5 @@ export async function newCallsAppearByThemselves(someone, { user, token }) {
   await page.click('#follow')
   await page.waitForURL('**live=1**')
   await call(token, 'list_collections', {}, 'teapot/3.0')
-  await page.waitForFunction(() => document.querySelector('main').textContent.includes('teapot'), null, { timeout: 15_000 })
+  await page.waitForFunction(() => document.querySelector('main').textContent.includes('teapot'), null, { timeout: 15_000 * patience })
 }

@@ -1,6 +1,6 @@
 // The graph and the map: drawn, searched, and left by a click for what is chosen.
 import assert from 'node:assert/strict'
-import { phone, wide } from '../browser.mjs'
+import { patience, phone, wide } from '../browser.mjs'
 import { figure } from '../figures.mjs'
 import { look } from '../inspect.mjs'
 
@@ -11,7 +11,7 @@ const { STORE } = process.env
 async function drawn(page, path) {
   const began = performance.now()
   await page.goto(new URL(path, 'http://memory.test').href, { waitUntil: 'commit' })
-  await page.waitForFunction(() => document.querySelector('#stage canvas') && document.getElementById('drawing').hidden, null, { timeout: 60_000 })
+  await page.waitForFunction(() => document.querySelector('#stage canvas') && document.getElementById('drawing').hidden, null, { timeout: 60_000 * patience })
   const took = performance.now() - began
   await page.settle()
   return took

@@ -1,6 +1,7 @@
 // Everything is exported, and what was exported is looked at and brought in again.
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
+import { patience } from '../browser.mjs'
 
 export async function anExportIsBroughtInAgain(someone, { user }) {
   const page = await someone(user)
@@ -14,10 +15,10 @@ export async function anExportIsBroughtInAgain(someone, { user }) {
   await page.setInputFiles('#file', file)
   await page.check('[name=look]')
   await page.send('Import')
-  await page.waitForFunction(() => /complete and can be imported/.test(document.querySelector('main').textContent), null, { timeout: 30_000 })
+  await page.waitForFunction(() => /complete and can be imported/.test(document.querySelector('main').textContent), null, { timeout: 30_000 * patience })
   await page.go('/transfer')
   await page.setInputFiles('#file', file)
   if (await page.isChecked('[name=look]')) await page.uncheck('[name=look]')
   await page.send('Import')
-  await page.waitForFunction(() => /Unchanged/.test(document.querySelector('main').textContent), null, { timeout: 30_000 })
+  await page.waitForFunction(() => /Unchanged/.test(document.querySelector('main').textContent), null, { timeout: 30_000 * patience })
 }

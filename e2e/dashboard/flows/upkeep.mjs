@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { call } from '../client.mjs'
-import { signIn } from '../browser.mjs'
+import { patience, signIn } from '../browser.mjs'
 
 const accept = (page) => page.once('dialog', (dialog) => dialog.accept())
 const refuse = (page) => page.once('dialog', (dialog) => dialog.dismiss())
@@ -81,7 +81,7 @@ export async function theFileIsChecked(someone, { user }) {
   const page = await someone(user)
   await page.go('/backup')
   await page.send('Check')
-  await page.waitForFunction(() => /No problems found/.test(document.querySelector('main').textContent), null, { timeout: 30_000 })
+  await page.waitForFunction(() => /No problems found/.test(document.querySelector('main').textContent), null, { timeout: 30_000 * patience })
 }
 
 export async function somebodyIsInvitedComesAndIsDisabled(someone, { user }) {

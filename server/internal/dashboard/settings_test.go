@@ -295,6 +295,9 @@ func TestAdminsChangeTheScheduleOfBackups(t *testing.T) {
 	landsAt(b, b.Submit(ask, "/settings/server", nil), "/settings?undo=")
 	check("answered", [3]int64{64, 12, 7})
 	b.Submit(first, "/undo", nil).Expect(http.StatusConflict, "changed again since")
+	ask = change("backup_hours", "1").Expect(http.StatusOK, "Reach less far back?")
+	hourly := landsAt(b, b.Submit(ask, "/settings/server", nil), "/settings?undo=")
+	hourly.Expect(http.StatusOK, "1 hour · changed here").Without("1 hours")
 	for text, wrong := range map[string][2]string{
 		"Backups kept is &#34;6&#34;; give a whole number from 7 to 1,000 backups":                    {"backups_kept", "6"},
 		"Hours between backups is &#34;0&#34;; give a whole number from 1 to 744 hours":               {"backup_hours", "0"},

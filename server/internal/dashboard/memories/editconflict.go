@@ -28,11 +28,10 @@ type fieldConflict struct{ Label, Theirs, Yours string }
 // conflict shows the form again, based on the other user's version: each field has this user's value if this user
 // changed it, and else the other's. Texts with changes in different lines are merged. Nothing is stored.
 func (s *Service) conflict(r *http.Request, c request.Caller, e *memoryEdit, base int) (any, error) {
-	revisions, err := c.Store.Revisions(r.Context(), e.ID)
+	was, known, err := versionOf(r.Context(), c, e.ID, base)
 	if err != nil {
 		return nil, err
 	}
-	was, known := stateAt(revisions, base)
 	theirs, mine := typedOf(e.memoryHead), e.Typed
 	before := mine // if the base version is gone, everything counts as changed
 	if known {
@@ -75,16 +74,6 @@ func (m *memoryConflict) mergeContent(mine *string, before, theirs string, known
 	if merged, err := udiff.Apply(before, edits); err == nil {
 		*mine, m.Merged = merged, true
 	}
-}
-
-// stateAt finds a revision.
-func stateAt(revisions []souvenir.Revision, number int) (souvenir.Revision, bool) {
-	for _, r := range revisions {
-		if r.Number == number {
-			return r, true
-		}
-	}
-	return souvenir.Revision{}, false
 }
 
 // typedOfRevision converts a past version into form values.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"net/http"
 	"reflect"
 	"slices"
@@ -57,27 +58,32 @@ func (s *Service) showHistory(_ http.ResponseWriter, r *http.Request, c request.
 	if err != nil {
 		return nil, err
 	}
-	revisions, err := c.Store.Revisions(r.Context(), head.ID)
+	if asked := r.URL.Query().Get("revision"); asked != "" {
+		return memoryHistory{memoryHead: head}.one(r.Context(), c, asked)
+	}
+	part := web.PageNumber(r, "part")
+	page, err := partOfHistory(r.Context(), c, head, part)
 	if err != nil {
 		return nil, err
 	}
-	data := memoryHistory{memoryHead: head, Kept: len(revisions) - 1}
-	if asked := r.URL.Query().Get("revision"); asked != "" {
-		return data.one(revisions, asked)
+	data := memoryHistory{memoryHead: head, Kept: head.Revision - page.Oldest}
+	data.Pages = web.Pager{Name: "part", Page: part, Pages: data.Kept/historyShown + 1}
+	if part > data.Pages.Pages {
+		data.Pages.Page = data.Pages.Pages
+		if page, err = partOfHistory(r.Context(), c, head, data.Pages.Page); err != nil {
+			return nil, err
+		}
 	}
-	begin, left := 0, textview.MaxDiffsShown
-	data.Pages = web.Pager{Name: "part", Page: 1, Pages: max(1, (len(revisions)+historyShown-1)/historyShown)}
-	if n, err := strconv.Atoi(r.URL.Query().Get("part")); err == nil {
-		data.Pages.Page = min(max(n, 1), data.Pages.Pages)
-		begin = (data.Pages.Page - 1) * historyShown
-	}
-	for i := begin; i < min(begin+historyShown, len(revisions)); i++ {
-		state := memoryState{Revision: revisions[i], First: i == len(revisions)-1,
-			Path: head.historyPath(revisions[i].Number)}
+	lowest, left := head.Revision-data.Pages.Page*historyShown, textview.MaxDiffsShown
+	for i, revision := range page.Revisions {
+		if revision.Number <= lowest {
+			break // only to compare with
+		}
+		state := memoryState{Revision: revision, First: i == len(page.Revisions)-1, Path: head.historyPath(revision.Number)}
 		if state.First {
-			state.Action = firstState(revisions[i])
+			state.Action = firstState(revision)
 		} else {
-			state.compare(revisions[i+1], revisions[i], min(left, textview.MaxDiffShown))
+			state.compare(page.Revisions[i+1], revision, min(left, textview.MaxDiffShown))
 		}
 		if state.Text != nil && !state.Text.TooLarge {
 			left -= min(left, textview.MaxDiffShown) - max(0, state.Text.Left)
@@ -90,6 +96,25 @@ func (s *Service) showHistory(_ http.ResponseWriter, r *http.Request, c request.
 	return web.Page{Template: "memoryhistory", Title: "History of “" + head.Title + "”", Data: data}, nil
 }
 
+// partOfHistory loads the versions of a part of the history, and the one before them.
+func partOfHistory(ctx context.Context, c request.Caller, head memoryHead, part int) (souvenir.RevisionPage, error) {
+	newest := head.Revision - (part-1)*historyShown
+	return c.Store.Insights().RevisionPage(ctx, head.ID,
+		souvenir.RevisionQuery{Before: max(newest, 0) + 1, Limit: historyShown + 1})
+}
+
+// versionOf loads one version of a memory; false: it is not kept, or the caller cannot see it.
+func versionOf(ctx context.Context, c request.Caller, id string, number int) (souvenir.Revision, bool, error) {
+	if number < 1 || number == math.MaxInt {
+		return souvenir.Revision{}, false, nil
+	}
+	page, err := c.Store.Insights().RevisionPage(ctx, id, souvenir.RevisionQuery{Before: number + 1, Limit: 1})
+	if err != nil || len(page.Revisions) == 0 || page.Revisions[0].Number != number {
+		return souvenir.Revision{}, false, err
+	}
+	return page.Revisions[0], true, nil
+}
+
 // firstState describes the oldest version kept.
 func firstState(r souvenir.Revision) string {
 	if r.Number > 1 {
@@ -99,16 +124,23 @@ func firstState(r souvenir.Revision) string {
 }
 
 // one shows a single version, with its differences from the current one.
-func (p memoryHistory) one(revisions []souvenir.Revision, asked string) (any, error) {
-	number, err := strconv.Atoi(asked)
-	state, known := stateAt(revisions, number)
-	if err != nil || !known {
+func (p memoryHistory) one(ctx context.Context, c request.Caller, asked string) (any, error) {
+	number, _ := strconv.Atoi(asked) // 0 if it is no number
+	state, known, err := versionOf(ctx, c, p.ID, number)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
 		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "revision", Message: "revision " +
 			failure.Quote(asked) + " of this memory is not kept, or you have no access to it; " +
 			"its history lists the versions that are kept"}
 	}
 	p.One = &memoryState{Revision: state}
-	p.One.compare(state, revisions[0], textview.MaxDiffShown)
+	now, _, err := versionOf(ctx, c, p.ID, p.Revision)
+	if err != nil {
+		return nil, err
+	}
+	p.One.compare(state, now, textview.MaxDiffShown)
 	p.Shown = textview.CutTo(state.Content, shownContent)
 	for _, key := range slices.Sorted(maps.Keys(state.Metadata)) {
 		p.Facts = append(p.Facts, memoryFact{Key: key, Value: textview.Plain(state.Metadata[key])})

@@ -46,9 +46,9 @@ const mebibytes = "MiB"
 
 // kindsOfSettings are the settings in the order of the page.
 var kindsOfSettings = []kindOfSetting{
-	{souvenir.SettingMemories, "Memories per user", "--memory-quota", "memories", 1, noLimit,
+	{souvenir.SettingMemories, "Memories per user", "--memory-quota", "memory", 1, noLimit,
 		func(c souvenir.Configuration) int64 { return int64(c.Quota.Memories) }},
-	{souvenir.SettingRevisions, "Past versions per user", "--revision-quota", "versions", 1, noLimit,
+	{souvenir.SettingRevisions, "Past versions per user", "--revision-quota", "version", 1, noLimit,
 		func(c souvenir.Configuration) int64 { return int64(c.Quota.Revisions) }},
 	{souvenir.SettingItems, "Collections, projects and files per user, each", "--item-quota", "", 1, noLimit,
 		func(c souvenir.Configuration) int64 { return int64(c.Quota.Items) }},
@@ -56,17 +56,17 @@ var kindsOfSettings = []kindOfSetting{
 		func(c souvenir.Configuration) int64 { return c.Quota.Bytes }},
 	{souvenir.SettingFileBytes, "Files per user", "--file-quota", mebibytes, 1 << 20, noLimit,
 		func(c souvenir.Configuration) int64 { return c.FileQuota }},
-	{souvenir.SettingTrash, "Trash", "--trash-days", "days", 1, "off: deletions are permanent",
+	{souvenir.SettingTrash, "Trash", "--trash-days", "day", 1, "off: deletions are permanent",
 		func(c souvenir.Configuration) int64 { return int64(max(c.KeepTrash, 0) / web.Day) }},
-	{souvenir.SettingActivity, "Calls kept for", "--keep-activity", "days", 1, "less than a day",
+	{souvenir.SettingActivity, "Calls kept for", "--keep-activity", "day", 1, "less than a day",
 		func(c souvenir.Configuration) int64 { return int64(c.KeepActivity / web.Day) }},
-	{souvenir.SettingCalls, "Calls kept at most", "--max-activity", "calls", 1, noLimit,
+	{souvenir.SettingCalls, "Calls kept at most", "--max-activity", "call", 1, noLimit,
 		func(c souvenir.Configuration) int64 { return int64(c.MaxActivity) }},
 	{souvenir.SettingIndex, "Memory for the search index", "--index-memory", mebibytes, 1 << 20, "none",
 		func(c souvenir.Configuration) int64 { return max(c.IndexMemory, 0) }},
-	{souvenir.SettingBackups, "Hours between backups", "--backup-every", "hours", 1, "none are made",
+	{souvenir.SettingBackups, "Hours between backups", "--backup-every", "hour", 1, "none are made",
 		func(c souvenir.Configuration) int64 { return int64(c.BackupEvery / time.Hour) }},
-	{souvenir.SettingKept, "Backups kept", "--keep-backups", "backups", 1, "none are made",
+	{souvenir.SettingKept, "Backups kept", "--keep-backups", "backup", 1, "none are made",
 		func(c souvenir.Configuration) int64 { return int64(c.KeepBackups) }},
 }
 
@@ -98,10 +98,17 @@ func (k kindOfSetting) inWords(value int64) string {
 		return k.none
 	case k.unit == mebibytes:
 		return web.Bytes(value)
-	case k.unit == "days":
-		return web.Count(int(value), "day")
 	}
-	return strings.TrimSuffix(web.Thousands(int(value))+" "+k.unit, " ")
+	return strings.TrimSuffix(web.Thousands(int(value))+" "+k.units(value), " ")
+}
+
+// units is the unit of so many.
+func (k kindOfSetting) units(n int64) string {
+	if k.unit == "" || k.unit == mebibytes {
+		return k.unit
+	}
+	_, units, _ := strings.Cut(web.Count(int(n), k.unit), " ")
+	return units
 }
 
 // serverSettings loads the settings with what set them.
@@ -120,7 +127,7 @@ func (s *Service) serverSettings(ctx context.Context) ([]serverSetting, error) {
 			continue
 		}
 		value := k.value(c)
-		one := serverSetting{Label: k.label, Name: k.name, By: s.setBy(k.flag), Unit: k.unit}
+		one := serverSetting{Label: k.label, Name: k.name, By: s.setBy(k.flag)}
 		at := slices.IndexFunc(changeable, func(x souvenir.Setting) bool { return x.Name == k.name })
 		if at >= 0 {
 			value, one.Changeable, one.Changed = changeable[at].Value, true, changeable[at].Changed
@@ -132,7 +139,7 @@ func (s *Service) serverSettings(ctx context.Context) ([]serverSetting, error) {
 		if one.Changed {
 			one.By = "changed here; the default is " + k.inWords(changeable[at].Default)
 		}
-		one.Typed = strconv.FormatInt(value/k.size, 10)
+		one.Typed, one.Unit = strconv.FormatInt(value/k.size, 10), k.units(value/k.size)
 		all = append(all, one)
 	}
 	return all, nil
@@ -221,7 +228,7 @@ func (k kindOfSetting) typed(text string, within souvenir.Setting) (int64, error
 	value, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || value < least || value > most {
 		return 0, failure.Invalid(string(k.name), fmt.Sprintf("%s is %q; give a whole number from %d to %s", k.name,
-			textview.Clip(text, 40), least, strings.TrimSuffix(web.Thousands(int(most))+" "+k.unit, " ")))
+			textview.Clip(text, 40), least, strings.TrimSuffix(web.Thousands(int(most))+" "+k.units(int64(most)), " ")))
 	}
 	return value * k.size, nil
 }
