@@ -195,30 +195,14 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	content, own, err := kernel.SealMemory(w.Tx, place.Owner, m.Content, string(metadata))
-	if err != nil {
-		return Stored{}, err
-	}
-	key, err := kernel.SealKey(w.Tx, place.Owner, m.Key)
-	if err != nil {
-		return Stored{}, err
-	}
-	row, err := db.InsertNumbered(w.Tx, `memory`, `INSERT INTO memory (id, uid, partition_id, content, event_type, state,
-			importance, classification, rule_type, key, event_time, expires_at, valid_from, valid_until, supersedes, metadata,
-			revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		m.ID, place.Partition, content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(string(m.Importance)),
-		db.OrNull(string(m.Classification)), db.OrNull(string(m.RuleType)), key, d.EventTime,
-		d.Times.Expires, d.Times.From, d.Times.Until,
-		db.OrNull(d.Times.Supersedes), own, m.Revision, created, max(now, created))
+	row, err := w.InsertMemory(place, kernel.MemoryRow{ID: m.ID, Content: m.Content, EventType: m.EventType,
+		State: m.State, Importance: d.Importance, Classification: d.Classification, RuleType: d.RuleType, Key: m.Key,
+		EventTime: d.EventTime, Times: d.Times, Metadata: string(metadata), Revision: 1, Created: created,
+		Updated: max(now, created)})
 	if err != nil {
 		return Stored{}, err
 	}
 	w.grow(place.Partition)
-	if m.RuleType != "" {
-		if err := kernel.KeepRule(w.Tx, row); err != nil {
-			return Stored{}, err
-		}
-	}
 	if err := w.AddTags(row, place.Owner, m.Tags); err != nil {
 		return Stored{}, err
 	}

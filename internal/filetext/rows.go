@@ -37,12 +37,8 @@ func (w *Worker) insert(tx db.Tx, file int64, t tidied, places string, passages 
 	if err != nil {
 		return err
 	}
-	content, metadata, err := kernel.SealMemory(tx, at.Owner, t.Text.Text, "{}")
-	if err != nil {
-		return err
-	}
-	row, err := db.Insert(tx, `INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at)
-		VALUES (?, ?, ?, ?, 1, ?, ?) RETURNING id`, w.NewID(), at.Partition, content, metadata, now, now)
+	row, err := rows.InsertMemory(at, kernel.MemoryRow{ID: w.NewID(), Content: t.Text.Text, Metadata: "{}", Revision: 1,
+		Created: now, Updated: now})
 	if err != nil {
 		return err
 	}

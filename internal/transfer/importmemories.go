@@ -465,58 +465,18 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 		revision = *m.revision
 	}
 	m.stands = revision
-	content, metadata, err := kernel.SealMemory(t.tx, at.Owner, d.Content, m.metadata)
-	if err != nil {
-		return err
-	}
-	if d.Key == "" && m.outcome == replaced && sealedrows.Seals(t.tx) { // it stays, perhaps with another owner
-		if err := t.tx.QueryRow(`SELECT coalesce(key, '') FROM memory WHERE id = ?`, m.row).Scan(&d.Key); err != nil {
-			return err
-		}
-	}
-	key, err := kernel.SealKey(t.tx, at.Owner, d.Key)
-	if err != nil {
-		return err
-	}
-	columns := []any{
-		at.Partition, content, db.OrNull(d.EventType), db.OrNull(d.State), db.OrNull(d.Importance),
-		db.OrNull(d.Classification),
-		db.OrNull(d.RuleType), key, d.EventTime, d.Times.Expires, d.Times.From, d.Times.Until,
-		db.OrNull(d.Times.Supersedes), metadata, revision, created, updated,
-	}
+	stored := kernel.MemoryRow{ID: m.id, Content: d.Content, EventType: d.EventType, State: d.State,
+		Importance: d.Importance, Classification: d.Classification, RuleType: d.RuleType, Key: d.Key,
+		EventTime: d.EventTime, Times: d.Times, Metadata: m.metadata, Revision: revision, Created: created,
+		Updated: updated}
+	var err error
 	if m.outcome == replaced {
-		for _, statement := range []string{
-			`DELETE FROM memory_tag WHERE memory_id = ?`, `DELETE FROM memory_link WHERE memory_id = ?`,
-			`DELETE FROM memory_revision WHERE memory_id = ?`, `DELETE FROM passage WHERE memory_id = ?`,
-		} {
-			if _, err := t.tx.Exec(statement, m.row); err != nil {
-				return err
-			}
-		}
-		if _, err := t.tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
-			classification = ?,
-			rule_type = ?, key = coalesce(?, key), event_time = coalesce(?, event_time),
-			expires_at = coalesce(?, expires_at), valid_from = coalesce(?, valid_from),
-			valid_until = coalesce(?, valid_until), supersedes = coalesce(?, supersedes), metadata = ?, revision = ?,
-			created_at = ?, updated_at = ? WHERE id = ?`,
-			append(columns, m.row)...); err != nil {
-			return err
-		}
+		err = t.w.ReplaceMemory(m.row, at, stored)
 	} else {
-		row, err := db.Insert(t.tx, `INSERT INTO memory (partition_id, content, event_type, state, importance,
-			classification, rule_type,
-			key, event_time, expires_at, valid_from, valid_until, supersedes, metadata, revision, created_at, updated_at, uid)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-			append(columns, m.id)...)
-		if err != nil {
-			return err
-		}
-		m.row = row
+		m.row, err = t.w.InsertMemory(at, stored)
 	}
-	if d.RuleType != "" || m.outcome == replaced {
-		if err := kernel.KeepRule(t.tx, m.row); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	if err := t.w.AddTags(m.row, at.Owner, d.Tags); err != nil {
 		return err

@@ -387,32 +387,14 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	if err := r.young(&m, at.Partition); err != nil {
 		return err
 	}
-	content, metadata, err := kernel.SealMemory(r.Tx, at.Owner, m.Content, m.Metadata)
-	if err != nil {
-		return err
-	}
-	key, err := kernel.SealKey(r.Tx, at.Owner, m.Key)
-	if err != nil {
-		return err
-	}
-	row, err := db.Insert(r.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance,
-		classification, rule_type,
-			key, event_time, expires_at, valid_from, valid_until, supersedes, metadata, revision, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		item.ID, at.Partition, content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance),
-		db.OrNull(m.Classification),
-		db.OrNull(m.RuleType), key, m.EventTime,
-		m.Times.Expires, m.Times.From, m.Times.Until, db.OrNull(m.Times.Supersedes), metadata, m.Revision, m.Created,
-		m.Updated)
+	row, err := r.Writer.InsertMemory(at, kernel.MemoryRow{ID: item.ID, Content: m.Content, EventType: m.EventType,
+		State: m.State, Importance: m.Importance, Classification: m.Classification, RuleType: m.RuleType, Key: m.Key,
+		EventTime: m.EventTime, Times: m.Times, Metadata: m.Metadata, Revision: m.Revision, Created: m.Created,
+		Updated: m.Updated})
 	if err != nil {
 		return err
 	}
 	r.Grow(at.Partition)
-	if m.RuleType != "" {
-		if err := kernel.KeepRule(r.Tx, row); err != nil {
-			return err
-		}
-	}
 	if err := r.carryDoubt(item.Row, kernel.MemoryKind, row); err != nil {
 		return err
 	}

@@ -1,0 +1,86 @@
+package kernel
+
+import (
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/validity"
+)
+
+// MemoryRow is a memory as its row has it, before it is sealed. Tags, links, passages and turns have rows of their own.
+// Times are microseconds since 1970.
+type MemoryRow struct {
+	ID             string
+	Content        string
+	EventType      string
+	State          string
+	Importance     string
+	Classification string
+	RuleType       string
+	Key            string
+	EventTime      *int64
+	Times          validity.Times
+	Metadata       string // JSON
+	Revision       int64
+	Created        int64
+	Updated        int64
+}
+
+// InsertMemory creates the row of a memory. Its caller adds what has rows of its own.
+func (w *Writer) InsertMemory(at *Place, m MemoryRow) (row int64, err error) {
+	values, err := w.columns(at, m)
+	if err != nil {
+		return 0, err
+	}
+	row, err = db.InsertNumbered(w.Tx, `memory`, `INSERT INTO memory (id, uid, partition_id, content, event_type, state,
+			importance, classification, rule_type, key, event_time, expires_at, valid_from, valid_until, supersedes, metadata,
+			revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		slices.Concat([]any{m.ID}, values)...)
+	if err == nil && m.RuleType != "" {
+		err = KeepRule(w.Tx, row)
+	}
+	return row, err
+}
+
+// ReplaceMemory writes a memory over the row of another, and deletes what has rows of its own. The key, the times and
+// the event time that m leaves out stay.
+func (w *Writer) ReplaceMemory(row int64, at *Place, m MemoryRow) error {
+	if m.Key == "" && sealedrows.Seals(w.Tx) { // it stays, perhaps with another owner
+		if err := w.Tx.QueryRow(`SELECT coalesce(key, '') FROM memory WHERE id = ?`, row).Scan(&m.Key); err != nil {
+			return err
+		}
+	}
+	for _, statement := range []string{
+		`DELETE FROM memory_tag WHERE memory_id = ?`, `DELETE FROM memory_link WHERE memory_id = ?`,
+		`DELETE FROM memory_revision WHERE memory_id = ?`, `DELETE FROM passage WHERE memory_id = ?`,
+	} {
+		if _, err := w.Tx.Exec(statement, row); err != nil {
+			return err
+		}
+	}
+	values, err := w.columns(at, m)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
+			classification = ?, rule_type = ?, key = coalesce(?, key), event_time = coalesce(?, event_time),
+			expires_at = coalesce(?, expires_at), valid_from = coalesce(?, valid_from),
+			valid_until = coalesce(?, valid_until), supersedes = coalesce(?, supersedes), metadata = ?, revision = ?,
+			created_at = ?, updated_at = ? WHERE id = ?`, append(values, row)...); err != nil {
+		return err
+	}
+	return KeepRule(w.Tx, row)
+}
+
+// columns returns the values of a memory's columns, from partition_id to updated_at, as they are stored.
+func (w *Writer) columns(at *Place, m MemoryRow) ([]any, error) {
+	content, metadata, err := SealMemory(w.Tx, at.Owner, m.Content, m.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	key, err := SealKey(w.Tx, at.Owner, m.Key)
+	return []any{at.Partition, content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance),
+		db.OrNull(m.Classification), db.OrNull(m.RuleType), key, m.EventTime, m.Times.Expires, m.Times.From,
+		m.Times.Until, db.OrNull(m.Times.Supersedes), metadata, m.Revision, m.Created, m.Updated}, err
+}
