@@ -313,7 +313,7 @@ const (
 )
 
 // UpdateShared changes small values that all servers on the store share for a while, such as counts of failed sign-ins,
-// in one transaction. They are no data: exports and copies leave them out, and of many the oldest may be deleted early.
+// in one transaction. Exports and copies leave them out, and of too many values the oldest are deleted early.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Accounts) UpdateShared(ctx context.Context, u SharedUpdate) (err error) {

@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -291,12 +292,7 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (_ R
 	if in == "" || in == ":memory:" {
 		return report, invalid("in", "{} is %s; give the path of the damaged file", show(in))
 	}
-	for argument, path := range map[string]string{"in": in, "out": out} {
-		if err := checkPath(argument, path); err != nil {
-			return report, err
-		}
-	}
-	if err := checkFree("out", out); err != nil {
+	if err := cmp.Or(checkPath("in", in), checkFree("out", out)); err != nil {
 		return report, err
 	}
 	file, err := salvage.Open(in, options.MasterKey)

@@ -76,8 +76,8 @@ const (
 	TextFailed  = FileTextState(filetext.Failed) // the file could not be read; Reason says why
 )
 
-// leastConfidence is that of documents that a search with the built-in model returns, unless it asks for another.
-const leastConfidence = 0.25
+// defaultMinScore is the MinScore of a search of documents with the built-in model.
+const defaultMinScore = 0.25
 
 // documentReader is a DocumentReader for internal/filetext, whose types have the same fields.
 type documentReader struct{ reader DocumentReader }
@@ -186,7 +186,7 @@ func (s *Store) documents(tx db.Tx, v viewer, q Query, pq preparedQuery) ([]Docu
 	}
 	asked := Query{Text: q.Text, Vector: pq.vector, Sort: SortRelevance, Limit: q.Documents, MinScore: q.MinScore}
 	if asked.MinScore == 0 && isBuiltin(s.embedder) {
-		asked.MinScore = leastConfidence
+		asked.MinScore = defaultMinScore
 	}
 	if !asked.rankable() {
 		return nil, nil

@@ -18,8 +18,13 @@ import (
 )
 
 // MasterKey encrypts stores: 32 bytes; the zero value is no key. It wraps the random key of each file, which
-// encrypts its pages with XChaCha20-Poly1305. Its text and its formats never contain the key, only its id; Text is the
-// key itself. docs/encryption.md says what stays readable.
+// encrypts its pages with XChaCha20-Poly1305. docs/encryption.md says what stays readable. Its methods:
+//
+//	IsZero() bool               // no key
+//	Text() string               // the key itself, in the form that ParseMasterKey reads
+//	ID() string                 // names the key without telling it
+//	String() string             // the ID, as in all formats of package fmt
+//	Equal(other MasterKey) bool // in constant time
 type MasterKey = sealing.MasterKey
 
 // NewMasterKey returns a master key of 32 bytes, such as a service for keys gives them.

@@ -195,7 +195,8 @@ func (o *Options) check() error {
 		{o.MaxActivity < 0, "MaxActivity", "{} is %d; a number of calls is expected, or 0 for 100,000", o.MaxActivity},
 		{o.KeepTrash > maxKeepActivity, "KeepTrash",
 			"{} is %s; at most 100 years are allowed, 0 means 30 days, and a negative value no trash", o.KeepTrash},
-		{o.BackupEvery < 0, "BackupEvery", "{} is %s; more than 0 is expected, or 0 for no backups", o.BackupEvery},
+		{o.BackupEvery != 0 && o.BackupEvery < time.Hour, "BackupEvery",
+			"{} is %s; at least 1h is expected, or 0 for no backups", o.BackupEvery},
 		{o.KeepBackups < 0, "KeepBackups", "{} is %d; a number of backups is expected, or 0 for none", o.KeepBackups},
 	} {
 		if c.bad {

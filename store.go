@@ -1,6 +1,6 @@
 // Package souvenir is a memory for AI agents: a Go package over one SQLite file. It stores memories (text, metadata,
 // vectors) in named collections and finds them again by meaning and by word, offline, without a key, a C compiler or a
-// download: a small embedding model is part of the package.
+// download: a small embedding model is part of the package. Package postgres opens the same Store in PostgreSQL.
 //
 // # Quick start
 //
@@ -57,7 +57,8 @@
 // A write that has returned is durable, even after a crash or loss of power, and every later search, in any process,
 // finds it. Errors, except those of contexts, are of type [*Error] and say which field or parameter is wrong and what
 // would be right; match them with errors.Is and ErrInvalid, ErrNotFound and the other Err values. Methods honour their
-// context, even while they wait for a lock. Nothing leaves the process unless an [Embedder] of your own does so.
+// context, even while they wait for a lock. The package connects to nothing: data leaves the process only through what
+// you give it in [Options] ([Embedder], [Reranker], [ObjectStorage], [DocumentReader], [Hooks]).
 package souvenir
 
 import (

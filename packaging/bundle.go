@@ -176,5 +176,6 @@ func readJSON(path string) (object, error) {
 		return nil, err
 	}
 	var value object
-	return value, json.Unmarshal(content, &value)
+	err = json.Unmarshal(content, &value)
+	return value, err
 }

@@ -102,7 +102,7 @@ func (s *Set) noteProject(ctx context.Context, id string, c *Call) {
 // subject returns the memory and the file of a call, from its result.
 func subject(result any) (memory, file string) {
 	switch r := result.(type) {
-	case storedMemory:
+	case storeResult:
 		return r.ID, ""
 	case souvenir.StoredRule:
 		return r.ID, ""

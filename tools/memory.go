@@ -192,8 +192,8 @@ type similarMemory struct {
 	SharedBy   string  `json:"shared_by,omitempty"` // the project's owner, if another user
 }
 
-// storedMemory is the result of memory store. It does not repeat the content: the caller has just sent it.
-type storedMemory struct {
+// storeResult is the result of memory store. It does not repeat the content: the caller has just sent it.
+type storeResult struct {
 	ID          string          `json:"id"`
 	Collection  string          `json:"collection_name"`
 	ProjectID   string          `json:"project_id,omitempty"`
@@ -228,7 +228,7 @@ func (s *Set) storeMemory(ctx context.Context, a *memoryArguments) (any, error) 
 		similar[i] = similarMemory{like.ID, threeDigits(like.Score), like.Collection,
 			shorten.Within(like.Content, mostPreview), like.SharedBy}
 	}
-	return storedMemory{m.ID, m.Collection, m.ProjectID, m.ProjectName, m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed,
+	return storeResult{m.ID, m.Collection, m.ProjectID, m.ProjectName, m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed,
 		similar, m.SharedBy, m.ProjectCreated, m.Warnings}, nil
 }
 

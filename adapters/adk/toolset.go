@@ -121,5 +121,6 @@ func (t *memoryTool) Run(ctx agent.Context, args any) (map[string]any, error) {
 		return nil, err
 	}
 	var object map[string]any
-	return object, json.Unmarshal(encoded, &object)
+	err = json.Unmarshal(encoded, &object)
+	return object, err
 }

@@ -79,5 +79,6 @@ func (d *DocStore) call(ctx *ai.ToolContext, o ToolOptions, name string, input a
 		return nil, err
 	}
 	var object map[string]any
-	return object, json.Unmarshal(encoded, &object)
+	err = json.Unmarshal(encoded, &object)
+	return object, err
 }

@@ -181,8 +181,8 @@ func IsFreeing(ctx context.Context) bool {
 
 type alone struct{}
 
-// Alone marks the writes of a context as such that need their own transaction: each spans several calls, and may hold
-// the writer for long. An engine with group commits must not share one with it, and waiting writers give up in time.
+// Alone marks the writes of a context: each needs its own transaction, spans several calls, and may hold the writer for
+// long. An engine with group commits must not share one with it, and waiting writers give up in time.
 func Alone(ctx context.Context) context.Context {
 	return context.WithValue(context.WithValue(ctx, freeing{}, false), alone{}, true)
 }
@@ -211,9 +211,9 @@ func ShouldYield(tx Tx, began time.Time) bool {
 
 type hurried struct{}
 
-// Hurried marks the writes of a context, of which one runs at a time, as such that many calls wait for: each lock is
-// waited for so long at most, then the write is ErrBusy. If the context has a deadline, the answer to the COMMIT is not
-// awaited much longer, either. An engine has a connection for such a write beside all others.
+// Hurried marks the writes of a context, which run one at a time, and for which many calls wait: each waits for a lock
+// for so long at most, and is ErrBusy then. If the context has a deadline, the write does not wait much longer for the
+// answer to its COMMIT, either. An engine keeps a connection for such a write beside all others.
 func Hurried(ctx context.Context, locks time.Duration) context.Context {
 	return context.WithValue(ctx, hurried{}, locks)
 }

@@ -100,7 +100,8 @@ func (v *Vectors) Progress(tx db.Tx, partitions string) (p Progress, err error) 
 	if p.Pending, err = Pending(tx, partitions, math.MaxInt32); err != nil {
 		return p, err
 	}
-	return p, v.changeProgress(tx, partitions, &p)
+	err = v.changeProgress(tx, partitions, &p)
+	return p, err
 }
 
 // changeProgress reports the progress of a model change in some partitions. It counts along an index, and only while

@@ -127,7 +127,7 @@ func (w *World) furnishPictures(paths map[string]string) {
 	paths["/graph/memories/{id}"] = "/graph/memories/" + first.ID
 }
 
-// hostileTodo is a to-do that would run if it were no text.
+// hostileTodo is a to-do with code that would run if it were not escaped.
 const hostileTodo = "## Constitution\n\n" + Hostile +
 	"\n\n## Spec\n\n[x](javascript:alert(1))\n\n## Plan\n\n## Tasks\n\n- [ ] T1 " + Hostile + "\n  more " + Hostile +
 	"\n- [x] T2 `code`\n\n## Gaps\n\n- [ ] " + Hostile + "\n"

@@ -234,7 +234,7 @@ func (s *Service) Routes() []route.Route {
 		route.Page("/profile", route.Person, s.showProfile),
 		route.Post("/profile", route.Person, s.Confirmed("/profile", s.updateProfile)),
 		route.Post("/profile/password", route.Person, s.changePassword),
-		route.Post("/profile/sessions/end", route.Person, s.endSession),
+		route.Post("/profile/sessions/end", route.Person, s.revokeSession),
 		route.Post("/profile/sign-out", route.Person, s.signOutEverywhere),
 	}
 	if s.provider != nil {

@@ -179,8 +179,8 @@ func endedKinds(values url.Values) []souvenir.AccessKind {
 	return kinds
 }
 
-// endSession ends another session, or this one, with the credentials created in it unless the form keeps them.
-func (s *Service) endSession(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+// revokeSession ends another session, or this one, with the credentials created in it unless the form keeps them.
+func (s *Service) revokeSession(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err

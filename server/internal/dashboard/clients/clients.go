@@ -42,8 +42,8 @@ func (s *Service) Routes() []route.Route {
 		route.Post("/connect", route.Person, s.signin.Confirmed("/connect", s.connectClient)),
 
 		route.Page("/tokens", route.Person, s.showTokens),
-		route.Post("/tokens", route.Person, s.signin.Confirmed("/tokens", s.makeToken)),
-		route.Post("/tokens/end", route.Person, s.endToken),
+		route.Post("/tokens", route.Person, s.signin.Confirmed("/tokens", s.createToken)),
+		route.Post("/tokens/end", route.Person, s.revokeToken),
 		route.Post("/tokens/pause", route.Person, s.pauseToken),
 
 		route.Page("/connected", route.Person, s.showConnected),

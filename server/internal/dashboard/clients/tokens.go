@@ -121,8 +121,8 @@ const (
 	tokenWrites = "write"
 )
 
-// makeToken creates an MCP token and shows it, this once, with the snippets for clients.
-func (s *Service) makeToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+// createToken creates an MCP token and shows it, this once, with the snippets for clients.
+func (s *Service) createToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souv
 	return n, nil
 }
 
-func (s *Service) endToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+func (s *Service) revokeToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err

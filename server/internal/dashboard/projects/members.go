@@ -109,7 +109,7 @@ func (s *Service) changeMembers(w http.ResponseWriter, r *http.Request, c reques
 	case "role":
 		return s.changeRole(r, c, head, user, role)
 	case "end":
-		return s.endMember(r, c, head, user)
+		return s.removeMember(r, c, head, user)
 	default:
 		return nil, failure.Invalid("change", "change is "+failure.Quote(change)+"; allowed are add, withdraw, role and end")
 	}
@@ -243,9 +243,9 @@ func (s *Service) changeRole(r *http.Request, c request.Caller, head projectHead
 	}), nil
 }
 
-// endMember removes a member, or lets one leave. Undoing either needs a new invitation: before an owner presses
+// removeMember removes a member, or lets one leave. Undoing either needs a new invitation: before an owner presses
 // undo, the former member may have been invited again and have declined, or left.
-func (s *Service) endMember(r *http.Request, c request.Caller, head projectHead, user string) (any, error) {
+func (s *Service) removeMember(r *http.Request, c request.Caller, head projectHead, user string) (any, error) {
 	ref := head.Reference()
 	before, err := memberOf(r.Context(), c.Store, ref, user)
 	if err != nil {

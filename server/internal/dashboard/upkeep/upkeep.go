@@ -69,7 +69,7 @@ func (s *Service) Routes() []route.Route {
 		route.Post("/users", route.Administrator, s.updateUser),
 		route.Page("/invitations", route.Administrator, s.showInvitations),
 		route.Post("/invitations", route.Administrator, s.invite),
-		route.Post("/invitations/end", route.Administrator, s.endInvitation),
+		route.Post("/invitations/end", route.Administrator, s.revokeInvitation),
 
 		route.Page("/settings", route.Person, s.showSettings),
 		route.Post("/settings", route.Person, s.changeSettings),

@@ -168,7 +168,7 @@ func (s *Service) invite(w http.ResponseWriter, r *http.Request, c request.Calle
 	return p, nil
 }
 
-func (s *Service) endInvitation(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
+func (s *Service) revokeInvitation(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err
