@@ -12,9 +12,10 @@ type Opener func(context.Context, Opening) (DB, error)
 // Opening holds the options of a store that concern its engine.
 type Opening struct {
 	ReadOnly bool
-	Readers  int // connections that read at the same time
-	Logger   *slog.Logger
-	Now      func() time.Time
+	// Readers is how many Reads run at the same time; 0 means the number of processors, at least 4.
+	Readers int
+	Logger  *slog.Logger
+	Now     func() time.Time
 
 	// Fill completes migrations in Go, by their names without numbers.
 	Fill map[string]func(Tx) error

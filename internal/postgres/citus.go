@@ -61,8 +61,12 @@ func (d *DB) takeTurn(exclusive bool, wait time.Duration) (all []pending) {
 	if d.distributed {
 		add("SET LOCAL citus.enable_ddl_propagation = off")
 	}
+	table := "write_turn"
+	if d.ofKeys {
+		table = "user_key"
+	}
 	// LOCK takes no snapshot: one that waited for it sees what was committed meanwhile.
-	add("LOCK TABLE write_turn IN " + mode + " MODE")
+	add("LOCK TABLE " + table + " IN " + mode + " MODE")
 	all[len(all)-1].turn = exclusive
 	if d.distributed {
 		add("SET LOCAL citus.enable_ddl_propagation = on")

@@ -115,6 +115,77 @@ func TestACallWaitsALimitedTimeForAConnection(t *testing.T) {
 	}
 }
 
+// Neither Reads nor Writes take the connections of the others, and a hurried Write has one beside both.
+func TestReadsAndWritesLeaveConnectionsToEachOther(t *testing.T) {
+	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	d.SetPatience(500 * time.Millisecond)
+	reads, writes := 0, 0
+	var reading, writing func(db.Tx) error
+	writing = func(db.Tx) error {
+		writes++
+		err := d.Write(t.Context(), writing)
+		if errors.Is(err, db.ErrBusy) && reads+writes > 0 { // at the innermost one
+			reads, writes = -reads, -writes
+			err = d.Write(db.Hurried(t.Context(), time.Second), func(tx db.Tx) error {
+				_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES ('hurried', 1)`)
+				return err
+			})
+		}
+		return err
+	}
+	reading = func(db.Tx) error {
+		reads++
+		err := d.Read(t.Context(), reading)
+		if errors.Is(err, db.ErrBusy) && writes == 0 {
+			err = d.Write(t.Context(), writing)
+		}
+		return err
+	}
+	if err := d.Read(t.Context(), reading); err != nil || reads != -2 || writes != -8 {
+		t.Errorf("got %d Reads and %d Writes at once, and %v, want 2 and 8, and then a hurried Write", -reads, -writes, err)
+	}
+}
+
+// A COMMIT whose answer does not come holds up its call, whose context has ended, for a limited time.
+func TestACommitWaitsALimitedTimeForItsAnswer(t *testing.T) {
+	proxy := pgtest.NewProxy(t, pgtest.Address(t))
+	d, err := postgres.Open(t.Context(), proxy.Address, db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.SetAnswerTime(50 * time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	over := make(chan error, 1)
+	go func() {
+		over <- d.Write(ctx, func(tx db.Tx) error {
+			_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES ('a', 1)`)
+			proxy.Cut.Store(int32(pgtest.Silent))
+			return err
+		})
+	}()
+	for sent := false; !sent; time.Sleep(time.Millisecond) {
+		if sent = proxy.Held.Load(); sent {
+			cancel()
+		}
+	}
+	select {
+	case err := <-over:
+		if !errors.Is(err, db.ErrOutcomeUnknown) {
+			t.Errorf("got %v, want %v", err, db.ErrOutcomeUnknown)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the call has not returned 20 s after the end of its context")
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A Write that wants to run alone while another one runs for long does not hold up the Writes after it.
 func TestAWriteThatWaitsToRunAloneHoldsUpNoOther(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})

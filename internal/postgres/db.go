@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -30,9 +31,11 @@ import (
 type DB struct {
 	pool       *pgxpool.Pool
 	statements *statements
-	writing    chan struct{} // holds an element for each Write that has a connection
+	reading    chan struct{} // holds an element for each Read that has a connection, or will get one
+	writing    chan struct{} // the same for Writes
 	hurried    chan struct{} // the same for those of db.Hurried
 	readOnly   bool
+	ofKeys     bool  // it has keys of users, and not a store; see keys.go
 	walled     bool  // policies hold for the role of the connections; see wall.go
 	near       *near // nil: there is no index of vectors; see near.go
 	// distributed says that Citus keeps the schema on a worker; see citus.go.
@@ -42,6 +45,7 @@ type DB struct {
 	// ErrBusy.
 	lockTimeout time.Duration
 	patience    time.Duration // how long a call waits for a connection
+	answerTime  time.Duration // how long a COMMIT waits for its answer once its context has ended
 	log         *slog.Logger
 	name        string
 	schema      string
@@ -89,7 +93,11 @@ func connect(ctx context.Context, url string, o db.Opening) (*DB, error) {
 		return nil, &Error{Op: "address", err: errors.New("the address of the database cannot be understood; " +
 			"it looks like postgres://user:password@host:5432/name")} // the driver's error may quote a password
 	}
-	config.MaxConns = max(config.MaxConns, int32(o.Readers)+writers+1)
+	readers := o.Readers
+	if readers <= 0 {
+		readers = max(4, runtime.GOMAXPROCS(0))
+	}
+	config.MaxConns = max(config.MaxConns, int32(readers)+writers+1)
 	config.ConnConfig.RuntimeParams["jit"] = "off" // it takes longer than most statements
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "souvenir"
@@ -110,8 +118,9 @@ func connect(ctx context.Context, url string, o db.Opening) (*DB, error) {
 		return nil, classify("open", err)
 	}
 	d := &DB{pool: pool, statements: newStatements(maxStatements), writing: make(chan struct{}, writers),
-		hurried: make(chan struct{}, 1), readOnly: o.ReadOnly, log: o.Logger,
-		lockTimeout: lockTimeout, patience: patience, ahead: ahead{all: map[string]*plan{}}}
+		reading: make(chan struct{}, config.MaxConns-writers-1), hurried: make(chan struct{}, 1), readOnly: o.ReadOnly,
+		lockTimeout: lockTimeout, patience: patience, answerTime: answerTime, log: o.Logger,
+		ahead: ahead{all: map[string]*plan{}}}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -165,7 +174,7 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) (err error) {
 		return err
 	}
 	defer d.running.Done()
-	conn, err := d.connection(ctx)
+	conn, err := d.connection(ctx, d.reading)
 	if err != nil {
 		return err
 	}
@@ -181,13 +190,19 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) (err error) {
 	return err
 }
 
-// leave ends a transaction that read, and gives its connection back. The caller does not wait for the server's answer.
-func (d *DB) leave(tx *Tx, conn *pgxpool.Conn) {
+// leave ends a transaction that read, and gives its connection back. The caller does not wait for the server's answer,
+// except with keys of users: a VACUUM after it removes none that a transaction may still see.
+func (d *DB) leave(tx *Tx, conn connection) {
 	tx.over = true
-	d.running.Go(func() {
+	end := func() {
 		tx.end()
 		conn.Release()
-	})
+	}
+	if d.ofKeys {
+		end()
+		return
+	}
+	d.running.Go(end)
 }
 
 func (d *DB) unavailable(ctx context.Context, err error) error {
@@ -201,18 +216,40 @@ func (d *DB) unavailable(ctx context.Context, err error) error {
 // when each has one.
 var noneFree = &Error{Op: "connect", kind: db.ErrBusy, err: errors.New("all connections were in use for too long")}
 
-// connection returns a connection of the pool, once one is free.
-func (d *DB) connection(ctx context.Context) (*pgxpool.Conn, error) {
+// connection is one of the pool, with its turn among Reads, or among Writes.
+type connection struct {
+	*pooled
+	turns chan struct{}
+}
+
+type pooled = pgxpool.Conn
+
+// Release gives both back.
+func (c connection) Release() {
+	c.pooled.Release()
+	<-c.turns
+}
+
+// connection returns a connection of the pool, once one is free. Reads and Writes have turns of their own, so that
+// neither takes the connections of the other.
+func (d *DB) connection(ctx context.Context, turns chan struct{}) (connection, error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, d.patience, noneFree)
 	defer cancel()
-	conn, err := d.pool.Acquire(waiting)
-	switch {
-	case err == nil:
-		return conn, nil
-	case ctx.Err() == nil && errors.Is(context.Cause(waiting), noneFree):
-		return nil, noneFree
+	var conn *pgxpool.Conn
+	var err error
+	select {
+	case turns <- struct{}{}:
+		if conn, err = d.pool.Acquire(waiting); err == nil {
+			return connection{conn, turns}, nil
+		}
+		<-turns
+	case <-waiting.Done():
+		err = waiting.Err()
 	}
-	return nil, d.unavailable(ctx, err)
+	if ctx.Err() == nil && errors.Is(context.Cause(waiting), noneFree) {
+		return connection{}, noneFree
+	}
+	return connection{}, d.unavailable(ctx, err)
 }
 
 // How often, and for how long, a Write runs again; from alone on it runs while no other does.
@@ -270,15 +307,7 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 	if locks, is := db.IsHurried(ctx); is {
 		turns, wait = d.hurried, min(wait, locks)
 	}
-	select { // Writes that wait for each other leave the connections of Reads alone
-	case turns <- struct{}{}:
-		defer func() { <-turns }()
-	case <-ctx.Done():
-		return ctx.Err(), false
-	case <-time.After(d.patience):
-		return noneFree, false
-	}
-	conn, err := d.connection(ctx)
+	conn, err := d.connection(ctx, turns)
 	if err != nil {
 		return err, false
 	}
@@ -306,23 +335,22 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 	return nil, false
 }
 
-// answerTime is how much longer than its context the COMMIT of a hurried Write may take.
-const answerTime = 2 * time.Second
+// answerTime is how much longer than its context a COMMIT may take, and hurriedAnswer that of a hurried Write.
+const answerTime, hurriedAnswer = 30 * time.Second, 2 * time.Second
 
-// commit makes the work durable. It waits for the answer even if the context ends: without it, the outcome is
-// unknown.
+// commit makes the work durable. It waits for the answer even if the context ends, though not for ever: without it, the
+// outcome is unknown.
 func (tx *Tx) commit() error {
 	if !tx.begun && !slices.ContainsFunc(tx.pending, func(p pending) bool { return p.work }) {
 		return nil // no statement came
 	}
-	ctx := context.WithoutCancel(tx.ctx)
-	end, ends := tx.ctx.Deadline()
-	tx.ctx = ctx // an end of the other one is an unknown outcome
-	if _, is := db.IsHurried(ctx); is && ends {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, end.Add(answerTime))
-		defer cancel()
+	wait := tx.d.answerTime
+	if _, is := db.IsHurried(tx.ctx); is {
+		wait = min(wait, hurriedAnswer)
 	}
+	ctx, cancel := extended(tx.ctx, wait)
+	defer cancel()
+	tx.ctx = context.WithoutCancel(tx.ctx) // an end of the other one is an unknown outcome
 	if tx.conn.IsClosed() {
 		return tx.failed("commit", net.ErrClosed)
 	}
@@ -346,6 +374,22 @@ func (tx *Tx) commit() error {
 	}
 	tx.over = err == nil
 	return tx.failed("commit", tx.uncommitted(err))
+}
+
+// extended returns a context that ends some time after another one.
+func extended(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-longer.Done():
+		case <-time.After(by):
+			cancel()
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }
 
 // command runs statements that begin or end a transaction.

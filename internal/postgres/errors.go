@@ -103,7 +103,7 @@ func unanswered(err error) error {
 		}
 		return &Error{Op: "commit", Code: answer.Code, kind: db.ErrOutcomeUnknown, err: err}
 	}
-	if errors.Is(err, context.DeadlineExceeded) { // not the caller's
+	if errors.Is(err, context.Canceled) { // not the caller's
 		err = errors.New("no answer in time")
 	}
 	return &Error{Op: "commit", kind: db.ErrOutcomeUnknown, err: err}

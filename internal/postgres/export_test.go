@@ -14,6 +14,12 @@ func (d *DB) SetLockTimeout(to time.Duration) { d.lockTimeout = to }
 // SetPatience sets how long a call waits for a connection.
 func (d *DB) SetPatience(to time.Duration) { d.patience = to }
 
+// SetPatience sets how long a call waits for a connection.
+func (k *Keys) SetPatience(to time.Duration) { k.d.patience = to }
+
+// SetAnswerTime sets how long a COMMIT waits for its answer once its context has ended.
+func (d *DB) SetAnswerTime(to time.Duration) { d.answerTime = to }
+
 // Cut ends the connections that listen, on any schema, and returns their number.
 func Cut(d *DB) (n int) {
 	_ = d.pool.QueryRow(context.Background(),

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
@@ -98,6 +97,7 @@ func OpenKeys(ctx context.Context, url string, o db.Opening) (*Keys, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.ofKeys = true
 	k := &Keys{d}
 	if err := k.prepare(ctx, o.ReadOnly); err != nil {
 		_ = d.Close()
@@ -107,9 +107,9 @@ func OpenKeys(ctx context.Context, url string, o db.Opening) (*Keys, error) {
 }
 
 func (k *Keys) prepare(ctx context.Context, readOnly bool) error {
-	conn, err := k.d.pool.Acquire(ctx)
+	conn, err := k.d.connection(ctx, k.d.reading)
 	if err != nil {
-		return k.d.unavailable(ctx, err)
+		return err
 	}
 	defer conn.Release()
 	var schema string
@@ -128,9 +128,10 @@ func (k *Keys) prepare(ctx context.Context, readOnly bool) error {
 	case known || readOnly:
 		return nil
 	}
-	return k.run(ctx, "BEGIN", true, func(tx *Tx) error { // one process at a time makes them
-		return tx.ExecScript(fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d); %s`, makingKeys, keysSchema))
-	})
+	// One process at a time makes them, in the transaction that a script is.
+	_, err = conn.Conn().PgConn().Exec(ctx, fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d); %s`, makingKeys,
+		keysSchema)).ReadAll()
+	return classify("open", err)
 }
 
 // ReadOnly reports whether every Write returns db.ErrReadOnly.
@@ -143,55 +144,24 @@ func (k *Keys) Close() error { return k.d.Close() }
 // open elsewhere can hold up. Archives of the write-ahead log keep them. One that fails is db.ErrUnsupported: the
 // keys are erased without it.
 func (k *Keys) Flush(ctx context.Context) error {
-	if _, err := k.d.pool.Exec(ctx, `VACUUM user_key`); err != nil {
+	if err := k.d.begin(); err != nil {
+		return err
+	}
+	defer k.d.running.Done()
+	conn, err := k.d.connection(ctx, k.d.reading)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(ctx, `VACUUM user_key`); err != nil {
 		return fmt.Errorf("%w: %w", db.ErrUnsupported, k.d.unavailable(ctx, err))
 	}
 	return nil
 }
 
 // Read runs fn on one snapshot.
-func (k *Keys) Read(ctx context.Context, fn func(db.Tx) error) error {
-	return k.run(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", false, func(tx *Tx) error { return fn(tx) })
-}
+func (k *Keys) Read(ctx context.Context, fn func(db.Tx) error) error { return k.d.Read(ctx, fn) }
 
-// Write runs fn in a serializable transaction, and again if PostgreSQL undoes it.
-func (k *Keys) Write(ctx context.Context, fn func(db.Tx) error) error {
-	if k.d.readOnly {
-		return db.ErrReadOnly
-	}
-	for began := time.Now(); ; {
-		err := k.run(ctx, "BEGIN ISOLATION LEVEL SERIALIZABLE", true, func(tx *Tx) error { return fn(tx) })
-		var known *Error
-		if !errors.As(err, &known) || time.Since(began) > patience {
-			return err
-		}
-		// Two processes that make a key for one user meet in the index, too.
-		if known.Code != codeSerialization && known.Code != codeDeadlock && !errors.Is(err, db.ErrUnique) {
-			return err
-		}
-	}
-}
-
-func (k *Keys) run(ctx context.Context, begin string, writable bool, fn func(*Tx) error) error {
-	if err := k.d.begin(); err != nil {
-		return err
-	}
-	defer k.d.running.Done()
-	conn, err := k.d.pool.Acquire(ctx)
-	if err != nil {
-		return k.d.unavailable(ctx, err)
-	}
-	defer conn.Release()
-	tx := &Tx{d: k.d, conn: conn.Conn(), ctx: ctx, writable: writable, begun: true}
-	defer tx.rollback()
-	if err := tx.command(begin); err != nil {
-		return err
-	}
-	if err := fn(tx); err != nil {
-		return err
-	}
-	if tx.rerun != nil {
-		return tx.rerun
-	}
-	return tx.commit()
-}
+// Write runs fn in a serializable transaction, and again if PostgreSQL undoes it. Two processes that make a key for one
+// user may meet in the index, too.
+func (k *Keys) Write(ctx context.Context, fn func(db.Tx) error) error { return k.d.Write(ctx, fn) }

@@ -27,9 +27,9 @@ func (d *DB) Compact(ctx context.Context) error {
 		return err
 	}
 	defer d.running.Done()
-	conn, err := d.pool.Acquire(ctx)
+	conn, err := d.connection(ctx, d.reading)
 	if err != nil {
-		return d.unavailable(ctx, err)
+		return err
 	}
 	defer conn.Release()
 	rows, err := conn.Query(ctx, tables)

@@ -28,6 +28,7 @@ const (
 type Proxy struct {
 	Address string // of the same database, through the proxy
 	Cut     atomic.Int32
+	Held    atomic.Bool // a COMMIT has come that the server does not get, with Silent
 	// Trips is how often a client has sent something after an answer. A ROLLBACK does not count: after a read its answer
 	// is not waited for.
 	Trips atomic.Int64
@@ -109,6 +110,7 @@ func (p *Proxy) pass(ctx context.Context, client net.Conn, address string) {
 			return
 		case cut == Silent && commits:
 			p.Cut.Store(int32(Never))
+			p.Held.Store(true)
 			for n, err := client.Read(buffer); err == nil && n > 0 && buffer[0] != 'X'; n, err = client.Read(buffer) {
 			}
 			return // the client gives up
