@@ -197,13 +197,13 @@ func group(tx db.Tx, from string, args ...any) ([]Span, error) {
 	err := tx.Each(func(row db.Rows) error {
 		var s Span
 		err := row.Scan(&s.Client, &s.Begin, &s.All, &s.Last, &s.Calls, &s.Failed, &s.Searches, &s.Found, &s.first, &s.last)
-		s.Begin *= Quarter
 		if n := len(spans); n > 0 && spans[n-1].Client == s.Client {
 			s.Client = spans[n-1].Client // one copy of the name
 		}
 		spans = append(spans, s)
 		return err
-	}, `SELECT client, started_at / 900000000, count(*), max(started_at), count(*) FILTER (WHERE credential <> 'session'),
+	}, `SELECT client, started_at - started_at % 900000000, count(*), max(started_at),
+		count(*) FILTER (WHERE credential <> 'session'),
 		count(*) FILTER (WHERE credential <> 'session' AND outcome <> 'ok'),
 		count(hits) FILTER (WHERE credential <> 'session'),
 		count(*) FILTER (WHERE credential <> 'session' AND hits > 0), min(id), max(id) `+from+` GROUP BY 1, 2`, args...)

@@ -82,6 +82,12 @@ func Slice(text, start, length string) string {
 	return SliceOf + text + SliceAt + start + `, ` + length + `)`
 }
 
+// Quotient is the expression for a whole number divided by another, without a rest: / alone has a fraction in some
+// engines. Both are expressions.
+func Quotient(number, by string) string {
+	return `((` + number + ` - ` + number + ` % ` + by + `) / ` + by + `)`
+}
+
 // Index hints, for statements where SQLite would choose another index: FROM memory m ` + db.ByUpdated. Other
 // engines have no such hints and leave them out.
 const (

@@ -47,8 +47,8 @@ func (in *inspection) checkFiles() error {
 	}
 	in.report.Checked["file"] = len(files)
 	var strays int
-	if err := in.tx.QueryRow(`SELECT count(*) FROM file_chunk WHERE id / ? NOT IN (SELECT id FROM file)`,
-		kernel.ChunksOfFile).Scan(&strays); err != nil {
+	if err := in.tx.QueryRow(`SELECT count(*) FROM file_chunk WHERE ` + kernel.FileOf(`id`) +
+		` NOT IN (SELECT id FROM file)`).Scan(&strays); err != nil {
 		return err
 	}
 	if strays > 0 {

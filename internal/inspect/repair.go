@@ -89,7 +89,7 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) []func() error {
 		p.one(`DELETE FROM project_invitation WHERE ` + recipientApart)
 	}
 	if r.chunks {
-		p.one(`DELETE FROM file_chunk WHERE id / ? NOT IN (SELECT id FROM file)`, kernel.ChunksOfFile)
+		p.one(`DELETE FROM file_chunk WHERE ` + kernel.FileOf(`id`) + ` NOT IN (SELECT id FROM file)`)
 	}
 	p.many(r.erased, func(tx db.Tx, batch []int64) error {
 		_, err := tx.Exec(`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file

@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -15,9 +16,12 @@ const (
 	ChunkBits   = 24        // file_chunk.id is file.id << ChunkBits | n
 	LargestFile = ChunkSize << ChunkBits
 
-	ChunksOfFile = 1 << ChunkBits // file_chunk.id / ChunksOfFile is the file's
+	ChunksOfFile = 1 << ChunkBits // numbers for the chunks of a file; see FileOf
 	DeleteBatch  = 64             // chunks deleted in one transaction
 )
+
+// FileOf is the expression for the file of a chunk, whose number is an expression, too.
+func FileOf(chunk string) string { return db.Quotient(chunk, strconv.Itoa(ChunksOfFile)) }
 
 // Abandoned is the time without progress after which an arriving file counts as given up.
 const Abandoned = 24 * time.Hour

@@ -31,7 +31,7 @@ func (o *Objects) Move(ctx context.Context, to Place, progress func(stage string
 	m := mover{Objects: o, to: to}
 	total := 0
 	if err := o.DB.Read(ctx, func(tx db.Tx) error {
-		return tx.QueryRow(`SELECT count(*) FROM file_chunk k WHERE `+m.elsewhere(), kernel.ChunksOfFile).Scan(&total)
+		return tx.QueryRow(`SELECT count(*) FROM file_chunk k WHERE ` + m.elsewhere()).Scan(&total)
 	}); err != nil {
 		return Moved{}, err
 	}
@@ -58,13 +58,14 @@ type mover struct {
 	done  Moved
 }
 
-// elsewhere is the condition that a chunk is not where it is to be moved to. Its parameter is kernel.ChunksOfFile.
+// elsewhere is the condition that a chunk is not where it is to be moved to.
 func (m *mover) elsewhere() string {
 	place := `k.object IS NOT NULL`
 	if m.to == InObjects {
 		place = `k.object IS NULL`
 	}
-	return place + ` AND EXISTS (SELECT 1 FROM file f WHERE f.id = k.id / ? AND f.state IN ('stored', 'trashed'))`
+	return place + ` AND EXISTS (SELECT 1 FROM file f WHERE f.id = ` + kernel.FileOf(`k.id`) +
+		` AND f.state IN ('stored', 'trashed'))`
 }
 
 // some moves the next chunks; more is false if there are none.
@@ -80,7 +81,7 @@ func (m *mover) some(ctx context.Context) (more bool, err error) {
 			found, rows = append(found, c), append(rows, id)
 			return err
 		}, `SELECT k.id, k.sha256, k.data, coalesce(k.object, '') FROM file_chunk k WHERE k.id > ? AND `+m.elsewhere()+
-			` ORDER BY k.id LIMIT ?`, m.after, kernel.ChunksOfFile, movedAtOnce)
+			` ORDER BY k.id LIMIT ?`, m.after, movedAtOnce)
 	})
 	if err != nil || len(found) == 0 {
 		return false, err

@@ -278,7 +278,7 @@ func (o *Objects) Held(ctx context.Context, key string) (held bool, err error) {
 func Restore(tx db.Tx) error {
 	_, err := tx.Exec(`INSERT INTO file_object (key, state, size, due_at)
 		SELECT k.object, 'stored', CASE WHEN f.size - k.id % ?1 * ?2 < ?2 THEN f.size - k.id % ?1 * ?2 ELSE ?2 END, 0
-			FROM file_chunk k JOIN file f ON f.id = k.id / ?1 WHERE k.object IS NOT NULL
+			FROM file_chunk k JOIN file f ON f.id = `+kernel.FileOf(`k.id`)+` WHERE k.object IS NOT NULL
 		ON CONFLICT (key) DO UPDATE SET state = 'stored', due_at = 0`, kernel.ChunksOfFile, kernel.ChunkSize)
 	return err
 }

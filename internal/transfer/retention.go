@@ -1,13 +1,14 @@
 package transfer
 
 import (
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
 // retention selects the rule of a collection or a project for how long memories stay.
 func retention(of string) string {
-	return of + `.retention / 1000000, CASE WHEN ` + of + `.retention IS NULL THEN NULL WHEN ` + of +
+	return db.Quotient(of+`.retention`, `1000000`) + `, CASE WHEN ` + of + `.retention IS NULL THEN NULL WHEN ` + of +
 		`.retention_deletes = 1 THEN 'delete' ELSE 'trash' END`
 }
 
