@@ -37,30 +37,30 @@ func (o *Objects) removeSome(ctx context.Context) (removed int, err error) {
 		o.batch = mostRemoved
 	}
 	now := o.Now()
-	var keys []string
+	var found, keys []string
 	if err := o.DB.Read(ctx, func(tx db.Tx) (err error) {
-		keys, err = db.Column[string](tx, `SELECT key FROM file_object WHERE`+due+` ORDER BY due_at, key LIMIT ?`, now,
+		found, err = db.Column[string](tx, `SELECT key FROM file_object WHERE`+due+` ORDER BY due_at, key LIMIT ?`, now,
 			o.batch)
 		return err
 	}); err != nil {
 		return 0, err
 	}
-	if len(keys) > 0 || time.Since(o.marked) >= renewed {
+	if len(found) > 0 || time.Since(o.marked) >= renewed {
 		if err := o.own(ctx); err != nil {
 			return 0, err
 		}
 	}
-	if len(keys) == 0 {
+	if len(found) == 0 {
 		return 0, nil
 	}
 	// An upload that would still be going on is cancelled first: its objects count as given up.
 	if err := o.DB.Write(ctx, func(tx db.Tx) error {
 		if _, err := tx.Exec(`UPDATE file_object SET state = 'leaving' WHERE`+due+` AND key IN `+db.Texts, now,
-			db.List(keys)); err != nil {
+			db.List(found)); err != nil {
 			return err
 		}
 		keys, err = db.Column[string](tx, `SELECT key FROM file_object WHERE state = 'leaving' AND key IN `+db.Texts,
-			db.List(keys))
+			db.List(found))
 		return err
 	}); err != nil {
 		return 0, err
