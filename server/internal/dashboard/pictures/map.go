@@ -140,7 +140,7 @@ func placed(m, kept souvenir.Map) arrangedMap {
 
 // mapWords returns the clusters of a map.
 func (s *Service) mapWords(ctx context.Context, c request.Caller, q pictureQuery) (*mapInWords, error) {
-	const patience = 20 * time.Second
+	const patience = 2 * time.Second
 	m, err := s.readMap(ctx, c, q, patience, patience)
 	if err != nil {
 		return nil, err
