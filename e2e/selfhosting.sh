@@ -5,6 +5,8 @@
 #
 #   e2e/selfhosting.sh [EARLIER]      EARLIER: the commit to upgrade from; otherwise the one five migrations ago
 #
+# E2E_PATIENCE says how many times as long everything may take as on a machine that has nothing else to do.
+#
 # Nothing of this machine changes: the unit runs under a systemd of its own, which boots a Debian or another system as this
 # one is, with what it writes in memory; Docker runs as a daemon of its own; and both have a network of their own, so that
 # even the ports are those of the page. It needs root, Go, git, curl, iproute2, util-linux, systemd, and dockerd, docker
@@ -35,7 +37,7 @@ trap end_places EXIT
 # fail prints words, and what the last commands printed.
 fail() {
 	printf '%s\n' "$@" >&2
-	tail -n 5 "$work"/*.log >&2
+	tail -n 20 "$work"/*.log >&2
 	exit 1
 }
 
@@ -64,10 +66,11 @@ recipe() {
 # ready waits until the server answers.
 ready() {
 	local i
-	for i in {1..300}; do
+	for ((i = 0; i < 300 * ${E2E_PATIENCE:-1}; i++)); do
 		if "${at[@]}" curl -sf http://127.0.0.1:8377/health 2>/dev/null | grep -q '"souvenir"'; then return; fi
 		sleep 0.1
 	done
+	"${at[@]}" journalctl --unit souvenir --no-pager --lines 20 >"$work/journal.log" 2>&1 || true
 	fail "no server answers"
 }
 
@@ -153,7 +156,7 @@ boot() {
 		umount -l /was
 		exec env -i container=souvenir-e2e /lib/systemd/systemd --system --unit=multi-user.target' x "$work/memory" >>"$work/machine.log" 2>&1 &
 	machine=$!
-	for i in {1..100}; do
+	for ((i = 0; i < 100 * ${E2E_PATIENCE:-1}; i++)); do
 		at=(nsenter --all --target "$(init)")
 		if [[ $("${at[@]}" systemctl is-system-running 2>/dev/null) =~ running|degraded ]]; then return; fi
 		kill -0 $machine 2>/dev/null || return 1
