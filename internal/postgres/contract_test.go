@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/db/dbtest"
@@ -53,6 +54,15 @@ func TestPostgresKeepsTheContract(t *testing.T) {
 			return err
 		},
 		Killed: killed,
+		Impatient: func(t *testing.T) db.DB {
+			d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.SetPatience(500 * time.Millisecond)
+			d.SetLockTimeout(500 * time.Millisecond)
+			return d
+		},
 	}
 	if pgtest.OnCitus() { // its schemas are completed already
 		engine.Fill, engine.Waits = nil, true

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/db/dbtest"
@@ -19,6 +20,15 @@ func TestSQLiteKeepsTheContract(t *testing.T) {
 		t.Helper()
 		d, err := sqlite.Open(t.Context(),
 			sqlite.Config{Path: path, ApplicationID: 0x534f5556, Migrations: sqlite.Migrations()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	impatient := func(t *testing.T, path string) db.DB {
+		t.Helper()
+		d, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, ApplicationID: 0x534f5556,
+			Migrations: sqlite.Migrations(), LockTimeout: 500 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,12 +73,14 @@ func TestSQLiteKeepsTheContract(t *testing.T) {
 				printed := sqlite.KillContract(t, path)
 				return open(t, path), strings.NewReader(printed)
 			},
-			Flood: flood,
+			Flood:     flood,
+			Impatient: func(t *testing.T) db.DB { return impatient(t, filepath.Join(t.TempDir(), "impatient.db")) },
 		})
 	})
 	t.Run("memory", func(t *testing.T) {
 		longtest.Only(t)
 		dbtest.Run(t, dbtest.Engine{Open: func(t *testing.T) db.DB { return open(t, ":memory:") }, Flood: flood,
+			Impatient: func(t *testing.T) db.DB { return impatient(t, ":memory:") },
 			Fill: func(t *testing.T, fill map[string]func(db.Tx) error) (db.DB, error) {
 				return openFilled(t, ":memory:", fill)
 			}})

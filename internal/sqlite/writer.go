@@ -35,7 +35,7 @@ type writer struct {
 	mu    sync.Mutex
 	queue []*member // waiting for the turn, in order
 	held  bool      // a caller has the turn
-	long  bool      // it may hold it for long: one of db.Alone, or one that uses a database in memory
+	since time.Time // when its function began, which may wait for others; zero: none is running
 
 	// The caller with the turn owns the rest.
 	open    bool      // a transaction is open
@@ -54,7 +54,6 @@ type member struct {
 	turn  chan struct{} // receives the turn
 	done  chan error    // receives the outcome, once the function's work is part of a commit
 	alone bool          // wants a transaction of its own
-	long  bool          // may hold it for long
 	slice bool          // is a part of a long job; see db.Yielding
 }
 
@@ -66,8 +65,7 @@ var errHeld = fmt.Errorf("sqlite: a transaction of this process holds the databa
 var errAgain = errors.New("sqlite: to be run again")
 
 func (w *writer) write(ctx context.Context, fn func(db.Tx) error) error {
-	long := db.IsAlone(ctx)
-	m := &member{turn: make(chan struct{}, 1), done: make(chan error, 1), alone: w.group == 1 || long, long: long,
+	m := &member{turn: make(chan struct{}, 1), done: make(chan error, 1), alone: w.group == 1 || db.IsAlone(ctx),
 		slice: db.IsYielding(ctx)}
 	deadline := time.Now().Add(w.db.lockTimeout)
 	for {
@@ -89,7 +87,7 @@ func (w *writer) wait(ctx context.Context, m *member) error {
 	}
 	w.mu.Lock()
 	if !w.held {
-		w.held, w.long = true, m.long
+		w.held = true
 		w.mu.Unlock()
 		return nil
 	}
@@ -108,10 +106,10 @@ func (w *writer) wait(ctx context.Context, m *member) error {
 	err := w.db.await(ctx, m.turn, func(waited time.Duration) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.long && waited >= w.db.lockTimeout {
-			return errHeld
+		if waited < w.db.lockTimeout || w.since.IsZero() || time.Since(w.since) < w.db.lockTimeout {
+			return nil
 		}
-		return nil
+		return errHeld
 	})
 	if err == nil || w.leave(m) {
 		return err
@@ -143,13 +141,12 @@ func (w *writer) next() {
 			if m := w.queue[0]; !w.open || w.mayJoin(m) {
 				w.queue[0] = nil
 				w.queue = w.queue[1:]
-				w.long = m.long
 				w.mu.Unlock()
 				m.turn <- struct{}{}
 				return
 			}
 		} else if !w.open {
-			w.held, w.long = false, false
+			w.held = false
 			w.mu.Unlock()
 			return
 		} else if !yielded && (w.shared || len(w.members) > 1) {
@@ -197,14 +194,17 @@ func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn 
 	}
 	tx := &Tx{conn: w.conn, ctx: ctx, writable: true, late: &w.late, waited: w.contended}
 	returned := false
+	w.running(time.Now())
 	defer func() {
 		if !returned { // fn panicked, or ended its goroutine
+			w.running(time.Time{})
 			w.undo(tx, first)
 			w.next()
 		}
 	}()
 	err := outcome(ctx, fn(tx))
 	returned = true
+	w.running(time.Time{})
 
 	refused := err
 	if refused != nil {
@@ -220,6 +220,13 @@ func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn 
 		return err
 	}
 	return cmp.Or(<-m.done, refused)
+}
+
+// running notes that the function of the caller with the turn runs since then, or with a zero time, that it has ended.
+func (w *writer) running(since time.Time) {
+	w.mu.Lock()
+	w.since = since
+	w.mu.Unlock()
 }
 
 // enter begins a transaction, or a savepoint in the open one. The first caller needs no savepoint:
@@ -360,10 +367,14 @@ func (w *writer) answer(outcome error) {
 
 // exclusive runs f with the turn and without an open transaction.
 func (w *writer) exclusive(ctx context.Context, f func() error) error {
-	m := &member{turn: make(chan struct{}, 1), alone: true, long: w.db.memory} // whose Reads may wait for anything
+	m := &member{turn: make(chan struct{}, 1), alone: true}
 	if err := w.wait(ctx, m); err != nil {
 		return err
 	}
 	defer w.next()
+	if w.db.memory { // whose Reads may wait for anything
+		w.running(time.Now())
+		defer w.running(time.Time{})
+	}
 	return f()
 }

@@ -36,6 +36,9 @@ type Engine struct {
 	// the engine began after the migration "namespaces".
 	Fill func(t *testing.T, fill map[string]func(db.Tx) error) (db.DB, error)
 
+	// Impatient opens an empty database whose calls wait for a turn, a connection or a lock for half a second only.
+	Impatient func(t *testing.T) db.DB
+
 	// Reruns: Writes run at the same time, so among writers of one row, some functions run again.
 	Reruns bool
 
@@ -143,6 +146,7 @@ func Run(t *testing.T, e Engine) {
 	t.Run("two handles have one clock", func(t *testing.T) { handlesShareClock(t, e) })
 	t.Run("a handle for reading writes nothing", func(t *testing.T) { readOnly(t, e) })
 	t.Run("migrations are completed in Go", func(t *testing.T) { fills(t, e) })
+	t.Run("a call within a call gives up in time", func(t *testing.T) { nestedElsewhere(t, e) })
 	t.Run("a closed database says so", func(t *testing.T) { closed(t, e) })
 }
 

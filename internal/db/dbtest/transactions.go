@@ -336,6 +336,27 @@ func nested(t *testing.T, d db.DB) {
 	}
 }
 
+// nestedElsewhere checks that calls within calls whose contexts come from elsewhere wait for a limited time, once they
+// need what those around them have.
+func nestedElsewhere(t *testing.T, e Engine) {
+	d := e.Impatient(t)
+	defer d.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), forever)
+	defer cancel()
+	for what, call := range map[string]func(context.Context, func(db.Tx) error) error{"Reads": d.Read, "Writes": d.Write} {
+		depth := 0
+		var within func(tx db.Tx) error
+		within = func(db.Tx) error {
+			if depth++; depth > 2000 { // there is always another connection
+				return db.ErrBusy
+			}
+			return call(ctx, within)
+		}
+		is(t, what+" within each other", call(ctx, within), db.ErrBusy)
+		is(t, what+" afterwards", call(t.Context(), func(db.Tx) error { return nil }), nil)
+	}
+}
+
 func transactionEnds(t *testing.T, d db.DB) {
 	var kept db.Tx
 	var rows db.Rows
