@@ -31,8 +31,9 @@ type DB interface {
 	// An engine decides to run fn again by the error of a statement or of the commit, and remembers that error, since
 	// fn may wrap or ignore it. If the engine gives up, Write returns ErrBusy. A panic of fn rolls back and propagates.
 	// A statement that failed has changed nothing. The transaction can continue after one that writes; after one that
-	// reads, an engine may have lost it: then the next statement and Write return that error, unless a [Tx.Savepoint]
-	// was around it. References from memory_tag and passage to memory may be checked only at the commit.
+	// reads, or that the database does not understand, an engine may have lost it: then the next statement and Write
+	// return that error, unless a [Tx.Savepoint] was around it. References from memory_tag and passage to memory may be
+	// checked only at the commit.
 	//
 	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other transaction
 	// adds it before fn's work is committed. So a rule that fn checks by reading, such as a quota, the last
@@ -62,10 +63,10 @@ type Tx interface {
 	// Writable reports whether the transaction may write.
 	Writable() bool
 
-	// Savepoint runs fn as a part of the transaction: after an error or a panic, fn's writes are rolled back, and the
-	// rest of the transaction stays usable. Savepoints may be nested. If a savepoint can be neither rolled back nor
-	// released, the transaction is lost: later statements return the error, and Write rolls back and returns it. Rows
-	// that fn leaves open cannot be read after it.
+	// Savepoint runs fn as a part of the transaction: after an error or a panic, fn's writes are rolled back, and the rest
+	// of the transaction stays usable. Savepoints may be nested. If a savepoint can be neither rolled back nor released,
+	// the transaction is lost: later statements return the error, and Write rolls back and returns it. Rows that fn leaves
+	// open may be closed after it, and not read.
 	Savepoint(fn func() error) error
 
 	// Words, Vectors and Changes are the operations that each engine implements in its own way.
@@ -249,7 +250,8 @@ type Queuer interface {
 }
 
 // Ahead says that a transaction will likely run a query with these arguments, before it writes. An engine may read its
-// rows with the next statement.
+// rows with the next statement, which then fails with it, unless it is the transaction's first: so it is not for a
+// query that may fail, nor for one that a [Tx.Savepoint] is around.
 func Ahead(tx Tx, query string, args ...any) {
 	if f, able := Stored(tx).(Foreseer); able {
 		f.Ahead(query, args...)

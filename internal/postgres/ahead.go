@@ -10,7 +10,7 @@ import (
 
 // ahead has what transactions have read, by key; see package expected. The next one with the same key reads that with
 // its first statement. Each of these statements would be sent with the same arguments, on the same snapshot: so it may
-// be of no use, but not wrong.
+// be of no use, but not wrong. If one fails, the transaction begins anew without them.
 type ahead struct {
 	mu  sync.Mutex
 	all map[string]*plan
@@ -95,6 +95,24 @@ func (tx *Tx) expect(key string) {
 // readsAhead reports whether statements may be read ahead. Behind the second wall they could be another caller's.
 func (tx *Tx) readsAhead() bool {
 	return !tx.d.walled && tx.conn.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
+}
+
+// beginAnew has a transaction begin again, after its first statement failed with what was read ahead. It returns false
+// if that is of no use.
+func (tx *Tx) beginAnew(beginning []pending) bool {
+	if beginning == nil || tx.rerun != nil || tx.ctx.Err() != nil || tx.conn.IsClosed() {
+		return false
+	}
+	if _, err := tx.conn.PgConn().Exec(tx.ctx, "ROLLBACK").ReadAll(); err != nil {
+		return false
+	}
+	tx.d.log.DebugContext(tx.ctx, "a transaction begins anew, without what it read ahead", "error", tx.lost)
+	if tx.seen.plan != nil {
+		tx.d.ahead.set(tx.seen.name, nil)
+	}
+	tx.seen.plan, tx.seen.rows, tx.seen.size = nil, map[string]known{}, 0
+	tx.pending, tx.begun, tx.lost = beginning, false, nil
+	return true
 }
 
 // Ahead has a query read with the next statement; see [db.Ahead].

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -84,7 +85,7 @@ func TestReadingAheadChangesNothingButRoundTrips(t *testing.T) {
 	}
 }
 
-// A statement that cannot be read ahead any more costs a request its answer once at most.
+// A statement that cannot be read ahead any more costs a request no answer.
 func TestReadingAheadWhatIsGoneIsForgotten(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 1})
 	if err != nil {
@@ -113,9 +114,38 @@ func TestReadingAheadWhatIsGoneIsForgotten(t *testing.T) {
 		_, err := tx.Exec(`UPDATE setting SET value = 0 WHERE key = 'divisor'`)
 		return err
 	})
-	_ = page(false) // reads ahead what it does not need
-	if err := page(false); err != nil {
-		t.Errorf("the next time: got %v, want no error", err)
+	for _, when := range []string{"with a plan that fails", "the next time"} {
+		if err := page(false); err != nil {
+			t.Errorf("%s: got %v, want no error", when, err)
+		}
+	}
+	if err := page(true); err == nil {
+		t.Error("what fails by itself: got no error")
+	}
+	for _, fails := range []string{`SELECT 1 / value FROM setting WHERE key = ?`,
+		`SELECT missing FROM setting WHERE key = ?`} {
+		read := func(tx db.Tx) error {
+			var n int
+			db.Ahead(tx, fails, "divisor")
+			if err := tx.QueryRow(`SELECT value FROM setting WHERE key = ?`, "divisor").Scan(&n); err != nil || n != 0 {
+				t.Errorf("a first statement beside %s: got %d and %v, want 0", fails, n, err)
+			}
+			return nil
+		}
+		if err := d.Read(t.Context(), read); err != nil {
+			t.Errorf("a Read that expects %s: %v", fails, err)
+		}
+		write(t, d, func(tx db.Tx) error {
+			_, err := tx.Exec(`UPDATE setting SET value = 0 WHERE key = 'divisor'`)
+			return errors.Join(read(tx), err)
+		})
+		write(t, d, func(tx db.Tx) error {
+			if err := read(tx); err != nil {
+				return err
+			}
+			_, err := tx.Exec(`UPDATE setting SET value = 0 WHERE key = 'divisor'`)
+			return err
+		})
 	}
 }
 

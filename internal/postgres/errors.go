@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -78,7 +77,7 @@ func classify(op string, err error) error {
 	case errors.As(err, &answer):
 		return &Error{Op: op, Code: answer.Code, kind: kindOfCode(answer.Code), err: err}
 	case errors.As(err, &refused), errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF),
-		errors.Is(err, net.ErrClosed), strings.Contains(err.Error(), "conn closed"):
+		errors.Is(err, net.ErrClosed), errors.Is(err, pgconn.ErrConnClosed):
 		return &Error{Op: op, kind: db.ErrUnavailable, err: err}
 	case errors.Is(err, pgx.ErrNoRows):
 		return db.ErrNoRows

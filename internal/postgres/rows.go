@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"database/sql/driver"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -19,6 +21,7 @@ type Rows struct {
 	rows   [][]driver.Value
 	at     int    // number of the current row, from 1
 	cursor string // "" once everything is fetched
+	number int    // of the cursor
 	err    error
 	closed bool
 }
@@ -28,7 +31,10 @@ func (r *Rows) Next() bool {
 	if r.closed || r.err != nil {
 		return false
 	}
-	if r.err = r.tx.usable(); r.err != nil {
+	if r.err = r.tx.usable(); r.err == nil && r.undone() {
+		r.err = &Error{Op: "rows", kind: db.ErrTxDone, err: errors.New("the part that they are of is undone")}
+	}
+	if r.err != nil {
 		return false
 	}
 	if r.at == len(r.rows) && r.cursor != "" {
@@ -80,10 +86,17 @@ func (r *Rows) Close() error {
 	}
 	r.closed = true
 	r.rows, r.at = nil, 0
-	if r.tx.over || r.tx.lost != nil { // its transaction has closed it
+	if r.tx.over || r.tx.lost != nil || r.undone() { // it is closed already
 		r.cursor = ""
 	}
 	return r.closeCursor()
+}
+
+// undone reports whether the part of the transaction in which the rows were asked for is undone.
+func (r *Rows) undone() bool {
+	return slices.ContainsFunc(r.tx.undone, func(part [2]int) bool {
+		return part[0] <= r.number && r.number <= part[1]
+	})
 }
 
 func (r *Rows) closeCursor() error {

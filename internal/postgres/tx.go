@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,6 +24,7 @@ type Tx struct {
 	violated bool  // a statement violated a constraint, maybe by what the snapshot does not show
 	changed  bool  // it wrote what other servers have in their indexes
 	cursors  int
+	undone   [][2]int   // the first and last of cursors that went with a part
 	caller   *db.Caller // for whom policies decide; nil: everything is allowed
 	declared *db.Caller // the caller that the server knows
 	// unsettled says that declared may be out of date.
@@ -89,12 +91,13 @@ func (tx *Tx) Savepoint(fn func() error) error {
 	if err := tx.command("SAVEPOINT part"); err != nil { // sends what is pending, too
 		return err
 	}
-	kept := false
+	kept, before := false, tx.cursors
 	defer func() {
 		if kept || tx.over || tx.rerun != nil || tx.ctx.Err() != nil || tx.conn.IsClosed() {
 			return // what is not kept is undone with the transaction
 		}
 		tx.unsettled, tx.pending, tx.waiting = true, nil, 0 // settings are undone, too
+		tx.undone = append(tx.undone, [2]int{before + 1, tx.cursors})
 		if err := tx.command("ROLLBACK TO part; RELEASE part"); err == nil {
 			tx.lost = nil
 		}
@@ -130,8 +133,7 @@ func (tx *Tx) Query(query string, args ...any) (db.Rows, error) {
 	if _, err := tx.run(st, bound, 0); err != nil {
 		return nil, err
 	}
-	r := &Rows{tx: tx, cursor: name}
-	return r, nil
+	return &Rows{tx: tx, cursor: name, number: tx.cursors}, nil
 }
 
 // QueryRow runs one statement for its first row.
@@ -225,7 +227,8 @@ func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([]
 	return all, err
 }
 
-// send runs a statement and returns its rows; ahead is read with it.
+// send runs a statement and returns its rows; ahead is read with it. If what begins the transaction fails with it, the
+// transaction begins anew, without what was to be read ahead: nothing of it was handed out.
 func (tx *Tx) send(st statement, args []any, most int, result *db.Result, ahead []read) ([][]driver.Value, error) {
 	tx.settle()
 	if st.kind != writes && len(tx.pending) == 0 && len(ahead) == 0 {
@@ -248,6 +251,10 @@ func (tx *Tx) send(st statement, args []any, most int, result *db.Result, ahead 
 		}
 	}
 	batch := &pgx.Batch{}
+	var beginning []pending
+	if !tx.begun && len(ahead) > 0 { // then nothing is written yet
+		beginning = slices.Clone(tx.pending)
+	}
 	waiting := tx.enqueue(batch)
 	if st.kind == writes {
 		batch.Queue("SAVEPOINT " + guard)
@@ -262,6 +269,9 @@ func (tx *Tx) send(st statement, args []any, most int, result *db.Result, ahead 
 	answers := tx.conn.SendBatch(tx.ctx, batch)
 	if err := tx.settled(answers, waiting, nil); err != nil {
 		_ = answers.Close() // the error counts
+		if unread := (pgx.ErrPreprocessingBatch{}); errors.As(err, &unread) && tx.beginAnew(beginning) {
+			return tx.send(st, args, most, result, nil)
+		}
 		return nil, err
 	}
 	guarded, all, err := tx.answered(answers, st.kind == writes, most, result)
@@ -274,6 +284,9 @@ func (tx *Tx) send(st statement, args []any, most int, result *db.Result, ahead 
 		return all, tx.failed("exec", closed)
 	}
 	err = tx.failed("exec", err)
+	if tx.beginAnew(beginning) {
+		return tx.send(st, args, most, result, nil)
+	}
 	tx.violated = tx.violated || errors.Is(err, db.ErrUnique) || errors.Is(err, db.ErrForeignKey)
 	if guarded && tx.rerun == nil && tx.ctx.Err() == nil && !tx.conn.IsClosed() {
 		if _, undo := tx.conn.Exec(tx.ctx, "ROLLBACK TO "+guard); undo != nil {

@@ -66,6 +66,7 @@ func tests(e Engine) []test {
 		{"an error undoes the work of its Write alone", errorUndoesItsOwn},
 		{"a Write whose statement cannot be read may be lost as a whole", failedRead},
 		{"a savepoint undoes its part alone", savepoints},
+		{"rows that a part leaves open may be closed after it", rowsOfParts},
 		{"rows that are queued", queuedRows},
 		{"rows that are queued after the ones that they refer to", queuedChildren},
 		{"a statement with other arguments is another one", sameStatements},
