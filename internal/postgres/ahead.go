@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"container/list"
 	"maps"
 	"slices"
 	"sync"
@@ -12,12 +13,16 @@ import (
 // its first statement. Each of these statements would be sent with the same arguments, on the same snapshot: so it may
 // be of no use, but not wrong. If one fails, the transaction begins anew without them.
 type ahead struct {
-	mu  sync.Mutex
-	all map[string]*plan
+	mu    sync.Mutex
+	all   map[string]*list.Element // of plans
+	order list.List                // the one used last is in front
+	size  int
 }
 
 // plan is what a transaction is expected to read.
 type plan struct {
+	key    string
+	size   int // bytes, about
 	reads  []read
 	missed map[string]int // how often a statement did not come as expected
 }
@@ -32,8 +37,8 @@ type read struct {
 }
 
 const (
-	mostPlans = 1000 // of a server
-	mostAhead = 50   // reads of a plan
+	mostPlans = 16 << 20 // bytes of all plans of a server
+	mostAhead = 50       // reads of a plan
 	// mostMissed is how often a statement may not come as expected, such as one with the time in its arguments.
 	mostMissed = 3
 )
@@ -41,21 +46,42 @@ const (
 func (a *ahead) plan(key string) *plan {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.all[key]
+	kept := a.all[key]
+	if kept == nil {
+		return nil
+	}
+	a.order.MoveToFront(kept)
+	return kept.Value.(*plan)
 }
 
-// set replaces a plan; nil removes it.
+// set replaces a plan; nil removes it. The ones used longest ago make room.
 func (a *ahead) set(key string, p *plan) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.remove(a.all[key])
 	if p == nil {
-		delete(a.all, key)
 		return
 	}
-	if len(a.all) >= mostPlans {
-		clear(a.all)
+	p.key, p.size = key, len(key)+200
+	for _, r := range p.reads {
+		p.size += 2*len(r.key) + 200 // the key has the text and the arguments
 	}
-	a.all[key] = p
+	for text := range p.missed {
+		p.size += len(text)
+	}
+	a.all[key] = a.order.PushFront(p)
+	for a.size += p.size; a.size > mostPlans; {
+		a.remove(a.order.Back())
+	}
+}
+
+func (a *ahead) remove(kept *list.Element) {
+	if kept == nil {
+		return
+	}
+	p := a.order.Remove(kept).(*plan)
+	delete(a.all, p.key)
+	a.size -= p.size
 }
 
 // learn makes the plan of what the transaction has read.
@@ -81,6 +107,9 @@ func (tx *Tx) learn() {
 		if i > 0 && len(next.reads) < mostAhead && next.missed[r.st.text] < mostMissed { // the first one is sent in any case
 			next.reads = append(next.reads, r)
 		}
+	}
+	if len(next.reads) == 0 && len(next.missed) == 0 { // as of visitors without a session, who may send any number of keys
+		next = nil
 	}
 	tx.d.ahead.set(s.name, next)
 }

@@ -149,6 +149,31 @@ func TestReadingAheadWhatIsGoneIsForgotten(t *testing.T) {
 	}
 }
 
+// Requests that read one thing alone have no plan: so many of them leave those of others.
+func TestRequestsThatReadOnceHaveNoPlan(t *testing.T) {
+	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for reads, want := range []int{0, 0, 1} {
+		if err := d.Read(expected.Like(t.Context(), fmt.Sprint(reads)), func(tx db.Tx) error {
+			for i := range reads {
+				var n int
+				if err := tx.QueryRow(`SELECT count(*) FROM setting WHERE value = ?`, i).Scan(&n); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got := postgres.Plans(d); got != want {
+			t.Errorf("after a request with %d reads: got %d plans, want %d", reads, got, want)
+		}
+	}
+}
+
 // Rows that are streamed are not read ahead: a request that streams others than the one before would find the name of
 // its cursor taken.
 func TestStreamsAreNotReadAhead(t *testing.T) {

@@ -8,6 +8,7 @@
 package postgres
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"log/slog"
@@ -120,7 +121,7 @@ func connect(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	d := &DB{pool: pool, statements: newStatements(maxStatements), writing: make(chan struct{}, writers),
 		reading: make(chan struct{}, config.MaxConns-writers-1), hurried: make(chan struct{}, 1), readOnly: o.ReadOnly,
 		lockTimeout: lockTimeout, patience: patience, answerTime: answerTime, log: o.Logger,
-		ahead: ahead{all: map[string]*plan{}}}
+		ahead: ahead{all: map[string]*list.Element{}}}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}

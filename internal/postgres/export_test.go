@@ -20,6 +20,9 @@ func (k *Keys) SetPatience(to time.Duration) { k.d.patience = to }
 // SetAnswerTime sets how long a COMMIT waits for its answer once its context has ended.
 func (d *DB) SetAnswerTime(to time.Duration) { d.answerTime = to }
 
+// Plans returns the number of plans for reading ahead.
+func Plans(d *DB) int { return len(d.ahead.all) }
+
 // Cut ends the connections that listen, on any schema, and returns their number.
 func Cut(d *DB) (n int) {
 	_ = d.pool.QueryRow(context.Background(),
