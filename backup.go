@@ -91,9 +91,7 @@ func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptio
 
 // renewKey notices that the master key was changed. It does not end a backup, which then has the key from before.
 func (s *Store) renewKey(ctx context.Context) {
-	file, inFile := s.engine.(interface {
-		TakeMasterKey(ctx context.Context, key MasterKey) error
-	})
+	file, inFile := s.engine.(db.Encrypted[MasterKey])
 	if s.options.MasterKeyNow == nil || s.options.MasterKey.IsZero() || !inFile {
 		return
 	}

@@ -101,9 +101,7 @@ func (h *Upkeep) ChangeMasterKey(ctx context.Context, to MasterKey) (err error) 
 	if to.IsZero() {
 		return invalid("to", "{} is no key; give one, or make a copy that is not encrypted with Reencrypt")
 	}
-	file, inFile := s.engine.(interface {
-		ChangeMasterKey(ctx context.Context, to MasterKey) error
-	})
+	file, inFile := s.engine.(db.Encrypted[MasterKey])
 	if !inFile {
 		return newError(KindMasterKey, "", "the store is in a database, which is not encrypted by this package")
 	}

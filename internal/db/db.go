@@ -275,8 +275,9 @@ type Foreseer interface {
 
 // InsertNumbered runs an INSERT of one row into a table and returns the row's number. The statement is INSERT INTO
 // table (id, …) VALUES (?, …); the arguments are for the other columns. An engine may send it later, as with [Queue].
-// Rows that a transaction inserts in this way have rising numbers, higher than those of all transactions that ended
-// before it began; among them, other inserted rows may have any.
+// One that is no [Numberer] gets NULL as the id, and has to give the row the next number. Rows that a transaction
+// inserts in this way have rising numbers, higher than those of all transactions that ended before it began; among
+// them, other inserted rows may have any.
 func InsertNumbered(tx Tx, table, query string, args ...any) (row int64, err error) {
 	n, able := Stored(tx).(Numberer)
 	if !able {

@@ -38,7 +38,11 @@ func OpenerOf(ctx context.Context) (Opener, context.Context) {
 	return open, context.WithValue(ctx, opener{}, Opener(nil))
 }
 
-// Keys is a database of its own for the keys of users.
+// Keys is a database of its own for the keys of users. Read, Write, ReadOnly and Close promise what those of [DB] do.
+// Calls may come within a Read or Write of the store, with its context: the two wait for nothing of each other. Of the
+// store's tables there is none, but ring and user_key (the ones of SQLite are in internal/sqlite/keys.go), which the
+// opener makes; of a Tx, statements and savepoints are used, and neither words, vectors nor changes. Package keyring
+// has an optional Flusher.
 type Keys interface {
 	Read(ctx context.Context, fn func(Tx) error) error
 	Write(ctx context.Context, fn func(Tx) error) error

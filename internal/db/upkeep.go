@@ -57,6 +57,14 @@ type Check interface {
 	Reindex(tx Tx) error
 }
 
+// Encrypted is a DB whose file is encrypted under a master key of some type.
+type Encrypted[Key any] interface {
+	// ChangeMasterKey puts the key of the file under another master key.
+	ChangeMasterKey(ctx context.Context, to Key) error
+	// TakeMasterKey has copies encrypted with another master key from now on, if the file has been put under it.
+	TakeMasterKey(ctx context.Context, key Key) error
+}
+
 // Size is the size of a database, in bytes.
 type Size struct {
 	Database int64 // the whole database

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -231,6 +232,29 @@ func TestAWriteThatWaitsToRunAloneHoldsUpNoOther(t *testing.T) {
 	if err := <-refused; !errors.Is(err, db.ErrUnique) {
 		t.Errorf("the Write that waited to run alone: got %v, want %v", err, db.ErrUnique)
 	}
+}
+
+func TestADatabaseThatWeakensTransactionsIsRefused(t *testing.T) {
+	proxy := pgtest.NewProxy(t, pgtest.Address(t))
+	proxy.Weak.Store(true)
+	want := func(what string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), `"read committed"`) {
+			t.Errorf("opening %s: got %v, want an error that names read committed", what, err)
+		}
+	}
+	_, err := postgres.Open(t.Context(), proxy.Address, db.Opening{Readers: 2})
+	want("a store", err)
+	d, err := postgres.Open(t.Context(), proxy.Address, db.Opening{Readers: 2, ReadOnly: true})
+	if err != nil {
+		t.Errorf("a store for reading: got %v, want no error", err)
+	} else {
+		_ = d.Close()
+	}
+	keys := pgtest.NewProxy(t, pgtest.Address(t))
+	keys.Weak.Store(true)
+	_, err = postgres.OpenKeys(t.Context(), keys.Address, db.Opening{Readers: 2})
+	want("keys of users", err)
 }
 
 func TestAnEndOfTheConnectionAtACommitIsAnUnknownOutcome(t *testing.T) {

@@ -72,6 +72,9 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 		err = d.migrate(ctx, o)
 	}
 	if err == nil {
+		err = d.checkIsolation(ctx)
+	}
+	if err == nil {
 		err = d.lookForWall(ctx)
 	}
 	if err == nil {

@@ -99,7 +99,11 @@ func OpenKeys(ctx context.Context, url string, o db.Opening) (*Keys, error) {
 	}
 	d.ofKeys = true
 	k := &Keys{d}
-	if err := k.prepare(ctx, o.ReadOnly); err != nil {
+	err = d.checkIsolation(ctx)
+	if err == nil {
+		err = k.prepare(ctx, o.ReadOnly)
+	}
+	if err != nil {
 		_ = d.Close()
 		return nil, err
 	}

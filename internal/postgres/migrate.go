@@ -136,6 +136,28 @@ func (d *DB) checkDatabase(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
+// checkIsolation refuses a server, or a pooler before it, that gives a Write a weaker isolation than it asks for.
+func (d *DB) checkIsolation(ctx context.Context) error {
+	if d.readOnly {
+		return nil
+	}
+	conn, err := d.connection(ctx, d.reading)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	results, err := conn.Conn().PgConn().Exec(ctx, "BEGIN ISOLATION LEVEL SERIALIZABLE; "+
+		"SELECT current_setting('transaction_isolation'); ROLLBACK").ReadAll()
+	if err != nil {
+		return classify("open", err)
+	}
+	if got := string(results[1].Rows[0][0]); got != "serializable" {
+		return &Error{Op: "open", err: fmt.Errorf("transactions are to be serializable, and the database, or a pooler in "+
+			"front of it, makes them %q; connect to a PostgreSQL server that has serializable ones", got)}
+	}
+	return nil
+}
+
 // upgrade runs the migrations after a version.
 func (tx *Tx) upgrade(steps []migration, version int, o db.Opening) error {
 	if version == 0 {

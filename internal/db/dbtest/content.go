@@ -60,15 +60,17 @@ func changesComplete(t *testing.T, e Engine, d db.DB) {
 	misses(t, "a deletion and an update", some, complete, rows[:2]...)
 
 	// Even if the log is long, changes beyond its reach must not be skipped silently.
-	if e.Flood == nil {
-		return
-	}
-	for range 70 {
-		write(t, d, func(tx db.Tx) error { return e.Flood(tx, rows[2]) })
-	}
-	if late, _, complete := since(t, d, mark, 1<<20); complete {
-		misses(t, "after many changes", late, complete, rows[0], rows[2])
-	}
+	t.Run("beyond the reach of the log", func(t *testing.T) {
+		if e.Flood == nil {
+			t.Skip("the log has no end, as Engine.Flood is nil")
+		}
+		for range 70 {
+			write(t, d, func(tx db.Tx) error { return e.Flood(tx, rows[2]) })
+		}
+		if late, _, complete := since(t, d, mark, 1<<20); complete {
+			misses(t, "after many changes", late, complete, rows[0], rows[2])
+		}
+	})
 }
 
 func changesAmongWriters(t *testing.T, d db.DB) {

@@ -29,6 +29,9 @@ type Proxy struct {
 	Address string // of the same database, through the proxy
 	Cut     atomic.Int32
 	Held    atomic.Bool // a COMMIT has come that the server does not get, with Silent
+	// Weak takes the isolation out of what begins a Write, so that a transaction has that of the setting
+	// default_transaction_isolation.
+	Weak atomic.Bool
 	// Trips is how often a client has sent something after an answer. A ROLLBACK does not count: after a read its answer
 	// is not waited for.
 	Trips atomic.Int64
@@ -68,6 +71,8 @@ var preparedCommit = func() []byte {
 	return []byte("\x00stmtcache_" + hex.EncodeToString(sum[:24]) + "\x00")
 }()
 
+var serializable = []byte(" ISOLATION LEVEL SERIALIZABLE")
+
 // pass connects a client with the server until one of them ends, or the connection is cut.
 func (p *Proxy) pass(ctx context.Context, client net.Conn, address string) {
 	defer func() { _ = client.Close() }()
@@ -101,6 +106,9 @@ func (p *Proxy) pass(ctx context.Context, client net.Conn, address string) {
 		}
 		if answered.Swap(false) && !bytes.HasSuffix(buffer[:n], []byte("ROLLBACK\x00")) {
 			p.Trips.Add(1)
+		}
+		if p.Weak.Load() {
+			copy(buffer, bytes.ReplaceAll(buffer[:n], serializable, bytes.Repeat([]byte(" "), len(serializable))))
 		}
 		commits := bytes.Contains(buffer[:n], []byte("COMMIT\x00")) && !bytes.HasPrefix(buffer[:n], []byte("P")) ||
 			bytes.Contains(buffer[:n], preparedCommit)
