@@ -9,6 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 	"github.com/souvenir-ai/souvenir/internal/validity"
 )
@@ -314,16 +315,30 @@ func (s *Store) storeAlone(ctx context.Context, a *addition) error {
 			a.ahead(tx, v)
 		}
 	}
-	return s.writeAhead(ctx, ahead, func(tx db.Tx, v viewer) error {
+	prepares := len(a.drafts) > fewMemories && s.batches == nil && !s.db.InTransaction(ctx)
+	var ready *retrieval.Ready
+	defer func() { ready.End() }()
+	err := s.writeAhead(ctx, ahead, func(tx db.Tx, v viewer) error {
 		w, err := s.newWriter(tx, v)
+		if ready.End(); err == nil && prepares {
+			ready = s.index.Prepare()
+			w.ready = ready
+		}
 		if err == nil {
 			err = a.run(w)
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = w.flush()
 		}
-		return w.flush()
+		if err == nil {
+			err = w.ready.Written(tx)
+		}
+		return err
 	})
+	if err == nil {
+		s.index.Adopt(ready)
+	}
+	return err
 }
 
 // atPosition adds to an error the position of the memory that it is about.

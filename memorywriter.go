@@ -5,12 +5,14 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/turns"
 )
@@ -24,6 +26,7 @@ type memoryWriter struct {
 	targets   map[ProjectRef]projectTarget // by their reference
 	grown     map[int64]bool               // partitions that hold more than before
 	restoring bool                         // the memories come from the trash
+	ready     *retrieval.Ready             // gets the memories that are added; nil: the index reads them
 }
 
 func (s *Store) newWriter(tx db.Tx, v viewer) (*memoryWriter, error) {
@@ -211,10 +214,13 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	}
 	turn := turns.Memory{Content: m.Content, EventType: m.EventType, Metadata: m.Metadata, InProject: place.Project != 0,
 		EventTime: d.EventTime, Created: created}
-	if err := kernel.AddTurn(w.Tx, row, place.Partition, turn); err != nil {
+	said, err := kernel.AddTurn(w.Tx, row, place.Partition, turn)
+	if err != nil {
 		return Stored{}, err
 	}
 	indexed, warnings, err := w.AddPassages(row, place, d.Passages, d.Vector, m.Tags)
+	w.ready.Add(retrieval.Source{Row: row, ID: m.ID, Partition: place.Partition, Content: m.Content,
+		Tags: strings.Join(m.Tags, "\n"), Turn: said, Passages: slices.Clone(d.Passages)})
 	stored := Stored{Memory: m, Indexed: indexed, Warnings: warnings}
 	w.addProjectWarnings(&stored, d.ProjectID, d.ProjectName)
 	return stored, err
@@ -250,6 +256,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		return Stored{}, err
 	}
 	w.grow(at.Partition)
+	w.ready.Forget(before.row)
 	now, metadata, err := w.updateRow(before, after, at)
 	if err != nil {
 		return Stored{}, err

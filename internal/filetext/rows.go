@@ -43,7 +43,7 @@ func (w *Worker) insert(tx db.Tx, file int64, t tidied, places string, passages 
 		return err
 	}
 	turn := turns.Memory{Content: t.Text.Text, InProject: project != 0, Created: now}
-	if err := kernel.AddTurn(tx, row, at.Partition, turn); err != nil {
+	if _, err := kernel.AddTurn(tx, row, at.Partition, turn); err != nil {
 		return err
 	}
 	if _, _, err := rows.AddPassages(row, at, passages, nil, nil); err != nil {

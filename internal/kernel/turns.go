@@ -96,16 +96,19 @@ func WrongTurns(tx db.Tx, rows []int64) ([]int64, error) {
 	return wrong, err
 }
 
-// AddTurn records the place of a new memory in its conversation, as [KeepTurns] does, without reading the memory.
-func AddTurn(tx db.Tx, row, partition int64, m turns.Memory) error {
-	return addTurn(tx, row, partition, turns.Of(m))
+// AddTurn records the place of a new memory in its conversation, as [KeepTurns] does, without reading the memory. It
+// returns the turn with the number of its conversation as stored; nil: the memory is none.
+func AddTurn(tx db.Tx, row, partition int64, m turns.Memory) (*turns.Turn, error) {
+	t := turns.Of(m)
+	return t, addTurn(tx, row, partition, t)
 }
 
+// addTurn turns the hash of the turn's conversation into its number as stored.
 func addTurn(tx db.Tx, row, partition int64, t *turns.Turn) error {
 	if t == nil {
 		return nil
 	}
-	conversation, speaker, err := t.Conversation, any(t.Speaker), error(nil)
+	speaker, err := any(t.Speaker), error(nil)
 	if sealedrows.Seals(tx) {
 		var owner int64
 		if owner, err = OwnerOfPartition(tx, partition); err != nil {
@@ -114,12 +117,12 @@ func addTurn(tx db.Tx, row, partition int64, t *turns.Turn) error {
 		if speaker, err = sealedrows.SealText(tx, owner, sealedrows.TurnSpeaker, t.Speaker); err != nil {
 			return err
 		}
-		if conversation, err = sealedrows.BlindNumber(tx, owner, ofConversation, t.Conversation); err != nil {
+		if t.Conversation, err = sealedrows.BlindNumber(tx, owner, ofConversation, t.Conversation); err != nil {
 			return err
 		}
 	}
 	return db.Queue(tx, `INSERT INTO turn (memory_id, partition_id, conversation, at, speaker) VALUES (?, ?, ?, ?, ?)`,
-		row, partition, conversation, t.At, speaker)
+		row, partition, t.Conversation, t.At, speaker)
 }
 
 // ofConversation is the purpose of blinded hashes of conversations.

@@ -22,9 +22,9 @@ func EncodeVector(v []float32, at *Place) []byte {
 	return vectorform.Short(v)
 }
 
-// SealVector returns the argument for a vector of a passage in a place: sealed, if the store has keys of users.
-func SealVector(tx db.Tx, v []float32, at *Place) (any, error) {
-	return sealedrows.SealBytes(tx, at.Owner, sealedrows.PassageVector, EncodeVector(v, at))
+// sealVector returns the argument for the stored form of a vector: sealed, if the store has keys of users.
+func sealVector(tx db.Tx, stored []byte, at *Place) (any, error) {
+	return sealedrows.SealBytes(tx, at.Owner, sealedrows.PassageVector, stored)
 }
 
 // DecodeVector reads a stored vector. NULL gives nil, and so does an empty one, as that of an erased user.

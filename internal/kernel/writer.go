@@ -243,6 +243,10 @@ type Passage struct {
 	Vector        []float32 // of unit length; nil until it is embedded
 	Blank         bool      // white space only: nothing to embed
 	Profile       int64     // row of the vector's profile; 0: just made by this store's embedder
+
+	// ID is its row, and Stored its vector there, in a store without keys of users; set when it is added.
+	ID     int64
+	Stored []byte
 }
 
 // Split cuts content into passages of at most size bytes.
@@ -268,21 +272,22 @@ func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []
 	}
 	tagTerms := text.Indexed(strings.Join(tags, "\n"))
 	indexed = true
-	for _, p := range passages {
-		vector, profile, current := w.vectorOf(p, at, own)
+	for i := range passages {
+		p := &passages[i]
+		vector, profile, current := w.vectorOf(*p, at, own)
 		indexed = indexed && current
-		id := at.Partition<<PassageBits | at.numbers.next
+		p.ID, p.Stored = at.Partition<<PassageBits|at.numbers.next, EncodeVector(vector, at)
 		at.numbers.next++
-		stored, err := SealVector(w.Tx, vector, at)
+		stored, err := sealVector(w.Tx, p.Stored, at)
 		if err != nil {
 			return false, nil, err
 		}
 		if err := db.Queue(w.Tx, `INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) `+
 			`VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			id, memory, p.Start, p.Length, p.Blank, profile, stored); err != nil {
+			p.ID, memory, p.Start, p.Length, p.Blank, profile, stored); err != nil {
 			return false, nil, err
 		}
-		if err := w.Tx.Words().Put(id, p.Indexed, tagTerms, false); err != nil {
+		if err := w.Tx.Words().Put(p.ID, p.Indexed, tagTerms, false); err != nil {
 			return false, nil, err
 		}
 		tagTerms = "" // tags are found through the first passage
@@ -347,7 +352,7 @@ func (w *Writer) RewritePassages(memory int64, at *Place, passages []Passage, ow
 	for i, p := range passages {
 		vector, profile, current := w.vectorOf(p, at, own)
 		indexed = indexed && current
-		stored, err := SealVector(w.Tx, vector, at)
+		stored, err := sealVector(w.Tx, EncodeVector(vector, at), at)
 		if err != nil {
 			return false, nil, err
 		}

@@ -30,7 +30,7 @@ type Cache struct {
 	// Others calls a function whenever other processes have written. Nil: the cache looks for that itself.
 	Others func(wrote func())
 	AtOnce int // the most stale memories that a search reads itself, unless much more is held of what it searches
-	// SegmentAt is how many memories of a partition are not in segments before Persist writes one.
+	// SegmentAt is how many memories of a partition are worth a segment, be it one that Persist writes.
 	SegmentAt int
 	Kind      string // of the segments that it reads and writes; a partition has those of one kind
 
