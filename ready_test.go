@@ -61,11 +61,15 @@ func manyNotes(g *rand.Rand) []NewMemory {
 // TestWhatACallStoresIsInTheIndexAtOnce stores memories in each way, and expects the index to have them then.
 func TestWhatACallStoresIsInTheIndexAtOnce(t *testing.T) {
 	for _, segmentAt := range []int{10, 1000} { // as segments, or one by one
-		o := Options{}
+		o := Options{Embedder: wordEmbedder("words-1")}
 		if segmentAt == 10 {
-			o.MasterKey = GenerateMasterKey()
+			o.UserKeys.MasterKey = GenerateMasterKey()
 		}
-		s := openWords(t, "", o)
+		s, err := Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
 		mustAddCollection(t, s, NewCollection{Name: "own", OwnVectors: true, VectorSize: len(wordVector("x"))})
 		s.worker.Stop()
 		s.index.SegmentAt = segmentAt
@@ -95,7 +99,7 @@ func TestWhatACallStoresIsInTheIndexAtOnce(t *testing.T) {
 // TestWhatCallsStoreIsIndexedAsItIsRead compares a store, whose index gets what calls store from them, with one whose
 // index reads the texts: after calls, beside other processes, with a write that fails and one that runs twice.
 func TestWhatCallsStoreIsIndexedAsItIsRead(t *testing.T) {
-	for seed := range longtest.Size(8, 2) {
+	for seed := range longtest.Size(4, 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			g := rand.New(rand.NewPCG(uint64(seed), 39))
 			path := filepath.Join(t.TempDir(), "store.db")
@@ -108,11 +112,10 @@ func TestWhatCallsStoreIsIndexedAsItIsRead(t *testing.T) {
 			})
 			s.index.SegmentAt = 30
 			mustAddCollection(t, s, NewCollection{Name: "own", OwnVectors: true, VectorSize: len(wordVector("x"))})
-			mustAdd(t, s, NewMemory{Content: "the one with a key", Key: "taken"})
 			s.worker.Stop()
 			texts := reopen(t, s, Options{})
 			texts.worker.Stop()
-			for range longtest.Size(30, 12) {
+			for range longtest.Size(20, 10) {
 				memories := manyNotes(g)
 				if err := storeSomehow(t, g, s, texts, memories, &happens); err != nil {
 					t.Fatal(err)
@@ -148,9 +151,9 @@ func storeSomehow(t *testing.T, g *rand.Rand, s, other *Store, memories []NewMem
 	ctx := t.Context()
 	switch g.IntN(6) {
 	case 0: // the write fails
-		memories = append(memories, NewMemory{Content: "refused", Key: "taken"})
+		memories = append(memories, NewMemory{Content: "first", Key: "two"}, NewMemory{Content: "second", Key: "two"})
 		if _, err := s.AddMemories(ctx, memories, nil); !errors.Is(err, ErrConflict) {
-			t.Errorf("a taken key: got %v, want ErrConflict", err)
+			t.Errorf("two memories with one key: got %v, want ErrConflict", err)
 		}
 		return nil
 	case 1: // the call changes what it has stored itself

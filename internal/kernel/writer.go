@@ -243,10 +243,8 @@ type Passage struct {
 	Vector        []float32 // of unit length; nil until it is embedded
 	Blank         bool      // white space only: nothing to embed
 	Profile       int64     // row of the vector's profile; 0: just made by this store's embedder
-
-	// ID is its row, and Stored its vector there, in a store without keys of users; set when it is added.
-	ID     int64
-	Stored []byte
+	ID            int64     // its row, set when it is added; so is Stored
+	Stored        []byte    // its vector there, in a store without keys of users
 }
 
 // Split cuts content into passages of at most size bytes.
