@@ -101,7 +101,13 @@ recall() { call "$1" '{"name": "memory", "arguments": {"action": "search", "quer
 
 echo "two versions"
 clone=$work/clone
-earlier=${1:-$(git -C "$root" log -1 --skip=4 --format=%H -- internal/sqlite/migrations)^}
+earlier=${1-}
+for ((skip = 4; ${#earlier} == 0 && skip < 12; skip++)); do
+	earlier=$(git -C "$root" log -1 --skip=$skip --format=%H -- internal/sqlite/migrations)^
+	# Where two were written at a time, there are commits with a gap between their numbers, and no program of them starts.
+	git -C "$root" ls-tree --name-only "$earlier" internal/sqlite/migrations/ 2>/dev/null | sed -n 's|.*/0*\([0-9]*\)_.*\.sql$|\1|p' |
+		awk '$1 != NR { exit 1 }' || earlier=
+done
 mkdir "$clone" "$work/earlier"
 git -C "$root" ls-files -z | (cd "$root" && tar --null --ignore-failed-read -T - -c 2>/dev/null) | tar -x -C "$clone"
 if git -C "$root" archive "$earlier" 2>"$work/archive.log" | tar -x -C "$work/earlier" 2>/dev/null; then
