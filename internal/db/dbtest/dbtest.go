@@ -120,6 +120,10 @@ func tests(e Engine) []test {
 		{"words, vectors and changes of many memories", manyPassages},
 		{"a result that fails in its middle says so", failingRows},
 		{"references that do not hold at the commit", references},
+		{"hints of a context change no result", hintedCalls},
+		{"what is read ahead or kept is not out of date", foreseen},
+		{"numbers that are reserved", reserved},
+		{"a function that ignores a conflict runs again", conflictsIgnored},
 		{"a call ends soon after its context", endsSoon},
 	}
 }

@@ -3,14 +3,19 @@ package dbtest
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/postgres"
+	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -19,6 +24,7 @@ type wrong struct {
 	db.DB
 	tx      func(tx db.Tx) db.Tx
 	read    func(ctx context.Context, d db.DB, fn func(db.Tx) error) error
+	write   func(ctx context.Context, d db.DB, fn func(db.Tx) error) error
 	written func(err error) error
 }
 
@@ -31,7 +37,11 @@ func (w wrong) Read(ctx context.Context, fn func(db.Tx) error) error {
 }
 
 func (w wrong) Write(ctx context.Context, fn func(db.Tx) error) error {
-	err := w.DB.Write(ctx, func(tx db.Tx) error { return fn(w.around(tx)) })
+	around := func(tx db.Tx) error { return fn(w.around(tx)) }
+	if w.write != nil {
+		return w.write(ctx, w.DB, around)
+	}
+	err := w.DB.Write(ctx, around)
 	if w.written != nil {
 		err = w.written(err)
 	}
@@ -176,6 +186,51 @@ func inTx(w wrongTx) func(tx db.Tx) db.Tx {
 	}
 }
 
+// undoesNothing has parts that are no savepoints.
+type undoesNothing struct{ db.Tx }
+
+func (undoesNothing) Savepoint(fn func() error) error { return fn() }
+
+// forgetful drops what is queued.
+type forgetful struct{ db.Tx }
+
+func (forgetful) Queue(string, ...any) error { return nil }
+
+// missing has a log of changes without the last of them.
+type missing struct{ db.Tx }
+
+func (m missing) Changes() db.Changes { return missingChanges{m.Tx.Changes()} }
+
+type missingChanges struct{ db.Changes }
+
+func (m missingChanges) Since(mark db.Mark, limit int) ([]int64, db.Mark, bool, error) {
+	memories, next, complete, err := m.Changes.Since(mark, limit)
+	return memories[:max(0, len(memories)-1)], next, complete, err
+}
+
+// newest reads each first row in a transaction of its own.
+type newest struct {
+	db.Tx
+	d db.DB
+}
+
+func (n newest) QueryRow(query string, args ...any) db.Row { return newestRow{n, query, args} }
+
+type newestRow struct {
+	newest
+	query string
+	args  []any
+}
+
+func (r newestRow) Scan(dest ...any) error {
+	return r.d.Read(context.Background(), func(tx db.Tx) error { return tx.QueryRow(r.query, r.args...).Scan(dest...) })
+}
+
+// bare is a context without what it knows of calls around it.
+type bare struct{ context.Context }
+
+func (bare) Value(any) any { return nil }
+
 // wrongs are engines with a fault each, by the test that finds it.
 var wrongs = []struct {
 	finds string
@@ -221,6 +276,20 @@ var wrongs = []struct {
 		}
 		return err
 	}}},
+	{"a savepoint undoes its part alone", wrong{tx: func(tx db.Tx) db.Tx { return undoesNothing{tx} }}},
+	{"rows that are queued", wrong{tx: func(tx db.Tx) db.Tx { return forgetful{tx} }}},
+	{"changes are complete, or say that they are not", wrong{tx: func(tx db.Tx) db.Tx { return missing{tx} }}},
+	{"a Write that runs again sees none of its former work",
+		wrong{write: func(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
+			return d.Write(ctx, func(tx db.Tx) error { return errors.Join(fn(tx), fn(tx)) })
+		}}},
+	{"a Read sees one snapshot", wrong{read: func(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
+		return d.Read(ctx, func(tx db.Tx) error { return fn(newest{tx, d}) })
+	}}},
+	{"a call within a call does not wait for itself",
+		wrong{read: func(ctx context.Context, d db.DB, fn func(db.Tx) error) error { return d.Read(bare{ctx}, fn) }}},
+	{"a call within a call does not wait for itself",
+		wrong{write: func(ctx context.Context, d db.DB, fn func(db.Tx) error) error { return d.Write(bare{ctx}, fn) }}},
 	{"a call ends soon after its context", wrong{read: func(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
 		if err := d.Read(ctx, fn); ctx.Err() == nil || errors.Is(err, context.DeadlineExceeded) {
 			return err
@@ -248,8 +317,8 @@ func TestWrongEngines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := tests(Engine{})
 			i := slices.IndexFunc(all, func(c test) bool { return c.name == finds })
-			file, err := sqlite.Open(t.Context(),
-				sqlite.Config{Path: ":memory:", ApplicationID: 0x534f5556, Migrations: sqlite.Migrations()})
+			file, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "wrong.db"),
+				ApplicationID: 0x534f5556, Migrations: sqlite.Migrations(), LockTimeout: 500 * time.Millisecond})
 			if err != nil || i < 0 {
 				t.Skipf("got the error %v and test %d, want a test with an engine", err, i)
 			}
@@ -266,6 +335,41 @@ func TestWrongEngines(t *testing.T) {
 	}
 }
 
+// weak are tests that find a database whose Writes have a weaker isolation than serializable, by that isolation.
+var weak = map[string][]string{
+	"repeatable read": {"Writes do not overlook each other", "a Write that finds nothing is not alone in that"},
+	"read committed": {"Writes do not overlook each other", "a Write that finds nothing is not alone in that",
+		"a Write that runs again sees none of its former work", "a function that ignores a conflict runs again"},
+}
+
+// TestWeakEngines runs tests on PostgreSQL behind a proxy that takes the isolation out of each Write.
+func TestWeakEngines(t *testing.T) {
+	if os.Getenv(inProcess) == "" {
+		t.Skip("its tests fail; TestFaultsAreFound looks at them")
+	}
+	pgtest.NotOnCitus(t, "its coordinator begins transactions of its own")
+	for isolation, finds := range weak {
+		for _, c := range tests(Engine{Reruns: true}) {
+			if !slices.Contains(finds, c.name) {
+				continue
+			}
+			t.Run("wrong", func(t *testing.T) {
+				for try := 0; try < 3 && !t.Failed(); try++ { // what goes wrong depends on who is faster
+					proxy := pgtest.NewProxy(t, pgtest.Address(t))
+					d, err := postgres.Open(t.Context(),
+						proxy.Address+"&default_transaction_isolation="+url.PathEscape(isolation), db.Opening{Readers: 4})
+					if err != nil {
+						t.Skip(err)
+					}
+					proxy.Weak.Store(true)
+					c.run(t, d)
+					_ = d.Close()
+				}
+			})
+		}
+	}
+}
+
 // TestFaultsAreFound checks that the contract finds the faults of wrong engines.
 func TestFaultsAreFound(t *testing.T) {
 	longtest.Only(t)
@@ -273,11 +377,19 @@ func TestFaultsAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := exec.CommandContext(t.Context(), program, "-test.run=^TestWrongEngines$", "-test.v", "-test.timeout=120s")
+	run := exec.CommandContext(t.Context(), program, "-test.run=^(TestWrongEngines|TestWeakEngines)$", "-test.v",
+		"-test.timeout=120s")
 	run.Env = append(os.Environ(), inProcess+"=1")
 	out, err := run.CombinedOutput()
 	found := strings.Count(string(out), "--- FAIL: TestWrongEngines/wrong")
 	sound := strings.Count(string(out), "--- PASS: TestWrongEngines/sound")
+	wanted, weaklyFound := 0, strings.Count(string(out), "--- FAIL: TestWeakEngines/wrong")
+	if os.Getenv(pgtest.Variable) != "" && !pgtest.OnCitus() {
+		wanted = len(weak["repeatable read"]) + len(weak["read committed"])
+	}
+	if weaklyFound != wanted {
+		t.Errorf("got %d tests that find a weak isolation, want %d; the output is:\n%s", weaklyFound, wanted, out)
+	}
 	if err == nil || found != len(wrongs) || sound < 7 || strings.Contains(string(out), "panic:") {
 		t.Errorf("got %d wrong engines that are found and %d sound ones that pass, want %d and 7; the output is:\n%s",
 			found, sound, len(wrongs), out)
