@@ -81,7 +81,7 @@ func (s *Store) narrowed(access Access) *Store {
 		view.access.Projects = slices.Clone(access.Projects)
 	}
 	if beyond && view.denied == nil {
-		view.denied = newError(KindForbidden, "", "this view is sealed: As cannot reach beyond it")
+		view.denied = newError(KindForbidden, "", "this view is sealed: As cannot widen it")
 	}
 	return view
 }
@@ -101,7 +101,7 @@ func (s *Store) checkUnsealed(what string) error {
 	if !s.sealed {
 		return nil
 	}
-	return newError(KindForbidden, "", "this view is sealed: %s is not for it", what)
+	return newError(KindForbidden, "", "this view is sealed: %s is not available on it", what)
 }
 
 // checkOperator refuses, through a user's view, methods that are for the whole store.
@@ -113,7 +113,7 @@ func (s *Store) checkOperator(what string) error {
 		return nil
 	}
 	return newError(KindForbidden, "",
-		"%s is for the whole store; call it on the Store that Open returned, not on a view of a user", what)
+		"%s is for the whole store; call it on the Store that Open returned, not on a user's view", what)
 }
 
 // checkAccount refuses, through a view limited to projects, methods about a user's account.
@@ -124,7 +124,7 @@ func (s *Store) checkAccount(what string) error {
 	if s.access.Projects == nil {
 		return nil
 	}
-	return newError(KindForbidden, "", "%s needs a view of all that the user has; this one is limited to the projects %s",
+	return newError(KindForbidden, "", "%s needs a view of all the user's data; this one is limited to the projects %s",
 		what, oneOf(s.access.Projects))
 }
 
@@ -295,7 +295,7 @@ func checkScopes(argument string, scopes []Scope) ([]Scope, error) {
 	all := Scopes()
 	for _, s := range scopes {
 		if !slices.Contains(all, s) {
-			return nil, invalid(argument, "{} has %s; allowed are %s", show(string(s)), oneOf(all))
+			return nil, invalid(argument, "{} has %s; expected %s", show(string(s)), oneOf(all))
 		}
 	}
 	return slices.DeleteFunc(all, func(s Scope) bool { return !slices.Contains(scopes, s) }), nil
@@ -353,7 +353,7 @@ func (h *Accounts) RevokeAccess(ctx context.Context, except string, kinds []Acce
 func checkKinds(argument string, kinds []AccessKind) error {
 	for _, kind := range kinds {
 		if !slices.Contains(AccessKinds(), kind) {
-			return invalid(argument, "{} has %s; allowed are %s", show(string(kind)), oneOf(AccessKinds()))
+			return invalid(argument, "{} has %s; expected %s", show(string(kind)), oneOf(AccessKinds()))
 		}
 	}
 	return nil
@@ -505,5 +505,5 @@ func (g storedGrant) checkGoing() error {
 // pausedAccess is the error for a credential that its user has paused.
 func pausedAccess() error {
 	return newError(KindForbidden, "",
-		"the user has paused this access; they can resume it in the dashboard, on the page of tokens or of applications")
+		"the user has paused this access; they can resume it in the dashboard, under Tokens or Applications")
 }

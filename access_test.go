@@ -305,7 +305,7 @@ func (c matrixCell) want(p matrixPart) error {
 	return ErrNotFound
 }
 
-// fill makes the project anew, and in it what the author stores, who then leaves.
+// fill makes the project again, and in it what the author stores, who then leaves.
 func (p matrixPart) fill(t *testing.T, s *Store, project string) matrixThings {
 	t.Helper()
 	owner, author, visitor := s.As(Access{User: "owner"}), s.As(Access{User: "author"}), s.As(Access{User: p.name})

@@ -87,7 +87,7 @@ func (s *Store) checkServes(what string) error {
 	if s.access.Namespace == defaultNamespace {
 		return nil
 	}
-	return newError(KindForbidden, "", "%s is for the default namespace, in which the server works; this is %s", what,
+	return newError(KindForbidden, "", "%s works only in the default namespace, which the server uses; this is %s", what,
 		show(s.access.Namespace))
 }
 
@@ -140,7 +140,7 @@ func (s *Store) account(tx db.Tx, v viewer, idOrName string) (storedUser, error)
 	case own.Name != "" && len(idOrName) <= valid.MaxFoldedName && foldname.Key(idOrName) == foldname.Key(own.Name):
 		return own, nil
 	}
-	return own, newError(KindForbidden, "user", "{} is %s; a view of a user is for that user alone", show(idOrName))
+	return own, newError(KindForbidden, "user", "{} is %s; a user's view is for that user only", show(idOrName))
 }
 
 // checkHasAccount refuses a user without an account.
@@ -297,8 +297,8 @@ type SharedUpdate struct {
 	Keys []string      // at most 16 different ones, of 1 to 200 bytes
 	Life time.Duration // how long a new value is kept: more than 0, at most a day
 	// Change gets the values in the order of the keys, nil where there is none, and replaces the ones that change; nil
-	// deletes one. A value has at most 1,000 bytes. Change may run again before UpdateShared returns, so it must set its
-	// results anew each time.
+	// deletes one. A value has at most 1,000 bytes. Change may run again before UpdateShared returns, so it must reset its
+	// results each time.
 	Change func(values [][]byte)
 }
 
@@ -351,23 +351,23 @@ func (h *Accounts) UpdateShared(ctx context.Context, u SharedUpdate) (err error)
 
 func (u SharedUpdate) check() error {
 	if n := len(u.Keys); n == 0 || n > maxSharedKeys {
-		return invalid("Keys", "{} has %d keys; 1 to %d are allowed", n, maxSharedKeys)
+		return invalid("Keys", "{} has %d keys; expected 1 to %d", n, maxSharedKeys)
 	}
 	known := map[string]bool{}
 	for _, key := range u.Keys {
 		if n := len(key); n == 0 || n > maxSharedKey {
-			return invalid("Keys", "{} has a key of %d bytes; 1 to %d are allowed", n, maxSharedKey)
+			return invalid("Keys", "{} has a key of %d bytes; expected 1 to %d", n, maxSharedKey)
 		}
 		if err := valid.Text("Keys", key); err != nil {
 			return err
 		}
 		if known[key] {
-			return invalid("Keys", "{} has %s twice; each key may be given once", show(key))
+			return invalid("Keys", "{} has %s twice; give each key once", show(key))
 		}
 		known[key] = true
 	}
 	if u.Life <= 0 || u.Life > maxSharedLife {
-		return invalid("Life", "{} is %s; more than 0 and at most %s are allowed", u.Life, maxSharedLife)
+		return invalid("Life", "{} is %s; expected more than 0 and at most %s", u.Life, maxSharedLife)
 	}
 	if u.Change == nil {
 		return invalid("Change", "{} is nil; give a function")

@@ -163,7 +163,7 @@ func (q *ActivityQuery) check() error {
 	q.Limit = cmp.Or(q.Limit, 100)
 	switch {
 	case q.Limit < 1 || q.Limit > MaxActivityLimit:
-		return invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxActivityLimit)
+		return invalid("limit", "{} is %d; expected 1 to %d", q.Limit, MaxActivityLimit)
 	case len(q.Calls) > maxToolActions:
 		return newError(KindTooLarge, "calls", "{} are %d; at most %d are allowed", len(q.Calls), maxToolActions)
 	case q.Outcome != "" && q.Outcome != OutcomeError:
@@ -198,7 +198,7 @@ func (s *shared) flushActivity(ctx context.Context) {
 		return
 	}
 	if err := s.activity.Flush(ctx); err != nil && ctx.Err() == nil {
-		s.log.WarnContext(ctx, "recorded calls could not be written yet", "error", err)
+		s.log.WarnContext(ctx, "could not write recorded calls yet", "error", err)
 	}
 }
 

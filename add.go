@@ -149,7 +149,7 @@ func (s *Store) putMemories(ctx context.Context, o *operation, memories []NewMem
 	for i, m := range memories {
 		if m.IfAbsent {
 			return nil, atPosition(invalid("IfAbsent",
-				"{} is set on a memory with a key, which PutMemory stores or updates; leave it out"), i, len(memories))
+				"{} is set on a memory with a key, which PutMemory stores or updates; omit it"), i, len(memories))
 		}
 	}
 	drafts, err := s.newDrafts(ctx, o, memories)
@@ -193,7 +193,7 @@ func (s *Store) newDrafts(ctx context.Context, o *operation, memories []NewMemor
 			drafts[i], err = o.draft(ctx, &m)
 		}
 		if err == nil && !m.CreatedAt.IsZero() && m.CreatedAt.UnixMicro() > recency.Horizon(s.now()) {
-			err = invalid("created_at", "{} is %s, which is still to come; give the time when the memory was made",
+			err = invalid("created_at", "{} is %s, which is in the future; give the time when the memory was made",
 				m.CreatedAt.Format(time.RFC3339))
 		}
 		if err == nil {
@@ -348,7 +348,7 @@ func atPosition(err error, i, n int) error { return located(err, "memories", i, 
 func newDraft(m NewMemory) (_ kernel.Draft, err error) {
 	defer inShown[NewMemory](&err, "", m, m.ShownMetadata)
 	if m.Similar < 0 || m.Similar > 20 {
-		return kernel.Draft{}, invalid("Similar", "{} is %d; 0 to 20 are allowed", m.Similar)
+		return kernel.Draft{}, invalid("Similar", "{} is %d; expected 0 to 20", m.Similar)
 	}
 	d, err := kernel.NewDraft(kernel.DraftFields{Collection: m.Collection, Content: m.Content,
 		Own: m.Metadata, Metadata: m.ShownMetadata, Embedding: m.Embedding, Key: m.Key,
@@ -363,9 +363,9 @@ func newDraft(m NewMemory) (_ kernel.Draft, err error) {
 		}})
 	d.Similar, d.IfAbsent = m.Similar, m.IfAbsent
 	if err == nil && d.IfAbsent && (d.Key != "" || d.RuleType != "") {
-		err = invalid("IfAbsent", "{} is set on a memory with a {key} or a {rule_type}, which say "+
+		err = invalid("IfAbsent", "{} is set on a memory with a {key} or a {rule_type}, which already "+
 			"themselves what it replaces; "+
-			"leave it out")
+			"omit it")
 	}
 	if err == nil && d.Key != "" && d.RuleType != "" {
 		err = invalid("key", "{} is %s on a rule; a project has one rule of each type, which needs no key", show(d.Key))
@@ -470,7 +470,7 @@ func leaves(err error) bool {
 	return err != nil && !errors.Is(err, db.ErrOutcomeUnknown) && !errors.Is(err, db.ErrClosed)
 }
 
-// groupContext is neutral: it has nothing of one call alone, and ends when no call waits any more.
+// groupContext is neutral: it has nothing of one call alone, and ends when no call waits.
 func groupContext(group []*sharing) (context.Context, context.CancelFunc) {
 	ctx, end := db.Hurried(context.Background(), sharedLocks), time.Now()
 	most := end.Add(sharedFor)

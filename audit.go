@@ -142,7 +142,7 @@ func (s *Store) noteAlone(ctx context.Context, err error, e event) error {
 	defer cancel()
 	err = s.writeStore(limited, func(tx db.Tx) error { return s.note(ctx, tx, nil, e) })
 	if err != nil {
-		s.log.Error("the audit log lacks an entry", "action", e.action, "error", err)
+		s.log.Error("could not write an entry of the audit log", "action", e.action, "error", err)
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (h *Upkeep) auditPage(ctx context.Context, q AuditQuery, before int64) (pag
 		return nil, err
 	}
 	if q.Before < 0 {
-		return nil, invalid("before", "{} is %d; the number of an entry is needed, or 0 for the newest", q.Before)
+		return nil, invalid("before", "{} is %d; expected the number of an entry, or 0 for the newest", q.Before)
 	}
 	for argument, value := range map[string]string{"action": q.Action, "actor": q.Actor, "object": q.Object} {
 		if err := valid.UTF8(argument, value); err != nil {
@@ -241,7 +241,7 @@ func publicEntry(e audit.Entry) AuditEntry {
 }
 
 // VerifyAudit follows the chain of the audit log, and names the entries that were altered or are missing. The
-// end of the log can be cut off, and all of it written anew, without a trace in the log itself: an anchor that was kept
+// end of the log can be cut off, and all of it rewritten, without a trace in the log itself: an anchor that was kept
 // elsewhere shows that, too. Nil means none. [Upkeep.Check] verifies the log without an anchor.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
@@ -276,11 +276,11 @@ func (a AuditAnchor) decoded() (*audit.Anchor, error) {
 	hash, err := hex.DecodeString(a.Hash)
 	switch {
 	case a.Seq < 0:
-		return nil, invalid("seq", "{} is %d; the number of an entry is needed", a.Seq)
+		return nil, invalid("seq", "{} is %d; expected the number of an entry", a.Seq)
 	case err != nil || len(hash) != len(audit.Zero()):
-		return nil, invalid("hash", "{} is %s; the 64 hexadecimal digits of a SHA-256 are needed", show(a.Hash))
+		return nil, invalid("hash", "{} is %s; expected the 64 hexadecimal digits of a SHA-256", show(a.Hash))
 	case a.Seq == 0 && !bytes.Equal(hash, audit.Zero()):
-		return nil, invalid("hash", "{} is not zero, as that before the first entry is; give the number of the entry, too")
+		return nil, invalid("hash", "{} is given without the number of its entry; give both")
 	}
 	return &audit.Anchor{Seq: a.Seq, Hash: hash}, nil
 }
@@ -306,7 +306,7 @@ func (h *Upkeep) CutAudit(ctx context.Context, through AuditAnchor) (removed int
 	err = s.writeStore(ctx, func(tx db.Tx) (err error) {
 		removed, err = audit.Remove(tx, *at, s.auditEntry(ctx, event{}))
 		if audit.IsNoEntry(err) {
-			err = newError(KindNotFound, "seq", "{}: the log has no entry %s with this hash; list it again",
+			err = newError(KindNotFound, "seq", "{}: the log has no entry %s with this hash; list the log again",
 				strconv.FormatInt(through.Seq, 10))
 		}
 		return err

@@ -100,7 +100,7 @@ func (s *Store) renewKey(ctx context.Context) {
 		err = file.TakeMasterKey(ctx, key)
 	}
 	if err != nil {
-		s.log.Warn("the backup needs the master key from before: the present one could not be taken", "error", err)
+		s.log.Warn("the backup needs the previous master key: the current one could not be applied", "error", err)
 	}
 }
 
@@ -222,7 +222,7 @@ func newFileError(argument, path string, err error) error {
 	var cause *fs.PathError
 	if errors.As(err, &cause) && errors.Is(err, fs.ErrExist) {
 		return causedBy(err, newError(KindConflict, argument,
-			"{} %q cannot be written: %q exists already and is not overwritten", path, cause.Path))
+			"{} %q cannot be written: %q already exists and is not overwritten", path, cause.Path))
 	}
 	return openError(argument, path, err)
 }
@@ -313,7 +313,8 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (_ R
 	}
 	if file.Version() > len(known) {
 		return report, newError(KindNewer, "in",
-			"{} %q has the schema version %d, this program knows up to %d; use a newer program", in, file.Version(), len(known))
+			"{} %q has schema version %d, but this program supports up to %d; use a newer program", in, file.Version(),
+			len(known))
 	}
 	version := file.Version()
 	if version <= 0 {
@@ -377,7 +378,7 @@ func (r *recoverer) run(ctx context.Context) error {
 		return newFileError("out", r.out, err)
 	}
 	if r.Rows == 0 {
-		return newError(KindForeign, "in", "{} %q has no readable row of a store", r.in)
+		return newError(KindForeign, "in", "{} %q has no readable rows of a store", r.in)
 	}
 	if err := r.finish(ctx, part); err != nil {
 		return newFileError("out", r.out, err)

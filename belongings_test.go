@@ -172,9 +172,9 @@ func checkOldFile(t *testing.T, s *Store) {
 			t.Errorf("changed in nothing it is %+v, %v, want no error and revision %v", m, err,
 				map[string]int{"w": 2, "f": 1}[id])
 		}
-		if m, err := olga.UpdateMemory(t.Context(), id, MemoryUpdate{Content: content("anew")}); err != nil ||
-			m.Content != "anew" {
-			t.Errorf("changed it is %+v, %v; want content \"anew\"", m, err)
+		if m, err := olga.UpdateMemory(t.Context(), id, MemoryUpdate{Content: content("rewritten")}); err != nil ||
+			m.Content != "rewritten" {
+			t.Errorf("changed it is %+v, %v; want content \"rewritten\"", m, err)
 		}
 	}
 	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil || report.Total != 0 {

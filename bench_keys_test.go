@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// withKeys returns a context with keys of users in a file of their own.
+// withKeys returns a context with user keys in a file of their own.
 func withKeys(b *testing.B, dir string) context.Context {
 	b.Helper()
 	place, err := sqlite.OpenKeys(b.Context(), filepath.Join(dir, "store.keys"), false, nil)
@@ -29,7 +29,7 @@ func withKeys(b *testing.B, dir string) context.Context {
 	return keyring.With(b.Context(), ring)
 }
 
-// BenchmarkKeys compares a store with keys of users and one without: the same steps in turn, so that what else the
+// BenchmarkKeys compares a store with user keys and one without: the same steps in turn, so that what else the
 // machine does burdens both.
 func BenchmarkKeys(b *testing.B) {
 	const size = 20_000
@@ -97,7 +97,7 @@ func BenchmarkKeys(b *testing.B) {
 	})
 }
 
-// BenchmarkFiltersWithKeys compares filters that some of 20,000 memories match, without keys of users and with them.
+// BenchmarkFiltersWithKeys compares filters that some of 20,000 memories match, without user keys and with them.
 func BenchmarkFiltersWithKeys(b *testing.B) {
 	dir := b.TempDir()
 	memories := make([]souvenir.NewMemory, 20_000)

@@ -459,7 +459,7 @@ func TestEveryMethodEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// withoutOption reports whether a method has refused a store without a key, keys of users or object storage.
+// withoutOption reports whether a method has refused a store without a key, user keys or object storage.
 func withoutOption(method string, err error) bool {
 	switch method {
 	case "ChangeMasterKey":

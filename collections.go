@@ -56,10 +56,10 @@ const (
 func (r Retention) check() error {
 	switch {
 	case r.After == 0 && r.Delete:
-		return invalid("retention", "{} deletes after no time; set how long memories stay, %s to %s, or nothing for no rule",
+		return invalid("retention", "{} deletes without an age; set how long memories stay, %s to %s, or omit it for no rule",
 			MinRetention, MaxRetention)
 	case r.After != 0 && (r.After < MinRetention || r.After > MaxRetention):
-		return invalid("retention", "{} is %s after the last change; %s to %s are allowed, or 0 for no rule", r.After,
+		return invalid("retention", "{} is %s after the last change; expected %s to %s, or 0 for no rule", r.After,
 			MinRetention, MaxRetention)
 	}
 	return nil
@@ -106,10 +106,10 @@ func (c NewCollection) check(embedder Embedder) error {
 	size := embedder.Dimensions()
 	switch {
 	case c.VectorSize < 0 || c.VectorSize > valid.MaxVector:
-		return invalid("vector_size", "{} is %d; 1 to %d are allowed, or 0 for the embedder's %d", c.VectorSize,
+		return invalid("vector_size", "{} is %d; expected 1 to %d, or 0 for the embedder's %d", c.VectorSize,
 			valid.MaxVector, size)
 	case c.OwnVectors && c.VectorSize == 0:
-		return invalid("vector_size", "{} is missing; a collection of own vectors needs their number of dimensions")
+		return invalid("vector_size", "{} is missing; a collection with own vectors needs their number of dimensions")
 	case !c.OwnVectors && c.VectorSize != 0 && c.VectorSize != size:
 		return invalid("vector_size",
 			"{} is %d, but the embedder %s makes vectors of %d dimensions; leave {} out, or set {own_vectors} "+
@@ -157,7 +157,7 @@ func (s *Store) addCollection(tx db.Tx, v viewer, c NewCollection) (int64, error
 	row, err := kernel.AddCollection(tx, v.User, c.Name, c.Description, profile, s.now())
 	if err == nil && row == 0 {
 		return 0, newError(KindConflict, "collection_name",
-			"{} %s exists already; choose another name or store into it", show(c.Name))
+			"{} %s already exists; choose another name, or store into it", show(c.Name))
 	}
 	return row, err
 }
@@ -437,15 +437,15 @@ func renameCollection(tx db.Tx, v viewer, row int64, before, after string) error
 		return nil
 	}
 	if before == DefaultCollection {
-		return invalid("name", "{collection_name} %s cannot be renamed to %s: what is stored without a {collection_name} "+
-			"goes there", show(before), show(after))
+		return invalid("name", "{collection_name} %s cannot be renamed to %s: memories stored without a {collection_name} "+
+			"go there", show(before), show(after))
 	}
 	_, _, taken, err := kernel.OwnCollection(tx, v.User, after)
 	if err != nil {
 		return err
 	}
 	if taken {
-		return newError(KindConflict, "name", "{collection_name} %s exists already; choose another name than that for %s",
+		return newError(KindConflict, "name", "{collection_name} %s already exists; choose another new name for %s",
 			show(after), show(before))
 	}
 	return kernel.RenameCollection(tx, v.User, row, after)

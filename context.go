@@ -144,7 +144,7 @@ func (q *ContextQuery) check() error {
 		q.MinScore = probably
 	}
 	if !(q.MinScore <= 1) {
-		return invalid("min_score", "{} is %v; at most 1 is allowed, and below 0 leaves out nothing", q.MinScore)
+		return invalid("min_score", "{} is %v; expected at most 1; a negative value leaves nothing out", q.MinScore)
 	}
 	var err error
 	if q.DetectedIdentity, err = jsonobject.Canonical("detected_identity", q.DetectedIdentity); err != nil {
@@ -432,7 +432,7 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 		}
 	}
 	if len(list) == 0 && r.unrelated {
-		r.warn("no memory is probably about the query; search shows the nearest ones")
+		r.warn("probably no memory is about the query; search shows the nearest ones")
 	}
 	return list, nil
 }

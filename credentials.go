@@ -142,7 +142,7 @@ func (s *Store) replaceHash(tx db.Tx, u storedUser, hash string) error {
 		hash, s.now(), u.row, u.password)
 	if err == nil && result.RowsAffected == 0 {
 		return newError(KindConflict, "old_password",
-			"the password has been changed in the meantime; try again with that one")
+			"the password has changed in the meantime; try again with the new one")
 	}
 	return err
 }
@@ -164,7 +164,7 @@ func (s *Store) renewHash(ctx context.Context, u storedUser, password string) {
 		})
 	}
 	if err != nil {
-		s.log.DebugContext(ctx, "a password hash was not renewed", "user", u.ID, "error", err)
+		s.log.DebugContext(ctx, "could not renew a password hash", "user", u.ID, "error", err)
 	}
 }
 

@@ -98,7 +98,7 @@ func fileText(s filetext.Status) FileText {
 // checkDocuments checks the option Documents.
 func (o *Options) checkDocuments() error {
 	if o.Documents != nil && isNil(o.Documents) {
-		return invalid("Documents", "the DocumentReader is a nil %T; give an initialized one, or leave it out for none",
+		return invalid("Documents", "the DocumentReader is a nil %T; give an initialized one, or nil for none",
 			o.Documents)
 	}
 	return nil

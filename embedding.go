@@ -106,7 +106,7 @@ type guardedEmbedder struct {
 func guard(e Embedder) (guarded guardedEmbedder, err error) {
 	if isNil(e) {
 		return guarded, invalid("Embedder",
-			"the Embedder is a nil %T; give an initialized one, or leave it out for the built-in one", e)
+			"the Embedder is a nil %T; give an initialized one, or nil for the built-in one", e)
 	}
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -117,12 +117,12 @@ func guard(e Embedder) (guarded guardedEmbedder, err error) {
 	g := guardedEmbedder{e, e.Model(), e.Dimensions(), maxInput(e)}
 	switch {
 	case g.model == "" || g.model == OwnVectors:
-		return g, invalid("Embedder", "the Embedder's Model is %q; a unique name is needed", g.model)
+		return g, invalid("Embedder", "the Embedder's Model is %q; expected a unique name", g.model)
 	case g.dimensions < 1 || g.dimensions > valid.MaxVector:
-		return g, invalid("Embedder", "the Embedder %s has %d dimensions; 1 to %d are allowed", show(g.model), g.dimensions,
+		return g, invalid("Embedder", "the Embedder %s has %d dimensions; expected 1 to %d", show(g.model), g.dimensions,
 			valid.MaxVector)
 	case g.maxInput < 200:
-		return g, invalid("Embedder", "the Embedder %s takes texts of %d bytes at most; at least 200 are needed",
+		return g, invalid("Embedder", "the Embedder %s takes texts of %d bytes at most; expected at least 200",
 			show(g.model), g.maxInput)
 	case isFunc && f.embed == nil:
 		return g, invalid("Embedder", "the function of the Embedder %s is nil; give one", show(g.model))

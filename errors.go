@@ -23,7 +23,7 @@ const (
 	KindNotFound        = fault.KindNotFound        // it does not exist, or is not visible through this view
 	KindUnauthenticated = fault.KindUnauthenticated // the caller could not be authenticated
 	KindForbidden       = fault.KindForbidden       // visible, but this view may not do that to it
-	KindConflict        = fault.KindConflict        // it exists already, or another caller changed it first
+	KindConflict        = fault.KindConflict        // it already exists, or another caller changed it first
 	KindTooLarge        = fault.KindTooLarge        // past a limit; the message names the limit
 	KindReadOnly        = fault.KindReadOnly        // the store, or the view, is opened for reading only
 	KindClosed          = fault.KindClosed          // the store has been closed
@@ -31,7 +31,7 @@ const (
 	KindFull            = fault.KindFull            // the disk is full; nothing of the failed write was kept
 	KindForeign         = fault.KindForeign         // the file is not a Souvenir store
 	KindMasterKey       = fault.KindMasterKey       // the file needs another master key, or none
-	KindUserKeys        = fault.KindUserKeys        // the store needs the keys of its users, other ones, or none
+	KindUserKeys        = fault.KindUserKeys        // the store needs its user keys, other ones, or none
 	KindNewer           = fault.KindNewer           // the store was written by a newer version of this package
 	KindCorrupt         = fault.KindCorrupt         // the store is damaged
 	KindOutcomeUnknown  = fault.KindOutcomeUnknown  // the disk or the database failed: it may be stored; look first
@@ -102,7 +102,7 @@ func whole(value string) string { return fault.Whole(value) }
 // checkRange refuses a number that is not in a range.
 func checkRange(argument string, n, least, most int) error {
 	if n < least || n > most {
-		return invalid(argument, "{} is %d; %d to %d are allowed", n, least, most)
+		return invalid(argument, "{} is %d; expected %d to %d", n, least, most)
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func checkRange(argument string, n, least, most int) error {
 // checkPage checks the numbers of a page: how many entries, of most, and after how many.
 func checkPage(limit, most, offset int) error {
 	if offset < 0 {
-		return invalid("offset", "{} is %d; 0 or more is needed", offset)
+		return invalid("offset", "{} is %d; expected 0 or more", offset)
 	}
 	return checkRange("limit", limit, 1, most)
 }
@@ -134,15 +134,15 @@ var storeErrors = []struct {
 	{txcontext.ErrReadOnly, KindReadOnly, "a snapshot is read-only; write with the context outside of it"},
 	{txcontext.ErrEnded, KindClosed,
 		"the snapshot or transaction of this context has ended; use the context outside of it"},
-	{db.ErrNested, KindBusy, "this call would wait for itself: it belongs to another call, which still runs"},
+	{db.ErrNested, KindBusy, "this call would wait for itself: it is made within another call that is still running"},
 	{db.ErrOlder, KindReadOnly, ""},
 	{db.ErrOutcomeUnknown, KindOutcomeUnknown,
-		"the disk or the database failed when this was to be stored: it may have been stored; look before trying again"},
+		"the disk or the database failed while this was being stored: it may have been stored; check before trying again"},
 	{db.ErrBusy, KindBusy, ""},
 	{db.ErrUnavailable, KindBusy, "the database cannot be reached; try again in a moment"},
-	{db.ErrInterrupted, KindBusy, "the database ended this call before it was done; nothing was changed; try again"},
+	{db.ErrInterrupted, KindBusy, "the database interrupted this call; nothing was changed; try again"},
 	{db.ErrUnsupported, KindInvalid,
-		"the database of this store does not offer this; use its own tools, such as pg_dump"},
+		"the database of this store does not support this; use its own tools, such as pg_dump"},
 	{db.ErrFull, KindFull, ""},
 	{db.ErrForeign, KindForeign, ""},
 	{db.ErrSealed, KindMasterKey, ""},

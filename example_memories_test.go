@@ -251,7 +251,7 @@ func ExampleStore_Transaction() {
 		fmt.Println(memory.Content)
 	}
 	// Output:
-	// NewMemory.Content is empty; 1 byte to 1048576 bytes are allowed
+	// NewMemory.Content is empty; expected 1 byte to 1048576 bytes
 	// <nil>
 	// The canteen opens at eleven.
 	// On Fridays there is fish.

@@ -276,7 +276,7 @@ func ExampleError() {
 	}
 	// Output:
 	// invalid importance
-	// importance is "urgent"; allowed are "low", "medium", "high" or "critical"
+	// importance is "urgent"; expected "low", "medium", "high" or "critical"
 }
 
 func ExampleStore_PutMemory() {

@@ -57,7 +57,7 @@ func ExampleAccounts_CheckToken() {
 	// Output:
 	// Ann finds: The launch is on Friday.
 	// may write: false
-	// the token is not valid; it may have expired or been deleted
+	// the token is not valid; it may have expired or been revoked
 }
 
 // A program with many users gives each a view of their own, which costs nothing to make.

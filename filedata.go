@@ -125,10 +125,10 @@ type upload struct {
 func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 	u := &upload{NewFile: f, s: s, id: s.newID(), whole: sha256.New()}
 	if content == nil {
-		return nil, invalid("content", "{} is nil; a reader of the file's bytes is needed")
+		return nil, invalid("content", "{} is nil; expected a reader of the file's bytes")
 	}
 	if f.Size < 0 {
-		return nil, invalid("size", "{} is %d; a number of bytes is expected, or 0 when it is not known", f.Size)
+		return nil, invalid("size", "{} is %d; expected a number of bytes, or 0 when it is not known", f.Size)
 	}
 	if err := s.checkFileSize(f.Size); err != nil {
 		return nil, err
@@ -235,9 +235,9 @@ func (u *upload) take(data []byte, last bool) error {
 	}
 	switch {
 	case u.Size > 0 && u.size > u.Size:
-		return invalid("size", "{} is %d, but the content has more bytes; give the right size, or none", u.Size)
+		return invalid("size", "{} is %d, but the content has more bytes; give the right size, or omit it", u.Size)
 	case u.Size > 0 && u.size < u.Size && last:
-		return invalid("size", "{} is %d, but the content ends after %d bytes; give the right size, or none", u.Size,
+		return invalid("size", "{} is %d, but the content ends after %d bytes; give the right size, or omit it", u.Size,
 			u.size)
 	}
 	if !first {
@@ -401,7 +401,7 @@ func (u *upload) giveUp(ctx context.Context) {
 		return
 	}
 	if err := u.s.removeAbandoned(context.WithoutCancel(ctx), u.row, math.MaxInt64); err != nil {
-		u.s.log.WarnContext(ctx, "remains of an unfinished file could not be removed yet", "file", u.id, "error", err)
+		u.s.log.WarnContext(ctx, "could not remove the remains of an unfinished file yet", "file", u.id, "error", err)
 	}
 }
 
@@ -510,7 +510,7 @@ func (r *FileReader) load(number int64) ([]byte, error) {
 		return nil, newError(KindInternal, "", "file %s cannot be read: its content is in object storage, and the store was "+
 			"opened without one; set Options.Objects", show(r.file.ID))
 	case errors.Is(err, objects.ErrDamaged), errors.Is(err, keyring.ErrSealed):
-		return nil, r.damaged("chunk %d of %d is not what was stored: it has %d bytes of %d, or other ones", number+1,
+		return nil, r.damaged("chunk %d of %d differs from what was stored: it has %d bytes of %d, or other ones", number+1,
 			chunksOf(r.file.Size), len(data), length)
 	case err != nil:
 		inGo[struct{}](&err, "file_id", "id") // of OpenFile

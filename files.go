@@ -145,7 +145,7 @@ func (s *Store) fileRows(ctx context.Context, l FileList) (rows []int64, err err
 func (l FileList) checked() (files filter.Files, order string, err error) {
 	sort := cmp.Or(l.Sort, SortCreatedDesc)
 	if !slices.Contains(sortOrders[1:], sort) {
-		return files, "", invalid("sort_order", "{} is %s; lists are sorted by time: allowed are %s", show(string(sort)),
+		return files, "", invalid("sort_order", "{} is %s; lists are sorted by time; expected %s", show(string(sort)),
 			oneOf(sortOrders[1:]))
 	}
 	files = filter.Files{MemoryID: l.MemoryID, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Category: l.Category,
@@ -332,7 +332,7 @@ func (u *FileUpdate) check() error {
 // linkedAndPlaced refuses a file with both a memory to link to and a project of its own.
 func linkedAndPlaced() error {
 	return invalid("project_id", "{memory_id} and a project are both given; a file that is linked to a memory is in "+
-		"the memory's project, so name one of the two")
+		"the memory's project, so give one of the two")
 }
 
 // describe applies the changes that depend on nothing else.
@@ -501,7 +501,7 @@ func typeOfFile(declared, filename string, head []byte) (string, error) {
 	found, contradiction := filetype.Of(declared, filename, head)
 	if contradiction != "" {
 		return "", invalid("mime_type",
-			"{} is %s, but the content is of type %s; give the right type, or leave {} out",
+			"{} is %s, but the content is of type %s; give the right type, or omit {}",
 			show(declared), show(contradiction))
 	}
 	return found, nil
@@ -558,7 +558,7 @@ func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db
 		return err
 	}
 	if err := kernel.RemoveFile(context.WithoutCancel(ctx), s.db, f.row); err != nil {
-		s.log.WarnContext(ctx, "the bytes of a deleted file could not be removed yet", "file", id, "error", err)
+		s.log.WarnContext(ctx, "could not remove the bytes of a deleted file yet", "file", id, "error", err)
 	}
 	return nil
 }

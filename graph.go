@@ -118,14 +118,14 @@ func (q *GraphQuery) check() error {
 		cmp.Or(q.Similar, defaultSimilar)
 	switch {
 	case q.Limit < 1 || q.Limit > MaxNodes:
-		return invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxNodes)
+		return invalid("limit", "{} is %d; expected 1 to %d", q.Limit, MaxNodes)
 	case q.Neighbours > maxNeighbours:
-		return invalid("neighbours", "{} is %d; at most %d are allowed, and a negative number for none", q.Neighbours,
+		return invalid("neighbours", "{} is %d; expected at most %d, or a negative number for none", q.Neighbours,
 			maxNeighbours)
 	case !(q.Similar >= -1 && q.Similar <= 1):
-		return invalid("similar", "{} is %v; a similarity up to 1 is expected", q.Similar)
+		return invalid("similar", "{} is %v; expected a similarity up to 1", q.Similar)
 	case !(q.Duplicates >= 0 && q.Duplicates <= 1):
-		return invalid("duplicates", "{} is %v; a likelihood from 0 to 1 is expected", q.Duplicates)
+		return invalid("duplicates", "{} is %v; expected a likelihood from 0 to 1", q.Duplicates)
 	}
 	return nil
 }
@@ -314,9 +314,9 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 	q.Limit, q.Layout = cmp.Or(q.Limit, MaxNodes), cmp.Or(q.Layout, LayoutAxes)
 	switch {
 	case q.Limit < 1 || q.Limit > MaxNodes:
-		return Map{}, invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxNodes)
+		return Map{}, invalid("limit", "{} is %d; expected 1 to %d", q.Limit, MaxNodes)
 	case !slices.Contains(mapLayouts, q.Layout):
-		return Map{}, invalid("layout", "{} is %s; allowed are %s", show(string(q.Layout)), oneOf(mapLayouts))
+		return Map{}, invalid("layout", "{} is %s; expected %s", show(string(q.Layout)), oneOf(mapLayouts))
 	}
 	var m Map
 	var p *picture
@@ -458,7 +458,7 @@ func cloned(all []Cluster) []Cluster {
 func (s *Store) pictureOf(tx db.Tx, v viewer, l List) (*picture, error) {
 	order := cmp.Or(l.Sort, SortUpdatedDesc)
 	if !slices.Contains(sortOrders[1:], order) {
-		return nil, invalid("sort_order", "{} is %s; lists are sorted by time: allowed are %s", show(string(order)),
+		return nil, invalid("sort_order", "{} is %s; lists are sorted by time; expected %s", show(string(order)),
 			oneOf(sortOrders[1:]))
 	}
 	sel, err := s.selection(tx, v,

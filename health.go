@@ -20,7 +20,7 @@ type CheckOptions struct {
 	// deletes rows that belong to nothing. It deletes no memory and no file.
 	Repair bool
 
-	// Accept accepts damaged, lost and unverified data in its present state: from then on it counts as intact. Read the
+	// Accept accepts damaged, lost and unverified data in its current state: from then on it counts as intact. Read the
 	// report first, and repair what can be repaired. Only with Repair.
 	Accept bool
 
@@ -97,10 +97,10 @@ func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (_ CheckRepor
 	}
 	if options.Repair && s.db.ReadOnly() {
 		return CheckReport{}, newError(KindReadOnly, "Repair",
-			"the store is opened read-only, so it cannot be repaired; open it for writing, or only check it")
+			"the store is open read-only, so it cannot be repaired; open it for writing, or only check it")
 	}
 	if options.Accept && !options.Repair {
-		return CheckReport{}, invalid("Accept", "{} is set without Repair; set both, or none")
+		return CheckReport{}, invalid("Accept", "{} is set without Repair; set both, or neither")
 	}
 	report, err := s.inspector(ctx).Check(ctx, options.Repair, options.Accept, progress)
 	return checkReport(report), wrap(err)
@@ -249,7 +249,7 @@ func (h *Upkeep) Problems(ctx context.Context) ([]Problem, error) {
 	}
 	if index.Behind() {
 		all = append(all, Problem{ProblemIndexBehind, fmt.Sprintf(
-			"the search index is being loaded: %d collections or projects, and %d memories of those that are loaded",
+			"the search index is still loading: %d collections or projects, and %d memories of loaded ones",
 			index.Wanted, index.Stale)})
 	}
 	return all, nil

@@ -183,8 +183,8 @@ func TestOnAFullDiskAMemoryWithALongHistoryIsDeletedForGood(t *testing.T) {
 	}
 	fillDisk(t, s, dir)
 	err := s.DeleteMemory(t.Context(), id)
-	if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "delete the memory for good") {
-		t.Fatalf(`DeleteMemory gives %v, want ErrFull and "delete the memory for good" in the error`, err)
+	if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "delete the memory permanently") {
+		t.Fatalf(`DeleteMemory gives %v, want ErrFull and "delete the memory permanently" in the error`, err)
 	}
 	if _, err := s.GetMemory(t.Context(), id); err != nil {
 		t.Fatalf("after that: %v", err)

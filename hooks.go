@@ -91,7 +91,7 @@ const (
 type Operation struct {
 	Kind       OperationKind
 	Method     string     // the method, such as AddMemories, which is also AddMemory's
-	Access     Access     // of the view: who it is for
+	Access     Access     // of the view
 	Project    ProjectRef // that the call names, of rules, todos, deletions and searches; zero: none
 	Collection string     // that DeleteCollection names
 	// key of the conversation whose method it is

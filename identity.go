@@ -186,7 +186,7 @@ func (w *memoryWriter) setIdentityMemory(d *kernel.Draft, patch map[string]any, 
 		return Stored{}, err
 	case before == nil && expected > 0:
 		return Stored{}, newError(KindConflict, "expected_revision",
-			"{} is %d, but no identity is stored; leave it out to store one", expected)
+			"{} is %d, but no identity is stored; omit it to store one", expected)
 	case before == nil:
 		return w.add(d)
 	}

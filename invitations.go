@@ -184,10 +184,10 @@ func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 	case n.ExpiresAt.IsZero():
 		n.ExpiresAt = now.Add(lifetime)
 	case !n.ExpiresAt.After(now):
-		return n, invalid("expires_at", "{} is %s, which has passed; it is %s now",
+		return n, invalid("expires_at", "{} is %s, which is in the past; it is %s now",
 			n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
 	case n.ExpiresAt.After(now.Add(invitationLongest)):
-		return n, invalid("expires_at", "{} is %s; an invitation is valid for a year at most",
+		return n, invalid("expires_at", "{} is %s; expected at most a year from now",
 			n.ExpiresAt.UTC().Format(time.RFC3339))
 	}
 	n.ExpiresAt = n.ExpiresAt.UTC().Truncate(time.Microsecond)
@@ -215,7 +215,7 @@ func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitati
 		case err != nil:
 			return added, err
 		case has:
-			return added, newError(KindConflict, "purpose", "people can sign in to this store already; an admin can invite more")
+			return added, newError(KindConflict, "purpose", "people can already sign in to this store; an admin can invite more")
 		}
 		if _, err := tx.Exec(`DELETE FROM invitation WHERE purpose = 'setup'`); err != nil {
 			return added, err
@@ -229,7 +229,7 @@ func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitati
 		return added, err
 	}
 	if waiting[0] >= maxInvitations {
-		return added, newError(KindTooLarge, "", "%d invitations are open, and at most %d are allowed; delete some",
+		return added, newError(KindTooLarge, "", "%d invitations are open, the maximum is %d; revoke some",
 			waiting[0], maxInvitations)
 	}
 	_, err = tx.Exec(`INSERT INTO invitation (uid, hash, purpose, role, email, note, created_by, created_at, `+
@@ -385,7 +385,7 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 			return User{}, err
 		}
 	} else if a.Password == "" {
-		return User{}, invalid("password", "{} is empty; at least %d characters are needed", passwords.Shortest)
+		return User{}, invalid("password", "{} is empty; expected at least %d characters", passwords.Shortest)
 	}
 	n, hash, err := s.checkNewUser(ctx,
 		NewUser{Name: a.Name, Email: cmp.Or(a.Email, i.Email), Role: i.Role, Password: a.Password})

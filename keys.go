@@ -58,9 +58,9 @@ type Reencryption struct {
 
 // Reencrypt copies a store, encrypts the copy with another key, and gives it a new random key of its own. It encrypts a
 // store that is not, decrypts one, or replaces all keys after a leak, for which [Upkeep.ChangeMasterKey] does not
-// suffice: who has the old key and an old copy of the file has its random key. Stop programs that write to the store
-// before; what they write afterwards is not in the copy. It returns the errors of [Restore]. The original stays: delete
-// it when the copy is in use, and overwrite its disk if the content must be gone.
+// suffice: with the old key and an old copy of the file, its random key can be read. Stop programs that write to the
+// store before; what they write afterwards is not in the copy. It returns the errors of [Restore]. The original stays:
+// delete it when the copy is in use, and overwrite its disk if the content must be gone.
 func Reencrypt(ctx context.Context, r Reencryption) (err error) {
 	defer inGo[Reencryption](&err)
 	if r.FromKey.IsZero() && r.ToKey.IsZero() {
@@ -99,7 +99,7 @@ func (h *Upkeep) ChangeMasterKey(ctx context.Context, to MasterKey) (err error) 
 		return err
 	}
 	if to.IsZero() {
-		return invalid("to", "{} is no key; give one, or make a copy that is not encrypted with Reencrypt")
+		return invalid("to", "{} is not a key; give one, or make an unencrypted copy with Reencrypt")
 	}
 	file, inFile := s.engine.(db.Encrypted[MasterKey])
 	if !inFile {
@@ -113,10 +113,10 @@ func (h *Upkeep) ChangeMasterKey(ctx context.Context, to MasterKey) (err error) 
 // erases the user's key, and with it what all old backups of the store hold of the user. The zero value means no keys
 // of users. docs/sealing.md says what stays readable, and how to begin, to back up and to erase.
 //
-// A store gets keys of users while it is empty, or never: copy one with content into a new one, by [Upkeep.Export] and
+// A store gets user keys while it is empty, or never: copy one with content into a new one, by [Upkeep.Export] and
 // [Upkeep.Import].
 type UserKeys struct {
-	// MasterKey wraps the ring's keys. The zero value means no keys of users, and the other fields must be empty, too. It
+	// MasterKey wraps the ring's keys. The zero value means no user keys, and the other fields must be empty, too. It
 	// may be the one of Options.MasterKey, which encrypts the file of a store besides.
 	MasterKey MasterKey
 
@@ -139,7 +139,7 @@ type UserKeys struct {
 // check refuses fields without a key.
 func (k UserKeys) check() error {
 	if k.MasterKey.IsZero() && k != (UserKeys{}) {
-		return invalid("UserKeys", "{} have no MasterKey, and other fields; set it, or leave all of them out")
+		return invalid("UserKeys", "{} have other fields but no MasterKey; set it, or omit all of them")
 	}
 	return nil
 }
@@ -162,12 +162,12 @@ func openUserKeys(ctx context.Context, engine db.DB, o Options) (ring *keyring.R
 	case err != nil:
 		return nil, err
 	case k.MasterKey.IsZero() && bound.Ring != 0:
-		return nil, newError(KindUserKeys, "", "the store has keys of its users, in the ring %s, and was opened without "+
+		return nil, newError(KindUserKeys, "", "the store has user keys, in the ring %s, but was opened without "+
 			"them; set Options.UserKeys to the ring", keyring.RingID(bound.Ring))
 	case k.MasterKey.IsZero():
 		return nil, nil //nolint:nilnil // none
 	case bound.Ring == 0 && bound.Content:
-		return nil, newError(KindUserKeys, "", "the store has content that is not sealed under keys of users, and was "+
+		return nil, newError(KindUserKeys, "", "the store has content that is not sealed with user keys, but was "+
 			"opened "+
 			"with such keys; export it and import it into a new store with keys, as souvenir copy does, or leave "+
 			"Options.UserKeys out")
@@ -208,7 +208,7 @@ func bindUserKeys(ctx context.Context, engine db.DB, place keyring.Place, where 
 	case errors.Is(err, keyring.ErrStale) && o.UserKeys.AcceptOlder:
 		return ring, nil
 	case errors.Is(err, keyring.ErrStale):
-		return nil, causedBy(err, newError(KindUserKeys, "", "%v. Give the present ring instead of %s: with this one, "+
+		return nil, causedBy(err, newError(KindUserKeys, "", "%v. Give the current ring instead of %s: with this one, "+
 			"users "+
 			"that were deleted since are back, and what newer users have stored cannot be read. If it is lost, open the "+
 			"store "+
@@ -238,7 +238,7 @@ func bindRecovered(ctx context.Context, path string, options RecoveryOptions) er
 	case err != nil || !sealed:
 		return wrap(err)
 	case o.UserKeys.MasterKey.IsZero():
-		return newError(KindUserKeys, "", "the store has keys of its users, and cannot be recovered without them; set "+
+		return newError(KindUserKeys, "", "the store has user keys, and cannot be recovered without them; set "+
 			"RecoveryOptions.UserKeys to its ring")
 	}
 	place, where, err := openKeysPlace(ctx, engine, keyring.Bound{}, false, o)
@@ -258,7 +258,7 @@ func openRing(ctx context.Context, place keyring.Place, where string, o Options)
 	ring, err := keyring.Open(ctx, place, o.UserKeys.MasterKey, o.Now)
 	if errors.Is(err, sealing.ErrKeyWrong) || errors.Is(err, sealing.ErrKeyMissing) {
 		text := strings.NewReplacer("the file is encrypted", "it is").Replace(err.Error())
-		return nil, causedBy(err, newError(KindMasterKey, "", "the ring with the keys of users (%s) does not open with "+
+		return nil, causedBy(err, newError(KindMasterKey, "", "the key ring (%s) does not open with "+
 			"this "+
 			"master key: %s", where, text))
 	}
@@ -271,7 +271,7 @@ func noUserKeys(where string, bound keyring.Bound, cause error) error {
 	if bound.Ring != 0 { // a recovered store does not know its id
 		ring = ", in the ring " + keyring.RingID(bound.Ring)
 	}
-	return causedBy(cause, newError(KindUserKeys, "", "the store has keys of its users%s, and there are none at %s; "+
+	return causedBy(cause, newError(KindUserKeys, "", "the store has user keys%s, but there are none at %s; "+
 		"put the "+
 		"ring there, from its backup if it is lost, or set UserKeys.Place to where it is", ring, where))
 }
@@ -291,7 +291,7 @@ func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, makin
 			return nil, where, noUserKeys(where, bound, err)
 		}
 		if err != nil {
-			return nil, where, causedBy(err, newError(KindUserKeys, "", "the ring with the keys of users (%s) cannot be "+
+			return nil, where, causedBy(err, newError(KindUserKeys, "", "the key ring (%s) cannot be "+
 				"opened: "+
 				"%v", where, err))
 		}
@@ -300,11 +300,11 @@ func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, makin
 	path := k.Place
 	switch {
 	case isAddress:
-		return nil, "", invalid("UserKeys", "{}.Place is the address of a database, and the store is in a file; give "+
+		return nil, "", invalid("UserKeys", "{}.Place is the address of a database, but the store is in a file; give "+
 			"the path "+
 			"of a file")
 	case path == "" && (engine.Upkeep().Path == "" || engine.Upkeep().Path == ":memory:"):
-		return nil, "", invalid("UserKeys", "{} have no Place, and the store is not in a file; give the path of one "+
+		return nil, "", invalid("UserKeys", "{} have no Place, but the store is not in a file; give the path of one "+
 			"for the keys")
 	case path == "":
 		path = UserKeysFile(engine.Upkeep().Path)
@@ -317,7 +317,7 @@ func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, makin
 	}
 	keys, err := sqlite.OpenKeys(ctx, path, k.ReadOnly, o.Logger)
 	if err != nil {
-		return nil, path, causedBy(err, newError(KindUserKeys, "", "the ring with the keys of users cannot be opened: "+
+		return nil, path, causedBy(err, newError(KindUserKeys, "", "the key ring cannot be opened: "+
 			"%v", err))
 	}
 	return ringPlace{keys}, path, nil
@@ -331,11 +331,11 @@ func (p ringPlace) Write(ctx context.Context, fn func(db.Tx) error) error {
 	err := p.Keys.Write(ctx, fn)
 	switch {
 	case errors.Is(err, db.ErrReadOnly):
-		return causedBy(err, newError(KindReadOnly, "", "the ring with the keys of users can only be read, so no user "+
+		return causedBy(err, newError(KindReadOnly, "", "the key ring can only be read, so no user "+
 			"gets a "+
 			"key and none is erased; open it for writing"))
 	case errors.Is(err, db.ErrFull):
-		return causedBy(err, newError(KindFull, "", "the disk with the keys of users is full: %v", err))
+		return causedBy(err, newError(KindFull, "", "the disk of the key ring is full: %v", err))
 	}
 	return err
 }
@@ -353,9 +353,9 @@ type UserKeysOptions struct {
 	// Check reads all rows of the store, and compares the keys that they name with those of the ring.
 	Check bool
 
-	// Repair ends what an older copy of the ring leaves open: the keys of users who are deleted in the store are erased
+	// Repair ends what an older copy of the ring leaves open: the user keys who are deleted in the store are erased
 	// again, and the keys that rows name and the ring has never had count as erased. Then a check with Repair removes
-	// their rows. The store must be the present one, not a copy. With Check, the report is of afterwards.
+	// their rows. The store must be the current one, not a copy. With Check, the report is of afterwards.
 	Repair bool
 }
 
@@ -366,7 +366,7 @@ type UserKeysReport struct {
 	ReadOnly   bool      `json:"read_only"`            // it is opened for reading only
 	Keys       int       `json:"keys"`                 // of users
 	Erased     int       `json:"erased"`               // keys that were erased
-	Leaving    int       `json:"leaving"`              // keys of users whose deletion has begun, and not ended
+	Leaving    int       `json:"leaving"`              // user keys whose deletion has begun, and not ended
 	Since      time.Time `json:"since,omitzero"`       // when the first key was made
 	LastErased time.Time `json:"last_erased,omitzero"` // when a key was erased last
 
@@ -379,8 +379,8 @@ type UserKeysReport struct {
 	UnknownKeys   []string `json:"unknown_keys,omitempty"` // the ids of these keys, the first 100
 }
 
-// UserKeys says how many keys of users the ring of the store has and, if asked to, compares them with the rows of the
-// store. A store without keys of users is ErrUserKeys.
+// UserKeys says how many user keys the ring of the store has and, if asked to, compares them with the rows of the
+// store. A store without user keys is ErrUserKeys.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only Repair is ErrReadOnly.
 func (h *Upkeep) UserKeys(ctx context.Context, options *UserKeysOptions) (report UserKeysReport, err error) {
@@ -421,7 +421,7 @@ func (h *Upkeep) ring(ctx context.Context, method string) (*Store, error) {
 		err = s.readStore(ctx, func(db.Tx) error { return nil }) // it is open
 	}
 	if err == nil && s.ring == nil {
-		err = newError(KindUserKeys, "", "the store has no keys of users; only a new store gets them, by Options.UserKeys")
+		err = newError(KindUserKeys, "", "the store has no user keys; only a new store gets them, with Options.UserKeys")
 	}
 	return s, err
 }
@@ -445,10 +445,10 @@ func (s *Store) repairRing(ctx context.Context) error {
 	return s.noteAlone(ctx, nil, event{"keys.repair", "store", "", audit.Details{"erased": erased, "lost": lost}})
 }
 
-// ChangeUserKeysMaster puts the ring of the store under another master key, at once: the keys of users stay as they
+// ChangeUserKeysMaster puts the ring of the store under another master key, at once: the user keys stay as they
 // are, and who has the store open, in this process or another, goes on. From now on opening the ring needs the new key.
 //
-// A store without keys of users is ErrUserKeys. It is for the Store that Open returned; a view gets ErrForbidden. On a
+// A store without user keys is ErrUserKeys. It is for the Store that Open returned; a view gets ErrForbidden. On a
 // ring that is read-only it is ErrReadOnly.
 func (h *Upkeep) ChangeUserKeysMaster(ctx context.Context, to MasterKey) (err error) {
 	defer inGo[MasterKey](&err, "to", "to")
@@ -460,7 +460,7 @@ func (h *Upkeep) ChangeUserKeysMaster(ctx context.Context, to MasterKey) (err er
 		_, err = h.ring(ctx, "ChangeUserKeysMaster")
 	}
 	if err == nil && to.IsZero() {
-		err = invalid("to", "{} is no key; give one")
+		err = invalid("to", "{} is not a key; give one")
 	}
 	if err != nil {
 		return err
@@ -472,7 +472,7 @@ func (h *Upkeep) ChangeUserKeysMaster(ctx context.Context, to MasterKey) (err er
 // it apart from backups of the store, and keep the newest only: with an older one, users who were deleted since can be
 // read again, in the backups that still hold them.
 //
-// The path must not exist: ErrConflict. A store without keys of users is ErrUserKeys. It is for the Store that Open
+// The path must not exist: ErrConflict. A store without user keys is ErrUserKeys. It is for the Store that Open
 // returned; a view gets ErrForbidden.
 func (h *Upkeep) BackupUserKeys(ctx context.Context, path string) (err error) {
 	defer inGo[struct{}](&err, "path", "path")

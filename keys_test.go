@@ -90,7 +90,7 @@ func copyFile(t *testing.T, from, to string) {
 	noError(t, os.WriteFile(to, content, 0o600))
 }
 
-// A backup from before a user was deleted, opened with the present ring, holds nothing of the user, and all of others.
+// A backup from before a user was deleted, opened with the current ring, holds nothing of the user, and all of others.
 func TestDeletingAUserErasesThemInOldBackups(t *testing.T) {
 	k := newKeyed(t)
 	ann, annSays := k.user("ann", "the code of the gate is 4711")
@@ -171,7 +171,7 @@ func TestAStoreOpensWithItsRingOnly(t *testing.T) {
 	mustAdd(t, s, NewMemory{Content: "nothing of this is sealed"})
 	noError(t, s.Close())
 	k.refused(plain, k.keys, ErrUserKeys, "has content that is not sealed")
-	k.refused(plain, UserKeys{Place: "x"}, ErrInvalid, "have no MasterKey")
+	k.refused(plain, UserKeys{Place: "x"}, ErrInvalid, "but no MasterKey")
 	if runtime.GOOS != "windows" {
 		link := filepath.Join(t.TempDir(), "link")
 		noError(t, os.Symlink(ring, link))
@@ -419,7 +419,7 @@ func TestAFullDiskOfTheRingLosesNothing(t *testing.T) {
 	})
 	noError(t, err)
 	if _, err := s.AddMemory(t.Context(), NewMemory{Content: "of a new user"}); !errors.Is(err, ErrFull) ||
-		!strings.Contains(err.Error(), "keys of users") {
+		!strings.Contains(err.Error(), "key ring") {
 		t.Errorf("a user without a key: got %v, want ErrFull about the keys", err)
 	}
 	if _, err := s.As(ann.access).AddMemory(t.Context(), NewMemory{Content: "of one with a key"}); err != nil {

@@ -319,7 +319,7 @@ func (o *Options) number(name SettingName) (get func() int64, set func(int64), l
 func (o *Options) checkChangeable() error {
 	for _, name := range o.Changeable {
 		if !slices.Contains(settingNames, name) {
-			return invalid("Changeable", "{} lists %s; allowed are %s", show(string(name)), oneOf(settingNames))
+			return invalid("Changeable", "{} lists %s; expected %s", show(string(name)), oneOf(settingNames))
 		}
 		if name == SettingTrash && o.KeepTrash < 0 {
 			return invalid("Changeable", "{} lists %s, but KeepTrash turns the trash off", show(string(name)))
@@ -378,20 +378,21 @@ func (h *Upkeep) ListSettings(ctx context.Context) (all []Setting, err error) {
 }
 
 // ChangeSetting changes a setting that [Options.Changeable] lists, for all processes: others follow within ten seconds.
-// Nil makes the option count again. Lower quotas delete nothing: who has more stores nothing new. Calls that are too
-// old or too many are deleted when the next ones are recorded; entries of the trash keep their time. The search index
-// gives memory back with the next search. It is for the Store that Open returned; a view gets ErrForbidden.
+// Nil makes the option count again. Lower quotas delete nothing: a user above the quota can store nothing new. Calls
+// that are too old or too many are deleted when the next ones are recorded; entries of the trash keep their time. The
+// search index gives memory back with the next search. It is for the Store that Open returned; a view gets
+// ErrForbidden.
 func (h *Upkeep) ChangeSetting(ctx context.Context, name SettingName, value *int64) error {
 	s, err := h.operator(ctx, "ChangeSetting")
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(s.options.Changeable, name) {
-		return invalid("name", "{} is %s; what can be changed here: %s", show(string(name)),
+		return invalid("name", "{} is %s; expected one of %s", show(string(name)),
 			cmp.Or(oneOf(s.options.Changeable), "nothing"))
 	}
 	if _, _, least, most := s.options.number(name); value != nil && (*value < least || *value > most) {
-		return invalid(string(name), "{} is %d; %d to %d are allowed", *value, least, most)
+		return invalid(string(name), "{} is %d; expected %d to %d", *value, least, most)
 	}
 	err = s.write(ctx, func(tx db.Tx, _ viewer) error {
 		err := kernel.ChangeSetting(tx, string(name), value)

@@ -323,7 +323,7 @@ func checkMember(project ProjectRef, user string, role MemberRole) error {
 		return err
 	}
 	if !slices.Contains(memberRoles, role) {
-		return invalid("role", "{} is %s; allowed are %s", show(string(role)), oneOf(memberRoles))
+		return invalid("role", "{} is %s; expected %s", show(string(role)), oneOf(memberRoles))
 	}
 	return nil
 }

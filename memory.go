@@ -228,7 +228,7 @@ func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (_ Memory, err 
 }
 
 func unknownKey(key string) error {
-	return newError(KindNotFound, "key", "no memory with the {} %s can be seen there", show(key))
+	return newError(KindNotFound, "key", "no memory with the {} %s found there", show(key))
 }
 
 // UnmarshalJSON reads the output of MarshalJSON: the known keys of metadata go into their fields. A known key with a
@@ -325,7 +325,7 @@ func noRoomInTrash(err error, id string) error {
 	}
 	return causedBy(err, newError(KindFull, "id", "the disk is full, and the room held in reserve is "+
 		"too small to move memory %s with its past versions to the trash; free disk space or empty the "+
-		"trash, or delete the memory for good (EraseMemory)", show(id)))
+		"trash, or delete the memory permanently (EraseMemory)", show(id)))
 }
 
 // storedMemory is a memory with its rows.

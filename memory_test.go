@@ -73,8 +73,8 @@ func knownKeyAttacks(add adder) {
 		}
 	}
 	for key, value := range map[string]string{"importance": "urgent", "classification": "maybe"} {
-		add("AddMemory: metadata."+key, ErrInvalid, key, addingMetadata(map[string]any{key: value}), value, "allowed")
-		add("UpdateMemory: metadata."+key, ErrInvalid, key, patching(map[string]any{key: value}), value, "allowed")
+		add("AddMemory: metadata."+key, ErrInvalid, key, addingMetadata(map[string]any{key: value}), value, "expected")
+		add("UpdateMemory: metadata."+key, ErrInvalid, key, patching(map[string]any{key: value}), value, "expected")
 	}
 	for _, key := range []string{"tags", "related_memory_ids"} {
 		add("AddMemory: metadata."+key+" is a string", ErrInvalid, key, addingMetadata(map[string]any{key: "a, b"}), `"a, b"`,

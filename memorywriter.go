@@ -99,7 +99,7 @@ func (w *memoryWriter) addFirst(d *kernel.Draft) (Stored, error) {
 }
 
 // errNotStored ends a write whose content must be embedded after all.
-var errNotStored = errors.New("the content under this key has changed meanwhile")
+var errNotStored = errors.New("the content of this key has changed in the meantime")
 
 // put stores a memory under its key, or brings the one that has it to this state.
 func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
@@ -159,7 +159,7 @@ func (w *memoryWriter) checkKeyFree(at *kernel.Place, key string) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return newError(KindConflict, "key", "{} %s is the key of memory %s there already; PutMemory changes that one",
+	return newError(KindConflict, "key", "{} %s is already the key of memory %s there; PutMemory changes that one",
 		show(key), show(found[0].ID))
 }
 

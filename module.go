@@ -350,7 +350,7 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	}
 	r.state.Warnings = found.Warnings
 	ranked.Limit = room + len(r.own)
-	ranked.Again = nil // a module's name asks nothing: what stands beside a memory of it says nothing about it
+	ranked.Again = nil // a module's name is not a question, so neighbouring messages say nothing about it
 	nearest, err := r.rank(r.tx, ranked)
 	hits := nearest.Hits
 	if err != nil || len(hits) == 0 {

@@ -300,7 +300,7 @@ func (n NewClient) check() error {
 		return nil
 	case n.AuthMethod == AuthNone:
 		return invalid("client_secret",
-			"{} is given for a client that authenticates itself with none; leave one of the two out")
+			"{} is given for a client that authenticates itself with none; omit one of the two")
 	}
 	return clientmeta.CheckVisibleASCII("client_secret", n.Secret, 256)
 }
@@ -325,7 +325,8 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (_ C
 		return Client{}, err
 	}
 	if id, ok := d.Registration.Extra["client_id"]; ok && id != d.URL {
-		return Client{}, asGo[DocumentClient](invalidMetadata("client_id", "{} in the document is %s, but the document is "+
+		return Client{}, asGo[DocumentClient](invalidMetadata("client_id", "{} in the document is %s, but the document "+
+			"belongs to "+
 			"that of %s", jsonobject.Show(id), show(d.URL)), "client_id", ".Registration.Extra.client_id")
 	}
 	if d.Registration.ClientName == "" {
@@ -449,7 +450,7 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 		}
 		switch {
 		case !c.Active:
-			return invalid("client_id", "client %s is deactivated permanently; add another one", show(clientID))
+			return invalid("client_id", "client %s is permanently deactivated; add another one", show(clientID))
 		case c.Metadata.TokenEndpointAuthMethod == AuthNone:
 			return invalid("client_id", "client %s authenticates itself with none and has no secret", show(clientID))
 		}
@@ -560,7 +561,7 @@ func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
 		c.expires(), c.maker)
 	if err == nil && c.row == 0 {
 		return newError(KindConflict, "client_id",
-			"{} %s is taken; choose another one, or leave it out to get a random one", show(c.ID))
+			"{} %s is taken; choose another one, or omit it to get a random one", show(c.ID))
 	}
 	return err
 }

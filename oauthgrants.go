@@ -102,7 +102,7 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (_ Authorizat
 	switch {
 	case a.Projects != nil && len(a.Projects) == 0:
 		return AuthorizationCode{}, invalid("projects",
-			"{} is empty; name the projects that the client may see, or leave it out for all")
+			"{} is empty; give the projects that the client may see, or omit it for all")
 	case len(a.Projects) > maxTokenProjects:
 		return AuthorizationCode{}, newError(KindTooLarge, "projects", "{} names %d projects; at most %d are allowed",
 			len(a.Projects), maxTokenProjects)
@@ -157,7 +157,7 @@ func (a Authorization) checked(tx db.Tx) (storedClient, Authorization, error) {
 		return client, a, asOAuth(err, OAuthInvalidScope)
 	}
 	if len(a.Scopes) == 0 {
-		return client, a, oauthError(KindInvalid, OAuthInvalidScope, "scope", "{} is empty; at least one of %s is needed",
+		return client, a, oauthError(KindInvalid, OAuthInvalidScope, "scope", "{} is empty; expected at least one of %s",
 			oneOf(Scopes()))
 	}
 	if a.Refused, err = checkScopes("refused", a.Refused); err != nil {
@@ -186,13 +186,13 @@ func (a Authorization) checkChallenge(client storedClient) error {
 	}
 	if a.CodeChallengeMethod != "S256" {
 		return refuse("code_challenge_method",
-			"{} is %s; S256 is needed (without it, plain is meant, which is not supported)",
+			"{} is %s; expected S256 (the default, plain, is not supported)",
 			show(a.CodeChallengeMethod))
 	}
 	sum, err := base64.RawURLEncoding.Strict().DecodeString(a.CodeChallenge)
 	if err != nil || len(sum) != sha256.Size || len(a.CodeChallenge) != base64.RawURLEncoding.EncodedLen(sha256.Size) {
 		return refuse("code_challenge",
-			"{} is %s; the 43 characters of a SHA-256 in base64url are needed (RFC 7636, 4.2)",
+			"{} is %s; expected the 43 characters of a SHA-256 in base64url (RFC 7636, 4.2)",
 			show(a.CodeChallenge))
 	}
 	return nil
@@ -224,7 +224,7 @@ func (s *Store) checkSignInLives(tx db.Tx, v viewer, id string) error {
 	}
 	found, err := loadSignIns(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, id, v.User, s.now())
 	if err == nil && len(found) == 0 {
-		err = oauthError(KindForbidden, OAuthAccessDenied, "session_id", "the session that granted this has ended")
+		err = oauthError(KindForbidden, OAuthAccessDenied, "session_id", "the session that granted this is no longer valid")
 	}
 	return err
 }
@@ -425,8 +425,8 @@ func CheckDocumentURL(id string) (err error) {
 func checkDocumentURL(id string) error {
 	if !clientmeta.IsDocumentURL(id) {
 		return oauthError(KindInvalid, OAuthInvalidClient, "client_id",
-			"Invalid client: {} is %s; an https URL with a path, without user, query, fragment and dot segments "+
-				"is needed", show(id))
+			"Invalid client: {} is %s; expected an https URL with a path, without user, query, fragment "+
+				"and dot segments", show(id))
 	}
 	return nil
 }
@@ -519,7 +519,7 @@ func activeGrant(tx db.Tx, u storedUser, id string) (storedGrant, error) {
 	found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL AND c.disabled_at IS NULL`, id,
 		u.row)
 	if err == nil && len(found) == 0 {
-		err = newError(KindNotFound, "grant_id", "{} %s is not an OAuth grant of this user, or has ended", show(id))
+		err = newError(KindNotFound, "grant_id", "{} %s is not an OAuth grant of this user, or was revoked", show(id))
 	}
 	if err == nil && !found[0].PausedAt.IsZero() {
 		err = pausedAccess()

@@ -30,7 +30,7 @@ type TokenSet struct {
 }
 
 // usedBefore is the reason to refuse a code or refresh token that comes a second time.
-const usedBefore = "it has been used before, so its grant has ended"
+const usedBefore = "it was used before, so its grant is revoked"
 
 // Format prints the answer without the tokens.
 func (t TokenSet) Format(f fmt.State, _ rune) { redact.Format(f, t, "AccessToken", "RefreshToken") }
@@ -84,14 +84,14 @@ func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (_ TokenSet
 			return t, invalidCode("it has expired or was revoked"), nil
 		case x.RedirectURI != code.redirectURI && (x.RedirectURI != "" || code.challenge == ""):
 			return t, oauthError(KindInvalid, OAuthInvalidGrant, "redirect_uri",
-				"Invalid redirect_uri: %s is not the one of the authorization", show(x.RedirectURI)), nil
+				"Invalid redirect_uri: %s does not match the authorization", show(x.RedirectURI)), nil
 		case refused != nil:
 			return t, refused, nil
 		case !verifies(x.Verifier, code.challenge):
 			if err := s.useCode(tx, x.Code); err != nil {
 				return t, nil, err
 			}
-			return t, invalidCode("code_verifier does not fit its code_challenge"), s.endGrant(tx, code.row)
+			return t, invalidCode("code_verifier does not match code_challenge"), s.endGrant(tx, code.row)
 		}
 		if err := s.useCode(tx, x.Code); err != nil {
 			return t, nil, err
@@ -118,7 +118,7 @@ func (r TokenRefresh) Format(f fmt.State, _ rune) { redact.Format(f, r, "Refresh
 
 // RefreshTokens exchanges a refresh token for new tokens. The same client may use the old one again for a minute; after
 // that, its use ends the grant with all tokens. A refresh token expires 30 days after it was issued. Errors are those
-// of ExchangeCode; more scopes than were granted are invalid_scope, and a client that is not registered for
+// of ExchangeCode; scopes beyond the granted ones are invalid_scope, and a client that is not registered for
 // refresh_token is unauthorized_client.
 func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (_ TokenSet, err error) {
 	defer inGo[TokenRefresh](&err)
@@ -231,9 +231,9 @@ func (s *Store) grantTokens(tx db.Tx, t *issued, client storedClient, g storedGr
 func checkIssuer(issuer, audience string) error {
 	switch {
 	case issuer == "":
-		return invalid("issuer", "Issuer is empty; the issuer identifier of the authorization server is needed")
+		return invalid("issuer", "Issuer is empty; expected the issuer identifier of the authorization server")
 	case audience == "":
-		return invalid("audience", "Audience is empty; the canonical URI of the resource is needed")
+		return invalid("audience", "Audience is empty; expected the canonical URI of the resource")
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ func (g storedGrant) audience(requested, otherwise string) (string, error) {
 	requested, err = canonicalResource(requested)
 	if err == nil && requested != "" && requested != granted {
 		err = oauthError(KindInvalid, OAuthInvalidTarget, "resource",
-			"{} is %s, which is not the one of the authorization", show(requested))
+			"{} is %s, which does not match the authorization", show(requested))
 	}
 	return granted, err
 }
@@ -266,7 +266,7 @@ func (g storedGrant) narrowed(wanted []Scope) ([]Scope, error) {
 	for _, scope := range wanted {
 		if !g.carries(scope) {
 			return nil, oauthError(KindInvalid, OAuthInvalidScope, "scope",
-				"{} has %s, which was not granted; granted are %s", show(string(scope)), oneOf(g.Scopes))
+				"{} has %s, which was not granted; the granted scopes are %s", show(string(scope)), oneOf(g.Scopes))
 		}
 	}
 	return wanted, nil
@@ -378,7 +378,7 @@ func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) (err error) {
 		}
 		if r.Token == "" {
 			return oauthError(KindInvalid, OAuthInvalidRequest, "token",
-				"{} is missing; an access token or a refresh token is needed")
+				"{} is missing; expected an access token or a refresh token")
 		}
 		grants, err := db.Column[int64](tx, `SELECT id FROM oauth_grant WHERE (client_id = ?1 OR ?1 = 0)
 			AND (uid = ?2 OR id = (SELECT grant_id FROM oauth_token WHERE hash = ?3))`, client.row, claims.GrantID,
@@ -509,7 +509,7 @@ func principalOf(tx db.Tx, claims accesstoken.Claims, key string) (Principal, er
 		return Principal{}, err
 	}
 	if len(grants) == 0 || grants[0].ended || grants[0].user != claims.UserID || grants[0].ClientID != claims.ClientID {
-		return Principal{}, badAccessToken("its grant has ended")
+		return Principal{}, badAccessToken("its grant was revoked")
 	}
 	g := grants[0]
 	users, err := loadUsers(tx, `u.namespace = ? AND u.uid = ?`, defaultNamespace, g.user)

@@ -181,23 +181,23 @@ func (o *Options) check() error {
 		option, message string
 		value           any
 	}{
-		{o.Readers < 0 || o.Readers > 1000, "Readers", "{} is %d; 0 (the default) to 1000 are allowed", o.Readers},
+		{o.Readers < 0 || o.Readers > 1000, "Readers", "{} is %d; expected 0 (the default) to 1000", o.Readers},
 		{o.Reranker != nil && isNil(o.Reranker), "Reranker",
-			"the Reranker is a nil %T; give an initialized one, or leave it out for none", o.Reranker},
-		{o.FileQuota < 0, "FileQuota", "{} is %d; a number of bytes is expected, or 0 for no quota", o.FileQuota},
+			"the Reranker is a nil %T; give an initialized one, or nil for none", o.Reranker},
+		{o.FileQuota < 0, "FileQuota", "{} is %d; expected a number of bytes, or 0 for no quota", o.FileQuota},
 		{q.Memories < 0 || q.Revisions < 0 || q.Items < 0 || q.Bytes < 0, "Quota",
-			"{} is %+v; numbers of 0 (no bound) or more are expected", q},
-		{o.IndexedMetadata > MaxMetadata, "IndexedMetadata", "{} is %d; at most 65,536 bytes are allowed, 0 means what the " +
-			"file has, and a negative value no index", o.IndexedMetadata},
-		{o.Reserve < 0 || o.Reserve > 1<<30, "Reserve", "{} is %d; 0 to 1,073,741,824 bytes are allowed", o.Reserve},
+			"{} is %+v; expected 0 (no limit) or more", q},
+		{o.IndexedMetadata > MaxMetadata, "IndexedMetadata", "{} is %d; expected at most 65,536 bytes, 0 for the " +
+			"file's setting, or a negative value for no index", o.IndexedMetadata},
+		{o.Reserve < 0 || o.Reserve > 1<<30, "Reserve", "{} is %d; expected 0 to 1,073,741,824 bytes", o.Reserve},
 		{o.KeepActivity < 0 || o.KeepActivity > maxKeepActivity, "KeepActivity",
-			"{} is %s; more than 0 and at most 100 years are allowed, or 0 for 30 days", o.KeepActivity},
-		{o.MaxActivity < 0, "MaxActivity", "{} is %d; a number of calls is expected, or 0 for 100,000", o.MaxActivity},
+			"{} is %s; expected more than 0 and at most 100 years, or 0 for 30 days", o.KeepActivity},
+		{o.MaxActivity < 0, "MaxActivity", "{} is %d; expected a number of calls, or 0 for 100,000", o.MaxActivity},
 		{o.KeepTrash > maxKeepActivity, "KeepTrash",
-			"{} is %s; at most 100 years are allowed, 0 means 30 days, and a negative value no trash", o.KeepTrash},
+			"{} is %s; expected at most 100 years, 0 for 30 days, or a negative value for no trash", o.KeepTrash},
 		{o.BackupEvery != 0 && o.BackupEvery < time.Hour, "BackupEvery",
-			"{} is %s; at least 1h is expected, or 0 for no backups", o.BackupEvery},
-		{o.KeepBackups < 0, "KeepBackups", "{} is %d; a number of backups is expected, or 0 for none", o.KeepBackups},
+			"{} is %s; expected at least 1h, or 0 for no backups", o.BackupEvery},
+		{o.KeepBackups < 0, "KeepBackups", "{} is %d; expected a number of backups, or 0 for none", o.KeepBackups},
 	} {
 		if c.bad {
 			return invalid(c.option, c.message, c.value)
@@ -209,7 +209,7 @@ func (o *Options) check() error {
 // checkObjects checks the options about files, and fills in the default of NewFiles.
 func (o *Options) checkObjects() error {
 	if o.Objects != nil && isNil(o.Objects) {
-		return invalid("Objects", "the ObjectStorage is a nil %T; give an initialized one, or leave it out for none",
+		return invalid("Objects", "the ObjectStorage is a nil %T; give an initialized one, or nil for none",
 			o.Objects)
 	}
 	if o.NewFiles == "" {
@@ -228,9 +228,9 @@ func (o *Options) checkObjects() error {
 func (o *Options) checkPlace(argument string, place FilePlace) error {
 	switch {
 	case !slices.Contains([]FilePlace{InDatabase, InObjects}, place):
-		return invalid(argument, "{} is %s; allowed are %s", show(string(place)), oneOf([]FilePlace{InDatabase, InObjects}))
+		return invalid(argument, "{} is %s; expected %s", show(string(place)), oneOf([]FilePlace{InDatabase, InObjects}))
 	case place == InObjects && o.Objects == nil:
-		return invalid(argument, "{} is %s, and there is no object storage; set Options.Objects", show(string(place)))
+		return invalid(argument, "{} is %s, but there is no object storage; set Options.Objects", show(string(place)))
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func (s *Store) projectForWriting(tx db.Tx, v viewer, id, name string) (projectT
 			id = s.access.Projects[0]
 		default:
 			return projectTarget{}, newError(KindForbidden, "project_id",
-				"this view is limited to the projects %s; name one of them", oneOf(s.access.Projects))
+				"this view is limited to the projects %s; give one of them", oneOf(s.access.Projects))
 		}
 	}
 	p, warnings, err := s.projectToWrite(tx, v, id, name)
@@ -131,7 +131,7 @@ func (s *Store) projectForWriting(tx db.Tx, v viewer, id, name string) (projectT
 	}
 	made := projectTarget{row: row, created: true, warnings: warnings}
 	if name == "" && uuid.Validate(id) == nil {
-		made.warnings = append(made.warnings, fmt.Sprintf("project_id %s was not known, so a new project was created that "+
+		made.warnings = append(made.warnings, fmt.Sprintf("project_id %s was unknown, so a new project was created that "+
 			"has it as its name; a project that you worked in before was deleted, or is no longer shared with you", show(id)))
 	}
 	if !v.Limited { // the view must not learn the names of projects outside its limit
@@ -374,7 +374,7 @@ func (s *Store) collectionFor(tx db.Tx, v viewer, name string, owner int64) (col
 	case found && at.profile != profile:
 		return at, newError(KindConflict, "collection_name",
 			"{} %s cannot be used here: memories of a project are in a collection of its owner, "+
-				"whose collection of this name has other vectors; leave {} out, or name another one", show(name))
+				"whose collection of this name has other vectors; omit {}, or give another one", show(name))
 	}
 	at.profile = profile
 	return at, nil
@@ -433,7 +433,7 @@ func (w *memoryWriter) placeIn(collection string, project int64) (*kernel.Place,
 	return w.Partition(at.row, project)
 }
 
-// exists reports whether the place of a draft exists already, and finds it.
+// exists reports whether the place of a draft already exists, and finds it.
 func (w *memoryWriter) exists(d *kernel.Draft) (bool, error) {
 	name := placeName{d.Collection, d.ProjectID, d.ProjectName}
 	if w.places[name] != nil {

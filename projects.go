@@ -18,7 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Project groups memories about one subject, and is what people share with each other. [Store.AddProject] creates it,
+// Project groups memories about one subject. People share projects with each other. [Store.AddProject] creates it,
 // or the first memory stored into it.
 type Project struct {
 	ID          string     `json:"project_id"` // unique among the owner's projects only
@@ -101,7 +101,7 @@ func (s *Store) checkNewProject(tx db.Tx, v viewer, n NewProject) error {
 			beyond = known != nil && !known.Own
 		}
 		if beyond {
-			return newError(KindForbidden, "project_id", "this view is limited to the projects %s and adds no others",
+			return newError(KindForbidden, "project_id", "this view is limited to the projects %s and cannot add others",
 				oneOf(s.access.Projects))
 		}
 	}
@@ -110,7 +110,7 @@ func (s *Store) checkNewProject(tx db.Tx, v viewer, n NewProject) error {
 		return err
 	}
 	if len(taken) > 0 {
-		return newError(KindConflict, "project_id", "{} %s exists already; choose another one or store into it",
+		return newError(KindConflict, "project_id", "{} %s already exists; choose another one, or store into it",
 			show(n.ID))
 	}
 	if v.Limited {
@@ -184,8 +184,8 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 		}
 		if u.Retention != nil {
 			if u.Retention.Delete && !p.Own {
-				return newError(KindForbidden, "retention", "{} would delete memories of %s for good, which only the owner may "+
-					"do; leave Delete out, so that they go to the trash", ownerName(tx, v, p.Owner))
+				return newError(KindForbidden, "retention", "{} would permanently delete memories of %s, which only the owner may "+
+					"do; unset Delete to move them to the trash", ownerName(tx, v, p.Owner))
 			}
 			if err := s.setRetention(ctx, tx, "project", p.Row, *u.Retention, AuditID("project", p.Owner,
 				p.UID)); err != nil {
@@ -475,7 +475,7 @@ func (m MainMemory) Within(tokens int) MainMemory {
 	if left := related[len(m.Related):]; len(left) > 0 {
 		direct := len(slices.DeleteFunc(slices.Clone(left), func(r Related) bool { return r.Depth > 1 }))
 		m.Warnings = append(m.Warnings, fmt.Sprintf(
-			"token_budget %d: related_memories shows %d of %d; left out are %d linked directly and %d further away. memory "+
+			"token_budget %d: related_memories shows %d of %d; omitting %d linked directly and %d further away. memory "+
 				"search with filter {\"related_memory_ids\": %q} "+
 				"pages through the memories that link to the main memory; its related_memory_ids are the memories that it links to",
 			tokens, len(m.Related), len(related), direct, len(left)-direct, m.Memory.ID))

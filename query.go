@@ -92,7 +92,7 @@ type Query struct {
 	Offset int // results to skip before them
 
 	// AsOf searches memories that were stored by a time and valid then, and returns them in the state of that time;
-	// zero means now. The text and the conditions are matched against the present state. See docs/time.md.
+	// zero means now. The text and the conditions are matched against the current state. See docs/time.md.
 	AsOf time.Time
 
 	whenever bool // memories that are not valid now, too
@@ -143,13 +143,13 @@ func (q *Query) check() error {
 		return err
 	}
 	if !(q.MinScore >= 0 && q.MinScore <= 1) {
-		return invalid("min_score", "{} is %v; 0 to 1 are allowed", q.MinScore)
+		return invalid("min_score", "{} is %v; expected 0 to 1", q.MinScore)
 	}
 	if err := q.Priors.check(); err != nil {
 		return err
 	}
 	if q.Rerank > MaxRerank {
-		return invalid("rerank", "{} is %d; at most %d are allowed, 0 means %d, and a negative value none", q.Rerank,
+		return invalid("rerank", "{} is %d; expected at most %d, 0 for %d, or a negative value for none", q.Rerank,
 			MaxRerank, DefaultRerank)
 	}
 	if q.Sort == "" {
@@ -450,7 +450,7 @@ type List struct {
 	WithoutContent bool // leaves Content empty; bulk deletions and updates ignore it
 
 	// AsOf lists memories that were stored by a time and valid then, in the state of that time; zero means memories
-	// valid now. Tags and Filter are matched against the present state. See docs/time.md.
+	// valid now. Tags and Filter are matched against the current state. See docs/time.md.
 	AsOf time.Time
 
 	whenever bool // memories that are not valid now, too
@@ -506,7 +506,7 @@ func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) 
 		return nil, err
 	}
 	if !slices.Contains(memoryOrders[1:], q.Sort) {
-		return nil, invalid("sort_order", "{} is %s; allowed are %s", show(string(q.Sort)),
+		return nil, invalid("sort_order", "{} is %s; expected %s", show(string(q.Sort)),
 			oneOf(memoryOrders[1:]))
 	}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {

@@ -403,7 +403,7 @@ func (p *picture) means(tx db.Tx) (v vectors, err error) {
 	}
 	if p.changing = !ready; p.changing {
 		p.warnings = append(p.warnings,
-			"the store is changing to another embedding model; memories cannot be compared until that is done")
+			"the store is changing its embedding model; memories cannot be compared until that is done")
 		return v, nil
 	}
 	size := v.size

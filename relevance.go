@@ -214,7 +214,7 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, pq preparedQuery, sel
 			warning = fmt.Sprintf("the store has vectors of the embedding model %s, not of %s, so it is searched by words only",
 				other, s.embedder.Model())
 		case s.db.ReadOnly():
-			warning = fmt.Sprintf("the store has no vectors of the embedding model %s and is opened read-only, so it is "+
+			warning = fmt.Sprintf("the store has no vectors of the embedding model %s and is open read-only, so it is "+
 				"searched by words only", s.embedder.Model())
 		}
 		results.Warnings = append(results.Warnings, warning)
@@ -301,7 +301,7 @@ func (p Priors) check() error {
 		value float64
 	}{{"recency", p.Recency}, {"importance", p.Importance}, {"state", p.State}} {
 		if !(weight.value >= 0 && weight.value <= 1) {
-			return invalid("priors", "the weight of %s in {} is %v; 0 to 1 are allowed", weight.name, weight.value)
+			return invalid("priors", "the weight of %s in {} is %v; expected 0 to 1", weight.name, weight.value)
 		}
 	}
 	if p.HalfLife < 0 {
@@ -309,7 +309,7 @@ func (p Priors) check() error {
 	}
 	for state, value := range p.States {
 		if !(value >= 0 && value <= 1) {
-			return invalid("priors", "state %q in {} is %v; 0 to 1 are allowed", state, value)
+			return invalid("priors", "state %q in {} is %v; expected 0 to 1", state, value)
 		}
 	}
 	return nil
@@ -394,7 +394,7 @@ func (s *Store) rerank(ctx context.Context, q Query, r *Results) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			s.log.WarnContext(ctx, "hits could not be reranked; their order stays", "error", err)
+			s.log.WarnContext(ctx, "could not rerank hits; keeping their order", "error", err)
 			r.Warnings = append(r.Warnings, "the results are in the order before reranking, because the reranker failed")
 		} else {
 			order(best, scores)
@@ -436,7 +436,7 @@ func (s *Store) callReranker(ctx context.Context, query string, hits []Hit) (sco
 		err = fmt.Errorf("the reranker returned %d scores for %d texts", len(scores), len(texts))
 	}
 	if err == nil && slices.ContainsFunc(scores, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
-		err = fmt.Errorf("the reranker returned a score that is no finite number: %v", scores)
+		err = fmt.Errorf("the reranker returned a score that is not finite: %v", scores)
 	}
 	return scores, err
 }
@@ -512,7 +512,7 @@ func (s *Store) prepareQueries(ctx context.Context, queries []Query) ([]prepared
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "a search text could not be embedded; searching by words only", "error", err)
+		s.log.WarnContext(ctx, "could not embed a search text; searching by words only", "error", err)
 	}
 	for n, queryText := range texts {
 		for _, i := range askedBy[queryText] {

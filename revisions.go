@@ -59,9 +59,9 @@ func (q *RevisionQuery) check() error {
 	q.Limit = cmp.Or(q.Limit, 25)
 	switch {
 	case q.Before < 0:
-		return invalid("before", "{} is %d; give the number of a revision, or leave it out", q.Before)
+		return invalid("before", "{} is %d; expected the number of a revision, or 0 for none", q.Before)
 	case q.Limit < 1 || q.Limit > MaxRevisionLimit:
-		return invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxRevisionLimit)
+		return invalid("limit", "{} is %d; expected 1 to %d", q.Limit, MaxRevisionLimit)
 	}
 	return nil
 }

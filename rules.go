@@ -119,7 +119,7 @@ func (s *Store) SetRule(ctx context.Context, r NewRule) (_ StoredRule, err error
 
 func checkRuleType(t RuleType) error {
 	if t == "" {
-		return invalid("rule_type", "{} is empty; allowed are %s", oneOf(kernel.RuleTypes))
+		return invalid("rule_type", "{} is empty; expected %s", oneOf(kernel.RuleTypes))
 	}
 	return valid.Enum("rule_type", string(t), kernel.RuleTypes)
 }
@@ -157,7 +157,7 @@ func (s *Store) Rules(ctx context.Context, project ProjectRef) (_ Rules, err err
 		r, err = s.rules(tx, v, project)
 		if project == (ProjectRef{}) && v.Limited {
 			r.Warnings = append(r.Warnings,
-				"general rules are not visible here: this view is limited to projects; name one of them")
+				"general rules are not visible here: this view is limited to projects; give one of them")
 		}
 		return err
 	})
@@ -287,7 +287,7 @@ func superfluous(present []storedMemory) []string {
 	for _, m := range present[1:] {
 		ids = append(ids, show(m.ID))
 	}
-	return []string{fmt.Sprintf("there are %d memories of rule_type %q here instead of one; the newest, %s, is used; "+
+	return []string{fmt.Sprintf("there are %d memories of rule_type %q here instead of one; using the newest, %s; "+
 		"delete %s",
 		len(present), present[0].RuleType, show(present[0].ID), strings.Join(ids, ", "))}
 }
@@ -306,7 +306,7 @@ func (s *Store) noRule(project ProjectRef, ruleType RuleType) error {
 	}
 	if s.access.Projects != nil {
 		return newError(KindNotFound, "project_id",
-			"general rules are not visible here: this view is limited to the projects %s; name one of them",
+			"general rules are not visible here: this view is limited to the projects %s; give one of them",
 			oneOf(s.access.Projects))
 	}
 	return newError(KindNotFound, "rule_type", "there is no general rule of {} %q", ruleType)

@@ -35,7 +35,7 @@ func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
 	}
 	mustExec(t, s, `UPDATE memory SET event_type = 'project-rule', rule_type = 'do'`)
 	warned := func(warnings []string) bool {
-		return len(warnings) == 1 && strings.Contains(warnings[0], ids[1]+`", is used`) &&
+		return len(warnings) == 1 && strings.Contains(warnings[0], `using the newest, "`+ids[1]) &&
 			strings.Contains(warnings[0], ids[0]) && strings.Contains(warnings[0], ids[2])
 	}
 	r, err := s.Rules(t.Context(), ProjectRef{ID: "p"})
@@ -109,7 +109,7 @@ func TestInvalidOldTodosAreReadAndNotEdited(t *testing.T) {
 		t.Errorf("its metadata cannot be changed: %v", err)
 	}
 	if stored, err := s.SetTodo(t.Context(), NewTodo{ProjectID: "p", Content: five(nil)}); err != nil || stored.ID != id {
-		t.Errorf("stored anew it is %+v, %v; want ID %v", stored, err, id)
+		t.Errorf("stored again it is %+v, %v; want ID %v", stored, err, id)
 	}
 }
 

@@ -191,7 +191,7 @@ func (s *Store) SearchAll(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 		all, err := hooked(ctx, s, OperationSearch, "SearchAll", func(ctx context.Context, o *operation) (_ page, err error) {
 			defer inGo[Query](&err)
 			if q.Limit != 0 {
-				return page{}, invalid("limit", "{} is %d; it must be 0 here, as the loop may be left at any time", q.Limit)
+				return page{}, invalid("limit", "{} is %d; it must be 0 here; break out of the loop instead", q.Limit)
 			}
 			if err := o.query(ctx, &q); err != nil {
 				return page{}, err

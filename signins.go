@@ -175,7 +175,7 @@ func (h *Accounts) CheckBrowser(ctx context.Context, c BrowserCheck) (err error)
 		return err
 	})
 	if err == nil && (len(keys) == 0 || !browsermark.Valid(c.Mark, keys[0], s.marked(c.User), kernel.ToTime(s.now()))) {
-		err = newError(KindUnauthenticated, "mark", "the mark is not that of a browser in which this user has signed in")
+		err = newError(KindUnauthenticated, "mark", "the mark is not from a browser in which this user has signed in")
 	}
 	return err
 }
@@ -190,7 +190,7 @@ func (u storedUser) checkMaySignIn(tx db.Tx, since time.Time) error {
 	}
 	changed, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE id = ? AND updated_at > ?`, u.row, since.UnixMicro())
 	if err == nil && len(changed) > 0 {
-		return newError(KindUnauthenticated, "", "this account was changed during the sign-in; sign in again")
+		return newError(KindUnauthenticated, "", "this account changed during the sign-in; sign in again")
 	}
 	return err
 }
@@ -292,7 +292,7 @@ func (h *Accounts) CheckSignIn(ctx context.Context, value string) (_ Principal, 
 		return Principal{}, err
 	}
 	refused := newError(KindUnauthenticated, "",
-		"the session is not valid; it may have expired or ended, so sign in again")
+		"the session is not valid; it may have expired or been revoked, so sign in again")
 	if !isValue(signInStart, value) {
 		return Principal{}, refused
 	}

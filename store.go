@@ -146,8 +146,8 @@ type shared struct {
 	vectors  *embedding.Vectors
 	worker   *embedding.Worker
 	objects  *objects.Objects
-	ring     *keyring.Ring    // nil: nothing is sealed under keys of users
-	lent     bool             // by the context: who gave it closes it
+	ring     *keyring.Ring    // nil: nothing is sealed under user keys
+	lent     bool             // by the context, whose owner closes it
 	erased   atomic.Bool      // something was erased, and its traces must be removed now
 	scrubbed time.Time        // when the worker last removed traces
 	texts    *filetext.Worker // that reads files; not started without Options.Documents
@@ -173,7 +173,7 @@ type shared struct {
 // store that lives until Close and is private to it. Nil options mean the defaults.
 //
 // A file that is not a Souvenir store is ErrForeign, one of a newer version ErrNewer, a damaged one ErrCorrupt, one
-// that needs another key ErrMasterKey, or other keys of users ErrUserKeys; none of them is touched. A file that may
+// that needs another key ErrMasterKey, or other user keys ErrUserKeys; none of them is touched. A file that may
 // only be read is opened read-only.
 func Open(ctx context.Context, path string, options *Options) (_ *Store, err error) {
 	defer inGo[Options](&err, "path", "path")
@@ -190,7 +190,7 @@ func Open(ctx context.Context, path string, options *Options) (_ *Store, err err
 		return newStore(ctx, engine, o)
 	}
 	if !o.MasterKey.IsZero() {
-		return nil, invalid("MasterKey", "{} is set, and encrypts files only; leave it out, and have the database encrypt "+
+		return nil, invalid("MasterKey", "{} is set, but encrypts only files; omit it, and let the database encrypt "+
 			"its disk")
 	}
 	engine, err := open(ctx, db.Opening{ReadOnly: o.ReadOnly, Readers: o.Readers, Logger: o.Logger, Now: o.Now,
@@ -211,7 +211,7 @@ func openFile(ctx context.Context, path string, o Options) (db.DB, error) {
 		return nil, invalid("path", `{} is empty; give the path of a file, or ":memory:"`)
 	case path == ":memory:" && o.ReadOnly:
 		return nil, invalid("ReadOnly",
-			"{} is set with the path :memory:, a new store that has nothing to read; leave it out")
+			"{} is set with the path :memory:, a new store with nothing to read; omit it")
 	}
 	if err := checkPath("path", path); err != nil {
 		return nil, err
@@ -343,7 +343,7 @@ func (s *Store) Close() error {
 		s.index.Stop()
 		s.activity.Stop()
 		if err := s.ring.Note(context.Background(), s.db); err != nil {
-			s.log.Warn("the store could not note how many keys of users there are", "error", err)
+			s.log.Warn("could not record the number of user keys in the store", "error", err)
 		}
 		s.closed = wrap(s.closeAll())
 	})
@@ -388,7 +388,7 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error
 // one is not part of the transaction, and waits for it like any other writer. It must not call Close. Several
 // goroutines may use the context; their calls run one at a time, and each waits 30 seconds at most. What fn calls of
 // other stores, with this context or another one, is apart from the transaction. With another database than SQLite, fn
-// may run again: it must set its results anew each time, and have no other side effects that must happen only once.
+// may run again: it must reset its results each time, and have no other side effects that must happen only once.
 //
 // Only the built-in embedder runs within a transaction. With another one, texts are found by their words at first
 // ([Stored.Indexed] is false), and embedded once the transaction is done; searches within it are by words.
@@ -443,7 +443,7 @@ func (s *Store) readAhead(ctx context.Context, ahead func(db.Tx, viewer), fn fun
 	}))
 }
 
-// caller is whom a view works for, nil for the operator's store.
+// caller is the user of a view, nil for the operator's store.
 func (s *Store) caller(v viewer) *db.Caller {
 	if s.operator {
 		return nil
@@ -452,7 +452,7 @@ func (s *Store) caller(v viewer) *db.Caller {
 }
 
 // write runs fn in a transaction of its own: everything is durable when write returns nil, nothing when it returns an
-// error. fn may run more than once and must set its results anew each time.
+// error. fn may run more than once and must reset its results each time.
 func (s *Store) write(ctx context.Context, fn func(db.Tx, viewer) error) error {
 	return s.writeAhead(ctx, nil, fn)
 }

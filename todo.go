@@ -142,8 +142,8 @@ func checkTodoProject(project ProjectRef) error {
 
 // todoNeedsProject is the error for a todo without a project.
 func todoNeedsProject() error {
-	return invalid("project_id", "{} and {project_name} are both empty; a todo belongs to a project, so one of "+
-		"the two is needed")
+	return invalid("project_id", "{} and {project_name} are both empty; a todo belongs to a project, so give "+
+		"one of the two")
 }
 
 // GetTodo returns the todo of a project. ErrNotFound means that it has none, or that the project is not visible.
@@ -194,7 +194,7 @@ func (s *Store) UpdateTodoSection(ctx context.Context, project ProjectRef, secti
 	defer inGo[TodoSectionUpdate](&err)
 	known := tododoc.Like(string(section))
 	if known == "" {
-		return StoredTodo{}, invalid("section", "{} is %s; allowed are %s", show(string(section)),
+		return StoredTodo{}, invalid("section", "{} is %s; expected %s", show(string(section)),
 			oneOf(tododoc.Sections))
 	}
 	return hooked(ctx, s, OperationUpdate, "UpdateTodoSection",
@@ -263,7 +263,7 @@ type CompletedTask struct {
 func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (_ CompletedTask, err error) {
 	defer inGo[TaskRef](&err)
 	if c.TaskID == "" {
-		return CompletedTask{}, invalid("task_id", "{} is empty; the id of a task is needed, such as T1")
+		return CompletedTask{}, invalid("task_id", "{} is empty; expected the id of a task, such as T1")
 	}
 	if err := valid.Name("task_id", c.TaskID); err != nil {
 		return CompletedTask{}, err

@@ -155,13 +155,13 @@ func (h *Accounts) AddToken(ctx context.Context, n NewToken) (_ AddedToken, err 
 	case n.Scopes == nil:
 		scopes = nil // it depends on the parent
 	case len(scopes) == 0:
-		return AddedToken{}, invalid("scopes", "{} is empty; give some of %s, or leave it out for %s", oneOf(Scopes()),
+		return AddedToken{}, invalid("scopes", "{} is empty; give some of %s, or omit it for %s", oneOf(Scopes()),
 			joinScopes(DefaultScopes()))
 	}
 	switch {
 	case n.Projects != nil && len(n.Projects) == 0:
 		return AddedToken{}, invalid("projects",
-			"{} is empty; name the projects that the token may see, or leave it out for all")
+			"{} is empty; give the projects that the token may see, or omit it for all")
 	case len(n.Projects) > maxTokenProjects:
 		return AddedToken{}, newError(KindTooLarge, "projects", "{} names %d projects; at most %d are allowed",
 			len(n.Projects), maxTokenProjects)
@@ -197,16 +197,16 @@ func (s *Store) expiry(n NewToken) (time.Time, error) {
 		return time.Time{}, invalid("expires_at",
 			"{} and {expires_in} are both given; give one of them")
 	case n.ExpiresIn < 0:
-		return time.Time{}, invalid("expires_in", "{} is %s; a positive duration is needed, or 0 for never",
+		return time.Time{}, invalid("expires_in", "{} is %s; expected a positive duration, or 0 for never",
 			n.ExpiresIn)
 	case n.ExpiresIn > 0:
 		return now.Add(n.ExpiresIn).Truncate(time.Microsecond), nil
 	case !n.ExpiresAt.After(now):
-		return time.Time{}, invalid("expires_at", "{} is %s, which has passed; it is %s now",
+		return time.Time{}, invalid("expires_at", "{} is %s, which is in the past; it is %s now",
 			n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
 	case n.ExpiresAt.Year() > 9999: // RFC 3339 ends there
 		return time.Time{}, invalid("expires_at",
-			"{} is in the year %d; years up to 9999 are allowed, or none for never", n.ExpiresAt.Year())
+			"{} is in the year %d; expected a year up to 9999, or no time for never", n.ExpiresAt.Year())
 	}
 	return n.ExpiresAt.UTC().Truncate(time.Microsecond), nil
 }
@@ -226,7 +226,7 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 		return Token{}, err
 	}
 	if live[0] >= maxTokens {
-		return Token{}, newError(KindTooLarge, "", "this user has %d tokens, and at most %d are allowed; delete some",
+		return Token{}, newError(KindTooLarge, "", "this user has %d tokens, the maximum is %d; revoke some",
 			live[0], maxTokens)
 	}
 	added := Token{ID: s.newID(), Name: n.Name, Prefix: value[:8], CreatedAt: kernel.ToTime(now)}
@@ -396,7 +396,7 @@ func (h *Accounts) CheckToken(ctx context.Context, value string) (_ Principal, e
 		return Principal{}, err
 	}
 	if t.row == 0 || t.wasRevoked || t.expired || u.Disabled {
-		s.log.DebugContext(ctx, "a token was refused", "id", t.ID, "unknown", t.row == 0, "deleted", t.wasRevoked, "expired",
+		s.log.DebugContext(ctx, "a token was rejected", "id", t.ID, "unknown", t.row == 0, "deleted", t.wasRevoked, "expired",
 			t.expired, "user disabled", u.Disabled)
 		return Principal{}, badToken()
 	}
@@ -412,7 +412,7 @@ func (h *Accounts) CheckToken(ctx context.Context, value string) (_ Principal, e
 }
 
 func badToken() error {
-	return newError(KindUnauthenticated, "", "the token is not valid; it may have expired or been deleted")
+	return newError(KindUnauthenticated, "", "the token is not valid; it may have expired or been revoked")
 }
 
 // Credentials have parents: a credential made through a token, an application or a browser sign-in ends with it.
@@ -462,7 +462,7 @@ func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents
 			return p, err
 		}
 		if len(found) == 0 {
-			return p, newError(KindNotFound, "session_id", "{} %s is not a session of this user, or has ended",
+			return p, newError(KindNotFound, "session_id", "{} %s is not a session of this user, or is no longer valid",
 				show(n.SignInID))
 		}
 		p.session, p.browser, p.withSession = n.SignInID, found[0].UserAgent, n.WithSignIn
@@ -489,7 +489,7 @@ func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents
 func activeToken(tx db.Tx, u storedUser, id string, now int64) (storedToken, error) {
 	found, err := loadTokens(tx, now, `t.uid = ? AND t.user_id = ?`, id, u.row)
 	if err == nil && (len(found) == 0 || found[0].wasRevoked || found[0].expired) {
-		err = newError(KindNotFound, "token_id", "{} %s is not a token of this user, or has ended", show(id))
+		err = newError(KindNotFound, "token_id", "{} %s is not a token of this user, or was revoked", show(id))
 	}
 	if err == nil && found[0].paused {
 		err = pausedAccess()
@@ -507,11 +507,11 @@ func (n *NewToken) within(l limits) error {
 	}
 	if i := slices.IndexFunc(n.Scopes, func(s Scope) bool { return !l.carries(s) }); i >= 0 {
 		return newError(KindForbidden, "scopes",
-			"{} has %s, which %s does not carry; a token created with it cannot have more", show(string(n.Scopes[i])),
+			"{} has %s, which %s does not have; a token created with it cannot have more", show(string(n.Scopes[i])),
 			l.what)
 	}
 	if len(n.Scopes) == 0 {
-		return newError(KindForbidden, "scopes", "{} is left out, and %s carries none of %s; name some that it does",
+		return newError(KindForbidden, "scopes", "{} is missing, and %s has none of %s; give some that it has",
 			l.what, oneOf(DefaultScopes()))
 	}
 	if n.ExpiresAt.IsZero() {
@@ -529,7 +529,7 @@ func (n *NewToken) within(l limits) error {
 		n.Projects = l.projects
 	}
 	if i := slices.IndexFunc(n.Projects, func(ref string) bool { return !slices.Contains(l.projects, ref) }); i >= 0 {
-		return newError(KindForbidden, "projects", "{} has %s, which %s does not reach; name some of %s",
+		return newError(KindForbidden, "projects", "{} has %s, which %s does not have access to; give some of %s",
 			show(n.Projects[i]), l.what, oneOf(l.projects))
 	}
 	return nil

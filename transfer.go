@@ -97,7 +97,7 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 	if lost != "" {
 		if held, failed := s.objects.Held(ctx, lost); failed == nil && !held {
 			err = causedBy(err, newError(KindConflict, "",
-				"a file was deleted for good while it was being exported, and its content is gone; export again"))
+				"a file was permanently deleted during the export, and its content is gone; export again"))
 		}
 	}
 	summary := ExportSummary{Counts: sum.Counts, Bytes: sum.Bytes, SHA256: sum.SHA256}
@@ -119,7 +119,7 @@ func (o *ExportOptions) check(s *Store) error {
 		return newError(KindForbidden, "Namespaces",
 			"{} is set for the export of one user's data; only the operator's store can export namespaces")
 	case o.Namespaces != nil && len(o.Namespaces) == 0:
-		return invalid("Namespaces", `{} is empty; name some, or leave it nil for all ("" is the default namespace)`)
+		return invalid("Namespaces", `{} is empty; give some, or nil for all ("" is the default namespace)`)
 	case o.Receipt != nil:
 		return s.checkWritable()
 	}
@@ -250,7 +250,7 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 	}
 	if s.db.ReadOnly() {
 		return importReport(transfer.Report{}),
-			newError(KindReadOnly, "", "the store is opened read-only; nothing can be imported")
+			newError(KindReadOnly, "", "the store is open read-only; nothing can be imported")
 	}
 	into := transfer.Target{
 		DB: s.db, Keys: s.ring, Namespace: o.Namespace, Now: s.now, NewID: s.newID, Log: s.log, Profile: s.profile,

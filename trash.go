@@ -15,8 +15,8 @@ import (
 )
 
 // The trash keeps deleted items for Options.KeepTrash. They leave the live tables, so no listing, search, count or
-// traversal of links finds them. An entry is what one call deleted: a memory, a file, or a project or collection with
-// all of its memories. Package trash moves them there and back.
+// traversal of links finds them. An entry holds everything that one call deleted: a memory, a file, or a project or
+// collection with all of its memories. Package trash moves them there and back.
 
 // Trash is the deleted items that can still be restored. Get it with [Store.Trash].
 //
@@ -110,7 +110,7 @@ func (h *Trash) All(ctx context.Context, l TrashList) iter.Seq2[TrashEntry, erro
 func checkTrashKinds(kinds []TrashKind) error {
 	for _, kind := range kinds {
 		if !slices.Contains(trashKinds, kind) {
-			return invalid("kinds", "{} has %s; memory, file, project and collection are allowed", show(string(kind)))
+			return invalid("kinds", "{} has %s; expected memory, file, project or collection", show(string(kind)))
 		}
 	}
 	return nil
@@ -467,8 +467,8 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 	case err == nil:
 	case errors.Is(err, db.ErrFull), errors.Is(err, db.ErrBusy), errors.Is(err, db.ErrIO):
 		// The rows are gone; removing their traces needs to write, and waits until that is possible.
-		s.log.Warn("traces of what was erased stay in the file until the store can write: the disk is full or fails, or "+
-			"others write", "error", err)
+		s.log.Warn("traces of erased data stay in the file until the store can write: the disk is full or failing, or "+
+			"others are writing", "error", err)
 	default:
 		return err
 	}
@@ -502,10 +502,10 @@ func (s *shared) scrub(ctx context.Context) error {
 	}
 	switch err := s.db.Upkeep().Flush(ctx); {
 	case errors.Is(err, db.ErrLogInUse):
-		s.log.Info("the write-ahead log is in use and may hold traces of what was erased; trying again later")
+		s.log.Info("the write-ahead log is in use and may hold traces of erased data; trying again later")
 		return nil
 	case errors.Is(err, db.ErrUnsupported): // the rest is the operator's: docs/security.md
-		s.log.Debug("bytes of what was erased stay in the database until its operator removes them", "reason", err)
+		s.log.Debug("bytes of erased data stay in the database until its operator removes them", "reason", err)
 	case err != nil:
 		return err
 	}

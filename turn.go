@@ -97,7 +97,7 @@ func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn
 	for i, t := range add {
 		d, err := c.draft(ctx, o, t)
 		if err == nil && d.EventTime != nil && *d.EventTime > horizon {
-			err = invalid("time", "{} is %s, which is still to come; give the time when it was said, or none for now",
+			err = invalid("time", "{} is %s, which is in the future; give the time when it was said, or none for now",
 				t.Time.Format(time.RFC3339))
 		}
 		if err != nil {
@@ -260,7 +260,7 @@ func (s *Store) loadTurns(tx db.Tx, v viewer, at []kernel.Position) ([]Turn, err
 func (c *Conversation) Last(ctx context.Context, n int) (last []Turn, err error) {
 	defer inGo[ConversationPlace](&err, "n", "n")
 	if n < 1 || n > MaxTurns {
-		return nil, invalid("n", "{} is %d; 1 to %d turns can be returned", n, MaxTurns)
+		return nil, invalid("n", "{} is %d; expected 1 to %d turns", n, MaxTurns)
 	}
 	err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
 		found, err := at.Before(tx, kernel.End, n)
@@ -359,7 +359,7 @@ func (c *Conversation) Around(ctx context.Context, id string, before, after int)
 		n    int
 	}{{"before", before}, {"after", after}} {
 		if side.n < 0 || side.n > MaxAround {
-			return nil, invalid(side.name, "{} is %d; 0 to %d turns are allowed", side.n, MaxAround)
+			return nil, invalid(side.name, "{} is %d; expected 0 to %d turns", side.n, MaxAround)
 		}
 	}
 	found := false

@@ -435,7 +435,7 @@ func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
 		return err
 	}
 	if !l.AsOf.IsZero() {
-		return invalid("AsOf", "{} is %s; what was cannot be changed or deleted, leave it out", l.AsOf.Format(time.RFC3339))
+		return invalid("AsOf", "{} is %s; the past cannot be changed or deleted; omit it", l.AsOf.Format(time.RFC3339))
 	}
 	l.whenever = true
 	b.list = l

@@ -98,7 +98,7 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeRepor
 		o = *options
 	}
 	if o.KeepRevisions < 0 {
-		return PurgeReport{}, invalid("KeepRevisions", "{} is %d; 1 or more are kept, and 0 keeps all",
+		return PurgeReport{}, invalid("KeepRevisions", "{} is %d; expected 1 or more, or 0 to keep all",
 			o.KeepRevisions)
 	}
 	var p PurgeReport
@@ -210,8 +210,8 @@ func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err erro
 		return kernel.SetSetting(tx, settingAhead, e.ahead)
 	})
 	if err == nil && e.ahead != 0 {
-		s.log.Warn("the clock is far ahead of the time when this store was last used; expired data is not deleted until "+
-			"the clock has been so for a day",
+		s.log.Warn("the clock is far ahead of the last use of this store; expired data is not deleted until "+
+			"the clock has stayed there for a day",
 			"last used", kernel.ToTime(e.at), "now", kernel.ToTime(s.now()), "until",
 			kernel.ToTime(e.ahead+leapLasts.Microseconds()))
 	}
@@ -403,7 +403,7 @@ func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress)
 		err = s.options.checkPlace("to", to)
 	}
 	if err == nil && some && s.options.Objects == nil {
-		err = invalid("to", "{} is %s, and there is no object storage to move from; set Options.Objects", show(string(to)))
+		err = invalid("to", "{} is %s, but there is no object storage to move from; set Options.Objects", show(string(to)))
 	}
 	if err != nil {
 		return FileMove{}, err
@@ -460,25 +460,25 @@ func (s *shared) tidy(ctx context.Context) {
 		s.scrubbed = time.Now()
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {
-		s.log.Warn("deleted data could not be erased yet", "error", err)
+		s.log.Warn("could not erase deleted data yet", "error", err)
 	}
 	if _, err := s.purgeFiles(ctx, s.clock()); err != nil && ctx.Err() == nil {
-		s.log.Warn("remains of unfinished files could not be removed", "error", err)
+		s.log.Warn("could not remove the remains of unfinished files", "error", err)
 	}
 	_ = s.removeObjects(ctx, math.MaxInt) // logged; the next time tries again
 	if _, err := s.ring.Settle(ctx, keyring.Owners(ctx, s.db)); err != nil && ctx.Err() == nil {
-		s.log.Warn("keys of deleted users could not be erased yet", "error", err)
+		s.log.Warn("could not erase the keys of deleted users yet", "error", err)
 	}
 	if err := s.ring.Note(ctx, s.db); err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {
-		s.log.Warn("the store could not note how many keys of users there are", "error", err)
+		s.log.Warn("could not record the number of user keys in the store", "error", err)
 	}
 	err = s.index.Persist(ctx, false)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
-		s.log.Warn("the search index could not be stored; the next start reads the texts instead", "error", err)
+		s.log.Warn("could not store the search index; the next start reads the texts instead", "error", err)
 	}
 	err = s.maintain(ctx, false)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
-		s.log.Warn("the database's index of vectors could not be brought up to date", "error", err)
+		s.log.Warn("could not update the database's vector index", "error", err)
 	}
 }
 
@@ -494,7 +494,7 @@ const objectsNow = 2000
 func (s *shared) removeObjects(ctx context.Context, most int) error {
 	_, err := s.objects.Remove(ctx, most)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && s.objects.Warn() {
-		s.log.Warn("objects of deleted files could not be removed yet", "error", objects.Cause(err))
+		s.log.Warn("could not remove objects of deleted files yet", "error", objects.Cause(err))
 	}
 	return err
 }

@@ -190,7 +190,7 @@ func TestReindexBesideWritesAndSearchesLosesNothing(t *testing.T) {
 			return nil
 		}
 		calls++
-		// In the midst of it: one memory changes, one goes, one comes, one moves, one is tagged anew.
+		// In the midst of it: one memory changes, one goes, one comes, one moves, one is tagged again.
 		for i, change := range []MemoryUpdate{{Content: content(fmt.Sprint("changed meanwhile c", calls))},
 			{ShownMetadata: map[string]any{"project_id": "elsewhere"}},
 			{ShownMetadata: map[string]any{"tags": []string{"retagged"}}}} {

@@ -48,7 +48,7 @@ type NewUser struct {
 	// such as [LocalUser], gives that user the account.
 	ID string
 
-	// Name is what the user signs in with: 1 to 64 characters, without slashes or invisible characters. Names that differ
+	// Name is the name to sign in with: 1 to 64 characters, without slashes or invisible characters. Names that differ
 	// only in case, width or the encoding of a character are the same name; a name cannot be the id of another user.
 	Name string
 
@@ -262,7 +262,7 @@ func checkUserDetails(email string, role Role) error {
 		return err
 	}
 	if role == "" {
-		return invalid("role", `{} is ""; allowed are %s`, oneOf([]Role{RoleUser, RoleAdmin}))
+		return invalid("role", `{} is ""; expected %s`, oneOf([]Role{RoleUser, RoleAdmin}))
 	}
 	return valid.Enum("role", role, []Role{RoleUser, RoleAdmin})
 }
@@ -480,7 +480,7 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 		err = s.eraseKey(ctx, owner, holdings, nil)
 	case errors.Is(err, ErrConflict): // nothing was deleted
 		if failed := s.ring.Unmark(context.WithoutCancel(ctx), owner); failed != nil {
-			s.log.Warn("the ring still marks a user as leaving, whose deletion was refused", "error", failed)
+			s.log.Warn("the key ring still marks a user as leaving, although the deletion was rejected", "error", failed)
 		}
 	}
 	return wrap(err)

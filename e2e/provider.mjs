@@ -136,7 +136,7 @@ async function plain (url, annas) {
     const browser = new Browser()
     page = await browser.at(await browser.open(`${url}/login/provider`), name)
     assert.equal(page.status, 403, page.body)
-    assert.match(page.body, /not linked to one here/)
+    assert.match(page.body, /not linked to an account here/)
   }
   const wrong = new Browser()
   page = await wrong.open(`${url}/login/provider`)

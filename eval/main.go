@@ -151,7 +151,7 @@ func compareCommand(args []string, w io.Writer) error {
 		return err
 	}
 	if flags.NArg() != 2 {
-		return fmt.Errorf("compare has %d files; two are needed", flags.NArg())
+		return fmt.Errorf("compare has %d files; expected two", flags.NArg())
 	}
 	var runs [2][]answer
 	for i := range runs {

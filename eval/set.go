@@ -133,7 +133,7 @@ func ownSet(name, size string) (set, error) {
 // printSet prints a set as JSON Lines.
 func printSet(args []string, w io.Writer) error {
 	if len(args) != 1 {
-		return fmt.Errorf("print has %d sets; one is needed", len(args))
+		return fmt.Errorf("print has %d sets; expected one", len(args))
 	}
 	s, err := readSet(args[0])
 	if err != nil {

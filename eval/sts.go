@@ -24,7 +24,7 @@ type stsPair struct {
 // stsCommand prints Spearman's correlation of cosines with scores for each split.
 func stsCommand(ctx context.Context, args []string, w io.Writer) error {
 	if len(args) != 1 {
-		return fmt.Errorf("sts has %d files; one is needed", len(args))
+		return fmt.Errorf("sts has %d files; expected one", len(args))
 	}
 	file, err := open(args[0])
 	if err != nil {

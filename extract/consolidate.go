@@ -284,7 +284,7 @@ func (r *run) settle(ctx context.Context, g group) ([]Proposal, bool, error) {
 		case changed[p.Target]:
 			why = "another proposal changes the same memory"
 		case p.Action == Forget && forgotten == len(g.memories)-1:
-			why = "nothing of the group would be left"
+			why = "the group would be empty"
 		}
 		if why != "" {
 			r.refuse(p, why)
@@ -303,7 +303,7 @@ func (r *run) settle(ctx context.Context, g group) ([]Proposal, bool, error) {
 func (g group) bySimilarity() []Proposal {
 	stays, why := g.memories[len(g.memories)-1], "it may contradict the later memory"
 	if !g.contradiction {
-		why = "it says the same as memory"
+		why = "it repeats memory"
 		for _, m := range g.memories {
 			if len(m.Content) > len(stays.Content) {
 				stays = m

@@ -99,7 +99,7 @@ func invalid(field, message string) error {
 	return &souvenir.Error{Kind: souvenir.KindInvalid, Field: field, Argument: field, Message: field + " " + message}
 }
 
-// cut shortens a text to at most so many bytes.
+// cut shortens a text to at most a number of bytes.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

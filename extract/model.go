@@ -181,10 +181,10 @@ func readAnswer(text string) (answer, error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&a); err != nil {
-		return a, fmt.Errorf("the text is not as the schema asks: %w", err)
+		return a, fmt.Errorf("the text does not match the schema: %w", err)
 	}
 	if decoder.More() || a.Proposals == nil {
-		return a, errors.New("the text is not as the schema asks: one object with a list of proposals is expected")
+		return a, errors.New("the text does not match the schema; expected one object with a list of proposals")
 	}
 	return a, nil
 }

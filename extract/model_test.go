@@ -130,14 +130,14 @@ func TestASlowModelIsATimeoutAndAnEndlessAnswerIsRefused(t *testing.T) {
 
 func TestOptionsOfModelsAreChecked(t *testing.T) {
 	for want, o := range map[string]extract.ModelOptions{
-		"Model is empty":            {Key: "k"},
-		"Key is empty":              {Model: "m"},
-		"BaseURL is not a URL":      {Model: "m", Key: "k", BaseURL: "localhost:8000"},
-		"BaseURL holds a user":      {Model: "m", Key: "k", BaseURL: "http://a:b@localhost"},
-		"MaxOutput is 5":            {Model: "m", Key: "k", MaxOutput: 5},
-		"Timeout is -1ns":           {Model: "m", Key: "k", Timeout: -1},
-		"Guidance has 8001 bytes":   {Model: "m", Key: "k", Guidance: strings.Repeat("x", 8001)},
-		"Key holds spaces, control": {Model: "m", Key: "a\nb"},
+		"Model is empty":          {Key: "k"},
+		"Key is empty":            {Model: "m"},
+		"BaseURL is not a URL":    {Model: "m", Key: "k", BaseURL: "localhost:8000"},
+		"BaseURL has a user":      {Model: "m", Key: "k", BaseURL: "http://a:b@localhost"},
+		"MaxOutput is 5":          {Model: "m", Key: "k", MaxOutput: 5},
+		"Timeout is -1ns":         {Model: "m", Key: "k", Timeout: -1},
+		"Guidance has 8001 bytes": {Model: "m", Key: "k", Guidance: strings.Repeat("x", 8001)},
+		"Key has spaces, control": {Model: "m", Key: "a\nb"},
 	} {
 		for _, f := range []func(extract.ModelOptions) (*extract.Model, error){extract.Chat, extract.Anthropic} {
 			if _, err := f(o); err == nil || !strings.Contains(err.Error(), want) {

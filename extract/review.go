@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Pending is a proposal that waits for review. It is stored beside what it is about: who may see that place may read
-// it, and who may write there decides. Searches, listings and contexts do not show it.
+// Pending is a proposal that waits for review. It is stored in the place it is about: users who can see
+// that place can read it, and users who can write there decide. Searches, listings and contexts do not show it.
 type Pending struct {
 	ID           string    `json:"id"`
 	Proposal     Proposal  `json:"proposal"`

@@ -111,7 +111,7 @@ func (s *service) fetchDocument(ctx context.Context, store *souvenir.Store, id s
 	file, encoded, _ := strings.Cut(strings.TrimPrefix(id, documentID), ":")
 	query, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil || len(query) == 0 {
-		return nil, invalid("id", "id is "+id+"; give one that search has returned")
+		return nil, invalid("id", "id is "+id+"; give an id that search returned")
 	}
 	results, err := store.Search(ctx, souvenir.Query{Text: string(query), Limit: 1, WithoutContent: true,
 		Documents: souvenir.MaxDocuments})
@@ -170,7 +170,7 @@ func (s *service) chatGPTCall(ctx context.Context, tool, name string, arguments 
 	var given map[string]any
 	if len(arguments) > 0 {
 		if err := json.Unmarshal(arguments, &given); err != nil {
-			return nil, "", invalid("arguments", "the arguments are not a JSON object; {\""+name+"\": \"...\"} is needed")
+			return nil, "", invalid("arguments", "the arguments are not a JSON object; expected {\""+name+"\": \"...\"}")
 		}
 	}
 	value, _ := given[name].(string)

@@ -37,7 +37,7 @@ func (s *service) complete(ctx context.Context, request *mcp.CompleteRequest) (*
 		}
 	default:
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
-			Message: "there is no such prompt or template; prompts/list and resources/templates/list show what there is"}
+			Message: "no such prompt or template; see prompts/list and resources/templates/list"}
 	}
 	found := []string{}
 	if store, allows := s.view(ctx); completer != nil && allows(needs) {

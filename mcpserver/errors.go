@@ -66,7 +66,7 @@ func (s *service) protocolError(ctx context.Context, method string, err error) e
 // badCursor returns the error for an invalid cursor.
 func badCursor() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
-		Message: "the cursor is not one of this list; leave it out to begin at the first page"}
+		Message: "the cursor does not belong to this list; omit it to start at the first page"}
 }
 
 // panicked returns the error for a panic.

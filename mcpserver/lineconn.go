@@ -217,9 +217,9 @@ func (c *lineConn) accept(next queued) (bool, error) {
 	switch {
 	case c.calls[request.ID] != nil: // its answer would be taken for the other request's
 		refused = refuse(jsonrpc.CodeInvalidRequest,
-			"id %v belongs to a request that is not answered yet; give each request its own id", request.ID.Raw())
+			"id %v belongs to an unanswered request; give each request its own id", request.ID.Raw())
 	case lasts && c.lasting >= mostLasting:
-		refused = refuse(jsonrpc.CodeInvalidRequest, "there are %d requests %s already; end one first", mostLasting,
+		refused = refuse(jsonrpc.CodeInvalidRequest, "there are already %d requests %s; end one first", mostLasting,
 			methodListen)
 		refused.id = rawID(request.ID)
 	case lasts:

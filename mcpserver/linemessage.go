@@ -47,7 +47,7 @@ func (r *refusal) encode() json.RawMessage {
 func (c *lineConn) understand(line inputLine) error {
 	if line.tooLong != nil {
 		r := refuse(jsonrpc.CodeInvalidRequest,
-			"the message has %d bytes, and at most %d are read; send less at once, or a file over HTTP",
+			"the message has %d bytes; at most %d are allowed; send less at once, or a file over HTTP",
 			line.tooLong.bytes, c.options.MaxMessage)
 		r.id = line.tooLong.id()
 		c.options.Logger.Warn("skipped a message that is too long", "bytes", line.tooLong.bytes, "most", c.options.MaxMessage)
@@ -83,7 +83,7 @@ func (c *lineConn) understandBatch(text []byte) error {
 		refused = refuse(jsonrpc.CodeParseError, "the line is not JSON: %v", err)
 	case revision == "" || revision >= "2025-06-18":
 		refused = refuse(jsonrpc.CodeInvalidRequest,
-			"batches are not supported in this revision of the protocol; send one message a line")
+			"batches are not supported in this protocol revision; send one message per line")
 	case len(members) == 0:
 		refused = refuse(jsonrpc.CodeInvalidRequest, "the batch is empty")
 	case len(members) > c.options.MaxRequests: // so that it can be answered at once

@@ -199,7 +199,7 @@ func (s *service) readResource(ctx context.Context, request *mcp.ReadResourceReq
 	a, ok := parseURI(request.Params.URI)
 	if !ok {
 		return nil, notFound(request,
-			"there is no such resource; resources/list and resources/templates/list show what there is")
+			"no such resource; see resources/list and resources/templates/list")
 	}
 	store, allows := s.view(ctx)
 	if !allows(a.scope()) {

@@ -194,7 +194,7 @@ func TestTheListHasPagesAndEndsWithTheLatest(t *testing.T) {
 	}
 	for _, cursor := range []string{"x", "LTE", "!!", "MA"} { // garbage, -1, garbage, 0
 		_, err := session.ListResources(t.Context(), &mcp.ListResourcesParams{Cursor: cursor})
-		checkCode(t, err, jsonrpc.CodeInvalidParams, "leave it out")
+		checkCode(t, err, jsonrpc.CodeInvalidParams, "omit it")
 	}
 	if page, err := session.ListResources(t.Context(), &mcp.ListResourcesParams{Cursor: "OTk5OTk"}); err != nil ||
 		page.Resources == nil || len(page.Resources) != 0 {

@@ -116,8 +116,8 @@ func TestReadOnlyServersRefuseChanges(t *testing.T) {
 	options.ReadOnly = true
 	session := connect(t, mcpserver.New(view, &options), newest)
 	if text, result := call(t, session, "memory", `{"action": "store", "content": "x"}`); !result.IsError ||
-		!strings.Contains(text, "reading only") {
-		t.Errorf(`got error %v: %s, want an error with "reading only"`, result.IsError, text)
+		!strings.Contains(text, "read-only") {
+		t.Errorf(`got error %v: %s, want an error with "read-only"`, result.IsError, text)
 	}
 	_, err := session.CallTool(t.Context(),
 		&mcp.CallToolParams{Name: "rules",
@@ -177,7 +177,7 @@ func TestMistakesInArgumentsAreForgivenAsByTheTools(t *testing.T) {
 	}
 	for arguments, want := range map[string]string{
 		`{}`: "action is missing", `{"action": "search", "limit": "many"}`: `limit is "many"`,
-		`{"action": "forget"}`: "allowed are", `[1]`: "a JSON object is expected",
+		`{"action": "forget"}`: "expected", `[1]`: "expected a JSON object",
 	} {
 		if text, result := call(t, session, "memory", arguments); !result.IsError || !strings.Contains(text, want) {
 			t.Errorf("%s: got error %v: %s, want an error with %q", arguments, result.IsError, text, want)

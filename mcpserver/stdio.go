@@ -72,7 +72,7 @@ func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Wr
 	// The end of the context must let requests finish, not cancel them.
 	session, err := server.Connect(context.WithoutCancel(ctx), conn, nil)
 	if err != nil {
-		return fmt.Errorf("mcpserver: the session could not begin: %w", err)
+		return fmt.Errorf("mcpserver: the session could not start: %w", err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- session.Wait() }()

@@ -61,7 +61,7 @@ func New(c Config) (*Storage, error) {
 		return nil, fmt.Errorf("s3: Endpoint is %q; give the service alone, such as https://%s: the bucket and the keys "+
 			"have fields of their own", hidden(c.Endpoint), endpoint.Host)
 	case c.Bucket == "":
-		return nil, errors.New("s3: Bucket is empty; name the bucket that the objects go to")
+		return nil, errors.New("s3: Bucket is empty; give the bucket for the objects")
 	case c.AccessKey == "" || c.SecretKey == "":
 		return nil, errors.New("s3: AccessKey or SecretKey is empty; give both")
 	case strings.HasPrefix(c.Prefix, "/") || strings.Contains(c.Prefix, "//") || strings.ContainsFunc(c.Prefix, odd):
@@ -130,7 +130,7 @@ func (s *Storage) Get(ctx context.Context, key string) ([]byte, error) {
 	case err != nil:
 		return nil, s.failed(ctx, "get", err)
 	case n > largest:
-		return nil, fmt.Errorf("s3: the object %s has more than %d bytes; no store wrote it", key, largest)
+		return nil, fmt.Errorf("s3: the object %s has more than %d bytes, so no store wrote it", key, largest)
 	}
 	return data.Bytes(), nil
 }

@@ -503,7 +503,7 @@ func (f *Finder) unexamined(c *collector, argument string) {
 // refuse gives the error of an argument with a secret. It does not repeat the secret.
 func (c *collector) refuse(argument, rule string) {
 	c.err = &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: argument + " has what looks like " +
-		"a secret (" + rule + "), which this store does not keep; leave it out, or say where it is kept instead"}
+		"a secret (" + rule + "), which this store does not keep; omit it, or say where it is kept instead"}
 }
 
 func (f *Finder) list(c *collector, argument string, texts []string) {

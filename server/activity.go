@@ -88,7 +88,7 @@ func (s *Server) record(r *http.Request, e *request.State, out *response, took t
 func (s *Server) keep(ctx context.Context, n souvenir.NewActivity) {
 	err := s.store.Upkeep().RecordActivity(context.WithoutCancel(ctx), n)
 	if err != nil && !errors.Is(err, souvenir.ErrReadOnly) && !errors.Is(err, souvenir.ErrClosed) {
-		s.log.WarnContext(ctx, "a call was not recorded", "error", err)
+		s.log.WarnContext(ctx, "could not record a call", "error", err)
 	}
 }
 

@@ -18,7 +18,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, status int, valu
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false) // nosniff and the content type prevent browsers from reading it as HTML
 	if err := encoder.Encode(value); err != nil {
-		s.log.ErrorContext(r.Context(), "an answer could not be written as JSON",
+		s.log.ErrorContext(r.Context(), "could not encode a response as JSON",
 			"route", request.Of(r.Context()).Route, "error", err)
 		status = http.StatusInternalServerError
 		body.Reset()

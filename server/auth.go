@@ -77,7 +77,7 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 	token, cookie, found := s.presented(r)
 	if !found && r.Header.Get("Authorization") != "" {
 		return souvenir.Principal{},
-			failure.Unauthenticated("the header Authorization has the scheme " + failure.Quote(authorizationScheme(r)) +
+			failure.Unauthenticated("the Authorization header has the scheme " + failure.Quote(authorizationScheme(r)) +
 				"; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
 	}
 	if !found {
@@ -100,7 +100,7 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 	return p, nil
 }
 
-// authorizationScheme returns the first word of the header Authorization, if it can be a scheme (RFC 9110, section
+// authorizationScheme returns the first word of the Authorization header, if it can be a scheme (RFC 9110, section
 // 11.1): without a scheme, the word may be a secret.
 func authorizationScheme(r *http.Request) string {
 	scheme, _, found := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")

@@ -208,7 +208,7 @@ func TestTokensMadeWithTokens(t *testing.T) {
 		{"whole days with a fraction", servertest.Owner, `{"name": "whole", "expires_in_days": 560.0}`, 200, `"mcp_`},
 		{"whole days with an exponent", servertest.Owner, `{"name": "whole", "expires_in_days": 5.6e2}`, 200, `"mcp_`},
 		{"days as text", servertest.Owner, `{"name": "a", "expires_in_days": "560"}`, 400,
-			"expires_in_days is of the JSON type string"},
+			"expires_in_days is a JSON string"},
 		{"half days", servertest.Owner, `{"name": "a", "expires_in_days": 1.5}`, 400, "expires_in_days"},
 		{"another's project", servertest.Owner, `{"name": "a", "projects": ["nowhere"]}`, 404, "nowhere"},
 		{"a misspelt limit", servertest.Owner, `{"name": "a", "scope": ["memory:read"]}`, 400, "scope"},

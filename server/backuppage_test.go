@@ -77,7 +77,7 @@ func TestUpkeepOnThePage(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)
 	for kind, expected := range map[string]string{
-		"check": "No problems found: ", "repair": "No problems found: ", "reindex": "The index is made again.",
+		"check": "No problems found: ", "repair": "No problems found: ", "reindex": "The index has been rebuilt.",
 		"purge": "Deleted: 0 past versions", "compact": "The store had ",
 	} {
 		began := ada.Post("/backup/work", url.Values{"csrf": {ada.Get("/backup").Hidden().Get("csrf")}, "work": {kind}})
@@ -91,7 +91,7 @@ func TestUpkeepOnThePage(t *testing.T) {
 		"keep": {"-1"}}).Expect(http.StatusBadRequest,
 		"Past versions to keep of each memory is", `value="-1"`))
 	servertest.CheckPage(w, ada.Submit(p, "/backup/work", url.Values{"work": {"erase"}}).Expect(http.StatusBadRequest,
-		"allowed are check"))
+		"expected check"))
 	content := "new"
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
 	for range 3 {
@@ -126,7 +126,7 @@ func TestProgressOfWork(t *testing.T) {
 	<-began
 	if p := ask().Expect(http.StatusOK, "Now: memories, 3 of 7",
 		`value="42"`).Without("<html"); p.Header.Get("HX-Refresh") != "" {
-		t.Errorf("the page is loaded anew though the work goes on: got %v, want no HX-Refresh", p.Header.Get("HX-Refresh"))
+		t.Errorf("the page is reloaded though the work goes on: got %v, want no HX-Refresh", p.Header.Get("HX-Refresh"))
 	}
 	p := ada.Get("/backup").Expect(http.StatusOK, "3 of 7", ">Stop<")
 	servertest.CheckPage(w, p)
@@ -135,7 +135,7 @@ func TestProgressOfWork(t *testing.T) {
 	close(release)
 	worked(ada, "/backup")
 	if p := ask().Expect(http.StatusOK); p.Header.Get("HX-Refresh") != "true" {
-		t.Errorf(`the page is not loaded anew when the work has ended: got %v, want "true"`, p.Header.Get("HX-Refresh"))
+		t.Errorf(`the page is not reloaded when the work has ended: got %v, want "true"`, p.Header.Get("HX-Refresh"))
 	}
 }
 

@@ -68,7 +68,7 @@ func (b *body) Read(p []byte) (int, error) {
 // explain turns net/http's errors about a body into useful ones for the sender.
 func (b *body) explain(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return failure.Invalid("body", fmt.Sprintf("nothing of the body arrived for %s", b.patience))
+		return failure.Invalid("body", fmt.Sprintf("no part of the body arrived for %s", b.patience))
 	}
 	return err
 }
@@ -156,7 +156,7 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 		if err != nil || kind != "application/json" &&
 			!(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
 			return failure.Invalid("Content-Type", "the body's Content-Type is "+failure.Quote(given)+
-				"; application/json is needed")
+				"; expected application/json")
 		}
 	}
 	encoded, err := s.encodedBody(w, r)
@@ -164,13 +164,13 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 		return err
 	}
 	if len(bytes.TrimSpace(encoded)) == 0 {
-		return failure.Invalid("body", "the body is empty; a JSON object is needed")
+		return failure.Invalid("body", "the body is empty; expected a JSON object")
 	}
 	if bytes.Equal(bytes.TrimSpace(encoded), []byte("null")) {
-		return failure.Invalid("body", "the body is null; a JSON object is needed")
+		return failure.Invalid("body", "the body is null; expected a JSON object")
 	}
 	if !utf8.Valid(encoded) {
-		return failure.Invalid("body", "the body is not valid UTF-8, which JSON is written in")
+		return failure.Invalid("body", "the body is not valid UTF-8, which JSON requires")
 	}
 	if escape, at := jsonescape.LoneSurrogate(encoded); at >= 0 {
 		return failure.Invalid("body",
@@ -196,7 +196,7 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return failure.Invalid("body",
-			fmt.Sprintf("the body has more text after its JSON value, which ends at byte %d; one value is needed",
+			fmt.Sprintf("the body has more text after its JSON value, which ends at byte %d; expected one value",
 				decoder.InputOffset()))
 	}
 	return nil

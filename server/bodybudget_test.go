@@ -50,7 +50,7 @@ func TestBodiesOfEmptyListsStaySmall(t *testing.T) {
 		"known": {"/tools/call", strings.Replace(call, "junk", "tags", 1), http.StatusBadRequest,
 			"a call may have 100000 in all"},
 		"no object": {"/tools/call", `{"name":"memory","arguments":` + emptyLists + `}`,
-			http.StatusBadRequest, "a JSON object is expected"},
+			http.StatusBadRequest, "expected a JSON object"},
 		"a batch": {"/mcp", emptyLists, http.StatusBadRequest, "at most 100000 are allowed"},
 		"another endpoint": {"/api/mcp-tokens", `{"name":"x","projects":` + emptyLists + `}`, http.StatusBadRequest,
 			"at most 100000 are allowed"},

@@ -46,7 +46,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		if busy { // not a fault of the server, and floods of requests would fill the log
 			level = slog.LevelDebug
 		}
-		s.log.Log(r.Context(), level, "a request could not be answered", "route",
+		s.log.Log(r.Context(), level, "could not answer a request", "route",
 			request.Of(r.Context()).Route, "error", err)
 	case http.StatusInternalServerError, http.StatusInsufficientStorage:
 		s.log.ErrorContext(r.Context(), "a request failed", "route",

@@ -32,7 +32,7 @@ func TestLinkingAnAccountAtAProvider(t *testing.T) {
 	stranger := w.Browser()
 	page := atProvider(stranger, p)
 	refusedBy(t, "an identity without a linked account", stranger, page)
-	page.Expect(http.StatusForbidden, "not linked to one here")
+	page.Expect(http.StatusForbidden, "not linked to an account here")
 
 	b := w.SignedIn(servertest.Owner)
 	b.Get("/profile").Expect(http.StatusOK, "Link your Example ID account")

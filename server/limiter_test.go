@@ -84,8 +84,8 @@ func TestRefusedEventsDoNotReachTheStore(t *testing.T) {
 	}
 	now = now.Add(time.Second)
 	allowed(t, l, "without the store", anywhere, 0) // this server begins to count by itself
-	if !strings.Contains(log.String(), "counts by itself") {
-		t.Errorf("the log: got %q, want that the server counts by itself", log.String())
+	if !strings.Contains(log.String(), "count only on this server") {
+		t.Errorf("the log: got %q, want that rate limits count only on this server", log.String())
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *Server) noMCPStream(w http.ResponseWriter, r *http.Request, _ request.C
 	}
 	w.Header().Set("Allow", "OPTIONS, POST")
 	return nil, &failure.Error{Status: http.StatusMethodNotAllowed, Message: "method " + failure.Quote(r.Method) +
-		" is not used here: send each message of the Model Context Protocol with POST"}
+		" is not supported: send each message of the Model Context Protocol with POST"}
 }
 
 // serveMCP answers a message of the Model Context Protocol, or a batch of them.
@@ -153,12 +153,12 @@ func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpRe
 	if given := r.Header.Get("Content-Type"); given != "" {
 		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != jsonMedia {
 			return nil, mcpError(http.StatusUnsupportedMediaType, nil, jsonrpc.CodeInvalidRequest, "the body's Content-Type is "+
-				failure.Quote(given)+"; application/json is needed")
+				failure.Quote(given)+"; expected application/json")
 		}
 	}
 	if !acceptsJSON(r.Header.Values("Accept")) {
 		return nil, mcpError(http.StatusNotAcceptable, nil, jsonrpc.CodeInvalidRequest,
-			"the header Accept excludes application/json, in which answers come; accept application/json and text/event-stream")
+			"the Accept header excludes application/json, the type of answers; accept application/json and text/event-stream")
 	}
 	body, err := s.encodedBody(w, r)
 	if err != nil {
@@ -169,10 +169,10 @@ func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpRe
 	switch {
 	case len(body) == 0:
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError,
-			"the body is empty; a JSON-RPC message is needed")
+			"the body is empty; expected a JSON-RPC message")
 	case !utf8.Valid(body):
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError,
-			"the body is not valid UTF-8, which JSON is written in")
+			"the body is not valid UTF-8, which JSON requires")
 	case !json.Valid(body):
 		var any json.RawMessage
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeParseError,
@@ -232,7 +232,7 @@ func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 func (s *Server) relayBatch(r *http.Request, body []byte) ([]json.RawMessage, *mcpReply) {
 	if revision := r.Header.Get(protocolHeader); revision > batchesUntil {
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "revision "+failure.Quote(revision)+
-			" of the protocol has no batches; send each message by itself")
+			" of the protocol has no batches; send each message separately")
 	}
 	if n := jsonbound.Count(body); n > maxValues {
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest,
@@ -241,7 +241,7 @@ func (s *Server) relayBatch(r *http.Request, body []byte) ([]json.RawMessage, *m
 	var messages []json.RawMessage
 	if err := json.Unmarshal(body, &messages); err != nil || len(messages) == 0 || len(messages) > maxBatch {
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest,
-			fmt.Sprintf("the batch has %d messages; 1 to %d are allowed", len(messages), maxBatch))
+			fmt.Sprintf("the batch has %d messages; expected 1 to %d", len(messages), maxBatch))
 	}
 	var replies []json.RawMessage
 	size := 0
@@ -250,10 +250,10 @@ func (s *Server) relayBatch(r *http.Request, body []byte) ([]json.RawMessage, *m
 		switch {
 		case m != nil && i > 0 && s.hasEnded(r): // the messages before it may have taken minutes
 			reply = mcpError(http.StatusUnauthorized, m.ID, jsonrpc.CodeInvalidRequest,
-				"the credential of this batch has ended; this message was not processed")
+				"the credential of this batch is no longer valid; this message was not processed")
 		case m != nil && size > maxBatchReply && m.ID != nil:
 			reply = mcpError(http.StatusBadRequest, m.ID, jsonrpc.CodeInvalidRequest,
-				"the answers to this batch are too long already; send this message by itself")
+				"the answers to this batch are already too long; send this message separately")
 		case m != nil:
 			reply = s.relay(r, m)
 		}

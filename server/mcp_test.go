@@ -355,8 +355,8 @@ func TestMCPOptions(t *testing.T) {
 		t.Errorf(`%d tools, %v, want no error, 6 tools and version "9.8.7"`, len(list.Tools), err)
 	}
 	if text, isError := callOver(t.Context(), t, session, "memory", `{"action": "store", "content": "x"}`); !isError ||
-		!strings.Contains(text, "reading only") {
-		t.Errorf(`got %v, want an error with "reading only"`, text)
+		!strings.Contains(text, "read-only") {
+		t.Errorf(`got %v, want an error with "read-only"`, text)
 	}
 	if text, _ := callOver(t.Context(), t, session, "search",
 		`{"query": "when does the shop open"}`); !strings.Contains(text, `"url":"`+servertest.PublicAt+`/memories/`+w.Memory+
@@ -406,7 +406,7 @@ func TestMCPClientsThatAreSilent(t *testing.T) {
 		}
 	}
 	if a := postMessage(w, servertest.Owner, "", batch).Expect(http.StatusOK,
-		"the answers to this batch are too long already"); len(a.Body) > 24<<20 {
+		"the answers to this batch are already too long"); len(a.Body) > 24<<20 {
 		t.Errorf("a batch is answered with %d bytes, want at most %v", len(a.Body), 24<<20)
 	}
 	postMessage(w, servertest.Owner, "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`).Expect(http.StatusOK)

@@ -50,7 +50,7 @@ func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
 			`the "id" is neither a string nor a whole number of 64 bits`)
 	case m.Method != "" && m.ID == nil && !m.isNotification():
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "method "+failure.Quote(m.Method)+
-			` needs an "id": it has an answer`)
+			` needs an "id", since it has an answer`)
 	}
 	return m, nil
 }
@@ -141,7 +141,7 @@ func checkRevision(revision string, id json.RawMessage) *mcpReply {
 		data = nil // strings always encode to JSON
 	}
 	return mcpErrorWith(http.StatusBadRequest, id, jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Data: data,
-		Message: "revision " + failure.Quote(revision) + " of the protocol is not known here; known are " +
+		Message: "protocol revision " + failure.Quote(revision) + " is not supported; expected one of " +
 			strings.Join(known, ", ")})
 }
 

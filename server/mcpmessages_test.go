@@ -82,13 +82,13 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 		{handshake, `"method":"tools/call","params":{}`, 200, -32602, `unknown tool ""`},
 		{handshake, `"method":"tools/call"`, 200, -32602, `tools/call needs "params"`},
 		{handshake, `"method":"tools/call","params":null`, 200, -32602, `tools/call needs "params"`},
-		{handshake, `"method":"tools/call","params":[]`, 200, -32602, `"params" of tools/call are not of the form`},
+		{handshake, `"method":"tools/call","params":[]`, 200, -32602, `"params" of tools/call do not have the form`},
 		{handshake, `"method":"tools/call","params":"` + long + `"`, 200, -32602,
-			`"params" of tools/call are not of the form`},
-		{handshake, `"method":"tools/call","params":{"name":7}`, 200, -32602, `"params" of tools/call are not of the form`},
-		{handshake, `"method":"tools/list","params":{"cursor":"x"}`, 200, -32602, "leave it out to begin at the first page"},
+			`"params" of tools/call do not have the form`},
+		{handshake, `"method":"tools/call","params":{"name":7}`, 200, -32602, `"params" of tools/call do not have the form`},
+		{handshake, `"method":"tools/list","params":{"cursor":"x"}`, 200, -32602, "omit it to start at the first page"},
 		{handshake, `"method":"resources/list","params":{"cursor":"x"}`, 200, -32602,
-			"leave it out to begin at the first page"},
+			"omit it to start at the first page"},
 		{handshake, `"method":"resources/read","params":{"uri":"souvenir://memories/none"}`, 200, -32002,
 			"Resource not found"},
 		{handshake, `"method":"resources/read","params":{"uri":"file:///etc/passwd"}`, 200, -32002, "Resource not found"},
@@ -97,7 +97,7 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 			`unknown prompt "nope"; there are load_project_context, save_session, review_gaps`},
 		{handshake, `"method":"prompts/get","params":{"name":"load_project_context"}`, 200, -32602, "project is missing"},
 		{handshake, `"method":"completion/complete","params":{"ref":{"type":"ref/x"},"argument":{"name":"a","value":""}}`,
-			200, -32602, "not of the form"},
+			200, -32602, "do not have the form"},
 		{handshake, `"method":"completion/complete","params":{}`, 200, -32602, "ref"},
 		{handshake, `"method":"notifications/cancelled"`, 200, -32600, "unexpected id"},
 		{handshake, `"Method":"ping"`, 400, -32600, "lower case"},
@@ -113,9 +113,9 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 		{handshake, `"method":"tools/list","params":{` + meta + `}`, 400, -32020, "does not match"},
 		{"", `"method":"tools/list","params":{` + meta + `}`, 400, -32020, "header is required"},
 		{"1999-01-01", `"method":"ping"`, 400, -32022,
-			"known are 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"},
-		{"2027-01-01", `"method":"tools/list"`, 400, -32022, "known are"},
-		{"newest", `"method":"tools/list"`, 400, -32022, "known are"},
+			"expected one of 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"},
+		{"2027-01-01", `"method":"tools/list"`, 400, -32022, "expected one of"},
+		{"newest", `"method":"tools/list"`, 400, -32022, "expected one of"},
 	} {
 		for _, id := range []string{`7`, `"seven"`, `-1`} {
 			method, name := "", ""
@@ -152,7 +152,7 @@ func TestMCPIDsComeBackAsTheyWere(t *testing.T) {
 		if json.Unmarshal([]byte(id), &sent) != nil || json.Unmarshal(reply.ID, &back) != nil || sent != back {
 			t.Errorf("%.100s comes back as %.100s", id, reply.ID)
 		}
-		a.Expect(http.StatusOK, "are not of the form").Without("Unmarshal", "unmarshal")
+		a.Expect(http.StatusOK, "do not have the form").Without("Unmarshal", "unmarshal")
 	}
 }
 
@@ -262,11 +262,11 @@ func TestMCPBatchesAreAnsweredInTheRevisionsThatHaveThem(t *testing.T) {
 	}
 	for _, revision := range []string{"2025-06-18", handshake, stateless} {
 		failure(postMessage(w, servertest.Reader, revision, batch).Expect(http.StatusBadRequest), "null", -32600,
-			"has no batches; send each message by itself")
+			"has no batches; send each message separately")
 	}
 	many := strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"tools/list"},`, 101), ",")
 	failure(postMessage(w, servertest.Reader, "", "["+many+"]").Expect(http.StatusBadRequest), "null", -32600,
-		"the batch has 101 messages; 1 to 100 are allowed")
+		"the batch has 101 messages; expected 1 to 100")
 	failure(postMessage(w, servertest.Reader, "", "[]").Expect(http.StatusBadRequest), "null", -32600,
 		"the batch has 0 messages")
 	postMessage(w, servertest.NoMemory, "", "["+call+"]").Expect(http.StatusOK, "memory:read").Without("opens at nine")

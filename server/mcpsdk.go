@@ -37,7 +37,7 @@ const (
 func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 	if m.status == http.StatusAccepted { // it has read a request as a response, since it is case-sensitive
 		return mcpError(http.StatusBadRequest, to.ID, jsonrpc.CodeInvalidRequest,
-			"the message is not a JSON-RPC request: the names of its members are in lower case")
+			"the message is not a JSON-RPC request: names of members must be in lower case")
 	}
 	if m.status >= http.StatusInternalServerError {
 		return mcpError(m.status, to.ID, jsonrpc.CodeInternalError, strings.TrimSpace(m.body.String()))
@@ -61,7 +61,7 @@ func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 	case strings.Contains(e.Message, sdkMissingParams):
 		e.Code, e.Message = jsonrpc.CodeInvalidParams, to.Method+` needs "params"`
 	case strings.Contains(e.Message, sdkBadParams):
-		e.Message = `the "params" of ` + to.Method + " are not of the form that the protocol gives them"
+		e.Message = `the "params" of ` + to.Method + " do not have the form that the protocol requires"
 	}
 	return mcpErrorWith(m.status, to.ID, *refusal.Error)
 }

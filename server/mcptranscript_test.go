@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-var update = flag.Bool("update", false, "write testdata anew from what the tests get")
+var update = flag.Bool("update", false, "rewrite testdata from what the tests get")
 
 // section is a part of a transcript: a file in the txtar format, whose comment says what it is about.
 type section struct{ name, text string }
@@ -45,7 +45,7 @@ func readTranscript(t *testing.T, path string) (comment string, sections []secti
 
 // TestMCPTranscripts sends the requests of testdata/mcp and compares what comes back, byte by byte but for what is new
 // in each run. A request is sent as its section's name says ("request, as reader"); lines before the message are
-// headers. To write the answers anew:
+// headers. To rewrite the answers:
 //
 //	go test ./server -run Transcripts -update
 func TestMCPTranscripts(t *testing.T) {

@@ -247,7 +247,7 @@ func TestWrongRegistrations(t *testing.T) {
 	for name, c := range map[string]struct{ kind, body, code, has string }{
 		"no JSON": {"application/json", `{"redirect_uris": `, "invalid_client_metadata", "JSON"},
 		"a form": {"application/x-www-form-urlencoded", `redirect_uris=x`, "invalid_client_metadata",
-			"application/json is needed"},
+			"expected application/json"},
 		"nothing":      {"application/json", ``, "invalid_client_metadata", "empty"},
 		"null":         {"application/json", `null`, "invalid_client_metadata", "null"},
 		"a list":       {"application/json", `[]`, "invalid_client_metadata", "object"},

@@ -65,5 +65,5 @@ func (s *Server) deactivateClient(_ http.ResponseWriter, r *http.Request, c requ
 	if err := c.Store.Accounts().DeactivateClient(r.Context(), r.PathValue("client_id")); err != nil {
 		return nil, err
 	}
-	return Done{true, "the client is deactivated, and all its access has ended"}, nil
+	return Done{true, "the client is deactivated, and all its access is revoked"}, nil
 }

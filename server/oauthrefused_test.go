@@ -123,11 +123,12 @@ func TestRequestsWithoutAForm(t *testing.T) {
 	}
 	withBoth := w.FormRequest("/oauth/token", form.Encode())
 	withBoth.SetBasicAuth(app.ID, app.Secret)
-	refused(w.Send(withBoth), http.StatusBadRequest, "invalid_request", "client_secret is in the form and the header")
+	refused(w.Send(withBoth), http.StatusBadRequest, "invalid_request", "client_secret is in the form and the "+
+		"Authorization header")
 	twoIDs := w.FormRequest("/oauth/token",
 		url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {"another"}}.Encode())
 	twoIDs.SetBasicAuth(app.ID, app.Secret)
-	refused(w.Send(twoIDs), http.StatusBadRequest, "invalid_request", "differs from the one in the header")
+	refused(w.Send(twoIDs), http.StatusBadRequest, "invalid_request", "differs from the one in the Authorization header")
 	for _, header := range []string{"Basic", "Basic !!!", "Basic bm8gY29sb24="} {
 		r := w.FormRequest("/oauth/token", form.Encode())
 		r.Header.Set("Authorization", header)
@@ -138,9 +139,9 @@ func TestRequestsWithoutAForm(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct{ kind, body, has string }{
-		"JSON":       {"application/json", string(asJSON), "application/x-www-form-urlencoded is needed"},
-		"multipart":  {"multipart/form-data; boundary=x", "--x--", "application/x-www-form-urlencoded is needed"},
-		"no type":    {"nothing", form.Encode(), "application/x-www-form-urlencoded is needed"},
+		"JSON":       {"application/json", string(asJSON), "expected application/x-www-form-urlencoded"},
+		"multipart":  {"multipart/form-data; boundary=x", "--x--", "expected application/x-www-form-urlencoded"},
+		"no type":    {"nothing", form.Encode(), "expected application/x-www-form-urlencoded"},
 		"broken":     {"application/x-www-form-urlencoded", "code=%zz", "the body is not valid"},
 		"semicolons": {"application/x-www-form-urlencoded", "code=a;b=c", "the body is not valid"},
 		"too much":   {"application/x-www-form-urlencoded", "code=" + strings.Repeat("x", 70<<10), "65536"},
@@ -174,7 +175,7 @@ func TestAReusedCodeRevokesItsGrant(t *testing.T) {
 		set := w.Post("/oauth/token", form).Tokens()
 		expectWorks(w, "a token", set.AccessToken, http.StatusOK)
 		refused(w.Post("/oauth/token", form), http.StatusBadRequest, "invalid_grant",
-			"Invalid authorization code: it has been used before")
+			"Invalid authorization code: it was used before")
 		expectWorks(w, "the token of a code that came twice", set.AccessToken, http.StatusUnauthorized)
 		refused(w.Post("/oauth/token", app.RefreshForm(set.RefreshToken)), http.StatusBadRequest, "invalid_grant")
 	}
@@ -242,7 +243,7 @@ func TestReusedRefreshTokens(t *testing.T) {
 	expectWorks(w, "a token after another client's try", third.AccessToken, http.StatusOK)
 	pass(20 * time.Second)
 	refused(w.Post("/oauth/token", app.RefreshForm(first.RefreshToken)), http.StatusBadRequest, "invalid_grant",
-		"Invalid refresh_token: it has been used before")
+		"Invalid refresh_token: it was used before")
 	for _, set := range []souvenir.TokenSet{first, second, third} {
 		expectWorks(w, "a token after reuse", set.AccessToken, http.StatusUnauthorized)
 		refused(w.Post("/oauth/token", app.RefreshForm(set.RefreshToken)), http.StatusBadRequest, "invalid_grant")

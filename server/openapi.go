@@ -128,7 +128,7 @@ var statusTexts = map[string]string{
 	"400": "The request is not valid; the description says what would be right",
 	"401": "The client is unknown or deactivated, or its secret is wrong",
 	"404": "It does not exist, or is not visible to the caller",
-	"429": "Too many of these; the header Retry-After says for how many seconds to wait",
+	"429": "Too many of these; the Retry-After header says for how many seconds to wait",
 	"503": "A quota or the disk is full, or the store cannot be read",
 }
 
@@ -147,7 +147,7 @@ func (o operation) responses(rt dialectRoute) schema {
 	if rt.Needs != route.Public {
 		wrong["401"], wrong["403"] = "No credential, or one that is not valid", "The credential, or its user, may not do this"
 		wrong["400"] = "The request is not valid; the message says what would be right"
-		wrong["503"] = "The server is busy, or has too many of the caller's requests; the header Retry-After says for how " +
+		wrong["503"] = "The server is busy, or has too many of the caller's requests; the Retry-After header says for how " +
 			"many seconds to wait"
 	}
 	failed := ref("Error")

@@ -72,7 +72,7 @@ func oauthOperations() map[string]operation {
 			body: loose(object(schema{"token": text("An access token or a refresh token"),
 				"token_type_hint": text("access_token or refresh_token; not needed"),
 				"client_id":       text("None: the holder of the token may revoke it"),
-				"client_secret":   text("Or in the header Authorization, with Basic")},
+				"client_secret":   text("Or in the Authorization header, with Basic")},
 				"token_type_hint", "client_id", "client_secret")),
 		},
 
@@ -239,7 +239,7 @@ func tokenOperation(summary string) operation {
 			"code": text("With authorization_code"), "redirect_uri": text("The one of the authorization"),
 			"code_verifier": text("RFC 7636"), "refresh_token": text("With refresh_token"),
 			"scope":    text("With refresh_token: fewer scopes than were granted"),
-			"resource": text("RFC 8707"), "client_id": text("Or in the header Authorization, with Basic"),
+			"resource": text("RFC 8707"), "client_id": text("Or in the Authorization header, with Basic"),
 			"client_secret": text("As client_id")},
 			"code", "redirect_uri", "code_verifier", "refresh_token", "scope", "resource", "client_id", "client_secret")),
 	}

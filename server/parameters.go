@@ -53,7 +53,7 @@ func (s *Server) checkQuery(r *http.Request, rt dialectRoute) error {
 		if len(known) == 0 {
 			return failure.Invalid(name, "parameter "+failure.Quote(name)+" is not known; this endpoint takes none")
 		}
-		return failure.Invalid(name, "parameter "+failure.Quote(name)+" is not known; allowed are "+strings.Join(known, ", "))
+		return failure.Invalid(name, "parameter "+failure.Quote(name)+" is not known; expected "+strings.Join(known, ", "))
 	}
 	return nil
 }

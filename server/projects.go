@@ -98,7 +98,7 @@ func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c request.
 	message := "the role is " + string(m.Role)
 	if m.Status == souvenir.MemberInvited {
 		message = "invited: the role is " + string(m.Role) +
-			" once the invitation is accepted; a member keeps the present role until then"
+			" once the invitation is accepted; a member keeps the current role until then"
 	}
 	return ChangedMember{true, m.Status, m, message}, nil
 }

@@ -339,7 +339,7 @@ func TestStrengthOfASignInAtAProvider(t *testing.T) {
 				`href="/login/provider?again=1"`)
 			p.signIn(b.Get("/login/provider?again=1"))
 			if p.asked.Get("prompt") != "login" {
-				t.Errorf("the provider is not asked to ask anew: prompt is %q, want \"login\"", p.asked.Get("prompt"))
+				t.Errorf("the provider is not asked to ask again: prompt is %q, want \"login\"", p.asked.Get("prompt"))
 			}
 		})
 	}
@@ -456,7 +456,7 @@ func TestCheckProvider(t *testing.T) {
 	w := servertest.New(t, server.Options{Provider: &server.Provider{Issuer: "nowhere"}})
 	w.Browser().Get("/login").Expect(http.StatusOK).Without("Sign in with")
 	w.Browser().Get("/login/provider").Expect(http.StatusNotFound)
-	if !strings.Contains(w.Log.String(), "the identity provider cannot be used") {
-		t.Errorf("the log says nothing of it, want \"the identity provider cannot be used\" in the log:\n%s", w.Log)
+	if !strings.Contains(w.Log.String(), "the identity provider is misconfigured") {
+		t.Errorf("the log says nothing of it, want \"the identity provider is misconfigured\" in the log:\n%s", w.Log)
 	}
 }

@@ -129,7 +129,7 @@ func (m methods) dialect() request.Dialect {
 	return common
 }
 
-// allowed lists the methods for the header Allow.
+// allowed lists the methods for the Allow header.
 func (m methods) allowed() string {
 	all := []string{http.MethodOptions}
 	for method := range m {
@@ -166,7 +166,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 			web.SetHeaders(w.Header())
 		}
 		s.fail(w, r, &failure.Error{Status: http.StatusMethodNotAllowed, Message: "method " + failure.Quote(r.Method) +
-			" is not allowed here; allowed are " + m.allowed()})
+			" is not allowed here; expected " + m.allowed()})
 		return
 	}
 	request.Of(r.Context()).Route = rt.Method + " " + rt.Pattern
@@ -262,7 +262,7 @@ func (s *Server) failUnknownPage(w http.ResponseWriter, r *http.Request) {
 
 func unknownPath(r *http.Request) error {
 	return &failure.Error{Status: http.StatusNotFound, Message: "path " + failure.Quote(r.URL.Path) +
-		" is not served here; /openapi.json lists what is"}
+		" does not exist; /openapi.json lists all endpoints"}
 }
 
 // allowCrossOrigin answers a CORS preflight request. It allows all origins: credentials are sent in headers, so the

@@ -153,7 +153,7 @@ func TestSilentClientsAreGivenUp(t *testing.T) {
 			fmt.Fprintf(conn, head, w.Tokens[servertest.Owner])
 			all, err := io.ReadAll(conn)
 			if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") ||
-				!strings.Contains(string(all), "nothing of the body arrived for 1s") {
+				!strings.Contains(string(all), "no part of the body arrived for 1s") {
 				t.Errorf(`%v: got %s, want no error, "HTTP/1.1 400 " at the beginning of the all and "nothing of the body `+
 					`arrived for 1s" in the all`, err, all)
 			}

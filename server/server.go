@@ -209,7 +209,7 @@ func New(store *souvenir.Store, options *Options) *Server {
 	crossSite := http.NewCrossOriginProtection()
 	if s.options.PublicURL != "" {
 		if err := trustPublicURL(crossSite, s.options.PublicURL); err != nil {
-			s.log.Error("the public URL cannot be used; only MCP tokens are accepted", "error", err)
+			s.log.Error("the public URL is invalid; only MCP tokens are accepted", "error", err)
 			s.options.PublicURL = ""
 		}
 	}
@@ -323,7 +323,7 @@ func CheckPublicURL(publicURL string) error {
 	u, err := url.Parse(publicURL)
 	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
 		strings.ContainsAny(publicURL, "?#")) {
-		err = errors.New("it is not of that form")
+		err = errors.New("it does not have that form")
 	}
 	if err == nil && u.Path != "" && u.Path != u.JoinPath().Path {
 		err = errors.New("its path is not in its shortest form")
@@ -333,7 +333,7 @@ func CheckPublicURL(publicURL string) error {
 	}
 	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "public_url", Err: err,
 		Message: "public_url is " + strconv.Quote(publicURL) +
-			"; a URL such as https://memory.example.com is needed, http or https, without user, query and fragment"}
+			"; expected a URL such as https://memory.example.com, http or https, without user, query and fragment"}
 }
 
 // trustPublicURL checks the public URL and lets pages there use the cookie: behind a proxy, the Host that arrives

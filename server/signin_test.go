@@ -120,7 +120,7 @@ func TestSessionsCannotBePlanted(t *testing.T) {
 		b.Get("/login")
 		b.SetCookie("auth_token", value)
 		if value != planted {
-			p := b.Get("/login") // the page that fits to the cookie
+			p := b.Get("/login") // the page that matches the cookie
 			b.Submit(p, "/login", url.Values{"username": {"olivia"}, "password": {rightPassword}}).Expect(http.StatusSeeOther)
 		} else {
 			csrf := b.Get("/profile").HTML.All("form")[0].Fields().Get("csrf")
@@ -237,7 +237,7 @@ func TestGuessingPasswordsTakesLongerAndLonger(t *testing.T) {
 	setPassword(w, servertest.Reader)
 	login(w.Browser(), "rita", rightPassword).Expect(http.StatusSeeOther)
 	login(w.Browser(), "olivia", rightPassword).Expect(http.StatusSeeOther)
-	login(w.Browser(), "olivia", wrongPassword).Expect(http.StatusUnauthorized) // the count begins anew
+	login(w.Browser(), "olivia", wrongPassword).Expect(http.StatusUnauthorized) // the count starts over
 	b := w.Browser()
 	login(b, "olivia", rightPassword).Expect(http.StatusSeeOther)
 

@@ -15,11 +15,11 @@ import (
 func (s *Server) checkSource(r *http.Request) error {
 	if !s.knowsHost(r) {
 		return &failure.Error{Status: http.StatusForbidden, Message: "host " + failure.Quote(r.Host) +
-			" is not known here; behind a proxy on the same machine the server needs its public URL set"}
+			" is unknown; behind a proxy on the same machine, set the server's public URL"}
 	}
 	if origin := r.Header.Get("Origin"); !s.trustsOrigin(r, origin) {
 		return &failure.Error{Status: http.StatusForbidden, Message: "origin " + failure.Quote(origin) +
-			" is not trusted here; use this service from its own pages, or from a program other than a browser"}
+			" is not trusted; use this service from its own pages, or from a program other than a browser"}
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c request.Call
 func sinceEnded(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && slices.Contains([]string{"token_id", "grant_id", "session_id"}, known.Argument) {
-		return &badCredential{failure.Unauthenticated("the grant of the credential has ended")}
+		return &badCredential{failure.Unauthenticated("the grant of the credential is no longer valid")}
 	}
 	return err
 }
@@ -101,7 +101,7 @@ func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time
 		}
 		i := slices.IndexFunc(all, func(t souvenir.Token) bool { return t.ID == c.TokenID })
 		if i < 0 {
-			return time.Time{}, &badCredential{failure.Unauthenticated("the token has been deleted")}
+			return time.Time{}, &badCredential{failure.Unauthenticated("the token has been revoked")}
 		}
 		latest = all[i].ExpiresAt
 	}
@@ -110,7 +110,7 @@ func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time
 	}
 	if *days < 1 || *days > params.MaxTokenDays || *days != math.Trunc(*days) {
 		return time.Time{}, failure.Invalid("expires_in_days",
-			fmt.Sprintf("expires_in_days is %v; 1 to %d are allowed, or none for never", *days, params.MaxTokenDays))
+			fmt.Sprintf("expires_in_days is %v; expected 1 to %d, or none for never", *days, params.MaxTokenDays))
 	}
 	wished := now.Add(time.Duration(*days) * web.Day)
 	if !latest.IsZero() && wished.After(latest) {

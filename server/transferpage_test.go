@@ -176,7 +176,7 @@ func TestImportOnThePage(t *testing.T) {
 
 	for text, p := range map[string]*servertest.Page{
 		"File is empty": bring(ada, ""), "File is missing": bring(ada, "no file"),
-		"allowed are keep and replace": bring(ada, "x", [2]string{"conflict", "perhaps"}),
+		"expected keep or replace": bring(ada, "x", [2]string{"conflict", "perhaps"}),
 	} {
 		servertest.CheckPage(w, p.Expect(http.StatusBadRequest, text))
 	}

@@ -57,7 +57,7 @@ func trashKinds(c request.Caller, asked string) ([]souvenir.TrashKind, error) {
 	if kind := souvenir.TrashKind(asked); asked != "" {
 		if !slices.Contains(all, kind) {
 			return nil, failure.Invalid("kind", "kind is "+failure.Quote(asked)+
-				"; allowed are memory, file, project and collection")
+				"; expected memory, file, project or collection")
 		}
 		all = []souvenir.TrashKind{kind}
 	}

@@ -110,7 +110,7 @@ func TestFullLane(t *testing.T) {
 			switch {
 			case a.Status == http.StatusOK:
 				reasons["answered"]++
-			case strings.Contains(a.Body, "3 of your calls are waiting"):
+			case strings.Contains(a.Body, "3 of your calls are already waiting"):
 				reasons["full"]++
 			case strings.Contains(a.Body, "waited for its turn"):
 				reasons["waited"]++
@@ -235,9 +235,9 @@ func TestARevokedTokenEndsItsBatch(t *testing.T) {
 	group.Go(func() {
 		a := postMessage(w, servertest.Owner, "2025-03-26", "["+call(1, `{"action": "search", "query": "slowly"}`)+","+
 			call(2, `{"action": "store", "content": "too late"}`)+"]")
-		if !strings.Contains(a.Body, `"id":1,"result"`) || !strings.Contains(a.Body, "has ended") {
-			t.Errorf(`the batch is answered with %d %s, want "id":1,"result" in the body and "has ended" in the body`, a.Status,
-				a.Body)
+		if !strings.Contains(a.Body, `"id":1,"result"`) || !strings.Contains(a.Body, "no longer valid") {
+			t.Errorf(`the batch is answered with %d %s, want "id":1,"result" in the body and "no longer valid" in the body`,
+				a.Status, a.Body)
 		}
 	})
 	<-m.began

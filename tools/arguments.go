@@ -94,7 +94,7 @@ func (d *definition) parse(encoded json.RawMessage) (map[string]any, error) {
 	case map[string]any:
 		return given, nil
 	}
-	return nil, invalid("arguments", "arguments are %s; a JSON object is expected", showJSON(given))
+	return nil, invalid("arguments", "arguments are %s; expected a JSON object", showJSON(given))
 }
 
 // decodeJSON decodes one JSON value. Numbers keep their spelling.
@@ -109,7 +109,7 @@ func decodeJSON(encoded []byte) (any, error) {
 		return nil, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the first value")
+		return nil, errors.New("there is more text after the first value")
 	}
 	return decoded, nil
 }
@@ -122,16 +122,16 @@ func (d *definition) choose(given map[string]any) (*action, error) {
 	names := d.actionNames()
 	asked := given[nameIn(given, actionName)]
 	if isAbsent(asked) {
-		return nil, invalid(actionName, "action is missing; %s needs one: allowed are %s", d.name, fault.OneOf(names))
+		return nil, invalid(actionName, "action is missing; %s needs one of %s", d.name, fault.OneOf(names))
 	}
 	name, ok := asked.(string)
 	if !ok {
-		return nil, invalid(actionName, "action is %s; a string is expected: allowed are %s", showJSON(asked),
+		return nil, invalid(actionName, "action is %s; expected %s", showJSON(asked),
 			fault.OneOf(names))
 	}
 	i := slices.IndexFunc(names, func(n string) bool { return fold(n) == fold(name) })
 	if i < 0 {
-		return nil, invalid(actionName, "action is %s; allowed are %s", show(name), fault.OneOf(names))
+		return nil, invalid(actionName, "action is %s; expected %s", show(name), fault.OneOf(names))
 	}
 	return &d.actions[i], nil
 }
@@ -271,14 +271,14 @@ func (p *parameter) decode(label string, given any) (any, error) {
 }
 
 func (p *parameter) mismatch(label string, given any, expected string) error {
-	return invalid(p.name, "%s is %s; %s is expected", label, showJSON(given), expected)
+	return invalid(p.name, "%s is %s; expected %s", label, showJSON(given), expected)
 }
 
 func (p *parameter) decodeWord(label string, given any) (any, error) {
 	s, ok := given.(string)
 	switch {
 	case !ok && p.allowed != nil:
-		return nil, invalid(p.name, "%s is %s; allowed are %s", label, showJSON(given), fault.OneOf(p.allowed))
+		return nil, invalid(p.name, "%s is %s; expected %s", label, showJSON(given), fault.OneOf(p.allowed))
 	case !ok:
 		return nil, p.mismatch(label, given, "a string")
 	case p.allowed == nil:
@@ -286,7 +286,7 @@ func (p *parameter) decodeWord(label string, given any) (any, error) {
 	}
 	i := slices.IndexFunc(p.allowed, func(v string) bool { return fold(v) == fold(s) })
 	if i < 0 {
-		return nil, invalid(p.name, "%s is %s; allowed are %s", label, show(s), fault.OneOf(p.allowed))
+		return nil, invalid(p.name, "%s is %s; expected %s", label, show(s), fault.OneOf(p.allowed))
 	}
 	return p.allowed[i], nil
 }
@@ -311,9 +311,9 @@ func (p *parameter) decodeInteger(label string, given any) (any, error) {
 	}
 	if tooLarge := p.most != 0 && n > int64(p.most); n < int64(p.least) || tooLarge || int64(int(n)) != n {
 		if p.most == 0 {
-			return nil, invalid(p.name, "%s is %s; at least %d is expected", label, number, p.least)
+			return nil, invalid(p.name, "%s is %s; expected at least %d", label, number, p.least)
 		}
-		return nil, invalid(p.name, "%s is %s; %d to %d are allowed", label, number, p.least, p.most)
+		return nil, invalid(p.name, "%s is %s; expected %d to %d", label, number, p.least, p.most)
 	}
 	return int(n), nil
 }
@@ -325,7 +325,7 @@ func (p *parameter) decodeNumber(label string, given any) (any, error) {
 	}
 	n, err := strconv.ParseFloat(digits, 64)
 	if err != nil || n < float64(p.least) || n > float64(p.most) {
-		return nil, invalid(p.name, "%s is %s; %d to %d are allowed", label, digits, p.least, p.most)
+		return nil, invalid(p.name, "%s is %s; expected %d to %d", label, digits, p.least, p.most)
 	}
 	return n, nil
 }

@@ -40,12 +40,12 @@ func TestToolsAreChosenByNameAndGetAPrefix(t *testing.T) {
 		t.Errorf("got %d tools and %v, want all %d", len(all), err, len(tools.List()))
 	}
 	for want, bad := range map[string]tools.Choice{
-		`Only[1] is "memories"; the tools are "memory", `: {Only: []string{"memory", "memories"}},
-		`Only[0] is ""; the tools are `:                   {Only: []string{""}},
-		`Only[0] is "create_collection"`:                  {Only: []string{"create_collection"}, ReadOnly: true},
-		`Prefix makes the name "a bmemory" of a tool`:     {Prefix: "a b"},
-		`Prefix makes the name "记忆memory" of a tool`:      {Prefix: "记忆"},
-		`1 to 64 letters, digits, _ and - are allowed`:    {Prefix: strings.Repeat("x", 60)},
+		`Only[1] is "memories"; expected one of "memory", `: {Only: []string{"memory", "memories"}},
+		`Only[0] is ""; expected one of `:                   {Only: []string{""}},
+		`Only[0] is "create_collection"`:                    {Only: []string{"create_collection"}, ReadOnly: true},
+		`Prefix makes the name "a bmemory" of a tool`:       {Prefix: "a b"},
+		`Prefix makes the name "记忆memory" of a tool`:        {Prefix: "记忆"},
+		`expected 1 to 64 letters, digits, _ and -`:         {Prefix: strings.Repeat("x", 60)},
 	} {
 		chosen, err := tools.Choose(bad)
 		if !errors.Is(err, souvenir.ErrInvalid) || chosen != nil || !strings.Contains(err.Error(), want) {

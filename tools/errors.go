@@ -25,7 +25,7 @@ func missingScope(call string, scope souvenir.Scope) error {
 func readOnly(call string) error {
 	return &souvenir.Error{
 		Kind:    souvenir.KindReadOnly,
-		Message: call + " changes something, and these tools are for reading only; tell the user what you would have stored",
+		Message: call + " changes something, but these tools are read-only; tell the user what you would have stored",
 	}
 }
 

@@ -49,7 +49,7 @@ func ExampleSet_Call() {
 	// Output:
 	// stored and indexed: true
 	// We deploy on Thursdays, never on Fridays.
-	// error: limit is 1000; 1 to 100 are allowed
+	// error: limit is 1000; expected 1 to 100
 }
 
 func ExampleList() {

@@ -20,7 +20,7 @@ func (d *definition) lighten(encoded json.RawMessage) (json.RawMessage, error) {
 		return nil, invalid("arguments", "arguments are not JSON: %v", json.Unmarshal(encoded, new(json.RawMessage)))
 	}
 	if trimmed := bytes.TrimSpace(encoded); trimmed[0] != '{' {
-		return nil, invalid("arguments", "arguments are %s…; a JSON object is expected", trimmed[:min(len(trimmed), 20)])
+		return nil, invalid("arguments", "arguments are %s…; expected a JSON object", trimmed[:min(len(trimmed), 20)])
 	}
 	light := []byte{'{'}
 	unknown, left := 0, maxValues

@@ -74,7 +74,7 @@ func TestCollections(t *testing.T) {
 				"embedder": "words-1"},
 		},
 		{name: "create what exists", tool: "create_collection", args: `{"collection_name": "work"}`, kind: "conflict",
-			argument: "collection_name", says: []string{`"work"`, "exists already"}},
+			argument: "collection_name", says: []string{`"work"`, "already exists"}},
 		{
 			name: "create what only others have", who: "stranger", tool: "create_collection",
 			args: `{"collection_name": "work"}`,

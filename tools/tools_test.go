@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-var update = flag.Bool("update", false, "write testdata anew from what the tests get")
+var update = flag.Bool("update", false, "rewrite testdata from what the tests get")
 
 // tokens is what a text of JSON costs a model, roughly.
 func tokens(encoded []byte) int { return (len(encoded) + 3) / 4 }

@@ -49,13 +49,13 @@ func (s *Set) uploadDocument(ctx context.Context, a *uploadDocumentArguments) (a
 		return nil, invalid("content_base64", "content and content_base64 are both given; a file has one of them")
 	case a.FileID != "" && (text || encoded):
 		return nil, invalid("file_id",
-			"file_id comes with content; give file_id and memory_id to link a file that is uploaded, or filename and content "+
+			"file_id is given with content; give file_id and memory_id to link an uploaded file, or filename and content "+
 				"to store a new one")
 	case a.FileID != "":
 		return s.linkFile(ctx, a)
 	case !text && !encoded:
 		return nil, invalid("file_id",
-			"file_id and content are missing; give file_id and memory_id to link a file that is uploaded, or filename with "+
+			"file_id and content are missing; give file_id and memory_id to link an uploaded file, or filename with "+
 				"content or content_base64 to store a new one")
 	case a.Filename == "":
 		return nil, invalid("filename", `filename is missing; a new file needs one, such as "notes.md"`)
@@ -105,7 +105,7 @@ func (s *Set) linkFile(ctx context.Context, a *uploadDocumentArguments) (any, er
 		{"filename", a.Filename}, {"mime_type", a.MIMEType}, {"project_name", a.ProjectName}, {"project_id", a.ProjectID},
 	} {
 		if ignored.value != "" {
-			a.warn("ignored %s: it is for new files, and file_id names one that is uploaded", ignored.name)
+			a.warn("ignored %s: it is for new files, but file_id names an uploaded one", ignored.name)
 		}
 	}
 	given := func(value string) *string {

@@ -63,7 +63,7 @@ func TestAgentsCallToolsForTheirUser(t *testing.T) {
 	if len(got) != 3 || got[0]["id"] == nil || !strings.Contains(text(t, got[1]), "周四坐船") {
 		t.Errorf("got %v, want the id of a memory, and its text from load_memory", got)
 	}
-	if want := "limit is 1000; 1 to 100 are allowed"; len(got) == 3 && !strings.Contains(text(t, got[2]), want) {
+	if want := "limit is 1000; expected 1 to 100"; len(got) == 3 && !strings.Contains(text(t, got[2]), want) {
 		t.Errorf("a call with a mistake: got %v, want %q", got[2], want)
 	}
 	var declared []string

@@ -121,7 +121,7 @@ func TestARunnerSendsTheMemoryToolByItsType(t *testing.T) {
 		}
 	}
 	want := []string{"failed: Error: The path /memories/a does not exist. Please provide a valid path.",
-		"File created successfully at: /memories/a", "failed: Error: limit is 1000; 1 to 100 are allowed"}
+		"File created successfully at: /memories/a", "failed: Error: limit is 1000; expected 1 to 100"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got the results %q, want %q", got, want)
 	}

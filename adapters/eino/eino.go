@@ -113,9 +113,9 @@ func (r *Retriever) queryOf(text string, opts []retriever.Option) (souvenir.Quer
 	case o.Embedding != nil:
 		return q, errors.New("WithEmbedding is set; the store embeds, with souvenir.Options.Embedder")
 	case o.DSLInfo != nil:
-		return q, errors.New("WithDSLInfo is set, which this retriever does not know; use WithFilter of this package")
+		return q, errors.New("WithDSLInfo is set, which this retriever does not support; use WithFilter of this package")
 	case o.TopK != nil && *o.TopK < 1:
-		return q, fmt.Errorf("TopK is %d; at least 1 is needed", *o.TopK)
+		return q, fmt.Errorf("TopK is %d; expected at least 1", *o.TopK)
 	}
 	if o.TopK != nil {
 		q.Limit = *o.TopK
@@ -194,7 +194,7 @@ func (i *Indexer) Store(ctx context.Context, docs []*schema.Document, opts ...in
 	memories := make([]souvenir.NewMemory, len(docs))
 	for n, doc := range docs {
 		if doc == nil {
-			return nil, fmt.Errorf("docs[%d] is nil; a document is needed", n)
+			return nil, fmt.Errorf("docs[%d] is nil; expected a document", n)
 		}
 		if ids[n] = doc.ID; doc.ID == "" {
 			ids[n] = rand.Text()

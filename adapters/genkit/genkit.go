@@ -135,7 +135,7 @@ func optionsOf(given any) (options RetrieverOptions, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&options); err != nil {
-		return options, core.NewError(core.INVALID_ARGUMENT, "options: %v; k, minScore and filter are allowed", err)
+		return options, core.NewError(core.INVALID_ARGUMENT, "options: %v; expected k, minScore and filter", err)
 	}
 	return options, nil
 }

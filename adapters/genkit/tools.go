@@ -38,7 +38,7 @@ func (d *DocStore) DefineTools(g *kit.Genkit, options *ToolOptions) ([]ai.ToolRe
 	}
 	for _, t := range chosen {
 		if kit.LookupTool(g, t.Alias) != nil {
-			return nil, invalid("a tool %s is defined already; set ToolOptions.Prefix", t.Alias)
+			return nil, invalid("a tool %s is already defined; set ToolOptions.Prefix", t.Alias)
 		}
 	}
 	var defined []ai.ToolRef

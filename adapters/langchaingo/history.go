@@ -172,7 +172,7 @@ func turnsOf(messages []llms.ChatMessage) ([]souvenir.Turn, error) {
 // turnOf returns a message as a turn.
 func turnOf(message llms.ChatMessage) (souvenir.Turn, error) {
 	if v := reflect.ValueOf(message); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return souvenir.Turn{}, errors.New("is nil; a message is needed")
+		return souvenir.Turn{}, errors.New("is nil; expected a message")
 	} else if v.Kind() == reflect.Pointer {
 		if pointed, ok := v.Elem().Interface().(llms.ChatMessage); ok {
 			message = pointed

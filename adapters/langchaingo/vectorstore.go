@@ -25,7 +25,7 @@ type VectorStoreOptions struct {
 	ProjectID string
 
 	// IDKey names the metadata in which documents have ids of their own, which must be strings. A document whose id is
-	// stored already replaces the stored one. Empty means that documents have none; each call adds them anew.
+	// stored already replaces the stored one. Empty means that documents have none; each call adds them again.
 	IDKey string
 }
 
@@ -95,7 +95,7 @@ func (v *VectorStore) idOf(doc schema.Document) (string, error) {
 	}
 	id, ok := doc.Metadata[v.options.IDKey].(string)
 	if !ok || id == "" {
-		return "", fmt.Errorf("metadata %q is %v; a string that is not empty is needed", v.options.IDKey,
+		return "", fmt.Errorf("metadata %q is %v; expected a string that is not empty", v.options.IDKey,
 			doc.Metadata[v.options.IDKey])
 	}
 	return id, nil
@@ -130,7 +130,7 @@ func (v *VectorStore) SimilaritySearch(ctx context.Context, query string, numDoc
 		return nil, err
 	}
 	if numDocuments < 1 {
-		return nil, fmt.Errorf("numDocuments is %d; at least 1 is needed", numDocuments)
+		return nil, fmt.Errorf("numDocuments is %d; expected at least 1", numDocuments)
 	}
 	conditions := v.place()
 	switch given := o.Filters.(type) {
@@ -142,7 +142,7 @@ func (v *VectorStore) SimilaritySearch(ctx context.Context, query string, numDoc
 			conditions[souvenir.Own(key)] = value
 		}
 	default:
-		return nil, fmt.Errorf("filters are a %T; a map[string]any of metadata or a souvenir.Filter is needed", o.Filters)
+		return nil, fmt.Errorf("filters are a %T; expected a map[string]any of metadata or a souvenir.Filter", o.Filters)
 	}
 	docs, err := search(ctx, v.store, souvenir.Query{Text: query, Collections: []string{o.NameSpace},
 		ProjectID: v.options.ProjectID, Filter: conditions, Limit: numDocuments, MinScore: float64(o.ScoreThreshold)})

@@ -63,7 +63,7 @@ func NewTools(store *souvenir.Store, config *ToolsConfig) (*Tools, error) {
 		t.config = *config
 	}
 	if t.config.MaxRequests < 0 {
-		return nil, fmt.Errorf("ToolsConfig.MaxRequests is %d; 1 or more, or 0 for 10, is needed", t.config.MaxRequests)
+		return nil, fmt.Errorf("ToolsConfig.MaxRequests is %d; expected 1 or more, or 0 for 10", t.config.MaxRequests)
 	} else if t.config.MaxRequests == 0 {
 		t.config.MaxRequests = 10
 	}

@@ -208,7 +208,7 @@ func TestCompleteRunsTheCallsOfAModel(t *testing.T) {
 	if at(last, "tools", 0, "function", "name") != "own" || at(last, "tools", 1, "function", "name") != "s_memory" {
 		t.Errorf("got the tools %v, want own and s_memory", last["tools"])
 	}
-	for i, want := range map[int]string{2: `"indexed":true`, 3: "安娜喜欢乌龙茶。", 5: "error: limit is 1000; 1 to 100"} {
+	for i, want := range map[int]string{2: `"indexed":true`, 3: "安娜喜欢乌龙茶。", 5: "error: limit is 1000; expected 1 to 100"} {
 		content, _ := at(last, "messages", i, "content").(string)
 		if at(last, "messages", i, "role") != "tool" || !strings.Contains(content, want) {
 			t.Errorf("got the message %v, want a result with %q", at(last, "messages", i), want)

@@ -84,5 +84,5 @@ func (f embedderFlags) embedder() (souvenir.Embedder, error) {
 // inEmbedderFlags replaces the names of options in an embedder's error with those of the flags.
 var inEmbedderFlags = strings.NewReplacer("Model is", "--embedder-model is",
 	"Dimensions is", "--embedder-dimensions is", "BaseURL ", "--embedder-url ",
-	"Key is empty", "--embedder-key-file is missing", "Key holds", "--embedder-key holds",
+	"Key is empty", "--embedder-key-file is missing", "Key has", "--embedder-key has",
 	"as Key", "with --embedder-key-file")

@@ -38,9 +38,9 @@ func masterKeyOf(ctx context.Context) (souvenir.MasterKey, error) {
 	return source.once()
 }
 
-// keySource reads the master key: once reads it when it is first needed, anew each time.
+// keySource reads the master key: once reads it when it is first needed, read each time.
 type keySource struct {
-	once, anew func() (souvenir.MasterKey, error)
+	once, read func() (souvenir.MasterKey, error)
 }
 
 // withKeyAnew returns a context with the key as it is now, for long-running commands.
@@ -49,7 +49,7 @@ func withKeyAnew(ctx context.Context) context.Context {
 	if !set {
 		return ctx
 	}
-	return context.WithValue(ctx, masterKeyKey{}, keySource{sync.OnceValues(source.anew), source.anew})
+	return context.WithValue(ctx, masterKeyKey{}, keySource{sync.OnceValues(source.read), source.read})
 }
 
 // withMasterKey returns a context with the key of the environment, which is read when it is needed.

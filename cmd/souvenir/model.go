@@ -62,4 +62,4 @@ func (f modelFlags) model() (*extract.Model, error) {
 var inModelFlags = strings.NewReplacer("extract.Chat: ", "", "extract.Anthropic: ", "",
 	"Guidance has", "--guidance has",
 	"BaseURL ", "--model-url ", "Key is empty", "--model-key-file is missing",
-	"Key holds", "--model-key holds", "as Key", "with --model-key-file")
+	"Key has", "--model-key has", "as Key", "with --model-key-file")

@@ -36,7 +36,7 @@ func proven(t *testing.T) (c call, key string) {
 func TestReceiptsOfExportsHold(t *testing.T) {
 	c, key := proven(t)
 	out := c.ok(t, "receipt", "verify", "export.json", "--export", "anna.jsonl", "--key", key)
-	for _, want := range []string{"the signature is valid", "the key is the one that was given", "byte for byte",
+	for _, want := range []string{"the signature is valid", "the key matches the given one", "byte for byte",
 		"memory: 3 lines, unchanged", "export of 陈娜 (", "(command), from store"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("got\n%s\nwant %q in it", out, want)
@@ -120,8 +120,8 @@ func TestAlteredReceiptsAndExportsAreFound(t *testing.T) {
 		"the payload": {replaced(receipt, "."+parts[1][:20], "."+parts[1][:19]+"A"), export, key, ""},
 		"the signature": {replaced(receipt, "."+parts[2][:10], "."+strings.Repeat("A", 10)), export, key,
 			"wrong: the signature"},
-		"another's key":    {receipt, export, otherKey, "wrong: the receipt is signed with another key"},
-		"another's":        {foreign, export, key, "wrong: the receipt is signed with another key"},
+		"another's key":    {receipt, export, otherKey, "wrong: the receipt is signed with a different key"},
+		"another's":        {foreign, export, key, "wrong: the receipt is signed with a different key"},
 		"a changed text":   {receipt, replaced(export, "three", "threo"), key, "wrong: memory: 3 lines, changed"},
 		"a missing line":   {receipt, bytes.Replace(export, lines[memories], nil, 1), key, "wrong: memory: 2 lines, not 3"},
 		"another order":    {receipt, bytes.Join(swapped, nil), key, "wrong: memory: 3 lines, changed or in another order"},

@@ -20,7 +20,7 @@ import (
 
 // schedule makes backups of a server's store in a folder, verifies each by restoring it, and keeps the newest.
 type schedule struct {
-	of       location // the store, beside which the ring with keys of its users is
+	of       location // the store, beside which the ring with user keys is
 	dir      string
 	every    time.Duration
 	keep     int
@@ -189,7 +189,7 @@ func (b schedule) run(ctx context.Context, store *souvenir.Store) (d drilled, er
 			"damaged: run \"souvenir check\"", d.Problems, d.First)
 	}
 	if err != nil {
-		// It stays for who looks into it, under one name, so that failures do not fill the disk.
+		// It stays for inspection, under one name, so that failures do not fill the disk.
 		return d, errors.Join(err, os.Rename(made, filepath.Join(b.dir, backupPrefix+"failed"+unverified)))
 	}
 	if err := os.Rename(made, path); err != nil {

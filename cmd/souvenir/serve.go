@@ -163,7 +163,8 @@ func (c *cli) serveCommand() *cobra.Command {
 	return c.storing(command, func(ctx context.Context, _ []string) error { return c.serve(ctx, s) })
 }
 
-// limitFlags adds the flags that bound what users may store and what memory it takes, and whom the server trusts.
+// limitFlags adds the flags that bound what users may store and what memory it takes, and which proxies the server
+// trusts.
 func limitFlags(flags *pflag.FlagSet, s *settings) {
 	flags.Var(&s.trustedProxies, "trusted-proxies",
 		"`addresses` and networks of proxies, separated by commas, whose X-Forwarded-For is trusted; none: no proxy "+
@@ -209,7 +210,7 @@ func (s *settings) check() error {
 	return s.checkTurns()
 }
 
-// operationFlags adds the flags for who runs the server.
+// operationFlags adds the flags for operators.
 func (s *settings) operationFlags(command *cobra.Command) {
 	flags := command.Flags()
 	s.metrics = flags.String("metrics", "",

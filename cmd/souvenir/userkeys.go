@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// The variables about keys of users. As with the master key, there are no flags: every command needs the same values.
+// The variables about user keys. As with the master key, there are no flags: every command needs the same values.
 const (
 	userKeysVariable = "SOUVENIR_USER_KEYS"
 	keyForVariable   = "SOUVENIR_MASTER_KEY_FOR"
@@ -26,17 +26,17 @@ type keysUse string
 
 const (
 	keysAll   keysUse = "all"   // the file, if it is one, and the ring, if there is one
-	keysFile  keysUse = "file"  // the file only: the store has no keys of users
+	keysFile  keysUse = "file"  // the file only: the store has no user keys
 	keysUsers keysUse = "users" // the ring only: the file is not encrypted
 	keysNone  keysUse = "none"
 )
 
 var keysUses = []string{string(keysAll), string(keysFile), string(keysUsers), string(keysNone)}
 
-// ringsKey is the key of the context's keys of users.
+// ringsKey is the key of the context's user keys.
 type ringsKey struct{}
 
-// rings says which keys of users the stores of a command have.
+// rings says which user keys the stores of a command have.
 type rings struct {
 	place    string // a path or an address; empty: beside each store
 	on       bool
@@ -59,7 +59,7 @@ func withRings(ctx context.Context, change func(*rings)) context.Context {
 	return context.WithValue(ctx, ringsKey{}, r)
 }
 
-// withUserKeys returns a context with the keys of users of the environment.
+// withUserKeys returns a context with the user keys of the environment.
 func (c *cli) withUserKeys(ctx context.Context) context.Context {
 	r := rings{use: keysAll}
 	switch value, _ := c.lookup(userKeysVariable); value {
@@ -106,7 +106,7 @@ func fileKeyOf(ctx context.Context) (souvenir.MasterKey, error) {
 	return masterKeyOf(ctx)
 }
 
-// userKeysOf returns the keys of users of a store. The zero value is none.
+// userKeysOf returns the user keys of a store. The zero value is none.
 func userKeysOf(ctx context.Context, l location) (souvenir.UserKeys, error) {
 	r := ringsOf(ctx)
 	if r.wrong != nil {
@@ -138,7 +138,7 @@ func besides(ctx context.Context, l location) context.Context {
 	return withRings(ctx, func(r *rings) { r.beside, r.readOnly = l, true })
 }
 
-// inVariables gives an error about keys of users the names of the variables.
+// inVariables names the variables in an error about user keys.
 func inVariables(err error) error {
 	return errors.New(strings.NewReplacer("set Options.UserKeys to the ring", "set "+userKeysVariable+" to on, or to "+
 		"where "+
@@ -296,7 +296,7 @@ func (c *cli) keyUsersRepair() *cobra.Command {
 		Example: `  SOUVENIR_USER_KEYS=on souvenir key users repair
   SOUVENIR_USER_KEYS=on souvenir check --repair`,
 		Long: `After a lost ring is replaced with an older copy, no command opens the store. This one does, and makes the
-two match: it erases again the keys of users deleted since, and marks keys that the copy does not have as
+two match: it erases again the user keys deleted since, and marks keys that the copy does not have as
 erased, so that "souvenir check --repair" removes the data sealed with them permanently. Run it on the
 store itself, not on a copy or an older backup.`,
 	}
@@ -345,7 +345,7 @@ func changeMasterKey(ctx context.Context, db location, to souvenir.MasterKey) er
 // ringHeader is how the file of a ring begins, at byte 68: the id of its application.
 const ringHeader = "Svnk"
 
-// ringsIn returns the files in a folder that hold keys of users.
+// ringsIn returns the files in a folder that hold user keys.
 func ringsIn(dir string) (found []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -383,7 +383,7 @@ func ringMissing(ctx context.Context, l location) error {
 	return err
 }
 
-// warnOfRings warns of keys of users in the folder of backups: who gets at the one gets at the other, and an old copy
+// warnOfRings warns of user keys in the folder of backups: who gets at the one gets at the other, and an old copy
 // of the ring there brings back users who were deleted.
 func warnOfRings(dir string, log *slog.Logger) {
 	for _, name := range ringsIn(dir) {

@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/receipt"
 )
 
-// sealedStore makes a store with keys of users out of one without, by a copy.
+// sealedStore makes a store with user keys out of one without, by a copy.
 func sealedStore(t *testing.T) (c call) {
 	t.Helper()
 	c = newStore(t)
@@ -69,7 +69,7 @@ func TestACopyGivesAStoreKeysOfUsersAndTakesThem(t *testing.T) {
 	key := c
 	key.env = c.env[:1]
 	key.fails(t, exitError, "SOUVENIR_USER_KEYS", "check", "--db", "sealed.db")
-	key.fails(t, exitError, "has no keys of users", "key", "users", "status", "--db", "encrypted.db")
+	key.fails(t, exitError, "has no user keys", "key", "users", "status", "--db", "encrypted.db")
 	ring := c
 	ring.env = c.env[1:]
 	ring.fails(t, exitUsage, "no master key", "check", "--db", "souvenir.db")
@@ -82,7 +82,7 @@ func TestACopyGivesAStoreKeysOfUsersAndTakesThem(t *testing.T) {
 	wrong.fails(t, exitUsage, "SOUVENIR_MASTER_KEY_FOR", "check", "--db", "sealed.db")
 }
 
-// The whole way: a backup, the deletion of a user, and the backup restored with the present ring.
+// The whole way: a backup, the deletion of a user, and the backup restored with the current ring.
 func TestABackupOpensWithoutWhatDeletedUsersHad(t *testing.T) {
 	c := sealedStore(t)
 	c.stdin = "password of carl\n"
@@ -219,7 +219,7 @@ func TestAServerGoesOnWhileTheMasterKeyOfItsUsersChanges(t *testing.T) {
 	c.ok(t, "check", "--db", "sealed.db")
 }
 
-// openKeyed opens the store with keys of users in this process.
+// openKeyed opens the store with user keys in this process.
 func (c call) openKeyed(t *testing.T, file, ring string) *souvenir.Store {
 	t.Helper()
 	store, err := souvenir.Open(t.Context(), c.file("sealed.db"), &souvenir.Options{MasterKey: keyIn(t, c, file),
@@ -241,7 +241,7 @@ func keyIn(t *testing.T, c call, name string) souvenir.MasterKey {
 
 func TestACopyToADatabaseGivesItKeysOfUsersInItsSchema(t *testing.T) {
 	address := pgtest.Address(t)
-	pgtest.NotOnCitus(t, "keys of users are in a schema on the coordinator")
+	pgtest.NotOnCitus(t, "user keys are in a schema on the coordinator")
 	schema := pgtest.SchemaOf(address) + "_keys"
 	t.Cleanup(func() { pgtest.Query(t, pgtest.Server(t), `DROP SCHEMA IF EXISTS "`+schema+`" CASCADE`) })
 	c := sealedStore(t)

@@ -78,7 +78,7 @@ func (l *load) begin(servers []*server) (stop func()) {
 		})
 	}
 	return func() {
-		if !alive(servers) && len(servers) == 1 { // no one answers any more
+		if !alive(servers) && len(servers) == 1 { // no server answers
 			time.Sleep(10 * time.Millisecond)
 		}
 		ended.Store(true)

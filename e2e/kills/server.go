@@ -113,7 +113,7 @@ func (p *server) kill() {
 	_ = p.cmd.Wait()
 }
 
-// gone reports whether the server does not run any more.
+// gone reports whether the server no longer runs.
 func (p *server) gone() bool {
 	if p.dead.Load() {
 		return true

@@ -47,7 +47,7 @@ func readFile(dir, name string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if int64(len(data)) > most {
-		return nil, fmt.Errorf("%s has more than %d bytes, which is no such file", path, most)
+		return nil, fmt.Errorf("%s has more than %d bytes, the maximum of such a file", path, most)
 	}
 	return data, nil
 }
@@ -74,7 +74,7 @@ func readConfiguration(dir string) (configuration, error) {
 	path := filepath.Join(dir, "config.json")
 	found, err := readJSON(dir, "config.json", &c)
 	if err == nil && !found {
-		err = fmt.Errorf("%s is missing: %q is expected to be a folder with config.json, tokenizer.json and "+
+		err = fmt.Errorf("%s is missing: %q must be a folder with config.json, tokenizer.json and "+
 			"model.safetensors: %w",
 			path, dir, fs.ErrNotExist)
 	}
@@ -84,13 +84,13 @@ func readConfiguration(dir string) (configuration, error) {
 	switch c.ModelType {
 	case "bert", "xlm-roberta", "camembert":
 	default:
-		return c, fmt.Errorf("%s: model_type is %.40q; bert, xlm-roberta or camembert is expected", path, c.ModelType)
+		return c, fmt.Errorf("%s: model_type is %.40q; expected bert, xlm-roberta or camembert", path, c.ModelType)
 	}
 	if c.Activation != "gelu" {
-		return c, fmt.Errorf("%s: hidden_act is %.40q; gelu is expected", path, c.Activation)
+		return c, fmt.Errorf("%s: hidden_act is %.40q; expected gelu", path, c.Activation)
 	}
 	if c.PositionEmbedded != "" && c.PositionEmbedded != "absolute" {
-		return c, fmt.Errorf("%s: position_embedding_type is %.40q; absolute is expected", path, c.PositionEmbedded)
+		return c, fmt.Errorf("%s: position_embedding_type is %.40q; expected absolute", path, c.PositionEmbedded)
 	}
 	for _, f := range []struct {
 		name              string
@@ -106,15 +106,15 @@ func readConfiguration(dir string) (configuration, error) {
 		{"pad_token_id", c.Padding, 0, c.Positions - minTokens - 1},
 	} {
 		if f.value < f.from || f.value > f.most {
-			return c, fmt.Errorf("%s: %s is %d; %d to %d are expected", path, f.name, f.value, f.from, f.most)
+			return c, fmt.Errorf("%s: %s is %d; expected %d to %d", path, f.name, f.value, f.from, f.most)
 		}
 	}
 	if c.Hidden%c.Heads != 0 {
-		return c, fmt.Errorf("%s: hidden_size is %d and num_attention_heads %d; a multiple is expected", path, c.Hidden,
+		return c, fmt.Errorf("%s: hidden_size is %d and num_attention_heads %d; expected a multiple of it", path, c.Hidden,
 			c.Heads)
 	}
 	if !(c.Epsilon > 0 && c.Epsilon < 1) {
-		return c, fmt.Errorf("%s: layer_norm_eps is %v; a small positive number is expected", path, c.Epsilon)
+		return c, fmt.Errorf("%s: layer_norm_eps is %v; expected a small positive number", path, c.Epsilon)
 	}
 	return c, nil
 }
@@ -166,12 +166,12 @@ func (r *recipe) readPooling(dir string) error {
 		case "Pooling":
 			folder = m.Path
 		default:
-			return fmt.Errorf("%s: a module is of type %.80q; Transformer, Pooling and Normalize are expected",
+			return fmt.Errorf("%s: a module is of type %.80q; expected Transformer, Pooling and Normalize",
 				filepath.Join(dir, "modules.json"), m.Type)
 		}
 	}
 	if !filepath.IsLocal(folder) {
-		return fmt.Errorf("%s: the module Pooling has the path %.80q; a folder in the model's folder is expected",
+		return fmt.Errorf("%s: the module Pooling has the path %.80q; expected a folder in the model's folder",
 			filepath.Join(dir, "modules.json"), folder)
 	}
 	name := filepath.Join(folder, "config.json")
@@ -195,7 +195,7 @@ func (r *recipe) readPooling(dir string) error {
 	} else if len(on) == 1 && (on[0] == "cls_token" || on[0] == "cls") {
 		r.pooling = CLS
 	} else {
-		return fmt.Errorf("%s: the pooling is %v; cls_token or mean_tokens alone is expected", filepath.Join(dir, name), on)
+		return fmt.Errorf("%s: the pooling is %v; expected cls_token or mean_tokens alone", filepath.Join(dir, name), on)
 	}
 	return nil
 }
@@ -251,7 +251,7 @@ func (r *recipe) readPrefixes(dir string, c configuration, o Options) error {
 		r.document = *o.DocumentPrefix
 	}
 	if len(r.query) > maxPrefix || len(r.document) > maxPrefix {
-		return fmt.Errorf("%s: a prefix has %d bytes; at most %d are expected", dir, max(len(r.query), len(r.document)),
+		return fmt.Errorf("%s: a prefix has %d bytes; expected at most %d", dir, max(len(r.query), len(r.document)),
 			maxPrefix)
 	}
 	return nil

@@ -129,7 +129,7 @@ func openTokenizer(dir string, r recipe) (*tokens.Tokenizer, string, error) {
 		}
 		return t, reader.name, nil
 	}
-	return nil, "", fmt.Errorf("%s has no tokenizer: tokenizer.json, vocab.txt or sentencepiece.bpe.model is expected",
+	return nil, "", fmt.Errorf("%s has no tokenizer; expected tokenizer.json, vocab.txt or sentencepiece.bpe.model",
 		dir)
 }
 
@@ -148,9 +148,9 @@ func openWeights(dir string) (weights.Source, error) {
 		return weights.OpenSafetensors(path)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "model.safetensors.index.json")); err == nil {
-		return nil, fmt.Errorf("%s holds weights in several files; one model.safetensors is expected", dir)
+		return nil, fmt.Errorf("%s holds weights in several files; expected one model.safetensors", dir)
 	}
-	return nil, fmt.Errorf("%s has no weights: %s is expected", dir, strings.Join(names, ", or "))
+	return nil, fmt.Errorf("%s has no weights; expected %s", dir, strings.Join(names, ", or "))
 }
 
 // identity names everything that the vectors depend on: the hash of the files, and the settings.

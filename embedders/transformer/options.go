@@ -85,19 +85,19 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	switch {
 	case full.Precision != Float32 && full.Precision != Int8:
-		return full, fmt.Errorf("transformer: Precision is %v; Float32 or Int8 is expected", full.Precision)
+		return full, fmt.Errorf("transformer: Precision is %v; expected Float32 or Int8", full.Precision)
 	case full.Pooling < PoolingOfModel || full.Pooling > CLS:
-		return full, fmt.Errorf("transformer: Pooling is %v; PoolingOfModel, Mean or CLS is expected", full.Pooling)
+		return full, fmt.Errorf("transformer: Pooling is %v; expected PoolingOfModel, Mean or CLS", full.Pooling)
 	case full.MaxTokens < 0 || full.MaxTokens > 0 && full.MaxTokens < minTokens:
-		return full, fmt.Errorf("transformer: MaxTokens is %d; at least %d, or 0 for what the model takes, is expected",
+		return full, fmt.Errorf("transformer: MaxTokens is %d; expected at least %d, or 0 for the model's own",
 			full.MaxTokens, minTokens)
 	case full.Workers < 0 || full.Workers > 1024:
-		return full, fmt.Errorf("transformer: Workers is %d; 1 to 1024, or 0 for GOMAXPROCS, is expected", full.Workers)
+		return full, fmt.Errorf("transformer: Workers is %d; expected 1 to 1024, or 0 for GOMAXPROCS", full.Workers)
 	case slices.ContainsFunc(full.Mean, notFinite):
-		return full, fmt.Errorf("transformer: Mean holds %v at place %d; finite numbers are expected",
+		return full, fmt.Errorf("transformer: Mean holds %v at place %d; expected finite numbers",
 			full.Mean[slices.IndexFunc(full.Mean, notFinite)], slices.IndexFunc(full.Mean, notFinite))
 	case len(full.Name) > maxName:
-		return full, fmt.Errorf("transformer: Name has %d bytes; at most %d are expected", len(full.Name), maxName)
+		return full, fmt.Errorf("transformer: Name has %d bytes; expected at most %d", len(full.Name), maxName)
 	}
 	full.Mean = slices.Clone(full.Mean)
 	if full.Workers == 0 {

@@ -85,7 +85,7 @@ func (t *texts) open(key, value string) (bool, error) {
 	case "syllables":
 		parts := strings.Split(value, "/")
 		if len(parts) != 3 {
-			return false, fmt.Errorf("syllables have %d parts; three are needed", len(parts))
+			return false, fmt.Errorf("syllables have %d parts; expected three", len(parts))
 		}
 		for i, p := range parts {
 			t.syllables[i] = strings.Split(strings.TrimSpace(p), "|")

@@ -24,7 +24,7 @@ type remote struct {
 var _ souvenir.Embedder = remote{}
 
 // Model is the identity of the vectors. Queries and documents get different prompts below, which changes the
-// vectors; if you change the prompts, change this name, too, and everything is embedded anew.
+// vectors; if you change the prompts, change this name, too, and everything is embedded again.
 func (r remote) Model() string { return r.model + "/prompts-1" }
 
 func (r remote) Dimensions() int { return r.dimensions }

@@ -135,5 +135,5 @@ func (c Claims) Check(want Expected) error {
 	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
 		return Refusal("it is from another issuer")
 	}
-	return Refusal("its claims are not those of a valid access token")
+	return Refusal("its claims do not match a valid access token")
 }

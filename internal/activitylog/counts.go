@@ -39,7 +39,7 @@ type Caller struct{ Namespace, User string }
 // were recorded since. The rows of calls never change; they are deleted from the lowest number on, from the earliest
 // on, or all of a user's: a read compares what is kept with the rows that are left. The zero value is ready.
 type Counts struct {
-	// Settles is how long after a row is seen no row with a lower number appears any more: 0 where writers take turns.
+	// Settles is how long after a row is seen no row with a lower number can appear: 0 where writers take turns.
 	Settles time.Duration
 
 	kept lru.Cache // counted by Caller

@@ -70,7 +70,7 @@ func (l *Log[T]) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := l.Flush(ctx); err != nil {
-		l.log.Warn("the last recorded calls could not be written", "error", err)
+		l.log.Warn("could not write the last recorded calls", "error", err)
 	}
 }
 
@@ -154,7 +154,7 @@ func (l *Log[T]) run() {
 		err := l.Flush(ctx)
 		cancel()
 		if err != nil && l.ctx.Err() == nil {
-			l.log.Warn("recorded calls could not be written; trying again", "error", err)
+			l.log.Warn("could not write recorded calls; trying again", "error", err)
 			signal(l.some)
 		}
 	}
@@ -192,7 +192,7 @@ func (l *Log[T]) warn() {
 	l.warned = l.dropped
 	l.mu.Unlock()
 	if lost > 0 {
-		l.log.Warn("calls were not recorded, because the file could not be written to in time", "calls", lost)
+		l.log.Warn("some calls were not recorded, because the store could not be written in time", "calls", lost)
 	}
 }
 

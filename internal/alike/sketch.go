@@ -15,8 +15,8 @@ import (
 // SketchVersion is the version of the content of sketches. It changes when the tokens of a text do.
 const SketchVersion = 1
 
-// Sketch is what a text has of words, in few bytes: enough to tell of nearly all texts that they do not say the same as
-// another one. The zero value is that of no text, which is like none.
+// Sketch summarizes the words of a text in a few bytes: enough to rule out nearly all texts that do not say the same
+// as another one. The zero value is the sketch of no text and is similar to none.
 type Sketch struct {
 	Words   Words
 	Whole   uint32 // a hash of the whole text without regard to case, above 0; 0 if it is too long for that
@@ -122,7 +122,7 @@ func (t Text) whole() uint32 {
 	return max(h, 1)
 }
 
-// Probe tells of sketches whether their texts may say the same as a given text.
+// Probe reports, for sketches, whether their texts may say the same as a given text.
 type Probe struct {
 	sketch  Sketch
 	least   float64 // the evidence from which texts count

@@ -1,6 +1,6 @@
-// Package audit keeps the log of administration: a chain of entries, each with a hash of itself and of the entry before
-// it. Who changes, adds or removes an entry without the code here breaks the chain, or has to write all later
-// entries anew; then the hash of the last one, which an operator has kept elsewhere, no longer occurs.
+// Package audit keeps the audit log: a chain of entries, each with a hash of itself and of the entry before it.
+// Changing, adding or removing an entry without this code breaks the chain, unless all later entries are rewritten;
+// then the hash of the last one, which an operator has kept elsewhere, no longer occurs.
 package audit
 
 import (
@@ -240,26 +240,26 @@ func (v *verification) look(e Entry) {
 	v.last = e.Seq
 	switch {
 	case e.Seq < v.next:
-		v.find(e, e.Seq, "the entry should have been cut off, or was put in front of the others")
+		v.find(e, e.Seq, "the entry should have been removed, or was inserted before the others")
 		return
 	case e.Seq > v.next:
 		v.find(e, v.next, "entries %d to %d are missing", v.next, e.Seq-1)
 		v.before = nil // not known; the entry's own hash is what later ones build on
 	}
 	if v.before != nil && !bytes.Equal(e.sum(v.before), e.Hash) {
-		v.find(e, e.Seq, "the entry is not what was written, or does not follow the one before it")
+		v.find(e, e.Seq, "the entry was changed, or does not follow the one before it")
 	}
 	if v.anchor != nil && v.anchor.Seq == e.Seq {
 		v.anchored = true
 		if !bytes.Equal(v.anchor.Hash, e.Hash) {
-			v.refuse(e.Seq, "the entry has another hash than the one that was kept: the log was written anew")
+			v.refuse(e.Seq, "the hash of the entry differs from the anchor: the log was rewritten")
 		}
 	}
 	v.before, v.next = e.Hash, e.Seq+1
 }
 
-// finish looks for the anchor beyond the entries that are left. Nothing in the log can accept these problems, for who
-// can write all of it anew can accept them, too.
+// finish looks for the anchor beyond the entries that are left. Nothing in the log can accept these problems, since
+// anyone who can rewrite the log could also accept them.
 func (v *verification) finish() {
 	a := v.anchor
 	switch {
@@ -267,12 +267,13 @@ func (v *verification) finish() {
 	case a.Seq >= v.next:
 		v.refuse(v.next, "entries %d to %d are missing at the end", v.next, a.Seq)
 	case v.cut == nil || a.Seq > v.cut.Seq:
-		v.refuse(a.Seq, "the entry that was kept is missing")
+		v.refuse(a.Seq, "the entry of the anchor is missing")
 	case a.Seq < v.cut.Seq:
-		v.refuse(a.Seq, "the entry that was kept was cut off with all up to %d, so that it shows nothing of the rest",
+		v.refuse(a.Seq, "the entry of the anchor was removed with all entries up to %d, so the anchor proves nothing "+
+			"about the rest",
 			v.cut.Seq)
 	case !bytes.Equal(a.Hash, v.cut.Hash):
-		v.refuse(a.Seq, "the entry had another hash when it was cut off: the log was written anew")
+		v.refuse(a.Seq, "the entry had a different hash when it was removed: the log was rewritten")
 	}
 }
 
@@ -282,7 +283,7 @@ func (v *verification) refuse(seq int64, format string, args ...any) {
 }
 
 // errNoEntry says that an anchor is not in the chain.
-var errNoEntry = errors.New("there is no entry with this number and hash")
+var errNoEntry = errors.New("no entry has this number and hash")
 
 // IsNoEntry reports whether an error of Remove says that the anchor is not in the chain.
 func IsNoEntry(err error) bool { return errors.Is(err, errNoEntry) }

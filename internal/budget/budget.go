@@ -129,7 +129,7 @@ func ShortenedWarning(budget int, parts []Part) string {
 		names[i] = p.Name + " (" + p.ID + ")"
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("token_budget %d: shortened are %s; retrieve them by id to read the whole", budget,
+	return fmt.Sprintf("token_budget %d: shortened %s; retrieve them by id to read them in full", budget,
 		strings.Join(names, ", "))
 }
 
@@ -147,6 +147,6 @@ func LeftOutWarning(budget int, lists ...LeftOut) string {
 			names = append(names, fmt.Sprintf("%d of %s", l.Count, l.List))
 		}
 	}
-	return fmt.Sprintf("token_budget %d: left out are %s; give a larger one, or search for them", budget,
+	return fmt.Sprintf("token_budget %d: left out %s; give a larger one, or search for them", budget,
 		strings.Join(names, ", "))
 }

@@ -49,7 +49,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 // Read.
 func (r *Reader) ReadAt(p []byte, offset int64) (n int, err error) {
 	if offset < 0 {
-		return 0, fault.Invalid("offset", "{} is %d; 0 or more is allowed", offset)
+		return 0, fault.Invalid("offset", "{} is %d; expected 0 or more", offset)
 	}
 	for err = r.check(); n < len(p) && err == nil; {
 		var data []byte
@@ -97,7 +97,7 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	case r.closed:
 		return 0, errClosed()
 	case !known:
-		return 0, fault.Invalid("whence", "{} is %d; 0 (start), 1 (current) and 2 (end) are allowed", whence)
+		return 0, fault.Invalid("whence", "{} is %d; expected 0 (start), 1 (current) or 2 (end)", whence)
 	case offset < -from || offset > 0 && from+offset < 0:
 		return 0, fault.Invalid("offset", "{} is %d from byte %d; the result must be 0 or more", offset, from)
 	}

@@ -76,7 +76,7 @@ func (m *Metadata) UnmarshalJSON(encoded []byte) error {
 	*m = Metadata{}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(encoded, &object); err != nil || object == nil {
-		return fault.Invalid("", "the metadata of a client is %s; a JSON object is needed", fault.Show(string(encoded)))
+		return fault.Invalid("", "the metadata of a client is %s; expected a JSON object", fault.Show(string(encoded)))
 	}
 	fields := m.members()
 	for _, name := range slices.Sorted(maps.Keys(object)) {
@@ -86,7 +86,7 @@ func (m *Metadata) UnmarshalJSON(encoded []byte) error {
 		}
 		if field, known := fields[name]; known {
 			if json.Unmarshal(raw, field) != nil {
-				return fault.Invalid(name, "{} is %s, which is of a wrong type", fault.Show(string(raw)))
+				return fault.Invalid(name, "{} is %s, which has a wrong type", fault.Show(string(raw)))
 			}
 			continue
 		}
@@ -204,7 +204,7 @@ func checkRedirectURIs(uris []string) ([]string, error) {
 	switch {
 	case len(uris) == 0:
 		return nil, fault.Invalid("redirect_uris",
-			"Invalid redirect_uri: {} is empty; at least one is needed")
+			"Invalid redirect_uri: {} is empty; expected at least one")
 	case len(uris) > maxRedirectURIs:
 		return nil, fault.New(fault.KindTooLarge, "redirect_uris",
 			"Invalid redirect_uri: {} has %d URIs; at most %d are allowed", len(uris), maxRedirectURIs)
@@ -252,7 +252,7 @@ func supported(name string, wanted []string, all ...string) ([]string, error) {
 		return all, nil
 	}
 	if !slices.Contains(wanted, all[0]) {
-		return nil, fault.Invalid(name, "{} is %s; %s must be in it", fault.OneOf(wanted[:min(len(wanted), 10)]),
+		return nil, fault.Invalid(name, "{} is %s; it must include %s", fault.OneOf(wanted[:min(len(wanted), 10)]),
 			fault.Show(all[0]))
 	}
 	return slices.DeleteFunc(all, func(value string) bool { return !slices.Contains(wanted, value) }), nil
@@ -266,7 +266,7 @@ func checkPublicURI(name, value string) error {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
 		len(value) > redirect.MaxURI {
-		return fault.Invalid(name, "{} is %s; an absolute https or http URI of at most %d bytes is needed",
+		return fault.Invalid(name, "{} is %s; expected an absolute https or http URI of at most %d bytes",
 			fault.Show(value), redirect.MaxURI)
 	}
 	return nil
@@ -299,7 +299,7 @@ func CheckVisibleASCII(argument, value string, most int) error {
 	for i := range len(value) {
 		if value[i] <= ' ' || value[i] > '~' {
 			return fault.Invalid(argument,
-				"{} has the byte 0x%02x at offset %d; letters, digits and signs of ASCII without spaces are allowed",
+				"{} has the byte 0x%02x at offset %d; expected ASCII letters, digits and signs, without spaces",
 				value[i], i)
 		}
 	}
@@ -320,7 +320,7 @@ func CanonicalResource(resource string) (string, error) {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
 		strings.Contains(resource, "#"):
 		return "", fault.Invalid("resource",
-			"{} is %s; the absolute http or https URI of a service, without user and fragment, is needed",
+			"{} is %s; expected the absolute http or https URI of a service, without user and fragment",
 			fault.Show(resource))
 	}
 	u.Host = strings.ToLower(u.Host)

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-var updatePortability = flag.Bool("update-portability", false, "write docs/portability.txt anew")
+var updatePortability = flag.Bool("update-portability", false, "rewrite docs/portability.txt")
 
 // sqliteOnly is spelling that other engines do not have. What has a name in internal/db is not found: there, an
 // engine's dialect puts its own text in its place.

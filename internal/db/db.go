@@ -20,7 +20,7 @@ type DB interface {
 
 	// Write runs fn in a serializable transaction and returns nil only when its work is durable. After an error nothing
 	// of it remains, except after ErrOutcomeUnknown: then all of it may be durable. fn may run again, in another
-	// transaction, before Write returns. So it must set its results anew each time, and do nothing outside the
+	// transaction, before Write returns. So it must reset its results each time, and do nothing outside the
 	// transaction that must happen only once (a message, a file, a count in memory). It runs in the calling goroutine
 	// and must not begin or end transactions ([Tx.Savepoint] undoes a part), nor call Read, Write or Close. If ctx ends
 	// while a call waits, Write returns ctx's error without running fn; if it ends while fn runs, statements fail with

@@ -30,7 +30,7 @@ var (
 
 	// ErrOutcomeUnknown is the error of a Write whose commit was sent and not answered: all of its work is durable, or
 	// none. Only reading again tells which.
-	ErrOutcomeUnknown = errors.New("no answer to the commit: it may be stored or not")
+	ErrOutcomeUnknown = errors.New("no answer to the commit; it may or may not be stored")
 
 	ErrClosed  = errors.New("closed")
 	ErrForeign = errors.New("not a database of this program")

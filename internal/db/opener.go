@@ -38,7 +38,7 @@ func OpenerOf(ctx context.Context) (Opener, context.Context) {
 	return open, context.WithValue(ctx, opener{}, Opener(nil))
 }
 
-// Keys is a database of its own for the keys of users. Read, Write, ReadOnly and Close promise what those of [DB] do.
+// Keys is a database of its own for the user keys. Read, Write, ReadOnly and Close promise what those of [DB] do.
 // Calls may come within a Read or Write of the store, with its context: the two wait for nothing of each other. Of the
 // store's tables there is none, but ring and user_key (the ones of SQLite are in internal/sqlite/keys.go), which the
 // opener makes; of a Tx, statements and savepoints are used, and neither words, vectors nor changes. Package keyring
@@ -50,13 +50,13 @@ type Keys interface {
 	Close() error
 }
 
-// KeysOpener opens the keys of users of a store: at an address, or with an empty one beside the store. Without making,
+// KeysOpener opens the user keys of a store: at an address, or with an empty one beside the store. Without making,
 // keys that are not there are an error that wraps fs.ErrNotExist.
 type KeysOpener func(ctx context.Context, address string, making bool, o Opening) (Keys, error)
 
 type keysOpener struct{}
 
-// WithKeysOpener returns a context with which souvenir.Open opens keys of users in another engine than a file.
+// WithKeysOpener returns a context with which souvenir.Open opens user keys in another engine than a file.
 func WithKeysOpener(ctx context.Context, open KeysOpener) context.Context {
 	return context.WithValue(ctx, keysOpener{}, open)
 }

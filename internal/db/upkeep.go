@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Upkeep is what an engine has for maintenance. Only its name is required: of a part that is nil, the methods of
+// Upkeep is the maintenance interface of an engine. Only its name is required: of a part that is nil, the methods of
 // Upkeep say what holds without it.
 type Upkeep struct {
 	// Name is the engine and its version, such as "SQLite 3.51.0".

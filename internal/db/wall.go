@@ -1,14 +1,14 @@
 package db
 
-// Caller is whom a transaction works for: what a view of the store can see and change.
+// Caller identifies the user of a transaction and limits what it can see and change.
 type Caller struct {
 	User     int64   // row of the user, 0 for none
 	Limited  bool    // sees data in projects only
 	Projects []int64 // rows, when limited
 }
 
-// Walled is a Tx whose engine can hide rows that a caller may not see, and keep those unchanged that a caller may not
-// change, as a second wall under the conditions of statements. A transaction begins without a caller: it sees and
+// Walled is a Tx whose engine can hide rows that a caller may not see, and protect rows that a caller may not change,
+// as a second wall under the conditions of statements. A transaction begins without a caller: it sees and
 // changes everything.
 type Walled interface {
 	// ActFor sets the caller of the statements that follow; nil for none.
@@ -24,7 +24,7 @@ func ActFor(tx Tx, c *Caller) {
 	}
 }
 
-// Beyond runs fn without the second wall: for what a store keeps for all callers, and for what a caller's call does to
+// Beyond runs fn without the second wall: for data that a store keeps for all callers, and for a caller's changes to
 // rows of others, such as the count of a quota.
 func Beyond(tx Tx, fn func() error) error {
 	w, ok := Stored(tx).(Walled)

@@ -53,7 +53,7 @@ func (v *Vectors) Other(tx db.Tx) (model string, err error) {
 func (v *Vectors) ErrOther(model string) error {
 	if v.Keeps != nil && v.Keeps(model) {
 		return fault.New(fault.KindConflict, "",
-			"the store keeps the embedding model %s, which another program chose; that program makes the vectors, not %s",
+			"the store keeps the embedding model %s, chosen by another program, which computes the vectors instead of %s",
 			fault.Show(model), fault.Show(v.Model))
 	}
 	return fault.New(fault.KindConflict, "",

@@ -93,7 +93,7 @@ func (w *Worker) run() {
 			pause, retry = lookAgain, firstRetry
 		} else if err != nil {
 			w.failure.Store(err.Error())
-			w.v.Log.Warn("embedding in the background failed; trying again", "error", err, "in", retry)
+			w.v.Log.Warn("background embedding failed; trying again", "error", err, "in", retry)
 			pause, retry = retry, min(2*retry, lastRetry)
 		} else {
 			retry = firstRetry

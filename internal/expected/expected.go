@@ -1,5 +1,5 @@
-// Package expected tells an engine for which each statement is a round trip what a transaction will likely read: a page
-// that a person opens again reads about what it has read before.
+// Package expected predicts the reads of a transaction, for an engine where each statement is a round trip: a page that
+// a person opens again reads mostly the same rows.
 package expected
 
 import (

@@ -220,7 +220,7 @@ func (q *Queue) enter(ctx context.Context, name string) error {
 	case u.fresh.Len() >= q.limits.WaitingPerUser:
 		q.forget(u)
 		q.mu.Unlock()
-		return q.refused("%d of your calls are waiting already, the maximum; wait for their answers",
+		return q.refused("%d of your calls are already waiting, the maximum; wait for their answers",
 			q.limits.WaitingPerUser)
 	case q.waiting >= q.limits.Waiting:
 		q.forget(u)

@@ -110,7 +110,7 @@ func Clip(value string) string { return shorten.After(value, 60) }
 // NeedsScope returns the error for a call whose credential does not carry a scope.
 func NeedsScope(call, scope string, cause error) *Error {
 	return &Error{Kind: KindForbidden, Err: cause,
-		Message: call + " needs the scope " + scope + ", which this credential does not carry; use one that does"}
+		Message: call + " needs the scope " + scope + ", which this credential does not have; use one that does"}
 }
 
 // Callers are the kinds of errors about the caller's input: only their messages are shown to callers.
@@ -124,12 +124,12 @@ func Temporary(kind Kind) string {
 	case KindBusy:
 		return "the store is locked, or its database cannot be reached; nothing was changed; try again in a moment"
 	case KindNewer:
-		return "a newer version of Souvenir has changed the database, and this server is of an older one; " +
+		return "a newer version of Souvenir has changed the database, and this server is older; " +
 			"nothing was changed; ask the operator to replace it"
 	case KindFull:
 		return "the disk of the store is full; nothing was stored; ask the operator to free space"
 	case KindOutcomeUnknown:
-		return "the disk or the database failed: this may have been stored; look before trying again"
+		return "the disk or the database failed: this may have been stored; check before trying again"
 	}
 	return ""
 }

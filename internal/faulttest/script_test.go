@@ -292,7 +292,7 @@ func numbered(held string) string {
 	})
 }
 
-// state is everything that a store holds but what it can make anew: vectors, indexes, counts.
+// state is everything that a store holds but what it can rebuild: vectors, indexes, counts.
 func state(tb testing.TB, s *Store) (string, error) {
 	tb.Helper()
 	var out bytes.Buffer

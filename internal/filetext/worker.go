@@ -90,7 +90,7 @@ func (w *Worker) run() {
 		case errors.Is(err, errElsewhere):
 			pause = lookAgain
 		case err != nil:
-			w.Log.Warn("files could not be read for searches; trying again", "error", objects.Cause(err), "in", retry)
+			w.Log.Warn("could not read files for searches; trying again", "error", objects.Cause(err), "in", retry)
 			pause, retry = retry, min(2*retry, 5*time.Minute)
 		default:
 			retry = lookAgain
@@ -140,7 +140,7 @@ func (w *Worker) next(after int64) (f *waiting, err error) {
 func (w *Worker) index(f *waiting) error {
 	i := info{Status{State: Waiting}, f.attempts + 1}
 	if f.attempts >= attempts {
-		i = info{Status: Status{State: Failed, Reason: "the program ended each time while it was read"}}
+		i = info{Status: Status{State: Failed, Reason: "the program crashed each time it was read"}}
 	}
 	err := w.DB.Write(w.ctx, func(tx db.Tx) error { return note(tx, f.row, i) })
 	if err != nil || i.State == Failed {
@@ -148,12 +148,12 @@ func (w *Worker) index(f *waiting) error {
 	}
 	text, storage, err := w.read(f)
 	if w.ctx.Err() != nil || storage != nil {
-		i.Attempts-- // the next time counts anew
+		i.Attempts-- // the next time starts from zero
 		_ = w.DB.Write(context.WithoutCancel(w.ctx), func(tx db.Tx) error { return note(tx, f.row, i) })
 		return errors.Join(w.ctx.Err(), storage)
 	}
 	if err != nil {
-		w.Log.Info("a file could not be read for searches", "file", f.id, "error", err)
+		w.Log.Info("could not read a file for searches", "file", f.id, "error", err)
 		reason := "it could not be read: " + err.Error()
 		i = info{Status: Status{State: Failed, Reason: inOneLine(reason, maxReason)}}
 		return w.DB.Write(w.ctx, func(tx db.Tx) error { return note(tx, f.row, i) })

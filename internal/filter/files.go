@@ -38,7 +38,7 @@ func (f *Files) Check() (err error) {
 		(!ok || kind == "" || strings.Contains(kind, "/")) {
 		if found, err := valid.MIMEType(f.MIMEType); err != nil || found != f.MIMEType || strings.Contains(found, ";") {
 			return fault.Invalid("mime_type",
-				"{} is %s; a type without parameters is needed, such as text/plain, or image/* for all images",
+				"{} is %s; expected a type without parameters, such as text/plain, or image/* for all images",
 				fault.Show(f.MIMEType))
 		}
 	}

@@ -115,7 +115,7 @@ func elements(value any) ([]any, bool) {
 func conditionFromJSON(object map[string]any) (Condition, error) {
 	var c Condition
 	if len(object) == 0 {
-		return c, fmt.Errorf(" is an empty object; allowed are %s", allowedOperators)
+		return c, fmt.Errorf(" is an empty object; expected %s", allowedOperators)
 	}
 	for _, operator := range slices.Sorted(maps.Keys(object)) {
 		value := object[operator]
@@ -123,7 +123,7 @@ func conditionFromJSON(object map[string]any) (Condition, error) {
 		bounds := map[string]*any{"gte": &c.AtLeast, "gt": &c.MoreThan, "lte": &c.AtMost, "lt": &c.LessThan}
 		switch bound := bounds[operator]; {
 		case bound != nil && value == nil:
-			return c, fmt.Errorf(".%s is null; a value is expected", operator)
+			return c, fmt.Errorf(".%s is null; expected a value", operator)
 		case bound != nil:
 			*bound = value
 		case operator == "eq":
@@ -134,13 +134,13 @@ func conditionFromJSON(object map[string]any) (Condition, error) {
 				c.Not = []any{nil}
 			}
 		case (operator == "in" || operator == "all") && !isList:
-			return c, fmt.Errorf(".%s is %s; a list is expected", operator, jsonobject.Show(value))
+			return c, fmt.Errorf(".%s is %s; expected a list", operator, jsonobject.Show(value))
 		case operator == "in":
 			c.In = values
 		case operator == "all":
 			c.All = values
 		default:
-			return c, fmt.Errorf(" has the operator %s; allowed are %s", fault.Show(operator), allowedOperators)
+			return c, fmt.Errorf(" has the operator %s; expected %s", fault.Show(operator), allowedOperators)
 		}
 	}
 	return c, nil

@@ -6,7 +6,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
-// sealedNames says how a field with names, keys or tags is stored in a store with keys of users, which seals equal ones
+// sealedNames says how a field with names, keys or tags is stored in a store with user keys, which seals equal ones
 // of an owner to the same.
 type sealedNames struct {
 	column     sealedrows.SealedColumn

@@ -17,7 +17,7 @@ func textValue(v any) (any, error) {
 	if r := reflect.ValueOf(v); r.Kind() == reflect.String {
 		return r.String(), valid.UTF8("", r.String())
 	}
-	return nil, fmt.Errorf(" is %s; a string is expected", jsonobject.Show(v))
+	return nil, fmt.Errorf(" is %s; expected a string", jsonobject.Show(v))
 }
 
 // foldedName folds a text for comparison with names of projects.
@@ -44,7 +44,7 @@ func timeValue(v any) (timeSpan, error) {
 		}
 	}
 	return timeSpan{}, fmt.Errorf(
-		` is %s; a time is expected, such as "2026-03-01T09:00:00Z", or a day, such as "2026-03-01"`, jsonobject.Show(v))
+		` is %s; expected a time, such as "2026-03-01T09:00:00Z", or a day, such as "2026-03-01"`, jsonobject.Show(v))
 }
 
 // scalarValue converts a value to its JSON form.
@@ -85,6 +85,6 @@ func scalarValue(v any) (any, error) {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf(" is %s; a string, a finite number, true, false, null or a list of these is expected",
+	return nil, fmt.Errorf(" is %s; expected a string, a finite number, true, false, null or a list of these",
 		jsonobject.Show(v))
 }

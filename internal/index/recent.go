@@ -133,7 +133,7 @@ func (p *partition) settle() {
 // mostFrozen is how many passages neighbouring frozen postings may have to be frozen as one.
 const mostFrozen = 1 << 14
 
-// compactFrozen freezes what is frozen anew, with the new slots of the passages, and small ones together.
+// compactFrozen freezes newly frozen postings, with the new slots of the passages, and small ones together.
 func (p *partition) compactFrozen(moved []uint32) {
 	slot, living := uint32(0), uint32(0)
 	upTo := func(end uint32) uint32 { // counts the living before a slot, which is not below that of the last call

@@ -26,13 +26,13 @@ func (in *inspection) checkHashes() error {
 			case h.Now == nil:
 				in.lose(t, h)
 			default:
-				in.damage(t, h, t.What+" is not what was stored: its hash is another")
+				in.damage(t, h, t.What+" differs from what was stored: its hash does not match")
 			}
 			return nil
 		})
 		if in.s.aboutContent(err) {
 			in.report.Unverified++ // at least that many
-			in.find(Finding{Table: t.Name, Problem: "cannot be read to the end: " + err.Error()})
+			in.find(Finding{Table: t.Name, Problem: "cannot be read completely: " + err.Error()})
 			err = nil
 		}
 		if err != nil {

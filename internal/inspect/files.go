@@ -68,11 +68,12 @@ func (in *inspection) checkTexts() error {
 	}
 	in.repairs.files = astray+lost > 0 || len(in.repairs.places) > 0
 	if astray > 0 {
-		in.find(Finding{Table: "file", Problem: fmt.Sprintf("%d texts of files belong to no file, or are not where it is",
+		in.find(Finding{Table: "file", Problem: fmt.Sprintf("%d texts of files belong to no file, or are in another place "+
+			"than it",
 			astray), Repairable: true})
 	}
 	if lost > 0 {
-		in.find(Finding{Table: "file", Problem: fmt.Sprintf("%d files are without the text that was read", lost),
+		in.find(Finding{Table: "file", Problem: fmt.Sprintf("%d files lack their extracted text", lost),
 			Repairable: true})
 	}
 	return nil
@@ -116,9 +117,9 @@ func (in *inspection) checkChunks(f transfer.ExportFile) error {
 			}
 		}
 		if got := sha256.Sum256(data); !bytes.Equal(got[:], sum) {
-			wrong("file_chunk", "piece %d is not what was stored: its SHA-256 is another", n)
+			wrong("file_chunk", "piece %d differs from what was stored: its SHA-256 does not match", n)
 		} else if data, err = key.Open(n, data); err != nil {
-			wrong("file_chunk", "piece %d is not what was sealed, or is another one", n)
+			wrong("file_chunk", "piece %d differs from what was sealed, or is another one", n)
 		}
 		whole.Write(data)
 		size, next = size+int64(len(data)), n+1
@@ -131,7 +132,7 @@ func (in *inspection) checkChunks(f transfer.ExportFile) error {
 	if size != f.Size {
 		wrong("file", "has %d bytes, %d were stored", size, f.Size)
 	} else if !bytes.Equal(whole.Sum(nil), sum) {
-		wrong("file", "is not what was stored: its SHA-256 is another")
+		wrong("file", "differs from what was stored: its SHA-256 does not match")
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func (in *inspection) checkChunks(f transfer.ExportFile) error {
 // closed reports a file that its key does not open.
 func (in *inspection) closed(f transfer.ExportFile, cause error) {
 	if !errors.Is(cause, keyring.ErrErased) {
-		in.find(Finding{Table: "file", ID: f.ID, Problem: "its key is not what was stored"})
+		in.find(Finding{Table: "file", ID: f.ID, Problem: "its key differs from what was stored"})
 		return
 	}
 	in.find(Finding{Table: "file", ID: f.ID, Repairable: true, Problem: "its content was erased with its owner's key: " +
@@ -177,7 +178,7 @@ func (in *inspection) checkSuspects() error {
 		}
 		if held {
 			in.find(Finding{Table: "file_object", ID: s.file,
-				Problem: fmt.Sprintf("piece %d is missing in the object storage, or is not what was stored", s.chunk)})
+				Problem: fmt.Sprintf("piece %d is missing in the object storage, or differs from what was stored", s.chunk)})
 		}
 	}
 	return nil
@@ -196,11 +197,11 @@ func (in *inspection) checkObjects() error {
 	}
 	if unlisted > 0 {
 		in.find(Finding{Table: "file_object", Repairable: true,
-			Problem: fmt.Sprintf("%d objects with pieces of files are not listed, or as if they could go", unlisted)})
+			Problem: fmt.Sprintf("%d objects with pieces of files are not listed, or listed as deletable", unlisted)})
 	}
 	if unneeded > 0 {
 		in.find(Finding{Table: "file_object", Repairable: true,
-			Problem: fmt.Sprintf("%d objects are listed as content of files, and no piece has them", unneeded)})
+			Problem: fmt.Sprintf("%d objects are listed as content of files, but no piece has them", unneeded)})
 	}
 	in.repairs.objects = unlisted > 0 || unneeded > 0
 	if in.unread > 0 {

@@ -68,7 +68,7 @@ type DamagedRow struct {
 type progress = func(stage string, done, total int)
 
 // Check examines the whole store, and optionally repairs it. With accept, it accepts data that no repair can rebuild in
-// its present state.
+// its current state.
 func (s Store) Check(ctx context.Context, repair, accept bool, progress progress) (Report, error) {
 	before, err := s.inspectAll(ctx, accept, progress)
 	if err != nil {
@@ -216,7 +216,7 @@ func (in *inspection) look(tx db.Tx) error {
 		if in.s.aboutContent(err) {
 			// The rows behind the damage cannot be read; the rest can.
 			text := step.table == "passage_text"
-			in.find(Finding{Table: step.table, Problem: "cannot be read to the end: " + err.Error(), Repairable: text})
+			in.find(Finding{Table: step.table, Problem: "cannot be read completely: " + err.Error(), Repairable: text})
 			in.repairs.fullText = in.repairs.fullText || text
 			err = nil
 		}
@@ -366,16 +366,16 @@ func (in *inspection) checkPartitions() error {
 			in.repairs.counts = append(in.repairs.counts, id)
 		}
 		if memories != counted {
-			wrong("counts %d memories and has %d", memories, counted)
+			wrong("counts %d memories but has %d", memories, counted)
 		}
 		if passages != countedPassages {
-			wrong("counts %d passages and has %d", passages, countedPassages)
+			wrong("counts %d passages but has %d", passages, countedPassages)
 		}
 		if held != heldNow || revisions != revisionsNow {
-			wrong("counts %d bytes and %d past versions and has %d and %d", held, revisions, heldNow, revisionsNow)
+			wrong("counts %d bytes and %d past versions but has %d and %d", held, revisions, heldNow, revisionsNow)
 		}
 		if next < following || next > 1<<kernel.PassageBits {
-			wrong("would number its next passage %d, and has passages up to %d", next, following-1)
+			wrong("would number its next passage %d, but has passages up to %d", next, following-1)
 		}
 		return nil
 	}, `SELECT p.id, coalesce(c.name, ''), p.next_passage, p.memories, p.passages, (SELECT count(*) FROM memory m
@@ -446,10 +446,10 @@ func (in *inspection) checkTrash() error {
 			}
 		}
 		if memories != counted && until > 0 { // an entry being erased no longer counts
-			wrong("trash", id, "counts %d memories and has %d", memories, counted)
+			wrong("trash", id, "counts %d memories but has %d", memories, counted)
 		}
 		if revisions != countedRevisions && until > 0 {
-			wrong("trash", id, "counts %d past versions and has %d", revisions, countedRevisions)
+			wrong("trash", id, "counts %d past versions but has %d", revisions, countedRevisions)
 		}
 		if kind == "file" && files != 1 {
 			wrong("trash", id, "has %d files instead of one", files)

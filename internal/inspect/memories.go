@@ -86,7 +86,7 @@ func (in *inspection) checkTurns(rows []int64, memories []checkedMemory) error {
 	wrong, err := kernel.WrongTurns(in.tx, rows)
 	for _, row := range wrong {
 		f := Finding{Table: "turn", Repairable: true,
-			Problem: "the place of the memory in its conversation is not the one that the memory says"}
+			Problem: "the place of the memory in its conversation differs from the one in the memory"}
 		if i := slices.IndexFunc(memories, func(m checkedMemory) bool { return m.row == row }); i >= 0 {
 			f.ID = memories[i].id
 		}
@@ -213,7 +213,7 @@ func (in *inspection) checkMemory(m *checkedMemory) error {
 // wrongPassages returns the problem for which a memory's passages must be rebuilt; empty if they are right.
 func (in *inspection) wrongPassages(m *checkedMemory) string {
 	if len(m.passages) == 0 {
-		return "the memory has no passages, so nothing finds it"
+		return "the memory has no passages, so searches cannot find it"
 	}
 	end, space := 0, func(from, to int) bool { return strings.TrimFunc(m.content[from:to], unicode.IsSpace) == "" }
 	for _, p := range m.passages {
@@ -226,7 +226,7 @@ func (in *inspection) wrongPassages(m *checkedMemory) string {
 		case !space(end, p.start):
 			return fmt.Sprintf("bytes %d to %d of the content are in no passage", end, p.start)
 		case p.blank != space(p.start, p.start+p.length) && (m.ownProfile == 0 || p.vector == nil):
-			return fmt.Sprintf("passage %d is marked wrongly as white space only, or not", p.id)
+			return fmt.Sprintf("passage %d is wrongly marked as white space only, or not marked", p.id)
 		case utf8.ValidString(m.content) && !utf8.ValidString(m.content[p.start:p.start+p.length]):
 			return fmt.Sprintf("passage %d begins or ends within a character", p.id)
 		}
@@ -252,14 +252,14 @@ func (in *inspection) wrongProfile(m *checkedMemory, p checkedPassage) string {
 	case p.profile == 0 && !p.blank && m.ownProfile == 0:
 		return fmt.Sprintf("passage %d is not marked to be embedded", p.id)
 	case p.profile != 0 && p.vector == nil && (p.blank || m.ownProfile != 0):
-		return fmt.Sprintf("passage %d waits for a vector that nothing computes", p.id)
+		return fmt.Sprintf("passage %d waits for a vector that will never be computed", p.id)
 	case m.ownProfile != 0 && p.profile != 0 && p.profile != m.ownProfile:
-		return fmt.Sprintf("passage %d is of the profile %d, the vectors of its collection are of %d", p.id, p.profile,
+		return fmt.Sprintf("passage %d has the profile %d, but its collection has %d", p.id, p.profile,
 			m.ownProfile)
 	case m.ownProfile == 0 && profile.Model == kernel.OwnVectors:
-		return fmt.Sprintf("passage %d has a vector of the caller's own, its collection has none of these", p.id)
+		return fmt.Sprintf("passage %d has the caller's own vector, but its collection has no own vectors", p.id)
 	case m.ownProfile == 0 && p.profile != 0 && in.current != 0 && p.profile != in.current:
-		return fmt.Sprintf("passage %d is of the model %s, the store of %s", p.id, fault.Show(profile.Model),
+		return fmt.Sprintf("passage %d has a vector of the model %s, but the store uses %s", p.id, fault.Show(profile.Model),
 			fault.Show(in.profiles[in.current].Model))
 	}
 	return ""
@@ -404,7 +404,7 @@ func (in *inspection) compareFullText(rows map[int64]uint64) {
 	slices.Sort(wrong)
 	for _, id := range wrong {
 		in.find(Finding{Table: "passage_text",
-			Problem: fmt.Sprintf("passage %d is not in full text with the words that it has", id), Repairable: true})
+			Problem: fmt.Sprintf("full text does not have the current words of passage %d", id), Repairable: true})
 	}
 	in.repairs.texts = append(in.repairs.texts, wrong...)
 	var strays []int64
@@ -477,7 +477,7 @@ func (in *inspection) checkOwnIndex() error {
 	missing, excess, err := kernel.OwnIndexDiffers(in.tx)
 	if err == nil && missing+excess > 0 {
 		in.find(Finding{Table: "memory_own", Repairable: true,
-			Problem: fmt.Sprintf("the index of own metadata lacks %d rows, and has %d that belong to no memory", missing,
+			Problem: fmt.Sprintf("the metadata index lacks %d rows, and has %d that belong to no memory", missing,
 				excess)})
 		in.repairs.own = true
 	}

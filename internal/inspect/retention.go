@@ -17,7 +17,7 @@ func (in *inspection) checkRetention() error {
 			return err
 		}
 		in.find(Finding{Table: table, ID: id,
-			Problem: fmt.Sprintf("the rule of %s for how long memories stay is not valid: %d microseconds, deletes %d",
+			Problem: fmt.Sprintf("the retention rule of %s is not valid: %d microseconds, deletes %d",
 				fault.Show(id), after, deletes)})
 		return nil
 	}, `SELECT 'collection', name, coalesce(retention, 0), coalesce(retention_deletes, 0) FROM collection

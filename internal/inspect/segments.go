@@ -30,7 +30,7 @@ func (in *inspection) checkSegments() error {
 	}
 	for _, s := range all {
 		in.report.Checked["segmented"]++
-		problem, err := "is of a partition that does not exist", error(nil)
+		problem, err := "belongs to a partition that does not exist", error(nil)
 		if s.there {
 			problem, err = in.segmentProblem(s.partition, s.upto)
 		}
@@ -98,7 +98,7 @@ func (in *inspection) segmentProblem(partition, upto int64) (problem string, err
 		AND EXISTS (SELECT 1 FROM passage p WHERE p.memory_id = m.id)
 		AND NOT EXISTS (SELECT 1 FROM segment_stale s WHERE s.partition_id = ?1 AND s.memory_id = m.id)`, partition, upto)
 	if missing > 0 || len(counted) > 0 {
-		problem = fmt.Sprintf("lacks %d memories, and has %d that are not there", missing, len(counted))
+		problem = fmt.Sprintf("lacks %d memories, and has %d that do not exist", missing, len(counted))
 	}
 	return problem, err
 }

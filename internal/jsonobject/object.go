@@ -23,12 +23,12 @@ func Strings(argument string, value any) ([]string, error) {
 	}
 	values, ok := value.([]any)
 	if !ok {
-		return nil, fault.Invalid(argument, "{} is %s; a list of strings is expected", Show(value))
+		return nil, fault.Invalid(argument, "{} is %s; expected a list of strings", Show(value))
 	}
 	list := make([]string, len(values))
 	for i, v := range values {
 		if list[i], ok = v.(string); !ok {
-			return nil, fault.Invalid(argument, "{}[%d] is %s; a string is expected", i, Show(v))
+			return nil, fault.Invalid(argument, "{}[%d] is %s; expected a string", i, Show(v))
 		}
 	}
 	return list, nil
@@ -56,7 +56,7 @@ func Canonical(argument string, object map[string]any) (map[string]any, error) {
 	return canonical(argument, object, valid.Text)
 }
 
-// CanonicalJSON is [Canonical] for what is only ever stored as JSON, which can spell U+0000.
+// CanonicalJSON is [Canonical] for values that are stored only as JSON, which can escape U+0000.
 func CanonicalJSON(argument string, object map[string]any) (map[string]any, error) {
 	return canonical(argument, object, valid.UTF8)
 }
@@ -136,7 +136,7 @@ func Decode(encoded []byte) (map[string]any, error) {
 		return nil, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more after the object")
+		return nil, errors.New("there is more text after the object")
 	}
 	for key, value := range object {
 		object[key] = plainNumbers(value)

@@ -101,7 +101,7 @@ func (a Attributes) Patch(patch map[string]any) (Attributes, error) {
 			}
 			s, ok := value.(string)
 			if !ok {
-				return fault.Invalid(key, "{} is %s; a string is expected", jsonobject.Show(value))
+				return fault.Invalid(key, "{} is %s; expected a string", jsonobject.Show(value))
 			}
 			*into = s
 			return nil
@@ -202,7 +202,7 @@ func (a *Attributes) Check() error {
 			a.RuleType, a.EventType, EventProjectRule)
 	}
 	if a.RuleType == "" && a.EventType == EventProjectRule {
-		return fault.Invalid("rule_type", "{} is missing; a memory of {event_type} %q has one: allowed are %s",
+		return fault.Invalid("rule_type", "{} is missing; a memory of {event_type} %q needs one of %s",
 			a.EventType,
 			fault.OneOf(RuleTypes))
 	}

@@ -137,7 +137,7 @@ func CheckRuleTimes(ruleType string, t validity.Times) error {
 		return nil
 	}
 	return fault.Invalid("rule_type", "{} is %s, but a rule neither expires nor replaces another memory; "+
-		"leave out {expires_at}, {valid_from}, {valid_until} and {supersedes}", fault.Show(ruleType))
+		"omit {expires_at}, {valid_from}, {valid_until} and {supersedes}", fault.Show(ruleType))
 }
 
 // EmbedDrafts splits drafts into passages of at most maxInput bytes, and embeds these with one call.

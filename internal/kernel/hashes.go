@@ -151,7 +151,7 @@ func KeepHashes(tx db.Tx) ([]rowhash.Trigger, error) {
 	return triggers, nil
 }
 
-// RowHash holds the hashes of a row, or a set of rows: the stored one (nil: none), and the present one (nil: the
+// RowHash holds the hashes of a row, or a set of rows: the stored one (nil: none), and the current one (nil: the
 // row is missing).
 type RowHash struct {
 	ID          int64
@@ -214,7 +214,7 @@ func EachHash(tx db.Tx, t HashedTable, fn func(h RowHash) error) error {
 }
 
 // MarkDamage records, before the schema changes, which rows do not match their hashes: afterwards, hashes are
-// computed anew, which must not make damaged rows sound.
+// computed again, which must not make damaged rows sound.
 func MarkDamage(tx db.Tx, _ int) error {
 	columns, err := db.ColumnsOf(tx, "row_hash")
 	if err != nil || len(columns) == 0 { // an old schema
@@ -251,7 +251,7 @@ func WriteHash(tx db.Tx, t HashedTable, id int64, hash []byte) error {
 	return err
 }
 
-// MakeHashes computes the hashes anew after the schema has changed, except those of rows damaged before.
+// MakeHashes recomputes the hashes after the schema has changed, except those of rows damaged before.
 func MakeHashes(tx db.Tx, version int, now int64) error {
 	if version == 0 {
 		return nil // a new file
@@ -314,7 +314,7 @@ func kindOf(kind int) (HashedTable, error) {
 	return all[i], nil
 }
 
-// acceptRows accepts the present state of rows.
+// acceptRows accepts the current state of rows.
 func acceptRows(tx db.Tx, t HashedTable, which func(h RowHash) bool) error {
 	var wrong []RowHash
 	err := EachHash(tx, t, func(h RowHash) error {

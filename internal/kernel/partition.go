@@ -28,7 +28,7 @@ func OwnerOfPartition(tx db.Tx, partition int64) (owner int64, err error) {
 	return owner, err
 }
 
-// SealIn returns the argument for a value of a column of bytes in a partition: sealed, if the store has keys of users.
+// SealIn returns the argument for a value of a column of bytes in a partition: sealed, if the store has user keys.
 func SealIn(tx db.Tx, partition int64, c sealedrows.SealedColumn, plain []byte) (any, error) {
 	if !sealedrows.Seals(tx) {
 		return plain, nil

@@ -27,7 +27,7 @@ func NewRuleText(content string, tags, related []string) (RuleText, error) {
 	return r, nil
 }
 
-// Over returns the text after storing r over the present one, nil for none: nil lists keep the present values.
+// Over returns the text after storing r over the current one, nil for none: nil lists keep the present values.
 func (r RuleText) Over(present *RuleText) (RuleText, error) {
 	if present != nil && r.Tags == nil {
 		r.Tags = present.Tags

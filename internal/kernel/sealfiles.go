@@ -54,7 +54,7 @@ func sealTextOf(tx db.Tx, owner int64, info, places string) (sealedInfo, sealedP
 	return sealedInfo, sealedPlaces, err
 }
 
-// ownerOfFile returns the owner of a file, a row in the users; 0 in a store without keys of users.
+// ownerOfFile returns the owner of a file, a row in the users; 0 in a store without user keys.
 func ownerOfFile(tx db.Tx, file int64) (owner int64, err error) {
 	if !sealedrows.Seals(tx) {
 		return 0, nil

@@ -6,7 +6,7 @@ import (
 )
 
 // KeepUserKey sets the folded id of a user who was added without one: for data from elsewhere, whose ids are kept even
-// if another user here has such a name. With the key, no other user can get such a name any more.
+// if another user here has such a name. With the key, no other user can get such a name.
 func KeepUserKey(tx db.Tx, namespace, id string) error {
 	_, err := tx.Exec(keepUserKey, foldname.Key(id), namespace, id)
 	return err

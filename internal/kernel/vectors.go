@@ -22,7 +22,7 @@ func EncodeVector(v []float32, at *Place) []byte {
 	return vectorform.Short(v)
 }
 
-// sealVector returns the argument for the stored form of a vector: sealed, if the store has keys of users.
+// sealVector returns the argument for the stored form of a vector: sealed, if the store has user keys.
 func sealVector(tx db.Tx, stored []byte, at *Place) (any, error) {
 	return sealedrows.SealBytes(tx, at.Owner, sealedrows.PassageVector, stored)
 }
@@ -42,12 +42,12 @@ func DecodeVector(blob []byte) ([]float32, error) {
 // UnitVector returns a copy of v of length one. A vector of zeros, which has no direction, stays as it is.
 func UnitVector(v []float32, size int) ([]float32, error) {
 	if len(v) != size {
-		return nil, fmt.Errorf("the vector has %d dimensions; %d are expected", len(v), size)
+		return nil, fmt.Errorf("the vector has %d dimensions; expected %d", len(v), size)
 	}
 	var sum float64
 	for i, x := range v {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return nil, fmt.Errorf("the vector's element %d is %v; finite numbers are expected", i, x)
+			return nil, fmt.Errorf("the vector's element %d is %v; expected finite numbers", i, x)
 		}
 		sum += float64(x) * float64(x)
 	}

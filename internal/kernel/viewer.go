@@ -86,7 +86,7 @@ func (v Viewer) limit(condition string, args ...any) (string, []any) {
 }
 
 // Owners returns the rows of the users whose memories and files the caller may see: the caller's own, and those of the
-// owners of shared projects. In a store without keys of users it returns none, as nothing has to be looked up by them.
+// owners of shared projects. In a store without user keys it returns none, as nothing has to be looked up by them.
 func (v Viewer) Owners(tx db.Tx) ([]int64, error) {
 	if !sealedrows.Seals(tx) {
 		return nil, nil

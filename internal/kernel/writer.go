@@ -297,7 +297,7 @@ func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []
 func (p *Place) withoutVectors(own []float32) (warnings []string) {
 	if p.OwnProfile != 0 && own == nil {
 		warnings = append(warnings, fmt.Sprintf(
-			"collection %s holds own vectors, and this memory has none: it is found only by its words",
+			"collection %s has own vectors, but this memory has none: it is found only by its words",
 			fault.Show(p.collection)))
 	}
 	return warnings

@@ -19,7 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/txcontext"
 )
 
-// columns is a database with the users ann, 1, and ben, 2, a table of a text and bytes, and keys of users.
+// columns is a database with the users ann, 1, and ben, 2, a table of a text and bytes, and user keys.
 type columns struct {
 	*testing.T
 	ring  *keyring.Ring

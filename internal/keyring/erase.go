@@ -29,7 +29,7 @@ func (r *Ring) Mark(ctx context.Context, o Owner) error {
 	})
 }
 
-// Unmark takes the mark of an owner back, whose deletion was refused.
+// Unmark removes the mark of an owner whose deletion was rejected.
 func (r *Ring) Unmark(ctx context.Context, o Owner) error {
 	if r == nil {
 		return nil
@@ -82,8 +82,8 @@ func (r *Ring) erase(ctx context.Context, owner []byte) (Erased, error) {
 	return erased, nil
 }
 
-// Settle ends the deletions that a crash has cut off: of marked owners, those who are still among all owners stay, and
-// the keys of the others are erased.
+// Settle finishes deletions interrupted by a crash: marked owners who still exist are unmarked, and the keys of the
+// others are erased.
 func (r *Ring) Settle(ctx context.Context, all iter.Seq2[Owner, error]) (erased int, err error) {
 	if r == nil || r.place.ReadOnly() {
 		return 0, nil

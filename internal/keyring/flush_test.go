@@ -16,7 +16,7 @@ import (
 // The pages of PostgreSQL, as its functions read them, have no key any more that was erased.
 func TestAnErasedKeyLeavesThePagesOfPostgreSQL(t *testing.T) {
 	pgtest.Server(t)
-	pgtest.NotOnCitus(t, "keys of users are in a schema of their own on the coordinator")
+	pgtest.NotOnCitus(t, "user keys are in a schema of their own on the coordinator")
 	place, err := postgres.OpenKeys(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,9 @@
-// Package keyring keeps a key for each user, under which the store seals what is theirs. The keys have a place of
-// their own, never the store: once a user's key is erased, no backup of the store opens what was sealed under it.
+// Package keyring keeps a key for each user, with which the store seals the user's data. The keys are kept apart from
+// the store: once a user's key is erased, no backup of the store can open the data sealed with it.
 //
 // Each key is wrapped by the ring's key, which is wrapped by the master key. So a new master key changes one row.
-// What is sealed begins with the id of its key. A key that was erased leaves its id, so that a store restored from an
-// older backup says that something was erased, and not that it is damaged.
+// Sealed values begin with the id of their key. An erased key leaves its id, so that a store restored from an older
+// backup reports erased data, and not damage.
 package keyring
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
-// Place is a database of its own for keys, with the tables ring and user_key. An engine has it.
+// Place is a separate database for keys, with the tables ring and user_key. An engine has it.
 type Place interface {
 	Read(ctx context.Context, fn func(db.Tx) error) error
 	Write(ctx context.Context, fn func(db.Tx) error) error
@@ -40,7 +40,7 @@ type Flusher interface {
 	Flush(ctx context.Context) error
 }
 
-// ID tells keys of users apart. It is random.
+// ID identifies a user key. It is random.
 type ID [16]byte
 
 // Owner is the user to whom a key belongs.
@@ -49,9 +49,9 @@ type Owner struct{ Namespace, User string }
 // The classes of errors.
 var (
 	ErrErased  = sealedrows.ErrErased
-	ErrUnknown = errors.New("the key is not among those of the users: they are older than the store, or another one's")
-	ErrNone    = errors.New("it is sealed under the key of a user, and the store was opened without these keys")
-	ErrSealed  = errors.New("what is sealed has changed, or is not whole")
+	ErrUnknown = errors.New("the key is not in the ring: the ring is older than the store, or belongs to another store")
+	ErrNone    = errors.New("it is sealed with a user's key, but the store was opened without user keys")
+	ErrSealed  = errors.New("the sealed value has changed, or is incomplete")
 )
 
 const (
@@ -119,7 +119,7 @@ func Open(ctx context.Context, place Place, master sealing.MasterKey, now func()
 	if err != nil {
 		return nil, err
 	}
-	wrap, err := of.Derive("wrap keys of users")
+	wrap, err := of.Derive("wrap user keys")
 	if err == nil {
 		r.wrap, err = chacha20poly1305.NewX(wrap)
 	}
@@ -153,7 +153,7 @@ func headerOf(tx db.Tx) ([]byte, error) {
 	return append(found, nil)[0], err
 }
 
-// ID is a random number by which a store knows its keys again. It is not 0.
+// ID is a random number by which a store recognizes its keys. It is not 0.
 func (r *Ring) ID() int64 { return r.id }
 
 // Close closes the place.
@@ -193,7 +193,7 @@ func (r *Ring) Rotate(ctx context.Context, to sealing.MasterKey) error {
 	return err
 }
 
-// hash is how an owner is named in the place, which so holds no ids of users.
+// hash names an owner in the place, so that the place has no ids of users.
 func (r *Ring) hash(o Owner) []byte {
 	mac := hmac.New(sha256.New, r.owner)
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(o.Namespace))))

@@ -42,7 +42,7 @@ func onBoth(t *testing.T, test func(t *testing.T, place opener)) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		pgtest.Server(t)
-		pgtest.NotOnCitus(t, "keys of users are in a schema of their own on the coordinator")
+		pgtest.NotOnCitus(t, "user keys are in a schema of their own on the coordinator")
 		address := pgtest.Address(t)
 		test(t, func(readOnly bool) (keyring.Place, error) {
 			return postgres.OpenKeys(t.Context(), address, db.Opening{Readers: 2, ReadOnly: readOnly})

@@ -25,7 +25,7 @@ const (
 	overhead = text + chacha20poly1305.Overhead
 )
 
-// Seal seals a value under the present key of an owner. The purpose says what it is: it opens as nothing else.
+// Seal seals a value under the current key of an owner. It opens only with the same purpose.
 func (r *Ring) Seal(ctx context.Context, o Owner, purpose string, plain []byte) ([]byte, error) {
 	k, err := r.current(ctx, o)
 	if err != nil {
@@ -41,8 +41,8 @@ func (k *key) Seal(purpose string, plain []byte) []byte {
 	})
 }
 
-// SealSame seals equal values of a purpose to the same: the nonce is a keyed hash of both. So it tells which values are
-// equal, and no more, as no nonce is that of two values.
+// SealSame seals equal values of a purpose to equal bytes: the nonce is a keyed hash of both. So it reveals which
+// values are equal, and nothing else, since two values never share a nonce.
 func (k *key) SealSame(purpose string, plain []byte) []byte {
 	return k.seal(purpose, plain, func(nonce []byte) { copy(nonce, k.hash(ofNonce+purpose, plain)) })
 }
@@ -62,8 +62,8 @@ func (k *key) seal(purpose string, plain []byte, fill func(nonce []byte)) []byte
 // blindSize is the length of a blinded value.
 const blindSize = 16
 
-// Blind returns a keyed hash of a value of an owner: equal values of one purpose have the same, and who lacks the key
-// can compare no guess with it.
+// Blind returns a keyed hash of a value of an owner: equal values of one purpose have the same hash, and guesses cannot
+// be checked without the key.
 func (r *Ring) Blind(ctx context.Context, o Owner, purpose string, value []byte) ([]byte, error) {
 	k, err := r.current(ctx, o)
 	if err != nil {

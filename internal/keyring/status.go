@@ -18,7 +18,7 @@ type Status struct {
 	MasterKey string    // id of the master key that wraps the ring's key
 	Keys      int       // of users
 	Erased    int       // keys that were erased
-	Leaving   int       // keys of users whose deletion has begun, and not ended
+	Leaving   int       // user keys whose deletion has begun, and not ended
 	Since     time.Time // when the first key was made; the zero time: there is none
 	Last      time.Time // when a key was erased last; the zero time: none was
 }
@@ -110,7 +110,7 @@ func (r *Ring) Named(ctx context.Context, store db.DB) (n Named, err error) {
 }
 
 // EraseDeleted erases the keys that users have who are deleted in a store: after a copy of the ring from before has
-// taken the place of the ring. The store must be the present one: in an older copy someone may be deleted who has come
+// taken the place of the ring. The store must be the current one: in an older copy someone may be deleted who has come
 // back since.
 func (r *Ring) EraseDeleted(ctx context.Context, store db.DB) (erased int, err error) {
 	var deleted []Owner
@@ -174,7 +174,7 @@ const (
 
 // Bound is a store's record of its keys in its own database.
 type Bound struct {
-	Ring         int64 // id of the ring; 0: the store has no keys of users
+	Ring         int64 // id of the ring; 0: the store has no user keys
 	Content      bool  // if it has none: it has content, which is not sealed
 	store        int64
 	made, erased int64

@@ -39,9 +39,9 @@ func (r *Ring) Belongs(ctx context.Context, store db.DB) error {
 	case of == 0 || r != nil && of == r.id:
 		return nil
 	case r == nil:
-		return fmt.Errorf("%w: the store has keys of users, and was opened without them", ErrOther)
+		return fmt.Errorf("%w: the store has user keys, but was opened without them", ErrOther)
 	}
-	return fmt.Errorf("%w: the store has other keys of users than those given", ErrOther)
+	return fmt.Errorf("%w: the store has other user keys than those given", ErrOther)
 }
 
 // OwnerOf returns the owner with a row in the users of a store.

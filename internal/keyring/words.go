@@ -68,8 +68,7 @@ func (b *blinder) each(sought []string) []string {
 	return all
 }
 
-// words is full text that holds terms blinded under the key of the owner of a passage's partition. Those who ask it
-// name terms as they are.
+// words is full text with terms blinded under the key of the owner of a passage's partition. Callers pass plain terms.
 type words struct {
 	db.Words
 	in *within

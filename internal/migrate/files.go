@@ -122,7 +122,8 @@ func eachInArchive(file *os.File, size int64, patterns []string, use func(io.Rea
 	slices.SortStableFunc(found, func(a, b *zip.File) int { return strings.Compare(a.Name, b.Name) })
 	for _, entry := range found {
 		if entry.UncompressedSize64 > maxObject && entry.UncompressedSize64/mostUnpacked > entry.CompressedSize64 {
-			return fmt.Errorf("%s in %q is more than %d times as large as in the archive, as no conversations are; if they "+
+			return fmt.Errorf("%s in %q is more than %d times as large as in the archive, which conversations never are; if "+
+				"they "+
 				"are yours, unpack the archive and name the file", entry.Name, file.Name(), mostUnpacked)
 		}
 		content, err := entry.Open()
@@ -172,9 +173,9 @@ func elements[T any](in io.Reader, member string) iter.Seq2[T, error] {
 		bounded := &limited{in, maxObject}
 		decoder := json.NewDecoder(bounded)
 		start, err := decoder.Token()
-		expected := "a list of JSON is expected, beginning with ["
+		expected := "expected a JSON list, beginning with ["
 		if member != "" {
-			expected = fmt.Sprintf("a list of JSON is expected, or an object with a list %q", member)
+			expected = fmt.Sprintf("expected a JSON list, or an object with a list %q", member)
 			if err == nil && start == json.Delim('{') {
 				start, err = valueOf(decoder, member)
 			}

@@ -35,8 +35,8 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	file := func(content string) string { return filepath.Join(files(t, map[string]string{"x": content}), "x") }
 	store := openStore(t)
 	for _, test := range []struct{ from, path, want string }{
-		{"chatgpt", file(""), "a list of JSON is expected"},
-		{"chatgpt", file("{}"), "a list of JSON is expected"},
+		{"chatgpt", file(""), "expected a JSON list"},
+		{"chatgpt", file("{}"), "expected a JSON list"},
 		{"chatgpt", file(`[{"id":"c1"`), "element 1 of the list"},
 		{"chatgpt", file(`[{"mapping":7}]`), "element 1 of the list"},
 		{"chatgpt", file("PK\x03\x04 damaged"), "damaged ZIP archive"},

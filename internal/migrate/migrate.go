@@ -84,7 +84,7 @@ func Import(ctx context.Context, store *souvenir.Store, from, path string, optio
 	}
 	read, known := sources[from]
 	if !known {
-		return Report{}, fmt.Errorf("%q is not a known source; there are: %s", from, strings.Join(Sources(), ", "))
+		return Report{}, fmt.Errorf("%q is not a known source; expected one of %s", from, strings.Join(Sources(), ", "))
 	}
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
@@ -197,7 +197,7 @@ func (r *run) take(item Item) error {
 	default:
 		r.report.Memories++
 		if r.taken[item.Memory.Key] { // it would replace the first one
-			r.skip(item.Memory.Key, "an item before it has the same key")
+			r.skip(item.Memory.Key, "an earlier item has the same key")
 			return nil
 		}
 		r.taken[item.Memory.Key] = true

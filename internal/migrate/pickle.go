@@ -49,7 +49,7 @@ type object struct{ state any }
 
 func (p *pickle) take(n uint64) ([]byte, error) {
 	if n > uint64(len(p.data)) {
-		return nil, fmt.Errorf("%w: it ends too early", errPickle)
+		return nil, fmt.Errorf("%w: it ended early", errPickle)
 	}
 	taken := p.data[:n]
 	p.data = p.data[n:]
@@ -198,7 +198,7 @@ func (p *pickle) compound(op byte) error {
 		p.setItems(op)
 	case 'c', 0x93: // GLOBAL, STACK_GLOBAL: the name of a class or function, which is not needed
 		if op == 'c' {
-			return fmt.Errorf("%w: it is of an old protocol", errPickle)
+			return fmt.Errorf("%w: its protocol is too old", errPickle)
 		}
 		p.pop()
 		p.pop()

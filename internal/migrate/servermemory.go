@@ -69,7 +69,7 @@ func graphLines(path string) iter.Seq2[graphLine, error] {
 				default:
 					err := json.Unmarshal(text, &line)
 					if err == nil && line.Type != "entity" && line.Type != "relation" {
-						err = fmt.Errorf("its type is %.40q; entity or relation is expected", line.Type)
+						err = fmt.Errorf("its type is %.40q; expected entity or relation", line.Type)
 					}
 					if err != nil {
 						yield(graphLine{}, fmt.Errorf("line %d: %w", n, err))

@@ -148,7 +148,7 @@ func Only(argument, value string, fitting []Project) (*Project, error) {
 	if n := len(fitting) - len(refs); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return nil, fault.Invalid(argument, "{} %s fits %d projects; give {project_id} as one of %s%s",
+	return nil, fault.Invalid(argument, "{} %s matches %d projects; give {project_id} as one of %s%s",
 		fault.Show(value),
 		len(fitting), strings.Join(refs, ", "), more)
 }
@@ -232,7 +232,7 @@ func (p *Project) Notes() []string {
 	if p == nil || p.Former == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("project %s is named %s now; use that name", fault.Show(p.Former), fault.Show(p.Name))}
+	return []string{fmt.Sprintf("project %s is now named %s; use that name", fault.Show(p.Former), fault.Show(p.Name))}
 }
 
 // CheckFree refuses a name that one of the caller's projects has: it would be ambiguous.

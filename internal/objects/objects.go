@@ -209,12 +209,12 @@ func (o *Objects) GiveUp(ctx context.Context, chunks []Chunk) {
 		err = o.call(ctx, "delete", func(ctx context.Context) error { return o.Storage.Delete(ctx, gone) })
 	}
 	if err != nil {
-		o.Log.Warn("objects of an unfinished file could not be removed yet", "objects", len(keys), "error", Cause(err))
+		o.Log.Warn("could not remove the objects of an unfinished file yet", "objects", len(keys), "error", Cause(err))
 	}
 }
 
 // ErrNone says that a store was opened without the object storage that has the content.
-var ErrNone = errors.New("the content is in object storage, and the store was opened without one")
+var ErrNone = errors.New("the content is in object storage, but the store was opened without one")
 
 // Get returns the content of an object. It is not compared with anything. An object that does not exist is
 // fs.ErrNotExist.
@@ -230,7 +230,7 @@ func (o *Objects) Get(ctx context.Context, key string) (data []byte, err error) 
 }
 
 // ErrDamaged says that an object is missing or damaged.
-var ErrDamaged = errors.New("its object is missing, or is not what was stored")
+var ErrDamaged = errors.New("its object is missing, or differs from what was stored")
 
 // Content returns the content of an object with a hash. An object that is missing or has another content is ErrDamaged.
 func (o *Objects) Content(ctx context.Context, key string, sum []byte) ([]byte, error) {

@@ -14,10 +14,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 )
 
-// A copy of a database names the same objects as the original, and must not delete what the original still needs.
-// Copies cannot be told from what is in them; so the database that uses the storage changes a mark, again and again: it
-// notes a new one among its own and then writes it to an object, whose name it chose with the first. A copy lacks the
-// marks since it was made, finds one there that it does not know, and deletes nothing. Other stores have other names.
+// A copy of a database refers to the same objects as the original, and must not delete objects that the original still
+// needs. A copy cannot be recognized by its content, so the database that uses the storage changes a mark regularly: it
+// records a new mark in its own table and then writes it to an object, whose name it chose with the first. A copy lacks
+// the marks made after it was copied, finds an unknown one there, and deletes nothing. Other stores have other names.
 
 // Owner is how the key of the object with a database's mark begins.
 const Owner = "owner-"
@@ -31,7 +31,7 @@ const (
 	known = 30 * time.Second
 	// forever is how long the marks stay in the database.
 	forever = 100 * 365 * 24 * time.Hour
-	// fewMarks is how many marks a database knows: one that arrives late, because a call was given up, is among them.
+	// fewMarks is the number of recent marks that a database keeps: a late mark, of an abandoned call, is among them.
 	fewMarks = 8
 )
 
@@ -62,9 +62,9 @@ func (o *Objects) own(ctx context.Context) error {
 		case !again: // another server of this database may have changed it in between
 			continue
 		default:
-			err = fault.New(fault.KindConflict, "", "a copy of this database, or the one that it is a copy of, "+
+			err = fault.New(fault.KindConflict, "", "a copy of this database, or its original, "+
 				"deletes objects in the object storage. Nothing was deleted there. If the other is no longer in use, run "+
-				"souvenir files adopt; else give this one no object storage, or a copy of it")
+				"souvenir files adopt; otherwise give this one no object storage, or a copy of it")
 		}
 		if err == nil {
 			o.owned = now

@@ -23,17 +23,17 @@ func Easy(prepared, name string) string {
 	runes := []rune(strings.ReplaceAll(folded, " ", ""))
 	piece := repeated(runes)
 	if len(piece) < len(runes) && len(piece) < Shortest {
-		return "a short piece repeated"
+		return "a repeated short piece"
 	}
 	if pieces(piece) < 4 {
-		return "made of rows of the keyboard, of digits or of the alphabet"
+		return "a sequence of keyboard rows, digits or letters"
 	}
 	own := []string{"souvenir", strings.ReplaceAll(foldname.Key(name), " ", "")}
 	for _, letters := range []*strings.Replacer{strings.NewReplacer(), lettersFor("l"), lettersFor("i")} {
 		spelt := letters.Replace(string(piece))
 		switch is := func(word string) bool { return decorated(string(piece), spelt, word) }; {
 		case slices.ContainsFunc(own, is):
-			return "the name of the user or of the service with little added"
+			return "the name of the user or the service with little added"
 		case slices.ContainsFunc(strings.Fields(commonWords), is):
 			return "a common password with little added"
 		}

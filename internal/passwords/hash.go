@@ -31,20 +31,20 @@ func (h Hasher) New(ctx context.Context, argument, password, name string) (strin
 	prepared, ok := prepare(password)
 	switch { // no message contains the password itself
 	case len(password) > longest || len(prepared) > longest:
-		return "", fault.New(fault.KindTooLarge, argument, "{} is longer than %d bytes, which are the most allowed",
+		return "", fault.New(fault.KindTooLarge, argument, "{} is longer than %d bytes, the maximum",
 			longest)
 	case !ok:
 		return "", fault.Invalid(argument,
-			"{} is not valid UTF-8 or contains a control character; any other characters are allowed")
+			"{} is not valid UTF-8 or contains a control character; all other characters are allowed")
 	case utf8.RuneCountInString(prepared) < Shortest:
-		return "", fault.Invalid(argument, "{} is shorter than %d characters, which are the least allowed",
+		return "", fault.Invalid(argument, "{} is shorter than %d characters, the minimum",
 			Shortest)
 	case foldname.Key(prepared) == foldname.Key(name):
 		return "", fault.Invalid(argument, "{} is the user's name; choose another")
 	}
 	if why := Easy(prepared, name); why != "" {
 		return "", fault.Invalid(argument,
-			"{} is %s, which is guessed soon; choose another, such as some words that do not belong together", why)
+			"{} is %s, which is easy to guess; choose another, such as a few unrelated words", why)
 	}
 	return h.hash(ctx, prepared)
 }
@@ -83,7 +83,7 @@ func (h Hasher) Compare(ctx context.Context, stored, password string) (bool, err
 	} else {
 		var err error
 		if known, err = parseHash(stored); err != nil {
-			return false, fault.Damaged(err, "a password's hash cannot be read")
+			return false, fault.Damaged(err, "could not read a password hash")
 		}
 	}
 	key, err := h.derive(ctx, prepared, known)
@@ -173,7 +173,7 @@ func parseHash(encoded string) (hash, error) {
 		return h, fmt.Errorf("its parameters are out of bounds: %s", parts[3])
 	}
 	if h.String() != encoded {
-		return h, errors.New("something in it is not as it would be written")
+		return h, errors.New("it is not in canonical form")
 	}
 	return h, nil
 }

@@ -19,7 +19,7 @@ type ahead struct {
 	size  int
 }
 
-// plan is what a transaction is expected to read.
+// plan lists the expected reads of a transaction.
 type plan struct {
 	key    string
 	size   int // bytes, about
@@ -162,7 +162,7 @@ func (tx *Tx) Ahead(query string, args ...any) {
 // MarkAhead is Ahead for what Changes reads.
 func (tx *Tx) MarkAhead() { tx.Ahead(tx.positionQuery()) }
 
-// writes says that what a transaction that may write has read may be out of date from now on.
+// writes marks the reads of a transaction that may write as possibly out of date from now on.
 func (tx *Tx) writes() {
 	if tx.writable {
 		tx.wrote, tx.seen = true, nil

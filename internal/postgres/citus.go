@@ -77,7 +77,8 @@ func (d *DB) takeTurn(exclusive bool, wait time.Duration) (all []pending) {
 	return all
 }
 
-// scriptParts has what a script is sent as: on Citus each statement, since the coordinator passes the whole text on.
+// scriptParts splits a script into the parts to send: on Citus single statements, since the coordinator forwards the
+// whole text.
 func (d *DB) scriptParts(script string) (parts []string) {
 	if !d.distributed {
 		return []string{script}

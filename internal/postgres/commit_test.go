@@ -254,7 +254,7 @@ func TestADatabaseThatWeakensTransactionsIsRefused(t *testing.T) {
 	keys := pgtest.NewProxy(t, pgtest.Address(t))
 	keys.Weak.Store(true)
 	_, err = postgres.OpenKeys(t.Context(), keys.Address, db.Opening{Readers: 2})
-	want("keys of users", err)
+	want("user keys", err)
 }
 
 func TestAnEndOfTheConnectionAtACommitIsAnUnknownOutcome(t *testing.T) {

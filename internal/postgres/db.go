@@ -36,7 +36,7 @@ type DB struct {
 	writing    chan struct{} // the same for Writes
 	hurried    chan struct{} // the same for those of db.Hurried
 	readOnly   bool
-	ofKeys     bool  // it has keys of users, and not a store; see keys.go
+	ofKeys     bool  // it has user keys, and not a store; see keys.go
 	walled     bool  // policies hold for the role of the connections; see wall.go
 	near       *near // nil: there is no index of vectors; see near.go
 	// distributed says that Citus keeps the schema on a worker; see citus.go.
@@ -94,8 +94,8 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 func connect(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, &Error{Op: "address", err: errors.New("the address of the database cannot be understood; " +
-			"it looks like postgres://user:password@host:5432/name")} // the driver's error may quote a password
+		return nil, &Error{Op: "address", err: errors.New("the address of the database is not valid; " +
+			"expected an address such as postgres://user:password@host:5432/name")} // the driver's error may quote a password
 	}
 	readers := o.Readers
 	if readers <= 0 {
@@ -195,7 +195,7 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) (err error) {
 }
 
 // leave ends a transaction that read, and gives its connection back. The caller does not wait for the server's answer,
-// except with keys of users: a VACUUM after it removes none that a transaction may still see.
+// except with user keys: a VACUUM after it removes none that a transaction may still see.
 func (d *DB) leave(tx *Tx, conn connection) {
 	tx.over = true
 	end := func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Keys are the keys of users, in a schema of their own: a dump of the store's schema does not have them. It is a place
+// Keys are the user keys, in a schema of their own: a dump of the store's schema does not have them. It is a place
 // of package keyring.
 type Keys struct{ d *DB }
 
@@ -33,7 +33,7 @@ const keysSchema = `CREATE TABLE IF NOT EXISTS ring (
 // makingKeys is the key of the lock under which one process at a time makes the tables.
 const makingKeys = 0x53766e6b
 
-// OpenKeysOf opens the keys of users of the store at an address: in the schema named like the store's with _keys added,
+// OpenKeysOf opens the user keys of the store at an address: in the schema named like the store's with _keys added,
 // which it makes if there is none. Without making, a schema without keys is an error that wraps fs.ErrNotExist.
 func OpenKeysOf(ctx context.Context, store string, making bool, o db.Opening) (*Keys, error) {
 	d, err := connect(ctx, store, o)
@@ -50,7 +50,7 @@ func OpenKeysOf(ctx context.Context, store string, making bool, o db.Opening) (*
 	case err != nil:
 		return nil, d.unavailable(ctx, err)
 	case !there && making && !may:
-		return nil, &Error{Op: "open", err: fmt.Errorf("the role may not make the schema %s for the keys of users; have "+
+		return nil, &Error{Op: "open", err: fmt.Errorf("the role is not allowed to create the schema %s for user keys; let "+
 			"the database's owner run: CREATE SCHEMA %s AUTHORIZATION the role", schema, quoted)}
 	case !there && making:
 		if _, err := d.pool.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+quoted); err != nil {
@@ -61,7 +61,7 @@ func OpenKeysOf(ctx context.Context, store string, making bool, o db.Opening) (*
 	}
 	address, err := url.Parse(store)
 	if err != nil || address.Scheme == "" {
-		return nil, &Error{Op: "address", err: errors.New("the keys of users need an address that begins with postgres://")}
+		return nil, &Error{Op: "address", err: errors.New("user keys need an address that begins with postgres://")}
 	}
 	query := address.Query()
 	query.Set("search_path", quoted)
@@ -84,13 +84,13 @@ func OpenKeysIn(ctx context.Context, url string, making bool, o db.Opening) (*Ke
 			return nil, d.unavailable(ctx, err)
 		}
 		if !there {
-			return nil, &Error{Op: "open", err: fmt.Errorf("the schema has no keys of users: %w", fs.ErrNotExist)}
+			return nil, &Error{Op: "open", err: fmt.Errorf("the schema has no user keys: %w", fs.ErrNotExist)}
 		}
 	}
 	return OpenKeys(ctx, url, o)
 }
 
-// OpenKeys opens the keys of users in the schema that an address names, which must exist, and makes the tables if there
+// OpenKeys opens the user keys in the schema that an address names, which must exist, and makes the tables if there
 // are none. It must not be the schema of a store.
 func OpenKeys(ctx context.Context, url string, o db.Opening) (*Keys, error) {
 	d, err := connect(ctx, url, o)
@@ -125,10 +125,10 @@ func (k *Keys) prepare(ctx context.Context, readOnly bool) error {
 	case err != nil:
 		return classify("open", err)
 	case schema == "":
-		return &Error{Op: "open", err: errors.New("the schema for keys of users (search_path) does not exist; create it")}
+		return &Error{Op: "open", err: errors.New("the schema for user keys (search_path) does not exist; create it")}
 	case store:
 		return &Error{Op: "open", kind: db.ErrForeign, err: errors.New("the schema " + schema +
-			" has a store; keys of users need another one, which dumps of the store leave out")}
+			" has a store; user keys need another schema, which dumps of the store omit")}
 	case known || readOnly:
 		return nil
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// Calls on the keys of users keep what package db promises of transactions.
+// Calls on the user keys keep what package db promises of transactions.
 func TestKeysKeepTheContractOfTransactions(t *testing.T) {
 	pgtest.Server(t)
-	pgtest.NotOnCitus(t, "keys of users are in a schema of their own on the coordinator")
+	pgtest.NotOnCitus(t, "user keys are in a schema of their own on the coordinator")
 	k, err := postgres.OpenKeys(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
 	if err != nil {
 		t.Fatal(err)

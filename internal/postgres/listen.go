@@ -86,7 +86,7 @@ func (a *announcer) tell(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, heard)
 	defer cancel()
 	if _, err := a.d.pool.Exec(ctx, `SELECT pg_notify($1, $2)`, a.d.channel(), a.me); err != nil && ctx.Err() == nil {
-		a.d.log.Debug("other servers could not be notified", "error", err)
+		a.d.log.Debug("could not notify other servers", "error", err)
 	}
 }
 

@@ -86,7 +86,7 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 		return &Error{Op: "open", kind: fs.ErrNotExist, err: fmt.Errorf("the schema %s has no tables of Souvenir", d.schema)}
 	case d.readOnly:
 		return &Error{Op: "open", kind: db.ErrOlder,
-			err: fmt.Errorf("the schema has version %d, and a read-only store needs %d", version, latest)}
+			err: fmt.Errorf("the schema has version %d, but a read-only store needs %d", version, latest)}
 	}
 	tx := &Tx{d: d, conn: conn.Conn(), ctx: ctx, writable: true, begun: true}
 	if err := tx.command(fmt.Sprintf("BEGIN; SET LOCAL citus.enable_unsafe_triggers = on; "+
@@ -125,7 +125,7 @@ func (d *DB) checkDatabase(ctx context.Context, conn *pgx.Conn) error {
 	}
 	if encoding != "UTF8" || !byBytes { // values in jsonb are compared by the collation of the database
 		return &Error{Op: "open", err: fmt.Errorf("the database has the encoding %s, and orders texts by their bytes: %t; "+
-			"it has to have UTF8, and to order by bytes: create it with "+
+			"it must have UTF8 and order by bytes: create it with "+
 			"CREATE DATABASE name TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'", encoding, byBytes)}
 	}
 	d.schema = schema
@@ -213,7 +213,7 @@ func (tx *Tx) outdated(err error) error {
 	var known *Error
 	if errors.As(err, &known) && known.Code == codeDivision {
 		err = &Error{Op: "begin", kind: db.ErrNewer, err: fmt.Errorf("a newer program has changed the schema, and this one "+
-			"knows version %d; nothing was changed; use the newer program", tx.d.version)}
+			"supports version %d; nothing was changed; use the newer program", tx.d.version)}
 		tx.lost = err
 	}
 	return err
@@ -232,7 +232,8 @@ func schemaVersion(ctx context.Context, conn *pgx.Conn) (version int, err error)
 
 func newer(version, latest int) error {
 	return &Error{Op: "open", kind: db.ErrNewer,
-		err: fmt.Errorf("the schema has version %d, this program knows up to %d; use a newer program", version, latest)}
+		err: fmt.Errorf("the schema has version %d, but this program supports up to %d; use a newer program", version,
+			latest)}
 }
 
 // foreign says that a schema holds tables of another program.

@@ -18,7 +18,7 @@ import (
 // passage. Maintain fills it. A search reads the passages after that one, and passages whose vector has changed,
 // beside the nearest that the index names, and compares all of them exactly.
 
-// near is what there is of the index.
+// near describes the available index.
 type near struct {
 	extension string  // schema of the extension, quoted
 	sizes     []int64 // dimensions for which there is an index
@@ -26,7 +26,7 @@ type near struct {
 }
 
 const (
-	mostBehind  = 2000 // passages that a search compares besides the ones that the index names
+	mostBehind  = 2000 // passages that a search compares in addition to those from the index
 	worthwhile  = 200  // passages that are not in the index before Maintain adds them
 	addedAtOnce = 100  // passages that a transaction adds: others who delete these wait for it
 
@@ -53,7 +53,7 @@ func (d *DB) lookForNear(ctx context.Context) error {
 	if major, rest, _ := strings.Cut(version, "."); major == "0" {
 		minor, _, _ := strings.Cut(rest, ".")
 		if n, _ := strconv.Atoi(minor); n < 8 {
-			d.log.WarnContext(ctx, "pgvector is too old to be used; 0.8 or newer is needed", "version", version)
+			d.log.WarnContext(ctx, "pgvector is too old to be used; it must be 0.8 or newer", "version", version)
 			return nil
 		}
 	}
@@ -144,7 +144,7 @@ func (v vectors) candidates(size int64) string {
 }
 
 // behind returns the passage up to which a partition is in the index, 0 for none, and how many passages must be
-// compared besides.
+// compared in addition.
 func (v vectors) behind(in db.Range, size int64) (upto int64, passages int, err error) {
 	err = v.QueryRow(`SELECT n.upto,
 			(SELECT count(*) FROM (SELECT FROM passage WHERE id > n.upto AND id <= ?2 LIMIT ?3) a)
@@ -197,7 +197,7 @@ func textOf(vector []byte) (string, error) {
 }
 
 // Maintain brings the indexes of words and of vectors up to date where much is not in them. Vectors that are sealed
-// under keys of users are in no index.
+// under user keys are in no index.
 func (d *DB) Maintain(ctx context.Context, wait bool) error {
 	if d.readOnly {
 		return nil

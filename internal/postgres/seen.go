@@ -9,10 +9,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// A page is made of several calls on one snapshot, and each asks for much that the ones before have asked for: who may
-// see what. A transaction for reading answers a statement that comes again, with the same arguments, by itself.
+// A page makes several calls on one snapshot, and each repeats queries of the ones before, such as for permissions. A
+// read transaction answers a repeated statement with the same arguments from memory.
 
-// seen is what a transaction has read.
+// seen caches the rows that a transaction has read.
 type seen struct {
 	rows map[string]known
 	size int    // bytes, about

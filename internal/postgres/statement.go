@@ -85,8 +85,8 @@ func numbered(parameter string) string {
 		`, '[]', '{}')::int8[]) WITH ORDINALITY AS list (value, place))`
 }
 
-// statements translates statements. A parameter has the type of its argument: PostgreSQL would take that of what it is
-// compared with, and a literal 0 has 32 bits. So there is a text for each combination of types, and NULL is a literal.
+// statements translates statements. A parameter has the type of its argument: PostgreSQL would use the type of the
+// other operand, and a literal 0 has 32 bits. So there is a text for each combination of types, and NULL is a literal.
 type statements struct {
 	dialect *db.Dialect
 	most    int
@@ -107,7 +107,7 @@ type statement struct {
 	changes bool
 }
 
-// kind is what a statement does, as far as its transaction must know.
+// kind classifies a statement for its transaction.
 type kind int
 
 const (

@@ -2,7 +2,7 @@ package ranking
 
 import "github.com/souvenir-ai/souvenir/internal/index"
 
-// lent is what a memory gains from its conversation, before it is divided by scale.
+// lent holds the score that a memory gains from its conversation, before division by scale.
 type lent struct {
 	before, before2, after, after2, answer float32
 	near, around                           float32

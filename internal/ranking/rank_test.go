@@ -220,7 +220,7 @@ func TestConfidenceIsOfTheEvidence(t *testing.T) {
 	f.Hits = append(f.Hits, index.Hit{Row: 200, ID: "0200", Parts: index.Parts{BM25: 0.6}})
 	r := Ranking{Weights: Default}
 	got := map[int64]float32{}
-	for _, h := range append(r.Rank(f), r.Rank(f)...) { // twice: it counts anew
+	for _, h := range append(r.Rank(f), r.Rank(f)...) { // twice: it counts from zero
 		got[h.Row] = h.Confidence
 	}
 	want := func(words, around float64) float32 {

@@ -54,11 +54,11 @@ type Finding struct {
 func (o Opened) CompareKey(known []ed25519.PublicKey) Finding {
 	switch {
 	case known == nil:
-		return Finding{true, true, "whose key it is, is not known: give the store's key to see that the store has signed it"}
+		return Finding{true, true, "the owner of the key is unknown: give the store's key to verify that the store signed it"}
 	case slices.ContainsFunc(known, func(k ed25519.PublicKey) bool { return k.Equal(o.Key) }):
-		return Finding{true, false, "the key is the one that was given"}
+		return Finding{true, false, "the key matches the given one"}
 	}
-	return Finding{false, false, "the receipt is signed with another key than the one that was given"}
+	return Finding{false, false, "the receipt is signed with a different key from the given one"}
 }
 
 // CompareExport reads an export and says what of it is as the receipt says.
@@ -86,9 +86,9 @@ func (o Opened) CompareExport(export io.Reader) (found []Finding, err error) {
 	}
 	sum := hex.EncodeToString(whole.Sum(nil))
 	if sum == o.Claims.SHA256 && bytesRead == o.Claims.Bytes {
-		found = append(found, Finding{true, false, "the export is the one of the receipt, byte for byte: SHA-256 " + sum})
+		found = append(found, Finding{true, false, "the export matches the receipt, byte for byte: SHA-256 " + sum})
 	} else {
-		found = append(found, Finding{What: fmt.Sprintf("the export is another one: %d bytes with SHA-256 %s, not %d with %s",
+		found = append(found, Finding{What: fmt.Sprintf("the export differs: %d bytes with SHA-256 %s, not %d with %s",
 			bytesRead, sum, o.Claims.Bytes, o.Claims.SHA256)})
 	}
 	sums := parts.Sums()
@@ -103,7 +103,7 @@ func (o Opened) CompareExport(export io.Reader) (found []Finding, err error) {
 		case want == got:
 			found = append(found, Finding{true, false, fmt.Sprintf("%s: %d lines, unchanged", kind, got.Lines)})
 		case want.Lines == got.Lines:
-			found = append(found, Finding{What: fmt.Sprintf("%s: %d lines, changed or in another order", kind, got.Lines)})
+			found = append(found, Finding{What: fmt.Sprintf("%s: %d lines, changed or reordered", kind, got.Lines)})
 		default:
 			found = append(found, Finding{false, false, fmt.Sprintf("%s: %d lines, not %d", kind, got.Lines, want.Lines)})
 		}

@@ -44,7 +44,7 @@ type Claims struct {
 	Bytes      int64            `json:"bytes"`                // of the export, or of the deleted files
 	SHA256     string           `json:"sha256,omitempty"`     // of the whole file of the export
 	Parts      map[string]Part  `json:"parts,omitempty"`      // of the export, by the type of its lines
-	Key        *ErasedKey       `json:"key_erased,omitempty"` // of a deletion in a store with keys of users
+	Key        *ErasedKey       `json:"key_erased,omitempty"` // of a deletion in a store with user keys
 	Audit      Audit            `json:"audit"`                // the entry of the audit log about it
 }
 
@@ -56,7 +56,7 @@ type ErasedKey struct {
 
 // Actor is who did it, as the audit log has it.
 type Actor struct {
-	User       string `json:"user,omitempty"` // empty: who runs the program
+	User       string `json:"user,omitempty"` // empty: the operator
 	Via        string `json:"via,omitempty"`
 	Credential string `json:"credential,omitempty"`
 }
@@ -135,7 +135,7 @@ func Parse(data []byte) (o Opened, err error) {
 	signature, _ := file["signature"].(string)
 	parts := strings.Split(signature, ".")
 	if len(file) != 2 || file["receipt"] == nil || len(parts) != 3 {
-		return o, errors.New("it is not a receipt: the fields receipt and signature are needed, and no others")
+		return o, errors.New("it is not a receipt; expected the fields receipt and signature, and no others")
 	}
 	var decoded [3][]byte
 	for i, part := range parts {
@@ -152,20 +152,20 @@ func Parse(data []byte) (o Opened, err error) {
 	exact, err2 := Canonical(h)
 	if err != nil || err2 != nil || !bytes.Equal(exact, decoded[0]) || len(key) != ed25519.PublicKeySize ||
 		h.Algorithm != algorithm || h.Type != headerType || h.Key.Curve != "Ed25519" || h.Key.Type != "OKP" {
-		return o, errors.New("its signature is not one of a receipt")
+		return o, errors.New("its signature is not that of a receipt")
 	}
 	if exact, err := canonicalJSON(decoded[1]); err != nil || !bytes.Equal(exact, decoded[1]) {
-		return o, errors.New("what is signed is not JSON in canonical form")
+		return o, errors.New("the signed part is not canonical JSON")
 	}
 	if err := json.Unmarshal(decoded[1], &o.Claims); err != nil {
-		return o, fmt.Errorf("what is signed is not that of a receipt: %w", err)
+		return o, fmt.Errorf("the signed part is not a receipt: %w", err)
 	}
 	if o.Claims.Format != Format {
 		return o, fmt.Errorf("its format is %q; this program knows %s", o.Claims.Format, Format)
 	}
 	readable, err := appendCanonical(nil, file["receipt"])
 	if err != nil {
-		return o, fmt.Errorf("its readable part is not that of a receipt: %w", err)
+		return o, fmt.Errorf("its readable part is not a receipt: %w", err)
 	}
 	o.KeyID, o.Key = h.KeyID, key
 	o.Valid = ed25519.Verify(o.Key, []byte(parts[0]+"."+parts[1]), decoded[2])

@@ -65,7 +65,7 @@ func (r *Recovery) Read(ctx context.Context) error {
 	}
 	said := r.version
 	r.version, r.Tables, r.Notes = len(newest), nil, nil
-	r.note("the file says that its schema has version %d, but it has rows of a later one", said)
+	r.note("the file claims schema version %d, but has rows of a later one", said)
 	if err := r.readSchema(ctx); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func Match(registered, given string) bool {
 // WhyNot returns the problem of a redirect URI; "" if it may be registered.
 func WhyNot(uri string) string {
 	if uri == "" {
-		return "is empty; an absolute URI is needed"
+		return "is empty; expected an absolute URI"
 	}
 	if len(uri) > MaxURI {
 		return "is longer than " + strconv.Itoa(MaxURI) + " bytes"
@@ -66,9 +66,9 @@ func WhyNot(uri string) string {
 	case !hasAuthority && (scheme == "http" || scheme == "https" || !strings.HasPrefix(rest, "/")):
 		return "has no path after its scheme; write scheme://host/path, or scheme:/path for a scheme of your application"
 	case hasAuthority && strings.ContainsAny(authority, "@*%"):
-		return "has a user, a wildcard or a percent sign in its host; name one host"
+		return "has a user, a wildcard or a percent sign in its host; give one host"
 	case scheme == "https" && !IsHostAndPort(authority):
-		return "names no host, or no port from 1 to 65535 after it"
+		return "has no host, or no port from 1 to 65535 after it"
 	case scheme == "http":
 		if _, _, ok := Loopback(uri); !ok {
 			return "has http and a host other than 127.0.0.1, [::1] and localhost; use https"
@@ -85,7 +85,7 @@ func whyNoCharacters(uri string) string {
 	for i := range len(uri) {
 		switch c := uri[i]; {
 		case c == '#':
-			return "has a fragment; leave it out"
+			return "has a fragment; remove it"
 		case c <= ' ' || c > '~' || strings.IndexByte("\"<>\\^`{|}", c) >= 0:
 			return "has a character that URIs do not have (RFC 3986); percent-encode it"
 		case c == '%':

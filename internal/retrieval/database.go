@@ -294,7 +294,7 @@ func (d *databaseSearch) compareVectors() error {
 // mostSelected is how many memories of a filter are few, however many there are.
 const mostSelected = 2000
 
-// selected returns the memories that a filter selects if they are known, and at most so many; otherwise nil.
+// selected returns the memories that a filter selects if they are known and few enough; otherwise nil.
 func (d *databaseSearch) selected(most int) []int64 {
 	if _, able := d.tx.Vectors().(db.Selective); !able || d.q.Rows == nil || d.q.Rows.Len() > most {
 		return nil

@@ -28,8 +28,8 @@ type Making struct {
 
 const mostDerived = 24 << 20 // bytes of all that a Derived keeps
 
-// Of returns what is kept of the selection's memories, and how to keep what is made of them otherwise. About tells
-// apart what can be made of the same memories. Only what is steady is kept, see [Selection].
+// Of returns the kept result for the selection's memories, and a function to keep a new one otherwise. About
+// distinguishes results of the same memories. Only results of steady selections are kept, see [Selection].
 func (d *Derived) Of(tx db.Tx, sel Selection, about string) (value any, known bool, m Making, err error) {
 	if !sel.Steady || tx.Writable() { // what a transaction writes may be undone
 		return value, false, Making{}, nil
@@ -48,7 +48,7 @@ func (d *Derived) Of(tx db.Tx, sel Selection, about string) (value any, known bo
 	return value, false, m, nil
 }
 
-// Keep keeps a value of about so many bytes, until a memory changes. It must not be changed any more.
+// Keep keeps a value of about so many bytes, until a memory changes. It must not change after that.
 func (d *Derived) Keep(m Making, value any, bytes int) {
 	if m.key != "" {
 		d.kept.Put(m.key, derived{m.mark, value}, len(m.key)+bytes, mostDerived)

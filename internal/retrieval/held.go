@@ -364,7 +364,7 @@ func (c *Cache) shrink(grown *part) {
 		if grown != nil && grown.pins == 0 {
 			bytes, passages := c.ix.PartitionSize(grown.id)
 			c.density[grown.id] = float64(bytes) / float64(max(1, passages))
-			c.log.Warn("a part of the search index does not fit into its memory; it is searched on disk", "limit",
+			c.log.Warn("a part of the search index exceeds its memory limit; searching it on disk", "limit",
 				c.limit.Load(), "partition", grown.id, "bytes", bytes, "passages", passages)
 			c.counted.evictions.Add(1)
 			c.drop(grown)

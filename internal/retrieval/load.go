@@ -91,7 +91,7 @@ func (c *Cache) load() {
 
 func (c *Cache) failed(err error) {
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
-		c.log.Error("the search index could not be loaded; searching on disk", "error", err)
+		c.log.Error("could not load the search index; searching on disk", "error", err)
 	}
 }
 

@@ -262,7 +262,7 @@ func (c *Cache) persistNew(ctx context.Context, id int64) (more bool, err error)
 }
 
 // moveUpto notes that the memories of a partition up to a row are in segments, if that was so for another row, 0 =
-// there were none of use. It is errChanged if that is not so any more, or if the partition is gone.
+// there were none of use. It is errChanged if that is no longer so, or if the partition is gone.
 func (c *Cache) moveUpto(tx db.Tx, id, before, upto int64) error {
 	var got db.Result
 	var err error

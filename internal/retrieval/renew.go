@@ -38,7 +38,7 @@ func (c *Cache) worthRenewing(ctx context.Context, id int64) (worth bool, err er
 	return worth, err
 }
 
-// EraseStale takes what does not count any more out of all segments, so that nothing of erased memories is left in
+// EraseStale removes what no longer counts from all segments, so that nothing of erased memories is left in
 // them.
 func (c *Cache) EraseStale(ctx context.Context) error {
 	var partitions []int64

@@ -42,9 +42,9 @@ func (c *Cache) segmentsOf(tx db.Tx, partition int64) (upto int64, err error) {
 	return upto, err
 }
 
-// unsegmented counts what is to be read from texts of some partitions, whose passages are given: memories of those that
-// have segments, passages of others. If all passages together are few enough for a search, it does not look for
-// segments.
+// unsegmented counts what must be read from the texts of some partitions with the given passages: memories for
+// partitions with segments, passages for others. If all passages together are few enough for a search, it does not look
+// for segments.
 func (c *Cache) unsegmented(tx db.Tx, passages map[int64]int) (sum int, err error) {
 	for _, n := range passages {
 		sum += n

@@ -39,7 +39,7 @@ type File struct {
 	Problems []string // problems of the file as a whole
 }
 
-const damagedLog = "the write-ahead log is damaged, and is left out"
+const damagedLog = "the write-ahead log is damaged and was skipped"
 
 // Open opens a file for reading, with the master key if it is encrypted. A file that cannot be read, has no bytes, or
 // another key, gives an error; everything else goes to Problems.

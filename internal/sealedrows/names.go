@@ -24,7 +24,7 @@ func (c SealedColumn) emptyStays() bool {
 }
 
 // Forms returns how values of a column may be stored that belong to some owners, rows in the users. In a store without
-// keys of users, these are the values.
+// user keys, these are the values.
 func Forms(tx db.Tx, c SealedColumn, owners []int64, values ...string) ([]string, error) {
 	o, is := tx.(*opening)
 	if !is {
@@ -77,7 +77,7 @@ func IsAny(tx db.Tx, c SealedColumn, owners []int64, column string, values ...st
 }
 
 // BlindNumber returns a keyed hash of a number that belongs to an owner, a row in the users, or the number itself in a
-// store without keys of users. An owner without a key has stored none: then it is the number, too.
+// store without user keys. An owner without a key has stored none: then it is the number, too.
 func BlindNumber(tx db.Tx, owner int64, purpose string, n int64) (int64, error) {
 	o, is := tx.(*opening)
 	if !is {

@@ -62,8 +62,8 @@ func lookup(hash blind, purpose, value string) string {
 	return base64.RawStdEncoding.EncodeToString(hash(purpose, []byte(value)))
 }
 
-// blinded returns what stands for the value of a key: of a list a list, and of what cannot be looked up what has no
-// value in the index either.
+// blinded returns the blinded form of a key's value: a list for a list, and for a value that cannot be looked up one
+// that the index does not have either.
 func blinded(hash blind, key string, value any) any {
 	switch v := value.(type) {
 	case nil:

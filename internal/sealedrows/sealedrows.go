@@ -1,5 +1,5 @@
-// Package sealedrows opens the values that a store with keys of users has sealed where its rows are scanned, and seals
-// written rows. It stands between an engine, which knows nothing of it, and all statements.
+// Package sealedrows opens sealed values as rows are scanned, and seals written rows, in a store with user keys. It
+// sits between all statements and the engine, which is unaware of it.
 package sealedrows
 
 import (
@@ -47,7 +47,7 @@ func (d *DB) opened(fn func(db.Tx) error) func(db.Tx) error {
 	}
 }
 
-// SealedColumn is a column whose values a store with keys of users seals. The letter is in each sealed value, which
+// SealedColumn is a column whose values a store with user keys seals. The letter is in each sealed value, which
 // opens as a value of that column only.
 type SealedColumn byte
 
@@ -130,11 +130,10 @@ func (c SealedColumn) Purpose() string { return columns[c].purpose }
 // ErrUnknownColumn means that a value is sealed as one of a column that this program does not know.
 var ErrUnknownColumn = errors.New("a sealed value of an unknown column")
 
-// Sealing has the keys of users. A [DB] with it opens the sealed values of rows where they are scanned, once, so
+// Sealing has the user keys. A [DB] with it opens the sealed values of rows where they are scanned, once, so
 // that statements which read need not know of them. What is written is sealed by [SealText] and [SealBytes].
 type Sealing interface {
-	// Of returns what seals the values of the owner with a row in the users of the store. It is kept as long as the
-	// transaction.
+	// Of returns the sealer for the owner with a row in the users of the store. It is kept as long as the transaction.
 	Of(tx db.Tx, owner int64) (Sealer, error)
 	// Known is Of for what compares with values: nil if the owner has no key, and so no value.
 	Known(tx db.Tx, owner int64) (Sealer, error)
@@ -171,7 +170,7 @@ func AsStored(value string) Sealed { return Sealed{value} }
 func (s Sealed) Value() (driver.Value, error) { return s.stored, nil }
 
 // SealText returns the argument for a value of a column of texts that belongs to an owner, a row in the users: sealed,
-// or the value itself in a store without keys of users. Of descriptions, names and other short texts, an empty one
+// or the value itself in a store without user keys. Of descriptions, names and other short texts, an empty one
 // stays: there is nothing in it.
 func SealText(tx db.Tx, owner int64, c SealedColumn, plain string) (any, error) {
 	if !Seals(tx) || plain == "" && c.emptyStays() {
@@ -236,7 +235,7 @@ func SealedLength(bytes int) int {
 // SealOverhead is how many bytes longer a value is for a [Sealer] having sealed it.
 const SealOverhead = 57
 
-// sealerFor returns what seals the values of a column in a store with keys of users.
+// sealerFor returns what seals the values of a column in a store with user keys.
 func sealerFor(tx db.Tx, owner int64, c SealedColumn) (Sealer, error) {
 	if c.Purpose() == "" {
 		return nil, fmt.Errorf("%w: %q", ErrUnknownColumn, rune(c))
@@ -252,13 +251,13 @@ func (c SealedColumn) seal(s Sealer, plain []byte) []byte {
 	return s.Seal(c.Purpose(), plain)
 }
 
-// Seals reports whether the store of a transaction has keys of users, so that values are sealed.
+// Seals reports whether the store of a transaction has user keys, so that values are sealed.
 func Seals(tx db.Tx) bool {
 	_, is := tx.(*opening)
 	return is
 }
 
-// SealerOf returns what seals the values of an owner, a row in the users; nil in a store without keys of users.
+// SealerOf returns what seals the values of an owner, a row in the users; nil in a store without user keys.
 func SealerOf(tx db.Tx, owner int64) (Sealer, error) {
 	o, is := tx.(*opening)
 	if !is {
@@ -274,8 +273,8 @@ func SealerOf(tx db.Tx, owner int64) (Sealer, error) {
 	return s, err
 }
 
-// Piece is [db.Slice], with its arguments, where texts are not sealed. Otherwise it is the whole text, without
-// arguments, of which [Cut] takes the part.
+// Piece returns [db.Slice], with its arguments, where texts are not sealed. Otherwise it returns the whole text,
+// without arguments; [Cut] then takes the part.
 func Piece(tx db.Tx, text, start, length string, args ...any) (expression string, bound []any) {
 	if Seals(tx) {
 		return text, nil

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// The sizes of what is sealed as a whole. The end of each page is Reserved, which SQLite leaves alone: it takes the tag
+// Sizes of sealed blocks. The end of each page is Reserved, which SQLite leaves alone: it takes the tag
 // and the nonce, so that a sealed page is as long as a plain one. The head and the page of a frame of the write-ahead
 // log grow: SQLite's checksums there are of whole pages, with the reserved part. The head of the log itself stays
 // readable; it has sizes, random numbers and a checksum of itself.

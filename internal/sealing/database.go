@@ -65,7 +65,7 @@ func readBlock(disk Disk, p []byte, at int64) error {
 	}
 }
 
-// errWrite means that SQLite does something that it is not expected to do: better an error than what cannot be read.
+// errWrite means that SQLite did something unexpected: an error is better than an unreadable file.
 var errWrite = errors.New("not a whole page with room for its seal")
 
 // WriteAt writes a page.

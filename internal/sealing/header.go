@@ -37,7 +37,7 @@ func IsSealed(start []byte) bool {
 	return bytes.HasPrefix(start, []byte(magic)) || newest(start, nil) != nil
 }
 
-// Ring is a master key, and the keys of files that it has opened. It keeps these: a file whose key was wrapped anew
+// Ring is a master key, and the keys of files that it has opened. It keeps these: a file whose key was rewrapped
 // meanwhile, by another process, stays open to it. It is not safe for concurrent use by itself.
 type Ring struct {
 	master MasterKey
@@ -161,7 +161,7 @@ func (f *File) slot(master MasterKey, generation uint64) ([]byte, error) {
 
 func unwrap(slot []byte, master MasterKey) (*File, error) {
 	if id := master.id(); !bytes.Equal(id[:], slot[masterAt:nonceAt]) {
-		return nil, fmt.Errorf("%w: it needs the key %x, and %x was given", ErrKeyWrong, slot[masterAt:nonceAt], id)
+		return nil, fmt.Errorf("%w: it needs the key %x, but %x was given", ErrKeyWrong, slot[masterAt:nonceAt], id)
 	}
 	aead, err := chacha20poly1305.NewX(master.key[:])
 	if err != nil {
@@ -171,7 +171,7 @@ func unwrap(slot []byte, master MasterKey) (*File, error) {
 	_, err = aead.Open(f.key[:0], slot[nonceAt:wrappedAt], slot[wrappedAt:checkAt],
 		append([]byte(magic), slot[:nonceAt]...))
 	if err != nil {
-		return nil, fmt.Errorf("%w: its key does not open", errHeader)
+		return nil, fmt.Errorf("%w: its key cannot be decrypted", errHeader)
 	}
 	return f, f.start()
 }

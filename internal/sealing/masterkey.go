@@ -23,9 +23,9 @@ const KeySize = chacha20poly1305.KeySize
 
 // The classes of errors of keys.
 var (
-	ErrKeyMissing = errors.New("the file is encrypted, and no master key was given")
-	ErrKeyWrong   = errors.New("the file is encrypted under another master key")
-	ErrNotSealed  = errors.New("the file is not encrypted, and a master key was given")
+	ErrKeyMissing = errors.New("the file is encrypted, but no master key was given")
+	ErrKeyWrong   = errors.New("the file is encrypted with another master key")
+	ErrNotSealed  = errors.New("the file is not encrypted, but a master key was given")
 )
 
 // MasterKey wraps the keys of files. The zero value is none. Its text is its id: the key never gets into a log.
@@ -34,7 +34,7 @@ type MasterKey struct{ key *[KeySize]byte }
 // NewMasterKey returns a master key of 32 bytes.
 func NewMasterKey(key []byte) (MasterKey, error) {
 	if len(key) != KeySize {
-		return MasterKey{}, fmt.Errorf("a master key has %d bytes, this one has %d", KeySize, len(key))
+		return MasterKey{}, fmt.Errorf("a master key has %d bytes, but this one has %d", KeySize, len(key))
 	}
 	return MasterKey{key: (*[KeySize]byte)(append([]byte(nil), key...))}, nil
 }
@@ -50,7 +50,7 @@ func ParseMasterKey(text string) (MasterKey, error) {
 		return NewMasterKey(key)
 	}
 	return MasterKey{}, fmt.Errorf("a master key is 64 hexadecimal digits, or the base64 of 32 bytes; "+
-		"this is another text, of %d characters", len(text))
+		"this text has %d characters", len(text))
 }
 
 // GenerateMasterKey returns a new random master key.

@@ -65,11 +65,11 @@ func New(s Settings) (*Link, error) {
 	case err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
 		return fail("BaseURL is not a URL such as https://host/v1") // the value may hold a key
 	case base.User != nil || base.RawQuery != "" || base.Fragment != "":
-		return fail("BaseURL holds a user, a query or a fragment; give the key as Key")
+		return fail("BaseURL has a user, a query or a fragment; give the key as Key")
 	case key == "" && !s.KeyOptional:
 		return fail("Key is empty; give the key of your account")
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return fail("Key holds spaces, control characters or letters outside ASCII; give the key alone")
+		return fail("Key has spaces, control characters or letters outside ASCII; give the key alone")
 	}
 	l := &Link{base: strings.TrimSuffix(s.BaseURL, "/"), timeout: s.Timeout, header: s.Header.Clone(), pause: pause,
 		client: &http.Client{}, authorize: func(*http.Request) {}, hide: func(text string) string { return text }}
@@ -188,14 +188,14 @@ func (l *Link) once(ctx context.Context, path string, body []byte, limit int64) 
 		return nil, l.refusal(response, start)
 	}
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind == "text/html" {
-		return nil, fmt.Errorf("%w: a page of HTML from %s; check BaseURL", ErrAnswer, request.URL.Host)
+		return nil, fmt.Errorf("%w: an HTML page from %s; check BaseURL", ErrAnswer, request.URL.Host)
 	}
 	answer, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the answer broke off: %w", err)
 	case int64(len(answer)) > limit:
-		return nil, fmt.Errorf("%w: more than %d bytes, so this is not what was asked for", ErrAnswer, limit)
+		return nil, fmt.Errorf("%w: more than %d bytes, which is too long for an answer", ErrAnswer, limit)
 	}
 	return answer, nil
 }

@@ -14,7 +14,7 @@ const (
 )
 
 // Update changes the values of some keys, which expire after a lifetime. change gets the values, nil where there is
-// none, and replaces what changes: a new value lives anew, nil deletes it.
+// none, and replaces what changes: a new value gets a new lifetime, nil deletes it.
 func Update(tx db.Tx, keys []string, life time.Duration, change func(values [][]byte)) error {
 	own := make([]string, len(keys))
 	old, place := make([][]byte, len(keys)), make(map[string]int, len(keys))
@@ -53,7 +53,7 @@ func Update(tx db.Tx, keys []string, life time.Duration, change func(values [][]
 	return nil
 }
 
-// Trim deletes the values that have expired, and of the others all but about so many that live longest.
+// Trim deletes expired values, and keeps about most of the others, those with the longest lifetime.
 func Trim(tx db.Tx, most int) error {
 	_, err := tx.Exec(`DELETE FROM shared_state WHERE key >= ?1 AND key < ?2 AND (expires_at <= `+db.Clock+`
 		OR expires_at <= (SELECT s.expires_at FROM shared_state s WHERE s.key >= ?1 AND s.key < ?2

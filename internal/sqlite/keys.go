@@ -15,10 +15,10 @@ import (
 //go:embed keys/*.sql
 var keysSchema embed.FS
 
-// keysID marks a file with keys of users: "Svnk".
+// keysID marks a file with user keys: "Svnk".
 const keysID = 0x53766e6b
 
-// Keys is a file with the keys of users. It is a place of package keyring.
+// Keys is a file with the user keys. It is a place of package keyring.
 type Keys struct {
 	*DB
 	opened os.FileInfo // the file at its path when it was opened
@@ -28,8 +28,8 @@ type Keys struct {
 func (k Keys) Flush(ctx context.Context) error { return k.DB.Flush(ctx) }
 
 // errGone is the class of errors about a file that was removed or replaced while it was open.
-var errGone = errors.New("the file with the keys of users was removed, or another one is in its place, since it was " +
-	"opened: put it back, and start the program again")
+var errGone = errors.New("the file with the user keys was removed or replaced since it was " +
+	"opened: put it back and restart the program")
 
 // Write runs fn in a write transaction. It refuses if the path leads to another file by now: a key in a file that has
 // no name is gone when the program ends, and what was sealed under it with it.
@@ -40,7 +40,7 @@ func (k Keys) Write(ctx context.Context, fn func(db.Tx) error) error {
 	return k.DB.Write(ctx, fn)
 }
 
-// OpenKeys opens the file with the keys of users, and makes it if there is none. Only its owner can read it. A symbolic
+// OpenKeys opens the file with the user keys, and makes it if there is none. Only its owner can read it. A symbolic
 // link is refused: where it leads may be copied with backups.
 func OpenKeys(ctx context.Context, path string, readOnly bool, log *slog.Logger) (Keys, error) {
 	schema, err := fs.Sub(keysSchema, "keys")
@@ -62,7 +62,7 @@ func OpenKeys(ctx context.Context, path string, readOnly bool, log *slog.Logger)
 		return Keys{}, err
 	}
 	if open := k.opened.Mode().Perm() & 0o077; open != 0 && log != nil && os.PathSeparator == '/' {
-		log.Warn("others on this machine can read the file with the keys of users; run chmod 600 on it", "path", d.Path(),
+		log.Warn("others on this machine can read the file with the user keys; run chmod 600 on it", "path", d.Path(),
 			"permissions", k.opened.Mode().Perm())
 	}
 	return k, nil

@@ -142,7 +142,8 @@ func (d *DB) migrate(ctx context.Context, c *conn, config Config, steps []migrat
 		}
 	}
 	if version > 0 {
-		d.log.Info("upgrading the file; a large one takes a while", "path", d.path, "from", version, "to", len(steps))
+		d.log.Info("upgrading the file; this takes a while for large files", "path", d.path, "from", version, "to",
+			len(steps))
 	}
 	for _, m := range steps[done:] {
 		if err := ctx.Err(); err != nil {
@@ -172,7 +173,7 @@ func (d *DB) migrate(ctx context.Context, c *conn, config Config, steps []migrat
 		return classify("migrate "+d.path, err)
 	}
 	if version == 0 && !d.memory {
-		d.log.Info("made a new file", "path", d.path)
+		d.log.Info("created a new file", "path", d.path)
 	}
 	return nil
 }
@@ -229,6 +230,6 @@ func (d *DB) version(ctx context.Context, c *conn) (version int, err error) {
 
 func (d *DB) newer(version, known int) error {
 	return &FileError{Path: d.path, kind: ErrNewer,
-		Found: fmt.Sprintf("the file has schema version %d, this program knows up to %d; use a newer program", version,
+		Found: fmt.Sprintf("the file has schema version %d, but this program supports up to %d; use a newer program", version,
 			known)}
 }

@@ -200,7 +200,7 @@ func TestOneOfSeveralOldRulesIsMarked(t *testing.T) {
 	}))
 }
 
-// The index of the uniqueness that namespaces replace becomes an ordinary one without being written anew: the file must
+// The index of the uniqueness that namespaces replace becomes an ordinary one without being rewritten: the file must
 // be sound afterwards, and the rows that refer to users still refer to them.
 func TestUsersOfAnOlderFileAreOfTheDefaultNamespace(t *testing.T) {
 	c := testConfig(newFile(t))

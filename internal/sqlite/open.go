@@ -232,7 +232,7 @@ func (d *DB) openReadOnly(ctx context.Context, known int, fresh, anyVersion bool
 		err = d.newer(version, known)
 	case version < known && !anyVersion:
 		err = &FileError{Path: d.path, kind: ErrOlder,
-			Found: fmt.Sprintf("the file has schema version %d, this program needs %d; open it for writing once", version,
+			Found: fmt.Sprintf("the file has schema version %d, but this program needs %d; open it for writing once", version,
 				known)}
 	}
 	if err != nil {

@@ -66,7 +66,7 @@ func TestForeignFilesAreRefusedAndUntouched(t *testing.T) {
 		"newer": {func(p string) {
 			makeFile(t, p, "PRAGMA application_id = 0x534f5556; PRAGMA user_version = 9; CREATE TABLE x (y)")
 		},
-			ErrNewer, "version 9, this program knows up to 2"},
+			ErrNewer, "version 9, but this program supports up to 2"},
 		"cut off": {func(p string) { must(t, os.WriteFile(p, []byte(content[:5000]), 0o644)) }, ErrCorrupt, ""},
 	} {
 		for _, readOnly := range []bool{false, true} {

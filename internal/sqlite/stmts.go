@@ -6,7 +6,7 @@ import (
 )
 
 // maxStmts bounds the prepared statements that a connection keeps: enough for every fixed statement of the
-// program, while filters, written anew for each query, come and go.
+// program, while filters, rewritten for each query, come and go.
 const maxStmts = 256
 
 type stmt struct {

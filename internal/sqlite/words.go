@@ -139,7 +139,7 @@ func (w words) Tidy(first bool) (more bool, err error) {
 	}
 	pages := tidyPages
 	if first {
-		pages = -tidyPages // begin anew, with all segments
+		pages = -tidyPages // start over, with all segments
 	}
 	before, err := w.changed()
 	if err != nil {

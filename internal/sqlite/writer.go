@@ -58,7 +58,7 @@ type member struct {
 }
 
 // errHeld is the error of a caller that has waited in vain because of a transaction that spans several calls.
-var errHeld = fmt.Errorf("sqlite: a transaction of this process holds the database for too long; "+
+var errHeld = fmt.Errorf("sqlite: a transaction of this process has held the database for too long; "+
 	"calls that belong to it need its context: %w", ErrBusy)
 
 // errAgain means that a member's work was rolled back through no fault of its own.

@@ -11,14 +11,14 @@ import (
 
 func changeOfModel() concept {
 	return concept{"Change of model", []promise{
-		{"searches by words, with a warning, until all is embedded anew", changeGoesByWords},
+		{"searches by words, with a warning, until all is embedded again", changeGoesByWords},
 		{"ends with the meaning of the new model", changeEnds},
 		{"resumes where it stopped", changeResumes},
 		{"tells how far it has come, and never less", changeProgress},
 		{"back to the old model needs nothing", changeBack},
 		{"leaves own vectors alone", changeOwnVectors},
 		{"embeds what waited for the old model", changeOfPending},
-		{"of input size splits anew", changeOfSplitter},
+		{"of input size splits again", changeOfSplitter},
 		{"to a model of another size searches by its vectors", changeOfSize},
 		{"while two handles have two models compares neither's with the other's", changeBesideOther},
 		{"does not give one memory the vectors of another", changeOutrun},
@@ -283,7 +283,7 @@ func changeBesideOther(f *fixture) {
 	}
 }
 
-// changeOutrun replaces a memory that is being embedded anew.
+// changeOutrun replaces a memory that is being embedded again.
 func changeOutrun(f *fixture) {
 	for _, c := range []struct {
 		name   string
@@ -305,7 +305,7 @@ func changeOutrun(f *fixture) {
 		select {
 		case <-reached:
 		case <-time.After(patience):
-			f.Fatalf("the worker does not embed anew")
+			f.Fatalf("the worker does not embed again")
 		}
 		c.outrun(id)
 		release()

@@ -90,7 +90,7 @@ func contextUnrelated(f *fixture) {
 	stocked(f)
 	c := f.context(souvenir.ContextQuery{Query: unanswered})
 	f.same("related to what nothing is about", listed(c.Related))
-	if text := strings.Join(c.Warnings, "\n"); !strings.Contains(text, "no memory is probably about the query") {
+	if text := strings.Join(c.Warnings, "\n"); !strings.Contains(text, "probably no memory is about the query") {
 		f.Errorf("warnings are %q; want one that says why nothing is related", text)
 	}
 	f.equal("with all", len(f.context(souvenir.ContextQuery{Query: unanswered, MinScore: -1}).Related), 7)

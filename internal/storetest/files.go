@@ -29,7 +29,7 @@ func files() concept {
 		{"whose declared type the content contradicts are refused", fileTypeContradicted},
 		{"report their progress", fileProgress},
 		{"are linked to a memory, to another, and to none", fileLinks},
-		{"are described anew", fileUpdates},
+		{"are described again", fileUpdates},
 		{"are listed by all that they have", fileListing},
 		{"are listed in pages that neither repeat nor skip", filePages},
 		{"may be deleted while they are listed", fileListingDeletes},

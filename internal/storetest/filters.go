@@ -243,7 +243,7 @@ func filterErrors(f *fixture) {
 		says   string
 	}{
 		{souvenir.Filter{"n": map[string]any{"like": "x"}}, souvenir.ErrInvalid,
-			`filter.n has the operator "like"; allowed are "eq", "in"`},
+			`filter.n has the operator "like"; expected "eq", "in"`},
 		{souvenir.Filter{"n": map[string]any{"$gt": 1}}, souvenir.ErrInvalid, `"$gt"`},
 		{souvenir.Filter{"n": map[string]any{}}, souvenir.ErrInvalid, "filter.n"},
 		{souvenir.Filter{"n": souvenir.Condition{}}, souvenir.ErrInvalid, "filter.n"},

@@ -172,7 +172,7 @@ func badMemories() []struct {
 			"at most 64"},
 		{"state of another type", inMetadata("state", 7), souvenir.ErrInvalid, "state", "state is 7"},
 		{"unknown importance", souvenir.NewMemory{Content: "x", Importance: "urgent"}, souvenir.ErrInvalid, "importance",
-			`"urgent"; allowed are "low", "medium", "high" or "critical"`},
+			`"urgent"; expected "low", "medium", "high" or "critical"`},
 		{"unknown importance in metadata", inMetadata("importance", "HIGH"), souvenir.ErrInvalid, "importance", `"HIGH"`},
 		{"importance of another type", inMetadata("importance", true), souvenir.ErrInvalid, "importance",
 			"importance is true"},

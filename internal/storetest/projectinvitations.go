@@ -248,7 +248,7 @@ func invitedBlock(f *fixture) {
 		`"olga"`)
 	same(f, "what was sent meanwhile", sam.waiting(), nil)
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
-	f.same("sent anew, of the project that was not declined", sam.waiting(), "olga/a by olga as reader")
+	f.same("sent again, of the project that was not declined", sam.waiting(), "olga/a by olga as reader")
 	olga.addProject(souvenir.NewProject{ID: "d"})
 	olga.inviteTo("d", "sam", souvenir.MemberReader)
 	f.equal("and another", len(sam.waiting()), 2)
@@ -322,7 +322,7 @@ func invitedLater(f *fixture) {
 	same(f, "waiting", late.waiting(), nil)
 	f.same("pending", olga.pending("a"), "late reader by olga")
 	olga.inviteTo("a", "late", souvenir.MemberWriter)
-	f.same("sent anew", late.waiting(), "olga/a by olga as writer")
+	f.same("sent again", late.waiting(), "olga/a by olga as writer")
 }
 
 func invitedSenderBound(f *fixture) {

@@ -9,7 +9,7 @@ import (
 
 func revisions() concept {
 	return concept{"Revisions", []promise{
-		{"tell every state, the present one first", revisionHistory},
+		{"tell every state, the current one first", revisionHistory},
 		{"come in parts, which say how far back they reach", revisionParts},
 		{"restoring is an update to a former state", revisionRestore},
 		{"restoring replaces metadata and merges nothing", revisionRestoreMetadata},

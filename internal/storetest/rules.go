@@ -16,9 +16,9 @@ func rules() concept {
 		{"what stores the same again changes nothing", ruleSame},
 		{"without a project they are general, and a user's own", ruleGeneral},
 		{"tags and links stay unless they are given", ruleLists},
-		{"storing a rule as a memory replaces the present one", ruleByMemory},
+		{"storing a rule as a memory replaces the current one", ruleByMemory},
 		{"no update, move or restoration makes a second one", ruleConflicts},
-		{"a deleted one is gone with its history, and may come anew", ruleDelete},
+		{"a deleted one is gone with its history, and may be set again", ruleDelete},
 		{"an unknown project has none", ruleUnknown},
 		{"errors name bad arguments, and the allowed values", ruleArguments},
 		{"an expected revision is kept to", ruleExpected},
@@ -274,7 +274,7 @@ func ruleDelete(f *fixture) {
 	f.failsAt("DeleteRule again", f.store.DeleteRule(f.ctx, ref, souvenir.RuleDo), souvenir.ErrNotFound, "project_id",
 		"apollo")
 	second := f.setRule(souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: "second"})
-	f.equal("anew", []any{second.Created, second.ID != first.ID, second.Revision}, []any{true, true, 1})
+	f.equal("again", []any{second.Created, second.ID != first.ID, second.Revision}, []any{true, true, 1})
 	f.check("DeleteRule", f.store.DeleteRule(f.ctx, souvenir.ProjectRef{}, souvenir.RuleDo))
 	f.failsAt("DeleteRule", f.store.DeleteRule(f.ctx, souvenir.ProjectRef{}, souvenir.RuleDo), souvenir.ErrNotFound,
 		"rule_type", `"do"`)

@@ -388,7 +388,7 @@ func searchArguments(f *fixture) {
 		{"limit past the most", souvenir.Query{Limit: 101}, souvenir.ErrInvalid, "limit", "limit is 101; 1 to 100"},
 		{"negative offset", souvenir.Query{Offset: -1}, souvenir.ErrInvalid, "offset", "offset is -1"},
 		{"unknown sort", souvenir.Query{Sort: "best"}, souvenir.ErrInvalid, "sort_order",
-			`"best"; allowed are "relevance", "updated_at_asc"`},
+			`"best"; expected "relevance", "updated_at_asc"`},
 		{"unknown classification", souvenir.Query{Classification: "maybe"}, souvenir.ErrInvalid, "classification",
 			`"do", "dont", "todo" or "notes"`},
 		{"long text", souvenir.Query{Text: strings.Repeat("x", souvenir.MaxQuery+1)}, souvenir.ErrTooLarge, "query", "65536"},

@@ -59,7 +59,7 @@ func (f *fixture) signedOut(what, value string) {
 	f.Helper()
 	p, err := f.reader.Accounts().CheckSignIn(f.ctx, value)
 	f.failsAt("CheckSignIn "+what, err, souvenir.ErrUnauthenticated, "")
-	if err != nil && err.Error() != "the session is not valid; it may have expired or ended, so sign in again" ||
+	if err != nil && err.Error() != "the session is not valid; it may have expired or been revoked, so sign in again" ||
 		p.User.ID != "" || p.Scopes != nil {
 		f.Errorf("CheckSignIn %s says more than it may: %+v, %v", what, p, err)
 	}

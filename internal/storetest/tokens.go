@@ -54,7 +54,7 @@ func (f *fixture) tokenFails(what, value string) {
 	f.Helper()
 	p, err := f.reader.Accounts().CheckToken(f.ctx, value)
 	f.failsAt("CheckToken "+what, err, souvenir.ErrUnauthenticated, "")
-	if err != nil && err.Error() != "the token is not valid; it may have expired or been deleted" || p.User.ID != "" ||
+	if err != nil && err.Error() != "the token is not valid; it may have expired or been revoked" || p.User.ID != "" ||
 		p.Scopes != nil {
 		f.Errorf("CheckToken %s says more than it may: %+v, %v", what, p, err)
 	}

@@ -78,7 +78,7 @@ func trashProjects(f *fixture) {
 	p.owner.setRule(souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: "be kind"})
 	linked := p.owner.addFile(souvenir.NewFile{Filename: "linked.txt", MemoryID: ids[5]}, "linked")
 	alone := p.owner.addFile(souvenir.NewFile{Filename: "alone.txt", ProjectID: "apollo"}, "alone")
-	p.owner.rewrite(ids[7], "written anew")
+	p.owner.rewrite(ids[7], "rewritten")
 	outside := p.owner.add(souvenir.NewMemory{Content: "outside", Related: []string{ids[3]}})
 	gone := p.owner.add(souvenir.NewMemory{Content: "deleted before", ProjectID: "apollo"})
 	for _, name := range []string{"Moon", "Apollo 11"} { // former names lead to it

@@ -132,7 +132,7 @@ func turnsFiltered(f *fixture) {
 	f.equal("hits", []any{len(results.Hits), results.Total, results.Hits[0].ID}, []any{1, 1, answer.ID})
 }
 
-// turnsRewritten changes something else about one of two turns: it is read anew, and must be of the same conversation.
+// turnsRewritten changes something else about one of two turns: it is read again, and must be of the same conversation.
 func turnsRewritten(f *fixture) {
 	for i, metadata := range []map[string]any{
 		{"session": 7}, {"thread_id": 12345678901234567}, {"chat_id": 0.5}, {"conversation": " x "},

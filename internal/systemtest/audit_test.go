@@ -91,7 +91,7 @@ func attackAudit(t *testing.T, d database) {
 	both := func(first, second func(db.Tx) error) func(db.Tx) error {
 		return func(tx db.Tx) error { return errors.Join(first(tx), second(tx)) }
 	}
-	anew := func(tx db.Tx) error { // who has the code can write a chain that fits
+	rewrite := func(tx db.Tx) error { // who has the code can write a chain that fits
 		if _, err := tx.Exec(`DELETE FROM audit`); err != nil {
 			return err
 		}
@@ -147,13 +147,13 @@ func attackAudit(t *testing.T, d database) {
 			`UPDATE audit SET id = 1 - id WHERE id < 0`), shifted, false},
 		{"the end cut off", sql(`DELETE FROM audit WHERE id > 20`), []int64{21}, true},
 		{"everything deleted", sql(`DELETE FROM audit`), []int64{1}, true},
-		{"everything written anew", anew, []int64{kept.Seq}, true},
-		{"written anew and accepted", both(anew, accept),
+		{"everything rewritten", rewrite, []int64{kept.Seq}, true},
+		{"rewritten and accepted", both(rewrite, accept),
 			[]int64{kept.Seq}, true},
 		{"a cut beyond the anchor made up", both(sql(`DELETE FROM audit WHERE id < `+rest),
 			forge(audit.Details{"through": kept.Seq - 1, "hash": strings.Repeat("00", 32)}, audit.Cut)),
 			[]int64{kept.Seq}, false},
-		{"a cut of all made up", both(anew, cutAll), []int64{kept.Seq}, true},
+		{"a cut of all made up", both(rewrite, cutAll), []int64{kept.Seq}, true},
 		{"the place beside one that was accepted", both(both(sql(`DELETE FROM audit WHERE id = 7`), accept),
 			sql(`DELETE FROM audit WHERE id = 8`)), []int64{7}, false},
 	}

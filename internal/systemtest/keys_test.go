@@ -54,7 +54,7 @@ func withOpening(run func()) {
 	run()
 }
 
-// keysVariable has all promises hold with keys of users, wherever they are; otherwise a part has to.
+// keysVariable has all promises hold with user keys, wherever they are; otherwise a part has to.
 const keysVariable = "SOUVENIR_TEST_KEYS"
 
 func runAllWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
@@ -78,7 +78,7 @@ func runFilesWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
 	storetest.RunFilesSample(t, 5, open)
 }
 
-// openWithKeys gives each test a file, and keys of users in another one.
+// openWithKeys gives each test a file, and user keys in another one.
 func openWithKeys(t *testing.T) func(*testing.T, *Options) *Store {
 	dir := t.TempDir()
 	return func(t *testing.T, options *Options) *Store {
@@ -110,7 +110,7 @@ func openObjectsWithKeys(t *testing.T) func(*testing.T, *Options) *Store {
 	}
 }
 
-// openPostgresWithKeys gives each test a schema, and keys of users in a file.
+// openPostgresWithKeys gives each test a schema, and user keys in a file.
 func openPostgresWithKeys(t *testing.T) func(*testing.T, *Options) *Store {
 	pgtest.Server(t)
 	dir := t.TempDir()
@@ -157,7 +157,7 @@ func ringIn(t *testing.T, place keyring.Place, now func() time.Time) *keyring.Ri
 	return ring
 }
 
-// safe is a store with keys of users.
+// safe is a store with user keys.
 type safe struct {
 	*testing.T
 	in    database
@@ -176,7 +176,7 @@ func newSafe(t *testing.T, empty database) *safe {
 		}
 		s.ring = ringIn(t, place, now)
 	} else {
-		pgtest.NotOnCitus(t, "keys of users are in a schema on the coordinator")
+		pgtest.NotOnCitus(t, "user keys are in a schema on the coordinator")
 		place, err := enginepostgres.OpenKeys(context.Background(), pgtest.Address(t), db.Opening{Readers: 2})
 		if err != nil {
 			t.Fatalf("OpenKeys: %v", err)

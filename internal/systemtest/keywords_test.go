@@ -18,7 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
-// What searches read is sealed or blinded under keys of users, and searches find the same as without keys.
+// What searches read is sealed or blinded under user keys, and searches find the same as without keys.
 
 func TestKeysOfUsersInSearches(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {

@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/receipt"
 )
 
-// A receipt counts what there was, fits to the audit log, and is signed with the store's key.
+// A receipt counts what there was, matches the audit log, and is signed with the store's key.
 func TestReceiptsSayWhatWasExportedAndDeleted(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {
 		d := empty.copied(t)

@@ -24,9 +24,9 @@ import (
 	"github.com/souvenir-ai/souvenir/postgres"
 )
 
-// Options.UserKeys: keys of users as an operator has them, on each engine.
+// Options.UserKeys: user keys as an operator has them, on each engine.
 
-// vault is a store with keys of users beside it.
+// vault is a store with user keys beside it.
 type vault struct {
 	*testing.T
 	in    database
@@ -38,7 +38,7 @@ type vault struct {
 func newVault(t *testing.T, empty database) *vault {
 	v := &vault{T: t, in: empty.copied(t), keys: UserKeys{MasterKey: GenerateMasterKey()}}
 	if v.in.name() != "file" {
-		pgtest.NotOnCitus(t, "keys of users are in a schema on the coordinator")
+		pgtest.NotOnCitus(t, "user keys are in a schema on the coordinator")
 		t.Cleanup(func() {
 			pgtest.Query(t, pgtest.Server(t), `DROP SCHEMA IF EXISTS "`+pgtest.SchemaOf(v.in.where())+`_keys" CASCADE`)
 		})

@@ -168,7 +168,7 @@ type taskLines map[string]int
 func (l taskLines) add(t Task, wrong *problems) bool {
 	id := strings.ToUpper(t.ID)
 	if first := l[id]; first != 0 {
-		wrong.add("lines %d and %d are both the task %s; every task needs an id of its own", first, t.Line, fault.Clip(t.ID))
+		wrong.add("lines %d and %d are both the task %s; every task needs a unique id", first, t.Line, fault.Clip(t.ID))
 		return false
 	}
 	l[id] = t.Line
@@ -200,7 +200,7 @@ func (d *Document) place(h heading, line int, written string, wrong *problems) S
 	for _, other := range d.Sections {
 		switch {
 		case other.Section == s:
-			wrong.add("%s stands on line %d and again on line %d", fault.Show(s.Heading()), other.Line, line)
+			wrong.add("%s is on line %d and again on line %d", fault.Show(s.Heading()), other.Line, line)
 			return ""
 		case slices.Index(Sections, other.Section) > i:
 			wrong.add("%s on line %d must come before %s on line %d", fault.Show(s.Heading()), line,

@@ -145,7 +145,7 @@ func TestInvalidTodosAreRefusedWithHelp(t *testing.T) {
 		{"underlined", five(map[Section]string{Tasks: "Tasks\n-----"}),
 			[]string{`"## Tasks" (line 4 is "Tasks", which must`}},
 		{"twice", five(map[Section]string{Tasks: "## Tasks\n## Tasks"}),
-			[]string{`"## Tasks" stands on line 4 and again on line 5`}},
+			[]string{`"## Tasks" is on line 4 and again on line 5`}},
 		{"order", five(map[Section]string{Spec: "## Plan", Plan: "## Spec"}),
 			[]string{`"## Spec" on line 3 must come before "## Plan" on line 2`}},
 		{"a section of its own", five(map[Section]string{Gaps: "## Notes\n## Gaps"}),

@@ -76,12 +76,12 @@ func CheckBody(section Section, body string, next int) (trimmed string, warnings
 		case isHeading && h.level == 2 && empty && warnings == nil && Like(h.text) == section:
 			from = scan.at
 			warnings = append(warnings,
-				fmt.Sprintf("content began with the heading %s, which the section has already; it was left out",
+				fmt.Sprintf("content began with the heading %s, which the section already has; it was removed",
 					fault.Show(scan.line())))
 		case isHeading && h.level == 2:
 			empty = false
 			wrong.add("line %d is %s; a section's content has no heading of that level: use three # or more inside it, and "+
-				"update each section by itself", scan.number, fault.Show(scan.line()))
+				"update each section separately", scan.number, fault.Show(scan.line()))
 		default:
 			empty = false
 			if t, ok := scan.task(); ok && t.ID != "" && section == Tasks {

@@ -426,7 +426,7 @@ func (e *exporter) file(f ExportFile) {
 	l.time("updated_at", f.Updated)
 }
 
-var errChunks = errors.New("its pieces are not what was stored")
+var errChunks = errors.New("its pieces differ from what was stored")
 
 // chunks writes the content of a file. It is compared with its hash on the way: a successful export holds the content
 // that was stored.

@@ -189,7 +189,7 @@ func (v *vectorSide) write(e *exporter, m exportMemory) error {
 		vector, err := kernel.DecodeVector(p.vector)
 		switch {
 		case err != nil && p.own:
-			return fmt.Errorf("memory %s, whose vectors only its caller can make again: %w; a check finds it, and its "+
+			return fmt.Errorf("memory %s, whose vectors only its caller can provide again: %w; a check finds it, and its "+
 				"repair removes it", m.id, err)
 		case err != nil:
 			return nil //nolint:nilerr // damaged; the import makes it again

@@ -178,7 +178,7 @@ func (c *seal) open(lines *lineReader) error {
 	}
 	switch {
 	case c.header.Version > exportVersion:
-		return fault.New(fault.KindNewer, "version", "the export has version %d; this version of Souvenir reads %d",
+		return fault.New(fault.KindNewer, "version", "the export has version %d, but this version of Souvenir reads %d",
 			c.header.Version, exportVersion)
 	case c.header.Version < 1:
 		return fault.New(fault.KindForeign, "version", "the export has version %d, which does not exist", c.header.Version)
@@ -211,7 +211,7 @@ func (c *seal) close(line []byte) error {
 			fault.Show(end.SHA256), fault.Show(sum))
 	}
 	if end.Counts != nil && !maps.Equal(end.Counts, c.counts) {
-		return fault.Invalid("counts", "the export is not complete: counts is %v, but it has %v", end.Counts, c.counts)
+		return fault.Invalid("counts", "the export is incomplete: counts is %v, but it has %v", end.Counts, c.counts)
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (c *seal) scan(ctx context.Context, lines *lineReader, each func(kind strin
 		case err != nil:
 			return err
 		case c.closed:
-			return fault.Invalid("", "line %d: there is more after the end of the export", lines.n)
+			return fault.Invalid("", "line %d: there is more text after the end of the export", lines.n)
 		}
 		kind, err := LineKind(line)
 		switch {

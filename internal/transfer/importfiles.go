@@ -82,7 +82,7 @@ func parseFile(line []byte, n int) (importItem, error) {
 		return nil, err
 	}
 	if f.SHA256, err = hex.DecodeString(given.SHA256); err != nil || len(f.SHA256) != sha256.Size {
-		return nil, fault.Invalid("sha256", "sha256 is %s; %d hexadecimal digits are expected", fault.Show(given.SHA256),
+		return nil, fault.Invalid("sha256", "sha256 is %s; expected %d hexadecimal digits", fault.Show(given.SHA256),
 			2*sha256.Size)
 	}
 	if f.Created, err = parseTime("created_at", given.CreatedAt); err != nil {
@@ -95,7 +95,7 @@ func parseFile(line []byte, n int) (importItem, error) {
 // Check validates the details of a file.
 func (f *ExportFile) Check() error {
 	if clean := cmp.Or(filetype.CleanFilename(f.Filename), "file"); clean != f.Filename {
-		return fault.Invalid("filename", "filename is %s; a name that is valid on every system is expected, such as %s",
+		return fault.Invalid("filename", "filename is %s; expected a name that is valid on every system, such as %s",
 			fault.Show(f.Filename), fault.Show(clean))
 	}
 	if kind, err := valid.MIMEType(f.MIMEType); err != nil || kind == "" {
@@ -108,7 +108,7 @@ func (f *ExportFile) Check() error {
 		return err
 	}
 	if f.Size < 0 || f.Size > kernel.LargestFile {
-		return fault.Invalid("size", "size is %d; 0 to %d bytes are allowed", f.Size, int64(kernel.LargestFile))
+		return fault.Invalid("size", "size is %d; expected 0 to %d bytes", f.Size, int64(kernel.LargestFile))
 	}
 	return nil
 }
@@ -232,10 +232,10 @@ func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
 	want := min(kernel.ChunkSize, f.Size-f.got)
 	switch {
 	case c.file != f.ID:
-		return fault.Invalid("file", "file is %s, but the pieces of %s are not complete: %d of its %d bytes have come",
+		return fault.Invalid("file", "file is %s, but the pieces of %s are not complete: got %d of its %d bytes",
 			fault.Show(c.file), fault.Show(f.ID), f.got, f.Size)
 	case c.n != f.got/kernel.ChunkSize:
-		return fault.Invalid("n", "n is %d; piece %d of file %s is expected", c.n, f.got/kernel.ChunkSize, fault.Show(f.ID))
+		return fault.Invalid("n", "n is %d; expected piece %d of file %s", c.n, f.got/kernel.ChunkSize, fault.Show(f.ID))
 	case int64(len(c.data)) != want:
 		return fault.Invalid("data", "data has %d bytes; piece %d of file %s has %d", len(c.data), c.n, fault.Show(f.ID),
 			want)
@@ -255,7 +255,7 @@ func (im *importer) advance(ctx context.Context, line int) error {
 	switch {
 	case f.skip:
 	case complete && !bytes.Equal(f.hash.Sum(nil), f.SHA256):
-		return fault.Invalid("sha256", "the content of file %s is not what its sha256 says", fault.Show(f.ID))
+		return fault.Invalid("sha256", "the content of file %s does not match its sha256", fault.Show(f.ID))
 	case complete:
 		if err := f.writeChunks(ctx, f.finish); err != nil {
 			return err
@@ -364,7 +364,7 @@ func (f *incomingFile) finish(t *importTx) error {
 	}
 	if result.RowsAffected == 0 {
 		f.left = f.arrives
-		t.conflict(f.line(), KindFile, f.ID, "it came into the store from elsewhere meanwhile")
+		t.conflict(f.line(), KindFile, f.ID, "it was added to the store in the meantime")
 		_, err := t.tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ?`, f.arrives)
 		return err
 	}
@@ -402,7 +402,7 @@ func (f *incomingFile) place(t *importTx) (memory, project int64, err error) {
 
 // incomplete is the error for a file whose pieces end too early.
 func (f *incomingFile) incomplete() error {
-	return fault.Invalid("data", "the pieces of file %s (line %d) are not complete: %d of its %d bytes have come",
+	return fault.Invalid("data", "the pieces of file %s (line %d) are not complete: got %d of its %d bytes",
 		fault.Show(f.ID),
 		f.line(), f.got, f.Size)
 }
@@ -429,6 +429,6 @@ func (f *incomingFile) remove(ctx context.Context, row int64) {
 		err = kernel.RemoveFile(ctx, f.im.DB, row)
 	}
 	if err != nil {
-		f.im.Log.Warn("the bytes of a file could not be removed yet", "file", f.ID, "error", err)
+		f.im.Log.Warn("could not remove the bytes of a file yet", "file", f.ID, "error", err)
 	}
 }

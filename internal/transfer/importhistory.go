@@ -56,7 +56,7 @@ func parseRevision(line []byte, n int) (importItem, error) {
 		return nil, err
 	}
 	if r.number < 1 || r.number > kernel.MaxRevision {
-		return nil, fault.Invalid("revision", "revision is %d; 1 and more are allowed", r.number)
+		return nil, fault.Invalid("revision", "revision is %d; expected 1 and more", r.number)
 	}
 	var err error
 	if r.created, err = parseTime("created_at", given.CreatedAt); err != nil {

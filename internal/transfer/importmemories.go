@@ -68,7 +68,7 @@ type memoryLine struct {
 }
 
 // otherVersion is the conflict of a memory or file that the store already has, in another version.
-const otherVersion = "the store has another version of it, or one of another owner, which was kept"
+const otherVersion = "the store has another version of it, or one with another owner, which was kept"
 
 // fields returns the memory of a line, without its times.
 func (l memoryLine) fields() (m kernel.DraftFields, err error) {
@@ -111,7 +111,7 @@ func (m *memoryItem) check() error {
 		}
 	}
 	if r := m.revision; r != nil && (*r < 1 || *r > kernel.MaxRevision) {
-		return fault.Invalid("revision", "revision is %d; 1 and more are allowed", *r)
+		return fault.Invalid("revision", "revision is %d; expected 1 and more", *r)
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func ParseMetadata(raw json.RawMessage) (map[string]any, error) {
 	}
 	object, err := jsonobject.Decode(raw)
 	if err != nil {
-		return nil, fault.Invalid("metadata", "metadata is %s; a JSON object is expected", fault.Show(string(raw)))
+		return nil, fault.Invalid("metadata", "metadata is %s; expected a JSON object", fault.Show(string(raw)))
 	}
 	return object, nil
 }
@@ -344,7 +344,7 @@ func (m *memoryItem) apply(t *importTx) error {
 	}
 	if holder != "" {
 		m.outcome = conflicting
-		t.conflict(m.line(), KindMemory, m.id, "memory "+fault.Show(holder)+" has this key here already")
+		t.conflict(m.line(), KindMemory, m.id, "memory "+fault.Show(holder)+" already has this key here")
 		return nil
 	}
 	if err := m.breakCircle(t); err != nil {

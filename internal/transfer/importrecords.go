@@ -199,7 +199,8 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	}
 	switch {
 	case len(found) > 1:
-		return 0, fault.Invalid(argument, "%s %s fits %d projects; give project_id", argument, fault.Show(value), len(found))
+		return 0, fault.Invalid(argument, "%s %s matches %d projects; give project_id", argument, fault.Show(value),
+			len(found))
 	case len(found) == 0:
 		row, err := kernel.InsertProject(t.tx, owner, cmp.Or(id, t.NewID()), name, t.Now())
 		if err != nil {
@@ -265,12 +266,12 @@ func (f RecordField) parse(raw json.RawMessage) (any, error) {
 	case CountForm:
 		var n int64
 		if err := json.Unmarshal(raw, &n); err != nil {
-			return nil, fault.Invalid(f.Name, "%s is %s; a whole number is expected", f.Name, fault.Show(string(raw)))
+			return nil, fault.Invalid(f.Name, "%s is %s; expected a whole number", f.Name, fault.Show(string(raw)))
 		}
 		return n, nil
 	default:
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return nil, fault.Invalid(f.Name, "%s is %s; a string is expected", f.Name, fault.Show(string(raw)))
+			return nil, fault.Invalid(f.Name, "%s is %s; expected a string", f.Name, fault.Show(string(raw)))
 		}
 	}
 	if f.Form == TimeForm {

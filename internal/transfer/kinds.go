@@ -96,7 +96,7 @@ type Record struct {
 	insert, update string
 	refs           func(t *importTx, values []any) ([]any, error)
 
-	sealed []sealedField // fields that a store with keys of users seals
+	sealed []sealedField // fields that a store with user keys seals
 	of     int           // which of the rows that refs returns is the owner's
 }
 
@@ -124,7 +124,7 @@ func CheckText(argument, value string) error {
 
 func checkObject(argument, value string) error {
 	if !strings.HasPrefix(strings.TrimSpace(value), "{") {
-		return fault.Invalid(argument, "%s is %s; a JSON object is expected", argument, fault.Show(value))
+		return fault.Invalid(argument, "%s is %s; expected a JSON object", argument, fault.Show(value))
 	}
 	return CheckText(argument, value)
 }
@@ -132,7 +132,7 @@ func checkObject(argument, value string) error {
 func checkStrings(argument, value string) error {
 	var list []string
 	if err := json.Unmarshal([]byte(value), &list); err != nil || list == nil {
-		return fault.Invalid(argument, "%s is %s; a list of strings is expected", argument, fault.Show(value))
+		return fault.Invalid(argument, "%s is %s; expected a list of strings", argument, fault.Show(value))
 	}
 	return CheckText(argument, value)
 }

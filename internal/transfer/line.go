@@ -297,7 +297,7 @@ func (l *lineReader) read() ([]byte, error) {
 		}
 		l.bytes += int64(len(part))
 		if len(l.line)+len(part) > MaxLine {
-			return nil, fault.New(fault.KindTooLarge, "", "line %d is longer than %d bytes; no line of an export is", l.n,
+			return nil, fault.New(fault.KindTooLarge, "", "line %d is longer than %d bytes, the maximum", l.n,
 				MaxLine)
 		}
 		l.line = append(l.line, part...)
@@ -326,7 +326,7 @@ func LineKind(line []byte) (string, error) {
 		return "", err
 	}
 	if kind.Type == nil {
-		return "", fault.Invalid("type", "type is missing; each line says what it is, such as %q", KindMemory)
+		return "", fault.Invalid("type", "type is missing; each line needs one, such as %q", KindMemory)
 	}
 	return *kind.Type, nil
 }
@@ -343,7 +343,7 @@ func decodeLine(line []byte, into any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &mismatch) && mismatch.Field != "":
-		return fault.Invalid(mismatch.Field, "%s is a JSON %s; %s is expected", mismatch.Field, mismatch.Value,
+		return fault.Invalid(mismatch.Field, "%s is a JSON %s; expected %s", mismatch.Field, mismatch.Value,
 			expected(mismatch.Type.Kind().String()))
 	case errors.As(err, &corrupt):
 		return fault.Invalid("", "a value is not base64: %v", err)
@@ -369,7 +369,7 @@ func expected(kind string) string {
 func parseTime(name, value string) (int64, error) {
 	t, err := time.Parse(time.RFC3339Nano, value)
 	if err != nil {
-		return 0, fault.Invalid(name, "%s is %s; a time like 2026-11-21T08:00:00.000000Z (RFC 3339) is expected", name,
+		return 0, fault.Invalid(name, "%s is %s; expected a time like 2026-11-21T08:00:00.000000Z (RFC 3339)", name,
 			fault.Show(value))
 	}
 	return t.UnixMicro(), valid.Time(name, t.UnixMicro())

@@ -89,7 +89,7 @@ func parseNamespace(line []byte, n int) (importItem, error) {
 func (im *importer) checkNamespace(kind string) error {
 	if kind == kindNamespace && im.begun && im.Namespace != "" {
 		return fault.Invalid("Namespace",
-			"{} is %s, but the export has several namespaces; export one alone, or leave the option out",
+			"{} is %s, but the export has several namespaces; export one alone, or omit the option",
 			fault.Show(im.Namespace))
 	}
 	im.begun = true

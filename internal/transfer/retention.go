@@ -20,7 +20,7 @@ func retentionRefs(seconds, action any) ([]any, error) {
 	}
 	const least, most = 24 * 3600, 36_500 * 24 * 3600
 	if after < least || after > most {
-		return nil, fault.Invalid("retention_seconds", "retention_seconds is %d; %d to %d seconds are allowed", after, least,
+		return nil, fault.Invalid("retention_seconds", "retention_seconds is %d; expected %d to %d seconds", after, least,
 			most)
 	}
 	micros, deletes := trash.Retention{After: after * 1_000_000, Deletes: action == "delete"}.Columns()

@@ -85,7 +85,7 @@ func (r *Restorer) file() error {
 		return err
 	}
 	if len(taken) > 0 {
-		return fault.New(fault.KindConflict, "id", "file %s exists already; delete it first", fault.Show(e.Item))
+		return fault.New(fault.KindConflict, "id", "file %s already exists; delete it first", fault.Show(e.Item))
 	}
 	project := e.ProjectRow
 	if project == 0 && e.ProjectID != "" {
@@ -295,7 +295,7 @@ func (r *Restorer) prepare(item kernel.TrashItem) (m kernel.TrashedMemory, at *k
 		return m, nil, err
 	}
 	if len(there) > 0 {
-		return m, nil, fault.New(fault.KindConflict, "id", "memory %s exists already; delete it first", fault.Show(item.ID))
+		return m, nil, fault.New(fault.KindConflict, "id", "memory %s already exists; delete it first", fault.Show(item.ID))
 	}
 	if at, err = r.place(m.Place); err != nil {
 		return m, nil, err

@@ -30,7 +30,7 @@ var ownKeys = []string{KeyConversation, KeyRole, KeySpeaker, KeyToolCalls}
 func (m Message) Store(conversation string) (content string, metadata map[string]any, err error) {
 	for _, key := range slices.Sorted(maps.Keys(m.Metadata)) {
 		if slices.Contains(ownKeys, key) {
-			return "", nil, fault.Invalid("metadata", "{} has %s, which a turn has a field for; choose another name",
+			return "", nil, fault.Invalid("metadata", "{} has %s, for which a turn has its own field; choose another name",
 				fault.Show(key))
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // Errors of calls with the context of a snapshot or transaction; see [DB].
 var (
 	ErrEnded    = errors.New("the snapshot or transaction that the context belongs to has ended")
-	ErrReadOnly = errors.New("the context belongs to a snapshot, which is only for reading")
+	ErrReadOnly = errors.New("the context belongs to a snapshot, which is read-only")
 	errWaited   = fmt.Errorf("another call with the context of this transaction takes too long: %w", db.ErrBusy)
 )
 

@@ -37,7 +37,7 @@ func Email(email string) error {
 	}
 	if local, domain, ok := strings.Cut(email, "@"); !ok || local == "" || domain == "" ||
 		strings.ContainsAny(email, " <>,;") {
-		return fault.Invalid("email", `{} is %s; an address such as "ann@example.com" is needed`, fault.Show(email))
+		return fault.Invalid("email", `{} is %s; expected an address such as "ann@example.com"`, fault.Show(email))
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ func Email(email string) error {
 // Time refuses a time, in microseconds since 1970, that RFC 3339, and so JSON, cannot represent.
 func Time(name string, micros int64) error {
 	if year := time.UnixMicro(micros).UTC().Year(); year < 0 || year > 9999 {
-		return fault.Invalid(name, "{} is in the year %d (UTC); times of the years 0 to 9999 are allowed", year)
+		return fault.Invalid(name, "{} is in the year %d (UTC); expected a year from 0 to 9999", year)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func MIMEType(declared string) (string, error) {
 	kind, subtype, found := strings.Cut(mediaType, "/")
 	if err != nil || !found || kind == "" || subtype == "" || len(declared) > maxType {
 		return "", fault.Invalid("mime_type",
-			`{} is %s; a type such as "text/plain" or "image/png" is expected, at most %d bytes long`,
+			`{} is %s; expected a type such as "text/plain" or "image/png", at most %d bytes long`,
 			fault.Show(declared), maxType)
 	}
 	formatted := mime.FormatMediaType(mediaType, parameters)

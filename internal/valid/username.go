@@ -48,7 +48,7 @@ func UserName(name string) (string, error) {
 		}
 	}
 	if foldname.Key(name) == "" {
-		return "", fault.Invalid("name", "{} is %s; 1 to %d visible characters are needed", fault.Show(name),
+		return "", fault.Invalid("name", "{} is %s; expected 1 to %d visible characters", fault.Show(name),
 			MaxUserName)
 	}
 	return name, nil

@@ -39,7 +39,7 @@ const (
 // NewContent checks content to be stored. Older files may hold memories of white space only, which Content allows.
 func NewContent(content string) error {
 	if content != "" && len(content) <= MaxContent && Blank(content) {
-		return fault.Invalid("content", "{} is %s, white space only; text to remember is needed",
+		return fault.Invalid("content", "{} is %s, white space only; expected text to remember",
 			fault.Show(content))
 	}
 	return Content(content)
@@ -56,7 +56,7 @@ func Blank(text string) bool {
 func Content(content string) error {
 	switch {
 	case content == "":
-		return fault.Invalid("content", "{} is empty; 1 byte to %d bytes are allowed", MaxContent)
+		return fault.Invalid("content", "{} is empty; expected 1 byte to %d bytes", MaxContent)
 	case len(content) > MaxContent:
 		return fault.New(fault.KindTooLarge, "content", "{} is %d bytes; at most %d are allowed", len(content),
 			MaxContent)
@@ -85,7 +85,8 @@ func UTF8(argument, value string) error {
 // section 8.3).
 func Text(argument, value string) error {
 	if at := strings.IndexByte(value, 0); at >= 0 {
-		return fault.Invalid(argument, "{} has the character U+0000 at offset %d, which no text may have; remove it", at)
+		return fault.Invalid(argument, "{} has the character U+0000 at offset %d, which is not allowed in text; remove it",
+			at)
 	}
 	return UTF8(argument, value)
 }
@@ -147,7 +148,7 @@ func Line(argument, value string, most int) *fault.Error {
 		return NotUTF8(argument, value)
 	}
 	if strings.TrimSpace(value) == "" {
-		return fault.Invalid(argument, "{} is %s; 1 to %d characters are needed", fault.Show(value), most)
+		return fault.Invalid(argument, "{} is %s; expected 1 to %d characters", fault.Show(value), most)
 	}
 	if n := utf8.RuneCountInString(value); n > most {
 		return fault.New(fault.KindTooLarge, argument, "{} is %d characters long (%s); at most %d are allowed", n,
@@ -155,7 +156,7 @@ func Line(argument, value string, most int) *fault.Error {
 	}
 	for _, r := range value {
 		if unicode.IsControl(r) {
-			return fault.Invalid(argument, "{} is %s, which contains the control character %U; none is allowed",
+			return fault.Invalid(argument, "{} is %s, which contains the control character %U; remove it",
 				fault.Show(value), r)
 		}
 	}
@@ -167,7 +168,7 @@ func Enum[S ~string](argument string, value S, allowed []S) error {
 	if value == "" || slices.Contains(allowed, value) {
 		return nil
 	}
-	return fault.Invalid(argument, "{} is %s; allowed are %s", fault.Show(string(value)), fault.OneOf(allowed))
+	return fault.Invalid(argument, "{} is %s; expected %s", fault.Show(string(value)), fault.OneOf(allowed))
 }
 
 // Tags returns the tags in their stored form: trimmed and without duplicates.

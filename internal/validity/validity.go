@@ -56,7 +56,7 @@ func (t Times) CheckExpiry(now int64) error {
 	if t.Expires == nil || *t.Expires > now {
 		return nil
 	}
-	return fault.Invalid("expires_at", "{} is %s, which has passed; give a later time, or delete the memory",
+	return fault.Invalid("expires_at", "{} is %s, which is in the past; give a later time, or delete the memory",
 		show(*t.Expires))
 }
 

@@ -25,7 +25,7 @@ const (
 )
 
 // ErrForm says that bytes are none of the two forms.
-var ErrForm = errors.New("its length or its first byte is of no known form")
+var ErrForm = errors.New("its length or its first byte matches no known form")
 
 // Exact returns the exact form. Nil gives nil.
 func Exact(v []float32) []byte {

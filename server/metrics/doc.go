@@ -8,5 +8,5 @@
 //	go server.Serve(ctx, own, m.Handler(), nil) // on a listener of its own: metrics need no credential
 //
 // Labels have few values, all from fixed lists: routes, statuses, tools and their actions, methods and kinds of errors.
-// None is an id, a name or a text, so that a monitoring system learns nothing of what is stored, or by whom.
+// No label is an id, a name or a text, so metrics reveal nothing about stored content or its users.
 package metrics

@@ -45,7 +45,7 @@ func own(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 		if ok && netaddr.IsLoopback(local.String()) && !netaddr.IsLoopback(r.Host) {
-			http.Error(w, "the host of the request is not known here; ask for 127.0.0.1 or localhost", http.StatusForbidden)
+			http.Error(w, "the host of the request is unknown; use 127.0.0.1 or localhost", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

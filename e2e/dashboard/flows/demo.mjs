@@ -26,7 +26,7 @@ async function demonstration(someone, see) {
 
 export const theDemonstrationTellsAStory = (someone) => demonstration(someone, async (page, go) => {
   assert.match(await page.main(), /Hello, demo/)
-  for (const waits of [/1 invitation to shared projects/, /memories that say nearly the same/, /proposals about memories that contradict/]) assert.match(await page.innerText('#attention'), waits)
+  for (const waits of [/1 invitation to shared projects/, /near-duplicate memories/, /proposals about memories that contradict/]) assert.match(await page.innerText('#attention'), waits)
   await page.waitForSelector('#trends .trends')
   assert.match(await page.innerText('#trends'), /Clients on a day\s+3/)
   await go('/activity')

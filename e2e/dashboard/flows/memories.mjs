@@ -108,7 +108,7 @@ export async function weakerMatchesAreFolded(someone, { user }) {
   const page = await someone(user)
   await page.go('/memories?sort=created_at_asc')
   await page.fill('#q', 'zzxxqq wwvv')
-  await page.waitForFunction(() => /Nothing fits/.test(document.getElementById('found').textContent))
+  await page.waitForFunction(() => /No matches/.test(document.getElementById('found').textContent))
   assert.ok(!page.url().includes('sort='), `${page.url()} has the order of the list`)
   assert.equal(await rows(page).first().isVisible(), false)
   assert.equal(await page.locator('#all-here').count(), 0, 'all are selected of a list that shows none')

@@ -179,7 +179,7 @@ export async function aReadOnlyServerSaysSo(someone, { user, memory }) {
       page.home = home
       for (const path of ['/', '/memories', `/memories/${memory}`, '/settings']) {
         await page.go(home + path)
-        assert.match(await page.innerText('body'), /This server is read-only for now: you can look around, and nothing can be changed\./, path)
+        assert.match(await page.innerText('body'), /This server is read-only for now: you can look around, but not change anything\./, path)
         if (path === '/memories') await look(page, `${path}, read-only`, { touch: how === phone })
       }
       await page.go(`${home}/memories/${memory}/edit`)

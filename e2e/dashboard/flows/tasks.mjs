@@ -115,7 +115,7 @@ export async function duplicatesAreResolved(someone, { user, token }) {
     for (const end of ['.', '!']) await call(token, 'memory', { action: 'store', content: `The ${word} lantern hangs beside the northern door${end}` })
     const page = await someone(user, how)
     const task = await counted(page)
-    await task.link(/^Compare: .*say nearly the same/, '#attention')
+    await task.link(/^Compare: .*near-duplicate memories/, '#attention')
     await task.press(page.locator('.alike', { hasText: `${word} lantern` }).getByRole('link', { name: 'Compare and merge' }))
     await task.button('Merge')
     task.took(3, 'resolving duplicates')

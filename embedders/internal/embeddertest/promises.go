@@ -162,10 +162,10 @@ func hostile(t *testing.T, p Provider) {
 		{"one too many", encode(append(slices.Clone(good), good[0])), "3 vectors for 2 texts"},
 		{"another size", encode(short), "3 numbers; Dimensions is 8"},
 		{"nothing", "{}", "0 vectors for 2 texts"},
-		{"null", strings.Replace(encode(good), "0.5", "null", 1), "a finite number is expected"},
+		{"null", strings.Replace(encode(good), "0.5", "null", 1), "expected a finite number"},
 		{"NaN", strings.Replace(encode(good), "0.5", "NaN", 1), "not as documented"},
-		{"too large a number", strings.Replace(encode(good), "0.5", "1e400", 1), "a finite number is expected"},
-		{"a text for a number", strings.Replace(encode(good), "0.5", `"0.5"`, 1), "a finite number is expected"},
+		{"too large a number", strings.Replace(encode(good), "0.5", "1e400", 1), "expected a finite number"},
+		{"a text for a number", strings.Replace(encode(good), "0.5", `"0.5"`, 1), "expected a finite number"},
 		{"cut off", encode(good)[:40], "not as documented"},
 		{"no JSON", "ok", "not as documented"},
 		{"a page", "<html>sign in</html>", "not as documented"},
@@ -189,8 +189,8 @@ func hostile(t *testing.T, p Provider) {
 		return true
 	})
 	if _, err := e.Embed(t.Context(), souvenir.ForDocument, []string{"one"}); err == nil ||
-		!strings.Contains(err.Error(), "a page of HTML") {
-		t.Errorf("a page of HTML: got the error %v, want one that says so", err)
+		!strings.Contains(err.Error(), "an HTML page") {
+		t.Errorf("an HTML page: got the error %v, want one that says so", err)
 	}
 }
 

@@ -219,7 +219,7 @@ func DecodeIndexed(body []byte) ([]Vector, error) {
 	for i, item := range answer.Data {
 		switch {
 		case item.Index < 0 || item.Index >= len(ordered):
-			return nil, fmt.Errorf("vector %d has the index %d; 0 to %d are expected", i, item.Index, len(ordered)-1)
+			return nil, fmt.Errorf("vector %d has the index %d; expected 0 to %d", i, item.Index, len(ordered)-1)
 		case ordered[item.Index] != nil:
 			return nil, fmt.Errorf("two vectors have the index %d", item.Index)
 		case item.Embedding == nil:

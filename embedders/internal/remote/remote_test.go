@@ -25,10 +25,10 @@ func TestNewNamesTheWrongOption(t *testing.T) {
 		{func(s *Settings) { s.MaxInput = 8001 }, "MaxInput is 8001"},
 		{func(s *Settings) { s.Timeout = -1 }, "Timeout is -1ns"},
 		{func(s *Settings) { s.BaseURL = "example.com" }, "BaseURL is not a URL"},
-		{func(s *Settings) { s.BaseURL = "https://a:b@example.com" }, "BaseURL holds a user"},
-		{func(s *Settings) { s.BaseURL = "https://example.com?key=1" }, "BaseURL holds a user"},
+		{func(s *Settings) { s.BaseURL = "https://a:b@example.com" }, "BaseURL has a user"},
+		{func(s *Settings) { s.BaseURL = "https://example.com?key=1" }, "BaseURL has a user"},
 		{func(s *Settings) { s.Key = " \n" }, "Key is empty"},
-		{func(s *Settings) { s.Key = "a\nb" }, "Key holds"},
+		{func(s *Settings) { s.Key = "a\nb" }, "Key has"},
 	} {
 		s := settings()
 		test.change(&s)
@@ -81,7 +81,7 @@ func TestIndexesAreEachOfThemOnce(t *testing.T) {
 		`{"data":[{"index":1,"embedding":[1]}]}`:                             "has the index 1",
 		`{"data":[{"index":-1,"embedding":[1]}]}`:                            "has the index -1",
 		`{"data":[{"index":0}]}`:                                             "vector 0 is missing",
-		`{"data":[{"index":0,"embedding":null}]}`:                            "a list of numbers is expected",
+		`{"data":[{"index":0,"embedding":null}]}`:                            "expected a list of numbers",
 	} {
 		if got, err := DecodeIndexed([]byte(body)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v and the error %v, want an error with %q", body, got, err, want)

@@ -24,7 +24,7 @@ type Vector []float32
 func (v *Vector) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)
 	if len(data) < 2 || data[0] != '[' || data[len(data)-1] != ']' {
-		return fmt.Errorf("a vector is %.20q; a list of numbers is expected", data)
+		return fmt.Errorf("a vector is %.20q; expected a list of numbers", data)
 	}
 	data = bytes.TrimSpace(data[1 : len(data)-1])
 	*v = make(Vector, 0, bytes.Count(data, []byte(","))+1)
@@ -33,7 +33,7 @@ func (v *Vector) UnmarshalJSON(data []byte) error {
 		number, data, _ = bytes.Cut(data, []byte(","))
 		x, err := strconv.ParseFloat(string(bytes.TrimSpace(number)), 32)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("number %d of a vector is %.20q; a finite number is expected", len(*v), number)
+			return fmt.Errorf("number %d of a vector is %.20q; expected a finite number", len(*v), number)
 		}
 		*v = append(*v, float32(x))
 	}

@@ -82,7 +82,7 @@ func changesLogged(t *testing.T, d db.DB) {
 	}{
 		{"a vector", `UPDATE passage SET vector = ? WHERE memory_id = ?`, floats(1, 0)},
 		{"the same vector again", `UPDATE passage SET vector = ? WHERE memory_id = ?`, floats(1, 0)},
-		{"no vector any more", `UPDATE passage SET vector = ? WHERE memory_id = ?`, nil},
+		{"a vector removed", `UPDATE passage SET vector = ? WHERE memory_id = ?`, nil},
 		{"a move", `UPDATE memory SET partition_id = ? WHERE id = ?`, other},
 	} {
 		_, before, _ := since(t, d, "", 10)

@@ -10,7 +10,7 @@ import (
 )
 
 // world is a row of most tables, with the numbers that the lists below name. Each ? is some bytes of its own. User 1
-// owns what keeps its owner, user 2 has what goes with its user.
+// owns rows that outlive their owner, user 2 has rows that are deleted with their user.
 const world = `
 INSERT INTO users (id, uid, created_at) VALUES (1, 'ann', 0), (2, 'bob', 0), (3, 'cid', 0);
 INSERT INTO profile (id, key, model, dimensions, created_at) VALUES (1, 'p', 'p', 2, 0);

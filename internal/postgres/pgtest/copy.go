@@ -174,7 +174,7 @@ func copyRows(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if OnCitus() { // the numbers of changes are a worker's; without its node, the log begins anew with the next change
+	if OnCitus() { // the numbers of changes are a worker's; without its node, the log starts over with the next change
 		statements = append(statements, fmt.Sprintf("DELETE FROM %[1]s.change; UPDATE %[1]s.change_floor SET node = 0;", to))
 	}
 	_, err = schemas.conn.PgConn().Exec(ctx, strings.Join(statements, "\n")).ReadAll()

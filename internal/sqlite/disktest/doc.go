@@ -3,5 +3,5 @@
 // another order. It works on Linux, with the driver in pure Go.
 //
 // It passes everything on to SQLite's own file system but syncs: it only notes them. The shared memory of the
-// write-ahead log (-shm) is in that file system alone; no crash keeps it, and SQLite makes it anew.
+// write-ahead log (-shm) is in that file system alone; no crash keeps it, and SQLite recreates it.
 package disktest

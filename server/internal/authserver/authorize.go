@@ -166,7 +166,7 @@ func cannotConnect(a *asking, err error) (any, error) {
 		title = "Could not connect " + back
 	}
 	return web.Page{Template: "error", Title: title, Status: refused.Status,
-		Data: "Go back to " + back + " and connect again. If that does not help, its developers need to know this: " +
+		Data: "Go back to " + back + " and connect again. If that does not help, tell its developers: " +
 			web.Sentence(refused.Message)}, nil
 }
 
@@ -186,10 +186,10 @@ func (s *Server) checkAsking(ctx context.Context, a *asking) error {
 	switch kind := a.parameters.Get("response_type"); kind {
 	case "code":
 	case "":
-		return oauthError(souvenir.OAuthInvalidRequest, "response_type", "response_type is missing; code is needed")
+		return oauthError(souvenir.OAuthInvalidRequest, "response_type", "response_type is missing; expected code")
 	default:
 		return oauthError(errUnsupportedResponseType, "response_type", "response_type is "+failure.Quote(kind)+
-			"; code is needed")
+			"; expected code")
 	}
 	if mode := a.parameters.Get("response_mode"); mode != "" && mode != "query" {
 		return oauthError(souvenir.OAuthInvalidRequest, "response_mode", "response_mode is "+failure.Quote(mode)+
@@ -256,7 +256,7 @@ func (s *Server) refuseAsking(r *http.Request, a *asking, err error) (any, error
 	var say *souvenir.OAuthError
 	if !errors.As(err, &say) {
 		e := request.Of(r.Context())
-		s.log.ErrorContext(r.Context(), "an application could not be authorized", "route", e.Route, "error",
+		s.log.ErrorContext(r.Context(), "could not authorize an application", "route", e.Route, "error",
 			err)
 		say = &souvenir.OAuthError{Code: errServer, Description: "the server failed"}
 	}

@@ -193,7 +193,7 @@ func (d *clientDocuments) mayFetch(ctx context.Context, id string, known bool) e
 func (s *Server) renewClient(ctx context.Context, id string) (souvenir.Client, error) {
 	registration, life, err := s.documents.fetch(ctx, id)
 	if err != nil {
-		s.log.WarnContext(ctx, "the document of an OAuth client could not be fetched", "client", id, "error",
+		s.log.WarnContext(ctx, "could not fetch the document of an OAuth client", "client", id, "error",
 			err)
 		return souvenir.Client{}, invalidClient("the document at " + failure.Quote(id) + " " + tellDocument(err))
 	}
@@ -237,14 +237,14 @@ func (d *clientDocuments) fetch(ctx context.Context, id string) (registration so
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return registration, 0, badDocument(fmt.Sprintf("is answered with status %d; 200 is needed, and no redirect",
+		return registration, 0, badDocument(fmt.Sprintf("returned status %d; expected 200, without a redirect",
 			response.StatusCode))
 	}
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err != nil || kind != documentType &&
 		!(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
 		return registration, 0, badDocument("has the Content-Type " + failure.Quote(response.Header.Get("Content-Type")) +
-			"; application/json is needed")
+			"; expected application/json")
 	}
 	encoded, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
 	switch {
@@ -259,7 +259,7 @@ func (d *clientDocuments) fetch(ctx context.Context, id string) (registration so
 		return registration, 0, badDocument("is not valid: " + err.Error())
 	}
 	if registration.Extra["client_id"] != id {
-		return registration, 0, badDocument("does not name its own URL as client_id")
+		return registration, 0, badDocument("does not have its own URL as client_id")
 	}
 	return registration, documentLife(response.Header, time.Now()), nil
 }

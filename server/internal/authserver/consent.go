@@ -253,7 +253,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 		return s.refuseAsking(r, a, err)
 	}
 	if !taken {
-		state.problem = "This page was out of date, so nothing is allowed yet. Please check it, and decide again."
+		state.problem = "This page was out of date, so no access was granted. Please check it, and decide again."
 		return s.consentPage(r, c, a, state)
 	}
 	switch form.Get("decision") {
@@ -313,7 +313,7 @@ func readChoice(form url.Values, offered []souvenir.Scope, chosen choice) (made 
 	}
 	switch {
 	case !oneOf(form["projects"], "all", "some") || !oneOf(form["access"], "write", "read"):
-		return made, "The form was not valid, so nothing is allowed yet. Please check it, and decide again."
+		return made, "The form was not valid, so no access was granted. Please check it, and decide again."
 	case len(made.granted()) == 0:
 		return made, "No access is selected. Select at least one permission, or deny."
 	case made.Limited && len(made.Projects) == 0:

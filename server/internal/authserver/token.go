@@ -34,7 +34,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request, _ request.Caller)
 		return nil, err
 	}
 	if client.ID == "" {
-		return nil, invalidClient("client_id is missing; send it in the form, or with its secret in the header Authorization")
+		return nil, invalidClient("client_id is missing; send it in the form, or with its secret in the Authorization header")
 	}
 	resource, err := s.resourceOf(form)
 	if err != nil {
@@ -46,11 +46,12 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request, _ request.Caller)
 	case GrantRefresh:
 		return s.refresh(r, client, form, resource)
 	case "":
-		return nil, oauthError(souvenir.OAuthInvalidRequest, "grant_type", "grant_type is missing in the form; "+GrantCode+
-			" or "+GrantRefresh+" is needed")
+		return nil, oauthError(souvenir.OAuthInvalidRequest, "grant_type", "grant_type is missing in the form; expected "+
+			GrantCode+" or "+GrantRefresh)
 	default:
-		return nil, oauthError(souvenir.OAuthUnsupportedGrantType, "grant_type", "grant_type is "+failure.Quote(grant)+"; "+
-			GrantCode+" and "+GrantRefresh+" are supported")
+		return nil, oauthError(souvenir.OAuthUnsupportedGrantType, "grant_type",
+			"grant_type is "+failure.Quote(grant)+"; expected "+
+				GrantCode+" or "+GrantRefresh)
 	}
 }
 
@@ -93,7 +94,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request, _ request.Caller
 		return nil, err
 	}
 	if client.ID == "" && client.Secret != "" {
-		return nil, invalidClient("client_secret comes without client_id")
+		return nil, invalidClient("client_secret is given without client_id")
 	}
 	if err := s.store.Accounts().RevokeToken(r.Context(),
 		souvenir.Revocation{Client: client, Token: form.get("token")}); err != nil {
@@ -108,7 +109,7 @@ func readOAuthForm(w http.ResponseWriter, r *http.Request) (oauthForm, error) {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != formType {
 			return nil, oauthError(souvenir.OAuthInvalidRequest, "Content-Type", "the body's Content-Type is "+
-				failure.Quote(given)+"; "+formType+" is needed")
+				failure.Quote(given)+"; expected "+formType)
 		}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, web.MaxForm))
@@ -141,18 +142,18 @@ func clientCredentials(r *http.Request, form oauthForm) (souvenir.ClientCredenti
 	}
 	id, secret, ok := r.BasicAuth()
 	if !ok {
-		return c, invalidClient("the header Authorization is not valid; Basic is base64 of client_id:client_secret")
+		return c, invalidClient("the Authorization header is not valid; Basic is base64 of client_id:client_secret")
 	}
 	id, secret = formDecoded(id), formDecoded(secret)
 	switch {
 	case c.ID != "" && c.ID != id:
 		return c, oauthError(souvenir.OAuthInvalidRequest, "client_id",
-			"client_id in the form differs from the one in the header Authorization")
+			"client_id in the form differs from the one in the Authorization header")
 	case c.Secret != "":
 		return c, oauthError(souvenir.OAuthInvalidRequest, "client_secret",
-			"client_secret is in the form and the header Authorization; send it in one of them")
+			"client_secret is in the form and the Authorization header; send it in one of them")
 	case id == "":
-		return c, invalidClient("client_id is empty in the header Authorization")
+		return c, invalidClient("client_id is empty in the Authorization header")
 	}
 	return souvenir.ClientCredentials{ID: id, Secret: secret}, nil
 }

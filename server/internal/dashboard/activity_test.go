@@ -64,7 +64,7 @@ func TestWrongFiltersOfActivityAreReportedInTheirPlace(t *testing.T) {
 	b := w.SignedIn(servertest.Owner)
 	for query, want := range map[string]string{
 		"kind=lost":       "Kind is &#34;lost&#34;",
-		"since=yesterday": "Since is &#34;yesterday&#34;; a day is needed", "until=2020-13-01": "a day is needed",
+		"since=yesterday": "Since is &#34;yesterday&#34;; expected a day", "until=2020-13-01": "expected a day",
 		"outcome=nice": "nice", "credential=key": "key",
 		"user=" + w.Users[servertest.Stranger]: "only admins see other users&#39; calls", "user=*": "only admins",
 		"project=%00": "Project_id",

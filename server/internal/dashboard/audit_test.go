@@ -52,7 +52,7 @@ func TestTheAuditLogInSentences(t *testing.T) {
 	servertest.CheckPage(w, p)
 	servertest.CheckPage(w, b.Get("/audit?what=token").Expect(http.StatusOK, "created a token of grace").
 		Without("added the user"))
-	b.Get("/audit?actor="+ada).Expect(http.StatusOK, "Only what", "added the user grace").
+	b.Get("/audit?actor="+ada).Expect(http.StatusOK, "Only actions", "added the user grace").
 		Without("created a token of grace")
 	b.Get("/audit?on="+gone.ID).Expect(http.StatusOK, "deleted the user", "added the user").Without("grace")
 	b.Get("/audit?what=tok").Expect(http.StatusOK, "No entries match")
@@ -109,21 +109,21 @@ func TestTheAuditLogComesInParts(t *testing.T) {
 	}
 }
 
-// The chain is checked when an admin asks; an anchor that was kept shows a log that was written anew.
+// The chain is checked when an admin asks; an anchor that was kept shows a log that was rewritten.
 func TestTheAuditLogIsVerifiedOnThePage(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Admin)
-	p := b.Submit(b.Get("/audit"), "/audit/verify", nil).Expect(http.StatusOK, "Everything fits.")
+	p := b.Submit(b.Get("/audit"), "/audit/verify", nil).Expect(http.StatusOK, "The log is intact.")
 	servertest.CheckPage(w, p)
 	anchor := regexp.MustCompile(`\d+:[0-9a-f]{64}`).FindString(p.Body)
 	if anchor == "" {
 		t.Fatal("there is no anchor on the page, want NUMBER:HASH")
 	}
 	b.Submit(b.Get("/audit"), "/audit/verify", url.Values{"anchor": {" " + anchor + "\n"}}).Expect(http.StatusOK,
-		"Everything fits.")
+		"The log is intact.")
 	other := anchor[:len(anchor)-1] + map[bool]string{true: "0", false: "1"}[anchor[len(anchor)-1] != '0']
 	servertest.CheckPage(w, b.Submit(b.Get("/audit"), "/audit/verify", url.Values{"anchor": {other}}).
-		Expect(http.StatusOK, "The log is not what was written").Without("Everything fits."))
+		Expect(http.StatusOK, "The log was altered").Without("The log is intact."))
 	for _, wrong := range []string{"x", "1:2", "-1:" + anchor[len(anchor)-64:], servertest.Hostile} {
 		servertest.CheckPage(w, b.Submit(b.Get("/audit"), "/audit/verify", url.Values{"anchor": {wrong}}).
 			Expect(http.StatusBadRequest, "give NUMBER:HASH"))
@@ -136,7 +136,7 @@ func TestTheAuditLogIsForAdmins(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	b.Get("/audit").Expect(http.StatusForbidden).Without("added the user", "setting.change")
-	b.Post("/audit/verify", b.Get("/profile").Hidden()).Expect(http.StatusForbidden).Without("Everything fits.")
+	b.Post("/audit/verify", b.Get("/profile").Hidden()).Expect(http.StatusForbidden).Without("The log is intact.")
 	b.Get("/").Expect(http.StatusOK).Without(`href="/audit"`, "Audit log")
 	guest := w.Browser()
 	guest.LeadsTo(guest.Get("/audit"), "/login?next=%2Faudit")

@@ -67,7 +67,7 @@ func TestClientsPage(t *testing.T) {
 	check(first, false)
 	check(second, true)
 	b.Submit(renewed, "/clients/change", url.Values{"id": {"wiki"}, "change": {"delete"}}).Expect(http.StatusBadRequest,
-		"allowed are secret and deactivate")
+		"expected secret or deactivate")
 	b.LeadsTo(b.Submit(renewed, "/clients/change", url.Values{"id": {"wiki"}, "change": {"deactivate"}}),
 		"/clients?done=client").Expect(http.StatusOK, "deactivated", `tag off">deactivated`)
 	check(second, false)

@@ -308,9 +308,9 @@ func TestInvalidBulkForms(t *testing.T) {
 			return change(olivia, "", "archive",
 				nil)
 		},
-		"Action is &#34;burn&#34;; allowed are archive": func() *servertest.Page { return change(olivia, "", "burn", one) },
-		"The tag is missing":                            func() *servertest.Page { return change(olivia, "", "tag", one) },
-		"1 memory is selected; select 2 to 8":           func() *servertest.Page { return change(olivia, "", "merge", one) },
+		"Action is &#34;burn&#34;; expected archive": func() *servertest.Page { return change(olivia, "", "burn", one) },
+		"The tag is missing":                         func() *servertest.Page { return change(olivia, "", "tag", one) },
+		"1 memory is selected; select 2 to 8":        func() *servertest.Page { return change(olivia, "", "merge", one) },
 		"Tags[0] is 129 characters long": func() *servertest.Page {
 			return change(olivia, "", "tag",
 				plus(one, "bulk_tag", strings.Repeat("x", 129)))

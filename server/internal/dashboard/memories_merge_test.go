@@ -43,9 +43,9 @@ func TestNearDuplicatesAreFound(t *testing.T) {
 	olivia.Get("/memories/duplicates?limit=2").Expect(http.StatusOK, "Compared the 2 memories updated most recently, of 5",
 		"Compare older ones")
 	olivia.Get("/memories/duplicates?project=shop").Expect(http.StatusOK, "Compared 2 memories: no near duplicates.")
-	for query, want := range map[string]string{"similar=5": "Similar is &#34;5&#34;; a similarity of 50 to 100",
+	for query, want := range map[string]string{"similar=5": "Similar is &#34;5&#34;; expected a similarity of 50 to 100",
 		"similar=x": "a similarity of", "limit=0": "Limit is &#34;0&#34;; 1 to 5,000", "limit=5001": "1 to 5,000",
-		"importance=x": "allowed are low"} {
+		"importance=x": "expected low"} {
 		servertest.CheckPage(w, olivia.Get("/memories/duplicates?"+query).Expect(http.StatusBadRequest, want))
 	}
 	sam.Get("/memories/duplicates").Without("renderer")
@@ -192,17 +192,18 @@ func TestNewMemoryPage(t *testing.T) {
 		t.Errorf("stored is %+v, %v", m, err)
 	}
 	similar := olivia.Submit(p, "/memories/new", url.Values{"content": {"Otters swim. All day!"}})
-	olivia.Get(similar.Header.Get("Location")).Expect(http.StatusOK, "Another one says nearly the same",
+	olivia.Get(similar.Header.Get("Location")).Expect(http.StatusOK, "Another one is a near duplicate",
 		"Merge memories: 2", id)
 	undo(olivia, page).Expect(http.StatusOK, "Undone.").Without(id)
 
 	for want, wrong := range map[string]url.Values{
-		"Text is empty": {"content": {"  "}},
-		"Importance is &#34;huge&#34;; allowed are":                  {"content": {"x"}, "importance": {"huge"}},
-		"has the line &#34;nothing&#34;; a key, a colon and a value": {"content": {"x"}, "metadata": {"nothing"}},
-		"has the key &#34;a&#34; twice":                              {"content": {"x"}, "metadata": {"a: 1\na: 2"}},
-		"is not a JSON object":                                       {"content": {"x"}, "metadata": {"{"}},
-		"Tags":                                                       {"content": {"x"}, "tags": {strings.Repeat("x", 129)}},
+		"Text is empty":                          {"content": {"  "}},
+		"Importance is &#34;huge&#34;; expected": {"content": {"x"}, "importance": {"huge"}},
+		"has the line &#34;nothing&#34;; expected a key, a colon and a value": {"content": {"x"}, "metadata": {"nothing"}},
+		"has the key &#34;a&#34; twice":                                       {"content": {"x"}, "metadata": {"a: 1\na: 2"}},
+		"is not a JSON object":                                                {"content": {"x"}, "metadata": {"{"}},
+		"Tags": {"content": {"x"}, "tags": {strings.Repeat("x",
+			129)}},
 		"Text is 1048577 bytes": {"content": {strings.Repeat("x", souvenir.MaxContent+
 			1)}},
 		"Collection &#34;none&#34;": {"content": {"x"}, "collection": {"none"}},

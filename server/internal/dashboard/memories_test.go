@@ -83,14 +83,14 @@ func TestSearchOfMemoriesWhileTyping(t *testing.T) {
 		strings.Repeat("Water all day long. ", 100)})
 	olivia := w.SignedIn(servertest.Owner)
 	part := find(olivia, "q=otter")
-	part.Expect(http.StatusOK, "<mark>otters</mark>", "1 memory fits",
+	part.Expect(http.StatusOK, "<mark>otters</mark>", "1 memory matches",
 		"<summary>2 weaker matches</summary>", `class="score"`, "words 0.",
 		"meaning 0.", "<rect").Without("<html", "<h1", `id="filters"`)
 	if rows := rows(part); len(rows) != 3 {
 		t.Errorf("%d rows, want 3", len(rows))
 	}
 	find(olivia, "q=otter&view=reading").Expect(http.StatusOK, "<strong>otters</strong>", "Read more").Without("<table")
-	find(olivia, "q=zyxwvut").Expect(http.StatusOK, "Nothing fits: no memory has these words",
+	find(olivia, "q=zyxwvut").Expect(http.StatusOK, "No matches: no memory has these words",
 		"<summary>3 weaker matches</summary>")
 	whole := olivia.Get("/memories?q=otter")
 	whole.Expect(http.StatusOK, `value="otter"`, "<mark>otters</mark>")
@@ -111,7 +111,7 @@ func TestWeakerMatchesAreFoldedOnTheFirstPageOnly(t *testing.T) {
 	fill(w, servertest.Owner, append(many, souvenir.NewMemory{Content: "Otters sleep under the old pier."})...)
 	olivia := w.SignedIn(servertest.Owner)
 	first := find(olivia, "q=where+do+otters+sleep")
-	first.Expect(http.StatusOK, "1 memory fits", `<details class="weaker" id="weaker">`, "32 weaker matches")
+	first.Expect(http.StatusOK, "1 memory matches", `<details class="weaker" id="weaker">`, "32 weaker matches")
 	if found := first.HTML.All("summary"); len(rows(first)) != 25 || len(found) == 0 {
 		t.Errorf("the first page has %d rows, want 25", len(rows(first)))
 	}
@@ -226,16 +226,16 @@ func TestInvalidFiltersShowAnError(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	for query, want := range map[string]string{
-		"importance=huge":        "Importance is &#34;huge&#34;; allowed are low, medium, high, critical.",
-		"classification=x":       "Classification is &#34;x&#34;; allowed are do, dont, todo, notes.",
+		"importance=huge":        "Importance is &#34;huge&#34;; expected low, medium, high, critical.",
+		"classification=x":       "Classification is &#34;x&#34;; expected do, dont, todo, notes.",
 		"rule_type=x":            "Rule type is &#34;x&#34;",
-		"sort=best":              "Order is &#34;best&#34;; allowed are updated_at_desc",
-		"view=wall":              "View is &#34;wall&#34;; allowed are table, reading.",
-		"created_from=yesterday": "Stored from is &#34;yesterday&#34;; a day such as 2026-03-01 is expected",
+		"sort=best":              "Order is &#34;best&#34;; expected updated_at_desc",
+		"view=wall":              "View is &#34;wall&#34;; expected table, reading.",
+		"created_from=yesterday": "Created from is &#34;yesterday&#34;; expected a day such as 2026-03-01",
 		"updated_from=2026-03-02&updated_to=2026-03-01": "which is before &#34;2026-03-02&#34;",
 		"value=x":                                    "Key is missing",
 		"key=state&value=x&state=active":             "a filter of its own",
-		"key=created_at&value=x":                     "a time is expected",
+		"key=created_at&value=x":                     "expected a time",
 		"tag=" + strings.Repeat("x", 2000):           "", // none has it
 		"q=%ff&tag=%ff&state=%ff&key=%ff":            "",
 		"project=a/b/c":                              "",

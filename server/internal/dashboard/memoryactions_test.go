@@ -184,7 +184,7 @@ func TestHistoryOfAMemory(t *testing.T) {
 	m := w.AddMemory(servertest.Admin, souvenir.NewMemory{Content: "The kettle is blue.\nIt stands here.",
 		Tags: []string{"kitchen"}})
 	path := "/memories/" + m.ID
-	ada.Get(path+"/history").Expect(http.StatusOK, "not been changed since it was stored").Without(">Restore<")
+	ada.Get(path+"/history").Expect(http.StatusOK, "Not changed since it was stored").Without(">Restore<")
 	_, fields := editForm(ada, m.ID)
 	fields.Set("content", "The kettle is red.\nIt stands here.")
 	ada.Post(path+"/edit", fields)

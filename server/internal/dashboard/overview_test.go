@@ -31,7 +31,7 @@ func TestOverviewShowsWhatIsStored(t *testing.T) {
 		souvenir.NewMemory{Content: "It was open.", ValidUntil: past}); err != nil {
 		t.Fatal(err)
 	}
-	b.Get("/").Expect(http.StatusOK, `<span class="number">3</span> memories`, "1 memory of 3 is valid at another time")
+	b.Get("/").Expect(http.StatusOK, `<span class="number">3</span> memories`, "1 memory of 3 is not valid at the moment")
 	b.Get("/memories").Expect(http.StatusOK, "2 memories")
 	year := b.Get("/?days=365").Expect(http.StatusOK, "Added per week", "3 memories stored in 365 days")
 	servertest.CheckPage(w, year)
@@ -39,7 +39,7 @@ func TestOverviewShowsWhatIsStored(t *testing.T) {
 		t.Errorf("%d columns for a year, want 53", columns)
 	}
 	for _, wrong := range []string{"0", "-7", "8", "x", "99999999999999999999"} {
-		b.Get("/?days="+wrong).Expect(http.StatusBadRequest, "7, 30, 90 or 365 is needed")
+		b.Get("/?days="+wrong).Expect(http.StatusBadRequest, "expected 7, 30, 90 or 365")
 	}
 	// No one learns of what is not theirs.
 	w.SignedIn(servertest.Reader).Get("/").Expect(http.StatusOK, "The shop opens at nine.",
@@ -81,7 +81,7 @@ func TestOverviewSaysWhatNeedsAttention(t *testing.T) {
 	if err := w.Store.Upkeep().WaitEmbedded(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p := olivia.Get("/attention").Expect(http.StatusOK, "1 pair of memories that say nearly the same",
+	p := olivia.Get("/attention").Expect(http.StatusOK, "1 pair of near-duplicate memories",
 		`href="/memories/duplicates"`, "1 call failed in the last 7 days", `href="/activity?outcome=error"`)
 	servertest.CheckPage(w, p)
 	part(olivia, "/attention", "attention").Expect(http.StatusOK, `id="attention"`).Without("<html")

@@ -26,7 +26,7 @@ func TestTokensArePausedAndResumed(t *testing.T) {
 	b := w.SignedIn(servertest.Owner)
 	form := func(page, action string) url.Values { return b.Get(page).FormTo(action, "id", added.ID) }
 	b.LeadsTo(b.Post("/tokens/pause", form("/tokens", "/tokens/pause")), "/tokens?done=paused").
-		Expect(http.StatusOK, "refused until you resume it", `<span class="tag off">paused</span>`, "Resume Cursor")
+		Expect(http.StatusOK, "no access until you resume it", `<span class="tag off">paused</span>`, "Resume Cursor")
 	a := w.Do("cursor", "POST", "/tools/call", search).Expect(http.StatusForbidden, "the user has paused this access")
 	if got := a.Header.Get("WWW-Authenticate"); got != "" {
 		t.Errorf("got WWW-Authenticate %q, want none: another sign-in would not help", got)
@@ -43,7 +43,7 @@ func TestTokensArePausedAndResumed(t *testing.T) {
 
 	wrong := form("/tokens", "/tokens/pause")
 	wrong.Set("paused", "maybe")
-	b.Post("/tokens/pause", wrong).Expect(http.StatusBadRequest, "yes or no is needed")
+	b.Post("/tokens/pause", wrong).Expect(http.StatusBadRequest, "expected yes or no")
 	sam := w.SignedIn(servertest.Stranger)
 	theirs := url.Values{"csrf": {sam.Get("/tokens").Hidden().Get("csrf")}, "id": {added.ID}, "paused": {"yes"}}
 	sam.Post("/tokens/pause", theirs).Expect(http.StatusNotFound)

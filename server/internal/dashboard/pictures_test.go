@@ -345,7 +345,7 @@ func TestWrongFiltersOfPicturesAreNamed(t *testing.T) {
 	fillPictures(w, servertest.Stranger)
 	sam := w.SignedIn(servertest.Stranger)
 	for query, says := range map[string]string{
-		"limit=5001": "limit is 5001; 1 to 5000 are allowed", "limit=-1": "limit is -1",
+		"limit=5001": "limit is 5001; expected 1 to 5000", "limit=-1": "limit is -1",
 		"limit=0": "limit is 0; a number from 1 to 5,000", "limit=many": "limit is &#34;many&#34;; a number from 1 to 5,000",
 		"neighbours=11": "neighbours is 11; at most 10", "neighbours=-1": "neighbours is -1; a number from 0 to 10",
 		"neighbours=x": "neighbours is &#34;x&#34;; a number from 0 to 10",

@@ -35,8 +35,8 @@ func TestMemoriesOfAProjectAreSearched(t *testing.T) {
 	olivia := w.SignedIn(servertest.Owner)
 	olivia.Get(shop(w)+"/memories").Expect(http.StatusOK, "2 memories, recently updated first", "The till sticks",
 		"The shop opens at nine.").Without("at home")
-	olivia.Get(shop(w)+"/memories?q=why+does+the+till+stick").Expect(http.StatusOK, "1 memory fits").Without("at home")
-	olivia.Get(shop(w)+"/memories?q=zyxwvut").Expect(http.StatusOK, "Nothing fits. These are the closest")
+	olivia.Get(shop(w)+"/memories?q=why+does+the+till+stick").Expect(http.StatusOK, "1 memory matches").Without("at home")
+	olivia.Get(shop(w)+"/memories?q=zyxwvut").Expect(http.StatusOK, "No matches. These are the closest")
 	olivia.Get(shop(w)+"/memories?q="+strings.Repeat("x", souvenir.MaxQuery+1)).Expect(http.StatusBadRequest,
 		"The search text is 65537 bytes; at most 65536 are allowed.")
 	olivia.Get(shop(w)+"/memories?page=99999999").Expect(http.StatusOK, "No memories yet")

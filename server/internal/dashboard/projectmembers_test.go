@@ -48,7 +48,7 @@ func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
 		}
 		servertest.CheckPage(w, p)
 	}
-	add("sam", "king").Expect(http.StatusBadRequest, "Role is &#34;king&#34;; allowed are")
+	add("sam", "king").Expect(http.StatusBadRequest, "Role is &#34;king&#34;; expected")
 	servertest.CheckPage(w, olivia.Get(add(servertest.Hostile[:60], "reader").Header.Get("Location")))
 
 	out := olivia.Get(members).FormTo(members, "user", w.Users[servertest.Reader])
@@ -64,7 +64,7 @@ func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
 	w.SignedIn(servertest.Reader).Get(members).Expect(http.StatusOK, ">reader<")
 	out.Set("change", servertest.Hostile)
 	olivia.Post(members, out).Stays(http.StatusBadRequest,
-		"allowed are add, withdraw, role and end").Without("<script>alert")
+		"expected add, withdraw, role or end").Without("<script>alert")
 	out.Set("change", "end")
 	out.Set("user", w.Users[servertest.Owner])
 	olivia.Post(members, out).Stays(http.StatusForbidden, "can be neither changed nor removed")

@@ -30,12 +30,12 @@ func TestOwnersSetHowLongMemoriesOfAProjectStay(t *testing.T) {
 		return olivia.Submit(olivia.Get(settings), action, url.Values{"days": {days}})
 	}
 	for _, wrong := range []string{"x", "0", "-1", "1.5", "36501", "99999999999999999999", servertest.Hostile} {
-		servertest.CheckPage(w, set(wrong).Expect(http.StatusBadRequest, "a whole number from 1 to 36500 is expected"))
+		servertest.CheckPage(w, set(wrong).Expect(http.StatusBadRequest, "expected a whole number from 1 to 36500"))
 	}
 	rule(0)
 	saved := set("36000")
 	servertest.CheckPage(w, olivia.Get(saved.Header.Get("Location")).Expect(http.StatusOK,
-		"go to the trash 36000 days after their last change", `value="36000"`))
+		"are moved to the trash 36000 days after their last change", `value="36000"`))
 	rule(36000 * 24 * time.Hour)
 
 	asked := set("30").Expect(http.StatusOK, "<b>1 memory</b> would go to the trash", "Move 1 memory to the trash")
@@ -45,8 +45,8 @@ func TestOwnersSetHowLongMemoriesOfAProjectStay(t *testing.T) {
 	rule(36000 * 24 * time.Hour)
 	shorter := olivia.Submit(asked, action, nil)
 	rule(30 * 24 * time.Hour)
-	olivia.Get(shop(w)+"/memories").Expect(http.StatusOK, "Memories without a change for 30 days go to the trash.")
-	w.SignedIn(servertest.Reader).Get(shop(w)+"/memories").Expect(http.StatusOK, "for 30 days go to the trash.")
+	olivia.Get(shop(w)+"/memories").Expect(http.StatusOK, "Memories without a change for 30 days are moved to the trash.")
+	w.SignedIn(servertest.Reader).Get(shop(w)+"/memories").Expect(http.StatusOK, "for 30 days are moved to the trash.")
 	olivia.LeadsTo(takesBack(olivia, shorter, "30 days after"), settings+"?done=undone")
 	rule(36000 * 24 * time.Hour)
 	set("").Expect(http.StatusSeeOther)
@@ -105,7 +105,7 @@ func TestOwnersSetHowLongMemoriesOfACollectionStay(t *testing.T) {
 	set := func(days string) *servertest.Page {
 		return olivia.Submit(olivia.Get(page), "/collections", url.Values{"days": {days}})
 	}
-	servertest.CheckPage(w, set("x").Expect(http.StatusBadRequest, "a whole number from 1 to 36500 is expected"))
+	servertest.CheckPage(w, set("x").Expect(http.StatusBadRequest, "expected a whole number from 1 to 36500"))
 	set("36000").Expect(http.StatusSeeOther)
 	rule(36000 * 24 * time.Hour)
 	asked := set("30").Expect(http.StatusOK, "<b>1 memory</b> would go to the trash")
@@ -113,7 +113,7 @@ func TestOwnersSetHowLongMemoriesOfACollectionStay(t *testing.T) {
 	rule(36000 * 24 * time.Hour)
 	shorter := olivia.Submit(asked, "/collections", nil)
 	rule(30 * 24 * time.Hour)
-	olivia.Get("/collections").Expect(http.StatusOK, "Memories without a change for 30 days go to the trash.")
+	olivia.Get("/collections").Expect(http.StatusOK, "Memories without a change for 30 days are moved to the trash.")
 	olivia.LeadsTo(takesBack(olivia, shorter, "30 days after"), strings.Replace(page, "?", "?done=undone&", 1))
 	rule(36000 * 24 * time.Hour)
 

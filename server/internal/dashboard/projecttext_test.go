@@ -75,7 +75,7 @@ func TestRulesAreWrittenChangedAndDeleted(t *testing.T) {
 				rule.ID, rule.Content)
 		}
 		olivia.Post(place.remove, url.Values{"csrf": {olivia.Get("/profile").Hidden().Get("csrf")},
-			"text": {"todo"}}).Stays(http.StatusBadRequest, "allowed are do and dont")
+			"text": {"todo"}}).Stays(http.StatusBadRequest, "expected do or dont")
 	}
 	w.SignedIn(servertest.Reader).Get(shop(w)+"/rules").Expect(http.StatusOK, "Smile").Without(">Edit<", ">Delete<")
 	w.SignedIn(servertest.Stranger).Get("/projects/rules").Expect(http.StatusOK).Without("Smile")
@@ -190,8 +190,8 @@ func TestRefusedTexts(t *testing.T) {
 		t.Errorf("revision %d is %q, want content %v and revision 1", got.Revision, got.Content, shopTodo)
 	}
 	olivia.Get(edit+"?text="+url.QueryEscape(servertest.Hostile)).Stays(http.StatusBadRequest,
-		"allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main").Without("<script>alert")
-	olivia.Get("/projects/rules/edit?text=todo").Stays(http.StatusBadRequest, "allowed are do and dont")
+		"expected do, dont, todo, constitution, spec, plan, tasks, gaps or main").Without("<script>alert")
+	olivia.Get("/projects/rules/edit?text=todo").Stays(http.StatusBadRequest, "expected do or dont")
 	olivia.Get(edit).Expect(http.StatusOK, "Main memory of The shop")
 	olivia.Get("/projects/rules/edit").Expect(http.StatusOK, "“Do” for all your work")
 }

@@ -90,12 +90,12 @@ func TestProposalsAreAcceptedEditedRefusedAndUndone(t *testing.T) {
 		Content: "The shop opens at eight.", Reason: "Walter said so.", Confidence: 0.9, Sources: []string{turns[0].ID}},
 		extract.Proposal{Action: extract.Add, Content: "商店五月起八点开门。", Sources: []string{"gone"}})
 	ids = append(ids, d.Propose(servertest.Owner, "", "", extract.Proposal{Action: extract.Forget, Target: d.Private,
-		Group: d.Private, Reason: "it says the same as memory " + d.Memory + ": # The shop\n**opens**"})...)
+		Group: d.Private, Reason: "it repeats memory " + d.Memory + ": # The shop\n**opens**"})...)
 	p := olivia.Get(proposals).Expect(http.StatusOK, "3 proposals waiting", "From the conversation “<bdi>till talk</bdi>”",
 		"<b>nine</b>", "<b>eight</b>", "Walter said so.", "90% sure", "/memories/"+turns[0].ID, "From May on",
 		"商店五月起八点开门。", "1 more turn not shown", "Similar or contradictory", "The word is swordfish.",
 		`3<span class="visually-hidden"> new`,
-		"Accept all 2", "<p>It says the same as another memory: The shop",
+		"Accept all 2", "<p>It repeats another memory: The shop",
 		`/memories/`+d.Memory+`">The other memory`).Without("same as memory")
 	servertest.CheckPage(d.World, p)
 	olivia.Get("/attention").Expect(http.StatusOK, "1 proposal about memories that contradict or repeat each other",
@@ -351,7 +351,7 @@ func TestTheFormOfProposalsRefusesWhatItDoesNotKnow(t *testing.T) {
 		ids    []string
 		want   string
 	}{
-		{servertest.Hostile, []string{id + ".1"}, "allowed are accept, edit and refuse"}, {"accept", nil, "select 1 to 25"},
+		{servertest.Hostile, []string{id + ".1"}, "expected accept, edit or refuse"}, {"accept", nil, "select 1 to 25"},
 		{"accept", many, "select 1 to 25"}, {"edit", []string{id + ".1", "b.1"}, "or edit one"},
 		{"accept", []string{id}, "the one on the page"}, {"accept", []string{id + ".0"}, "the one on the page"},
 		{"accept", []string{servertest.Hostile}, "the one on the page"}, {"edit", []string{id + ".1"}, "The text is empty"},

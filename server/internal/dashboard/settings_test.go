@@ -265,7 +265,7 @@ func TestAdminsChangeTheScheduleOfBackups(t *testing.T) {
 	b := w.SignedIn(servertest.Admin)
 	p := b.Get("/settings").Expect(http.StatusOK, "Memory for the search index", "1.0 GiB · the default",
 		"Hours between backups", "24 hours · the default", "14 backups · the default",
-		"to /backups, each restored and checked before it counts · set by --backup-to",
+		"to /backups, each verified by restoring it · set by --backup-to",
 		"the default; --embedder changes it")
 	servertest.CheckPage(w, p)
 	change := func(name, value string) *servertest.Page {
@@ -291,11 +291,11 @@ func TestAdminsChangeTheScheduleOfBackups(t *testing.T) {
 	servertest.CheckPage(w, ask)
 	check("before the answer", [3]int64{64, 48, 14})
 	landsAt(b, b.Submit(ask, "/settings/server", nil), "/settings?undo=")
-	ask = change("backup_hours", "12").Expect(http.StatusOK, "Reach less far back?")
+	ask = change("backup_hours", "12").Expect(http.StatusOK, "Keep fewer days of backups?")
 	landsAt(b, b.Submit(ask, "/settings/server", nil), "/settings?undo=")
 	check("answered", [3]int64{64, 12, 7})
 	b.Submit(first, "/undo", nil).Expect(http.StatusConflict, "changed again since")
-	ask = change("backup_hours", "1").Expect(http.StatusOK, "Reach less far back?")
+	ask = change("backup_hours", "1").Expect(http.StatusOK, "Keep fewer days of backups?")
 	hourly := landsAt(b, b.Submit(ask, "/settings/server", nil), "/settings?undo=")
 	hourly.Expect(http.StatusOK, "1 hour · changed here").Without("1 hours")
 	for text, wrong := range map[string][2]string{
@@ -305,9 +305,9 @@ func TestAdminsChangeTheScheduleOfBackups(t *testing.T) {
 	} {
 		servertest.CheckPage(w, change(wrong[0], wrong[1]).Expect(http.StatusBadRequest, text))
 	}
-	check("after refusals and an undo that came too late", [3]int64{64, 12, 7})
+	check("after refusals and an undo that came too late", [3]int64{64, 1, 7})
 	plain := servertest.New(t, server.Options{})
-	plain.SignedIn(servertest.Admin).Get("/settings").Expect(http.StatusOK, "none; --backup-to makes them").
+	plain.SignedIn(servertest.Admin).Get("/settings").Expect(http.StatusOK, "none; --backup-to schedules them").
 		Without("Hours between backups", "Backups kept")
 }
 

@@ -292,6 +292,6 @@ func TestTheInvitationsPage(t *testing.T) {
 	sam.Post("/project-invitations",
 		url.Values{"csrf": {sam.Get("/profile").Hidden().Get("csrf")},
 			"answer": {servertest.Hostile}}).Expect(http.StatusBadRequest,
-		"allowed are accept").Without("<script>alert")
+		"expected accept").Without("<script>alert")
 	sam.Post("/project-invitations", url.Values{"answer": {"accept"}}).Expect(http.StatusForbidden)
 }

@@ -79,7 +79,7 @@ func TestTheTrash(t *testing.T) {
 	olivia, sam := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Stranger)
 	servertest.CheckPage(w, sam.Get("/trash").Expect(http.StatusOK, "Nothing here").Without("second of three",
 		"Empty the trash"))
-	p := olivia.Get("/trash").Expect(http.StatusOK, "second of three", "erased for good",
+	p := olivia.Get("/trash").Expect(http.StatusOK, "second of three", "erased permanently",
 		"Empty the trash").Without("<script>alert")
 	servertest.CheckPage(w, p)
 	csrf := p.Hidden().Get("csrf")
@@ -98,7 +98,7 @@ func TestTheTrash(t *testing.T) {
 	undo(olivia, back).Expect(http.StatusConflict, "has been changed since it was restored")
 	post(url.Values{"action": {"restore"}, "id": {ids[1]}}).Expect(http.StatusNotFound, "not in the trash")
 	post(url.Values{"action": {servertest.Hostile}}).Expect(http.StatusBadRequest,
-		"allowed are empty").Without("<script>alert")
+		"expected empty").Without("<script>alert")
 	olivia.Post("/trash", url.Values{"action": {"empty"}}).Expect(http.StatusForbidden)
 	servertest.CheckPage(w, olivia.Get("/trash?empty=ask").Expect(http.StatusOK, "Erase 1 entry?", "1 entry here.",
 		"cannot be undone"))

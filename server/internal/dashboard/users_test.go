@@ -43,7 +43,7 @@ func TestAdminsDeleteUsersWithAReceipt(t *testing.T) {
 	change := func(caller, change string) *servertest.Page {
 		return ada.Submit(ada.Get("/users"), "/users", url.Values{"id": {w.Users[caller]}, "change": {change}})
 	}
-	asked := change(servertest.Owner, "user-delete").Expect(http.StatusOK, "Delete olivia and everything of theirs?",
+	asked := change(servertest.Owner, "user-delete").Expect(http.StatusOK, "Delete olivia and all their data?",
 		"Memories", "cannot be undone")
 	servertest.CheckPage(w, asked)
 	if _, err := w.Store.Accounts().GetUser(t.Context(), id); err != nil {

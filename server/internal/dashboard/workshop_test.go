@@ -37,7 +37,7 @@ func TestTwoSettingsOfASearchAreCompared(t *testing.T) {
 	servertest.CheckPage(w, page)
 	olivia.Get(search).Expect(http.StatusOK, `<option value="0.3" selected>Much (0.3)</option>`) // B differs at first
 	olivia.Get(search+"&a_least=0.5&b_project="+w.Users[servertest.Owner]+"/shop").Expect(http.StatusOK, "not in B")
-	olivia.Get(search+"&a_recency=2").Expect(http.StatusBadRequest, "a number from 0 to 1 is expected")
+	olivia.Get(search+"&a_recency=2").Expect(http.StatusBadRequest, "expected a number from 0 to 1")
 	w.SignedIn(servertest.Stranger).Get(search + "&b_project=" + w.Users[servertest.Owner] + "/shop").Without("nine")
 }
 

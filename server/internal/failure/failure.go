@@ -44,7 +44,7 @@ func statuses() map[souvenir.Kind]int {
 }
 
 // Internal is the message for an error that the caller did not cause.
-const Internal = "the server failed; its log has the cause, under the request id in X-Request-Id"
+const Internal = "the server failed; its log has the cause under the request id in X-Request-Id"
 
 // Error is an HTTP error that the store has no kind for, such as a wrong method.
 type Error struct {
@@ -119,9 +119,9 @@ func Unreadable(err error) error {
 		return err
 	case errors.As(err, &large):
 		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body", Err: err,
-			Message: fmt.Sprintf("the body is longer than %d bytes, the most that is allowed", large.Limit)}
+			Message: fmt.Sprintf("the body is longer than %d bytes, the maximum", large.Limit)}
 	}
-	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "body", Message: "the body ends too early: " +
+	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "body", Message: "the body ended early: " +
 		err.Error(), Err: err}
 }
 
@@ -136,12 +136,12 @@ func BadJSON(err error) error {
 	case errors.As(err, &syntax):
 		return Invalid("body", fmt.Sprintf("the body is not valid JSON at byte %d: %v", syntax.Offset, syntax))
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return Invalid(wrong.Field, fmt.Sprintf("%s is of the JSON type %s; %s is needed", wrong.Field, wrong.Value,
+		return Invalid(wrong.Field, fmt.Sprintf("%s is a JSON %s; expected %s", wrong.Field, wrong.Value,
 			jsonType(wrong.Type.Kind().String())))
 	case errors.As(err, &wrong):
-		return Invalid("body", fmt.Sprintf("the body is of the JSON type %s; an object is needed", wrong.Value))
+		return Invalid("body", fmt.Sprintf("the body is a JSON %s; expected an object", wrong.Value))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return Invalid("body", "the body is not valid JSON: it ends too early")
+		return Invalid("body", "the body is not valid JSON: unexpected end")
 	}
 	return Invalid("body", "the body is not valid: "+strings.TrimPrefix(err.Error(), "json: "))
 }

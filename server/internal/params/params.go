@@ -24,7 +24,7 @@ func Time(query url.Values, name string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, given)
 	if err != nil || !timeForm.MatchString(given) {
 		return time.Time{}, failure.Invalid(name, name+" is "+failure.Quote(given)+
-			"; a time of RFC 3339 is needed, such as 2026-03-01T09:00:00Z")
+			"; expected a time of RFC 3339, such as 2026-03-01T09:00:00Z")
 	}
 	return at, nil
 }
@@ -39,7 +39,7 @@ func Word[S ~string](query url.Values, name string, allowed ...S) (S, error) {
 	for i, one := range allowed {
 		words[i] = string(one)
 	}
-	return "", failure.Invalid(name, name+" is "+failure.Quote(string(given))+"; allowed are "+strings.Join(words, ", "))
+	return "", failure.Invalid(name, name+" is "+failure.Quote(string(given))+"; expected "+strings.Join(words, ", "))
 }
 
 // MaxOffset is the largest offset in a query: every JSON parser and every processor can represent it.
@@ -53,8 +53,8 @@ func Number(query url.Values, name string, least, most int) (int, error) {
 	given := query.Get(name)
 	n, err := strconv.Atoi(given)
 	if err != nil || n < least || n > most || given != strconv.Itoa(n) { // +5 and 007 are not JSON numbers
-		return 0, failure.Invalid(name, name+" is "+failure.Quote(given)+"; a whole number from "+strconv.Itoa(least)+" to "+
-			strconv.Itoa(most)+" is needed")
+		return 0, failure.Invalid(name, name+" is "+failure.Quote(given)+"; expected a whole number from "+
+			strconv.Itoa(least)+" to "+strconv.Itoa(most))
 	}
 	return n, nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Propose lets proposals of a caller wait in a project, OWNER/ID, or outside of any, and returns their ids. They are
-// stored in the form in which package extract keeps them, with the present state of what they are about.
+// stored in the form in which package extract keeps them, with the current state of what they are about.
 func (w *World) Propose(caller, project, conversation string, proposals ...extract.Proposal) []string {
 	w.T.Helper()
 	store := w.Store.As(souvenir.Access{User: w.Users[caller]})

@@ -34,7 +34,7 @@ type kept struct {
 }
 
 // Update changes the values of some different keys at once. change gets them in order, nil where there is none, and
-// replaces what changes. It may run again, so it must set its results anew each time.
+// replaces what changes. It may run again, so it must reset its results each time.
 func (v *Values) Update(ctx context.Context, keys []string, change func(values [][]byte)) error {
 	hashed := make([]string, len(keys))
 	for i, key := range keys {
@@ -50,7 +50,8 @@ func (v *Values) Update(ctx context.Context, keys []string, change func(values [
 		return err
 	}
 	if !errors.Is(err, souvenir.ErrReadOnly) {
-		v.Log.WarnContext(ctx, "this server counts by itself, not with the others on the store", "kind", v.Kind, "error", err)
+		v.Log.WarnContext(ctx, "rate limits count only on this server, not with the others on the store", "kind", v.Kind,
+			"error", err)
 	}
 	v.updateOwn(hashed, change)
 	return nil

@@ -24,7 +24,7 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 		return user, err
 	}
 	stranger := &providerRefusal{cause: errors.New("subject " + failure.Quote(who.Subject) + " is linked to no user"),
-		message: s.provider.Name + " knows you, but your account there is not linked to one here. Sign in with your " +
+		message: s.provider.Name + " knows you, but your account there is not linked to an account here. Sign in with your " +
 			"password and link it in your profile, or ask an admin of this server for an invitation"}
 	if !s.provider.creates(who) {
 		return user, stranger
@@ -105,7 +105,7 @@ func (s *Service) createUser(ctx context.Context, who asserted) (souvenir.User, 
 				n = numbered + 1 // invalid as a name
 			default:
 				return user, &providerRefusal{message: s.provider.Name +
-					" sent details of yours that this server cannot store. Ask an admin of this server for an invitation", cause: err}
+					" sent details about you that this server cannot store. Ask an admin of this server for an invitation", cause: err}
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func (s *Service) draftPage(ctx context.Context, d web.Draft) (web.Page, bool) {
 		data.Draft, err = seal.Sealer{Store: s.store}.Seal(ctx, draftPurpose, text)
 	}
 	if err != nil {
-		s.log.ErrorContext(ctx, "what was typed could not be kept for the sign-in", "error", err)
+		s.log.ErrorContext(ctx, "could not keep the typed form during the sign-in", "error", err)
 	}
 	return p, err == nil
 }

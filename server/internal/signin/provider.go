@@ -43,28 +43,28 @@ func (p Provider) Format(f fmt.State, _ rune) {
 // CheckProvider checks that a provider can be used.
 func CheckProvider(p *Provider) error {
 	bad := func(argument, value, want string) error {
-		return failure.Invalid(argument, argument+" is "+failure.Quote(value)+"; "+want)
+		return failure.Invalid(argument, argument+" is "+failure.Quote(value)+"; expected "+want)
 	}
 	if u, err := url.Parse(p.Issuer); err != nil || checkProviderURL(u) != nil || strings.ContainsAny(p.Issuer, "?#") {
 		return bad("issuer", p.Issuer,
-			"a URL such as https://id.example.com is needed, as the provider gives it: https (or http on this machine), "+
+			"a URL such as https://id.example.com, as the provider states it: https (or http on this machine), "+
 				"without user, query and fragment")
 	}
 	if p.ClientID == "" {
-		return bad("client_id", "", "the one that the provider has given to this server is needed")
+		return bad("client_id", "", "the client id that the provider has given to this server")
 	}
 	if len([]rune(p.Name)) > maxProviderName {
-		return bad("name", p.Name, "at most "+strconv.Itoa(maxProviderName)+" characters are allowed")
+		return bad("name", p.Name, "at most "+strconv.Itoa(maxProviderName)+" characters")
 	}
 	for _, domain := range p.CreateDomains {
 		if domain == "" || strings.ContainsAny(domain, "@*/: \t") || strings.HasPrefix(domain, ".") {
-			return bad("create_domains", domain, "a domain such as example.com is needed, without @ and *")
+			return bad("create_domains", domain, "a domain such as example.com, without @ and *")
 		}
 	}
 	for argument, values := range map[string][]string{"require_acr": p.RequireACR, "require_amr": p.RequireAMR} {
 		for _, value := range values {
 			if value == "" || strings.ContainsAny(value, " \t\r\n") {
-				return bad(argument, value, "a value without spaces is needed")
+				return bad(argument, value, "a value without spaces")
 			}
 		}
 	}
@@ -172,7 +172,7 @@ func (p *provider) read(ctx context.Context) (*discovered, error) {
 	for name, address := range map[string]string{"authorization_endpoint": metadata.Authorization,
 		"token_endpoint": metadata.Token, "jwks_uri": metadata.Keys} {
 		if u, err := url.Parse(address); err != nil || checkProviderURL(u) != nil {
-			return nil, fmt.Errorf("the provider's %s is %s; an https URL is needed, or http on this machine", name,
+			return nil, fmt.Errorf("the provider's %s is %s; expected an https URL, or http on this machine", name,
 				failure.Quote(address))
 		}
 	}

@@ -156,7 +156,7 @@ func (s *Service) refuseProvider(r *http.Request, j loginState, err error) (any,
 	} else if !errors.As(err, &refusal) {
 		return nil, err
 	}
-	s.log.WarnContext(r.Context(), "a sign-in at the identity provider was refused",
+	s.log.WarnContext(r.Context(), "a sign-in at the identity provider was rejected",
 		"error", brief(refusal.cause))
 	data := refusedSignIn{Problem: web.Sentence(refusal.message)}
 	if j.Session == "" {
@@ -212,7 +212,7 @@ func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Valu
 			cause: err}
 	}
 	if iss := answer.Get("iss"); iss != p.Issuer && (iss != "" || d.tellsIss) {
-		return unsure(errors.New("the answer is of the issuer " + failure.Quote(iss) + " (RFC 9207)"))
+		return unsure(errors.New("the answer is from the issuer " + failure.Quote(iss) + " (RFC 9207)"))
 	}
 	if code := answer.Get("error"); code != "" {
 		return asserted{}, &providerRefusal{message: p.Name + " did not sign you in, or you cancelled", again: true,
@@ -220,7 +220,7 @@ func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Valu
 	}
 	code := answer.Get("code")
 	if code == "" {
-		return unsure(errors.New("the answer has neither code nor error"))
+		return unsure(errors.New("the answer has neither a code nor an error"))
 	}
 	ctx = oidc.ClientContext(ctx, p.http)
 	token, err := s.providerConfig(d).Exchange(ctx, code, oauth2.VerifierOption(j.Verifier))
@@ -266,7 +266,7 @@ func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Valu
 func (p *provider) checkClaims(id *oidc.IDToken, claims idClaims, j loginState, token *oauth2.Token) error {
 	switch {
 	case subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(j.Nonce)) != 1:
-		return errors.New("the ID token has another nonce")
+		return errors.New("the ID token has a different nonce")
 	case claims.Azp != "" && claims.Azp != p.ClientID, claims.Azp == "" && len(id.Audience) > 1:
 		return errors.New("the ID token is for another party: azp is " + failure.Quote(claims.Azp))
 	case id.Subject == "":
@@ -274,7 +274,7 @@ func (p *provider) checkClaims(id *oidc.IDToken, claims idClaims, j loginState, 
 	case id.Expiry.IsZero() || id.IssuedAt.IsZero():
 		return errors.New("the ID token has no exp or iat")
 	case id.IssuedAt.After(time.Now().Add(stateLife)):
-		return errors.New("the ID token is issued at " + id.IssuedAt.UTC().Format(time.RFC3339) +
+		return errors.New("the ID token was issued at " + id.IssuedAt.UTC().Format(time.RFC3339) +
 			"; check the clocks of both servers")
 	}
 	if id.AccessTokenHash == "" {
@@ -296,7 +296,7 @@ func (p *provider) checkStrength(claims idClaims) error {
 	}
 	if len(p.RequireAMR) > 0 && !slices.ContainsFunc(claims.AMR,
 		func(method string) bool { return slices.Contains(p.RequireAMR, method) }) {
-		return weak("amr is " + failure.Quote(strings.Join(claims.AMR, " ")) + ", which has none of " +
+		return weak("amr is " + failure.Quote(strings.Join(claims.AMR, " ")) + ", which contains none of " +
 			strings.Join(p.RequireAMR, ", "))
 	}
 	return nil

@@ -119,7 +119,7 @@ func (s *Service) endLogin(w http.ResponseWriter, r *http.Request, state string)
 	s.setStateCookie(w, state, "")
 	text, ok, err := all.sealer.Open(r.Context(), statePurpose, c.Value)
 	if err != nil {
-		s.log.WarnContext(r.Context(), "the return from a provider cannot be checked", "error", err)
+		s.log.WarnContext(r.Context(), "could not check the redirect from a provider", "error", err)
 	}
 	if err != nil || !ok || json.Unmarshal(text, &j) != nil {
 		return j, false
@@ -129,7 +129,7 @@ func (s *Service) endLogin(w http.ResponseWriter, r *http.Request, state string)
 	}
 	unused, err := all.used.Use(r.Context(), state)
 	if err != nil {
-		s.log.WarnContext(r.Context(), "the return from a provider cannot be checked", "error", err)
+		s.log.WarnContext(r.Context(), "could not check the redirect from a provider", "error", err)
 	}
 	if !unused {
 		return j, false

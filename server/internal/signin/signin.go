@@ -56,7 +56,7 @@ func New(o Options) *Service {
 	}
 	var err error
 	if s.provider, err = newProvider(*o.Provider, o.Store, s.log); err != nil {
-		s.log.Error("the identity provider cannot be used; people sign in with passwords only", "error", err)
+		s.log.Error("the identity provider is misconfigured; people can sign in with passwords only", "error", err)
 	}
 	return s
 }

@@ -39,10 +39,10 @@ func Open(r *http.Request, most int64) (*Form, error) {
 	switch {
 	case err != nil || kind != "multipart/form-data":
 		return nil, failure.Invalid("Content-Type", "the body's Content-Type is "+failure.Quote(given)+
-			"; multipart/form-data is needed")
+			"; expected multipart/form-data")
 	case parameters["boundary"] == "":
 		return nil, failure.Invalid("Content-Type",
-			"the body's Content-Type has no boundary; let the program that builds the form set the header")
+			"the body's Content-Type has no boundary; let the program that builds the form set it")
 	}
 	// Package multipart accepts a form that ends in the header of a part as complete. So the body never ends by
 	// itself: only the final boundary, completed by this line end, ends the form.
@@ -66,7 +66,7 @@ func (f *Form) Read(p []byte) (int, error) {
 	}
 	if f.left -= int64(n); f.left < 0 {
 		return 0, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body",
-			Message: fmt.Sprintf("the form is longer than %d bytes, the most that is allowed besides its file", f.most)}
+			Message: fmt.Sprintf("the form is longer than %d bytes, the maximum besides its file", f.most)}
 	}
 	return n, err
 }
@@ -88,7 +88,7 @@ func (f *Form) ReadFields(into *Fields) (*multipart.Part, error) {
 		}
 		if f.fields++; f.fields > MaxFields {
 			return nil, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body",
-				Message: fmt.Sprintf("the form has more than %d fields, the most that is allowed", MaxFields)}
+				Message: fmt.Sprintf("the form has more than %d fields, the maximum", MaxFields)}
 		}
 		value, err := io.ReadAll(io.LimitReader(part, MaxField+1))
 		if err != nil {
@@ -111,7 +111,7 @@ func (f *Fields) set(name, value string) error {
 	switch {
 	case len(value) > MaxField:
 		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: name,
-			Message: fmt.Sprintf("%s has more than %d bytes, the most that is allowed", name, MaxField)}
+			Message: fmt.Sprintf("%s has more than %d bytes, the maximum", name, MaxField)}
 	case !utf8.ValidString(value):
 		return failure.Invalid(name, name+" is not valid UTF-8")
 	}
@@ -147,7 +147,7 @@ func (f *Fields) set(name, value string) error {
 		return nil
 	}
 	if *field != "" && value != "" && *field != value {
-		return failure.Invalid(name, name+" comes twice, as "+failure.Quote(*field)+" and as "+failure.Quote(value)+
+		return failure.Invalid(name, name+" is given twice, as "+failure.Quote(*field)+" and as "+failure.Quote(value)+
 			"; send it once")
 	}
 	if value != "" {

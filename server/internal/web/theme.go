@@ -42,7 +42,7 @@ func (s *Site) setTheme(w http.ResponseWriter, r *http.Request, _ request.Caller
 	chosen := values.Get("theme")
 	switch {
 	case !isTheme(chosen):
-		return nil, failure.Invalid("theme", "theme is "+failure.Quote(chosen)+"; system, light or dark is needed")
+		return nil, failure.Invalid("theme", "theme is "+failure.Quote(chosen)+"; expected system, light or dark")
 	case chosen == themes[0].Value:
 		s.SetCookie(w, themeCookie, "", 0)
 	default:

@@ -24,7 +24,7 @@ func matters() (map[int][]souvenir.NewMemory, error) {
 		if heading, ok := strings.CutPrefix(line, "# "); ok {
 			parts := strings.Split(heading, " ")
 			if len(parts) != 3 {
-				return nil, fmt.Errorf("demo: a matter begins with %q; a project, tags and a type are expected", line)
+				return nil, fmt.Errorf("demo: a matter begins with %q; expected a project, tags and a type", line)
 			}
 			about = souvenir.NewMemory{ProjectName: parts[0], Tags: strings.Split(parts[1], ","), EventType: parts[2]}
 			continue
@@ -35,7 +35,7 @@ func matters() (map[int][]souvenir.NewMemory, error) {
 		number, content, _ := strings.Cut(line, " ")
 		day, err := strconv.Atoi(number)
 		if err != nil || day < 0 || day >= days-1 {
-			return nil, fmt.Errorf("demo: a memory begins with %q; a day from 0 to %d is expected", number, days-2)
+			return nil, fmt.Errorf("demo: a memory begins with %q; expected a day from 0 to %d", number, days-2)
 		}
 		m := about
 		m.Content = content

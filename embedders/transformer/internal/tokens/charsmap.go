@@ -19,10 +19,10 @@ const maxCharsMap = 16 << 20
 
 func newCharsMap(data []byte) (*charsMap, error) {
 	if len(data) > maxCharsMap {
-		return nil, fmt.Errorf("the charsmap has %d bytes; at most %d are expected", len(data), maxCharsMap)
+		return nil, fmt.Errorf("the charsmap has %d bytes; expected at most %d", len(data), maxCharsMap)
 	}
 	if len(data) < 4 {
-		return nil, fmt.Errorf("the charsmap has %d bytes; at least 4 are expected", len(data))
+		return nil, fmt.Errorf("the charsmap has %d bytes; expected at least 4", len(data))
 	}
 	size := int64(binary.LittleEndian.Uint32(data))
 	if size%4 != 0 || size > int64(len(data)-4) {

@@ -85,7 +85,7 @@ func (p *jsonPair) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if len(both) != 2 {
-		return fmt.Errorf("a list of %d; a token and its id are expected", len(both))
+		return fmt.Errorf("a list of %d; expected a token and its id", len(both))
 	}
 	return errors.Join(json.Unmarshal(both[0], &p.text), json.Unmarshal(both[1], &p.id))
 }
@@ -116,11 +116,11 @@ func ReadJSON(data []byte) (*Tokenizer, error) {
 
 func (t *Tokenizer) addTokens(tokens []jsonAdded) error {
 	if len(tokens) > 10_000 {
-		return fmt.Errorf("added_tokens: %d; at most 10,000 are expected", len(tokens))
+		return fmt.Errorf("added_tokens: %d; expected at most 10,000", len(tokens))
 	}
 	for _, a := range tokens {
 		if a.ID < 0 || a.ID >= maxVocabulary {
-			return fmt.Errorf("added_tokens: %.40q has the id %d; 0 to %d are expected", a.Content, a.ID, maxVocabulary-1)
+			return fmt.Errorf("added_tokens: %.40q has the id %d; expected 0 to %d", a.Content, a.ID, maxVocabulary-1)
 		}
 		token := addedToken{id: int32(a.ID), text: a.Content, singleWord: a.SingleWord, left: a.Left, right: a.Right}
 		t.size = max(t.size, int(a.ID)+1)
@@ -170,12 +170,12 @@ func readModel(data json.RawMessage) (model, error) {
 		}
 		for piece, id := range ids {
 			if id < 0 || id >= maxVocabulary {
-				return nil, fmt.Errorf("vocab: %.40q has the id %d; 0 to %d are expected", piece, id, maxVocabulary-1)
+				return nil, fmt.Errorf("vocab: %.40q has the id %d; expected 0 to %d", piece, id, maxVocabulary-1)
 			}
 		}
 		maxWord := or(m.MaxWord, 100)
 		if maxWord < 1 {
-			return nil, fmt.Errorf("max_input_chars_per_word is %d; a positive number is expected", maxWord)
+			return nil, fmt.Errorf("max_input_chars_per_word is %d; expected a positive number", maxWord)
 		}
 		return newWordPiece(ids, or(m.Unknown, "[UNK]"), or(m.Inside, "##"), maxWord)
 	}
@@ -195,7 +195,7 @@ func readUnigram(vocab json.RawMessage, unknown *int) (model, error) {
 		return nil, fmt.Errorf("vocab: %w", err)
 	}
 	if len(entries) > maxVocabulary {
-		return nil, fmt.Errorf("vocab: %d pieces; at most %d are expected", len(entries), maxVocabulary)
+		return nil, fmt.Errorf("vocab: %d pieces; expected at most %d", len(entries), maxVocabulary)
 	}
 	pieces, scores := make([]string, len(entries)), make([]float64, len(entries))
 	for i, e := range entries {
@@ -217,7 +217,7 @@ func (e *unigramEntry) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if len(list) != 2 {
-		return fmt.Errorf("a list of %d; a piece and its score are expected", len(list))
+		return fmt.Errorf("a list of %d; expected a piece and its score", len(list))
 	}
 	return nil
 }
@@ -269,7 +269,7 @@ func (t *Tokenizer) readNormalizer(data json.RawMessage, depth int) error {
 		add(nmt)
 	case "Prepend":
 		if len(p.Prepend) > maxPattern {
-			return fmt.Errorf("type Prepend: the text has %d bytes; at most %d are expected", len(p.Prepend), maxPattern)
+			return fmt.Errorf("type Prepend: the text has %d bytes; expected at most %d", len(p.Prepend), maxPattern)
 		}
 		add(func(text string) string {
 			if text == "" {
@@ -302,7 +302,7 @@ func (t *Tokenizer) readNormalizer(data json.RawMessage, depth int) error {
 // replacer replaces a string, or what a regular expression matches.
 func replacer(p jsonPart) (step, error) {
 	if n := max(len(p.Content), len(or(p.Pattern.String, "")), len(or(p.Pattern.Regex, ""))); n > maxPattern {
-		return nil, fmt.Errorf("type Replace: the pattern or the content has %d bytes; at most %d are expected", n,
+		return nil, fmt.Errorf("type Replace: the pattern or the content has %d bytes; expected at most %d", n,
 			maxPattern)
 	}
 	if p.Pattern.String != nil {
@@ -350,13 +350,13 @@ func (t *Tokenizer) readPreTokenizer(data json.RawMessage, depth int) error {
 		}
 		scheme = or(p.PrependScheme, scheme)
 		if scheme != "always" && scheme != "first" && scheme != "never" {
-			return fmt.Errorf("type Metaspace: prepend_scheme is %.40q; always, first or never is expected", scheme)
+			return fmt.Errorf("type Metaspace: prepend_scheme is %.40q; expected always, first or never", scheme)
 		}
 		if p.Replacement == "" {
 			p.Replacement = blank
 		}
 		if len(p.Replacement) > 4 {
-			return fmt.Errorf("type Metaspace: replacement is %.40q; one character is expected", p.Replacement)
+			return fmt.Errorf("type Metaspace: replacement is %.40q; expected one character", p.Replacement)
 		}
 		t.split = append(t.split, metaspace(p.Replacement, scheme, or(p.Split, true)))
 	default:
@@ -434,7 +434,7 @@ func (t *Tokenizer) readTemplate(p jsonPart) error {
 
 func appendID(ids []int32, id int64) ([]int32, error) {
 	if id < 0 || id >= maxVocabulary || len(ids) >= 16 {
-		return nil, fmt.Errorf("special token %d has the id %d; at most 16 of 0 to %d are expected", len(ids), id,
+		return nil, fmt.Errorf("special token %d has the id %d; expected at most 16 of 0 to %d", len(ids), id,
 			maxVocabulary-1)
 	}
 	return append(ids, int32(id)), nil

@@ -42,7 +42,7 @@ func SentencePiece(data []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	if m.modelType != 1 {
-		return nil, fmt.Errorf("it is a SentencePiece model of type %d; type 1, Unigram, is expected", m.modelType)
+		return nil, fmt.Errorf("it is a SentencePiece model of type %d; expected type 1, Unigram", m.modelType)
 	}
 	if len(m.pieces) < 4 || m.kinds[0] != pieceUnknown || m.kinds[1] != pieceControl || m.kinds[2] != pieceControl {
 		return nil, errors.New("its first pieces are not <unk>, <s> and </s>, as those of XLM-R are")
@@ -53,7 +53,7 @@ func SentencePiece(data []byte) (*Tokenizer, error) {
 	for i := 4; i < len(matched); i++ {
 		kind := m.kinds[i-1]
 		if kind == pieceUser || kind == pieceByte {
-			return nil, fmt.Errorf("piece %.40q is of kind %d; only normal, control and unused ones are expected in a model "+
+			return nil, fmt.Errorf("piece %.40q is of kind %d; expected only normal, control and unused pieces in a model "+
 				"of XLM-R",
 				pieces[i], kind)
 		}
@@ -150,7 +150,7 @@ func readSentencePiece(data []byte) (*spModel, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("it is no SentencePiece model: %w", err)
+		return nil, fmt.Errorf("it is not a SentencePiece model: %w", err)
 	}
 	return m, nil
 }

@@ -27,16 +27,16 @@ type unigram struct {
 // newUnigram makes the model from pieces in the order of their ids; matched says which of them are found in texts.
 func newUnigram(pieces []string, scores []float64, matched []bool, unknown int) (*unigram, error) {
 	if unknown < 0 || unknown >= len(pieces) {
-		return nil, fmt.Errorf("unk_id is %d; the id of one of the %d pieces is expected", unknown, len(pieces))
+		return nil, fmt.Errorf("unk_id is %d; expected the id of one of the %d pieces", unknown, len(pieces))
 	}
 	u := &unigram{ids: make(map[string]int32, len(pieces)), scores: scores, unknown: int32(unknown), count: len(pieces)}
 	least := math.Inf(1)
 	for i, piece := range pieces {
 		if len(piece) > longestPiece {
-			return nil, fmt.Errorf("piece %d has %d bytes; at most %d are expected", i, len(piece), longestPiece)
+			return nil, fmt.Errorf("piece %d has %d bytes; expected at most %d", i, len(piece), longestPiece)
 		}
 		if math.IsNaN(scores[i]) || math.IsInf(scores[i], 0) {
-			return nil, fmt.Errorf("piece %d has the score %v; a finite number is expected", i, scores[i])
+			return nil, fmt.Errorf("piece %d has the score %v; expected a finite number", i, scores[i])
 		}
 		if len(matched) == len(pieces) && !matched[i] {
 			continue

@@ -49,7 +49,7 @@ func OpenONNX(path string) (Source, error) {
 		return nil, err
 	}
 	if info.Size() > maxONNX {
-		return nil, fmt.Errorf("%s has %d bytes; at most %d are expected of an ONNX file", path, info.Size(), maxONNX)
+		return nil, fmt.Errorf("%s has %d bytes; expected at most %d in an ONNX file", path, info.Size(), maxONNX)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -70,10 +70,10 @@ func ReadONNX(path string, data []byte) (Source, error) {
 		return protobuf.Each(f.Data, o.readGraph)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s is damaged, or no ONNX file: %w", path, err)
+		return nil, fmt.Errorf("%s is damaged, or not an ONNX file: %w", path, err)
 	}
 	if graphs != 1 {
-		return nil, fmt.Errorf("%s holds %d graphs; an ONNX file with one is expected", path, graphs)
+		return nil, fmt.Errorf("%s holds %d graphs; expected an ONNX file with one", path, graphs)
 	}
 	o.findWeights()
 	return o, nil
@@ -178,7 +178,7 @@ func (o *onnx) readInitializer(data []byte) error {
 		if (t.Type == I64 || t.Type == F64) && !raw { // a shape or a number, which is not needed
 			return nil
 		}
-		return fmt.Errorf("initializer %.80q of shape %v has %d bytes; %d are expected of %v numbers", name, dims,
+		return fmt.Errorf("initializer %.80q of shape %v has %d bytes; expected %d for its %v numbers", name, dims,
 			len(t.Data),
 			n*int64(t.Type.Size()), t.Type)
 	}
@@ -388,7 +388,7 @@ func (o *onnx) Read(name string) (Tensor, error) {
 		return t, nil
 	}
 	if w.turned && len(t.Shape) != 2 {
-		return Tensor{}, fmt.Errorf("%s: weight %.80q has the shape %v; a matrix is expected", o.path, name, t.Shape)
+		return Tensor{}, fmt.Errorf("%s: weight %.80q has the shape %v; expected a matrix", o.path, name, t.Shape)
 	}
 	if w.scale == "" && t.Type != F32 && t.Type != F16 && t.Type != BF16 && t.Type != F64 {
 		return t, nil // the caller says what it expected
@@ -426,7 +426,7 @@ func (o *onnx) dequantise(values []float32, shape []int, w onnxWeight) error {
 	switch {
 	case n == 1 || byColumn || n > 0 && n*columns == len(values):
 	default:
-		return fmt.Errorf("its shape is %v, and it has %d scales; one, or one for each row or column, is expected",
+		return fmt.Errorf("its shape is %v, and it has %d scales; expected one, or one for each row or column",
 			shape, n)
 	}
 	if w.zero != "" && zero.Len() != n {

@@ -72,7 +72,7 @@ func readSafetensors(path string, file io.ReaderAt, size int64) (*safetensors, e
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader || int64(n) > size-8 {
-		return nil, fmt.Errorf("%s says that its header has %d bytes; at most %d are possible: it is damaged, or no "+
+		return nil, fmt.Errorf("%s says that its header has %d bytes; at most %d are possible: it is damaged, or not a "+
 			"safetensors file",
 			path, n, min(size-8, maxHeader))
 	}
@@ -118,7 +118,7 @@ func readPlace(entry []byte, room int64) (place, error) {
 	}
 	n, ok := elements(e.Shape)
 	if !ok || len(e.Offsets) != 2 {
-		return place{}, fmt.Errorf("shape %v and data_offsets %v; a shape of at most %d sizes and two offsets are expected",
+		return place{}, fmt.Errorf("shape %v and data_offsets %v; expected a shape of at most %d sizes and two offsets",
 			short(e.Shape), short(e.Offsets), maxDimensions)
 	}
 	p.begin, p.end = e.Offsets[0], e.Offsets[1]
@@ -162,7 +162,7 @@ func (s *safetensors) Read(name string) (Tensor, error) {
 		return Tensor{}, fmt.Errorf("%s has no tensor %.80q", s.path, name)
 	}
 	if p.kind < 0 {
-		return Tensor{}, fmt.Errorf("%s: tensor %.80q has a type that is not supported; F32, F16 or BF16 are expected",
+		return Tensor{}, fmt.Errorf("%s: tensor %.80q has a type that is not supported; expected F32, F16 or BF16",
 			s.path,
 			name)
 	}

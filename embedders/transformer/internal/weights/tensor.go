@@ -150,11 +150,11 @@ func HalfToFloat(h uint16) float32 {
 func Matrix(s Source, name string, shape ...int) (Tensor, error) {
 	got := s.Shape(name)
 	if got == nil {
-		return Tensor{}, fmt.Errorf("%s has no tensor %q; a %s tensor of shape %v is expected%s", s.Path(), name, "float",
+		return Tensor{}, fmt.Errorf("%s has no tensor %q; expected a %s tensor of shape %v%s", s.Path(), name, "float",
 			shape, similar(s, name))
 	}
 	if !slices.Equal(got, shape) {
-		return Tensor{}, fmt.Errorf("%s: tensor %q has shape %v; %v is expected by config.json", s.Path(), name, got, shape)
+		return Tensor{}, fmt.Errorf("%s: tensor %q has shape %v; config.json requires %v", s.Path(), name, got, shape)
 	}
 	t, err := s.Read(name)
 	if err != nil {
@@ -164,7 +164,7 @@ func Matrix(s Source, name string, shape ...int) (Tensor, error) {
 	case F32, F16, BF16, F64:
 		return t, nil
 	}
-	return Tensor{}, fmt.Errorf("%s: tensor %q holds %v numbers; F32, F16 or BF16 are expected", s.Path(), name, t.Type)
+	return Tensor{}, fmt.Errorf("%s: tensor %q holds %v numbers; expected F32, F16 or BF16", s.Path(), name, t.Type)
 }
 
 // similar names a few tensors of the file, as a hint at the kind of model.

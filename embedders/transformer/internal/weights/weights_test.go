@@ -115,8 +115,9 @@ func TestBadSafetensorsAreErrors(t *testing.T) {
 	if _, err := Matrix(s, "y", 1); err == nil || !strings.Contains(err.Error(), `no tensor "y"`) {
 		t.Errorf(`a missing tensor: %v, want an error and no tensor "y" in the error`, err)
 	}
-	if _, err := Matrix(s, "x", 2, 3); err == nil || !strings.Contains(err.Error(), "has shape [1]; [2 3] is expected") {
-		t.Errorf(`another shape: %v, want an error and "has shape [1]; [2 3] is expected" in the error`, err)
+	if _, err := Matrix(s, "x", 2, 3); err == nil || !strings.Contains(err.Error(),
+		"has shape [1]; config.json requires [2 3]") {
+		t.Errorf(`another shape: %v, want an error and "has shape [1]; config.json requires [2 3]" in the error`, err)
 	}
 }
 

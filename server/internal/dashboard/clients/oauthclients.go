@@ -170,6 +170,6 @@ func (s *Service) changeClient(w http.ResponseWriter, r *http.Request, c request
 		}
 		return s.site.Done("/clients", "client"), nil
 	default:
-		return nil, failure.Invalid("change", "change is "+failure.Quote(change)+"; allowed are secret and deactivate")
+		return nil, failure.Invalid("change", "change is "+failure.Quote(change)+"; expected secret or deactivate")
 	}
 }

@@ -42,7 +42,7 @@ func eachGrant(ctx context.Context, c request.Caller, form url.Values, do func(i
 		return err
 	}
 	found := error(&souvenir.Error{Kind: souvenir.KindNotFound, Argument: "client",
-		Message: "client is " + failure.Quote(client) + ", which has no access, or it was revoked meanwhile"})
+		Message: "client is " + failure.Quote(client) + ", which has no access; it may have been revoked meanwhile"})
 	for _, g := range grants {
 		if g.ClientID != client {
 			continue
@@ -64,7 +64,7 @@ func (s *Service) pause(w http.ResponseWriter, r *http.Request, page string,
 	}
 	wanted := values.Get("paused")
 	if wanted != "yes" && wanted != "no" {
-		return nil, failure.Invalid("paused", "paused is "+failure.Quote(wanted)+"; yes or no is needed")
+		return nil, failure.Invalid("paused", "paused is "+failure.Quote(wanted)+"; expected yes or no")
 	}
 	if err := set(r.Context(), values, wanted == "yes"); err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func (s *Service) tokens(r *http.Request, c request.Caller) (web.Page, *tokensPa
 		Address: s.connection("").Address,
 		Form: web.Form{Fields: []web.Field{
 			{Name: "name", Label: "Name", Type: "text", Autocomplete: "off",
-				Hint: "A name to recognize it by, such as its client and machine."},
+				Hint: "A name to recognize it by, such as its client and device."},
 		}}}
 	tokens, err := c.Store.Accounts().Tokens(r.Context())
 	if err != nil {
@@ -159,7 +159,7 @@ func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souv
 	case tokenReads:
 		n.Scopes = []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}
 	default:
-		return n, failure.Invalid("access", "access is "+failure.Quote(c.Access)+"; read or write is needed")
+		return n, failure.Invalid("access", "access is "+failure.Quote(c.Access)+"; expected read or write")
 	}
 	if c.Account {
 		n.Scopes = append(n.Scopes, souvenir.ScopeAccount)
@@ -167,7 +167,7 @@ func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souv
 	if c.Admin {
 		if user.Role != souvenir.RoleAdmin {
 			return n, &souvenir.Error{Kind: souvenir.KindForbidden, Argument: "admin",
-				Message: "only admins can create tokens with admin; leave it out"}
+				Message: "only admins can create tokens with admin; omit it"}
 		}
 		n.Scopes = append(n.Scopes, souvenir.ScopeAdmin)
 	}
@@ -175,7 +175,7 @@ func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souv
 		days, err := strconv.Atoi(c.Days)
 		if err != nil || days < 1 || days > params.MaxTokenDays {
 			return n, failure.Invalid("days", "days is "+failure.Quote(c.Days)+
-				"; a whole number of days is needed, or nothing for a token that does not expire")
+				"; expected a whole number of days, or nothing for a token that does not expire")
 		}
 		n.ExpiresAt = now.Add(time.Duration(days) * web.Day)
 	}

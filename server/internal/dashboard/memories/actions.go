@@ -29,7 +29,7 @@ func (s *Service) setOfMemory(w http.ResponseWriter, r *http.Request, c request.
 	key, value := values.Get("key"), values.Get("value")
 	if !slices.Contains(quickly[key], value) {
 		return nil, failure.Invalid("key", "key is "+failure.Quote(key)+" and value is "+failure.Quote(value)+
-			"; the buttons of a memory's page set state and importance to what they say")
+			"; the buttons of a memory's page set only state and importance")
 	}
 	id := r.PathValue("id")
 	before, err := c.Store.GetMemory(r.Context(), id)

@@ -60,7 +60,7 @@ func (s *Service) changeMemories(w http.ResponseWriter, r *http.Request, c reque
 	query, err := url.ParseQuery(values.Get("back"))
 	if err != nil {
 		return nil, failure.Invalid("back", "back is "+failure.Quote(values.Get("back"))+
-			"; the query of the list's address is expected")
+			"; expected the query of the list's address")
 	}
 	search := readMemorySearch(query, web.ZoneOf(r))
 	ids, err := s.chosenMemories(r, c, values, search)
@@ -148,7 +148,7 @@ func (s *Service) chosenMemories(r *http.Request, c request.Caller, values url.V
 		}
 	}
 	if len(ids) == 0 {
-		return nil, &failure.Error{Status: http.StatusNotFound, Message: "no memory matches any more; nothing was changed"}
+		return nil, &failure.Error{Status: http.StatusNotFound, Message: "no memory matches now; nothing was changed"}
 	}
 	return ids, nil
 }
@@ -198,7 +198,7 @@ func readBulkStep(values url.Values) (bulkStep, error) {
 			}}, nil
 	default:
 		return bulkStep{}, failure.Invalid("action", "action is "+failure.Quote(action)+
-			"; allowed are archive, delete, merge, move, state, tag and untag")
+			"; expected archive, delete, merge, move, state, tag or untag")
 	}
 }
 
@@ -370,7 +370,7 @@ func (s *Service) bulkDone(r *http.Request, c request.Caller, result bulkResult,
 		if len(result.changed)+len(result.deleted) == 0 {
 			return nil, result.failed
 		}
-		result.refused["the server failed before it was done"] = 1
+		result.refused["the server failed before it finished"] = 1
 	}
 	n := len(result.changed) + len(result.deleted)
 	var sentences []string

@@ -101,7 +101,7 @@ func (side *comparedSide) settings(values url.Values, projects []web.Option) (so
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(n >= 0 && n <= 1) {
 			name := side.Key + "_" + number.name
-			return q, failure.Invalid(name, name+" is "+failure.Quote(text)+"; a number from 0 to 1 is expected")
+			return q, failure.Invalid(name, name+" is "+failure.Quote(text)+"; expected a number from 0 to 1")
 		}
 		*number.into = n
 	}

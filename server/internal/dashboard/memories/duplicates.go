@@ -89,7 +89,7 @@ func (s *Service) findDuplicates(r *http.Request, c request.Caller, data *duplic
 	percent, err := strconv.Atoi(data.Similar)
 	if err != nil || percent < 50 || percent > 100 {
 		return failure.Invalid("similar", "similar is "+failure.Quote(data.Similar)+
-			"; a similarity of 50 to 100 percent is expected")
+			"; expected a similarity of 50 to 100 percent")
 	}
 	list, err := data.Search.list()
 	if err != nil {

@@ -181,7 +181,7 @@ func metadataTyped(text string) (map[string]any, error) {
 		key, value, found := strings.Cut(line, ":")
 		if key = strings.TrimSpace(key); !found || key == "" {
 			return nil, failure.Invalid("metadata", "metadata has the line "+failure.Quote(line)+
-				"; a key, a colon and a value are expected, such as source: mail")
+				"; expected a key, a colon and a value, such as source: mail")
 		}
 		if _, twice := keys[key]; twice {
 			return nil, failure.Invalid("metadata", "metadata has the key "+failure.Quote(key)+" twice; each key has one value")

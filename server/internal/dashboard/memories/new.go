@@ -75,9 +75,9 @@ func (s *Service) added(c request.Caller, stored souvenir.Stored) web.Redirect {
 		}
 		path = mergeAddress(ids)
 		text = "Memory stored. " + web.Count(len(stored.Similar), "other memory") +
-			" say nearly the same: merge them here, or cancel."
+			" are near duplicates: merge them here, or cancel."
 		if len(stored.Similar) == 1 {
-			text = "Memory stored. Another one says nearly the same: merge them here, or cancel."
+			text = "Memory stored. Another one is a near duplicate: merge them here, or cancel."
 		}
 	}
 	step := web.Step{Text: text, Path: "/memories", Bytes: 256, Back: func(ctx context.Context) error {

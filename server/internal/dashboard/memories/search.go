@@ -57,8 +57,8 @@ var searchLabels = map[string]string{
 	"query": "The search text", "project_id": "Project", "collection_name": "Collection", "tags": "Tag",
 	"filter":     "Filter",
 	"importance": "Importance", "classification": "Classification", "rule_type": "Rule type",
-	"created_from": "Stored from", "created_to": "Stored until",
-	"updated_from": "Changed from", "updated_to": "Changed until", "sort": "Order", "view": "View", "key": "Key",
+	"created_from": "Created from", "created_to": "Created until",
+	"updated_from": "Updated from", "updated_to": "Updated until", "sort": "Order", "view": "View", "key": "Key",
 	"value": "Value",
 }
 
@@ -204,10 +204,10 @@ func (m memorySearch) chips() []chip {
 	add("Classification", "classification", m.Classification)
 	add("Rule type", "rule_type", m.RuleType)
 	add("Module", "module", m.Module)
-	add("Stored from", "created_from", m.CreatedFrom)
-	add("Stored until", "created_to", m.CreatedTo)
-	add("Changed from", "updated_from", m.UpdatedFrom)
-	add("Changed until", "updated_to", m.UpdatedTo)
+	add("Created from", "created_from", m.CreatedFrom)
+	add("Created until", "created_to", m.CreatedTo)
+	add("Updated from", "updated_from", m.UpdatedFrom)
+	add("Updated until", "updated_to", m.UpdatedTo)
 	add("Linked to", "related", cmp.Or(m.relatedTitle, m.Related))
 	if m.Key != "" || m.Value != "" {
 		without := m
@@ -405,12 +405,12 @@ func dayOrTime(name, value string, zone *time.Location) (at time.Time, wholeDay 
 	at, err = time.Parse(time.RFC3339Nano, value)
 	if err != nil {
 		return at, false, failure.Invalid(name, name+" is "+failure.Quote(value)+
-			"; a day such as 2026-03-01 is expected, or a time such as 2026-03-01T09:00:00Z")
+			"; expected a day such as 2026-03-01, or a time such as 2026-03-01T09:00:00Z")
 	}
 	return at, false, nil
 }
 
 // notAllowed is the error that lists the allowed values.
 func notAllowed(name, value string, allowed []string) error {
-	return failure.Invalid(name, name+" is "+failure.Quote(value)+"; allowed are "+strings.Join(allowed, ", "))
+	return failure.Invalid(name, name+" is "+failure.Quote(value)+"; expected "+strings.Join(allowed, ", "))
 }

@@ -172,7 +172,7 @@ func (f activityFilter) query(z web.Zone) (souvenir.ActivityQuery, error) {
 	if f.Kind != "" {
 		if q.Calls = callsOfKind(f.Kind); q.Calls == nil {
 			return q, failure.Invalid("kind", "kind is "+failure.Quote(f.Kind)+
-				"; stored, updated, deleted or read is needed")
+				"; expected stored, updated, deleted or read")
 		}
 	}
 	for _, bound := range []struct {
@@ -186,7 +186,7 @@ func (f activityFilter) query(z web.Zone) (souvenir.ActivityQuery, error) {
 		at, err := time.ParseInLocation(time.DateOnly, bound.given, z.Location)
 		if err != nil {
 			return q, failure.Invalid(bound.name, bound.name+" is "+failure.Quote(bound.given)+
-				"; a day is needed, such as 2026-03-01")
+				"; expected a day, such as 2026-03-01")
 		}
 		*bound.into = at.AddDate(0, 0, bound.days)
 	}

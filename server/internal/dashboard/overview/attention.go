@@ -50,7 +50,7 @@ func (s *Service) showAttention(_ http.ResponseWriter, r *http.Request, c reques
 			pairs++
 		}
 	}
-	add(pairs, web.Count(pairs, "pair")+" of memories that say nearly the same", "/memories/duplicates", "Compare")
+	add(pairs, web.Count(pairs, "pair")+" of near-duplicate memories", "/memories/duplicates", "Compare")
 	if s.site.Proposals != nil && s.site.Proposals(r, c) > 0 {
 		waiting := s.site.Proposals(r, c)
 		groups, err := conflicts(r, c)

@@ -147,7 +147,7 @@ func daysOf(r *http.Request) (int, error) {
 	}
 	days, err := strconv.Atoi(given)
 	if err != nil || !slices.Contains(overviewDays, days) {
-		return 0, failure.Invalid("days", "days is "+failure.Quote(given)+"; 7, 30, 90 or 365 is needed")
+		return 0, failure.Invalid("days", "days is "+failure.Quote(given)+"; expected 7, 30, 90 or 365")
 	}
 	return days, nil
 }

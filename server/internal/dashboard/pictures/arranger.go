@@ -57,8 +57,8 @@ func (a *arranger) get(key mapKey) *souvenir.Map {
 	return &kept.Map
 }
 
-// compute has a map computed. The channel is closed when it is kept, or has failed; first tells whether it was not
-// asked for before. A user's newest wish replaces one that has not begun.
+// compute starts computing a map. The channel is closed when the map is stored or has failed; first reports whether
+// this is the first request for it. A user's newest request replaces one that has not started.
 func (a *arranger) compute(key mapKey, view *souvenir.Store, query souvenir.MapQuery) (done <-chan struct{},
 	first bool) {
 	a.mu.Lock()
@@ -134,7 +134,7 @@ func (a *arranger) keep(key mapKey, m souvenir.Map) {
 	a.evict(mostKept, func(mapKey) bool { return true })
 }
 
-// evict keeps at most so many of some maps.
+// evict keeps at most a number of some maps.
 func (a *arranger) evict(most int, some func(mapKey) bool) {
 	count, oldest := 0, mapKey{}
 	for key, kept := range a.kept {

@@ -56,8 +56,8 @@ type arrangedMap struct {
 }
 
 // readMap returns a map with the places that are kept. If they are not up to date, they are computed in the background.
-// It waits for that: who asks first, and who asks again, at most for so long. Then memories that have no place yet are
-// unplaced, or if none has, all are placed by axes.
+// The first request waits for them for at most patience, later ones for at most again. Then memories without a place
+// are unplaced or, if none has one, all are placed by axes.
 func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery, patience,
 	again time.Duration) (arrangedMap, error) {
 	limit, err := q.limit()

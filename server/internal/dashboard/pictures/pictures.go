@@ -125,7 +125,7 @@ func pictureNumber(name, text, allowed string) (int, error) {
 
 // limit returns how many memories to show; 0: the store's default.
 func (q pictureQuery) limit() (int, error) {
-	allowed := "a number from 1 to " + web.Thousands(souvenir.MaxNodes) + " is expected"
+	allowed := "expected a number from 1 to " + web.Thousands(souvenir.MaxNodes)
 	n, err := pictureNumber("limit", q.Limit, allowed)
 	if err == nil && n == 0 && q.Limit != "" {
 		err = failure.Invalid("limit", "limit is 0; "+allowed)
@@ -140,13 +140,13 @@ func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
 	if g.Limit, err = q.limit(); err != nil {
 		return g, err
 	}
-	if g.Neighbours, err = pictureNumber("neighbours", q.Neighbours, "a number from 0 to 10 is expected"); err != nil {
+	if g.Neighbours, err = pictureNumber("neighbours", q.Neighbours, "expected a number from 0 to 10"); err != nil {
 		return g, err
 	}
 	switch {
 	case g.Neighbours < 0:
 		return g, failure.Invalid("neighbours", "neighbours is "+strconv.Itoa(g.Neighbours)+
-			"; a number from 0 to 10 is expected")
+			"; expected a number from 0 to 10")
 	case q.Neighbours != "" && g.Neighbours == 0:
 		g.Neighbours = -1
 	}
@@ -154,7 +154,7 @@ func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
 		g.Similar, err = strconv.ParseFloat(q.Similar, 64)
 		if err != nil {
 			return g, failure.Invalid("similar", "similar is "+failure.Quote(q.Similar)+
-				"; a number from 0 to 1 is expected, such as 0.6")
+				"; expected a number from 0 to 1, such as 0.6")
 		}
 		g.Similar = cmp.Or(g.Similar, 1e-9)
 	}

@@ -152,13 +152,13 @@ func (s *Service) showConversation(r *http.Request, c request.Caller, head proje
 	query := r.URL.Query()
 	place := souvenir.ConversationPlace{Collection: query.Get("in"), ProjectID: head.Reference().ID}
 	if !slices.Contains(conversationCollections, cmp.Or(place.Collection, souvenir.ConversationCollection)) {
-		return nil, failure.Invalid("in", "in is "+failure.Quote(place.Collection)+"; allowed are "+
+		return nil, failure.Invalid("in", "in is "+failure.Quote(place.Collection)+"; expected "+
 			strings.Join(conversationCollections, " and "))
 	}
 	from, err := time.Parse(time.RFC3339Nano, cmp.Or(query.Get("from"), time.Time{}.Format(time.RFC3339Nano)))
 	if err != nil {
 		return nil, failure.Invalid("from", "from is "+failure.Quote(query.Get("from"))+
-			"; a time such as 2026-03-01T09:00:00Z is expected")
+			"; expected a time such as 2026-03-01T09:00:00Z")
 	}
 	conversation := c.Store.Conversation(key, place)
 	data := conversationPage{Head: head, First: from.IsZero()}

@@ -94,7 +94,7 @@ func (s *Service) contextPage(r *http.Request, c request.Caller, data contextPag
 		_, message := failure.Describe(err)
 		if q.TokenBudget < 0 {
 			message = "the token budget is " + failure.Quote(data.Budget) +
-				"; a whole number of 500 or more is needed, or nothing"
+				"; expected a whole number of 500 or more, or nothing"
 		}
 		data.Error = web.Sentence(message)
 		page.Data, page.Part = data, ""

@@ -79,7 +79,7 @@ func (s *Service) answerProjectInvitation(w http.ResponseWriter, r *http.Request
 			err = nil
 		}
 	default:
-		err = failure.Invalid("answer", "answer is "+failure.Quote(answer)+"; allowed are accept, decline, block and unblock")
+		err = failure.Invalid("answer", "answer is "+failure.Quote(answer)+"; expected accept, decline, block or unblock")
 	}
 	if err == nil {
 		return s.site.Done(to, notice), nil

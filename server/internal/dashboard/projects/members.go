@@ -111,7 +111,7 @@ func (s *Service) changeMembers(w http.ResponseWriter, r *http.Request, c reques
 	case "end":
 		return s.removeMember(r, c, head, user)
 	default:
-		return nil, failure.Invalid("change", "change is "+failure.Quote(change)+"; allowed are add, withdraw, role and end")
+		return nil, failure.Invalid("change", "change is "+failure.Quote(change)+"; expected add, withdraw, role or end")
 	}
 }
 

@@ -33,7 +33,8 @@ func newKeepForm(path string, rule souvenir.Retention) keepForm {
 	return keepForm{Path: path, Rule: rule, Form: web.Form{Fields: []web.Field{{Name: "days",
 		Label: "Days without a change", Type: "text", Value: value, Autocomplete: "off", Optional: true,
 		Argument: "retention",
-		Hint:     "Memories that have not changed for this many days go to the trash, except rules. Empty: all stay."}}}}
+		Hint: "Memories that have not changed for this many days are moved to the trash, except rules. Empty: keep " +
+			"all."}}}}
 }
 
 // Stay says how long memories stay; empty: always.
@@ -57,7 +58,7 @@ func parseRetention(days string) (souvenir.Retention, error) {
 	n, err := strconv.ParseInt(days, 10, 64)
 	if most := int64(souvenir.MaxRetention / day); err != nil || n < 1 || n > most {
 		return souvenir.Retention{}, failure.Invalid("days", "days is "+failure.Quote(days)+
-			"; a whole number from 1 to "+strconv.FormatInt(most, 10)+" is expected, or nothing")
+			"; expected a whole number from 1 to "+strconv.FormatInt(most, 10)+", or nothing")
 	}
 	return souvenir.Retention{After: time.Duration(n) * day}, nil
 }
@@ -109,7 +110,7 @@ func (s *Service) keep(ctx context.Context, c request.Caller, values url.Values,
 	}
 	text := "Memories of the " + k.noun + " stay."
 	if rule.After != 0 {
-		text = "Memories of the " + k.noun + " go to the trash " + inDays(rule) + " after their last change."
+		text = "Memories of the " + k.noun + " are moved to the trash " + inDays(rule) + " after their last change."
 	}
 	return s.site.DoneWithUndo(c, k.page, text, undoSetting(c.Store, "the rule has been changed",
 		func(ctx context.Context) (bool, error) {
@@ -126,9 +127,9 @@ func stay(rule souvenir.Retention) string {
 	case rule.After == 0:
 		return ""
 	case rule.Delete:
-		return "Memories without a change for " + inDays(rule) + " are deleted for good."
+		return "Memories without a change for " + inDays(rule) + " are deleted permanently."
 	}
-	return "Memories without a change for " + inDays(rule) + " go to the trash."
+	return "Memories without a change for " + inDays(rule) + " are moved to the trash."
 }
 
 // inDays is a rule's time in words.

@@ -73,7 +73,7 @@ func (s *Service) deleteRule(w http.ResponseWriter, r *http.Request, c request.C
 	}
 	text, ok := projectTexts[values.Get("text")]
 	if !ok || text.rule == "" {
-		return nil, failure.Invalid("text", "text is "+failure.Quote(values.Get("text"))+"; allowed are do and dont")
+		return nil, failure.Invalid("text", "text is "+failure.Quote(values.Get("text"))+"; expected do or dont")
 	}
 	var ref souvenir.ProjectRef
 	back := generalRulesPath

@@ -170,7 +170,7 @@ func (s *Service) textAt(r *http.Request, c request.Caller, key string) (textPag
 	if r.PathValue("id") == "" {
 		if !ok || text.rule == "" {
 			return textPage{}, souvenir.ProjectRef{},
-				failure.Invalid("text", "text is "+failure.Quote(key)+"; allowed are do and dont")
+				failure.Invalid("text", "text is "+failure.Quote(key)+"; expected do or dont")
 		}
 		return textPage{projectText: text, Action: generalRulesPath + "/edit", Back: generalRulesPath}, souvenir.ProjectRef{},
 			nil
@@ -178,7 +178,7 @@ func (s *Service) textAt(r *http.Request, c request.Caller, key string) (textPag
 	if !ok {
 		return textPage{}, souvenir.ProjectRef{},
 			failure.Invalid("text", "text is "+failure.Quote(key)+
-				"; allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main")
+				"; expected do, dont, todo, constitution, spec, plan, tasks, gaps or main")
 	}
 	head, err := s.projectAt(r, c, map[string]string{"rules": "Rules", "todo": "To-do"}[text.tab])
 	if err != nil {

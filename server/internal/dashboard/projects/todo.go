@@ -105,14 +105,14 @@ func viewOf(values url.Values) (todoView, error) {
 		Part: wholeNumber(values.Get("part"), 1)}
 	if v.Section != "" && projectTexts[string(v.Section)].section == "" {
 		return v, failure.Invalid("section", "section is "+failure.Quote(string(v.Section))+
-			"; allowed are constitution, spec, plan, tasks and gaps")
+			"; expected constitution, spec, plan, tasks or gaps")
 	}
 	switch v.Show {
 	case "":
 		v.Show = "all"
 	case "all", "open", "done":
 	default:
-		return v, failure.Invalid("show", "show is "+failure.Quote(v.Show)+"; allowed are all, open and done")
+		return v, failure.Invalid("show", "show is "+failure.Quote(v.Show)+"; expected all, open or done")
 	}
 	return v, nil
 }

@@ -40,7 +40,8 @@ func (s *Service) addTask(w http.ResponseWriter, r *http.Request, c request.Call
 	}
 	return s.changeTodo(w, r, c, values, func(todo souvenir.Todo) (string, string, error) {
 		if len(todo.Document.Sections) == 0 && todo.Content != "" {
-			return "", "", failure.Invalid("task", "task cannot be added: the to-do has not the five sections; edit it first")
+			return "", "", failure.Invalid("task", "task cannot be added: the to-do does not have the five sections; edit it "+
+				"first")
 		}
 		id := nextTask(todo.Document)
 		return withTask(todo, "- [ ] "+id+" "+text), id + " is added.", nil

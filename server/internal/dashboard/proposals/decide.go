@@ -65,7 +65,7 @@ func readDecision(values url.Values) (decision, error) {
 	case "edit":
 		d.edits, d.content = true, strings.ReplaceAll(values.Get("content"), "\r\n", "\n") // browsers send CR LF
 	default:
-		return d, failure.Invalid("action", "action is "+failure.Quote(action)+"; allowed are accept, edit and refuse")
+		return d, failure.Invalid("action", "action is "+failure.Quote(action)+"; expected accept, edit or refuse")
 	}
 	given := slices.Compact(slices.Sorted(slices.Values(values["id"])))
 	if n := len(given); n == 0 || n > mostChosen || d.edits && n > 1 {
@@ -75,7 +75,7 @@ func readDecision(values url.Values) (decision, error) {
 	for _, value := range given {
 		id, revision, ok := readValue(value)
 		if !ok {
-			return d, failure.Invalid("id", "id is "+failure.Quote(value)+"; the one on the page of proposals is expected")
+			return d, failure.Invalid("id", "id is "+failure.Quote(value)+"; expected the one on the page of proposals")
 		}
 		d.chosen = append(d.chosen, choice{id, revision})
 	}

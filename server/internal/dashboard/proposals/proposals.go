@@ -252,7 +252,7 @@ func (p *proposalsPage) add(i *item, user, owner string) {
 	p.Sections = append(p.Sections, s)
 }
 
-// compare compares the proposed text with the present one, within the room that all comparisons share.
+// compare compares the proposed text with the current one, within the room that all comparisons share.
 func (i *item) compare(room *int) {
 	if i.Target == nil {
 		return

@@ -161,7 +161,7 @@ func (s *Service) changeTrash(w http.ResponseWriter, r *http.Request, c request.
 		_, err = c.Store.Trash().Empty(r.Context())
 		notice = "emptied"
 	default:
-		err = failure.Invalid("action", "action is "+failure.Quote(action)+"; allowed are empty, erase and restore")
+		err = failure.Invalid("action", "action is "+failure.Quote(action)+"; expected empty, erase or restore")
 	}
 	if err == nil {
 		return s.site.Done(web.TrashPath, notice), nil

@@ -122,9 +122,9 @@ func (s *Service) holdings(ctx context.Context, u souvenir.User) ([]web.Fact, er
 // askDeleteUser asks for confirmation, with the numbers.
 func askDeleteUser(u souvenir.User, holds []web.Fact) web.Page {
 	return web.Page{Template: "asks", Title: "Delete " + u.Name, Data: web.QuestionPage{Asks: &web.Question{
-		ID: "delete", Title: "Delete " + u.Name + " and everything of theirs?", Action: "/users", Button: "Delete " + u.Name,
+		ID: "delete", Title: "Delete " + u.Name + " and all their data?", Action: "/users", Button: "Delete " + u.Name,
 		Back: "/users", Facts: holds,
-		Text: "Nothing of it goes to the trash, and this cannot be undone. What they stored in other people’s projects " +
+		Text: "Nothing is moved to the trash, and this cannot be undone. What they stored in other people’s projects " +
 			"stays there. Earlier backups still contain everything.",
 		Kept: []web.Fact{{Key: "id", Value: u.ID}, {Key: "change", Value: "user-delete"}, {Key: "sure", Value: "yes"}},
 	}}}

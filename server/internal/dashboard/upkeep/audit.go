@@ -58,7 +58,7 @@ var auditPrefixes = []struct{ prefix, name string }{
 	{"", "Everything"}, {"user", "Users"}, {"invitation", "Links for new users"}, {"access", "Ended access"},
 	{"identity", "External sign-in"}, {"token", "Tokens"}, {"client", "OAuth clients"}, {"grant", "Applications"},
 	{"member", "Members"}, {"setting", "Settings"}, {"key", "Keys"}, {"backup", "Backups"}, {"export", "Exports"},
-	{"import", "Imports"}, {"purge", "Cleanups"}, {"audit", "The log"},
+	{"import", "Imports"}, {"purge", "Cleanups"}, {"audit", "This log"},
 }
 
 const (
@@ -71,9 +71,9 @@ const (
 func (s *Service) audit(r *http.Request, c request.Caller) (web.Page, *auditPage, error) {
 	asked := r.URL.Query()
 	data := &auditPage{What: asked.Get("what"), Actor: asked.Get("actor"), On: asked.Get("on"),
-		Anchor: web.Field{Name: "anchor", Argument: "anchor", Label: "An anchor that you kept", Type: "text",
+		Anchor: web.Field{Name: "anchor", Argument: "anchor", Label: "Anchor", Type: "text",
 			Autocomplete: "off", Optional: true,
-			Hint: "NUMBER:HASH, as a check showed it earlier. Empty: the chain alone is followed."}}
+			Hint: "NUMBER:HASH, as shown by an earlier check. Empty: verify only the chain."}}
 	page := web.Page{Template: "audit", Title: "Audit log", Data: data}
 	at := func(change map[string]string) string {
 		values := url.Values{}
@@ -101,7 +101,7 @@ func (s *Service) audit(r *http.Request, c request.Caller) (web.Page, *auditPage
 	before, err := strconv.ParseInt(asked.Get("before"), 10, 64)
 	if asked.Get("before") != "" && (err != nil || before < 1) {
 		data.Wrong = "Before is " + failure.Quote(textview.Clip(asked.Get("before"), 40)) +
-			"; the number of an entry is needed"
+			"; expected the number of an entry"
 		return page, data, nil
 	}
 	if before > 0 {
@@ -116,7 +116,7 @@ func (s *Service) audit(r *http.Request, c request.Caller) (web.Page, *auditPage
 	for e, err := range s.store.Upkeep().Audit(r.Context(), query) {
 		if err != nil {
 			if errors.Is(err, souvenir.ErrInvalid) {
-				data.Wrong = "The address asks for something that the log cannot have."
+				data.Wrong = "The address has an invalid filter."
 				return page, data, nil
 			}
 			return page, data, err
@@ -172,7 +172,7 @@ func (s *Service) verifyAudit(w http.ResponseWriter, r *http.Request, c request.
 		defer func() { <-s.verifying }()
 	default:
 		return nil, &failure.Error{Status: http.StatusConflict,
-			Message: "the log is being checked for someone else; try again in a moment"}
+			Message: "the log is being verified for someone else; try again in a moment"}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), auditLong)
 	defer cancel()
@@ -181,7 +181,7 @@ func (s *Service) verifyAudit(w http.ResponseWriter, r *http.Request, c request.
 	switch {
 	case err != nil && ctx.Err() != nil && r.Context().Err() == nil:
 		return nil, &failure.Error{Status: http.StatusServiceUnavailable,
-			Message: fmt.Sprintf("checking the log took more than %s here; run \"souvenir audit verify\" on the server's "+
+			Message: fmt.Sprintf("verifying the log took more than %s here; run \"souvenir audit verify\" on the server's "+
 				"machine", web.Wait(auditLong))}
 	case errors.Is(err, souvenir.ErrInvalid):
 		return s.auditAgain(page, data, err)
@@ -233,7 +233,7 @@ func foreignName(id string) string {
 	return "user " + textview.Clip(id, 40)
 }
 
-// AuditNames finds the names of users, each once. Its zero value knows none, and is only for who has no account.
+// AuditNames finds the names of users, each once. Its zero value finds none and serves users without an account.
 type AuditNames struct {
 	ctx      context.Context // of the request for which it lives
 	accounts *souvenir.Accounts

@@ -21,7 +21,7 @@ var AuditSentences = map[string]string{
 	"user.delete": "deleted the user {on}",
 
 	"user.password":   "set the password of {on}",
-	"access.end":      "ended access of {on}",
+	"access.end":      "revoked access of {on}",
 	"setting.change":  "changed the setting {object} to {value}",
 	"identity.link":   "linked {on} with an account at the sign-in provider",
 	"identity.unlink": "unlinked {on} from an account at the sign-in provider",
@@ -57,7 +57,7 @@ var AuditSentences = map[string]string{
 
 	"user.key.erase": "erased the key of the deleted user {on}",
 	"keys.change":    "changed the master key of the users' keys",
-	"keys.backup":    "copied the users' keys to a file",
+	"keys.backup":    "backed up the users' keys to a file",
 	"keys.repair":    "repaired the users' keys after an older copy took their place",
 
 	"export":     "exported data",
@@ -68,10 +68,10 @@ var AuditSentences = map[string]string{
 	"reindex":    "had all texts embedded again",
 	"files.move": "moved the content of files", "files.adopt": "adopted the object storage",
 
-	"configuration": "started a server with other limits or periods than before",
+	"configuration": "started a server with different limits or periods",
 
 	"audit.cut":    "removed the oldest entries of this log",
-	"audit.accept": "accepted entries of this log that do not fit",
+	"audit.accept": "accepted entries of this log that do not match",
 }
 
 // AuditText describes the action of an entry, as what follows its actor, with the name of its object, if it is known.

@@ -25,7 +25,7 @@ type backupPage struct {
 	Vectors []web.Fact
 	Keep    web.Field // how many past versions of a memory to keep
 	Error   string
-	Anew    string // where to sign in first; empty: not needed
+	Again   string // where to sign in first; empty: not needed
 	Work    *jobState
 	Shown   []souvenir.Finding // of a check
 	More    int                // findings left out
@@ -48,12 +48,12 @@ func (s *Service) backup(r *http.Request, c request.Caller) (web.Page, *backupPa
 	if err != nil {
 		return web.Page{}, nil, err
 	}
-	anew, err := s.signin.SignInAgain(r, c, "/backup")
+	again, err := s.signin.SignInAgain(r, c, "/backup")
 	if err != nil {
 		return web.Page{}, nil, err
 	}
 	data := &backupPage{
-		Anew: anew, File: configuration.Path, Name: backupName(time.Now()), Size: stats.DatabaseBytes - stats.FreeBytes,
+		Again: again, File: configuration.Path, Name: backupName(time.Now()), Size: stats.DatabaseBytes - stats.FreeBytes,
 		Free: stats.FreeBytes,
 		Holds: []web.Fact{
 			{Key: "Users", Value: web.Thousands(stats.Users)}, {Key: "Projects", Value: web.Thousands(stats.Projects)},
@@ -124,8 +124,8 @@ func (s *Service) downloadBackup(w http.ResponseWriter, r *http.Request, c reque
 	if _, err := s.site.ReadForm(w, r); err != nil {
 		return nil, err
 	}
-	if anew, err := s.signin.SignInAgain(r, c, "/backup"); err != nil || anew != "" {
-		return web.Redirect(anew), err
+	if again, err := s.signin.SignInAgain(r, c, "/backup"); err != nil || again != "" {
+		return web.Redirect(again), err
 	}
 	_, err := s.store.Upkeep().BackupTo(r.Context(),
 		&download{w: w, name: backupName(time.Now()), kind: "application/octet-stream"}, nil)
@@ -161,7 +161,7 @@ func (s *Service) workOnFile(w http.ResponseWriter, r *http.Request, c request.C
 	if typed := strings.TrimSpace(values.Get("keep")); kind == "purge" && typed != "" {
 		if keep, err = strconv.Atoi(typed); err != nil || keep < 1 {
 			err = failure.Invalid("keep", "keep is "+failure.Quote(typed)+
-				"; a whole number is needed, 1 or more, or nothing to keep all")
+				"; expected a whole number, 1 or more, or nothing to keep all")
 		}
 	}
 	if err == nil {
@@ -210,7 +210,7 @@ func (s *Service) workOf(kind string, keep int) (title string,
 		return "Freeing disk space", func(ctx context.Context, _ souvenir.Progress) (any, error) { return s.compact(ctx) },
 			nil
 	}
-	return "", nil, failure.Invalid("work", "work is "+failure.Quote(kind)+"; allowed are "+strings.Join(upkeep, ", "))
+	return "", nil, failure.Invalid("work", "work is "+failure.Quote(kind)+"; expected "+strings.Join(upkeep, ", "))
 }
 
 // orNothing returns a result, or with an error none.

@@ -60,13 +60,13 @@ var kindsOfSettings = []kindOfSetting{
 		func(c souvenir.Configuration) int64 { return int64(max(c.KeepTrash, 0) / web.Day) }},
 	{souvenir.SettingActivity, "Calls kept for", "--keep-activity", "day", 1, "less than a day",
 		func(c souvenir.Configuration) int64 { return int64(c.KeepActivity / web.Day) }},
-	{souvenir.SettingCalls, "Calls kept at most", "--max-activity", "call", 1, noLimit,
+	{souvenir.SettingCalls, "Maximum recorded calls", "--max-activity", "call", 1, noLimit,
 		func(c souvenir.Configuration) int64 { return int64(c.MaxActivity) }},
 	{souvenir.SettingIndex, "Memory for the search index", "--index-memory", mebibytes, 1 << 20, "none",
 		func(c souvenir.Configuration) int64 { return max(c.IndexMemory, 0) }},
-	{souvenir.SettingBackups, "Hours between backups", "--backup-every", "hour", 1, "none are made",
+	{souvenir.SettingBackups, "Hours between backups", "--backup-every", "hour", 1, "no backups",
 		func(c souvenir.Configuration) int64 { return int64(c.BackupEvery / time.Hour) }},
-	{souvenir.SettingKept, "Backups kept", "--keep-backups", "backup", 1, "none are made",
+	{souvenir.SettingKept, "Backups kept", "--keep-backups", "backup", 1, "no backups",
 		func(c souvenir.Configuration) int64 { return int64(c.KeepBackups) }},
 }
 
@@ -79,15 +79,15 @@ func (k kindOfSetting) applies(c souvenir.Configuration) bool {
 var lowering = map[souvenir.SettingName]web.Question{
 	souvenir.SettingActivity: callsLost,
 	souvenir.SettingCalls:    callsLost,
-	souvenir.SettingBackups: {Title: "Reach less far back?", Button: "Make backups more often",
-		Text: "As many backups as before are kept, so that the oldest one will be younger: look at how many are kept, too."},
+	souvenir.SettingBackups: {Title: "Keep fewer days of backups?", Button: "Make backups more often",
+		Text: "The number of backups stays the same, so they cover less time: check how many are kept, too."},
 	souvenir.SettingKept: {Title: "Keep fewer backups?", Button: "Change, and delete the oldest",
-		Text: "With the next backup, the oldest ones above this number are deleted for good. Until then, Undo keeps them."},
+		Text: "The next backup permanently deletes the oldest ones above this number. Until then, Undo keeps them."},
 }
 
 var callsLost = web.Question{Title: "Delete recorded calls?", Button: "Change, and delete them",
-	Text: "The calls of all users that are older, or more than that, are deleted for good when the next ones are " +
-		"recorded. Undo brings the setting back, and not the calls."}
+	Text: "Older calls of all users, and those above the limit, are deleted permanently when the next ones are " +
+		"recorded. Undo restores the setting, but not the calls."}
 
 const noLimit = "no limit"
 
@@ -174,7 +174,7 @@ func (s *Service) changeServer(w http.ResponseWriter, r *http.Request, c request
 	present := slices.IndexFunc(all, func(x souvenir.Setting) bool { return x.Name == name })
 	if at < 0 || present < 0 {
 		return nil, &failure.Error{Status: http.StatusBadRequest,
-			Message: fmt.Sprintf("the setting %q cannot be changed here; the page Settings says what can be", string(name))}
+			Message: fmt.Sprintf("the setting %q cannot be changed here; the Settings page shows which can be", string(name))}
 	}
 	k, before := kindsOfSettings[at], all[present]
 	var wanted *int64

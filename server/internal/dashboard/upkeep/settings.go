@@ -100,14 +100,15 @@ func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 		{Key: "Largest file", Value: s.from("--max-file", limit(c.MaxFile, "no limit"))},
 		{Key: "Longest request", Value: web.Bytes(s.site.MaxBody) + " · built in"},
 		{Key: "Concurrent requests", Value: s.from("--max-running", strconv.Itoa(s.config.MaxRunning))},
-		{Key: "Of one user beside others", Value: s.from("--max-running-per-user", strconv.Itoa(s.config.MaxRunningPerUser))},
-		{Key: "Queued requests of a user", Value: s.from("--queue-per-user", strconv.Itoa(s.config.QueuePerUser))},
+		{Key: "Concurrent requests of one user beside others", Value: s.from("--max-running-per-user",
+			strconv.Itoa(s.config.MaxRunningPerUser))},
+		{Key: "Queued requests per user", Value: s.from("--queue-per-user", strconv.Itoa(s.config.QueuePerUser))},
 		{Key: "Longest wait in the queue", Value: s.from("--queue-wait", web.Wait(s.config.QueueWait))},
 		{Key: "Memory for requests", Value: s.from("--body-memory", web.Bytes(s.config.BodyMemory))},
 		{Key: "Recorded activity", Value: s.from("--no-activity",
 			map[bool]string{true: "nothing", false: "calls"}[s.config.NoActivity])},
 		{Key: "External sign-in", Value: s.from("--oidc-issuer", provider)},
-		{Key: "Tokens in addresses", Value: s.from("--no-query-tokens",
+		{Key: "Tokens in URLs", Value: s.from("--no-query-tokens",
 			map[bool]string{true: "refused", false: "accepted"}[s.config.NoQueryTokens])},
 		{Key: "Read-only tools", Value: s.from("--read-only", yes[s.config.ReadOnly])},
 		{Key: "Failed sign-ins before a delay", Value: strconv.Itoa(s.signin.FreeTries()) + " · built in"},
@@ -142,9 +143,9 @@ func (s *Service) backups() string {
 		}
 	}
 	if to == "" {
-		return "none; --backup-to makes them"
+		return "none; --backup-to schedules them"
 	}
-	return s.from("--backup-to", "to "+to+", each restored and checked before it counts")
+	return s.from("--backup-to", "to "+to+", each verified by restoring it")
 }
 
 // LongSpan formats a configured duration exactly.
@@ -265,8 +266,8 @@ func (s *Service) replaceSettings(w http.ResponseWriter, r *http.Request, c requ
 	all, err := objectOf(values.Get("whole"))
 	if err == nil && values.Get("before") != data.Before {
 		err = &souvenir.Error{Kind: souvenir.KindConflict, Argument: "preferences",
-			Message: "preferences have been changed elsewhere since this page was opened; copy what you have typed, open the " +
-				"page again and put it in there"}
+			Message: "preferences were changed elsewhere since this page was opened; copy what you typed, open the " +
+				"page again and paste it there"}
 	}
 	if err == nil {
 		_, err = c.Store.SetPreferences(r.Context(), all)
@@ -332,16 +333,16 @@ func objectOf(typed string) (map[string]any, error) {
 		return nil, failure.Invalid("preferences",
 			fmt.Sprintf("preferences are not valid JSON in line %d, character %d: %v", line, column, syntax))
 	case errors.Is(err, io.EOF) || err == nil && all == nil:
-		return nil, failure.Invalid("preferences", "preferences are empty; an object is needed, such as {}")
+		return nil, failure.Invalid("preferences", "preferences are empty; expected an object, such as {}")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, failure.Invalid("preferences", "preferences are not valid JSON: they end too early")
+		return nil, failure.Invalid("preferences", "preferences are not valid JSON: unexpected end")
 	case err != nil:
 		return nil, failure.Invalid("preferences", "preferences are not a JSON object; {} is an empty one")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		line, column := placeIn(typed, int(decoder.InputOffset()))
 		return nil, failure.Invalid("preferences",
-			fmt.Sprintf("preferences have more text after their object, in line %d, character %d; one object is needed", line,
+			fmt.Sprintf("preferences have more text after their object, in line %d, character %d; expected one object", line,
 				column))
 	}
 	return all, nil

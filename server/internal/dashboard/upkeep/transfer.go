@@ -30,7 +30,7 @@ type transferPage struct {
 	Import  importChoice
 	File    web.Field // to import
 	Error   string
-	Anew    string // where an admin has to sign in first; empty: not needed
+	Again   string // where an admin has to sign in first; empty: not needed
 	Work    *jobState
 	Outcome *importOutcome // the result of an import
 }
@@ -62,9 +62,9 @@ type importedKind struct {
 var transferWork = []string{"import"}
 
 func (s *Service) transfer(r *http.Request, c request.Caller) (web.Page, *transferPage, error) {
-	anew, err := s.signin.SignInAgain(r, c, "/transfer")
+	again, err := s.signin.SignInAgain(r, c, "/transfer")
 	data := &transferPage{
-		Anew:   anew,
+		Again:  again,
 		Export: transferChoice{Files: true, Vectors: true},
 		File: web.Field{Name: "file", Label: "File",
 			Hint: "A file from an export, or one in the format of docs/export-format.md."},
@@ -102,8 +102,8 @@ func (s *Service) exportStore(w http.ResponseWriter, r *http.Request, c request.
 			return nil, &failure.Error{Status: http.StatusForbidden,
 				Message: "only admins can export all users' data; export your own"}
 		}
-		if anew, err := s.signin.SignInAgain(r, c, "/transfer"); err != nil || anew != "" {
-			return web.Redirect(anew), err
+		if again, err := s.signin.SignInAgain(r, c, "/transfer"); err != nil || again != "" {
+			return web.Redirect(again), err
 		}
 		from, whose = s.store, "all"
 		options.Credentials = values.Has("credentials")
@@ -162,12 +162,12 @@ func exportName(whose string, now time.Time) string {
 // importExport receives a file and begins to import it, or makes a dry run.
 func (s *Service) importExport(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, part, err := s.readUpload(w, r)
-	anew, failed := s.signin.SignInAgain(r, c, "/transfer")
+	again, failed := s.signin.SignInAgain(r, c, "/transfer")
 	if failed != nil {
 		return nil, failed
 	}
-	if err == nil && anew != "" {
-		return web.Redirect(anew), nil
+	if err == nil && again != "" {
+		return web.Redirect(again), nil
 	}
 	if err == nil {
 		err = s.beginImport(r, part, values)
@@ -194,7 +194,7 @@ func (s *Service) importExport(w http.ResponseWriter, r *http.Request, c request
 func (s *Service) beginImport(r *http.Request, sent io.Reader, values url.Values) error {
 	conflict := souvenir.OnConflict(values.Get("conflict"))
 	if !slices.Contains([]souvenir.OnConflict{"", souvenir.ConflictKeep, souvenir.ConflictReplace}, conflict) {
-		return failure.Invalid("conflict", "conflict is "+failure.Quote(string(conflict))+"; allowed are keep and replace")
+		return failure.Invalid("conflict", "conflict is "+failure.Quote(string(conflict))+"; expected keep or replace")
 	}
 	file, err := os.CreateTemp("", "souvenir-import-*.jsonl")
 	if err != nil {
@@ -279,7 +279,7 @@ func (s *Service) readUpload(w http.ResponseWriter, r *http.Request) (url.Values
 		if err == nil && part.FormName() != "file" {
 			if len(values) >= upload.MaxFields {
 				return values, nil, failure.Invalid("form",
-					fmt.Sprintf("the form has more than %d fields, the most that is allowed", upload.MaxFields))
+					fmt.Sprintf("the form has more than %d fields, the maximum", upload.MaxFields))
 			}
 			value, err := io.ReadAll(io.LimitReader(part, upload.MaxField))
 			if err != nil {

@@ -76,7 +76,7 @@ func (s *Service) updateUser(w http.ResponseWriter, r *http.Request, c request.C
 	switch {
 	case !known:
 		err = failure.Invalid("change", "change is "+failure.Quote(values.Get("change"))+
-			"; user-disabled, user-enabled, user-admin, user-user, user-password or user-delete is needed")
+			"; expected user-disabled, user-enabled, user-admin, user-user, user-password or user-delete")
 	case values.Get("id") == c.User.ID:
 		err = ownAccount
 	default:

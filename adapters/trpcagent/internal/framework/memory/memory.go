@@ -1,5 +1,5 @@
-// Package memory stands for the framework's package of this name in tests: it has the names, fields and methods that
-// the adapter is used with, as of trpc-agent-go v1.9.1. Programs use the framework's own.
+// Package memory is a stand-in for the framework's package of this name in tests: it has the names, fields and methods
+// that the adapter is used with, as of trpc-agent-go v1.9.1. Programs use the framework's own.
 package memory
 
 import (

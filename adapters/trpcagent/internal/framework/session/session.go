@@ -1,4 +1,4 @@
-// Package session stands for the framework's package of this name in tests.
+// Package session is a stand-in for the framework's package of this name in tests.
 package session
 
 // Session is a session of the framework.
