@@ -363,9 +363,8 @@ func newDraft(m NewMemory) (_ kernel.Draft, err error) {
 		}})
 	d.Similar, d.IfAbsent = m.Similar, m.IfAbsent
 	if err == nil && d.IfAbsent && (d.Key != "" || d.RuleType != "") {
-		err = invalid("IfAbsent", "{} is set on a memory with a {key} or a {rule_type}, which already "+
-			"themselves what it replaces; "+
-			"omit it")
+		err = invalid("IfAbsent", "{} is set on a memory with a {key} or a {rule_type}, which say "+
+			"themselves what the memory replaces; omit it")
 	}
 	if err == nil && d.Key != "" && d.RuleType != "" {
 		err = invalid("key", "{} is %s on a rule; a project has one rule of each type, which needs no key", show(d.Key))

@@ -168,8 +168,7 @@ func openUserKeys(ctx context.Context, engine db.DB, o Options) (ring *keyring.R
 		return nil, nil //nolint:nilnil // none
 	case bound.Ring == 0 && bound.Content:
 		return nil, newError(KindUserKeys, "", "the store has content that is not sealed with user keys, but was "+
-			"opened "+
-			"with such keys; export it and import it into a new store with keys, as souvenir copy does, or leave "+
+			"opened with such keys; export it and import it into a new store with keys, as souvenir copy does, or leave "+
 			"Options.UserKeys out")
 	case bound.Ring == 0 && !making:
 		return nil, nil //nolint:nilnil // nothing is sealed
@@ -209,14 +208,11 @@ func bindUserKeys(ctx context.Context, engine db.DB, place keyring.Place, where 
 		return ring, nil
 	case errors.Is(err, keyring.ErrStale):
 		return nil, causedBy(err, newError(KindUserKeys, "", "%v. Give the current ring instead of %s: with this one, "+
-			"users "+
-			"that were deleted since are back, and what newer users have stored cannot be read. If it is lost, open the "+
-			"store "+
-			"with UserKeys.AcceptOlder, and repair the ring (souvenir key users repair)", err, where))
+			"users that were deleted since are back, and what newer users have stored cannot be read. If it is lost, open "+
+			"the store with UserKeys.AcceptOlder, and repair the ring (souvenir key users repair)", err, where))
 	case errors.Is(err, keyring.ErrOther):
 		return nil, causedBy(err, newError(KindUserKeys, "", "%v; set UserKeys.Place to the ring of this store instead "+
-			"of %s, "+
-			"or to a place without one for a new store", err, where))
+			"of %s, or to a place without one for a new store", err, where))
 	}
 	return ring, err
 }
@@ -259,8 +255,7 @@ func openRing(ctx context.Context, place keyring.Place, where string, o Options)
 	if errors.Is(err, sealing.ErrKeyWrong) || errors.Is(err, sealing.ErrKeyMissing) {
 		text := strings.NewReplacer("the file is encrypted", "it is").Replace(err.Error())
 		return nil, causedBy(err, newError(KindMasterKey, "", "the key ring (%s) does not open with "+
-			"this "+
-			"master key: %s", where, text))
+			"this master key: %s", where, text))
 	}
 	return ring, err
 }
@@ -272,8 +267,7 @@ func noUserKeys(where string, bound keyring.Bound, cause error) error {
 		ring = ", in the ring " + keyring.RingID(bound.Ring)
 	}
 	return causedBy(cause, newError(KindUserKeys, "", "the store has user keys%s, but there are none at %s; "+
-		"put the "+
-		"ring there, from its backup if it is lost, or set UserKeys.Place to where it is", ring, where))
+		"put the ring there, from its backup if it is lost, or set UserKeys.Place to where it is", ring, where))
 }
 
 // openKeysPlace opens the place of a ring, and says where it is.
@@ -292,8 +286,7 @@ func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, makin
 		}
 		if err != nil {
 			return nil, where, causedBy(err, newError(KindUserKeys, "", "the key ring (%s) cannot be "+
-				"opened: "+
-				"%v", where, err))
+				"opened: %v", where, err))
 		}
 		return ringPlace{keys}, where, nil
 	}
@@ -301,8 +294,7 @@ func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, makin
 	switch {
 	case isAddress:
 		return nil, "", invalid("UserKeys", "{}.Place is the address of a database, but the store is in a file; give "+
-			"the path "+
-			"of a file")
+			"the path of a file")
 	case path == "" && (engine.Upkeep().Path == "" || engine.Upkeep().Path == ":memory:"):
 		return nil, "", invalid("UserKeys", "{} have no Place, but the store is not in a file; give the path of one "+
 			"for the keys")
@@ -332,8 +324,7 @@ func (p ringPlace) Write(ctx context.Context, fn func(db.Tx) error) error {
 	switch {
 	case errors.Is(err, db.ErrReadOnly):
 		return causedBy(err, newError(KindReadOnly, "", "the key ring can only be read, so no user "+
-			"gets a "+
-			"key and none is erased; open it for writing"))
+			"gets a key and none is erased; open it for writing"))
 	case errors.Is(err, db.ErrFull):
 		return causedBy(err, newError(KindFull, "", "the disk of the key ring is full: %v", err))
 	}

@@ -326,8 +326,7 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (_ C
 	}
 	if id, ok := d.Registration.Extra["client_id"]; ok && id != d.URL {
 		return Client{}, asGo[DocumentClient](invalidMetadata("client_id", "{} in the document is %s, but the document "+
-			"belongs to "+
-			"that of %s", jsonobject.Show(id), show(d.URL)), "client_id", ".Registration.Extra.client_id")
+			"belongs to that of %s", jsonobject.Show(id), show(d.URL)), "client_id", ".Registration.Extra.client_id")
 	}
 	if d.Registration.ClientName == "" {
 		return Client{}, invalidMetadata("client_name",

@@ -95,8 +95,7 @@ meanwhile.`,
 			}
 			fmt.Fprintf(&c.out,
 				"deleted %d past versions, %d expired memories, %d entries of the trash, %d unfinished files, "+
-					"%d tokens, %d sessions, "+
-					"%d invitations, %d recorded calls, %d rows of OAuth state, %d objects\n",
+					"%d tokens, %d sessions, %d invitations, %d recorded calls, %d rows of OAuth state, %d objects\n",
 				purged.Revisions, purged.Memories, purged.Trash, purged.Files, purged.Tokens, purged.SignIns, purged.Invitations,
 				purged.Activity, purged.OAuth, purged.Objects)
 			if purged.Retained > 0 {

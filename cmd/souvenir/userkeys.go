@@ -141,8 +141,7 @@ func besides(ctx context.Context, l location) context.Context {
 // inVariables names the variables in an error about user keys.
 func inVariables(err error) error {
 	return errors.New(strings.NewReplacer("set Options.UserKeys to the ring", "set "+userKeysVariable+" to on, or to "+
-		"where "+
-		"the ring is", "leave Options.UserKeys out", "leave "+userKeysVariable+" out", "set UserKeys.Place to",
+		"where the ring is", "leave Options.UserKeys out", "leave "+userKeysVariable+" out", "set UserKeys.Place to",
 		"set "+userKeysVariable+" to", "open the store with UserKeys.AcceptOlder, and repair the ring (souvenir key users "+
 			"repair)", "run \"souvenir key users repair\"", "set RecoveryOptions.UserKeys to its ring",
 		"set "+userKeysVariable+" to on, or to where its ring is", "{}.Place", "it", "UserKeys ", userKeysVariable+" ").

@@ -123,8 +123,7 @@ func eachInArchive(file *os.File, size int64, patterns []string, use func(io.Rea
 	for _, entry := range found {
 		if entry.UncompressedSize64 > maxObject && entry.UncompressedSize64/mostUnpacked > entry.CompressedSize64 {
 			return fmt.Errorf("%s in %q is more than %d times as large as in the archive, which conversations never are; if "+
-				"they "+
-				"are yours, unpack the archive and name the file", entry.Name, file.Name(), mostUnpacked)
+				"they are yours, unpack the archive and name the file", entry.Name, file.Name(), mostUnpacked)
 		}
 		content, err := entry.Open()
 		if err == nil {
