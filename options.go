@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/souvenir-ai/souvenir/internal/audit"
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 )
@@ -267,3 +269,175 @@ func (s *shared) filesInObjects() bool { return s.options.NewFiles == InObjects 
 // Progress receives the progress of a long operation: stage names the current step, done of total are finished. It is
 // called from the goroutine that does the work: it should return quickly and must not call the store.
 type Progress func(stage string, done, total int)
+
+// SettingName names a setting of a store that can be changed while it is open.
+type SettingName string
+
+// The settings that [Options.Changeable] may list.
+const (
+	SettingMemories  SettingName = "memories"       // Quota.Memories
+	SettingRevisions SettingName = "revisions"      // Quota.Revisions
+	SettingItems     SettingName = "items"          // Quota.Items
+	SettingBytes     SettingName = "bytes"          // Quota.Bytes
+	SettingFileBytes SettingName = "file_bytes"     // Options.FileQuota, in bytes
+	SettingTrash     SettingName = "trash_days"     // Options.KeepTrash, in days
+	SettingActivity  SettingName = "activity_days"  // Options.KeepActivity, in days
+	SettingCalls     SettingName = "activity_calls" // Options.MaxActivity
+	SettingIndex     SettingName = "index_bytes"    // Options.IndexMemory
+	SettingBackups   SettingName = "backup_hours"   // Options.BackupEvery, in hours
+	SettingKept      SettingName = "backups_kept"   // Options.KeepBackups
+)
+
+// settingNames are the known ones, in the order in which ListSettings returns them.
+var settingNames = []SettingName{SettingMemories, SettingRevisions, SettingItems, SettingBytes, SettingFileBytes,
+	SettingTrash, SettingActivity, SettingCalls, SettingIndex, SettingBackups, SettingKept}
+
+// Setting is a setting that can be changed while the store is open.
+type Setting struct {
+	Name    SettingName `json:"name"`
+	Value   int64       `json:"value"`   // a number, bytes or days; of quotas, 0 is no limit
+	Default int64       `json:"default"` // what the option says
+	Changed bool        `json:"changed"` // by ChangeSetting
+	Least   int64       `json:"least"`   // of the values that are allowed
+	Most    int64       `json:"most"`
+}
+
+const dayLong = 24 * time.Hour
+
+// Backups are seldom enough that those of seven times do not replace all others within an afternoon, and kept long
+// enough that a damage that is noticed days later is not in all of them.
+const (
+	leastBackups, mostBackups = 1, 31 * 24 // hours between two
+	leastKept, mostKept       = 7, 1000
+)
+
+// leastIndex is the least memory of an index: with less, searches would load it again and again.
+const leastIndex = 1 << 20
+
+// number returns where a setting is in the options, in its unit.
+func (o *Options) number(name SettingName) (get func() int64, set func(int64), least, most int64) {
+	whole := func(n *int) (func() int64, func(int64), int64, int64) {
+		return func() int64 { return int64(*n) }, func(v int64) { *n = int(v) }, 0, 1_000_000_000
+	}
+	days := func(d *time.Duration) (func() int64, func(int64), int64, int64) {
+		return func() int64 { return int64(*d / dayLong) }, func(v int64) { *d = time.Duration(v) * dayLong }, 1,
+			int64(maxKeepActivity / dayLong)
+	}
+	bytes := func(n *int64) (func() int64, func(int64), int64, int64) {
+		return func() int64 { return *n }, func(v int64) { *n = v }, 0, 1 << 50
+	}
+	switch name {
+	case SettingMemories:
+		return whole(&o.Quota.Memories)
+	case SettingRevisions:
+		return whole(&o.Quota.Revisions)
+	case SettingItems:
+		return whole(&o.Quota.Items)
+	case SettingBytes:
+		return bytes(&o.Quota.Bytes)
+	case SettingFileBytes:
+		return bytes(&o.FileQuota)
+	case SettingTrash:
+		return days(&o.KeepTrash)
+	case SettingActivity:
+		return days(&o.KeepActivity)
+	case SettingIndex:
+		get, set, _, most = bytes(&o.IndexMemory)
+		return get, set, leastIndex, most
+	case SettingBackups:
+		return func() int64 { return int64(o.BackupEvery / time.Hour) },
+			func(v int64) { o.BackupEvery = time.Duration(v) * time.Hour }, leastBackups, mostBackups
+	case SettingKept:
+		get, set, _, _ = whole(&o.KeepBackups)
+		return get, set, leastKept, mostKept
+	}
+	get, set, _, most = whole(&o.MaxActivity)
+	return get, set, 1, most
+}
+
+// checkChangeable refuses unknown settings, and settings of a part that is turned off: it cannot be turned on later.
+func (o *Options) checkChangeable() error {
+	for _, name := range o.Changeable {
+		if !slices.Contains(settingNames, name) {
+			return invalid("Changeable", "{} lists %s; expected %s", show(string(name)), oneOf(settingNames))
+		}
+		if name == SettingTrash && o.KeepTrash < 0 {
+			return invalid("Changeable", "{} lists %s, but KeepTrash turns the trash off", show(string(name)))
+		}
+		if name == SettingIndex && o.IndexMemory < 0 {
+			return invalid("Changeable", "{} lists %s, but IndexMemory turns the index off", show(string(name)))
+		}
+	}
+	return nil
+}
+
+// limits returns the options with what has been changed.
+func (s *shared) limits(tx db.Tx) (*Options, error) {
+	if len(s.options.Changeable) == 0 {
+		return &s.options, nil
+	}
+	o, err := s.limited.Get(tx, s.now(), func(changed map[string]int64) *Options {
+		o := s.options
+		for _, name := range o.Changeable {
+			if value, is := changed[string(name)]; is {
+				_, set, least, most := o.number(name)
+				set(min(max(value, least), most))
+			}
+		}
+		return &o
+	})
+	if err == nil {
+		s.index.SetLimit(o.IndexMemory)
+	}
+	return o, err
+}
+
+// ListSettings returns the settings that [Options.Changeable] lists. It is for the Store that Open returned; a view
+// gets ErrForbidden.
+func (h *Upkeep) ListSettings(ctx context.Context) (all []Setting, err error) {
+	s, err := h.operator(ctx, "ListSettings")
+	if err != nil {
+		return nil, err
+	}
+	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
+		changed, err := kernel.ChangedSettings(tx)
+		for _, name := range settingNames {
+			if !slices.Contains(s.options.Changeable, name) {
+				continue
+			}
+			get, _, least, most := s.options.number(name)
+			one := Setting{Name: name, Value: get(), Default: get(), Least: least, Most: most}
+			if value, is := changed[string(name)]; is {
+				one.Value, one.Changed = value, true
+			}
+			all = append(all, one)
+		}
+		return err
+	})
+	return all, err
+}
+
+// ChangeSetting changes a setting that [Options.Changeable] lists, for all processes: others follow within ten seconds.
+// Nil makes the option count again. Lower quotas delete nothing: a user above the quota can store nothing new. Calls
+// that are too old or too many are deleted when the next ones are recorded; entries of the trash keep their time. The
+// search index gives memory back with the next search. It is for the Store that Open returned; a view gets
+// ErrForbidden.
+func (h *Upkeep) ChangeSetting(ctx context.Context, name SettingName, value *int64) error {
+	s, err := h.operator(ctx, "ChangeSetting")
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(s.options.Changeable, name) {
+		return invalid("name", "{} is %s; expected one of %s", show(string(name)),
+			cmp.Or(oneOf(s.options.Changeable), "nothing"))
+	}
+	if _, _, least, most := s.options.number(name); value != nil && (*value < least || *value > most) {
+		return invalid(string(name), "{} is %d; expected %d to %d", *value, least, most)
+	}
+	err = s.write(ctx, func(tx db.Tx, _ viewer) error {
+		err := kernel.ChangeSetting(tx, string(name), value)
+		return s.note(ctx, tx, err, event{"setting.change", "setting", string(name), audit.Details{"value": value}})
+	})
+	s.limited.Forget()
+	return err
+}
