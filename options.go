@@ -58,9 +58,9 @@ type Options struct {
 	// short memories of the built-in model); a negative value means no index in memory at all.
 	IndexMemory int64
 
-	// BackupEvery and KeepBackups are for a program that makes scheduled backups: the time between them, at least an hour,
-	// and how many it keeps. The store makes none by itself: [Upkeep.Configuration] returns both, for admins may change
-	// them. Zero means that the program makes none.
+	// BackupEvery and KeepBackups are for a program that makes scheduled backups: the time between them, and how many it
+	// keeps. The store makes none by itself: [Upkeep.Configuration] returns both, since admins may change them, in whole
+	// hours. Zero means that the program makes none.
 	BackupEvery time.Duration
 	KeepBackups int
 
@@ -197,8 +197,7 @@ func (o *Options) check() error {
 		{o.MaxActivity < 0, "MaxActivity", "{} is %d; expected a number of calls, or 0 for 100,000", o.MaxActivity},
 		{o.KeepTrash > maxKeepActivity, "KeepTrash",
 			"{} is %s; expected at most 100 years, 0 for 30 days, or a negative value for no trash", o.KeepTrash},
-		{o.BackupEvery != 0 && o.BackupEvery < time.Hour, "BackupEvery",
-			"{} is %s; expected at least 1h, or 0 for no backups", o.BackupEvery},
+		{o.BackupEvery < 0, "BackupEvery", "{} is %s; expected more than 0, or 0 for no backups", o.BackupEvery},
 		{o.KeepBackups < 0, "KeepBackups", "{} is %d; expected a number of backups, or 0 for none", o.KeepBackups},
 	} {
 		if c.bad {

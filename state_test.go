@@ -238,7 +238,6 @@ func TestSettingsThatCannotBeChanged(t *testing.T) {
 		"a trash that is off":     {Changeable: []SettingName{SettingTrash}, KeepTrash: -1},
 		"an index that is off":    {Changeable: []SettingName{SettingIndex}, IndexMemory: -1},
 		"backups before the last": {BackupEvery: -time.Hour},
-		"backups within the hour": {BackupEvery: 30 * time.Minute},
 		"fewer backups than none": {KeepBackups: -1}} {
 		if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "o.db"), &o); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: got %v, want ErrInvalid", name, err)

@@ -147,7 +147,7 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 			"category"},
 		{"a memory twice", servertest.Owner, []servertest.Part{{Name: "memory_id", Value: w.Memory}, small,
 			{Name: "memory_id", Value: w.Private}},
-			400, "memory_id comes twice"},
+			400, "memory_id is given twice"},
 		{"a memory and a project", servertest.Owner,
 			[]servertest.Part{{Name: "memory_id", Value: w.Memory}, small, {Name: "project_id", Value: "shop"}}, 400, "project"},
 		{"a field that is too long", servertest.Owner, []servertest.Part{small, {Name: "description",

@@ -146,10 +146,10 @@ func TestLearnSaysWhatIsWrong(t *testing.T) {
 	c.fails(t, exitUsage, `--model-api is "floppy"; give chat or anthropic`, "learn", "--model=m", "--model-api=floppy")
 	c.fails(t, exitUsage, "--max-calls is -1", "learn", "--max-calls=-1")
 	c.fails(t, exitUsage, "--max-tokens is -1", "learn", "--max-tokens=-1")
-	c.fails(t, exitUsage, "takes no CONVERSATION", "learn", "same", "--consolidate")
+	c.fails(t, exitUsage, "omit CONVERSATION", "learn", "same", "--consolidate")
 	c.env = []string{"SOUVENIR_MODEL=m", "SOUVENIR_MODEL_URL=" + url, "SOUVENIR_MODEL_KEY=" + modelKey}
 	c.fails(t, exitError, `no conversation "other"`, "learn", "other")
-	c.fails(t, exitUsage, `"same" is in several places|--project`, "learn", "same")
+	c.fails(t, exitUsage, `"same" exists in several projects|--project`, "learn", "same")
 	c.fails(t, exitError, "--project: ", "learn", "--project=nowhere")
 	if requests.Load() != 0 {
 		t.Errorf("got %d requests, want none before all is in order", requests.Load())
@@ -222,7 +222,7 @@ func TestAReaderOfAProjectLearnsNothingThereAndPaysForNothing(t *testing.T) {
 	url, requests := factModel(t, nil)
 	c.env = []string{"SOUVENIR_MODEL=m", "SOUVENIR_MODEL_URL=" + url, "SOUVENIR_MODEL_KEY=" + modelKey}
 	c.fails(t, exitUsage, "--user is missing", "learn")
-	if got := c.ok(t, "learn", "--user=ben"); !strings.Contains(got, "read 0 turns, and 0 conversations") {
+	if got := c.ok(t, "learn", "--user=ben"); !strings.Contains(got, "read 0 turns; completed 0 conversations") {
 		t.Errorf("got %q, want that conversations of others are passed over", got)
 	}
 	c.fails(t, exitError, "shared read-only", "learn", "--user=ben", "--project=atlas")
@@ -265,13 +265,13 @@ func TestLearnIsInterruptedAndGoesOn(t *testing.T) {
 	err := cmd.Wait()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != exitError || !strings.Contains(stderr.String(), "interrupted") ||
-		!strings.Contains(stdout.String(), "read 1 turn, and 1 conversation to") {
+		!strings.Contains(stdout.String(), "read 1 turn; completed 1 conversation") {
 		t.Errorf("got %v, %q and %q, want exit status 1 with what was done", err, stdout.String(), stderr.String())
 	}
 	if waits(t, store) != 1 {
 		t.Errorf("got %d waiting, want the first", waits(t, store))
 	}
-	if got := c.ok(t, "learn"); !strings.Contains(got, "read 2 turns, and 3 conversations") || waits(t, store) != 3 {
+	if got := c.ok(t, "learn"); !strings.Contains(got, "read 2 turns; completed 3 conversations") || waits(t, store) != 3 {
 		t.Errorf("got %q and %d waiting, want the rest", got, waits(t, store))
 	}
 }

@@ -107,7 +107,7 @@ func TestFilesOfTheProgramAreInABucket(t *testing.T) {
 	if got := c.run(t, "export", "out.jsonl"); got.code != exitError || !strings.Contains(got.stderr, "object storage") {
 		t.Errorf("export without the bucket: got %+v, want status %d and the reason", got, exitError)
 	}
-	if got := with.ok(t, "files", "adopt"); !strings.Contains(got, "is adopted") {
+	if got := with.ok(t, "files", "adopt"); !strings.Contains(got, "adopted ") {
 		t.Errorf("files adopt: got %q, want it adopted", got)
 	}
 	copyFrom(t, with, "souvenir.db", "copy.db")

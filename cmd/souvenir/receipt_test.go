@@ -124,9 +124,9 @@ func TestAlteredReceiptsAndExportsAreFound(t *testing.T) {
 		"another's":        {foreign, export, key, "wrong: the receipt is signed with a different key"},
 		"a changed text":   {receipt, replaced(export, "three", "threo"), key, "wrong: memory: 3 lines, changed"},
 		"a missing line":   {receipt, bytes.Replace(export, lines[memories], nil, 1), key, "wrong: memory: 2 lines, not 3"},
-		"another order":    {receipt, bytes.Join(swapped, nil), key, "wrong: memory: 3 lines, changed or in another order"},
-		"cut off":          {receipt, export[:len(export)/2], key, "wrong: the export is another one"},
-		"a space":          {receipt, append(export[:len(export):len(export)], ' '), key, "wrong: the export is another one"},
+		"another order":    {receipt, bytes.Join(swapped, nil), key, "wrong: memory: 3 lines, changed or reordered"},
+		"cut off":          {receipt, export[:len(export)/2], key, "wrong: the export differs"},
+		"a space":          {receipt, append(export[:len(export):len(export)], ' '), key, "wrong: the export differs"},
 		"nothing exported": {receipt, nil, key, "wrong: memory: 0 lines, not 3"},
 	} {
 		for file, content := range map[string][]byte{"r.json": a.receipt, "e.jsonl": a.export} {

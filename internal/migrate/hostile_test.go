@@ -65,7 +65,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		{"chromem", file("no gob"), "cannot be read as a file of chromem-go"},
 		{"chromem", t.TempDir(), "has no collections"},
 		{"basic-memory", t.TempDir(), "has no Markdown files"},
-		{"floppy", "x", "there are: basic-memory, "},
+		{"floppy", "x", "expected one of basic-memory, "},
 	} {
 		report, err := migrate.Import(t.Context(), store, test.from, test.path, nil)
 		if err == nil || !strings.Contains(err.Error(), test.want) {

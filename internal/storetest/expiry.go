@@ -307,9 +307,9 @@ func expiryRefusals(f *fixture) {
 	m := f.addTexts("a heron")[0]
 	for _, at := range []time.Time{start, start.Add(-time.Second)} {
 		_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ExpiresAt: at})
-		f.failsAt("AddMemory", err, souvenir.ErrInvalid, "expires_at", at.Format(time.RFC3339), "has passed")
+		f.failsAt("AddMemory", err, souvenir.ErrInvalid, "expires_at", at.Format(time.RFC3339), "is in the past")
 		_, err = f.store.UpdateMemory(f.ctx, m, souvenir.MemoryUpdate{ExpiresAt: &at})
-		f.failsAt("UpdateMemory", err, souvenir.ErrInvalid, "expires_at", "has passed")
+		f.failsAt("UpdateMemory", err, souvenir.ErrInvalid, "expires_at", "is in the past")
 	}
 	_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x",
 		ExpiresAt: time.Date(12_000, 1, 1, 0, 0, 0, 0, time.UTC)})

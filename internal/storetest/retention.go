@@ -331,5 +331,5 @@ func retentionExport(f *fixture) {
 	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, "日记", all))
 	_, err = f.operator.Upkeep().Import(f.ctx, strings.NewReader(wrong), nil)
 	f.fails("a second", err, souvenir.ErrInvalid)
-	f.equal("the error", strings.Contains(err.Error(), "retention_seconds is 1; 86400 to"), true)
+	f.equal("the error", strings.Contains(err.Error(), "retention_seconds is 1; expected 86400 to"), true)
 }

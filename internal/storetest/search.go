@@ -384,8 +384,8 @@ func searchArguments(f *fixture) {
 		argument string
 		says     string
 	}{
-		{"negative limit", souvenir.Query{Limit: -1}, souvenir.ErrInvalid, "limit", "limit is -1; 1 to 100"},
-		{"limit past the most", souvenir.Query{Limit: 101}, souvenir.ErrInvalid, "limit", "limit is 101; 1 to 100"},
+		{"negative limit", souvenir.Query{Limit: -1}, souvenir.ErrInvalid, "limit", "limit is -1; expected 1 to 100"},
+		{"limit past the most", souvenir.Query{Limit: 101}, souvenir.ErrInvalid, "limit", "limit is 101; expected 1 to 100"},
 		{"negative offset", souvenir.Query{Offset: -1}, souvenir.ErrInvalid, "offset", "offset is -1"},
 		{"unknown sort", souvenir.Query{Sort: "best"}, souvenir.ErrInvalid, "sort_order",
 			`"best"; expected "relevance", "updated_at_asc"`},

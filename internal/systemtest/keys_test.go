@@ -524,7 +524,7 @@ func damagedSealedPiece(s *safe) {
 	}
 	report := s.check(s.store, nil)
 	if !slices.ContainsFunc(report.Findings, func(f Finding) bool {
-		return strings.Contains(f.Problem, "piece 1 is not what was sealed")
+		return strings.Contains(f.Problem, "piece 1 differs from what was sealed")
 	}) {
 		s.Errorf("check: got %+v, want piece 1", report.Findings)
 	}

@@ -72,7 +72,7 @@ func TestAllPreferencesAsJSON(t *testing.T) {
 	p := b.Get("/settings")
 	for text, typed := range map[string]string{
 		"not valid JSON in line 2, character 8": "{\n  \"a\": oops\n}", "are empty": "", "not a JSON object": "[1]",
-		"end too early": `{"a": 1`, "more text after their object": `{"a": 1} {"b": 2}`,
+		"unexpected end": `{"a": 1`, "more text after their object": `{"a": 1} {"b": 2}`,
 	} {
 		servertest.CheckPage(w, b.Submit(p, "/settings/whole", url.Values{"whole": {typed}}).Expect(http.StatusBadRequest,
 			text))
