@@ -193,7 +193,8 @@ func TestFlippedBytesAreNamedAndNeverRepairedAway(t *testing.T) {
 		}
 		i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Table == "memory" })
 		if f := report.Findings[i]; f.Repairable || f.Repaired || f.ID != m.ID ||
-			!strings.Contains(f.Problem, "differs from what was stored") || !strings.Contains(f.Problem, "revision 1 is intact") {
+			!strings.Contains(f.Problem, "differs from what was stored") ||
+			!strings.Contains(f.Problem, "revision 1 is intact") {
 			t.Errorf("got %+v, want damage of the memory that nothing repairs, and an intact revision", f)
 		}
 	}

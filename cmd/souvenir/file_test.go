@@ -176,7 +176,7 @@ func TestCheckNamesAChangedByteAndRepairDoesNotCallItSound(t *testing.T) {
 	for _, args := range [][]string{{"check"}, {"check", "--repair"}} {
 		if o := c.run(t, args...); o.code != exitError || !strings.Contains(o.stdout, "differs from what was stored") ||
 			!strings.Contains(o.stdout, "1 are damaged or lost") {
-			t.Errorf(`%v: got %+v, want code %v, "differs from what was stored" in the stdout and "1 are damaged or lost" in the stdout`,
+			t.Errorf(`%v: got %+v, want code %v, "differs from what was stored" and "1 are damaged or lost" in the stdout`,
 				args, o, exitError)
 		}
 	}

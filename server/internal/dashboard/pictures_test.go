@@ -346,7 +346,8 @@ func TestWrongFiltersOfPicturesAreNamed(t *testing.T) {
 	sam := w.SignedIn(servertest.Stranger)
 	for query, says := range map[string]string{
 		"limit=5001": "limit is 5001; expected 1 to 5000", "limit=-1": "limit is -1",
-		"limit=0": "limit is 0; expected a number from 1 to 5,000", "limit=many": "limit is &#34;many&#34;; expected a number from 1 to 5,000",
+		"limit=0":       "limit is 0; expected a number from 1 to 5,000",
+		"limit=many":    "limit is &#34;many&#34;; expected a number from 1 to 5,000",
 		"neighbours=11": "neighbours is 11; expected", "neighbours=-1": "neighbours is -1; expected a number from 0 to 10",
 		"neighbours=x": "neighbours is &#34;x&#34;; expected a number from 0 to 10",
 		"similar=2":    "similar is 2; expected",
