@@ -16,27 +16,26 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Access says for which user a view of the store works, and what it can reach. The zero value is the local user with
-// all their data: right for an embedding program without users.
+// Access names the user that a view of the store works for, and limits what it can reach. The zero value is the local
+// user with all their data, which suits an embedding program without users.
 type Access struct {
 	// User is the id of the user: the owner of the collections, and of data stored outside others' projects. Empty means
-	// the local user. An unknown id becomes a new user's with the first write, unless it is another user's name
+	// the local user. The first write with an unknown id creates the user, unless the id is another user's name
 	// (ErrConflict).
 	User string `json:"user"`
 
-	// Namespace keeps the users of one application apart from those of others in the same file: the user "anna" of one
-	// namespace is not the "anna" of another, and neither finds, counts or changes anything of the other. Members of a
-	// project are always of one namespace. Empty means the default one, in which the server works. A namespace exists
-	// from the first write of one of its users on; its name has 1 to 128 characters. [Accounts.Namespace] manages its
-	// users.
+	// Namespace separates the users of several applications in one file: "anna" in one namespace and "anna" in another
+	// are different users, and neither can find, count or change the other's data. Members of a project are always of one
+	// namespace. Empty means the default namespace, which the server uses. A namespace exists once one of its users has
+	// written; its name has 1 to 128 characters. [Accounts.Namespace] manages its users.
 	Namespace string `json:"namespace,omitempty"`
 
 	// Projects limits the view to these projects: ids, or OWNER/ID (the owner's user id or account name) for another
-	// user's shared project whose id is not unique. Nothing outside them is visible, memories without a project included.
+	// user's shared project whose id is not unique. Nothing outside them is visible, not even memories without a project.
 	// Nil means no limit; a non-nil empty slice means no access at all.
 	Projects []string `json:"projects"`
 
-	// Through says what acts for the user, such as "tool" or "page": the trash shows its first 64 characters beside the
+	// Through names what acts for the user, such as "tool" or "page". The trash shows its first 64 characters beside the
 	// user who deleted an item.
 	Through string `json:"through,omitempty"`
 
@@ -86,7 +85,7 @@ func (s *Store) narrowed(access Access) *Store {
 	return view
 }
 
-// handled returns the store for a handle whose methods reach further than one view: a sealed one gets none of them.
+// handled returns the store for a handle whose methods reach beyond one view. A sealed view may call none of them.
 func (s *Store) handled(handle string) *Store {
 	if !s.sealed {
 		return s
@@ -104,7 +103,7 @@ func (s *Store) checkUnsealed(what string) error {
 	return newError(KindForbidden, "", "this view is sealed: %s is not available on it", what)
 }
 
-// checkOperator refuses, through a user's view, methods that are for the whole store.
+// checkOperator refuses methods about the whole store through a user's view.
 func (s *Store) checkOperator(what string) error {
 	if s.denied != nil {
 		return s.denied
@@ -116,7 +115,7 @@ func (s *Store) checkOperator(what string) error {
 		"%s is for the whole store; call it on the Store that Open returned, not on a user's view", what)
 }
 
-// checkAccount refuses, through a view limited to projects, methods about a user's account.
+// checkAccount refuses methods about a user's account through a view limited to projects.
 func (s *Store) checkAccount(what string) error {
 	if s.denied != nil {
 		return s.denied
@@ -128,14 +127,14 @@ func (s *Store) checkAccount(what string) error {
 		what, oneOf(s.access.Projects))
 }
 
-// viewer is an [Access] in terms of rows, found at the beginning of each transaction. Its conditions decide visibility.
+// viewer is an [Access] resolved to rows at the beginning of each transaction. Its conditions decide visibility.
 type viewer = kernel.Viewer
 
 // viewer looks up the view's user and projects. It writes nothing.
 func (s *Store) viewer(tx db.Tx) (viewer, error) { return s.viewerBeside(tx, nil, nil) }
 
-// viewerBeside is viewer with the bounds that another one has read in the transaction; nil: none has. Ahead, if it is
-// not nil, says what the transaction will read; the viewer that it gets has no projects yet.
+// viewerBeside is like viewer, but reuses the bounds that other, unless nil, has read in the transaction. ahead, unless
+// nil, announces what the transaction will read; the viewer passed to it has no projects yet.
 func (s *Store) viewerBeside(tx db.Tx, other *viewer, ahead func(db.Tx, viewer)) (viewer, error) {
 	if s.denied != nil {
 		return viewer{}, s.denied
@@ -190,7 +189,7 @@ func (s *Store) userRow(tx db.Tx) (int64, error) {
 	return rows[0], nil
 }
 
-// rememberUser keeps the row of the view's user in mind after a write, as soon as nothing can roll it back.
+// rememberUser caches the row of the view's user after a write, once nothing can roll it back.
 func (s *Store) rememberUser(ctx context.Context, row int64) {
 	key := s.userKey()
 	if _, known := s.users.Load(key); known {
@@ -249,12 +248,12 @@ func DefaultScopes() []Scope {
 	return []Scope{ScopeMemoryRead, ScopeMemoryWrite, ScopeFilesRead, ScopeFilesWrite}
 }
 
-// Principal says for whom a credential acts, and with which rights. [Accounts.CheckToken], [Accounts.CheckAccessToken]
+// Principal is the user that a credential acts for, and its rights. [Accounts.CheckToken], [Accounts.CheckAccessToken]
 // and [Accounts.CheckSignIn] return it.
 //
-// Access makes the credential's view of the store: its user, its projects, and read-only if it carries none of
-// memory:write, files:write and account. A view knows no scopes: before each call, ask Allows whether the credential
-// may read or write memories or files, or manage anything.
+// Access describes the credential's view of the store: its user, its projects, and read-only if it carries none of
+// memory:write, files:write and account. A view does not check scopes: before each call, ask Allows whether the
+// credential may read or write memories or files, or manage anything.
 type Principal struct {
 	User     User    `json:"user"`
 	Scopes   []Scope `json:"scopes"`
@@ -302,8 +301,7 @@ func checkScopes(argument string, scopes []Scope) ([]Scope, error) {
 }
 
 // As returns a view of the store for the given access. It is cheap; make one for each request. Views share everything
-// except their access. As called on a view is not limited by that view: give code that you do not trust a view that
-// is [Store.Sealed].
+// except their access. A view does not limit its own As: give untrusted code a [Store.Sealed] view.
 func (s *Store) As(access Access) *Store {
 	if s.sealed {
 		return s.narrowed(access)
@@ -329,9 +327,9 @@ const (
 // AccessKinds returns all kinds.
 func AccessKinds() []AccessKind { return []AccessKind{AccessSignIns, AccessGrants, AccessTokens} }
 
-// RevokeAccess revokes kinds of the user's access (at least one) at once, except the sign-in with an id, such as the
-// caller's own (empty: no exception). The user can authorize applications again, and new tokens work. A view that is
-// limited to projects may not call it.
+// RevokeAccess immediately revokes the given kinds (at least one) of the user's access. The sign-in whose id is except
+// stays, such as the caller's own; empty means no exception. The user can authorize applications again, and new tokens
+// work. A view that is limited to projects may not call it.
 func (h *Accounts) RevokeAccess(ctx context.Context, except string, kinds []AccessKind) (err error) {
 	defer inGo[struct{}](&err, "kinds", "kinds")
 	s, err := h.own(ctx, "RevokeAccess")
@@ -359,7 +357,7 @@ func checkKinds(argument string, kinds []AccessKind) error {
 	return nil
 }
 
-// endKinds revokes kinds of access of a user (a row), except the sign-in with an id.
+// endKinds revokes kinds of a user's access, except the sign-in with an id. user is a row.
 func (s *Store) endKinds(tx db.Tx, user int64, except string, kinds []AccessKind) error {
 	for _, kind := range kinds {
 		var err error
@@ -396,21 +394,21 @@ func disable(tx db.Tx, row int64, disabled bool, now int64) error {
 	return endGrants(tx, row, now)
 }
 
-// Pausing: a user stops a client for a while, without ending its access. What it holds stays valid, so that it goes on
-// where it was once it may: its refresh token can be renewed meanwhile, but every access is refused.
+// Pausing stops a client for a while without ending its access. Its credentials stay valid, so that it can continue
+// when resumed: meanwhile it can renew its refresh token, but every access is refused.
 
 // TokenUpdate describes a change to an MCP token. Nil fields change nothing.
 type TokenUpdate struct {
-	Paused *bool // true: the token, and all that was made through it, is refused until it is false again
+	Paused *bool // true: the token, and everything made through it, is refused until set to false
 }
 
 // GrantUpdate describes a change to an OAuth grant. Nil fields change nothing.
 type GrantUpdate struct {
-	Paused *bool // true: the application, and all tokens that it made, is refused with this grant until it is false again
+	Paused *bool // true: the application, and all tokens that it made, are refused with this grant until set to false
 }
 
-// UpdateToken changes one of the user's tokens, and returns it. Resuming a token resumes what was paused with it. A
-// token that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
+// UpdateToken changes one of the user's tokens, and returns it. Resuming a token also resumes everything paused with
+// it. A token that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
 func (h *Accounts) UpdateToken(ctx context.Context, id string, u TokenUpdate) (_ Token, err error) {
 	defer inGo[TokenUpdate](&err, "id", "id")
 	s, err := h.own(ctx, "UpdateToken")
@@ -440,7 +438,7 @@ func (h *Accounts) UpdateToken(ctx context.Context, id string, u TokenUpdate) (_
 	return updated, err
 }
 
-// pauseToken pauses a token with all that was made through it, or resumes it with what was paused with it.
+// pauseToken pauses a token and everything made through it, or resumes it and everything paused with it.
 func pauseToken(tx db.Tx, t storedToken, now int64) error {
 	const made = `WITH RECURSIVE made (id) AS (
 		SELECT id FROM token WHERE id = ?1 UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id) `
@@ -486,7 +484,7 @@ func (h *Accounts) UpdateGrant(ctx context.Context, id string, u GrantUpdate) (_
 	return updated, err
 }
 
-// pausing returns the action of pausing or resuming a kind of access.
+// pausing returns the audit log's action for pausing or resuming a kind of access.
 func pausing(kind string, paused bool) string {
 	if paused {
 		return kind + ".pause"

@@ -24,9 +24,9 @@ import (
 //
 // On the Store that [Open] returned it manages all accounts. On a view it is limited to the account of the view's user:
 // their password, identities, sign-ins, tokens, clients and grants, and the invitations to projects that they received.
-// Other methods return ErrForbidden there: methods that manage users and invitations to accounts, check credentials,
-// sign a user in or look up any client, and those by which clients register and get tokens. On a view limited to
-// projects, all but Me do.
+// All other methods return ErrForbidden there: they manage users and invitations to accounts, check credentials, sign
+// users in, look up any client, register clients or issue tokens. On a view limited to projects, every method except Me
+// returns ErrForbidden.
 type Accounts struct {
 	s *Store
 }
@@ -38,7 +38,7 @@ func (s *Store) Accounts() *Accounts {
 
 // Namespace returns the methods for the users of a namespace, named as in [Access].Namespace; for the default one it
 // returns the same as [Store.Accounts]. They add, list, change and delete users, and manage and check passwords,
-// sign-ins and MCP tokens: each only finds users of that namespace. Methods that the server needs for its users (OAuth,
+// sign-ins and MCP tokens: each finds only users of that namespace. Methods that the server needs for its users (OAuth,
 // identities at providers, invitations to accounts) work in the default namespace only, and return ErrForbidden in
 // others. Through a view, every namespace but its own is ErrForbidden.
 func (h *Accounts) Namespace(name string) *Accounts {
@@ -60,7 +60,7 @@ func (h *Accounts) Namespaces(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	all := []string{}
-	err = s.readStore(ctx, func(tx db.Tx) (err error) { // along the index, with a step for each
+	err = s.readStore(ctx, func(tx db.Tx) (err error) { // one step in the index per namespace
 		all, err = db.Column[string](tx, `WITH RECURSIVE found (name) AS (
 			SELECT min(namespace) FROM users WHERE namespace > '' UNION ALL
 			SELECT (SELECT min(namespace) FROM users WHERE namespace > found.name) FROM found WHERE found.name IS NOT NULL)
@@ -82,7 +82,7 @@ func (h *Accounts) servingOwn(ctx context.Context, method string) (*Store, error
 	return s, cmp.Or(err, s.checkServes(method))
 }
 
-// checkServes refuses methods that only the default namespace has, in which the server works.
+// checkServes refuses methods that work only in the default namespace, the server's.
 func (s *Store) checkServes(what string) error {
 	if s.access.Namespace == defaultNamespace {
 		return nil
@@ -151,8 +151,8 @@ func (u storedUser) checkHasAccount() error {
 	return asGo[Access](newError(KindConflict, "user", "{} %s has no account; add one with this id first", show(u.ID)))
 }
 
-// listed is the condition for a user that lists include: one with an account, or with anything in the store. A call
-// that stored nothing leaves a row, too.
+// listed is the condition for users in lists: users with an account or with anything in the store. A row alone does not
+// count, since a call that stored nothing also leaves one.
 const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id AND name <> '')
 	OR EXISTS (SELECT 1 FROM project WHERE owner_id = u.id)
 	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id
@@ -206,7 +206,7 @@ type UserQuery struct {
 	Text     string // a part of the name or the e-mail address, compared as names are, or the whole id; empty: any
 	Accounts bool   // only users who have an account
 	Limit    int    // users to return, 1 to 1,000; zero means 1,000
-	Offset   int    // users to skip, 0 or more; past the last there are none
+	Offset   int    // users to skip, 0 or more; beyond the last user the page is empty
 }
 
 // UserPage is a page of users.
@@ -267,7 +267,7 @@ func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (_ UserPage, err e
 	return p, err
 }
 
-// lastSeen returns when credentials of users (rows) were last used.
+// lastSeen returns when each user's credentials were last used, by the user's row.
 func lastSeen(tx db.Tx, users []storedUser) (map[int64]int64, error) {
 	rows, seen := make([]int64, len(users)), map[int64]int64{}
 	for i, u := range users {
@@ -296,9 +296,9 @@ func contains(part string) string {
 type SharedUpdate struct {
 	Keys []string      // at most 16 different ones, of 1 to 200 bytes
 	Life time.Duration // how long a new value is kept: more than 0, at most a day
-	// Change gets the values in the order of the keys, nil where there is none, and replaces the ones that change; nil
-	// deletes one. A value has at most 1,000 bytes. Change may run again before UpdateShared returns, so it must reset its
-	// results each time.
+	// Change receives the values in the order of the keys, nil for missing ones, and replaces the ones that change;
+	// setting nil deletes a value. A value has at most 1,000 bytes. Change may run again before UpdateShared returns, so
+	// it must reset its results each time.
 	Change func(values [][]byte)
 }
 
@@ -313,7 +313,7 @@ const (
 )
 
 // UpdateShared changes small values that all servers on the store share for a while, such as counts of failed sign-ins,
-// in one transaction. Exports and copies leave them out, and of too many values the oldest are deleted early.
+// in one transaction. Exports and copies leave them out. If there are too many values, the oldest are deleted early.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Accounts) UpdateShared(ctx context.Context, u SharedUpdate) (err error) {
@@ -375,8 +375,8 @@ func (u SharedUpdate) check() error {
 	return nil
 }
 
-// MaxPreferences limits the size of a user's preferences, in bytes of JSON. They are an object in which programs with a
-// user interface keep their settings; the store itself does not read it.
+// MaxPreferences limits the size of a user's preferences, in bytes of JSON. Preferences are an object in which programs
+// with a user interface keep their settings; the store itself does not interpret it.
 const MaxPreferences = 64 << 10
 
 // Preferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing, else

@@ -18,7 +18,7 @@ import (
 )
 
 // Activity is a recorded call: who made it, with which credential, on what, when, how long it took, and its outcome. It
-// holds nothing of the data that was stored, searched for or returned.
+// holds none of the data stored, searched for or returned.
 type Activity struct {
 	ID         string     `json:"id"`
 	User       string     `json:"user"`                // user id
@@ -36,7 +36,7 @@ type Activity struct {
 	StartedAt  time.Time `json:"started_at"`
 	DurationMS float64   `json:"duration_ms"`    // milliseconds, to the microsecond
 	Bytes      int64     `json:"bytes"`          // of the answer; 0: unknown
-	Hits       *int      `json:"hits,omitempty"` // how many memories a search found; nil: it was none, or is not known
+	Hits       *int      `json:"hits,omitempty"` // memories that a search found; nil: not a search, or unknown
 }
 
 // Credential identifies how a call was authenticated.
@@ -59,8 +59,8 @@ const (
 
 // NewActivity is a call to record. Leave unknown fields empty.
 type NewActivity struct {
-	// Principal says for whom the call was made and with which credential: Access and the ids of the credential count. The
-	// zero value is the local user without a credential. Project is looked up through this access.
+	// Principal is the user and the credential of the call: only its Access and the ids of the credential count. The zero
+	// value is the local user without a credential. Project is looked up through this access.
 	Principal Principal
 
 	// the program's own name: a User-Agent, or name and version. It is kept as one line of at most 100 bytes, without
@@ -73,13 +73,13 @@ type NewActivity struct {
 	// exists
 	Project  ProjectRef
 	MemoryID string  // the call's memory. It must be visible to the principal: it is not looked up
-	FileID   string  // the call's file; the same holds for it
+	FileID   string  // the call's file. It must be visible, too
 	Outcome  Outcome // empty: OutcomeOK
 
 	StartedAt time.Time // zero: Duration ago, by the store's clock
 	Duration  time.Duration
 	Bytes     int64 // of the answer; 0: unknown
-	Hits      *int  // how many memories a search found; nil: it was none
+	Hits      *int  // memories that a search found; nil: not a search
 }
 
 const (
@@ -191,8 +191,8 @@ func (q *ActivityQuery) check() error {
 	return nil
 }
 
-// flushActivity writes the calls recorded so far, unless the context is a snapshot or transaction, which has those from
-// before it.
+// flushActivity writes the calls recorded so far, except within a snapshot or transaction, which sees only calls from
+// before it began.
 func (s *shared) flushActivity(ctx context.Context) {
 	if s.db.InSnapshot(ctx) || s.db.InTransaction(ctx) {
 		return

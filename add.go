@@ -35,7 +35,7 @@ type NewMemory struct {
 	Tags           []string // at most 64 of at most 128 characters
 	Related        []string // ids of visible memories to link to; at most 256
 
-	// Key is the caller's own key of the memory, any text of at most 512 bytes. It is unique within the memory's place:
+	// Key is the caller's own key for the memory: any text of at most 512 bytes. It is unique within the memory's place:
 	// its collection and project, or its collection outside any project. [Store.PutMemory] stores by it. Empty means
 	// none. Project rules cannot have one: a project has one rule of each type anyway.
 	Key string
@@ -50,12 +50,12 @@ type NewMemory struct {
 	CreatedAt time.Time // when the memory was created, at most 10 minutes from now; zero: now
 
 	// ExpiresAt is when the memory expires: from then on no call returns, finds, lists, counts or exports it, and the
-	// worker deletes it for good, not into the trash. Zero: never.
+	// worker deletes it permanently, bypassing the trash. Zero: never.
 	ExpiresAt time.Time
 
-	// ValidFrom and ValidUntil say when the memory is true: from the first to just before the second. Zero: no bound.
-	// Searches, listings and contexts show memories that are valid now, or at the time AsOf; a memory can always be
-	// read by its id or key.
+	// ValidFrom and ValidUntil say when the memory is true: from ValidFrom to just before ValidUntil. Zero: no bound.
+	// Searches, listings and contexts show memories that are valid now, or at the time AsOf; a memory can always be read
+	// by its id or key.
 	ValidFrom, ValidUntil time.Time
 
 	// Supersedes is the id of the memory that this one replaces, in the same place (collection and project). The old
@@ -63,13 +63,13 @@ type NewMemory struct {
 	// this memory is deleted. The caller must be allowed to change it, and it must not be a rule.
 	Supersedes string
 
-	// Metadata is the caller's own: any JSON object, at most 64 KiB. Its keys mean nothing to the store, under any
-	// names: a "state" in it is not State. A [Filter] names such a key by [Own].
+	// Metadata is the caller's own: any JSON object, at most 64 KiB. The store gives no meaning to its keys: a "state" in
+	// it is not State. Use [Own] to name such a key in a [Filter].
 	Metadata map[string]any
 
-	// ShownMetadata is metadata in the form of the interface, as [Memory.ShownMetadata] returns it, for programs that
-	// pass on the input of an agent or a file: known keys set the fields above, the object "custom" holds own keys
-	// under any names, and all other keys are own keys, too.
+	// ShownMetadata is metadata in the interface's form, as [Memory.ShownMetadata] returns it, for programs that pass on
+	// the input of an agent or a file: known keys set the fields above, the object "custom" holds own keys of any name,
+	// and all other keys are own keys, too.
 	ShownMetadata map[string]any
 
 	// Embedding is the caller's own vector, for a collection with OwnVectors.
@@ -99,7 +99,7 @@ type BatchOptions struct {
 }
 
 // AddMemories stores many memories in one commit: either all of them or, after an error, none. The error names the
-// position of the invalid memory. A memory whose key another one has in the same place is ErrConflict.
+// position of the invalid memory. A key that another memory in the same place already has is ErrConflict.
 //
 // Other writers wait while it writes, about a tenth of a second for a thousand short memories. [Upkeep.Import] gives
 // them turns.
@@ -117,11 +117,10 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 	})
 }
 
-// PutMemory stores a memory under its key, or brings the memory that has this key in the same place to the given state:
+// PutMemory stores a memory under its key, or updates the memory with this key in the same place to the given state:
 // content, metadata, tags and links are replaced, and fields that are not set are removed. CreatedAt only counts for a
 // new memory. An existing memory keeps its id, and its previous state is kept as a revision. If it is already in the
-// given state, nothing is written. If several calls put the same key at the same time, there is one memory. See
-// [Stored.Effect].
+// given state, nothing is written. Concurrent calls with the same key result in one memory. See [Stored.Effect].
 func (s *Store) PutMemory(ctx context.Context, m NewMemory) (Stored, error) {
 	put, err := s.PutMemories(ctx, []NewMemory{m}, nil)
 	if err != nil {
@@ -131,7 +130,7 @@ func (s *Store) PutMemory(ctx context.Context, m NewMemory) (Stored, error) {
 }
 
 // PutMemories stores many memories under their keys, as [Store.PutMemory] does, in one commit: all of them or, after an
-// error, none. Among several with the same key, the last one counts.
+// error, none. If several have the same key, the last one counts.
 func (s *Store) PutMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
 	return hooked(ctx, s, OperationStore, "PutMemories", func(ctx context.Context, o *operation) (_ []Stored, err error) {
 		defer inGo[NewMemory](&err, "memories", "memories")
@@ -207,11 +206,11 @@ func (s *Store) newDrafts(ctx context.Context, o *operation, memories []NewMemor
 }
 
 // fewMemories is how many memories one call may store in a transaction shared with others; shortMemories is how many
-// bytes of them are embedded without a look at where they go.
+// bytes of them are embedded without looking up their places first.
 const fewMemories, shortMemories = 16, 16 << 10
 
-// embedsAtOnce reports whether drafts are embedded in less time than a look at the places to which they go takes. The
-// write looks at these itself, and refuses what the look would have refused.
+// embedsAtOnce reports whether embedding the drafts takes less time than looking up their places first. The write
+// checks the places itself, and refuses the same drafts.
 func (s *Store) embedsAtOnce(drafts []kernel.Draft) bool {
 	if !isBuiltin(s.embedder) || len(drafts) > fewMemories {
 		return false
@@ -223,8 +222,8 @@ func (s *Store) embedsAtOnce(drafts []kernel.Draft) bool {
 	return size <= shortMemories
 }
 
-// storeDrafts stores drafts in one commit, each with write; nil is [memoryWriter.add]. Before anything is embedded at a
-// cost, look, which may be nil, sees each draft and the place to which it goes.
+// storeDrafts stores drafts in one commit, each with write; nil means [memoryWriter.add]. Before any costly embedding,
+// it calls look, unless nil, with each draft and its place.
 func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
 	look func(db.Tx, draftPlace, *kernel.Draft) error,
 	write func(*memoryWriter, *kernel.Draft) (Stored, error)) ([]Stored, error) {
@@ -263,7 +262,7 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 	return added, nil
 }
 
-// addition is the drafts that a call stores, each with write.
+// addition holds the drafts that a call stores, each with write.
 type addition struct {
 	drafts   []kernel.Draft
 	similar  [][]Similar                                        // of each draft
@@ -274,7 +273,7 @@ type addition struct {
 	added []Stored // the result
 }
 
-// run stores an addition; the writer is to be flushed afterwards.
+// run stores an addition; the caller must flush the writer afterwards.
 func (a *addition) run(w *memoryWriter) error {
 	a.added = make([]Stored, 0, len(a.drafts))
 	write := a.write
@@ -299,7 +298,7 @@ func (a *addition) run(w *memoryWriter) error {
 	return nil
 }
 
-// storeAddition stores an addition in a transaction, small ones together with those of other calls.
+// storeAddition stores an addition in a transaction. Small additions share one with other calls.
 func (s *Store) storeAddition(ctx context.Context, a *addition) error {
 	if len(a.drafts) > fewMemories {
 		ctx = db.Yielding(ctx) // others are answered first
@@ -341,7 +340,7 @@ func (s *Store) storeAlone(ctx context.Context, a *addition) error {
 	return err
 }
 
-// atPosition adds to an error the position of the memory that it is about.
+// atPosition adds the position of the memory at fault to an error.
 func atPosition(err error, i, n int) error { return located(err, "memories", i, n) }
 
 // newDraft checks a memory, but allows content that is only white space.
@@ -372,17 +371,17 @@ func newDraft(m NewMemory) (_ kernel.Draft, err error) {
 	return d, err
 }
 
-// sharing is a call that may share a transaction with others, for an engine that does not share commits by itself: all
-// of them read what they need, and then the rows of all are sent at once.
+// sharing is a call that may share a transaction with others, for an engine that does not share commits by itself.
+// First each call reads what it needs, and then the rows of all calls are sent at once.
 type sharing struct {
 	ctx   context.Context
 	store *Store
 	*addition
 	user int64 // row
 	err  error
-	// apart says that the transaction was not for this call: it needs one of its own.
+	// apart reports that the call was left out of the transaction and needs one of its own.
 	apart bool
-	// undone says that it was undone, maybe because of this call.
+	// undone reports that the transaction was rolled back, perhaps because of this call.
 	undone bool
 }
 
@@ -390,11 +389,12 @@ const (
 	// mostSharing is how many calls share a transaction. Only one such transaction runs at a time, so that none undoes
 	// the work of another.
 	mostSharing = 64
-	// sharedLocks is how long it waits for a lock, and sharedFor how long it takes at most, for others wait for its end.
+	// sharedLocks is how long such a transaction waits for a lock, and sharedFor how long it may take, since other calls
+	// wait for its end.
 	sharedLocks, sharedFor = 500 * time.Millisecond, 10 * time.Second
 )
 
-// ahead says that the places of drafts outside projects will be read; see [db.Ahead].
+// ahead announces that the places of drafts outside projects will be read; see [db.Ahead].
 func (a *addition) ahead(tx db.Tx, v viewer) {
 	for i, d := range a.drafts {
 		if !v.Limited && d.ProjectID == "" && d.ProjectName == "" && (i == 0 || d.Collection != a.drafts[i-1].Collection) {
@@ -403,7 +403,7 @@ func (a *addition) ahead(tx db.Tx, v viewer) {
 	}
 }
 
-// sharesCommit reports whether the drafts depend on nothing but the places where they go.
+// sharesCommit reports whether the drafts depend on nothing but their places.
 func (a *addition) sharesCommit() bool {
 	return a.write == nil && !slices.ContainsFunc(a.drafts, func(d kernel.Draft) bool {
 		return d.RuleType != "" || d.Key != "" || d.Times.Supersedes != "" || len(d.Related) > 0
@@ -432,7 +432,7 @@ func (s *Store) storeShared(ctx context.Context, a *addition) error {
 	return m.err
 }
 
-// storeBatch stores the calls that arrived while the batch before ran.
+// storeBatch stores the calls that arrived while the previous batch ran.
 func (s *shared) storeBatch(group []*sharing) {
 	if len(group) == 1 {
 		group[0].storeFirst()
@@ -453,7 +453,7 @@ func (s *shared) storeBatch(group []*sharing) {
 	}
 }
 
-// storeFirst does a call that came alone, in short, since the next ones wait.
+// storeFirst stores a call that came alone, within a short time limit, since the next ones wait.
 func (m *sharing) storeFirst() {
 	ctx, cancel := context.WithTimeout(db.Hurried(m.ctx, sharedLocks), sharedFor)
 	defer cancel()
@@ -464,12 +464,12 @@ func (m *sharing) storeFirst() {
 	}
 }
 
-// leaves reports whether after an error of a transaction nothing of it is stored, and it may run again.
+// leaves reports whether a failed transaction has stored nothing, so that it may run again.
 func leaves(err error) bool {
 	return err != nil && !errors.Is(err, db.ErrOutcomeUnknown) && !errors.Is(err, db.ErrClosed)
 }
 
-// groupContext is neutral: it has nothing of one call alone, and ends when no call waits.
+// groupContext returns a context that carries nothing of any single call, and ends when no call waits any longer.
 func groupContext(group []*sharing) (context.Context, context.CancelFunc) {
 	ctx, end := db.Hurried(context.Background(), sharedLocks), time.Now()
 	most := end.Add(sharedFor)
@@ -485,7 +485,7 @@ func groupContext(group []*sharing) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, end)
 }
 
-// storeGroup stores what several calls store, and returns the calls that the transaction was for.
+// storeGroup stores several calls in one transaction, and returns the calls that were part of it.
 func (s *shared) storeGroup(group []*sharing) (stored []*sharing, err error) {
 	ctx, cancel := groupContext(group)
 	defer cancel()
@@ -540,8 +540,8 @@ func (m *sharing) within(w *memoryWriter, fn func(*memoryWriter) error) error {
 	return fn(w)
 }
 
-// prepare reads what a call needs before it stores, and writes nothing. It returns nil for a call that would have to
-// write, such as to make a project, or that is refused. first is the writer of another call in the transaction.
+// prepare reads what a call needs before it stores, and writes nothing. It returns nil for a call that is refused, or
+// that would have to write, for example to create a project. first is the writer of another call in the transaction.
 func (m *sharing) prepare(tx db.Tx, first *memoryWriter) (*memoryWriter, error) {
 	var known *viewer
 	if first != nil {
@@ -574,7 +574,7 @@ func (m *sharing) prepare(tx db.Tx, first *memoryWriter) (*memoryWriter, error) 
 	return w, nil
 }
 
-// unlessRefused drops the error of a call that is refused: alone, it is refused again.
+// unlessRefused drops the error of a refused call: run alone, the call is refused again.
 func unlessRefused(err error) error {
 	var known *Error
 	if errors.As(err, &known) {

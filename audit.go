@@ -20,10 +20,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// The audit log: what was done to users, credentials, shares and the store as a whole, in a chain of hashes.
+// The audit log records operations on users, credentials, shares and the store as a whole, in a chain of hashes.
 
-// AuditEntry is an entry of the audit log. It holds ids, words of fixed lists, numbers and hashes, never a name or
-// another text that a person wrote: entries stay when the people they are about are gone.
+// AuditEntry is an entry of the audit log. It holds ids, words from fixed lists, numbers and hashes, but never a name
+// or other text that a person wrote: entries outlive the people they are about.
 type AuditEntry struct {
 	Seq       int64     `json:"seq"` // its place in the log, from 1, without gaps
 	At        time.Time `json:"at"`
@@ -39,15 +39,15 @@ type AuditEntry struct {
 	Hash    string         `json:"hash"` // hex SHA-256 of the entry and of the hash before it
 }
 
-// Actor says who did something, for the audit log. It gives no rights.
+// Actor identifies who did something, for the audit log. It grants no rights.
 type Actor struct {
-	User         string         `json:"user,omitempty"` // id; empty: the one who runs the program
+	User         string         `json:"user,omitempty"` // id; empty: the person who runs the program
 	Via          ActorVia       `json:"via,omitempty"`
 	Credential   CredentialKind `json:"credential,omitempty"`
 	CredentialID string         `json:"credential_id,omitempty"`
 }
 
-// ActorVia is the way by which an [Actor] reached the store.
+// ActorVia is how an [Actor] reached the store.
 type ActorVia string
 
 // The values of [ActorVia]. Empty means a program that has the store open.
@@ -59,8 +59,8 @@ const (
 
 type actorKey struct{}
 
-// WithActor returns a context whose calls the audit log attributes to the actor that a function returns when an entry
-// is written. The user of a view is known without it, and cannot be replaced: there, only the rest of the actor counts.
+// WithActor returns a context whose calls the audit log attributes to an actor: the one that of returns when an entry
+// is written. A view's user is known anyway and cannot be replaced: on a view, only the rest of the actor counts.
 func WithActor(ctx context.Context, of func() Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, of)
 }
@@ -79,12 +79,12 @@ func ActorOf(p Principal) Actor {
 	return a
 }
 
-// AuditID returns the form that an id has in the audit log: one that the store generated as it is, else a hash of the
-// kind, of the ids of what it belongs to (the owner of a project or of a collection), and of the id itself.
+// AuditID returns the form that an id has in the audit log. An id that the store generated stays as it is; any other
+// becomes a hash of the kind, the ids that come before it (the owner of a project or a collection), and the id itself.
 func AuditID(kind string, ids ...string) string { return audit.ID(append([]string{kind}, ids...)...) }
 
 // AuditAnchor names an entry of the log with its hash. Kept elsewhere, on paper or in another log, it shows later that
-// the log up to this entry is the same.
+// the log up to this entry is unchanged.
 type AuditAnchor struct {
 	Seq  int64  `json:"seq"` // 0: before the first entry
 	Hash string `json:"hash"`
@@ -109,7 +109,7 @@ type AuditProblem struct {
 // AuditQuery asks for entries of the audit log. An entry must match every field that is set.
 type AuditQuery struct {
 	Before int64  // only entries with a lower number; 0: from the newest on
-	Action string // an action, or what actions begin with up to a dot, such as "user"
+	Action string // an action, or its beginning up to a dot, such as "user"
 	Actor  string // the id of the user who did it
 	Object string // as in [AuditEntry]
 }
@@ -117,7 +117,7 @@ type AuditQuery struct {
 // auditPortion is how many entries are read at once.
 const auditPortion = 200
 
-// event describes an entry to add. The zero value of ctx's actor is a program.
+// event describes an entry to add. A context without an actor stands for a program.
 type event struct {
 	action, kind, object string
 	details              audit.Details
@@ -131,9 +131,9 @@ func (s *Store) note(ctx context.Context, tx db.Tx, err error, e event) error {
 	return audit.Append(tx, s.auditEntry(ctx, e), e.details)
 }
 
-// noteAlone adds an entry about something that is done, in a transaction of the entry alone. A store that is read-only
-// keeps no log. Nothing that is done is called failed because it cannot be noted, on a full disk or while another
-// process writes for long: the program's log says that an entry is missing.
+// noteAlone adds an entry about a finished operation in a transaction of its own. A read-only store keeps no log. The
+// operation does not fail because its entry cannot be written, as on a full disk or during another process's long
+// write: the program's log then reports the missing entry.
 func (s *Store) noteAlone(ctx context.Context, err error, e event) error {
 	if err != nil || s.db.ReadOnly() || s.db.InSnapshot(ctx) || s.db.InTransaction(ctx) {
 		return err
@@ -160,7 +160,7 @@ func (s *Store) auditEntry(ctx context.Context, e event) audit.Entry {
 		Credential: string(a.Credential), CredentialID: auditCredential(a), Action: e.action, Kind: e.kind, Object: e.object}
 }
 
-// auditCredential returns the id of the credential; that of a client may have been chosen.
+// auditCredential returns the id of the credential, hashed for a client, since a person may have chosen it.
 func auditCredential(a Actor) string {
 	if a.Credential == CredentialClient {
 		return AuditID("client", a.CredentialID)
@@ -285,11 +285,11 @@ func (a AuditAnchor) decoded() (*audit.Anchor, error) {
 	return &audit.Anchor{Seq: a.Seq, Hash: hash}, nil
 }
 
-// CutAudit removes the oldest entries of the audit log, up to the one that is named with its hash, and returns how many
-// there were. An entry notes who did it, up to where, and the hash, so that the rest can still be verified. An entry
-// that does not have this hash is ErrNotFound.
+// CutAudit removes the oldest entries of the audit log, up to the one that through names with its hash, and returns
+// their number. It adds an entry that records who did it, up to where, and the hash, so that the rest can still be
+// verified. If that entry does not have this hash, the error is ErrNotFound.
 //
-// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) CutAudit(ctx context.Context, through AuditAnchor) (removed int64, err error) {
 	defer inGo[AuditAnchor](&err)
 	s, err := h.operator(ctx, "CutAudit")
@@ -314,10 +314,10 @@ func (h *Upkeep) CutAudit(ctx context.Context, through AuditAnchor) (removed int
 	return removed, err
 }
 
-// RecordConfiguration adds the store's configuration to the audit log, unless it is the same as when it was last added.
-// A server calls it when it starts.
+// RecordConfiguration adds the store's configuration to the audit log, unless it has not changed since it was last
+// added. A server calls it when it starts.
 //
-// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) RecordConfiguration(ctx context.Context) error {
 	c, err := h.Configuration(ctx)
 	s := h.s
@@ -348,8 +348,9 @@ func (h *Upkeep) RecordConfiguration(ctx context.Context) error {
 	})
 }
 
-// Receipt proves to others an export or a deletion: its objects, their number, when, by whom, with hashes, signed with
-// the key that signs access tokens. "souvenir receipt verify" checks its JSON; docs/receipts.md describes it.
+// Receipt proves an export or a deletion to others. It states the objects, their number, the time and the actor, with
+// hashes, and is signed with the key that signs access tokens. "souvenir receipt verify" checks its JSON;
+// docs/receipts.md describes it.
 type Receipt = receipt.Receipt
 
 // settingStoreID is a random number by which receipts name the store.
@@ -390,7 +391,7 @@ func (s *Store) sign(ctx context.Context, tx db.Tx, c receipt.Claims, e event) (
 	return receipt.Sign(c, key.ID, key.Public(), key.Signature)
 }
 
-// holdings counts what a user's deletion takes: the content of their collections and projects, even if another user
+// holdings counts what deleting a user removes: the content of their collections and projects, even if another user
 // stored it.
 func (s *Store) holdings(ctx context.Context, user string) (c receipt.Claims, err error) {
 	c = receipt.Claims{Kind: receipt.Deletion, User: user, Counts: map[string]int64{}}

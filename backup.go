@@ -89,7 +89,7 @@ func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptio
 	return n, s.noteAlone(ctx, wrap(err), event{"backup", "store", "", audit.Details{"bytes": n}})
 }
 
-// renewKey notices that the master key was changed. It does not end a backup, which then has the key from before.
+// renewKey takes over a changed master key. If that fails, the backup continues with the previous key.
 func (s *Store) renewKey(ctx context.Context) {
 	file, inFile := s.engine.(db.Encrypted[MasterKey])
 	if s.options.MasterKeyNow == nil || s.options.MasterKey.IsZero() || !inFile {
@@ -152,7 +152,7 @@ func Restore(ctx context.Context, r Restoration) (err error) {
 		return newFileError("To", r.To, err)
 	}
 	err = openError("To", r.To, noteRestore(ctx, r.To, r.MasterKey))
-	if err != nil { // without the entry in its log it is no restored store, and the next try needs the path
+	if err != nil { // a restored store needs the entry in its log, and the next try needs the path
 		for _, suffix := range []string{"", "-wal", "-shm"} {
 			_ = os.Remove(r.To + suffix)
 		}
@@ -185,7 +185,7 @@ func openBackup(ctx context.Context, path string, key MasterKey, progress Progre
 	return file, nil
 }
 
-// noteRestore adds an entry to the audit log of a restored file. One of an older version stays as it is.
+// noteRestore adds an entry to the audit log of a restored file. A file of an older version stays as it is.
 func noteRestore(ctx context.Context, path string, key MasterKey) error {
 	config := storefile.Config(path, time.Now)
 	config.MasterKey = key
@@ -232,11 +232,11 @@ type RecoveryOptions struct {
 	// Embedder makes the vectors of the new store, in the background and each time it is opened. Nil means [Builtin].
 	Embedder Embedder
 
-	// MasterKey is that of the damaged file, and of the new store. The zero value means that it is not encrypted.
+	// MasterKey is the key of the damaged file and of the new store. The zero value means that they are not encrypted.
 	MasterKey MasterKey
 
-	// UserKeys are those of the damaged store, if it has some; without a Place, the ring beside it. The new store belongs
-	// to the same ring, so open it with UserKeys.Place.
+	// UserKeys are the user keys of the damaged store, if it has any; without a Place, the ring beside it. The new store
+	// belongs to the same ring, so open it with UserKeys.Place.
 	UserKeys UserKeys
 
 	// Progress receives the stages "read" and "copy", counted in tables, and the stages of [Upkeep.Check]. Nil means no

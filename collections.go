@@ -37,12 +37,12 @@ type Collection struct {
 // Retention is a rule for how long the memories of a collection, or in a project, stay after their last change. The
 // zero value is no rule: they stay.
 //
-// The background worker moves them to the trash, a thousand at a time; [Upkeep.Purge] does the same at once. If the
-// collection and the project of a memory have rules, the one that ends earlier counts. Rules, dos and don'ts, memories
-// of event type IDENTITY and project-main stay, and so do files. Every change makes a memory young again, and so does
-// [Trash.Restore] in a place with a rule.
+// The background worker moves them to the trash, a thousand at a time; [Upkeep.Purge] does the same at once. If both
+// the collection and the project of a memory have a rule, the one that ends earlier counts. Rules, dos and don'ts,
+// memories of event type IDENTITY and project-main stay, and so do files. Every change of a memory starts its time
+// again, and so does [Trash.Restore] in a place with a rule.
 type Retention struct {
-	// After is since the last change, in whole seconds: 24 hours to 36,500 days. 0: there is no rule.
+	// After is the time since the last change, in whole seconds: 24 hours to 36,500 days. 0: there is no rule.
 	After  time.Duration `json:"after"`
 	Delete bool          `json:"delete"` // delete them for good, instead of moving them to the trash
 }
@@ -65,7 +65,7 @@ func (r Retention) check() error {
 	return nil
 }
 
-// stored returns the rule at rest, and retentionOf a rule from there.
+// stored returns the rule in its stored form, and retentionOf converts it back.
 func (r Retention) stored() trash.Retention {
 	return trash.Retention{After: r.After.Truncate(time.Second).Microseconds(), Deletes: r.Delete}
 }
@@ -204,7 +204,7 @@ func (s *Store) collection(tx db.Tx, v viewer, name string) (Collection, error) 
 	return found[0], nil
 }
 
-// listCollections lists the visible collections; only the ones called name if it is not empty.
+// listCollections lists the visible collections; if name is not empty, only the ones with this name.
 func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, error) {
 	visible, visibleArgs := v.Visible()
 	args := slices.Clone(visibleArgs)
@@ -366,7 +366,7 @@ func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionU
 	return updated, err
 }
 
-// setRetention sets the rule of a collection or a project (kind), unless it has this one.
+// setRetention sets the rule of a collection or a project (kind), unless it already has this one.
 func (s *Store) setRetention(ctx context.Context, tx db.Tx, kind string, row int64, r Retention, object string) error {
 	was, err := trash.ReadRetention(tx, kind, row)
 	if err != nil || was == r.stored() {
@@ -379,11 +379,11 @@ func (s *Store) setRetention(ctx context.Context, tx db.Tx, kind string, row int
 type DueQuery struct {
 	Collection string     // the collection, one of the caller's own; empty if a project is given
 	Project    ProjectRef // the project; one of the two is needed
-	Retention  Retention  // the rule; the zero value is the one that the place has
+	Retention  Retention  // the rule; the zero value means the one that the place has
 }
 
-// CountDue returns how many memories a rule of a collection, or of a project, would remove now: those that have not
-// changed for its time. It needs the right to change the rule.
+// CountDue returns how many memories of a collection or a project a rule would remove now: memories that have not
+// changed for its time. The caller must be allowed to change the rule.
 func (h *Insights) CountDue(ctx context.Context, q DueQuery) (n int, err error) {
 	defer inGo[ProjectRef](&err)
 	defer inGo[DueQuery](&err)
@@ -530,8 +530,8 @@ type DeleteOptions struct {
 	// erased.
 	ForGood bool
 
-	// Receipt is filled when DeleteUser has deleted everything; nil: there is none. Its counts are those of the beginning.
-	// Other deletions ignore it.
+	// Receipt is filled in when DeleteUser has deleted everything; nil means no receipt. It counts what existed at the
+	// beginning. Other deletions ignore it.
 	Receipt *Receipt
 }
 

@@ -32,9 +32,9 @@ type ContextQuery struct {
 	// it widens the query and the answer suggests storing it. At most 16 KiB as JSON.
 	DetectedIdentity map[string]any
 
-	// MinScore is the least [Hit.Confidence] of the best related memory: where none reaches it, none is returned, with a
-	// warning. Zero means 0.5, which is "probably about the query"; below zero, all that have something in common with it
-	// are returned.
+	// MinScore is the least [Hit.Confidence] of the best related memory: if none reaches it, none is returned, with a
+	// warning. Zero means 0.5, which is "probably about the query"; a negative value returns every memory that has
+	// something in common with the query.
 	MinScore float64
 
 	Related int // related memories to return, 1 to 50; zero means 7
@@ -50,7 +50,7 @@ const (
 	MaxContextRelated = 50  // related memories of a context
 	MinTokenBudget    = 500 // the least token budget of an answer
 
-	probably        = 0.5 // the least confidence in something that is probably about a text
+	probably        = 0.5 // the least confidence of a memory that is probably about a text
 	defaultPreview  = 600
 	minPreview      = 50
 	maxPreview      = 100_000
@@ -541,7 +541,7 @@ func (c *Context) clear() {
 type ContextMemory struct {
 	Memory
 	Score     float64 // relevance to the query, 0 to 1, in three digits; 0 when nothing was searched for
-	Truncated bool    // shortened: Content ends early, or long metadata is left out. GetMemory returns the whole
+	Truncated bool    // shortened: Content ends early, or long metadata is left out. GetMemory returns all of it
 }
 
 // MarshalJSON returns the memory's form with score and truncated, and without zero values.
@@ -594,5 +594,5 @@ func asPiece(m *ContextMemory) budget.Piece { return (*piece)(m) }
 
 func (p piece) MarshalJSON() ([]byte, error) { return ContextMemory(p).MarshalJSON() }
 
-// within shortens the memory until its JSON has at most most bytes, if its identifying fields leave room for that.
+// within shortens the memory until its JSON fits into most bytes, as far as its identifying fields allow.
 func (m *ContextMemory) within(most int) { budget.Within((*piece)(m), most) }

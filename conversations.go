@@ -29,11 +29,12 @@ const (
 // exists while it has turns. It is safe for concurrent use.
 //
 // Each turn is a memory: searches find it, it has revisions, files and links, and it is shared, exported and deleted
-// like any other. In the metadata of that memory are conversation_id (the conversation's key), role, speaker and
-// tool_calls. Memories stored otherwise with a conversation_id in the same place are turns of the conversation, too.
+// like any other. The metadata of that memory holds conversation_id (the conversation's key), role, speaker and
+// tool_calls. A memory stored in another way with this conversation_id in the same place is a turn of the conversation,
+// too.
 //
-// Turns are ordered by time, and no two appended turns have the same time; see [Conversation.Append]. So a time is a
-// position, which an update, a restore from the trash, an export and an import keep.
+// Turns are ordered by time, and no two appended turns have the same time; see [Conversation.Append]. A time is
+// therefore a position. Updates, restoring from the trash, exports and imports keep it.
 type Conversation struct {
 	store *Store
 	key   string
@@ -44,7 +45,7 @@ type Conversation struct {
 // ConversationPlace says where a conversation is. A key names one conversation in each place.
 type ConversationPlace struct {
 	Collection  string // empty means ConversationCollection
-	ProjectID   string // the project; empty: outside of any, or the one project of a view that is limited to one
+	ProjectID   string // the project; empty: outside any, or the one project of a view that is limited to one
 	ProjectName string // the project by name
 }
 
@@ -73,8 +74,8 @@ type ConversationList struct {
 }
 
 // Conversation returns a handle to the conversation with a key: any text of at most 512 bytes that is not blank. It
-// reads and stores nothing. Give at most one place; without one it is the collection ConversationCollection outside any
-// project. An invalid key or place makes every method return an error.
+// reads and stores nothing. Give at most one place; without one, the place is the collection ConversationCollection
+// outside any project. An invalid key or place makes every method return an error.
 func (s *Store) Conversation(key string, in ...ConversationPlace) *Conversation {
 	c := &Conversation{store: s, key: key}
 	defer inGo[ConversationPlace](&c.err, "key", "key", "in", "in")
@@ -310,7 +311,7 @@ func (s *Store) listConversations(ctx context.Context, l ConversationList) (head
 	return heads, err
 }
 
-// conversationInfos returns the named ones of some conversations.
+// conversationInfos describes the conversations of heads, and skips memories without a conversation key.
 func (s *Store) conversationInfos(tx db.Tx, v viewer, heads []kernel.ConversationHead) ([]ConversationInfo, error) {
 	rows := make([]int64, len(heads))
 	of := make(map[int64]kernel.ConversationHead, len(heads))

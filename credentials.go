@@ -43,8 +43,8 @@ type PasswordChange struct {
 
 	KeepSignIn string // id of a sign-in that stays, such as the caller's own; empty: all end
 
-	// End lists what else ends in the same commit: AccessGrants, AccessTokens. A person who knew the old password may have
-	// made some. Nil: nothing.
+	// End lists other kinds of access to end in the same commit: AccessGrants, AccessTokens. A person who knew the old
+	// password may have created some. Nil means none.
 	End []AccessKind
 }
 
@@ -391,7 +391,7 @@ func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 
 // RotateSigningKey makes a new key for future tokens. The old one no longer signs; tokens that it signed are accepted
 // until they expire, at most an hour later. The marks of browsers (see [AddedSignIn]) and the key of
-// [Accounts.SealingKey] end at once.
+// [Accounts.SealingKey] become invalid at once.
 func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	s, err := h.serving(ctx, "RotateSigningKey")
 	if err != nil {
@@ -451,7 +451,7 @@ func (h *Accounts) SealingKey(ctx context.Context) (key []byte, err error) {
 	return key, nil
 }
 
-// use is the use of a credential.
+// use describes one use of a credential.
 type use struct {
 	of, id string
 	last   *int64 // last use recorded in the file; nil: never
@@ -480,7 +480,7 @@ func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
 	}
 }
 
-// newSecret returns 256 random bits in the characters a-z and 2-7, newIdentifier 128 of them.
+// newSecret returns 256 random bits in the characters a-z and 2-7, newIdentifier 128 bits.
 func newSecret() string { return randomText(32) }
 
 func newIdentifier() string { return randomText(16) }

@@ -18,17 +18,18 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// How files are found by what they say. A worker has Options.Documents read each stored file, and keeps the text in the
-// file's place (internal/filetext); searches rank these texts as they rank memories. All who see a file find it.
+// Searches find files by their text. A worker passes each stored file to Options.Documents, and keeps the text in the
+// file's place (internal/filetext); searches rank these texts as they rank memories. Every user who can see a file can
+// find it.
 
-// MaxDocuments is the most files that Query.Documents asks for.
+// MaxDocuments is the most files that Query.Documents may ask for.
 const MaxDocuments = 20
 
-// DocumentReader reads what documents say.
+// DocumentReader reads the text of documents.
 type DocumentReader interface {
-	// ReadDocument returns what a document says, or an error if that could not be found out. It must honour its context,
-	// which ends after a minute. It is called for one file at a time, and never holds up a call of the store. A panic
-	// counts as an error. Only DocumentText.Reason and the text of errors reach those who see the file.
+	// ReadDocument returns the text of a document, or an error if it cannot be read. It must honour its context, which
+	// ends after a minute. It is called for one file at a time, and never holds up a call of the store. A panic counts as
+	// an error. Users who can see the file get only DocumentText.Reason and the text of errors.
 	ReadDocument(ctx context.Context, d Document) (DocumentText, error)
 }
 
@@ -42,8 +43,8 @@ type Document struct {
 
 // DocumentText is the text of a document.
 type DocumentText struct {
-	// Text is UTF-8. The store keeps at most 1 MiB of it, and of small files at most 64 KiB or 16 times their size,
-	// the larger of the two. Empty: the document has no text, and Reason says why.
+	// Text is UTF-8. The store keeps at most 1 MiB of it, and for small files at most the larger of 64 KiB and 16 times
+	// their size. Empty: the document has no text, and Reason says why.
 	Text      string
 	Places    []DocumentPlace // in the order of Start; none: places are not known
 	Truncated bool            // Text is the beginning only
@@ -56,13 +57,13 @@ type DocumentPlace struct {
 	Name  string // such as "page 3"
 }
 
-// FileText says what searches for documents find of a file.
+// FileText describes the text of a file that searches for documents find.
 type FileText struct {
 	State      FileTextState `json:"state"`
 	Passages   int           `json:"passages"`
 	Characters int           `json:"characters"`
-	Truncated  bool          `json:"truncated,omitempty"` // these are the file's beginning only
-	Reason     string        `json:"reason,omitempty"`    // why there are none, or not all
+	Truncated  bool          `json:"truncated,omitempty"` // only the beginning of the file is indexed
+	Reason     string        `json:"reason,omitempty"`    // why no text is indexed, or not all of it
 }
 
 // FileTextState says whether searches find a file.
@@ -79,7 +80,7 @@ const (
 // defaultMinScore is the MinScore of a search of documents with the built-in model.
 const defaultMinScore = 0.25
 
-// documentReader is a DocumentReader for internal/filetext, whose types have the same fields.
+// documentReader adapts a DocumentReader to internal/filetext, whose types have the same fields.
 type documentReader struct{ reader DocumentReader }
 
 func (r documentReader) ReadDocument(ctx context.Context, d filetext.Document) (filetext.Text, error) {
@@ -121,9 +122,9 @@ func (s *Store) startDocuments() {
 	}
 }
 
-// WaitIndexed waits until a file has been read, so that searches find it, and returns the file; File.Text says what
-// they find. In a store without Options.Documents it returns at once. It returns the context's error if the context
-// ends first. A file that does not exist, or that this view may not see, is ErrNotFound.
+// WaitIndexed waits until a file has been read, so that searches find it, and returns the file; File.Text describes
+// what they find. In a store without Options.Documents it returns at once. It returns the context's error if the
+// context ends first. A file that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) WaitIndexed(ctx context.Context, id string) (File, error) {
 	if err := s.outside(ctx, "WaitIndexed"); err != nil {
 		return File{}, err
@@ -143,7 +144,7 @@ func (s *Store) WaitIndexed(ctx context.Context, id string) (File, error) {
 	}
 }
 
-// DocumentHit is a file found by what it says.
+// DocumentHit is a file found by its text.
 type DocumentHit struct {
 	FileID    string `json:"file_id"`
 	Filename  string `json:"filename"`
@@ -155,8 +156,8 @@ type DocumentHit struct {
 
 	Text       string  `json:"text"`       // the best matching passage
 	Rank       int     `json:"rank"`       // among the documents, from 1
-	Score      float64 `json:"score"`      // as of a [Hit]
-	Confidence float64 `json:"confidence"` // as of a [Hit]
+	Score      float64 `json:"score"`      // as in [Hit]
+	Confidence float64 `json:"confidence"` // as in [Hit]
 }
 
 // documentFields has the fields of a DocumentHit without its methods.
@@ -221,7 +222,7 @@ func documentSelection(tx db.Tx, v viewer, q Query) (sel selection, err error) {
 
 // showDocuments reads the visible files of a page.
 func (s *Store) showDocuments(tx db.Tx, v viewer, p page, terms []text.Term) (hits []DocumentHit, err error) {
-	weight := func(part string) (sum float64) { // how much of the query a part of a passage has
+	weight := func(part string) (sum float64) { // how much of the query a part of a passage contains
 		has := strings.Fields(text.Indexed(part))
 		for _, t := range terms {
 			if slices.Contains(has, t.Text) {
@@ -247,7 +248,7 @@ func (s *Store) showDocuments(tx db.Tx, v viewer, p page, terms []text.Term) (hi
 		if err != nil {
 			return nil, err
 		}
-		if !utf8.Valid(passage) { // the index is of another state of the text
+		if !utf8.Valid(passage) { // the index has another state of the text
 			passage = nil
 		}
 		for _, f := range files {

@@ -172,8 +172,8 @@ func maxInput(e Embedder) int {
 	return defaultMaxInput
 }
 
-// embedsLater reports whether texts are not to be embedded with this context, because its transaction would hold the
-// writer while another program does it.
+// embedsLater reports whether embedding must wait for the end of the context's transaction, which would otherwise hold
+// the writer while another program embeds.
 func (s *shared) embedsLater(ctx context.Context) bool {
 	return !isBuiltin(s.embedder) && s.db.InTransaction(ctx)
 }
@@ -187,7 +187,8 @@ func (s *shared) wake(ctx context.Context) {
 	})
 }
 
-// callEmbedder calls the embedder. An external one waits for another program, and uses no processor meanwhile.
+// callEmbedder calls the embedder. An external one waits for another program, so the call gives up its processor
+// meanwhile.
 func (s *shared) callEmbedder(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
 	if !isBuiltin(s.embedder) {
 		defer fairqueue.Pause(ctx)()
@@ -256,8 +257,8 @@ type EmbeddingStatus struct {
 	Pending    int    `json:"pending"`  // passages that wait to be embedded
 	Changing   bool   `json:"changing"` // the store is changing to this model; searches use words only until it is done
 
-	// FileModel is the model of the file's vectors when another program chose it, because of [Options.KeepModel] or since
-	// the store was opened. Searches use words only then. It is empty when the file has Model or is changing to it.
+	// FileModel is the model of the file's vectors if another program chose it: earlier, with [Options.KeepModel] set, or
+	// since the store was opened. Searches then use words only. It is empty when the file has Model or is changing to it.
 	FileModel string `json:"file_model,omitempty"`
 
 	// Progress of a model change: Changed of Memories have been embedded again. Both count the memories and the texts of
@@ -305,7 +306,7 @@ func (s *Store) embeddingStatus(tx db.Tx, partitions string, e *EmbeddingStatus)
 
 // WaitEmbedded waits until every passage visible through this view has its vector, and the store has changed to its
 // embedder's model. It returns the context's error if the context ends first, and ErrReadOnly or ErrConflict if the
-// vectors will never come. It waits for a failing embedder.
+// vectors will never be made. It keeps waiting while the embedder fails.
 func (h *Upkeep) WaitEmbedded(ctx context.Context) error {
 	s := h.s
 	if err := s.outside(ctx, "WaitEmbedded"); err != nil {
@@ -339,10 +340,10 @@ type ReindexingOptions struct {
 	Progress Progress
 }
 
-// Reindex rebuilds everything that finds memories from their contents: it splits, analyses and embeds them again with
-// the store's embedder, and so the texts of files; files without a text are read again in the background. The caller's
-// own vectors stay. Searches and writes continue meanwhile and see each memory
-// either before or after. Reindex returns when all is done. If its context, an error or the end of the process
+// Reindex rebuilds, from the contents of memories, everything that searches use to find them: it splits, analyses and
+// embeds the contents again with the store's embedder, and does the same with the texts of files. Files without a text
+// are read again in the background. The caller's own vectors stay. Searches and writes continue meanwhile and see each
+// memory either before or after. Reindex returns when all is done. If its context, an error or the end of the process
 // interrupts it, the next call continues where it stopped.
 //
 // An embedder that fails is an error. A single text that it refuses is not: search finds it by its words until it can

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/txcontext"
 )
 
-// Kind classifies an error, so that a program can decide without reading the message: a string.
+// Kind classifies an error, so that programs need not read its message. It is a string.
 type Kind = fault.Kind
 
 // The kinds of an [Error].
@@ -96,7 +96,7 @@ func oneOf[S ~string](values []S) string { return fault.OneOf(values) }
 
 func orNil(err *Error) error { return fault.OrNil(err) }
 
-// whole quotes a reference that callers pass back, in full length.
+// whole quotes a reference that callers pass back, at full length.
 func whole(value string) string { return fault.Whole(value) }
 
 // checkRange refuses a number that is not in a range.
@@ -107,7 +107,7 @@ func checkRange(argument string, n, least, most int) error {
 	return nil
 }
 
-// checkPage checks the numbers of a page: how many entries, of most, and after how many.
+// checkPage checks the limit (at most most) and the offset of a page.
 func checkPage(limit, most, offset int) error {
 	if offset < 0 {
 		return invalid("offset", "{} is %d; expected 0 or more", offset)
@@ -152,7 +152,7 @@ var storeErrors = []struct {
 	{db.ErrCorrupt, KindCorrupt, ""},
 }
 
-// wrap turns any error that leaves the package into an *Error; context errors stay what they are.
+// wrap turns any error that leaves the package into an *Error; context errors stay as they are.
 func wrap(err error) error {
 	if err == nil {
 		return nil
@@ -217,9 +217,8 @@ func asOAuth(err error, code string) error {
 	return &coded
 }
 
-// inGo gives an error of a method the names of Go: those of the fields of its parameter struct (struct{} for none), and
-// those of its parameters, as pairs of an argument and a parameter. Errors of the caller's own functions stay
-// unchanged.
+// inGo sets the Go names in a method's error: the fields of its parameter struct (struct{} for none), and its
+// parameters, given as pairs of an argument and a parameter. Errors of the caller's own functions stay unchanged.
 func inGo[Parameters any](err *error, pairs ...string) {
 	if known, ok := (*err).(*Error); ok { //nolint:errorlint // an error that wraps another has its own message
 		*err = fault.In(known, reflect.TypeFor[Parameters](), pairs...)
@@ -231,8 +230,8 @@ func asGo[Parameters any](e *Error, pairs ...string) error {
 	return fault.In(e, reflect.TypeFor[Parameters](), pairs...)
 }
 
-// inShown gives an error about a value in ShownMetadata the name of its key there, unless a field sets the same value.
-// The memory or update is at a path in the parameter struct.
+// inShown sets the key's name in an error about a value in ShownMetadata, unless a field sets the same value. path is
+// where the parameter struct holds the memory or the update.
 func inShown[Parameters, Given any](err *error, path string, given Given, shown map[string]any) {
 	if *err == nil || len(shown) == 0 {
 		return
@@ -250,7 +249,7 @@ func inShown[Parameters, Given any](err *error, path string, given Given, shown 
 	inGo[Parameters](err, pairs...)
 }
 
-// located adds to an error the element of the list, out of n, that it is about.
+// located adds to an error its position in a list: element i of n.
 func located(err error, list string, i, n int) error {
 	var known *Error
 	if n > 1 && errors.As(err, &known) {

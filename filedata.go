@@ -20,11 +20,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// How file contents are stored and removed. They are in chunks, in the database or, with Options.Objects, in object
-// storage. One transaction writes several of them, so that a large file neither needs memory nor blocks other writers.
-// A file that needs more than one transaction is in the state "arriving" until the last; one that is deleted for good
-// is "leaving" until its last chunk is gone. Only "stored" files are visible, and purgeFiles removes files that a crash
-// left behind. A "trashed" file can be restored.
+// File contents are split into chunks, stored in the database or, with Options.Objects, in object storage. One
+// transaction writes several chunks, so that a large file neither needs memory nor blocks other writers. A file that
+// needs more than one transaction is in the state "arriving" until the last; one that is deleted for good is "leaving"
+// until its last chunk is gone. Only "stored" files are visible, and purgeFiles removes files that a crash left behind.
+// A "trashed" file can be restored.
 
 const (
 	batchSize = 16 * kernel.ChunkSize // bytes of one transaction
@@ -42,8 +42,8 @@ type NewFile struct {
 	// change the memory.
 	MemoryID string
 
-	// ProjectID or ProjectName say in which project a file without a memory lies; an unknown one is created. A view
-	// limited to one project stores there when no project is named.
+	// ProjectID or ProjectName name the project of a file without a memory; an unknown one is created. A view limited to
+	// one project stores there when no project is named.
 	ProjectID   string
 	ProjectName string
 
@@ -145,7 +145,7 @@ func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 	return u, err
 }
 
-// checkDescription checks what may also follow the content.
+// checkDescription checks the fields that may also follow the content.
 func (u *upload) checkDescription() (err error) {
 	if err := valid.Description(u.Description); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (u *upload) checkDescription() (err error) {
 	return nil
 }
 
-// describe replaces the description by the one that follows the content.
+// describe replaces the description with the one that follows the content.
 func (u *upload) describe(ctx context.Context, content chunked.Described) error {
 	d, err := content.Description()
 	if err != nil {
@@ -269,7 +269,7 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (added File,
 	}
 	row := u.row
 	err = u.s.write(ctx, func(tx db.Tx, v viewer) (err error) {
-		err = db.Beyond(tx, func() error { // it lies nowhere yet, and belongs to the owner of where it will
+		err = db.Beyond(tx, func() error { // it has no place yet, and belongs to the owner of its later place
 			if row, err = u.storeRow(tx, v); err != nil {
 				return err
 			}
@@ -288,7 +288,7 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (added File,
 	return added, nil
 }
 
-// putObjects writes chunks to the object storage. A row says so before, and the quota is checked with it.
+// putObjects writes chunks to object storage. Before that, it announces them in the database and checks the quota.
 func (u *upload) putObjects(ctx context.Context, chunks []objects.Chunk) error {
 	objects.Name(chunks)
 	row := u.row
@@ -346,7 +346,7 @@ func (u *upload) storeRow(tx db.Tx, v viewer) (row int64, err error) {
 	return row, u.s.checkFileQuota(tx, v, owner, size)
 }
 
-// projectForFile is projectForWriting, and lets a limited view see a project just created for it.
+// projectForFile is like projectForWriting, and also lets a limited view see a project just created for it.
 func (s *Store) projectForFile(tx db.Tx, v *viewer, id, name string) (int64, error) {
 	target, err := s.projectForWriting(tx, *v, id, name)
 	if err == nil && v.Limited && !slices.Contains(v.Projects, target.row) {
@@ -405,7 +405,7 @@ func (u *upload) giveUp(ctx context.Context) {
 	}
 }
 
-// removeAbandoned removes a file that is leaving, or arriving and without progress since a time.
+// removeAbandoned removes a file that is leaving, or that is arriving and has made no progress since a time.
 func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
 	return kernel.RemoveAbandoned(ctx, s.db, row, before)
 }
@@ -454,7 +454,7 @@ func (s *Store) OpenFile(ctx context.Context, id string) (_ *FileReader, err err
 	return r, nil
 }
 
-// chunksOf is how many chunks a file of this size has.
+// chunksOf returns the number of chunks of a file of this size.
 func chunksOf(size int64) int64 { return (size + kernel.ChunkSize - 1) / kernel.ChunkSize }
 
 // closed is the error for a file whose key is gone, or damaged.
@@ -527,19 +527,19 @@ func (r *FileReader) chunk(number int64) (c objects.Chunk, err error) {
 			` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+visible,
 			append([]any{r.file.row<<kernel.ChunkBits | number, r.file.row}, args...)...).Scan(&c.Sum, &c.Data, &c.Object)
 		if errors.Is(err, db.ErrNoRows) {
-			_, err = r.store.file(tx, v, r.file.ID) // says so
+			_, err = r.store.file(tx, v, r.file.ID) // returns the reason
 		}
 		return err
 	})
 	return c, err
 }
 
-// length is how many bytes a chunk has.
+// length returns the number of bytes of a chunk.
 func (r *FileReader) length(number int64) int64 {
 	return min(r.file.Size-number*kernel.ChunkSize, kernel.ChunkSize)
 }
 
-// giveFiles gives the files of other owners for which a condition on the table holds to an owner.
+// giveFiles gives an owner the files of other owners for which a condition on the table holds.
 func (s *Store) giveFiles(tx db.Tx, v viewer, owner int64, condition string, arg int64) error {
 	var size int64
 	var given bool

@@ -40,7 +40,7 @@ type File struct {
 	ProjectID string    `json:"project_id,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
-	Text      FileText  `json:"text"` // what searches for documents find of it
+	Text      FileText  `json:"text"` // its text, as searches for documents find it
 }
 
 // FileSummary is a file as search results show it.
@@ -160,7 +160,7 @@ const MaxFileLimit = 1000
 type FileQuery struct {
 	FileList     // which files, in which order
 	Limit    int // files to return, 1 to 1,000; zero means 1,000
-	Offset   int // files to skip, 0 or more; past the last there are none
+	Offset   int // files to skip, 0 or more; beyond the last file the page is empty
 }
 
 // FilePage is a page of files.
@@ -399,8 +399,8 @@ type storedFile struct {
 	memory   int64         // 0 for none
 	project  int64         // it is in; 0 for none
 	writable bool          // the caller may change it
-	key      *keyring.File // of its content; nil: that is not sealed
-	shut     error         // why its content cannot be opened, because of its key
+	key      *keyring.File // of its content; nil: the content is not sealed
+	shut     error         // why its key cannot open its content
 }
 
 // file returns a visible file by id.
@@ -490,8 +490,8 @@ func (s *shared) loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([
 	return found, err
 }
 
-// CleanFilename returns a name under which a file can be stored on any system: without folders (of both separators),
-// control characters, characters that change the direction of writing, and what Windows reserves; in Unicode's
+// CleanFilename returns a name under which a file can be stored on any system: without folders (with either separator),
+// control characters, characters that change the writing direction, and anything that Windows reserves; in Unicode's
 // normalization form C; at most 255 bytes, keeping the extension. A name with nothing left becomes "file". Cleaning a
 // clean name changes nothing.
 func CleanFilename(name string) string { return cmp.Or(filetype.CleanFilename(name), "file") }

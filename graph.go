@@ -42,9 +42,9 @@ type Node struct {
 // MaxNodes is the most memories that [Insights.Graph] and [Insights.Map] show at once.
 const MaxNodes = 5000
 
-// Cluster is memories of a graph or a map that belong together.
+// Cluster is a group of memories of a graph or a map that belong together.
 type Cluster struct {
-	// Name is the words that are typical of it, such as "deploy, tests". It is empty if its memories share none.
+	// Name holds the words typical of it, such as "deploy, tests". It is empty if its memories share none.
 	Name  string `json:"name"`
 	Nodes []int  `json:"nodes"` // indexes, ascending
 }
@@ -65,13 +65,14 @@ type GraphQuery struct {
 	Duplicates float64
 }
 
-// Graph is memories and their connections.
+// Graph holds memories and their connections.
 type Graph struct {
 	Nodes []Node `json:"nodes"` // never nil
 	Edges []Edge `json:"edges"` // never nil
 
-	// Clusters are the memories that are more connected with each other than with others, the largest cluster first. A
-	// memory without edges is in that of the most similar one that has some, or in none. Graphs of duplicates have none.
+	// Clusters are groups of memories that are more connected with each other than with others, the largest first. A
+	// memory without edges is in the cluster of the most similar memory that has edges, or in none. Graphs of duplicates
+	// have no clusters.
 	Clusters []Cluster `json:"clusters,omitempty"`
 
 	// Nearest are the most similar pairs that are not similar enough for an edge. They say which clusters belong side by
@@ -88,12 +89,12 @@ type Edge struct {
 	To   int      `json:"to"`
 	Kind EdgeKind `json:"kind"`
 
-	// Score of EdgeSimilar is how similar they are: 0 as any two memories in their languages, 0.5 four standard deviations
-	// more than that, and 1 for the same text. For duplicates it is the probability that they say the same.
+	// Score of an EdgeSimilar is the similarity: 0 is that of any two memories in their languages, 0.5 is four standard
+	// deviations more, and 1 is the same text. For duplicates it is the probability that they say the same.
 	Score float64 `json:"score,omitempty"`
 
-	// Shared are up to three words that both have in their beginnings, the rarest first, such as "deploy, tests". Empty:
-	// none. Duplicates are not looked up.
+	// Shared holds up to three words that the beginnings of both memories have, the rarest first, such as "deploy,
+	// tests". Empty: none. It is not set for duplicates.
 	Shared string `json:"shared,omitempty"`
 }
 
@@ -225,7 +226,7 @@ func (g *Graph) connect(ctx context.Context, p *picture, v vectors, q GraphQuery
 	return nil
 }
 
-// asLayout returns edges with how strongly they connect.
+// asLayout returns edges with their strengths.
 func asLayout(edges []Edge) []layout.Edge {
 	list := make([]layout.Edge, len(edges))
 	for i, edge := range edges {
@@ -250,15 +251,15 @@ type MapQuery struct {
 
 	Limit int // points, 1 to 5,000; zero means 5,000
 
-	// Sample, if more than Limit match, shows an even sample of nearly as many: always the same ones, however many are
+	// Sample, if more than Limit match, shows an even sample of almost Limit memories. It stays the same as memories are
 	// added.
 	Sample bool
 
 	// Layout is how the memories are placed; empty means LayoutAxes.
 	Layout MapLayout
 
-	// Start is an earlier map with LayoutNeighbours: its memories stay about where they were, and the others join them, in
-	// a third of the time.
+	// Start is an earlier map with LayoutNeighbours: its memories stay roughly in place, and the others join them, in a
+	// third of the time.
 	Start *Map
 }
 
@@ -267,8 +268,8 @@ type MapLayout string
 
 // The values of [MapLayout].
 const (
-	// LayoutAxes shows the first two principal components: fast, but on two axes most memories have many strangers
-	// around them.
+	// LayoutAxes shows the first two principal components. It is fast, but most memories are surrounded by unrelated
+	// ones.
 	LayoutAxes MapLayout = "axes"
 
 	// LayoutNeighbours keeps neighbours together (t-SNE), and finds groups. It takes seconds of one processor for 5,000
@@ -278,7 +279,7 @@ const (
 
 var mapLayouts = []MapLayout{LayoutAxes, LayoutNeighbours}
 
-// Map is memories laid out by meaning: similar ones lie close together.
+// Map holds memories laid out by meaning: similar ones are close together.
 type Map struct {
 	Points []Point `json:"points"` // never nil
 	Total  int     `json:"total"`  // matching memories, including any beyond the limit
@@ -287,11 +288,11 @@ type Map struct {
 	// vectors.
 	Unplaced int `json:"unplaced"`
 
-	// Clusters are those of LayoutNeighbours: the memories whose neighbours are mostly among themselves, the largest
-	// cluster first. Nodes are indexes of Points.
+	// Clusters are set with LayoutNeighbours: groups of memories whose neighbours are mostly in the same group, the
+	// largest first. Nodes are indexes of Points.
 	Clusters []Cluster `json:"clusters,omitempty"`
 
-	// Version changes when other memories are on the map, or any of them means something else. Empty: there are none.
+	// Version changes when other memories are on the map, or the meaning of one changes. Empty: there are none.
 	Version string `json:"version,omitempty"`
 
 	// Explained is the share of the memories' variance that the directions x and y of LayoutAxes show: 0 to 1.
@@ -432,7 +433,7 @@ type picture struct {
 	warnings []string
 }
 
-// The bytes that a kept picture needs, about.
+// nodeBytes and edgeBytes are about how much memory a node and an edge of a kept picture need.
 const nodeBytes, edgeBytes = 400, 72
 
 // keptPicture returns a picture that was made since the last change of a memory. Nothing is kept of sealed texts.
@@ -526,7 +527,7 @@ func (p *picture) rows() []int64 {
 	return rows
 }
 
-// partitions are the partitions of nodes whose vectors may be compared.
+// partitions returns the partitions of nodes whose vectors may be compared.
 func (p *picture) partitions() []int64 {
 	some := map[int64]bool{}
 	for _, n := range p.nodes {
@@ -537,7 +538,7 @@ func (p *picture) partitions() []int64 {
 	return slices.Sorted(maps.Keys(some))
 }
 
-// links are the links between the nodes, in the order of the nodes.
+// links returns the links between the nodes, in the order of the nodes.
 func (p *picture) links(tx db.Tx) ([]Edge, error) {
 	rows := p.rows()
 	place := make(map[int64]int, len(rows))

@@ -210,7 +210,7 @@ type Problem struct {
 	Message string      `json:"message"` // for the operator: it may hold paths, addresses and texts of other services
 }
 
-// ProblemKind is a kind of [Problem]. It reveals nothing about the machine, so that everyone may read it.
+// ProblemKind is a kind of [Problem]. It reveals nothing about the machine, so it can be shown to every user.
 type ProblemKind string
 
 // The values of [ProblemKind].
@@ -227,7 +227,7 @@ func ProblemKinds() []ProblemKind {
 }
 
 // Problems returns the problems of a store that can be read; never nil without an error. An error means that the
-// database cannot be read. It takes no longer with a larger store, so that it can be called every few seconds.
+// database cannot be read. A larger store does not make it slower, so it can be called every few seconds.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Problems(ctx context.Context) ([]Problem, error) {
@@ -255,7 +255,7 @@ func (h *Upkeep) Problems(ctx context.Context) ([]Problem, error) {
 	return all, nil
 }
 
-// Runtime are numbers about a store's work in this process. They are counted since it was opened.
+// Runtime holds numbers about a store's work in this process, counted since it was opened.
 type Runtime struct {
 	IndexBytes      int64 `json:"index_bytes"`      // memory of the search index, about
 	IndexLimit      int64 `json:"index_limit"`      // Options.IndexMemory; negative: no index in memory
@@ -277,7 +277,7 @@ type Runtime struct {
 func (h *Upkeep) Runtime(ctx context.Context) (Runtime, error) {
 	s, err := h.operator(ctx, "Runtime")
 	if err == nil {
-		err = s.readStore(ctx, func(db.Tx) error { return nil }) // it is open
+		err = s.readStore(ctx, func(db.Tx) error { return nil }) // fails on a closed store
 	}
 	if err != nil {
 		return Runtime{}, err
@@ -288,7 +288,7 @@ func (h *Upkeep) Runtime(ctx context.Context) (Runtime, error) {
 		SearchesInDatabase: n.InDatabase, IndexEvictions: n.Evictions, Writing: s.db.Writing()}, wrap(err)
 }
 
-// Stats are numbers about a whole store.
+// Stats holds numbers about a whole store.
 type Stats struct {
 	// as many as [Accounts.Users] returns in all namespaces: users with an account or with anything in the store
 	Users       int `json:"users"`

@@ -29,12 +29,13 @@ import (
 //     Conversation.Delete, Conversation.Clear
 //   - OperationSearch: Search, SearchBatch, SearchAll, GetContext, ModuleState
 //
-// Reading by id, listings, files, the trash, [Upkeep.Import] and the deletion of users call none: they write data from
-// a store, or are an operator's.
+// Reading by id, listings, files, the trash, [Upkeep.Import] and the deletion of users call no hooks: they write data
+// that comes from a store, or belong to the operator.
 //
 // Hooks run in the goroutine of the call, before and after its transactions, never within one, so they may call the
-// store. Calls with the context that they get run without hooks; calls with another context run with them. Concurrent
-// calls call hooks concurrently, so these must be safe for concurrent use. A call takes at least as long as its hooks.
+// store. Calls with the context that they receive run without hooks; calls with another context run with them.
+// Concurrent calls call hooks concurrently, so these must be safe for concurrent use. A call takes at least as long as
+// its hooks.
 //
 // An error of a Before function refuses the operation: nothing is embedded or written, and the caller gets the error.
 // An [Error] or the context's error stays unchanged. Any other becomes the Err of an Error of KindForbidden with its
@@ -51,10 +52,10 @@ type Hooks struct {
 	// identity or a turn, only changes to Content and Metadata.
 	BeforeStore func(ctx context.Context, o Operation, m *NewMemory) error
 
-	// BeforeUpdate is called with the update, once even for UpdateMemories, and may change it. As for BeforeStore it is
-	// a validated copy; ShownMetadata only has what the other fields cannot express (a custom of null, and keys that
+	// BeforeUpdate is called with the update, once even for UpdateMemories, and may change it. As for BeforeStore it is a
+	// validated copy; ShownMetadata only has what the other fields cannot express (a custom of null, and keys that
 	// Metadata has as well). For UpdateTodoSection, Content is the section's new body; for RestoreRevision, all fields
-	// are set; CompleteTask changes one character, and its u is empty: changes to it do not count.
+	// are set; for CompleteTask, which changes one character, u is empty and changes to it do not count.
 	BeforeUpdate func(ctx context.Context, o Operation, u *MemoryUpdate) error
 
 	// BeforeDelete is called once, before a deletion. Operation.IDs has the memories, except for DeleteCollection,
@@ -90,11 +91,11 @@ const (
 // Operation is an operation as its [Hooks] see it.
 type Operation struct {
 	Kind       OperationKind
-	Method     string     // the method, such as AddMemories, which is also AddMemory's
+	Method     string     // the method, such as AddMemories, also for AddMemory
 	Access     Access     // of the view
 	Project    ProjectRef // that the call names, of rules, todos, deletions and searches; zero: none
 	Collection string     // that DeleteCollection names
-	// key of the conversation whose method it is
+	// key of the conversation whose method was called
 	Conversation string
 	IDs          []string // of the memories to be changed or deleted, as far as known beforehand
 	Count        int      // memories to be stored, updated or deleted; 0: unknown beforehand
@@ -122,7 +123,7 @@ type OperationResult struct {
 	Memories []Memory // that were stored, changed or found; only with Hooks.Texts
 }
 
-// operation is an operation that runs. All its methods do nothing on nil: a store without hooks.
+// operation is a running operation. On nil, which stands for a store without hooks, all its methods do nothing.
 type operation struct {
 	Operation
 	hooks []Hooks
@@ -131,7 +132,7 @@ type operation struct {
 	view  *Store
 }
 
-// withoutHooks is the key of a hook's context, with which operations on the store call no hooks.
+// withoutHooks is the key that marks a hook's context: operations on the store with it call no hooks.
 type withoutHooks struct{ store *shared }
 
 // hooked runs an operation with the store's hooks around it.
@@ -316,7 +317,7 @@ func (o *operation) beforeStore(ctx context.Context, m *NewMemory) error {
 	})
 }
 
-// rewritable returns the memory as the hooks get it: d is the same, checked.
+// rewritable returns the memory as the hooks get it: d is the same memory, checked.
 func (m NewMemory) rewritable(d kernel.Draft) NewMemory {
 	m.Collection = d.Collection
 	m.EventType, m.State, m.ProjectID, m.ProjectName = d.EventType, d.State, d.ProjectID, d.ProjectName
@@ -343,7 +344,7 @@ func (o *operation) rule(ctx context.Context, project ProjectRef, t RuleType, r 
 	return kernel.NewRuleText(m.Content, m.Tags, m.Related)
 }
 
-// update lets the hooks rewrite a change that is valid.
+// update lets the hooks rewrite a valid change.
 func (o *operation) update(ctx context.Context, u *MemoryUpdate) error {
 	return o.before(ctx, "BeforeUpdate", func(h Hooks, given Operation) error {
 		if h.BeforeUpdate == nil {
@@ -353,7 +354,7 @@ func (o *operation) update(ctx context.Context, u *MemoryUpdate) error {
 	})
 }
 
-// rewriteUpdate lets the hooks rewrite a change, whose patch is p, and returns the patch that then counts.
+// rewriteUpdate lets the hooks rewrite a change with the patch p, and returns the resulting patch.
 func (o *operation) rewriteUpdate(ctx context.Context, u *MemoryUpdate, p attributesPatch) (attributesPatch, error) {
 	if o == nil {
 		return p, nil
@@ -418,7 +419,7 @@ func (u *MemoryUpdate) setKnown(a kernel.Attributes, patch map[string]any) {
 	}
 }
 
-// restoration lets the hooks rewrite the state that is to be restored.
+// restoration lets the hooks rewrite the state to restore.
 func (o *operation) restoration(ctx context.Context, content string, a kernel.Attributes) (string, kernel.Attributes,
 	error) {
 	all := map[string]any{}
@@ -498,7 +499,7 @@ func (o *operation) search(ctx context.Context, q *Query) error {
 	return err
 }
 
-// searchText lets the hooks rewrite the text of a method that searches for one, and checks the result.
+// searchText lets the hooks rewrite a method's search text, and checks the result.
 func (o *operation) searchText(ctx context.Context, project ProjectRef, given string) (string, error) {
 	if o == nil {
 		return given, nil

@@ -212,7 +212,7 @@ type ToolCall struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// suggestIdentity is the call that stores a detected identity.
+// suggestIdentity returns the call that stores a detected identity.
 func suggestIdentity(detected map[string]any) *ToolCall {
 	metadata := map[string]any{}
 	var lines []string
@@ -234,7 +234,7 @@ func suggestIdentity(detected map[string]any) *ToolCall {
 	}}
 }
 
-// contextText is the search text for related memories: the query and, while no identity is stored, the detected
+// contextText returns the search text for related memories: the query and, while no identity is stored, the detected
 // identity.
 func (s *Store) contextText(ctx context.Context, q ContextQuery) (string, error) {
 	if len(q.DetectedIdentity) == 0 {

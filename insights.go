@@ -187,7 +187,7 @@ type DayCount struct {
 	Memories int    `json:"memories"`
 }
 
-// IndexState says where searches of all that is visible run.
+// IndexState says where searches of all visible data run.
 type IndexState string
 
 // The values of [IndexState].
@@ -229,7 +229,7 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (_ Overview, e
 			searched[i] = p.ID
 		}
 		err = db.Beyond(tx, func() error {
-			if _, err := s.limits(tx); err != nil { // its memory may have been changed
+			if _, err := s.limits(tx); err != nil { // IndexMemory may have been changed
 				return err
 			}
 			state, err := s.index.State(tx, searched)
@@ -326,7 +326,7 @@ func (o *Overview) countEventTypes(counts map[string]int, err error) error {
 	return nil
 }
 
-// activityCaller is whose recorded calls the view has.
+// activityCaller returns the caller whose recorded calls the view sees.
 func (s *Store) activityCaller() activitylog.Caller {
 	return activitylog.Caller{Namespace: s.access.Namespace, User: s.access.User}
 }
@@ -402,12 +402,12 @@ func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, 
 	return counts, nil
 }
 
-// countCalls adds spans, which are in the order of clients and then of time, to days.
+// countCalls adds spans, ordered by client and then by time, to days.
 func countCalls(spans []activitylog.Span, days []day, counts []CallDay) {
 	client, before := "", -1 // the last one counted
 	for _, n := range spans {
 		at := sort.Search(len(days), func(i int) bool { return days[i].end > n.Begin })
-		if n.Begin < days[0].begin || at == len(days) || n.Calls == 0 { // the last day ends before calls of a fast clock
+		if n.Begin < days[0].begin || at == len(days) || n.Calls == 0 { // a fast clock's calls come after the last day
 			continue
 		}
 		d := &counts[at]
@@ -426,7 +426,7 @@ type day struct {
 	begin, end int64
 }
 
-// daysUntil are the last days up to now, the oldest first. A day has 23 or 25 hours where the clocks change.
+// daysUntil returns the last n days up to now, the oldest first. A day has 23 or 25 hours where the clocks change.
 func daysUntil(now time.Time, n int) []day {
 	days := make([]day, n)
 	midnight := func(back int) time.Time {
@@ -534,7 +534,7 @@ func (h *Insights) Owners(ctx context.Context) ([]Owner, error) {
 	return owners, err
 }
 
-// sortProjects sorts projects whose names were sealed as others are: the caller's own first, then by name.
+// sortProjects sorts projects with sealed names like any others: the caller's own first, then by name.
 func sortProjects(all []Project) {
 	slices.SortStableFunc(all, func(a, b Project) int {
 		switch {

@@ -70,7 +70,7 @@ type InvitationAcceptance struct {
 	Password string // as in NewUser; required unless there is an identity
 	Email    string // as in NewUser; empty: that of the invitation
 
-	// Identity is who the user is at an identity provider, which the caller has verified with the provider; CreatedAt is
+	// Identity is the user's identity at a provider. The caller must have verified it with the provider; CreatedAt is
 	// ignored. The zero value means none.
 	Identity Identity
 }
@@ -111,9 +111,9 @@ func hasAccounts(tx db.Tx, namespace string) (has bool, err error) {
 	return has, err
 }
 
-// setUpAccount writes the first account that can sign in. One of that name that only had tokens so far, such as the
-// command line creates without a password, becomes it and keeps its memories: the holder of this invitation becomes an
-// admin in any case.
+// setUpAccount writes the first account that can sign in. An account of that name that had only tokens so far, such as
+// one created on the command line without a password, becomes the first account and keeps its memories: the holder of
+// this invitation becomes an admin in any case.
 func (s *Store) setUpAccount(tx db.Tx, n NewUser, hash string) (storedUser, error) {
 	found, err := loadUsers(tx, `u.namespace = ? AND u.name_key = ? AND u.disabled_at IS NULL`, s.access.Namespace,
 		foldname.Key(n.Name))

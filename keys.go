@@ -22,12 +22,12 @@ import (
 //
 //	IsZero() bool               // no key
 //	Text() string               // the key itself, in the form that ParseMasterKey reads
-//	ID() string                 // names the key without telling it
+//	ID() string                 // identifies the key without revealing it
 //	String() string             // the ID, as in all formats of package fmt
 //	Equal(other MasterKey) bool // in constant time
 type MasterKey = sealing.MasterKey
 
-// NewMasterKey returns a master key of 32 bytes, such as a service for keys gives them.
+// NewMasterKey returns a master key from 32 bytes, such as a key management service returns.
 func NewMasterKey(key []byte) (MasterKey, error) {
 	k, err := sealing.NewMasterKey(key)
 	if err != nil {
@@ -56,11 +56,11 @@ type Reencryption struct {
 	Progress       Progress  // receives the stage "check"; nil disables it
 }
 
-// Reencrypt copies a store, encrypts the copy with another key, and gives it a new random key of its own. It encrypts a
-// store that is not, decrypts one, or replaces all keys after a leak, for which [Upkeep.ChangeMasterKey] does not
-// suffice: with the old key and an old copy of the file, its random key can be read. Stop programs that write to the
-// store before; what they write afterwards is not in the copy. It returns the errors of [Restore]. The original stays:
-// delete it when the copy is in use, and overwrite its disk if the content must be gone.
+// Reencrypt copies a store, encrypts the copy with another key, and gives it a new random key of its own. It encrypts
+// an unencrypted store, decrypts an encrypted one, or replaces all keys after a leak. For a leak,
+// [Upkeep.ChangeMasterKey] does not suffice: with the old key and an old copy of the file, the file's random key can be
+// read. Stop programs that write to the store first: later writes are not in the copy. It returns the errors of
+// [Restore]. The original stays: delete it when the copy is in use, and overwrite its disk if the content must be gone.
 func Reencrypt(ctx context.Context, r Reencryption) (err error) {
 	defer inGo[Reencryption](&err)
 	if r.FromKey.IsZero() && r.ToKey.IsZero() {
@@ -86,12 +86,12 @@ func Reencrypt(ctx context.Context, r Reencryption) (err error) {
 	return openError("To", r.To, noteRestore(ctx, r.To, r.ToKey))
 }
 
-// ChangeMasterKey encrypts the key of the store's file with another master key, at once: the content stays as it is,
-// and who has the file open, in this process or another, goes on. From now on opening it needs the new key. Backups
-// keep the key they were made with, so keep the old one for them; after a leak of the old key use [Reencrypt].
+// ChangeMasterKey encrypts the key of the store's file with another master key, at once. The content stays as it is,
+// and programs that have the file open, this one included, continue. From then on, opening the file needs the new key.
+// Backups keep the key they were made with, so keep the old one for them; after a leak of the old key use [Reencrypt].
 //
 // A store that is not encrypted is ErrMasterKey. It is for the Store that Open returned; a view gets ErrForbidden. On a
-// store that is read-only it is ErrReadOnly.
+// read-only store it is ErrReadOnly.
 func (h *Upkeep) ChangeMasterKey(ctx context.Context, to MasterKey) (err error) {
 	defer inGo[MasterKey](&err, "to", "to")
 	s, err := h.operator(ctx, "ChangeMasterKey")
@@ -108,22 +108,22 @@ func (h *Upkeep) ChangeMasterKey(ctx context.Context, to MasterKey) (err error) 
 	return s.noteAlone(ctx, wrap(file.ChangeMasterKey(ctx, to)), event{"key.change", "store", "", nil})
 }
 
-// UserKeys seal what users store under a key for each of them, in memory of this program: in a file, in PostgreSQL and
-// in object storage. The keys are in a ring apart from the store, which no copy of the store contains. Deleting a user
-// erases the user's key, and with it what all old backups of the store hold of the user. The zero value means no keys
-// of users. docs/sealing.md says what stays readable, and how to begin, to back up and to erase.
+// UserKeys seal each user's data under a key of the user's own, within this program: in a file, in PostgreSQL and in
+// object storage. The keys are in a ring apart from the store; no copy of the store contains it. Deleting a user erases
+// the user's key, and with it the user's data in all old backups of the store. The zero value means no user keys.
+// docs/sealing.md describes which data stays readable, and how to begin, to back up and to erase.
 //
-// A store gets user keys while it is empty, or never: copy one with content into a new one, by [Upkeep.Export] and
+// Only an empty store can get user keys. Copy a store that has content into a new one with [Upkeep.Export] and
 // [Upkeep.Import].
 type UserKeys struct {
-	// MasterKey wraps the ring's keys. The zero value means no user keys, and the other fields must be empty, too. It
-	// may be the one of Options.MasterKey, which encrypts the file of a store besides.
+	// MasterKey wraps the ring's keys. The zero value means no user keys, and the other fields must be empty, too. It may
+	// be the same key as Options.MasterKey, which also encrypts the store's file.
 	MasterKey MasterKey
 
-	// Place is where the ring is: the path of a file or, of a store in PostgreSQL, the address of a database as well,
-	// whose schema must exist. Empty means beside the store: the file that [UserKeysFile] returns, or the schema
-	// NAME_keys, NAME being the store's. A new store makes its ring, with permissions for its owner only. It must not be
-	// on a path that backups of the store copy.
+	// Place is where the ring is: the path of a file or, for a store in PostgreSQL, also the address of a database, whose
+	// schema must exist. Empty means beside the store: the file that [UserKeysFile] returns, or the schema NAME_keys,
+	// where NAME is the store's schema. A new store creates its ring, with permissions for its owner only. Backups of the
+	// store must not copy the ring.
 	Place string
 
 	// ReadOnly opens the ring without changing it: users without a key can store nothing, and no user can be deleted. Use
@@ -131,8 +131,8 @@ type UserKeys struct {
 	// written.
 	ReadOnly bool
 
-	// AcceptOlder opens the store with an older copy of its ring, which is ErrUserKeys otherwise: when the ring is lost,
-	// and the copy is all there is. Repair it then by [Upkeep.UserKeys].
+	// AcceptOlder opens the store with an older copy of its ring, which is ErrUserKeys otherwise. Use it when the ring is
+	// lost and only the copy is left, and then repair the ring with [Upkeep.UserKeys].
 	AcceptOlder bool
 }
 
@@ -144,13 +144,13 @@ func (k UserKeys) check() error {
 	return nil
 }
 
-// UserKeysFile returns the path of the file in which the ring of a store is, if it has no other place:
-// keys-of-souvenir.db.ring beside souvenir.db. Patterns such as souvenir.db* and *.db do not match it.
+// UserKeysFile returns the path of a store's ring, unless the ring has another place: keys-of-souvenir.db.ring beside
+// souvenir.db. Patterns such as souvenir.db* and *.db do not match it.
 func UserKeysFile(store string) string {
 	return filepath.Join(filepath.Dir(store), "keys-of-"+filepath.Base(store)+".ring")
 }
 
-// openUserKeys opens the ring of a store, nil if it has none. Those of a context are for programs within this module.
+// openUserKeys opens the ring of a store, nil if it has none. A ring in the context is for programs within this module.
 func openUserKeys(ctx context.Context, engine db.DB, o Options) (ring *keyring.Ring, err error) {
 	if given := keyring.Of(ctx); given != nil {
 		return given, given.Belongs(ctx, engine)
@@ -195,7 +195,7 @@ func openUserKeys(ctx context.Context, engine db.DB, o Options) (ring *keyring.R
 	return ring, err
 }
 
-// bindUserKeys opens the ring in a place, and checks that it is the one of the store.
+// bindUserKeys opens the ring in a place, and checks that it belongs to the store.
 func bindUserKeys(ctx context.Context, engine db.DB, place keyring.Place, where string, bound keyring.Bound,
 	o Options) (*keyring.Ring, error) {
 	ring, err := openRing(ctx, place, where, o)
@@ -217,7 +217,7 @@ func bindUserKeys(ctx context.Context, engine db.DB, place keyring.Place, where 
 	return ring, err
 }
 
-// bindRecovered gives a recovered store, which has no settings, the ring of the damaged one. One with sealed values
+// bindRecovered gives a recovered store, which has no settings, the ring of the damaged one. A store with sealed values
 // needs it.
 func bindRecovered(ctx context.Context, path string, options RecoveryOptions) error {
 	o, err := (&Options{MasterKey: options.MasterKey, UserKeys: options.UserKeys}).withDefaults()
@@ -260,7 +260,7 @@ func openRing(ctx context.Context, place keyring.Place, where string, o Options)
 	return ring, err
 }
 
-// noUserKeys is the error for a place where the ring of a store is not.
+// noUserKeys is the error for a place that does not hold the store's ring.
 func noUserKeys(where string, bound keyring.Bound, cause error) error {
 	ring := ""
 	if bound.Ring != 0 { // a recovered store does not know its id
@@ -344,9 +344,9 @@ type UserKeysOptions struct {
 	// Check reads all rows of the store, and compares the keys that they name with those of the ring.
 	Check bool
 
-	// Repair ends what an older copy of the ring leaves open: the user keys who are deleted in the store are erased
-	// again, and the keys that rows name and the ring has never had count as erased. Then a check with Repair removes
-	// their rows. The store must be the current one, not a copy. With Check, the report is of afterwards.
+	// Repair brings an older copy of the ring up to date: the keys of users deleted in the store are erased again, and
+	// keys that rows name but the ring has never had count as erased. Then a check with Repair removes their rows. The
+	// store must be the current one, not a copy. With Check, the report describes the state after the repair.
 	Repair bool
 }
 
@@ -357,23 +357,22 @@ type UserKeysReport struct {
 	ReadOnly   bool      `json:"read_only"`            // it is opened for reading only
 	Keys       int       `json:"keys"`                 // of users
 	Erased     int       `json:"erased"`               // keys that were erased
-	Leaving    int       `json:"leaving"`              // user keys whose deletion has begun, and not ended
+	Leaving    int       `json:"leaving"`              // user keys whose deletion has begun but not ended
 	Since      time.Time `json:"since,omitzero"`       // when the first key was made
 	LastErased time.Time `json:"last_erased,omitzero"` // when a key was erased last
 
-	// With Check: how many sealed values there are in the store; of them, those under keys that were erased, as in a
-	// store from an older backup (Upkeep.Check with Repair removes them), and those under keys that the ring has never
-	// had.
+	// With Check: the number of sealed values in the store, of values under erased keys, as in a store from an older
+	// backup (Upkeep.Check with Repair removes them), and of values under keys that the ring has never had.
 	Values        int      `json:"values"`
 	ErasedValues  int      `json:"erased_values"`
 	UnknownValues int      `json:"unknown_values"`
 	UnknownKeys   []string `json:"unknown_keys,omitempty"` // the ids of these keys, the first 100
 }
 
-// UserKeys says how many user keys the ring of the store has and, if asked to, compares them with the rows of the
-// store. A store without user keys is ErrUserKeys.
+// UserKeys counts the user keys in the store's ring and, if asked to, compares them with the rows of the store. A store
+// without user keys is ErrUserKeys.
 //
-// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only Repair is ErrReadOnly.
+// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store, Repair is ErrReadOnly.
 func (h *Upkeep) UserKeys(ctx context.Context, options *UserKeysOptions) (report UserKeysReport, err error) {
 	defer inGo[UserKeysOptions](&err)
 	s, err := h.ring(ctx, "UserKeys")
@@ -409,7 +408,7 @@ func (h *Upkeep) UserKeys(ctx context.Context, options *UserKeysOptions) (report
 func (h *Upkeep) ring(ctx context.Context, method string) (*Store, error) {
 	s, err := h.operator(ctx, method)
 	if err == nil {
-		err = s.readStore(ctx, func(db.Tx) error { return nil }) // it is open
+		err = s.readStore(ctx, func(db.Tx) error { return nil }) // fails on a closed store
 	}
 	if err == nil && s.ring == nil {
 		err = newError(KindUserKeys, "", "the store has no user keys; only a new store gets them, with Options.UserKeys")
@@ -417,7 +416,7 @@ func (h *Upkeep) ring(ctx context.Context, method string) (*Store, error) {
 	return s, err
 }
 
-// repairRing ends what an older copy of the ring leaves open.
+// repairRing brings an older copy of the ring up to date.
 func (s *Store) repairRing(ctx context.Context) error {
 	if err := s.checkWritable(); err != nil {
 		return err
@@ -436,11 +435,11 @@ func (s *Store) repairRing(ctx context.Context) error {
 	return s.noteAlone(ctx, nil, event{"keys.repair", "store", "", audit.Details{"erased": erased, "lost": lost}})
 }
 
-// ChangeUserKeysMaster puts the ring of the store under another master key, at once: the user keys stay as they
-// are, and who has the store open, in this process or another, goes on. From now on opening the ring needs the new key.
+// ChangeUserKeysMaster puts the ring of the store under another master key, at once. The user keys stay as they are,
+// and programs that have the store open, this one included, continue. From then on, opening the ring needs the new key.
 //
 // A store without user keys is ErrUserKeys. It is for the Store that Open returned; a view gets ErrForbidden. On a
-// ring that is read-only it is ErrReadOnly.
+// read-only ring it is ErrReadOnly.
 func (h *Upkeep) ChangeUserKeysMaster(ctx context.Context, to MasterKey) (err error) {
 	defer inGo[MasterKey](&err, "to", "to")
 	s, err := h.operator(ctx, "ChangeUserKeysMaster")
@@ -460,8 +459,8 @@ func (h *Upkeep) ChangeUserKeysMaster(ctx context.Context, to MasterKey) (err er
 }
 
 // BackupUserKeys copies the ring of the store to a new file, which can take its place, under the same master key. Keep
-// it apart from backups of the store, and keep the newest only: with an older one, users who were deleted since can be
-// read again, in the backups that still hold them.
+// it apart from backups of the store, and keep only the newest: an older one makes users who were deleted since
+// readable again, in backups that still hold them.
 //
 // The path must not exist: ErrConflict. A store without user keys is ErrUserKeys. It is for the Store that Open
 // returned; a view gets ErrForbidden.
@@ -499,11 +498,11 @@ func (s *Store) copyRing(ctx context.Context, path string) error {
 	if err := os.Link(part, path); err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return os.Rename(part, path) // there are file systems without such links
+	return os.Rename(part, path) // some file systems have no hard links
 }
 
-// eraseKey erases the key of a user who was deleted, and makes the receipt say so. The receipt of the deletion alone,
-// signed with it, is valid, too.
+// eraseKey erases the key of a deleted user, and adds that to the receipt. The receipt of the deletion alone, which was
+// signed with the deletion, is valid, too.
 func (s *Store) eraseKey(ctx context.Context, owner keyring.Owner, holdings receipt.Claims, signed *Receipt) error {
 	ctx = context.WithoutCancel(ctx)
 	erased, err := s.ring.Erase(ctx, owner)
@@ -512,7 +511,7 @@ func (s *Store) eraseKey(ctx context.Context, owner keyring.Owner, holdings rece
 	}
 	e := event{"user.key.erase", "user", owner.User, audit.Details{"key": erased.ID,
 		"at": erased.At.Format(time.RFC3339Nano)}}
-	if signed != nil { // a receipt and its entry say the same
+	if signed != nil { // a receipt and its entry hold the same numbers
 		e.details["counts"], e.details["bytes"] = holdings.Counts, holdings.Bytes
 	}
 	var with Receipt
