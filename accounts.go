@@ -70,13 +70,13 @@ func (h *Accounts) Namespaces(ctx context.Context) ([]string, error) {
 	return all, err
 }
 
-// serving is operator for methods that only the default namespace has.
+// serving is like operator, for methods that only the default namespace has.
 func (h *Accounts) serving(ctx context.Context, method string) (*Store, error) {
 	s, err := h.operator(ctx, method)
 	return s, cmp.Or(err, s.checkServes(method))
 }
 
-// servingOwn is own for methods that only the default namespace has.
+// servingOwn is like own, for methods that only the default namespace has.
 func (h *Accounts) servingOwn(ctx context.Context, method string) (*Store, error) {
 	s, err := h.own(ctx, method)
 	return s, cmp.Or(err, s.checkServes(method))

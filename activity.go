@@ -335,7 +335,7 @@ func (s *Store) activityUser(tx db.Tx, named string) (string, error) {
 	return u.ID, err
 }
 
-// loadActivities reads the calls for which a condition on a holds (and what follows WHERE).
+// loadActivities reads the calls a that satisfy a condition, which may end with an order and a limit.
 func (s *Store) loadActivities(tx db.Tx, v viewer, condition string, args ...any) ([]Activity, error) {
 	project, projectArgs := `j.id = a.project_id`, []any(nil)
 	if !s.operator {

@@ -217,7 +217,7 @@ func checkNewPath(argument, path string) error {
 	return checkPath(argument, path)
 }
 
-// newFileError is wrap for the errors of creating a file.
+// newFileError is like wrap, for errors of creating a file.
 func newFileError(argument, path string, err error) error {
 	var cause *fs.PathError
 	if errors.As(err, &cause) && errors.Is(err, fs.ErrExist) {
@@ -258,7 +258,7 @@ type RecoveredTable struct {
 	Rows    int `json:"rows"`    // that are in the new store
 	Stray   int `json:"stray"`   // of these: found in pages that are no longer referenced
 	Cut     int `json:"cut"`     // of these: truncated, since the end could not be read
-	Damaged int `json:"damaged"` // of these, or of lists of these: not as stored
+	Damaged int `json:"damaged"` // of these, or of their lists: not as they were stored
 	Lost    int `json:"lost"`    // stored, but missing
 	// readable, but left out: the row they belong to is lost, or they contradict another row
 	Refused int `json:"refused"`

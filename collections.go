@@ -35,7 +35,7 @@ type Collection struct {
 }
 
 // Retention is a rule for how long the memories of a collection, or in a project, stay after their last change. The
-// zero value is no rule: they stay.
+// zero value means no rule: they stay.
 //
 // The background worker moves them to the trash, a thousand at a time; [Upkeep.Purge] does the same at once. If both
 // the collection and the project of a memory have a rule, the one that ends earlier counts. Rules, dos and don'ts,

@@ -85,7 +85,7 @@ type Context struct {
 	ProjectDoDont []ContextMemory `json:"project_do_dont"`
 
 	ProjectRules *ContextRules `json:"project_rules,omitempty"` // nil when no project is given
-	Warnings     []string      `json:"warnings,omitempty"`      // what a caller should know, for example what was left out
+	Warnings     []string      `json:"warnings,omitempty"`      // notes for the caller, for example about parts left out
 	// size of this answer: a quarter of the bytes of its JSON, rounded up
 	Tokens int `json:"tokens"`
 }

@@ -442,7 +442,7 @@ func (s *Store) filesOf(tx db.Tx, v viewer, memories []int64) (map[int64][]File,
 	return files, nil
 }
 
-// loadFiles reads the visible files for which a condition on f, m, p or c holds (and what follows WHERE: an order).
+// loadFiles reads the visible files that satisfy a condition on f, m, p or c, which may end with an order.
 func (s *shared) loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile, error) {
 	memory, memoryArgs := v.Visible()
 	writable, writableArgs := v.WritableFile()

@@ -80,7 +80,7 @@ type Graph struct {
 	Nearest []Edge `json:"-"`
 
 	Total    int      `json:"total"`              // matching memories, including any beyond the limit
-	Warnings []string `json:"warnings,omitempty"` // what a caller should know
+	Warnings []string `json:"warnings,omitempty"` // notes for the caller
 }
 
 // Edge connects two nodes of a graph.
@@ -298,7 +298,7 @@ type Map struct {
 	// Explained is the share of the memories' variance that the directions x and y of LayoutAxes show: 0 to 1.
 	Explained [2]float64 `json:"explained"`
 
-	Warnings []string `json:"warnings,omitempty"` // what a caller should know
+	Warnings []string `json:"warnings,omitempty"` // notes for the caller
 }
 
 // Point is a memory on a map.
@@ -436,7 +436,7 @@ type picture struct {
 // nodeBytes and edgeBytes are about how much memory a node and an edge of a kept picture need.
 const nodeBytes, edgeBytes = 400, 72
 
-// keptPicture returns a picture that was made since the last change of a memory. Nothing is kept of sealed texts.
+// keptPicture returns a picture that was made since the last change of a memory. Pictures of sealed texts are not kept.
 func keptPicture[V any](tx db.Tx, p *picture, kept *retrieval.Derived, about string) (picture V, known bool,
 	m retrieval.Making, err error) {
 	if ready, err := p.s.vectors.Ready(tx); err != nil || !ready || p.s.ring != nil {

@@ -245,7 +245,7 @@ type storedInvitation struct {
 	withdrawn bool // its creator is no longer an admin
 }
 
-// loadInvitations reads the invitations for which a condition on i holds (and what follows WHERE).
+// loadInvitations reads the invitations i that satisfy a condition, which may end with an order.
 func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitation, error) {
 	var found []storedInvitation
 	err := tx.Each(func(row db.Rows) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// MasterKey encrypts stores: 32 bytes; the zero value is no key. It wraps the random key of each file, which
+// MasterKey encrypts stores: 32 bytes; the zero value means no key. It wraps the random key of each file, which
 // encrypts its pages with XChaCha20-Poly1305. docs/encryption.md says what stays readable. Its methods:
 //
 //	IsZero() bool               // no key

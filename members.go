@@ -38,7 +38,7 @@ const (
 
 // Member is a member of a project, or a user invited to it.
 type Member struct {
-	User      string       `json:"user"`           // user id; for an invited user, what the sender typed
+	User      string       `json:"user"`           // user id; for an invited user, the text that the sender typed
 	Name      string       `json:"name,omitempty"` // of the account, if there is one; empty for an invited user
 	Role      MemberRole   `json:"role"`
 	Status    MemberStatus `json:"status"`
@@ -159,11 +159,11 @@ type MemberUpdate struct {
 // UpdateMember changes the role of a member, or of a pending invitation, which is named as it was typed.
 // [Store.AddMember] says who may.
 //
-// A lower role takes effect with the next call. A higher one needs the member's consent, because what a writer's agents
-// store under the project's name goes there: through a view it makes an invitation, the answer has the status
-// [MemberInvited], and the member keeps the old role until [Accounts.AcceptProjectInvitation]. Setting the role that
-// the member already has withdraws such an invitation. The operator's store, which names projects as in AddMember,
-// gives any role at once.
+// A lower role takes effect with the next call. A higher one needs the member's consent, because everything that a
+// writer's agents store under the project's name goes into the project. Through a view it therefore sends an
+// invitation, the answer has the status [MemberInvited], and the member keeps the old role until
+// [Accounts.AcceptProjectInvitation]. Setting the role that the member already has withdraws such an invitation. The
+// operator's store, which names projects as in AddMember, gives any role at once.
 //
 // A user who is neither a member nor invited is ErrNotFound, whether the user exists or not; the role of the owner of
 // record cannot change (ErrForbidden). When an owner gets another role, the invitations they sent end.
@@ -265,8 +265,8 @@ func projectEvent(action string, p naming.Project, details audit.Details) event 
 	return event{action, "project", AuditID("project", p.Owner, p.UID), details}
 }
 
-// noteMember notes a new role of a member. Of an invitation the log does not say to whom: that is the name that was
-// typed, and whether such a user exists is not for the sender to learn.
+// noteMember adds an entry about a member's new role. For an invitation it leaves out the recipient: that is the name
+// that the sender typed, and the sender must not learn whether such a user exists.
 func (s *Store) noteMember(ctx context.Context, tx db.Tx, err error, action string, p naming.Project, m Member) error {
 	details := audit.Details{"role": m.Role, "status": m.Status}
 	if m.Status != MemberInvited {

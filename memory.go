@@ -62,7 +62,7 @@ const (
 // RuleType says which of a project's rules a memory of event type project-rule is.
 type RuleType string
 
-// The values of [RuleType]. The empty value means that the memory is no rule.
+// The values of [RuleType]. The empty value means that the memory is not a rule.
 const (
 	RuleDo   RuleType = "do"
 	RuleDont RuleType = "dont"
@@ -100,8 +100,8 @@ type Memory struct {
 	EventTime time.Time // when the event took place; zero: not given
 	ExpiresAt time.Time // from then on it is gone; zero: it stays
 
-	// It is valid between these times; ValidUntil is also the start of a memory that supersedes it. Zero: no bound.
-	// Searches, listings and contexts show memories that are valid now.
+	// The memory is valid between these times; ValidUntil is also the start of a memory that supersedes it. Zero: no
+	// bound. Searches, listings and contexts show memories that are valid now.
 	ValidFrom, ValidUntil time.Time
 
 	Supersedes   string // id of the memory that it replaces
@@ -174,7 +174,7 @@ func (s *Store) GetMemory(ctx context.Context, id string) (_ Memory, err error) 
 // MemoryKey names a memory by the caller's own key and the place that it was stored in.
 type MemoryKey struct {
 	Collection  string // empty means DefaultCollection
-	ProjectID   string // the project; empty: outside of any, or the one project of a view that is limited to one
+	ProjectID   string // the project; empty: outside any, or the one project of a view that is limited to one
 	ProjectName string // the project by name
 	Key         string
 }
@@ -318,7 +318,7 @@ func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 	})
 }
 
-// noRoomInTrash adds to an error what helps when the disk has no room for a deleted memory.
+// noRoomInTrash adds advice to the error of a disk without room for a deleted memory.
 func noRoomInTrash(err error, id string) error {
 	if !errors.Is(err, ErrFull) {
 		return err
@@ -367,8 +367,8 @@ func (s *Store) memoryForWriting(tx db.Tx, v viewer, id string) (storedMemory, e
 	return m, err
 }
 
-// loadMemories reads the visible memories for which a condition on m, p, c or j holds (and what follows WHERE: an
-// order, a limit).
+// loadMemories reads the visible memories that satisfy a condition on m, p, c or j, which may end with an order and a
+// limit.
 func (s *Store) loadMemories(tx db.Tx, v viewer, condition string, args ...any) ([]storedMemory, error) {
 	return s.loadMemoriesWith(tx, v, wholeContent, condition, args...)
 }
@@ -403,7 +403,7 @@ type readMemory struct {
 	superseded              *int64 // since when
 }
 
-// columns are the columns of a memory for a caller, of the tables that loadMemories joins.
+// columns returns a memory's columns for a caller, from the tables that loadMemories joins.
 func (m *readMemory) columns(v viewer, content string) db.Columns {
 	visible, visibleArgs := v.Visible()
 	writable, writableArgs := v.Writable()
@@ -440,7 +440,7 @@ func (m *readMemory) columns(v viewer, content string) db.Columns {
 	}
 }
 
-// setTimes shows the times that are stored.
+// setTimes sets the exported times from the stored ones.
 func (m *storedMemory) setTimes() {
 	m.ExpiresAt, m.ValidFrom, m.ValidUntil = kernel.TimeOf(m.times.Expires), kernel.TimeOf(m.times.From),
 		kernel.TimeOf(m.times.Until)
@@ -544,7 +544,7 @@ func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) (eras
 				"memory %s belongs to another user, who alone can erase it; DeleteMemory moves it to the trash", show(id))
 		}
 		if past > 0 {
-			return db.Beyond(tx, func() error { // those of its time elsewhere, too
+			return db.Beyond(tx, func() error { // also the ones from its time in other places
 				gone, err := tx.Exec(`DELETE FROM memory_revision WHERE id IN (SELECT id FROM memory_revision
 					WHERE memory_id = ? ORDER BY revision LIMIT ?)`, m.row, past)
 				erased = gone.RowsAffected

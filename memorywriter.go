@@ -64,7 +64,7 @@ func (w *memoryWriter) add(d *kernel.Draft) (Stored, error) {
 	return w.insert(d)
 }
 
-// addIfAbsent stores a memory unless its place has one with its content.
+// addIfAbsent stores a memory unless its place has one with the same content.
 func (w *memoryWriter) addIfAbsent(d *kernel.Draft) (Stored, error) {
 	at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
 	if err != nil {
@@ -88,7 +88,7 @@ func (w *memoryWriter) addIfAbsent(d *kernel.Draft) (Stored, error) {
 	return Stored{Memory: found[0].Memory, Indexed: indexed, Effect: EffectUnchanged}, err
 }
 
-// addFirst stores a memory whose place has none like it.
+// addFirst stores a memory whose place has none with the same content.
 func (w *memoryWriter) addFirst(d *kernel.Draft) (Stored, error) {
 	if d.Stored {
 		return Stored{}, errNotStored
@@ -101,7 +101,7 @@ func (w *memoryWriter) addFirst(d *kernel.Draft) (Stored, error) {
 // errNotStored ends a write whose content must be embedded after all.
 var errNotStored = errors.New("the content of this key has changed in the meantime")
 
-// put stores a memory under its key, or brings the one that has it to this state.
+// put stores a memory under its key, or updates the memory that has the key to this state.
 func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
 	at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
 	if err != nil {
@@ -146,7 +146,7 @@ func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
 	return stored, err
 }
 
-// checkKeyFree refuses a key that a memory of the place has.
+// checkKeyFree refuses a key that a memory of the place already has.
 func (w *memoryWriter) checkKeyFree(at *kernel.Place, key string) error {
 	if err := kernel.FreeKey(w.Tx, w.Viewer, at.Partition, key); err != nil {
 		return err
@@ -305,8 +305,8 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	return result, err
 }
 
-// asStored returns the memory as it is read after an update at a time, in microseconds, with this metadata as JSON. Its
-// place, links and times are those from before.
+// asStored returns the memory as it is read after an update: now is the time of the update in microseconds, and
+// metadata is the metadata as JSON. Place, links and times are the previous ones.
 func (m storedMemory) asStored(now int64, metadata string) (Memory, error) {
 	stored := m.Memory
 	stored.Revision++
@@ -319,7 +319,7 @@ func (m storedMemory) asStored(now int64, metadata string) (Memory, error) {
 	return stored, err
 }
 
-// turn returns what says whether a memory is a turn of a conversation. The project is a row, 0 for none.
+// turn returns the values that decide whether a memory is a turn of a conversation. project is a row, 0 for none.
 func (m Memory) turn(project int64) turns.Memory {
 	return turns.Memory{Content: m.Content, EventType: m.EventType, Metadata: m.Metadata, InProject: project != 0,
 		EventTime: kernel.MicrosOf(m.EventTime), Created: m.CreatedAt.UnixMicro()}
@@ -392,7 +392,7 @@ func (w *memoryWriter) indexed(memory int64) (bool, error) {
 }
 
 // rewritePassages rewrites the passages for new content, another place, or other tags, and returns warnings. content is
-// nil if the content stays; so do the vectors then.
+// nil if the content stays; then the vectors stay, too.
 func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Place,
 	content *kernel.Draft) (indexed bool, warnings []string, err error) {
 	var passages []kernel.Passage
@@ -414,7 +414,7 @@ func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Pl
 	return w.RewritePassages(before.row, at, passages, own, after.Tags)
 }
 
-// contentOver returns what of a draft's content and vector is to be written over a memory; nil: they are the same.
+// contentOver returns the draft to write over a memory; nil if its content and vector are the same.
 func (w *memoryWriter) contentOver(before storedMemory, d *kernel.Draft) (*kernel.Draft, error) {
 	switch {
 	case d.Content != before.Content && d.Stored:

@@ -28,8 +28,8 @@ import (
 
 // ModuleQuery names a module of a project.
 type ModuleQuery struct {
-	// Module is its name, in any case: 1 to 128 characters. A memory is the module's own if its metadata has it as
-	// module_name, or if one of its tags is the name, or module:NAME.
+	// Module is the module's name, in any case: 1 to 128 characters. A memory is the module's own if its metadata has
+	// this name as module_name, or if one of its tags is the name or module:NAME.
 	Module string
 
 	ProjectID   string // only memories of this project; an unknown one has none. Empty means all visible memories
@@ -44,12 +44,12 @@ const DefaultModuleLimit = 10
 // ModuleState is the state of a module.
 type ModuleState struct {
 	Module string `json:"module_name"`
-	// its own ones, the last updated first; then memories related to it by meaning
+	// its own memories, the last updated first; then memories related to it by meaning
 	Memories []ModuleMemory `json:"memories"`
 	// linked to the module's own memories or to one of Memories, or with tags that name the module
 	Files    []File        `json:"files"`
 	Summary  ModuleSummary `json:"summary"`
-	Warnings []string      `json:"warnings"` // what a caller should know
+	Warnings []string      `json:"warnings"` // notes for the caller
 }
 
 // ModuleMemory is a memory of a module.
@@ -243,7 +243,7 @@ func (r *moduleReader) gather() error {
 	return r.openTasks()
 }
 
-// spellings are the forms of a name to look for where only ASCII letters are folded.
+// spellings returns the forms of a name to look for where only ASCII letters are folded.
 func spellings(name string) []string {
 	first, size := utf8.DecodeRuneInString(name)
 	lower := strings.ToLower(name)
@@ -251,7 +251,7 @@ func spellings(name string) []string {
 		strings.ToLower(name[size:])})
 }
 
-// tagSpellings are the tags that name a module.
+// tagSpellings returns the tags that name a module.
 func tagSpellings(name string) []string {
 	names := spellings(name)
 	tags := slices.Clone(names)
@@ -268,7 +268,7 @@ func moduleQuery(tagged, current string) string {
 		` IS NOT NULL AND lower(`+db.Module+`) IN `+db.Texts, tagged, current)
 }
 
-// sealedModuleQuery is the same with the rows of the memories in place of the spellings.
+// sealedModuleQuery is like moduleQuery, with the rows of the memories in place of the spellings.
 func sealedModuleQuery(tagged, current string) string {
 	return moduleQueryOf(`SELECT id, '`+string(MatchModuleName)+`' AS match FROM memory WHERE id IN `+db.Integers, tagged,
 		current)
@@ -580,6 +580,6 @@ func modulesOf(tx db.Tx, v viewer, partitions string) (map[string]Module, error)
 
 // How a main memory and a module's state are fitted into a token budget.
 const (
-	budgetNotes = 900 // bytes that the warnings about what was left out may take
+	budgetNotes = 900 // bytes that the warnings about parts left out may take
 	mostCounts  = 30  // event types or states that a summary within a budget counts
 )

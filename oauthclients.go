@@ -25,7 +25,7 @@ type Client struct {
 	Owner    string // user id of its creator; empty unless it is of kind ClientAdmin
 	Metadata ClientRegistration
 	Active   bool // false: permanently deactivated
-	Made     bool // by a token or an application, which it ends with, and not by a person
+	Made     bool // made by a token or an application, not by a person; ends with its maker
 
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -229,8 +229,8 @@ type NewClient struct {
 	RedirectURIs []string // 1 to 20 that CheckRedirectURI allows
 	AuthMethod   string   // empty means AuthSecretBasic
 
-	// The parents of the client, which it is deactivated with: the TokenID and GrantID of a [Principal]. Empty: made by a
-	// person.
+	// The parents of the client, as the TokenID and GrantID of a [Principal]: when one ends, the client is deactivated.
+	// Empty: made by a person.
 	TokenID, GrantID string
 }
 
@@ -510,7 +510,7 @@ func loadClient(tx db.Tx, clientID string) (c storedClient, found bool, err erro
 	return clients[0], true, nil
 }
 
-// loadClients reads the clients for which a condition on c holds (and what follows WHERE).
+// loadClients reads the clients c that satisfy a condition, which may end with an order.
 func loadClients(tx db.Tx, condition string, args ...any) ([]storedClient, error) {
 	var found []storedClient
 	err := tx.Each(func(row db.Rows) error {

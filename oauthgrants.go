@@ -23,11 +23,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// The users' grants to OAuth clients: how one is made, when it ends, and what it deletes. The clients are in
+// Users' grants to OAuth clients: how they are made, when they end, and what is purged afterwards. The clients are in
 // oauthclients.go, and the tokens of a grant in oauthtokens.go. All of the protocol that needs no HTTP is implemented
 // here.
 
-// Authorization is a client's request at the authorization endpoint, and what the user allows of it.
+// Authorization is a client's request at the authorization endpoint, and the part of it that the user allows.
 type Authorization struct {
 	ClientID    string
 	RedirectURI string // one that the client registered, see MatchRedirectURI
@@ -48,8 +48,9 @@ type Authorization struct {
 	CodeChallenge       string
 	CodeChallengeMethod string
 
-	// Resource is where the tokens will be used (RFC 8707). The caller, which knows the available resources, has checked
-	// it; here it is only compared, ignoring a trailing slash. Empty means the audience passed when tokens are issued.
+	// Resource is where the tokens will be used (RFC 8707). The caller, which knows the available resources, must have
+	// checked it; here it is only compared, ignoring a trailing slash. Empty means the audience passed when tokens are
+	// issued.
 	Resource string
 
 	// SignInID is the sign-in in which the user allows this: ending it from elsewhere ends the grant. Empty: none.
@@ -168,7 +169,7 @@ func (a Authorization) checked(tx db.Tx) (storedClient, Authorization, error) {
 	return client, a, err
 }
 
-// checkChallenge checks that a code will be protected as well as its client can.
+// checkChallenge checks that a code will be protected as well as its client allows.
 func (a Authorization) checkChallenge(client storedClient) error {
 	refuse := func(argument, format string, args ...any) error {
 		return oauthError(KindInvalid, OAuthInvalidRequest, argument, format, args...)
@@ -271,7 +272,7 @@ type Grant struct {
 	ClientName string    `json:"client_name"`
 	Hosts      []string  `json:"redirect_hosts"` // where the client's redirect URIs lead: a host, or "scheme:"
 	Scopes     []Scope   `json:"scopes"`
-	Refused    []Scope   `json:"refused,omitempty"` // what it also asked for, and was not allowed
+	Refused    []Scope   `json:"refused,omitempty"` // further scopes that it asked for and was not allowed
 	Projects   []string  `json:"projects"`          // null: all
 	Resource   string    `json:"resource,omitempty"`
 	CreatedAt  time.Time `json:"created_at"`
@@ -387,7 +388,7 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 	return found, err
 }
 
-// activeClient returns a client that users may be asked about.
+// activeClient returns a client that users may be asked to authorize.
 func activeClient(tx db.Tx, clientID string) (storedClient, error) {
 	c, found, err := loadClient(tx, clientID)
 	if err == nil && (!found || !c.Active) {
@@ -454,7 +455,7 @@ const (
 type oauthState struct {
 	keys    accesstoken.Keys
 	purged  atomic.Int64 // when this process last purged
-	clients int          // the most clients known by registration or document; 0 means maxClients, tests have fewer
+	clients int          // the most clients known by registration or document; 0 means maxClients, tests use fewer
 }
 
 // purgeNowAndThen purges occasionally, as part of a write that is rare anyway.
@@ -554,8 +555,8 @@ func (c storedClient) event(action string) event {
 	return event{action, "client", AuditID("client", c.ID), audit.Details{"owner": c.Owner, "kind": c.Kind}}
 }
 
-// noteRegistration notes that a client registered itself, when someone first lets it in. Anyone may register clients,
-// and none of them may do anything before: so strangers cannot fill the log.
+// noteRegistration adds an entry about a client that registered itself, once a user first authorizes it. Anyone may
+// register clients, which cannot do anything before that, so strangers cannot fill the log.
 func (s *Store) noteRegistration(ctx context.Context, tx db.Tx, c storedClient) error {
 	if c.Kind != ClientRegistered {
 		return nil

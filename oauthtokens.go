@@ -17,8 +17,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
-// The token endpoint: codes and refresh tokens in, tokens out. Ending a grant here is committed even though the caller
-// gets an error: functions return that error separately from the transaction's own.
+// The token endpoint: codes and refresh tokens in, tokens out. If a grant ends here, that is committed even though the
+// caller gets an error: functions return this error separately from the transaction's own.
 
 // TokenSet is the answer of the token endpoint (RFC 6749, 5.1).
 type TokenSet struct {
@@ -29,7 +29,7 @@ type TokenSet struct {
 	Scope        string `json:"scope"`                   // separated by spaces
 }
 
-// usedBefore is the reason to refuse a code or refresh token that comes a second time.
+// usedBefore is the reason to refuse a code or refresh token that is sent a second time.
 const usedBefore = "it was used before, so its grant is revoked"
 
 // Format prints the answer without the tokens.
@@ -276,8 +276,8 @@ func invalidCode(why string) error {
 	return oauthError(KindInvalid, OAuthInvalidGrant, "code", "Invalid authorization code: %s", why)
 }
 
-// withinGrace reports whether a refresh token was used so recently that its reuse is no theft; passed is the time
-// since, in microseconds. A clock that was set back does not make an old use recent.
+// withinGrace reports whether a refresh token was used so recently that its reuse does not count as theft; passed is
+// the time since, in microseconds. A clock that was set back does not make an old use recent.
 func withinGrace(passed int64) bool {
 	return -refreshGrace.Microseconds() <= passed && passed <= refreshGrace.Microseconds()
 }
@@ -456,8 +456,8 @@ type AccessTokenCheck struct {
 func (c AccessTokenCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Token") }
 
 // CheckAccessToken returns the principal of an access token. A token that this store did not sign, that has expired, is
-// for another resource, or whose grant, client or user is no longer valid, is ErrUnauthenticated with invalid_token.
-// One of a paused grant is ErrForbidden.
+// for another resource, or whose grant, client or user is no longer valid, is ErrUnauthenticated with invalid_token. A
+// token of a paused grant is ErrForbidden.
 func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (_ Principal, err error) {
 	defer inGo[AccessTokenCheck](&err, "resource", ".Audience")
 	s, err := h.serving(ctx, "CheckAccessToken")

@@ -34,18 +34,18 @@ type Options struct {
 	// read-only if the file's permissions allow only that.
 	ReadOnly bool
 
-	// MasterKey encrypts the file, its log, its backups and its snapshots. A file that is there has to be encrypted with
-	// it, else Open returns ErrMasterKey; [Reencrypt] encrypts a store that is not. The zero value means no encryption.
+	// MasterKey encrypts the file, its log, its backups and its snapshots. An existing file must be encrypted with it,
+	// else Open returns ErrMasterKey; [Reencrypt] encrypts an unencrypted store. The zero value means no encryption.
 	// PostgreSQL refuses a key, and so does the driver in C; content in object storage is not encrypted by it.
 	MasterKey MasterKey
 
-	// MasterKeyNow is asked for the key before each backup, so that a running program notices that another one has changed
-	// it, and does not go on to make backups under the old key. A key that is not that of the file counts for nothing, and
-	// the program's log says so. Nil means MasterKey.
+	// MasterKeyNow returns the key. It is called before each backup, so that a running program notices when another one
+	// has changed the key, and does not continue to make backups under the old one. A key that does not fit the file is
+	// ignored, with a warning in the program's log. Nil means MasterKey.
 	MasterKeyNow func(ctx context.Context) (MasterKey, error)
 
-	// UserKeys seal what users store under a key for each of them, which is erased with the user. The zero value means
-	// none: a store with such keys is ErrUserKeys without them.
+	// UserKeys seal each user's data under a key of the user's own, which is erased with the user. The zero value means
+	// none; opening a store that has user keys without them is ErrUserKeys.
 	UserKeys UserKeys
 
 	// Readers is the number of searches and reads that may run at once; further ones wait. Zero means the number of
@@ -53,9 +53,9 @@ type Options struct {
 	Readers int
 
 	// IndexMemory bounds the memory, in bytes, of the search index in memory. It holds the searched collections, by
-	// project, and evicts the least recently searched first. If what a single search covers exceeds the limit, or is
-	// still being loaded, the search runs on disk: with the same ranking, but slower. Zero means 1 GiB (about 500,000
-	// short memories of the built-in model); a negative value means no index in memory at all.
+	// project, and evicts the least recently searched first. If the data that a single search covers exceeds the limit,
+	// or is still being loaded, the search runs on disk: with the same ranking, but slower. Zero means 1 GiB (about
+	// 500,000 short memories of the built-in model); a negative value means no index in memory at all.
 	IndexMemory int64
 
 	// BackupEvery and KeepBackups are for a program that makes scheduled backups: the time between them, and how many it
@@ -68,13 +68,13 @@ type Options struct {
 	MaxFile int64
 
 	// Objects is object storage for the content of files, such as package s3's. Nil means none: the content is in the
-	// database. A store whose files are there must be opened with it; without it, reading them is an error, and nothing
-	// else is. A copy of the store's file names the same objects: use it only with a copy of these, since what one of the
-	// two deletes is gone for the other.
+	// database. A store whose files are there must be opened with it; without it, only reading these files is an error. A
+	// copy of the store's file names the same objects: use it only with a copy of the objects, since an object that one
+	// of the two deletes is gone for the other.
 	Objects ObjectStorage
 
-	// Documents reads what files say, in the background, so that searches find them (Query.Documents). Nil means none: new
-	// files wait until a program with a reader opens the store. Package documents has one.
+	// Documents reads the text of files, in the background, so that searches find them (Query.Documents). Nil means none:
+	// new files wait until a program with a reader opens the store. Package documents has one.
 	Documents DocumentReader
 
 	// NewFiles is where the content of new files goes. Empty means InObjects if Objects is set, else InDatabase. Files can
@@ -98,8 +98,8 @@ type Options struct {
 	// are permanent. At most 100 years. Entries already in the trash keep their expiry.
 	KeepTrash time.Duration
 
-	// Changeable are settings that [Upkeep.ChangeSetting] may change while the store is open. What it has changed counts
-	// instead of the option, in each process that lists the setting here. Empty means none: the options hold.
+	// Changeable are settings that [Upkeep.ChangeSetting] may change while the store is open. A changed value replaces
+	// the option in each process that lists the setting here. Empty means none: the options apply.
 	Changeable []SettingName
 
 	// IndexedMetadata is the limit, in bytes of JSON, up to which a memory's metadata is indexed for a [Filter]: every
@@ -112,7 +112,7 @@ type Options struct {
 	// deleting works when the disk is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
 	Reserve int64
 
-	// Hooks are called around the operations on memories, in this order; the After functions in reverse. Without any
+	// Hooks are called around the operations on memories, in this order; the After functions in reverse. Without hooks
 	// there is no cost.
 	Hooks []Hooks
 
@@ -175,7 +175,7 @@ func (o *Options) withDefaults() (Options, error) {
 	return full, nil
 }
 
-// check checks the values of options, but for those about files.
+// check checks the values of options, except the options about files.
 func (o *Options) check() error {
 	q := o.Quota
 	for _, c := range []struct {
@@ -249,11 +249,11 @@ type ObjectStorage interface {
 	// Get returns an object. One that does not exist is an error that wraps fs.ErrNotExist.
 	Get(ctx context.Context, key string) ([]byte, error)
 
-	// Delete deletes up to 500 objects. Objects that do not exist are no error. After an error, some may be left.
+	// Delete deletes up to 500 objects. Missing objects are not an error. After an error, some may be left.
 	Delete(ctx context.Context, keys []string) error
 }
 
-// FilePlace is where the content of files is: a string.
+// FilePlace says where the content of files is. It is a string.
 type FilePlace = objects.Place
 
 // The values of [FilePlace].
@@ -287,24 +287,24 @@ const (
 	SettingKept      SettingName = "backups_kept"   // Options.KeepBackups
 )
 
-// settingNames are the known ones, in the order in which ListSettings returns them.
+// settingNames are all settings, in the order in which ListSettings returns them.
 var settingNames = []SettingName{SettingMemories, SettingRevisions, SettingItems, SettingBytes, SettingFileBytes,
 	SettingTrash, SettingActivity, SettingCalls, SettingIndex, SettingBackups, SettingKept}
 
 // Setting is a setting that can be changed while the store is open.
 type Setting struct {
 	Name    SettingName `json:"name"`
-	Value   int64       `json:"value"`   // a number, bytes or days; of quotas, 0 is no limit
-	Default int64       `json:"default"` // what the option says
+	Value   int64       `json:"value"`   // a number, bytes or days; for quotas, 0 means no limit
+	Default int64       `json:"default"` // the value of the option
 	Changed bool        `json:"changed"` // by ChangeSetting
-	Least   int64       `json:"least"`   // of the values that are allowed
+	Least   int64       `json:"least"`   // the least value allowed
 	Most    int64       `json:"most"`
 }
 
 const dayLong = 24 * time.Hour
 
-// Backups are seldom enough that those of seven times do not replace all others within an afternoon, and kept long
-// enough that a damage that is noticed days later is not in all of them.
+// Bounds of scheduled backups. They keep a few hasty backups from replacing all others within an afternoon, so that
+// damage noticed days later is not in all of them.
 const (
 	leastBackups, mostBackups = 1, 31 * 24 // hours between two
 	leastKept, mostKept       = 7, 1000
@@ -313,7 +313,7 @@ const (
 // leastIndex is the least memory of an index: with less, searches would load it again and again.
 const leastIndex = 1 << 20
 
-// number returns where a setting is in the options, in its unit.
+// number returns functions that read and write a setting in the options, in its unit, and its bounds.
 func (o *Options) number(name SettingName) (get func() int64, set func(int64), least, most int64) {
 	whole := func(n *int) (func() int64, func(int64), int64, int64) {
 		return func() int64 { return int64(*n) }, func(v int64) { *n = int(v) }, 0, 1_000_000_000
@@ -370,7 +370,7 @@ func (o *Options) checkChangeable() error {
 	return nil
 }
 
-// limits returns the options with what has been changed.
+// limits returns the options with the changed settings.
 func (s *shared) limits(tx db.Tx) (*Options, error) {
 	if len(s.options.Changeable) == 0 {
 		return &s.options, nil
@@ -417,9 +417,9 @@ func (h *Upkeep) ListSettings(ctx context.Context) (all []Setting, err error) {
 }
 
 // ChangeSetting changes a setting that [Options.Changeable] lists, for all processes: others follow within ten seconds.
-// Nil makes the option count again. Lower quotas delete nothing: a user above the quota can store nothing new. Calls
-// that are too old or too many are deleted when the next ones are recorded; entries of the trash keep their time. The
-// search index gives memory back with the next search. It is for the Store that Open returned; a view gets
+// Nil restores the value of the option. Lower quotas delete nothing: a user above the quota can store nothing new.
+// Calls that are too old or too many are deleted when the next ones are recorded; entries already in the trash keep
+// their expiry. The search index frees memory with the next search. It is for the Store that Open returned; a view gets
 // ErrForbidden.
 func (h *Upkeep) ChangeSetting(ctx context.Context, name SettingName, value *int64) error {
 	s, err := h.operator(ctx, "ChangeSetting")

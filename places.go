@@ -412,13 +412,13 @@ func (w *memoryWriter) place(collection, projectID, projectName string) (*kernel
 	return p, err
 }
 
-// placeIn is place for a project by row, 0 for none.
+// placeIn is like place, for a project by row, 0 for none.
 func (w *memoryWriter) placeIn(collection string, project int64) (*kernel.Place, error) {
 	owner, err := projectOwner(w.Tx, w.Viewer, project)
 	if err != nil {
 		return nil, err
 	}
-	if owner == w.Viewer.User { // whose collection it is if it exists, with nothing else to check
+	if owner == w.Viewer.User { // the caller's own existing collection needs no further checks
 		if p, err := w.PlaceByName(owner, collection, project); p != nil || err != nil {
 			return p, err
 		}
@@ -478,8 +478,7 @@ func (w *memoryWriter) project(id, name string) (int64, error) {
 	return target.row, nil
 }
 
-// addProjectWarnings adds to a result what its caller should know about the project. Only the first memory in it
-// reports that it was created.
+// addProjectWarnings adds notes about the project to a result. Only the first memory in it reports that it was created.
 func (w *memoryWriter) addProjectWarnings(stored *Stored, id, name string) {
 	ref := ProjectRef{ID: id, Name: name}
 	target := w.targets[ref]
@@ -490,8 +489,8 @@ func (w *memoryWriter) addProjectWarnings(stored *Stored, id, name string) {
 	}
 }
 
-// placeOf returns where the memory goes: its present place, or in another project the collection of the same name of
-// that project's owner.
+// placeOf returns the place for the memory: its present one or, in another project, the collection of that project's
+// owner with the same name.
 func (w *memoryWriter) placeOf(before, after storedMemory) (*kernel.Place, error) {
 	// The project's id or name as read from the memory is not a move: another project may have the same one.
 	sameID := after.ProjectID == before.ProjectID || after.ProjectID == "" && after.ProjectName != ""

@@ -172,8 +172,8 @@ func (s *Store) sendInvitation(tx db.Tx, v viewer, p naming.Project, invited, to
 		dropSurplus(tx, recipient)
 }
 
-// undoLasts is how long after its deletion a project is restored with its members: that is undoing a mistake. Later
-// they are asked again, since they could not leave it in the meantime.
+// undoLasts is how long after its deletion a project is restored with its members, as undoing a mistake. Later the
+// members are invited again, since they could not leave it in the meantime.
 const undoLasts = time.Hour
 
 // restoreMember adds a former member to a project that is restored from the trash, or sends an invitation.

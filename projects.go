@@ -208,10 +208,10 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 	return updated, err
 }
 
-// DeleteProject deletes a project of the caller's, which goes to the trash as one entry; members lose access when its
-// last memory is gone. Only the owner of record may delete it, through a view that is not limited to projects. Memories
-// are deleted in batches of a thousand, so that other writers get their turn; after an error some of them may be gone,
-// and a second call deletes the rest.
+// DeleteProject deletes one of the caller's projects, which goes to the trash as one entry; members lose access when
+// its last memory is gone. Only the owner of record may delete it, through a view that is not limited to projects.
+// Memories are deleted in batches of a thousand, so that other writers get their turn; after an error some of them may
+// be gone, and a second call deletes the rest.
 func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *DeleteOptions) (err error) {
 	defer inGo[DeleteOptions](&err)
 	defer inGo[ProjectRef](&err)
@@ -276,7 +276,7 @@ func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOp
 	return true, db.Beyond(tx, func() error { return removeProject(tx, p.Row) })
 }
 
-// removeProject deletes a project whose contents are moved.
+// removeProject deletes a project whose contents have been moved.
 func removeProject(tx db.Tx, project int64) error {
 	// Past versions of moved memories, from their time in the project, remain for its owner.
 	for _, statement := range []string{
@@ -363,7 +363,7 @@ type MainMemory struct {
 	// 1,000.
 	Related []Related `json:"related_memories"`
 
-	Warnings []string `json:"warnings,omitempty"` // what a caller should know, for example what was left out
+	Warnings []string `json:"warnings,omitempty"` // notes for the caller, for example about parts left out
 }
 
 // maxMainRelated is how many related memories are read, the nearest first.
@@ -483,6 +483,6 @@ func (m MainMemory) Within(tokens int) MainMemory {
 	return m
 }
 
-// DefaultTokenBudget is how many tokens the tools get_project_main_memory and get_module_state answer with if the call
-// does not say. 1 token = 4 bytes of JSON (estimate).
+// DefaultTokenBudget is the token budget of the tools get_project_main_memory and get_module_state if the call names
+// none. 1 token = 4 bytes of JSON (estimate).
 const DefaultTokenBudget = 8000

@@ -22,7 +22,7 @@ type SortOrder string
 
 // The values of [SortOrder]. The id breaks ties, so that pages neither repeat nor skip results. Orders by time use the
 // stored times, even from a clock that was ahead. Memories without a key or an event time come last in the orders by
-// it, which searches and listings of memories take.
+// it. Only searches and listings of memories take these orders.
 const (
 	SortRelevance   SortOrder = "relevance" // best first
 	SortUpdatedAsc  SortOrder = "updated_at_asc"
@@ -95,12 +95,12 @@ type Query struct {
 	// zero means now. The text and the conditions are matched against the current state. See docs/time.md.
 	AsOf time.Time
 
-	whenever bool // memories that are not valid now, too
+	whenever bool // include memories that are not valid now
 
-	// Documents is how many files to return besides, found by their texts: 0, for none, to 20. They are ranked on their
-	// own, and searched with a Text or a Vector in the whole store or in a project: none is found with any other
-	// condition on memories, since files have no such attributes. With the built-in model and without MinScore, those
-	// with a Confidence below 0.25 are left out: a few files always come next.
+	// Documents is how many files to return as well, found by their texts: 0 (none) to 20. They are ranked separately, by
+	// Text or Vector, in the whole store or in a project. With any other condition on memories no file is found, since
+	// files have no such attributes. With the built-in model and without MinScore, files with a Confidence below 0.25 are
+	// left out, because the nearest of a few files may still be unrelated.
 	Documents int
 
 	IncludeFiles bool // summaries of each hit's files; without it they are only counted
@@ -327,7 +327,7 @@ type Way string
 const (
 	WayMemory   Way = Way(retrieval.ByMemory)   // in the index in memory
 	WaySegments Way = Way(retrieval.BySegments) // likewise, after loading some of it from stored segments
-	// in the database, comparing the nearest vectors that its index of vectors named, and what shares words
+	// in the database, comparing the nearest vectors from its vector index, and the memories that share words
 	WayVectorIndex Way = Way(retrieval.ByNearest)
 	WayScan        Way = Way(retrieval.ByScan) // in the database, comparing all vectors
 )
@@ -453,7 +453,7 @@ type List struct {
 	// valid now. Tags and Filter are matched against the current state. See docs/time.md.
 	AsOf time.Time
 
-	whenever bool // memories that are not valid now, too
+	whenever bool // include memories that are not valid now
 
 	// Sort is any order but SortRelevance; empty means SortCreatedAsc.
 	Sort SortOrder

@@ -143,7 +143,7 @@ func (s *Store) walk(tx db.Tx, v viewer, start storedMemory, depth, most int) (a
 // Similar is a near duplicate of a memory.
 type Similar struct {
 	ID         string  `json:"id"`
-	Score      float64 `json:"score"` // as of [Likeness]; for own vectors, the cosine similarity, 0.9 to 1
+	Score      float64 `json:"score"` // as by [Likeness]; for own vectors, the cosine similarity, 0.9 to 1
 	Content    string  `json:"content"`
 	Collection string  `json:"collection_name"`
 	SharedBy   string  `json:"shared_by,omitempty"` // as in [Memory]
@@ -159,7 +159,7 @@ func Likeness(a, b string) float64 {
 // ownDuplicate is the cosine similarity at which callers' own vectors count as near duplicates: their model is unknown.
 const ownDuplicate = 0.9
 
-// candidates is how many memories have their texts compared at most.
+// candidates is the most memories whose texts are compared.
 const candidates = 16
 
 // similarTo finds, for each draft that asks for it, the visible memories that say almost the same. It runs before the
@@ -223,8 +223,8 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 	return similar, err
 }
 
-// duplicatesOf finds the memories that are likely to say the same as a text: all of them, if the texts of at most limit
-// memories may say the same; else those among as many nearest ones.
+// duplicatesOf finds the memories that are likely to say the same as a text: all of them if the texts of at most limit
+// memories may say the same, else the ones among the limit nearest memories.
 func (s *Store) duplicatesOf(tx db.Tx, vector []float32, partitions []int64, given alike.Text, limit int) ([]index.Hit,
 	error) {
 	const least = float32(alike.Candidate)
@@ -301,8 +301,8 @@ func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 	return texts, err
 }
 
-// duplicates keeps the pairs of memories that say the same, and replaces the cosine with that probability. Places are
-// those of the memories among the nodes.
+// duplicates keeps the pairs of memories that say the same, and replaces the cosine with that probability. places are
+// the positions of the memories among the nodes.
 func (p *picture) duplicates(tx db.Tx, places []int, pairs []index.Pair, least float64) ([]index.Pair, error) {
 	rows, cosines := make([]retrieval.Pair, len(pairs)), make(map[retrieval.Pair]float64, len(pairs))
 	for i, pair := range pairs {
@@ -373,15 +373,16 @@ func (s *Store) near(tx db.Tx, vector []float32, partitions []int64, least float
 	return slices.DeleteFunc(found.Hits, func(h index.Hit) bool { return h.Score < least }), err
 }
 
-// vectors are the directions of the nodes that have one, of one size, one after another, and the places of these nodes.
+// vectors holds the directions of the nodes that have one, all of one size and one after another, and the places of
+// these nodes.
 type vectors struct {
 	means  []float32
 	size   int
 	places []int
 }
 
-// version is a hash of the nodes that have a direction, and of what these follow from. It does not cover the
-// directions: the index has them rounded, and the file does not.
+// version returns a hash of the nodes that have a direction, and of everything that determines the directions. It does
+// not cover the directions themselves: the index rounds them, and the file does not.
 func (v vectors) version(nodes []Node, profile int64) string {
 	if len(v.places) == 0 {
 		return ""
@@ -432,7 +433,7 @@ func (p *picture) means(tx db.Tx) (v vectors, err error) {
 	return v, nil
 }
 
-// readMeans does what [index.Index.Means] does from the file.
+// readMeans is like [index.Index.Means], but reads from the file.
 func (p *picture) readMeans(tx db.Tx, size int, means []float32) ([]bool, error) {
 	found := make([]bool, len(p.nodes))
 	err := tx.Each(func(row db.Rows) error {

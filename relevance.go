@@ -53,10 +53,10 @@ func (r *rankedQuery) search(ctx context.Context, ix *index.Index) (hits []index
 // fewRelevant is how many memories a search for relevant ones asks for at first.
 const fewRelevant = 250
 
-// relevant reports whether a hit is at least half as relevant as the best one. None after one that is not are.
+// relevant reports whether a hit is at least half as relevant as the best one. After a hit that is not, none is.
 func relevant(hits []index.Hit, i int) bool { return hits[i].Score >= hits[0].Score/2 }
 
-// byRelevance finds the page of a query that has a text or a vector, and counts into results.
+// byRelevance finds the page of a query that has a text or a vector, and sets the counts of results.
 func (s *Store) byRelevance(tx db.Tx, v viewer, q Query, pq preparedQuery, sel selection,
 	results *Results) (page, error) {
 	if pq.own && len(sel.Partitions) == 0 {
@@ -183,7 +183,7 @@ func (s *Store) rankedQuery(tx db.Tx, pq preparedQuery, sel selection, results *
 }
 
 // comparable returns the partitions in which the vector can be compared, and the sizes of the vectors in all of them.
-// ready reports whether all vectors made by the store are of the same model by now.
+// ready says whether all vectors made by the store are already of the same model.
 func (s *Store) comparable(pq preparedQuery, sel selection, ready bool) (compare map[int64]bool, sizes []int) {
 	compare = map[int64]bool{}
 	for _, p := range sel.Partitions {
@@ -233,10 +233,10 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, pq preparedQuery, sel
 	return err
 }
 
-// useIndex is Use of the index, which is for all users.
+// useIndex calls the Use method of the index, which all users share.
 func (s *Store) useIndex(tx db.Tx, partitions []int64, search func(*index.Index) error) (way retrieval.Way, err error) {
 	err = db.Beyond(tx, func() (err error) {
-		if _, err = s.limits(tx); err != nil { // its memory may have been changed
+		if _, err = s.limits(tx); err != nil { // IndexMemory may have been changed
 			return err
 		}
 		way, err = s.index.Use(tx, partitions, search)
@@ -276,7 +276,7 @@ func (s *Store) rank(tx db.Tx, r *rankedQuery) (found retrieval.Ranked, err erro
 // decide between similarly good hits.
 type Priors struct {
 	// Recency counts memories by their latest change: 1 for now (or Query.AsOf), and half as much for each HalfLife
-	// before; a HalfLife of zero is 30 days.
+	// before; a HalfLife of zero means 30 days.
 	Recency  float64
 	HalfLife time.Duration
 
@@ -315,7 +315,7 @@ func (p Priors) check() error {
 	return nil
 }
 
-// priors returns the priors of a query for the ranking, which gets those of the memories that it orders.
+// priors returns the priors of a query for the ranking, which reads the evidence of the memories that it orders.
 func (s *Store) priors(tx db.Tx, pq preparedQuery) ranking.Priors {
 	p := pq.priors
 	at := s.now()
@@ -353,7 +353,7 @@ type Reranker interface {
 	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
 }
 
-// RerankerFunc is a function that is a [Reranker].
+// RerankerFunc makes a [Reranker] from a function.
 type RerankerFunc func(ctx context.Context, query string, texts []string) ([]float64, error)
 
 // Rerank calls the function.

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/naming"
 )
 
-// Revision is a state that a memory is or was in.
+// Revision is a current or past state of a memory.
 type Revision struct {
 	Number    int            `json:"revision"`
 	Content   string         `json:"content"`
@@ -40,7 +40,7 @@ func (s *Store) Revisions(ctx context.Context, id string) (_ []Revision, err err
 	return all, err
 }
 
-// currentRevision is the state that a memory is in.
+// currentRevision returns the current state of a memory.
 func (m Memory) currentRevision() Revision {
 	return Revision{Number: m.Revision, Content: m.Content, Metadata: m.ShownMetadata(), CreatedAt: m.UpdatedAt,
 		Current: true}
@@ -198,13 +198,13 @@ func (w *memoryWriter) keepRevision(m storedMemory) error {
 	return err
 }
 
-// pastVersions selects the past versions of a memory; a condition on their partition and collection is to follow.
+// pastVersions selects the past versions of a memory; a condition on their partition and collection must follow.
 const pastVersions = ` FROM memory_revision r JOIN partition p ON p.id = r.partition_id
 	JOIN collection c ON c.id = p.collection_id WHERE r.memory_id = ? AND `
 
-// formerRevisions reads past versions with numbers below before, newest first, as many as limit; unless at is zero,
-// those of that time and earlier. A version from before the memory moved into a project is for callers who can see its
-// earlier place, and only links to memories that the caller can see now are included.
+// formerRevisions reads up to limit past versions with numbers below before, newest first; unless at is zero, only
+// versions from that time and earlier. A version from before the memory moved into a project is only for callers who
+// can see its earlier place. Only links to memories that the caller can see now are included.
 func formerRevisions(tx db.Tx, v viewer, m storedMemory, before int, at time.Time, limit int) ([]Revision, error) {
 	visible, args := v.Visible()
 	args = append(append([]any{m.row}, args...), before)
@@ -352,7 +352,7 @@ func onlyVisibleLinks(tx db.Tx, v viewer, all []map[string]any) error {
 }
 
 // superseded checks that the caller may supersede a memory with one in a place, and returns the stored id of the
-// superseded memory. The new one's id is empty if it is not stored yet.
+// superseded memory. by is the id of the new memory, empty if it is not stored yet.
 func (w *memoryWriter) superseded(id, by string, at *kernel.Place) (string, error) {
 	if id == "" {
 		return "", nil

@@ -85,9 +85,9 @@ type Rules struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// SetRule stores a rule, replacing the rule of its type that the project, or without a project the user, has. A view
-// that is limited to projects stores no general rules (ErrForbidden) and sees none. The memory keeps its id and gets a
-// new revision. A new one goes into the collection default. Storing the same content again makes no revision.
+// SetRule stores a rule. It replaces the project's rule of this type or, without a project, the user's. A view that is
+// limited to projects stores no general rules (ErrForbidden) and sees none. The memory keeps its id and gets a new
+// revision. A new memory goes into the collection default. Storing the same content again makes no revision.
 func (s *Store) SetRule(ctx context.Context, r NewRule) (_ StoredRule, err error) {
 	defer inGo[NewRule](&err)
 	if r.Type == RuleTodo {
@@ -466,8 +466,7 @@ func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
 
 var errUnprepared = errors.New("the rule was changed while its text was embedded")
 
-// prepareRule makes the passages that the edit now results in and that are not ready yet. It reuses the memory's
-// existing vectors.
+// prepareRule makes the passages of the edited rule that are not ready yet. It reuses the memory's existing vectors.
 func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready kernel.Prepared) (warnings []string, err error) {
 	var content string
 	var ownVectors bool

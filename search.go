@@ -104,7 +104,7 @@ func (s *Store) search(ctx context.Context, queries []Query) ([]Results, error) 
 	return all, nil
 }
 
-// aheadOfSearch says what a search without filters reads, beside its hits.
+// aheadOfSearch announces the rows that a search without filters reads, besides its hits.
 func aheadOfSearch(tx db.Tx, v viewer) {
 	if !v.Limited {
 		visible, args := v.VisibleOfAll()
@@ -115,7 +115,7 @@ func aheadOfSearch(tx db.Tx, v viewer) {
 	db.Ahead(tx, anyFiles)
 }
 
-// aheadOfContext says what each context reads.
+// aheadOfContext announces the rows that each context reads.
 func aheadOfContext(tx db.Tx, v viewer) {
 	if !v.Limited {
 		standing.PlacesAhead(tx, v)
@@ -182,10 +182,10 @@ func (s *Store) byTime(tx db.Tx, q Query, sel selection) (rows []int64, total in
 	return rows, total, err
 }
 
-// SearchAll iterates over the hits of a query, for reading deeper than a page: by relevance the best 10,000, and
-// without a text or a vector all. It ranks once, when the loop begins, and reads 100 memories at a time; memories
-// deleted meanwhile, or no longer visible, are left out. Limit must be zero: break the loop instead. [Options.Reranker]
-// is not called.
+// SearchAll iterates over the hits of a query beyond a single page: the best 10,000 by relevance or, without a text or
+// a vector, all of them. It ranks once, when the loop begins, and reads 100 memories at a time; memories deleted
+// meanwhile, or no longer visible, are left out. Limit must be zero: break the loop instead. [Options.Reranker] is not
+// called.
 func (s *Store) SearchAll(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
 		all, err := hooked(ctx, s, OperationSearch, "SearchAll", func(ctx context.Context, o *operation) (_ page, err error) {
@@ -403,7 +403,7 @@ func (sel *selection) current(tx db.Tx, v viewer, q Query) error {
 	return nil
 }
 
-// add adds a partition, except some of its memories, unless none is left.
+// add adds a partition without its hidden memories, unless no memory is left.
 func (sel *selection) add(p retrieval.Partition, hidden []int64) {
 	if p.Memories -= len(hidden); p.Memories <= 0 {
 		return
@@ -488,7 +488,7 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 const (
 	selectPartitions = `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p
 	JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `
-	byNumber = ` ORDER BY p.id` // what is kept of a list of partitions is found again
+	byNumber = ` ORDER BY p.id` // keeps lists the same, so that cached results are found again
 )
 
 // maxCollections bounds how many collections one search may name.

@@ -42,8 +42,8 @@ type NewSignIn struct {
 	// invisible characters, up to 256 bytes.
 	UserAgent string
 
-	// Replaces is the id of a sign-in of the same user in the same browser to end; what was made in it counts as made in
-	// the new one. Any other id, or an empty one, ends nothing.
+	// Replaces is the id of a sign-in of the same user in the same browser to end; credentials made in it count as made
+	// in the new one. Any other id, or an empty one, ends nothing.
 	Replaces string
 
 	// Confirmed is when the person proved their identity, if earlier than now, such as at a provider where they signed in
@@ -129,7 +129,7 @@ func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (_ AddedSignIn, e
 // that marks stay valid after a restart and for all processes on a file.
 const markAlgorithm = "HS256"
 
-// marked is a user in a mark. Neither part has a zero byte.
+// marked returns a user in the form of a mark. Neither part has a zero byte.
 func (s *Store) marked(user string) string {
 	if s.access.Namespace == defaultNamespace {
 		return user
@@ -195,7 +195,7 @@ func (u storedUser) checkMaySignIn(tx db.Tx, since time.Time) error {
 	return err
 }
 
-// replaceSignIn ends a sign-in that another one replaces, and moves what was made in it to the new one.
+// replaceSignIn ends a sign-in that another one replaces, and moves the credentials made in it to the new one.
 func replaceSignIn(tx db.Tx, u storedUser, old, fresh string) error {
 	deleted, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, old, u.row)
 	if err != nil || deleted.RowsAffected == 0 {
@@ -262,7 +262,7 @@ type storedSignIn struct {
 	row, user int64
 }
 
-// loadSignIns reads the sign-ins for which a condition on e holds (and what follows WHERE).
+// loadSignIns reads the sign-ins e that satisfy a condition, which may end with an order.
 func loadSignIns(tx db.Tx, condition string, args ...any) ([]storedSignIn, error) {
 	var found []storedSignIn
 	err := tx.Each(func(row db.Rows) error {

@@ -28,10 +28,10 @@
 // # Overview
 //
 // A [Store] is opened with [Open] and is safe for concurrent use; several processes may have the same file open.
-// [Store.As] returns a view of it for one user, optionally limited to some projects or to reading.
-// Methods of [Accounts], [Upkeep] and [Insights] are called on the handles that [Store.Accounts], [Store.Upkeep] and
+// [Store.As] returns a view of it for one user, optionally limited to some projects or to reading. Methods of
+// [Accounts], [Upkeep] and [Insights] are called on the handles that [Store.Accounts], [Store.Upkeep] and
 // [Store.Insights] return: store.Accounts().AddUser(ctx, ...). [Store.Snapshot] makes several calls read the state of
-// one moment, [Store.Transaction] makes several writes one.
+// one moment, [Store.Transaction] makes several writes atomic.
 //
 //   - Memories: [Store.AddMemory], [Store.AddMemories], [Store.GetMemory], [Store.UpdateMemory], [Store.DeleteMemory],
 //     [Store.Memories]; [Store.Revisions] returns the history of one, [Store.RelatedMemories] follows links. They are
@@ -101,12 +101,13 @@ import (
 type Store struct {
 	*shared
 	access   Access
-	operator bool  // it is what Open returned
+	operator bool  // returned by Open
 	sealed   bool  // see Sealed
-	denied   error // why every call is refused; nil: they are not
+	denied   error // why every call is refused; nil: calls are allowed
 }
 
-// The generic types of a store are behind interfaces: each package that uses Store would compile their methods again.
+// Interfaces hide the generic types of a store: otherwise each package that uses Store would compile their methods
+// again.
 type (
 	callQueue interface { // *batch.Queue
 		Do(ctx context.Context, call *sharing) error
@@ -129,7 +130,7 @@ type (
 
 // shared is the state common to all views of a store.
 type shared struct {
-	engine   db.DB // asked for what not all engines can do
+	engine   db.DB // for operations that not all engines have
 	db       *txcontext.DB
 	batches  callQueue  // nil: the engine shares commits by itself
 	unshared quarantine // users whose calls share no transaction for now
@@ -147,10 +148,10 @@ type shared struct {
 	worker   *embedding.Worker
 	objects  *objects.Objects
 	ring     *keyring.Ring    // nil: nothing is sealed under user keys
-	lent     bool             // by the context, whose owner closes it
+	lent     bool             // the ring is from the context, whose owner closes it
 	erased   atomic.Bool      // something was erased, and its traces must be removed now
 	scrubbed time.Time        // when the worker last removed traces
-	texts    *filetext.Worker // that reads files; not started without Options.Documents
+	texts    *filetext.Worker // reads files; not started without Options.Documents
 	activity activityLog
 	counts   activitylog.Counts
 	users    sync.Map // userKey -> row; a deleted user's row stays
@@ -386,9 +387,9 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error
 // All other writers wait meanwhile, for 30 seconds at most, and in an in-memory store so do readers: their error is
 // ErrBusy. So fn should be short; do slow work before. fn must call the store with its own context: a call with another
 // one is not part of the transaction, and waits for it like any other writer. It must not call Close. Several
-// goroutines may use the context; their calls run one at a time, and each waits 30 seconds at most. What fn calls of
-// other stores, with this context or another one, is apart from the transaction. With another database than SQLite, fn
-// may run again: it must reset its results each time, and have no other side effects that must happen only once.
+// goroutines may use the context; their calls run one at a time, and each waits 30 seconds at most. Calls to other
+// stores, with this context or another one, are not part of the transaction. With a database other than SQLite, fn may
+// run again: it must reset its results each time, and have no other side effects that must happen only once.
 //
 // Only the built-in embedder runs within a transaction. With another one, texts are found by their words at first
 // ([Stored.Indexed] is false), and embedded once the transaction is done; searches within it are by words.
@@ -430,7 +431,7 @@ func (s *Store) read(ctx context.Context, fn func(db.Tx, viewer) error) error {
 	return s.readAhead(ctx, nil, fn)
 }
 
-// readAhead is read with a function that says what will be read; see [db.Ahead].
+// readAhead is like read, with a function that announces what will be read; see [db.Ahead].
 func (s *Store) readAhead(ctx context.Context, ahead func(db.Tx, viewer), fn func(db.Tx, viewer) error) error {
 	return wrap(s.db.Read(ctx, func(tx db.Tx) error {
 		v, err := s.viewerBeside(tx, nil, ahead)
@@ -443,7 +444,7 @@ func (s *Store) readAhead(ctx context.Context, ahead func(db.Tx, viewer), fn fun
 	}))
 }
 
-// caller is the user of a view, nil for the operator's store.
+// caller returns the user of a view, nil for the operator's store.
 func (s *Store) caller(v viewer) *db.Caller {
 	if s.operator {
 		return nil
@@ -457,7 +458,7 @@ func (s *Store) write(ctx context.Context, fn func(db.Tx, viewer) error) error {
 	return s.writeAhead(ctx, nil, fn)
 }
 
-// writeAhead is write with a function that says what will be read; see [db.Ahead].
+// writeAhead is like write, with a function that announces what will be read; see [db.Ahead].
 func (s *Store) writeAhead(ctx context.Context, ahead func(db.Tx, viewer), fn func(db.Tx, viewer) error) error {
 	if err := s.checkWritable(); err != nil {
 		return err
@@ -508,7 +509,7 @@ func (s *Store) checkWritable() error {
 	return s.checkNames()
 }
 
-// checkNames refuses the names of an invalid user or project in the view's access.
+// checkNames refuses invalid names of users and projects in the view's access.
 func (s *Store) checkNames() (err error) {
 	defer inGo[Access](&err, "project_id", "Access.Projects")
 	for _, id := range s.access.Projects {

@@ -96,7 +96,7 @@ func (t *Todo) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// SetTodo stores a todo document, replacing the project's present one. The memory keeps its id and gets a new revision.
+// SetTodo stores a todo document, replacing the project's current one. The memory keeps its id and gets a new revision.
 // Content that is not a todo document is ErrInvalid.
 func (s *Store) SetTodo(ctx context.Context, t NewTodo) (_ StoredTodo, err error) {
 	defer inGo[NewTodo](&err)
@@ -322,7 +322,7 @@ func (s *Store) editTodo(ctx context.Context, project ProjectRef, expected int,
 	return stored, after, err
 }
 
-// unreadableTodo is the error for a todo from before they were checked.
+// unreadableTodo is the error for a todo that was stored before todos were checked.
 func unreadableTodo(err error) error {
 	var known *Error
 	if !errors.As(err, &known) {
@@ -344,7 +344,7 @@ const (
 	SectionGaps         Section = "gaps"
 )
 
-// Heading is the line that begins the section: "## Tasks". An empty section has none.
+// Heading returns the line that begins the section: "## Tasks". An empty section has none.
 func (s Section) Heading() string { return tododoc.Section(s).Heading() }
 
 // TodoDocument is a parsed todo document.
@@ -372,7 +372,7 @@ type Task struct {
 	box int // byte offset of the character between the brackets
 }
 
-// Progress counts the tasks: how many are done, and how many there are.
+// Progress returns how many tasks are done, and how many there are in total.
 func (d TodoDocument) Progress() (done, total int) {
 	for _, t := range d.Tasks {
 		if t.Done {

@@ -105,7 +105,8 @@ type NewToken struct {
 	// The parents of the token, which it ends with: a caller that lets a credential make tokens sets TokenID, GrantID and
 	// SignInID from its [Principal]. The token gets at most its parent's scopes and projects and does not outlive it;
 	// Scopes, Projects and ExpiresAt default to the parent's. A parent only restricts the token, so any view may set one.
-	// Empty: none. a token of the same user; the new token inherits its grant and sign-in, regardless of the values here
+	// Empty: none. TokenID is a token of the same user; the new token inherits its grant and sign-in, regardless of the
+	// values here.
 	TokenID  string
 	GrantID  string // an OAuth grant of the same user
 	SignInID string // a sign-in of the same user; ignored with a TokenID
@@ -267,8 +268,8 @@ type storedToken struct {
 }
 
 // fromToken joins a token t with its parents, if any: the grant g with its client c, the token p that made it and the
-// session e. tokenEnded is the condition for a token that was ended, by itself or with these. loadTokens handles
-// sign-ins that have expired but still have a row.
+// session e. tokenEnded is the condition for a token that was ended, alone or with these. loadTokens handles sign-ins
+// that have expired but still have a row.
 const (
 	fromToken = `FROM token t LEFT JOIN oauth_grant g ON g.id = t.grant_id LEFT JOIN oauth_client c ON c.id = g.client_id
 		LEFT JOIN token p ON p.id = t.parent_id LEFT JOIN session e ON e.uid = t.session`
@@ -420,9 +421,9 @@ func badToken() error {
 //   - A token made through a token (parent_id) has at most its parent's scopes, projects and lifetime, and inherits
 //     its grant and its sign-in. Deleting a token ends all its descendants in the same transaction.
 //   - A token made by an application ends with the grant, which each check looks at.
-//   - A token made, or an application allowed, in a sign-in ends when the user ends that from elsewhere: that
-//     means that the wrong person used it. Signing out and expiry leave it alone, unless the token was made to end
-//     with them (with_session), which each check looks at.
+//   - A token made, or an application allowed, in a sign-in ends when the user ends that sign-in from elsewhere, since
+//     the wrong person may have used it. Signing out and expiry leave it alone, unless the token was made to end with
+//     them (with_session), which each check looks at.
 //   - A client that a token or an application made is deactivated when that ends.
 
 // parents are the stored parents of a new token.
@@ -569,7 +570,7 @@ func (s *Store) purgeTokens(tx db.Tx, now int64) (int64, error) {
 	return result.RowsAffected, err
 }
 
-// details are what the log says of a new token.
+// details returns the audit log's details of a new token.
 func (t Token) details(user string) audit.Details {
 	return audit.Details{"user": user, "scopes": emptyList(t.Scopes), "projects": len(t.Projects),
 		"limited": t.Projects != nil, "expires": !t.ExpiresAt.IsZero()}

@@ -207,7 +207,7 @@ type ImportReport struct {
 	// come before them.
 	Ignored int `json:"ignored,omitempty"`
 
-	Warnings []string `json:"warnings,omitempty"` // what the caller should know although the import is done
+	Warnings []string `json:"warnings,omitempty"` // notes for the caller; the import is done
 	Line     int      `json:"line"`               // everything up to this line is in the store
 }
 

@@ -18,7 +18,7 @@ import (
 // traversal of links finds them. An entry holds everything that one call deleted: a memory, a file, or a project or
 // collection with all of its memories. Package trash moves them there and back.
 
-// Trash is the deleted items that can still be restored. Get it with [Store.Trash].
+// Trash holds the deleted items that can still be restored. Get it with [Store.Trash].
 //
 // It has the items from the caller's own places, and memories and files from projects in which the caller may write. A
 // view limited to projects sees items from these projects.
@@ -202,7 +202,7 @@ func (s *Store) trashed(tx db.Tx, v viewer, id string) (trashEntry, error) {
 	return found[0], nil
 }
 
-// loadTrash reads the entries t for which a condition holds (and what follows WHERE: an order, a limit).
+// loadTrash reads the entries t that satisfy a condition, which may end with an order and a limit.
 func loadTrash(tx db.Tx, v viewer, condition string, args ...any) ([]trashEntry, error) {
 	var found []trashEntry
 	err := tx.Each(func(row db.Rows) error {
@@ -285,7 +285,7 @@ func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error
 	return *restored, nil
 }
 
-// restorer returns what restores an entry, from its part after on.
+// restorer returns a restorer for an entry, which continues after the part with this number.
 func (w *memoryWriter) restorer(e trashEntry, after int64) *trash.Restorer {
 	s := w.store
 	w.restoring = true
@@ -312,7 +312,7 @@ func (e trashEntry) rows() *trash.Entry {
 		ProjectName: e.ProjectName, Size: e.Size, Data: e.data}
 }
 
-// newTrasher returns what deletes one portion: into the trash, or permanently if the trash is off.
+// newTrasher returns a mover that deletes one portion: into the trash, or permanently if the trash is off.
 func (s *Store) newTrasher(tx db.Tx, v viewer, p trash.Portion) *trash.Mover {
 	now, keep := s.now(), s.keepTrash(tx)
 	t := trash.Mover{Tx: tx, Viewer: v, Forever: keep < 0, Now: now, Until: now + keep.Microseconds(),
@@ -320,7 +320,7 @@ func (s *Store) newTrasher(tx db.Tx, v viewer, p trash.Portion) *trash.Mover {
 	return t.Bounded(p)
 }
 
-// keepTrash returns how long the trash keeps entries; below 0: it is off.
+// keepTrash returns how long the trash keeps entries; a negative value means that it is off.
 func (s *shared) keepTrash(tx db.Tx) time.Duration {
 	if o, err := s.limits(tx); err == nil { // else the deletion fails, too
 		return o.KeepTrash
@@ -333,11 +333,11 @@ func (m storedMemory) trashed() trash.Memory {
 	return trash.Memory{Row: m.row, Partition: m.partition, ID: m.ID, Content: m.Content}
 }
 
-// Erasure, from the trash or at once. In a file, deleted content is overwritten. But its words may stay in full text
+// Erasure, from the trash or at once. A file overwrites deleted content. But its words may stay in the full-text index
 // until that is tidied (db.Tidy), and earlier states of pages stay in the log until that is flushed (db.File). scrub
 // does both.
 
-// scrubNow is the most passages of a store in which an erasure also waits until the traces are gone
+// scrubNow is the most passages of a store in which an erasure also waits until the traces are gone.
 const scrubNow = 20_000
 
 // Erase permanently erases an entry of the trash. Only the owner of its original place may erase it: for others
@@ -409,8 +409,8 @@ func (h *Trash) Empty(ctx context.Context) (int, error) {
 	return int(emptied), wrap(s.scrubSoon(ctx))
 }
 
-// inPortions calls fn like [trash.InPortions], for memories. Within a transaction the portions are small: an
-// engine may keep what a portion changes, so that it can be undone alone, and go through it after each statement.
+// inPortions calls fn like [trash.InPortions], for memories. Within a transaction the portions are small: an engine may
+// keep the changes of a portion, to undo it alone, and go through them after each statement.
 func (s *Store) inPortions(ctx context.Context, fn func(p trash.Portion) (done bool, err error)) error {
 	const within = 32 // memories
 	return trash.InPortions(func(p trash.Portion) (bool, error) {
@@ -520,7 +520,8 @@ func (s *shared) scrub(ctx context.Context) error {
 type MemoriesDeletion struct {
 	List // which; its order does not matter
 
-	// All allows a List without any condition, which means every memory of this view. Without it that is ErrInvalid.
+	// All allows a List without any condition, which means every memory of this view. Without All, such a List is
+	// ErrInvalid.
 	All bool
 
 	// DryRun only counts.
@@ -530,8 +531,8 @@ type MemoriesDeletion struct {
 	Progress Progress
 }
 
-// DeleteMemories deletes all memories that match, also if they are not valid now. Each goes to the trash as an entry
-// of its own, as with [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their
+// DeleteMemories deletes all memories that match, even if they are not valid now. Each goes to the trash as an entry of
+// its own, as with [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their
 // turn: after an error the counts say how many were deleted, and a second call deletes the rest. Memories that no
 // longer match are skipped.
 func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, error) {

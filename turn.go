@@ -130,7 +130,7 @@ func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn
 	return all, nil
 }
 
-// turnError names the position of a turn as such.
+// turnError changes the position of a memory in an error to the position of a turn.
 func turnError(err error) error {
 	var known *Error
 	if errors.As(err, &known) {

@@ -95,7 +95,7 @@ func (s *Store) updateMemory(ctx context.Context, o *operation, id string, u Mem
 		func(_ *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) { return patch.apply(before) })
 }
 
-// times checks the times of an update, and returns what sets them.
+// times checks the times of an update, and returns a function that sets them.
 func (u *MemoryUpdate) times(now int64) (func(*storedMemory), error) {
 	var t validity.Times
 	for _, at := range []struct {
@@ -139,7 +139,7 @@ func (p attributesPatch) apply(a kernel.Attributes) (kernel.Attributes, error) {
 
 func (p attributesPatch) isEmpty() bool { return len(p.shown) == 0 && len(p.own) == 0 }
 
-// patch returns what the update changes besides the content.
+// patch returns all changes of the update except the content.
 func (u *MemoryUpdate) patch() (p attributesPatch, err error) {
 	known := maps.Clone(u.ShownMetadata)
 	set := func(key string, value any) {
@@ -292,7 +292,8 @@ func (m storedMemory) expect(revision int) error {
 type MemoriesUpdate struct {
 	List // which; its order does not matter
 
-	// All allows a List without any condition, which means every memory of this view. Without it that is ErrInvalid.
+	// All allows a List without any condition, which means every memory of this view. Without All, such a List is
+	// ErrInvalid.
 	All bool
 
 	// Change is applied to each memory. Content, Embedding, the times and ExpectedRevision belong to one memory, and
@@ -307,8 +308,8 @@ type MemoriesUpdate struct {
 }
 
 // UpdateMemories applies one patch to the metadata of all memories that match: tags, state, the other known keys and
-// those of the caller's own. Each changes as with [Store.UpdateMemory], a few hundred in one commit: after an error the
-// counts say what was done. Memories that no longer match are skipped.
+// the caller's own. Each memory changes as with [Store.UpdateMemory], a few hundred in one commit: after an error the
+// counts say how many have changed. Memories that no longer match are skipped.
 func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (Bulk, error) {
 	if u.DryRun {
 		return s.updateMemories(ctx, nil, u)
@@ -381,7 +382,7 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 // updatedAtOnce is how many memories one transaction updates.
 const updatedAtOnce = 200
 
-// inChange are the names of fields that both Change and List have.
+// inChange returns the names of fields that both Change and List have.
 func inChange() (pairs []string) {
 	for argument, field := range fault.NamesOf(reflect.TypeFor[MemoryUpdate](), kernel.KnownKeys) {
 		pairs = append(pairs, argument, ".Change."+field.Field)

@@ -50,8 +50,8 @@ type PurgeOptions struct {
 	// KeepRevisions is how many past versions of each memory to keep, the newest ones. Zero keeps all.
 	KeepRevisions int
 
-	// TrustClock deletes what has expired according to the clock now, even if that is far past the time when the store was
-	// last used.
+	// TrustClock deletes everything that has expired according to the clock, even if the clock is far past the time when
+	// the store was last used.
 	TrustClock bool
 }
 
@@ -85,7 +85,7 @@ type PurgeReport struct {
 // the last check by the background worker, nothing that expires by time is deleted until the clock has stayed ahead for
 // a day, or TrustClock is set; the report says so.
 //
-// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeReport, err error) {
 	defer inGo[PurgeOptions](&err)
 	s, err := h.operator(ctx, "Purge")
@@ -127,7 +127,7 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeRepor
 	return p, s.noteAlone(ctx, wrap(err), event{"purge", "store", "", p.details(o)})
 }
 
-// details are the numbers of deleted things.
+// details returns the counts for the audit log.
 func (p PurgeReport) details(o PurgeOptions) audit.Details {
 	return audit.Details{"keep_revisions": o.KeepRevisions, "trust_clock": o.TrustClock, "revisions": p.Revisions,
 		"memories": p.Memories, "retained": p.Retained, "trash": p.Trash, "files": p.Files, "tokens": p.Tokens,
@@ -218,7 +218,7 @@ func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err erro
 	return e, err
 }
 
-// purgeExpired deletes what has expired by a time, regardless of the options.
+// purgeExpired deletes everything that has expired by a time, regardless of the options.
 func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) error {
 	var err error
 	if p.Memories, err = trash.EraseMemoriesExpired(ctx, s.db, now); err != nil {
@@ -315,7 +315,7 @@ func (s *Store) purgeRevisions(ctx context.Context, keep int, p *PurgeReport) er
 // in the system's folder for temporary files, one in the log beside the file. If the context ends first, or a disk is
 // full (ErrFull), nothing has changed.
 //
-// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) Compact(ctx context.Context) error {
 	s, err := h.operator(ctx, "Compact")
 	if err != nil {
@@ -341,17 +341,17 @@ func (h *Upkeep) LoadIndex(ctx context.Context) error {
 // StoreIndex writes the search index of large collections and projects to the file (to the database, with PostgreSQL)
 // and returns when that is done, so that the next process loads it in a fraction of the time that reading all texts
 // takes. A store does this by itself, in the background, within half a minute or so; call StoreIndex at the end of a
-// program that stores much and ends, such as an import. What is up to date is not written again. It waits for another
-// process that does the same, and returns ErrBusy if the store changes too fast.
+// program that stores much and ends, such as an import. Parts that are up to date are not written again. It waits for
+// another process that does the same, and returns ErrBusy if the store changes too fast.
 //
-// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) StoreIndex(ctx context.Context) error {
 	s, err := h.operator(ctx, "StoreIndex")
 	if err == nil {
 		err = s.checkWritable()
 	}
 	if err == nil {
-		err = s.readStore(ctx, func(db.Tx) error { return nil }) // it is open
+		err = s.readStore(ctx, func(db.Tx) error { return nil }) // fails on a closed store
 	}
 	if err != nil {
 		return err
@@ -383,10 +383,10 @@ type FileMove struct {
 // Files that others store meanwhile go where their Options.NewFiles says. Progress receives the stage "move", in
 // chunks; nil disables it.
 //
-// The space of what has left the database is free for new content; [Upkeep.Compact] returns it. Objects that are no
-// longer needed are deleted in the background.
+// Space freed in the database is available for new content; [Upkeep.Compact] returns it to the system. Objects that are
+// no longer needed are deleted in the background.
 //
-// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress) (_ FileMove, err error) {
 	defer inGo[struct{}](&err, "to", "to")
 	s, err := h.operator(ctx, "MoveFiles")
@@ -413,12 +413,12 @@ func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress)
 		event{"files.move", "store", "", audit.Details{"to": to, "chunks": moved.Chunks, "damaged": moved.Damaged}})
 }
 
-// AdoptObjects makes this database the one that deletes objects in Options.Objects. Each changes a mark there every
-// few minutes, and deletes nothing if a copy of it did, or the one that it is a copy of. It is for a database that was
-// restored or copied, when the original is no longer in use.
+// AdoptObjects makes this database the one that deletes objects in Options.Objects. Each database changes a mark there
+// every few minutes, and deletes nothing if its original or a copy of it has changed the mark. Call AdoptObjects on a
+// restored or copied database when the original is no longer in use.
 //
-// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly,
-// without Options.Objects ErrInvalid, and ErrBusy if the storage does not answer.
+// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly, without
+// Options.Objects ErrInvalid, and ErrBusy if the storage does not answer.
 func (h *Upkeep) AdoptObjects(ctx context.Context) (err error) {
 	s, err := h.operator(ctx, "AdoptObjects")
 	if err == nil {
@@ -482,7 +482,7 @@ func (s *shared) tidy(ctx context.Context) {
 	}
 }
 
-// keeper returns what removes memories by the rules of their places.
+// keeper returns a keeper that removes memories by the rules of their places.
 func (s *shared) keeper() *trash.Keeper {
 	return &trash.Keeper{Store: s.db, NewID: s.newID, Keep: func(tx db.Tx) int64 { return s.keepTrash(tx).Microseconds() }}
 }

@@ -28,8 +28,8 @@ type User struct {
 	HasPassword bool      `json:"has_password"`
 	CreatedAt   time.Time `json:"created_at"`
 
-	// LastSeenAt is when a sign-in, a token or an application of the user's was last used, of those that the store still
-	// has. Only [Accounts.UserPage] sets it; zero: never, or not known.
+	// LastSeenAt is when one of the user's sign-ins, tokens or applications was last used, as far as the store still has
+	// them. Only [Accounts.UserPage] sets it; zero: never, or unknown.
 	LastSeenAt time.Time `json:"last_seen_at,omitzero"`
 }
 
@@ -103,7 +103,7 @@ func loadUsers(tx db.Tx, condition string, args ...any) ([]storedUser, error) {
 	return found, err
 }
 
-// findUser looks a user of a namespace up by id, or else by name. A row left behind by a deleted user does not count.
+// findUser looks up a user of a namespace by id, or else by name. A row left behind by a deleted user does not count.
 func findUser(tx db.Tx, namespace, idOrName string) (storedUser, error) {
 	found, err := loadUsers(tx, `u.namespace = ? AND u.uid = ? AND (u.disabled_at IS NULL OR `+listed+`)`, namespace,
 		idOrName)
@@ -386,7 +386,7 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 	return s.checkAdminLeft(tx, before)
 }
 
-// details says what an update changes, and of roles and locks to what.
+// details returns an update's details for the audit log: the changed fields, and the new values of roles and locks.
 func (u UserUpdate) details(before storedUser) audit.Details {
 	d := audit.Details{"name": u.Name != nil && *u.Name != before.Name, "email": u.Email != nil && *u.Email != before.Email,
 		"password": u.Password != nil, "end_tokens": u.EndTokens}
@@ -555,8 +555,8 @@ func checkOwnsNothing(tx db.Tx, u storedUser) error {
 	return err
 }
 
-// emptyUser deletes what remains of a user (?1) besides memories and projects. The row itself stays: views remember it,
-// and files are deleted after it.
+// emptyUser deletes the rest of a user's data (?1), after memories and projects. The row itself stays: views remember
+// it, and files are deleted after it.
 var emptyUser = []string{
 	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 ` +
 		`AND state = 'trashed')`,
