@@ -473,7 +473,7 @@ func (s *Store) DeleteCollection(ctx context.Context, name string, options *Dele
 	})
 }
 
-// deleteCollection deletes one portion, and reports whether that was all.
+// deleteCollection deletes one portion, and reports whether it was the last.
 func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeleteOptions, p trash.Portion) (done bool,
 	err error) {
 	row, err := s.writableCollection(tx, v, name)

@@ -281,7 +281,7 @@ func (r *contextReader) inProject(p standing.Place) bool {
 	return r.project != nil && p.Project == r.project.Row
 }
 
-// direct fills in what filters alone find, regardless of the query.
+// direct fills in the memories that filters alone find, regardless of the query.
 func (r *contextReader) direct(c *Context) error {
 	general := selectPlaces(r.viewer, r.places, generalPlace)
 	inProject := selectPlaces(r.viewer, r.places, r.inProject)

@@ -123,7 +123,7 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (_ Stor
 				return Stored{}, err
 			}
 			if o != nil {
-				for key := range patch { // what the hooks have left of it
+				for key := range patch { // takes over the changes of the hooks
 					patch[key] = d.Own[key]
 				}
 				maps.Copy(patch, d.Own)

@@ -369,7 +369,7 @@ func (w *memoryWriter) updateRow(before, after storedMemory, at *kernel.Place) (
 	return now, string(encoded), err
 }
 
-// checkTimes checks the times of an update, and what the memory now supersedes.
+// checkTimes checks the times of an update, and the memory that it now supersedes.
 func (w *memoryWriter) checkTimes(before storedMemory, after *storedMemory, at *kernel.Place) error {
 	err := kernel.CheckRuleTimes(string(after.RuleType), after.times)
 	if err == nil {

@@ -445,7 +445,7 @@ const (
 	// so that their reuse is detected.
 	unusedLifetime = 24 * time.Hour
 
-	// revokedLifetime is how long a revoked grant is kept, so that what it allowed can be looked up.
+	// revokedLifetime is how long a revoked grant is kept, so that its rights can still be looked up.
 	revokedLifetime = 30 * 24 * time.Hour
 
 	purgeInterval = time.Hour

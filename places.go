@@ -224,7 +224,7 @@ func (s *Store) beyondLimit(v viewer, id, name string) error {
 		oneOf(s.access.Projects), show(id+name))
 }
 
-// notTheirs explains why a name of other users' projects has created a new one.
+// notTheirs explains why a write that names other users' projects has created a new one.
 func notTheirs(tx db.Tx, v viewer, name string, fitting []naming.Project) string {
 	first := fitting[0]
 	if len(fitting) > 1 {

@@ -235,7 +235,7 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 	})
 }
 
-// deleteProject deletes one portion, and reports whether that was all.
+// deleteProject deletes one portion, and reports whether it was the last.
 func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOptions,
 	most trash.Portion) (done bool, err error) {
 	p, err := managedProject(tx, v, project)

@@ -109,7 +109,7 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 	return summary, s.noteAlone(ctx, err, e)
 }
 
-// check refuses what a view may not export.
+// check refuses options that a view may not use.
 func (o *ExportOptions) check(s *Store) error {
 	switch {
 	case o.Credentials && !s.operator:

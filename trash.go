@@ -422,7 +422,7 @@ func (s *Store) inPortions(ctx context.Context, fn func(p trash.Portion) (done b
 }
 
 // deleteInPortions deletes something too large for one transaction, one portion in each. remove deletes a portion, and
-// reports whether that was all. forGood removes the traces as well.
+// reports whether it was the last. forGood removes the traces as well.
 func (s *Store) deleteInPortions(ctx context.Context, forGood bool,
 	remove func(tx db.Tx, v viewer, p trash.Portion) (done bool, err error)) error {
 	err := trash.InPortions(func(p trash.Portion) (done bool, err error) {

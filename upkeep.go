@@ -77,9 +77,9 @@ type PurgeReport struct {
 // Purge deletes data that is no longer needed: expired memories, expired entries of the trash, uploads without progress
 // for 24 hours, expired sign-ins, recorded calls that are too old or too many, and invitations, tokens and OAuth state
 // used or expired long ago; and, if asked to, old revisions. It works in short transactions, so that other writers get
-// their turn. No trace of data erased now or since the last purge is left in the file and its log, unless others read
-// from the log all the time. Objects of files that are gone are deleted; while the object storage cannot be reached,
-// Purge does the rest and returns ErrBusy. Free space stays in the file, for new content, until [Upkeep.Compact].
+// their turn. No trace of data erased now or since the last purge is left in the file and its log, unless readers hold
+// the log all the time. Objects of files that are gone are deleted; while the object storage cannot be reached, Purge
+// does the rest and returns ErrBusy. Free space stays in the file, for new content, until [Upkeep.Compact].
 //
 // A clock that is a year ahead must not empty the trash. So if the clock is more than two days past the last purge, or
 // the last check by the background worker, nothing that expires by time is deleted until the clock has stayed ahead for
@@ -326,7 +326,7 @@ func (h *Upkeep) Compact(ctx context.Context) error {
 
 // LoadIndex starts loading the search index into memory, as far as IndexMemory allows, and does not wait for it: a
 // program that answers many searches calls it at its start, so that the first of them need not read from disk. Without
-// it, a search starts loading what it covers, after it is answered. Loaded parts are not loaded again.
+// it, a search starts loading the data that it covers, after it is answered. Loaded parts are not loaded again.
 func (h *Upkeep) LoadIndex(ctx context.Context) error {
 	s, err := h.operator(ctx, "LoadIndex")
 	if err != nil {

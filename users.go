@@ -486,7 +486,7 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 	return wrap(err)
 }
 
-// deleteUser deletes one portion, and reports whether that was all.
+// deleteUser deletes one portion, and reports whether it was the last.
 func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion) (done bool, err error) {
 	u, err := findUser(tx, s.access.Namespace, id)
 	if err != nil {
