@@ -1,7 +1,7 @@
-// Package db is the interface between Souvenir and its storage engine: transactions, rows, classes of errors, and
-// the operations that each engine implements in its own way. All code above it writes the same SQL, in the
-// spelling that [internal/sqlite] and PostgreSQL share; [dbtest] tests that an engine keeps the promises made
-// here. docs/engines.md is the manual for one who writes an engine.
+// Package db is the interface between Souvenir and its storage engine: transactions, rows, classes of errors, and the
+// operations that each engine implements in its own way. All code above it writes the same SQL, in the spelling that
+// [internal/sqlite] and PostgreSQL share; [dbtest] tests that an engine keeps the promises made here. docs/engines.md
+// is the manual for authors of engines.
 package db
 
 import (
@@ -12,38 +12,38 @@ import (
 // DB runs transactions. It is safe for concurrent use.
 type DB interface {
 	// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. So do Words,
-	// Vectors and Changes. It never waits for writers, but in a database in memory, which has one handle only. When ctx
-	// ends, a running statement is interrupted, later ones fail with ctx's error, and Read returns that error, not fn's
-	// result. fn must not call Read, Write or Close. It runs once, so it may pass on rows as it reads them; an engine that
-	// loses its snapshot returns an error.
+	// Vectors and Changes. It never waits for writers, except in a database in memory, which has only one handle. When
+	// ctx ends, a running statement is interrupted, later ones fail with ctx's error, and Read returns that error, not
+	// fn's result. fn must not call Read, Write or Close. It runs once, so it may pass on rows as it reads them; an
+	// engine that loses its snapshot returns an error.
 	Read(ctx context.Context, fn func(Tx) error) error
 
 	// Write runs fn in a serializable transaction and returns nil only when its work is durable. After an error nothing
 	// of it remains, except after ErrOutcomeUnknown: then all of it may be durable. fn may run again, in another
-	// transaction, before Write returns. So it must reset its results each time, and do nothing outside the
-	// transaction that must happen only once (a message, a file, a count in memory). It runs in the calling goroutine
-	// and must not begin or end transactions ([Tx.Savepoint] undoes a part), nor call Read, Write or Close. If ctx ends
-	// while a call waits, Write returns ctx's error without running fn; if it ends while fn runs, statements fail with
-	// its error, and Write rolls back and returns it, not fn's result. A statement that runs then may reach its end
-	// first, since an engine may have several Writes share a transaction. Write waits a limited time for locks, such as
-	// those of a long transaction, and then returns ErrBusy.
+	// transaction, before Write returns. So it must reset its results each time, and do nothing outside the transaction
+	// that must happen only once (a message, a file, a count in memory). It runs in the calling goroutine and must not
+	// begin or end transactions ([Tx.Savepoint] undoes a part), nor call Read, Write or Close. If ctx ends while a call
+	// waits, Write returns ctx's error without running fn; if it ends while fn runs, statements fail with its error, and
+	// Write rolls back and returns it, not fn's result. A statement that is running at that moment may finish first,
+	// since an engine may let several Writes share a transaction. Write waits a limited time for locks, such as those of
+	// a long transaction, and then returns ErrBusy.
 	//
-	// An engine decides to run fn again by the error of a statement or of the commit, and remembers that error, since
-	// fn may wrap or ignore it. If the engine gives up, Write returns ErrBusy. A panic of fn rolls back and propagates.
-	// A statement that failed has changed nothing. The transaction can continue after one that writes; after one that
-	// reads, or that the database does not understand, an engine may have lost it: then the next statement and Write
-	// return that error, unless a [Tx.Savepoint] was around it. References from memory_tag and passage to memory may be
-	// checked only at the commit.
+	// An engine decides to run fn again by the error of a statement or of the commit, and remembers that error, since fn
+	// may wrap or ignore it. If the engine gives up, Write returns ErrBusy. A panic of fn rolls back and propagates. A
+	// failed statement has changed nothing. After a failed write, the transaction can continue. After a failed read, or a
+	// statement that the database does not understand, an engine may have lost the transaction: then the next statement
+	// and Write return that error, unless a [Tx.Savepoint] was around the failed statement. References from memory_tag
+	// and passage to memory may be checked only at the commit.
 	//
-	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other transaction
-	// adds it before fn's work is committed. So a rule that fn checks by reading, such as a quota, the last
-	// administrator, or one rule per type in a project, still holds when it writes.
+	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other transaction adds
+	// it before fn's work is committed. So a rule that fn checks by reading, such as a quota, the last administrator, or
+	// one rule per type in a project, still holds when it writes.
 	Write(ctx context.Context, fn func(Tx) error) error
 
 	// ReadOnly reports whether every Write returns ErrReadOnly.
 	ReadOnly() bool
 
-	// Upkeep returns what the engine has for maintenance.
+	// Upkeep returns the maintenance interface of the engine.
 	Upkeep() Upkeep
 
 	// Close waits for running calls and closes the database. Later calls return ErrClosed; closing again is no
@@ -55,18 +55,18 @@ type DB interface {
 // run while rows of an earlier one are open.
 //
 // Parameters are ?, in the order of the arguments, or numbered from ?1 without a gap; a number may be repeated. A
-// statement uses one form. Where an older statement mixes them, a ? has the number after the highest before it. Too few
-// arguments are an error; too many may go unnoticed.
+// statement uses one form. Some older statements mix them: there, a ? has the number after the highest one before it.
+// Too few arguments are an error; too many may go unnoticed.
 type Tx interface {
 	// Context returns the context of the Read or Write that the transaction belongs to.
 	Context() context.Context
 	// Writable reports whether the transaction may write.
 	Writable() bool
 
-	// Savepoint runs fn as a part of the transaction: after an error or a panic, fn's writes are rolled back, and the rest
-	// of the transaction stays usable. Savepoints may be nested. If a savepoint can be neither rolled back nor released,
-	// the transaction is lost: later statements return the error, and Write rolls back and returns it. Rows that fn leaves
-	// open may be closed after it, and not read.
+	// Savepoint runs fn as a part of the transaction: after an error or a panic, fn's writes are rolled back, and the
+	// rest of the transaction stays usable. Savepoints may be nested. If a savepoint can be neither rolled back nor
+	// released, the transaction is lost: later statements return the error, and Write rolls back and returns it. Rows
+	// that fn leaves open may be closed afterwards, but not read.
 	Savepoint(fn func() error) error
 
 	// Words, Vectors and Changes are the operations that each engine implements in its own way.
@@ -74,11 +74,11 @@ type Tx interface {
 	Vectors() Vectors
 	Changes() Changes
 
-	// Exec runs one statement. Arguments are nil, booleans, integers, floats, strings, byte slices, values of such
-	// kinds, pointers to them (a nil pointer is NULL, and so is a nil byte slice), or implement driver.Valuer. Texts
-	// that are stored are UTF-8 without U+0000, which callers have to check, since engines differ in what they make of
-	// others; compared with what is stored, another text equals nothing. A write within a Read is ErrReadOnly. A
-	// statement may have 1,000 parameters; a list, which is one of them, has any length.
+	// Exec runs one statement. Arguments are nil, booleans, integers, floats, strings, byte slices, values of such kinds,
+	// pointers to them (a nil pointer is NULL, and so is a nil byte slice), or implement driver.Valuer. Stored texts are
+	// UTF-8 without U+0000. Callers have to check this, since engines treat other texts differently. Compared with stored
+	// data, such a text equals nothing. A write within a Read is ErrReadOnly. A statement may have up to 1,000
+	// parameters. A list is one parameter and has any length.
 	Exec(query string, args ...any) (Result, error)
 	// Query runs one statement that returns rows, and reads them as Next is called: any number of rows needs little
 	// memory.
@@ -86,7 +86,7 @@ type Tx interface {
 	// QueryRow runs one statement for its first row; Scan returns its errors.
 	QueryRow(query string, args ...any) Row
 	// Each runs a query and calls fn for each of its rows, until fn returns an error. It is for results that fit into
-	// memory: an engine may read all rows before the first call. [Stream] reads others.
+	// memory: an engine may read all rows before the first call. [Stream] reads larger ones.
 	Each(fn func(Rows) error, query string, args ...any) error
 }
 
@@ -97,8 +97,8 @@ type Rows interface {
 	Next() bool
 	// Scan copies the columns of the current row into dest: pointers to integers, floats, strings, byte slices, booleans
 	// (from 0 and 1), any, types of those kinds, sql.Scanner, or pointers to pointers, which become nil for NULL, as do
-	// byte slices and any. NULL does not fit into the others, nor a text or a fraction into an integer, nor an integer
-	// into one that is too small: ErrMisfit. Byte slices are copies.
+	// byte slices and any. ErrMisfit is the error for NULL in any other destination, for a text or a fraction in an
+	// integer, and for an integer in a type that is too small for it. Byte slices are copies.
 	Scan(dest ...any) error
 	// Err returns the error that ended the iteration, nil at a regular end.
 	Err() error
@@ -114,8 +114,9 @@ type Row interface {
 
 // Result is the outcome of a statement.
 type Result struct {
-	// RowsAffected counts the rows that the statement inserted, updated or deleted, even if an update set the values that
-	// were there. Rows that ON CONFLICT left as they were do not count, nor rows that triggers and cascades wrote.
+	// RowsAffected counts the rows that the statement inserted, updated or deleted, including rows that an update set to
+	// the values they already had. Rows that ON CONFLICT left as they were do not count, nor do rows that triggers and
+	// cascades wrote.
 	RowsAffected int64
 }
 
@@ -124,7 +125,8 @@ type Wrapping interface {
 	Wrapped() Tx
 }
 
-// Stored returns the engine's own transaction, which scans values as they are stored, and has its optional interfaces.
+// Stored returns the engine's own transaction, which scans values as they are stored, and has the optional interfaces
+// of the engine.
 func Stored(tx Tx) Tx {
 	for {
 		w, wraps := tx.(Wrapping)
@@ -183,7 +185,8 @@ func IsFreeing(ctx context.Context) bool {
 type alone struct{}
 
 // Alone marks the writes of a context: each needs its own transaction, spans several calls, and may hold the writer for
-// long. An engine with group commits must not share one with it, and waiting writers give up in time.
+// long. An engine with group commits must not let other writes share its commit, and waiting writers give up after a
+// limited time.
 func Alone(ctx context.Context) context.Context {
 	return context.WithValue(context.WithValue(ctx, freeing{}, false), alone{}, true)
 }
@@ -212,14 +215,14 @@ func ShouldYield(tx Tx, began time.Time) bool {
 
 type hurried struct{}
 
-// Hurried marks the writes of a context, which run one at a time, and for which many calls wait: each waits for a lock
-// for so long at most, and is ErrBusy then. If the context has a deadline, the write does not wait much longer for the
-// answer to its COMMIT, either. An engine keeps a connection for such a write beside all others.
+// Hurried marks the writes of a context, which run one at a time and hold up many calls. Each waits at most this long
+// for a lock, and then fails with ErrBusy. If the context has a deadline, the write waits not much longer than that for
+// the answer to its COMMIT. An engine keeps a connection for such a write besides all others.
 func Hurried(ctx context.Context, locks time.Duration) context.Context {
 	return context.WithValue(ctx, hurried{}, locks)
 }
 
-// IsHurried reports whether a context is marked by [Hurried], and how long locks are waited for.
+// IsHurried reports whether a context is marked by [Hurried], and how long its writes wait for a lock.
 func IsHurried(ctx context.Context) (locks time.Duration, is bool) {
 	locks, is = ctx.Value(hurried{}).(time.Duration)
 	return locks, is
@@ -231,10 +234,11 @@ type Contender interface {
 	Contended() bool
 }
 
-// Queue runs a statement whose result does not matter. An engine may send it with the next one, or at the end of the
-// transaction; then its error is that one's, and the transaction is lost. INSERTs of one row with the same text may
-// become one statement, where the first of them was; but new memories stay before what refers to them. Other rows must
-// not refer to ones that are queued. One with DO UPDATE needs its first column among the conflicting ones for that.
+// Queue runs a statement whose result does not matter. An engine may send it with the next statement, or at the end of
+// the transaction. If it fails, that call returns its error, and the transaction is lost. INSERTs of one row with the
+// same text may become one statement, in the place of the first; but new memories stay before the rows that refer to
+// them. Rows must not refer to other queued rows. An INSERT with DO UPDATE must have its first column among the
+// conflicting ones to be merged in this way.
 func Queue(tx Tx, query string, args ...any) error {
 	if q, able := tx.(Queuer); able {
 		return q.Queue(query, args...)
@@ -249,16 +253,16 @@ type Queuer interface {
 	Queue(query string, args ...any) error
 }
 
-// Ahead says that a transaction will likely run a query with these arguments, before it writes. An engine may read its
-// rows with the next statement, which then fails with it, unless it is the transaction's first: so it is not for a
-// query that may fail, nor for one that a [Tx.Savepoint] is around.
+// Ahead announces a query that a transaction will likely run with these arguments before it writes. An engine may read
+// its rows along with the next statement. If the query fails, that statement fails with it, unless it is the first of
+// the transaction. So do not announce a query that may fail, or one inside a [Tx.Savepoint].
 func Ahead(tx Tx, query string, args ...any) {
 	if f, able := Stored(tx).(Foreseer); able {
 		f.Ahead(query, args...)
 	}
 }
 
-// MarkAhead is Ahead for what [Changes] reads first.
+// MarkAhead is [Ahead] for the position in the log of changes, which [Changes] reads first.
 func MarkAhead(tx Tx) {
 	if f, able := Stored(tx).(Foreseer); able {
 		f.MarkAhead()
@@ -267,17 +271,18 @@ func MarkAhead(tx Tx) {
 
 // Foreseer is a Tx of an engine for which each statement is a round trip.
 type Foreseer interface {
-	// Ahead reads the rows of a query with the next statement, for when it comes. See [Ahead].
+	// Ahead reads the rows of a query along with the next statement, so that they are there when the query runs. See
+	// [Ahead].
 	Ahead(query string, args ...any)
-	// MarkAhead does so with the place in the log of changes.
+	// MarkAhead does the same for the position in the log of changes.
 	MarkAhead()
 }
 
 // InsertNumbered runs an INSERT of one row into a table and returns the row's number. The statement is INSERT INTO
 // table (id, …) VALUES (?, …); the arguments are for the other columns. An engine may send it later, as with [Queue].
-// One that is no [Numberer] gets NULL as the id, and has to give the row the next number. Rows that a transaction
-// inserts in this way have rising numbers, higher than those of all transactions that ended before it began; among
-// them, other inserted rows may have any.
+// An engine whose Tx is not a [Numberer] gets NULL as the id, and has to give the row the next number. Rows that a
+// transaction inserts in this way have rising numbers, higher than those of all transactions that ended before it
+// began. Other inserted rows may have any number among these.
 func InsertNumbered(tx Tx, table, query string, args ...any) (row int64, err error) {
 	n, able := Stored(tx).(Numberer)
 	if !able {
@@ -291,9 +296,10 @@ func InsertNumbered(tx Tx, table, query string, args ...any) (row int64, err err
 
 // Numberer is a Tx of an engine for which each statement is a round trip.
 type Numberer interface {
-	// Number returns a number that no row of a table has, nor will have without it.
+	// Number returns a number that no row of a table has, and that the table gives to no other row.
 	Number(table string) (int64, error)
-	// Reserve says how many numbers will be asked for, before the first one and before other statements.
+	// Reserve says how many numbers of a table will be requested. It is called before the first of them and before other
+	// statements.
 	Reserve(table string, n int) error
 }
 
@@ -326,14 +332,13 @@ func ColumnsOf(tx Tx, tables ...string) (map[string][]string, error) {
 	return nil, nil
 }
 
-// Ungrouped is a DB that does not let callers share a commit, and for which several small writes in one transaction
-// cost much less than in one each.
+// Ungrouped is a DB in which callers cannot share a commit, and in which several small writes cost much less in one
+// transaction than in one each.
 type Ungrouped interface {
 	Ungrouped() bool
 }
 
-// Once returns what read returns, and what it has returned before in the same transaction, if that is one for reading.
-// The key says what is read.
+// Once returns the result of read. In a read transaction, it calls read only once per key, unless read fails.
 func Once[T any](tx Tx, key string, read func() (T, error)) (T, error) {
 	k, able := Stored(tx).(Keeper)
 	if !able || tx.Writable() {
@@ -356,7 +361,7 @@ type Keeper interface {
 	Kept() map[string]any
 }
 
-// Follower is a DB that tells when other processes have written. It is a hint: the log of changes is what counts.
+// Follower is a DB that reports writes of other processes. This is only a hint: the log of changes is authoritative.
 type Follower interface {
 	// Follow calls fn, until Close, soon after another process has changed memories. It may miss some, and call fn without
 	// a change.

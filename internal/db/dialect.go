@@ -8,13 +8,13 @@ import (
 // Statements are written once, in the SQL that engines share: coalesce, CASE, RETURNING, ON CONFLICT (with a target, or
 // DO NOTHING without one), IS NOT DISTINCT FROM, string_agg, octet_length; lower folds ASCII only, and texts are
 // ordered by their bytes (engines with another default declare it in their tables). SQLite's own spellings are
-// constants of this package, here and beside [List]. An engine whose SQL differs gives its [Tx] a [Dialect], which
+// constants of this package, here and next to [List]. An engine whose SQL differs gives its [Tx] a [Dialect], which
 // replaces each of them. SQLite uses them unchanged.
 const (
 	// Newline is the text of one line feed.
 	Newline = "'\n'"
 
-	// InOrder joins tables in written order, by ON. For other engines it is JOIN.
+	// InOrder joins tables in the order in which they are written, with ON. In other engines it is JOIN.
 	InOrder = `CROSS JOIN`
 
 	// ListOf collects the texts of a group: ` + db.ListOf + `(tag ORDER BY position) is a JSON list of them, "[]"
@@ -25,10 +25,10 @@ const (
 	// missing.
 	Within = `instr`
 
-	// KeyIsSet is the condition that a memory's own metadata has a key, the parameter, which is not null. Key
-	// begins the condition that the value of a key, or an element of it if it is a list, satisfies the following
-	// condition on e.value, up to a closing parenthesis; KeyIsText and KeyIsNumber (with booleans, as 1 and 0)
-	// test its type. Damaged metadata has no keys.
+	// KeyIsSet is the condition that a memory's own metadata has the key in the parameter, with a value that is not null.
+	// Key begins the condition that the value of a key, or an element of it if it is a list, satisfies the following
+	// condition on e.value, up to a closing parenthesis; KeyIsText and KeyIsNumber (with booleans, as 1 and 0) test its
+	// type. Damaged metadata has no keys.
 	Key = `EXISTS (SELECT 1 FROM ` + keys +
 		`, json_each(CASE WHEN k.type = 'array' THEN k.value ELSE json_array(k.value) END) e WHERE k.key = ? AND `
 	KeyIsText   = `e.type = 'text'`
@@ -37,8 +37,9 @@ const (
 	keys        = `json_each(CASE WHEN json_valid(m.metadata) THEN m.metadata ELSE '{}' END) k`
 
 	// OwnRows selects the rows of the table memory_own for a memory m: partition_id, key, value, memory_id. OwnLong is
-	// the condition that its metadata is longer than the parameter, in bytes, so that it has a special row instead. Of
-	// sealed metadata, rows and length are those of the lookups, on a line after them; without, they have that row, too.
+	// the condition that its metadata is longer than the parameter, in bytes, so that it has a special row instead. For
+	// sealed metadata, rows and length are those of the lookups, which follow it on a line of their own; sealed metadata
+	// without lookups has the special row, too.
 	OwnRows = `SELECT m.partition_id, k.key, CASE WHEN k.type NOT IN ('array', 'object') THEN k.value
 			WHEN e.type IN ('null', 'array', 'object') THEN x'' ELSE e.value END, m.id
 		FROM memory m, json_each(CASE WHEN json_valid(` + lookups + `) THEN ` + lookups + ` ELSE '{}' END) k, ` +
@@ -47,7 +48,7 @@ const (
 		WHERE k.type <> 'null' AND octet_length(` + lookups + `) <= ?`
 	OwnLong = `m.metadata <> '{}' AND (octet_length(` + lookups + `) > ? OR ` + lookups + ` < char(2))`
 	lookups = `substr(m.metadata, instr(m.metadata, char(10)) + 1)`
-	// OwnOfLong is the value of that row.
+	// OwnOfLong is the value of the special row.
 	OwnOfLong = `x'00'`
 
 	// Scalar is a parameter, a text or a number, for comparison with e.value of [Key] or with o.value.
@@ -82,8 +83,8 @@ func Slice(text, start, length string) string {
 	return SliceOf + text + SliceAt + start + `, ` + length + `)`
 }
 
-// Quotient is the expression for a whole number divided by another, without a rest: / alone has a fraction in some
-// engines. Both are expressions.
+// Quotient is the expression for a whole number divided by another, without the remainder: in some engines, / alone
+// yields a fraction. Both arguments are expressions.
 func Quotient(number, by string) string {
 	return `((` + number + ` - ` + number + ` % ` + by + `) / ` + by + `)`
 }
@@ -102,7 +103,7 @@ const (
 	ByActivityClient  = `INDEXED BY activity_client`
 )
 
-// Dialect translates statements into an engine's own spelling, each once.
+// Dialect translates statements into an engine's own spelling and caches the results.
 type Dialect struct {
 	swap *strings.Replacer
 	most int

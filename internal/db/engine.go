@@ -2,16 +2,16 @@ package db
 
 import "context"
 
-// Words is the full-text index of passages: each has the terms of its content, and a memory's first one also those of
-// its tags. Passages of one partition have ids in one range. A query is a list of terms and matches any of them; an
-// invalid term matches nothing.
+// Words is the full-text index of passages: each has the terms of its content, and the first passage of a memory also
+// those of its tags. Passages of one partition have ids in one range. A query is a list of terms and matches any of
+// them; an invalid term matches nothing.
 type Words interface {
-	// Put gives a passage its terms: of its content and its tags, separated by spaces. Its row must exist when the
-	// transaction ends. Only with replaces may it have others, which are gone then.
+	// Put sets the terms of a passage: those of its content and of its tags, separated by spaces. The passage's row must
+	// exist when the transaction ends. Only with replaces may the passage have terms already; these are removed.
 	Put(passage int64, content, tags string, replaces bool) error
 	// Drop deletes passages. Missing ones are ignored.
 	Drop(passages ...int64) error
-	// Clear deletes everything, even what is damaged.
+	// Clear deletes everything, including damaged data.
 	Clear() error
 
 	// Count returns how many passages match.
@@ -32,7 +32,7 @@ type Tidying interface {
 	Tidy(first bool) (more bool, err error)
 }
 
-// Tidy removes what is left of dropped passages from full text, one portion at a time, until more is false.
+// Tidy removes the remaining terms of dropped passages from full text, one portion at a time, until more is false.
 func Tidy(tx Tx, first bool) (more bool, err error) {
 	if t, leaves := Stored(tx).Words().(Tidying); leaves {
 		return t.Tidy(first)
@@ -42,8 +42,8 @@ func Tidy(tx Tx, first bool) (more bool, err error) {
 
 // Counting is a Words of an engine that knows how often a passage has a term.
 type Counting interface {
-	// Frequencies calls fn for each of some terms that each of some passages has, the passages in one range: how often
-	// [Words.Each] names it.
+	// Frequencies calls fn for each of the given passages and each of the given terms that it has, with the number of
+	// times that [Words.Each] names the term. The passages are in the range.
 	Frequencies(in Range, passages []int64, terms []string, fn func(Frequency) error) error
 }
 
@@ -64,7 +64,7 @@ type Range struct{ First, Last int64 }
 // dimensions and one of the given profiles (passage.profile_id) are comparable.
 type Vectors interface {
 	// Compare calls fn for each passage of a range that has a vector of the same dimensions, in either form, and of one
-	// of the profiles. The vector that it compares with has the exact form.
+	// of the profiles. The argument vector has the exact form.
 	Compare(in Range, vector []byte, profiles []int64, fn func(Compared) error) error
 }
 
@@ -77,9 +77,10 @@ type Compared struct {
 
 // Nearer is a Vectors of an engine that may have an index of the vectors of large ranges.
 type Nearer interface {
-	// Nearest returns passages of a partition's range, compared as by Compare: about limit that the index names as the
-	// nearest, which may miss a few, and besides all that the index does not have yet, and those with some ids. Without
-	// found the index is of no use for this range, and Compare has to be called.
+	// Nearest returns passages of a partition's range, compared as by Compare. nearest has about limit passages, the
+	// nearest ones according to the index, which may miss a few. besides has all passages that the index does not have
+	// yet, and those with the given ids. If found is false, the index is of no use for this range, and the caller has to
+	// use Compare.
 	Nearest(in Range, vector []byte, profiles []int64, limit int, ids []int64) (nearest, besides []Compared, found bool,
 		err error)
 	// WithVectors counts the memories of a range that Compare would name, if Nearest has found something in it; keep,
@@ -106,16 +107,16 @@ type Maintainer interface {
 type Changes interface {
 	// Add adds a memory whose passages were rebuilt, and then runs [MarkStale] for it. A missing memory is no error.
 	Add(memory int64) error
-	// Mark returns the log's position in the transaction's snapshot. In a Write that has changed memories it is of use
-	// only after the commit: from it, [Changes.Since] finds what the Write changed later, but need not do so within the
-	// Write, and if the Write is undone, later changes may be missed.
+	// Mark returns the log's position in the transaction's snapshot. A mark from a Write that has changed memories is of
+	// use only after the commit: from it, [Changes.Since] finds the later changes of the Write, but need not do so within
+	// the Write. If the Write is undone, later changes may be missed.
 	Mark() (Mark, error)
-	// Since returns the memories that changed between a mark and the transaction's own, each once, at most limit, and
-	// the later of the two marks: a transaction whose snapshot is older than the mark returns no memories, and the mark
-	// itself, so that data from a newer snapshot is not replaced from an older one. It may include a memory that
-	// changed earlier, but misses none. complete is false if there are more, or if the log does not reach back far
-	// enough. A Write finds its own changes, too, from a mark that was taken before it; the next mark is one as
-	// [Changes.Mark] returns.
+	// Since returns the memories that changed between a mark and the transaction's own, each once, at most limit, and the
+	// later of the two marks. If the transaction's snapshot is older than the mark, it returns no memories and the mark
+	// itself, so that data from a newer snapshot is not replaced from an older one. It may include a memory that changed
+	// earlier, but misses none. complete is false if there are more, or if the log does not reach back far enough. A
+	// Write finds its own changes, too, from a mark that was taken before it; next is then a mark as [Changes.Mark]
+	// returns it.
 	Since(mark Mark, limit int) (memories []int64, next Mark, complete bool, err error)
 }
 
@@ -125,6 +126,6 @@ const MarkStale = `INSERT INTO segment_stale (partition_id, memory_id) SELECT s.
 	JOIN segmented s ON s.partition_id = m.partition_id WHERE m.id = ? AND m.id <= s.upto ON CONFLICT DO NOTHING`
 
 // Mark is a position in the log of changes, as the engine writes it; "" is before everything. Between equal marks
-// nothing changed. Marks have no order that callers know: an engine whose commits come out of order notes in it which
+// nothing changed. Callers cannot order marks: an engine whose commits come out of order records in the mark which
 // transactions were running.
 type Mark string

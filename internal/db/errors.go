@@ -21,9 +21,9 @@ var (
 	ErrUnique     = fmt.Errorf("%w: not unique", ErrConstraint)
 	ErrForeignKey = fmt.Errorf("%w: foreign key", ErrConstraint)
 
-	// ErrUnavailable means that the engine cannot be reached now; nothing was changed. ErrInterrupted means that it, or
-	// its operator, ended a statement, and nothing was changed. ErrUnsupported means that it lacks the operation, such
-	// as copying the file of a database that is not a file.
+	// ErrUnavailable means that the engine cannot be reached now; nothing was changed. ErrInterrupted means that the
+	// engine, or its operator, ended a statement, and nothing was changed. ErrUnsupported means that the engine does not
+	// have the operation, such as copying the file of a database that is not a file.
 	ErrUnavailable = errors.New("database cannot be reached")
 	ErrInterrupted = errors.New("interrupted by the database")
 	ErrUnsupported = errors.New("not supported by this database")
@@ -39,7 +39,8 @@ var (
 	ErrOlder   = errors.New("schema is older than this program and cannot be upgraded read-only")
 
 	// ErrNested is the error for a Read or Write with the context of a transaction of the same database ([Tx.Context]),
-	// which would wait for itself. With another context it waits like any other call, and ends with ErrBusy in time.
+	// which would wait for itself. With another context it waits like any other call, and fails with ErrBusy after a
+	// limited time.
 	ErrNested = errors.New("transaction requested with the context of a transaction")
 
 	// ErrTxDone is the error for a Tx that is used after its function has returned.

@@ -15,7 +15,7 @@ const (
 	Texts     = `(SELECT e.value FROM json_each(?) e)`
 	Texts1    = `(SELECT e.value FROM json_each(?1) e)`
 
-	// Values holds both integers, floats and texts.
+	// Values holds integers, floats and texts.
 	Values = `(SELECT v.value FROM json_each(?) v)`
 
 	// Numbered follows FROM, with a name: FROM ` + db.Numbered + ` r. Its rows are the integers of a list in
@@ -58,7 +58,7 @@ func OrNull[T comparable](value T) any {
 	return value
 }
 
-// LowerList is List of words for comparison without regard to case, folded as lower does in SQL.
+// LowerList is [List] for words that are compared without regard to case, folded as lower does in SQL.
 func LowerList(words ...string) string {
 	folded := make([]string, len(words))
 	for i, word := range words {

@@ -17,7 +17,7 @@ type Opening struct {
 	Logger  *slog.Logger
 	Now     func() time.Time
 
-	// Fill completes migrations in Go, by their names without numbers.
+	// Fill has the Go functions that complete migrations, by the migrations' names without numbers.
 	Fill map[string]func(Tx) error
 }
 
@@ -38,11 +38,11 @@ func OpenerOf(ctx context.Context) (Opener, context.Context) {
 	return open, context.WithValue(ctx, opener{}, Opener(nil))
 }
 
-// Keys is a database of its own for the user keys. Read, Write, ReadOnly and Close promise what those of [DB] do.
-// Calls may come within a Read or Write of the store, with its context: the two wait for nothing of each other. Of the
-// store's tables there is none, but ring and user_key (the ones of SQLite are in internal/sqlite/keys.go), which the
-// opener makes; of a Tx, statements and savepoints are used, and neither words, vectors nor changes. Package keyring
-// has an optional Flusher.
+// Keys is a separate database for the user keys. Read, Write, ReadOnly and Close promise the same as those of [DB].
+// Calls may come within a Read or Write of the store, with its context: neither database waits for the other. Of the
+// store's tables, this database has only ring and user_key, which the opener makes (those of SQLite are in
+// internal/sqlite/keys.go). Callers use the statements and savepoints of a Tx, but not its words, vectors or changes.
+// Package keyring has an optional Flusher.
 type Keys interface {
 	Read(ctx context.Context, fn func(Tx) error) error
 	Write(ctx context.Context, fn func(Tx) error) error
@@ -51,7 +51,7 @@ type Keys interface {
 }
 
 // KeysOpener opens the user keys of a store: at an address, or with an empty one beside the store. Without making,
-// keys that are not there are an error that wraps fs.ErrNotExist.
+// missing keys are an error that wraps fs.ErrNotExist.
 type KeysOpener func(ctx context.Context, address string, making bool, o Opening) (Keys, error)
 
 type keysOpener struct{}

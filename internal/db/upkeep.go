@@ -6,19 +6,19 @@ import (
 	"io"
 )
 
-// Upkeep is the maintenance interface of an engine. Only its name is required: of a part that is nil, the methods of
-// Upkeep say what holds without it.
+// Upkeep is the maintenance interface of an engine. Only its name is required. Any other part may be nil: the methods
+// of Upkeep document what holds then.
 type Upkeep struct {
 	// Name is the engine and its version, such as "SQLite 3.51.0".
 	Name string
-	// Path is where the database is: the path of its file, ":memory:" for none, "" for one that is not in a file.
+	// Path is the path of the database file, ":memory:" for a database in memory, and "" for one that is not in a file.
 	Path string
 
 	File  File  // the database is a file
 	Space Space // knows its size
 	Check Check // finds damage
 
-	// Scratch is Read for [Words.Each], on a connection of its own if full text needs one. Nil: Read does.
+	// Scratch is [DB.Read] for [Words.Each], on a separate connection if full text needs one. Nil: Read is enough.
 	Scratch func(ctx context.Context, fn func(Tx) error) error
 }
 
@@ -31,8 +31,8 @@ type File interface {
 	Snapshot(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error)
 	// Flush removes the bytes of deleted data from the engine's log; ErrLogInUse while readers hold it.
 	Flush(ctx context.Context) error
-	// Room returns an ErrFull while the disk has no room for writes, and an ErrReadOnly while it has become read-only
-	// under a database that was opened for writing.
+	// Room returns an ErrFull while the disk has no room for writes, and an ErrReadOnly while the disk is read-only
+	// although the database was opened for writing.
 	Room(ctx context.Context) error
 }
 
@@ -59,9 +59,9 @@ type Check interface {
 
 // Encrypted is a DB whose file is encrypted under a master key of some type.
 type Encrypted[Key any] interface {
-	// ChangeMasterKey puts the key of the file under another master key.
+	// ChangeMasterKey encrypts the key of the file under another master key.
 	ChangeMasterKey(ctx context.Context, to Key) error
-	// TakeMasterKey has copies encrypted with another master key from now on, if the file has been put under it.
+	// TakeMasterKey encrypts later copies with another master key, if the key of the file has been put under it.
 	TakeMasterKey(ctx context.Context, key Key) error
 }
 
@@ -111,7 +111,7 @@ func (u Upkeep) Snapshot(ctx context.Context, progress func(done, total int)) (i
 	return u.File.Snapshot(ctx, progress)
 }
 
-// Flush is [File.Flush]; without a file, ErrUnsupported: the log is the operator's.
+// Flush is [File.Flush]; without a file, ErrUnsupported: the operator manages the log.
 func (u Upkeep) Flush(ctx context.Context) error {
 	if u.File == nil {
 		return ErrUnsupported
@@ -159,7 +159,7 @@ func (u Upkeep) Broken(tx Tx) ([]Broken, error) {
 	return u.Check.Broken(Stored(tx))
 }
 
-// Damaged is [Check.Damaged]; without it, the classes of error tell.
+// Damaged is [Check.Damaged]; without it, the class of the error decides.
 func (u Upkeep) Damaged(err error) bool {
 	if u.Check == nil {
 		return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrMisfit) || errors.Is(err, ErrConstraint)

@@ -9,8 +9,8 @@ import (
 )
 
 // ToValue converts an argument of a statement to nil, int64, float64, string or []byte, the types that all drivers bind
-// alike (one silently ignores others). Booleans become 0 and 1; a nil pointer and a nil []byte become NULL. It also
-// returns the size of the data in bytes.
+// alike (one driver silently ignores other types). Booleans become 0 and 1; a nil pointer and a nil []byte become NULL.
+// It also returns the size of the data in bytes.
 func ToValue(a any) (driver.Value, int, error) {
 	switch v := a.(type) {
 	case nil:

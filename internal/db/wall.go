@@ -8,8 +8,8 @@ type Caller struct {
 }
 
 // Walled is a Tx whose engine can hide rows that a caller may not see, and protect rows that a caller may not change,
-// as a second wall under the conditions of statements. A transaction begins without a caller: it sees and
-// changes everything.
+// as a second wall behind the conditions of statements. A transaction begins without a caller: it sees and changes
+// everything.
 type Walled interface {
 	// ActFor sets the caller of the statements that follow; nil for none.
 	ActFor(c *Caller)

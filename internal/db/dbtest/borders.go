@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// borders checks that words and vectors of a range are those between its borders, both included: the neighbours of each
-// border have the same ones, also where they belong to the next partition.
+// borders checks that a range has the words and vectors between its borders, both included, although the neighbours of
+// each border have the same ones, even in the next partition.
 func borders(t *testing.T, d db.DB) {
 	partitions := []int64{place(t, d), 0, 0}
 	var profile int64
@@ -79,8 +79,8 @@ func borders(t *testing.T, d db.DB) {
 	})
 }
 
-// severalTerms checks that a passage with several of the terms of a query is one that matches, and so is a memory with
-// several such passages, also where there is a limit.
+// severalTerms checks that a passage with several terms of a query counts as one match, as does a memory with several
+// such passages, also where there is a limit.
 func severalTerms(t *testing.T, d db.DB) {
 	partition := place(t, d)
 	first := partition << 32

@@ -21,7 +21,7 @@ func since(t *testing.T, d db.DB, mark db.Mark, limit int) (memories []int64, ne
 	return memories, next, complete
 }
 
-// misses reports memories that are missing in changes, which may name more: ones that changed earlier.
+// misses reports memories that are missing in changes. The changes may include others, which changed earlier.
 func misses(t *testing.T, what string, got []int64, complete bool, want ...int64) {
 	t.Helper()
 	for _, row := range want {
@@ -55,8 +55,8 @@ func touch(tx db.Tx, memory int64) error {
 	return err
 }
 
-// changesLogged checks what is a change of a memory, besides adding, updating and deleting it: a move, and a vector of
-// one of its passages. A new passage is none; see [changesAdded].
+// changesLogged checks what counts as a change of a memory, besides adding, updating and deleting it: a move, and a
+// vector of one of its passages. A new passage does not count; see [changesAdded].
 func changesLogged(t *testing.T, d db.DB) {
 	partition := place(t, d)
 	rows := addMemories(t, d, partition, 3)
@@ -147,8 +147,8 @@ func changesWithin(t *testing.T, d db.DB) {
 	keepsMark(t, d, "nothing", func(int) {})
 }
 
-// keepsMark checks that what act does changes no memory. It tries again where a mark notes transactions that other
-// databases of the server ran meanwhile.
+// keepsMark checks that act changes no memory. It tries again where a mark notes transactions that other databases of
+// the server ran meanwhile.
 func keepsMark(t *testing.T, d db.DB, what string, act func(try int)) {
 	t.Helper()
 	var got string

@@ -26,7 +26,7 @@ func endsWithContext(t *testing.T, d db.DB) {
 	err := d.Read(ctx, func(tx db.Tx) error { return tx.QueryRow(slow).Scan(&n) })
 	is(t, "a statement that runs", err, context.DeadlineExceeded)
 
-	// Behind a Write that does not end, another waits, or runs and ends with its context.
+	// A Write behind one that does not end waits, or runs, and ends with its context.
 	begun, end := make(chan struct{}), make(chan struct{})
 	held, waited := make(chan error, 1), make(chan error, 1)
 	go func() {
@@ -111,8 +111,8 @@ func canceledWithin(t *testing.T, d db.DB) {
 	})
 }
 
-// canceledAnywhere ends the contexts of Writes after some time, while they wait, run or commit. What is stored is what
-// they say: nil means all of it, the context's error nothing.
+// canceledAnywhere ends the contexts of Writes after some time, while they wait, run or commit. A Write that returns
+// nil has stored all of its work, and one that returns the context's error nothing.
 func canceledAnywhere(t *testing.T, d db.DB) {
 	const writers = 8
 	each := longtest.Size(60, 12)
@@ -157,9 +157,9 @@ func canceledAnywhere(t *testing.T, d db.DB) {
 	})
 }
 
-// endsSoon checks that a Read ends soon after its context, with any statement in it, also where it waits for others,
-// and a Write whose function reads on and on; each returns the context's error and stores nothing, and the engine works
-// afterwards. A statement that runs in a Write may go on to its end: others may share the transaction.
+// endsSoon checks that a Read ends soon after its context, with any statement in it and also where it waits for others,
+// and so does a Write whose function reads on and on. Each returns the context's error and stores nothing, and the
+// engine works afterwards. A statement that runs in a Write may finish: others may share the transaction.
 func endsSoon(t *testing.T, d db.DB) {
 	const endless = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) SELECT i FROM n`
 	works := func(what string) {
@@ -220,7 +220,8 @@ func endsSoon(t *testing.T, d db.DB) {
 		}))
 	}
 
-	// Reads that hold all connections, if there are not many, make another wait, or it runs and ends with its context.
+	// If there are few connections and Reads hold them all, another Read waits; otherwise it runs. It ends with its
+	// context.
 	end := make(chan struct{})
 	var holders sync.WaitGroup
 	for range 24 {

@@ -1,5 +1,5 @@
-// Package dbtest tests that an engine keeps the promises of package db. docs/engines.md, the manual for one who writes
-// an engine, says what it does not test.
+// Package dbtest tests that an engine keeps the promises of package db. docs/engines.md, the manual for authors of
+// engines, lists what it does not test.
 package dbtest
 
 import (
@@ -22,14 +22,15 @@ type Engine struct {
 	// Reopen opens a closed database again. Nil: the engine keeps nothing of a closed one.
 	Reopen func(t *testing.T, closed db.DB) db.DB
 
-	// Second opens an open database once more, with a handle of its own, as another process does. Nil: it has one only.
+	// Second opens an open database again, with a handle of its own, as another process does. Nil: it has only one
+	// handle.
 	Second func(t *testing.T, open db.DB) db.DB
 
 	// Killed starts a process that opens an empty database and calls [WriteUntilKilled], kills it when it has printed
 	// some lines, and opens the database. It also returns what the process printed. Nil: there is nothing to kill.
 	Killed func(t *testing.T) (db.DB, io.Reader)
 
-	// ReadOnly opens an open database once more, for reading only. Nil: it has one handle only.
+	// ReadOnly opens an open database again, for reading only. Nil: it has only one handle.
 	ReadOnly func(t *testing.T, open db.DB) db.DB
 
 	// Fill opens a database with [db.Opening].Fill. All calls of a test open the same one, which is empty at first. Nil:
@@ -45,8 +46,8 @@ type Engine struct {
 	// Waits: a Write may still wait for one of another partition.
 	Waits bool
 
-	// Flood makes the log of changes longer than it is kept, by some thousand changes of a memory at each call. Nil: the
-	// log has no end.
+	// Flood makes the log of changes longer than it is kept, by about a thousand changes of a memory at each call. Nil:
+	// the log has no end.
 	Flood func(tx db.Tx, memory int64) error
 }
 
@@ -158,7 +159,7 @@ func Run(t *testing.T, e Engine) {
 // meeting is how long calls wait for one another where an engine may run both at once, or one after the other.
 const meeting = 50 * time.Millisecond
 
-// forever is how long a test waits for what must come.
+// forever is how long a test waits for an event that must come.
 const forever = 10 * time.Second
 
 // meet waits for the end of a call beside a Write that is open. It must come if Writes run at the same time; other

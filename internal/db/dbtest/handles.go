@@ -31,8 +31,8 @@ func twoHandles(t *testing.T, e Engine) (one, other db.DB) {
 	return one, other
 }
 
-// What holds between the Writes of one handle holds between those of two: an engine that only puts its own calls in
-// turn loses updates here.
+// The promises for the Writes of one handle hold for those of two: an engine that only orders its own calls loses
+// updates here.
 func handlesSerialize(t *testing.T, e Engine) {
 	one, other := twoHandles(t, e)
 	noWriteSkew(t, one, other)

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// hintedCalls checks that what a context says to an engine changes no result.
+// hintedCalls checks that the hints in a context change no result.
 func hintedCalls(t *testing.T, d db.DB) {
 	for what, ctx := range map[string]context.Context{
 		"freeing": db.Freeing(t.Context()), "alone": db.Alone(t.Context()), "yielding": db.Yielding(t.Context()),
@@ -41,7 +41,7 @@ func hintedCalls(t *testing.T, d db.DB) {
 	}
 }
 
-// foreseen checks that what a transaction is to read ahead, or keeps, is neither out of date nor of another statement.
+// foreseen checks that rows read ahead or kept by a transaction are neither out of date nor those of another statement.
 func foreseen(t *testing.T, d db.DB) {
 	const query = `SELECT key FROM setting WHERE key LIKE ? ORDER BY key`
 	pattern := key("foreseen") + "%"
@@ -131,8 +131,8 @@ func reserved(t *testing.T, d db.DB) {
 	})
 }
 
-// conflictsIgnored checks Writes whose functions take no notice of errors: one that is answered with nil has done its
-// work on what no other has changed.
+// conflictsIgnored checks Writes whose functions ignore errors: if such a Write returns nil, no other has changed the
+// data that it worked on.
 func conflictsIgnored(t *testing.T, d db.DB) {
 	const writers, each = 6, 8
 	write(t, d, func(tx db.Tx) error { return set(tx, "counter", 0) })

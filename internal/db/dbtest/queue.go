@@ -10,7 +10,7 @@ import (
 const numberedMemory = `INSERT INTO memory (id, uid, partition_id, content, event_type, metadata, revision, created_at,
 	updated_at) VALUES (?, ?, ?, ?, ?, '{}', 1, 0, 0)`
 
-// queuedRows: rows that an engine may send later, and many at once, are what one after the other would be.
+// queuedRows checks that rows that an engine may send later, and many at once, have the effect of rows sent one by one.
 func queuedRows(t *testing.T, d db.DB) {
 	partition := place(t, d)
 	const n = 7
@@ -99,7 +99,7 @@ func queuePassage(tx db.Tx, partition, number, memory int64, blank bool) error {
 	return tx.Words().Put(id, "second", "", true)
 }
 
-// sameStatements: a statement that comes again in a Read, with other arguments, is another one.
+// sameStatements checks that a statement repeated in a Read with other arguments does not get the earlier answer.
 func sameStatements(t *testing.T, d db.DB) {
 	read(t, d, func(tx db.Tx) error {
 		for range 2 {

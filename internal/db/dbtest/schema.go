@@ -193,8 +193,9 @@ func withBytes(tx db.Tx, statement string) error {
 	return nil
 }
 
-// schemaAnswers checks what the schema makes of statements: what goes with a deleted row, what triggers write, and what
-// is refused. Other tests look closer at the log of changes, own metadata, texts of files, segments and names of users.
+// schemaAnswers checks the effects of statements: which rows go with a deleted one, what triggers write, and which
+// statements are refused. Other tests look more closely at the log of changes, own metadata, texts of files, segments
+// and names of users.
 func schemaAnswers(t *testing.T, d db.DB) {
 	write(t, d, func(tx db.Tx) error {
 		for _, statement := range strings.Split(world, ";\n") {

@@ -29,7 +29,7 @@ func (e Engine) beside(t *testing.T, d db.DB, fn func(tx db.Tx) error) (wait fun
 	}
 }
 
-// The second statement has another text than the first, so that no answer is kept from it.
+// The text of the second statement differs from that of the first, so that no cached answer is used for it.
 func readsOneSnapshot(t *testing.T, e Engine, d db.DB) {
 	write(t, d, func(tx db.Tx) error { return set(tx, key("a"), 1) })
 	wait := func() {}

@@ -313,8 +313,8 @@ func rowsOfParts(t *testing.T, d db.DB) {
 	})
 }
 
-// panics checks that a panic of a Write's function undoes its work alone and reaches the caller, and that a Read goes
-// on after one.
+// panics checks that a panic of a Write's function undoes only its own work and reaches the caller, and that a Read
+// goes on after one.
 func panics(t *testing.T, d db.DB) {
 	for what, call := range map[string]func(context.Context, func(db.Tx) error) error{"Write": d.Write, "Read": d.Read} {
 		func() {
@@ -384,8 +384,8 @@ func nested(t *testing.T, d db.DB) {
 	}
 }
 
-// nestedElsewhere checks that calls within calls whose contexts come from elsewhere wait for a limited time, once they
-// need what those around them have.
+// nestedElsewhere checks nested calls whose contexts come from elsewhere: when they need what the calls around them
+// hold, they wait only for a limited time.
 func nestedElsewhere(t *testing.T, e Engine) {
 	d := e.Impatient(t)
 	defer d.Close()

@@ -27,7 +27,7 @@ func upkeep(t *testing.T, d db.DB) {
 		t.Errorf("Name: got %q, want a name and a version", u.Name)
 	}
 	is(t, "Room", u.Room(t.Context()), nil)
-	unless := func(part bool) error { // what a part says that the engine may lack
+	unless := func(part bool) error { // the error for a part that the engine may lack
 		if part {
 			return nil
 		}
@@ -206,7 +206,7 @@ func fills(t *testing.T, e Engine) {
 	})
 }
 
-// rules checks the constraints and triggers that hold what the store's code checks first.
+// rules checks the constraints and triggers behind the checks of the store's code.
 func rules(t *testing.T, d db.DB) {
 	partition := place(t, d)
 	var collection, project, memory, other int64
