@@ -88,8 +88,8 @@ func (d *DB) copyBeside(ctx context.Context, dir, pattern string, progress func(
 	return d.makeCopy(dir, pattern, d, func(path string) error { return d.copyInto(ctx, path, progress) })
 }
 
-// makeCopy has fill write a new file of a folder, encrypted as another database is, and returns its path when it is
-// synced.
+// makeCopy lets fill write a new file in a folder, encrypted like another database, syncs the file and returns its
+// path.
 func (d *DB) makeCopy(dir, pattern string, as *DB, fill func(path string) error) (path string, err error) {
 	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
@@ -115,7 +115,7 @@ func (d *DB) makeCopy(dir, pattern string, as *DB, fill func(path string) error)
 	return f.Name(), nil
 }
 
-// copyMode returns the permissions of a copy: those of the file, and its owner may always read and write.
+// copyMode returns the permissions of a copy: those of the file, and always reading and writing for its owner.
 func (d *DB) copyMode() fs.FileMode {
 	const owner = 0o600
 	if info, err := os.Stat(d.path); err == nil && !d.memory {
@@ -218,7 +218,7 @@ func syncFolder(dir string) error {
 	return nil
 }
 
-// full gives the system's errors for a full disk their class.
+// full classifies the system's errors for a full disk.
 func full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("%w: %w", ErrFull, err)

@@ -43,8 +43,8 @@ func walSize(path string) int64 {
 	return info.Size()
 }
 
-// startCheckpoint restarts the log when it is too big. It works in the background and keeps the turn, so the
-// caller that noticed is answered at once.
+// startCheckpoint restarts the log when it is too big. It works in the background and keeps the turn, so the caller
+// that noticed returns at once.
 func (w *writer) startCheckpoint() bool {
 	if w.db.memory || !w.checkpointDue() {
 		return false

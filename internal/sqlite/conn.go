@@ -175,8 +175,8 @@ func (c *conn) prepare(query string) (*stmt, error) {
 	return s, err
 }
 
-// keepsRows reports whether a statement certainly removes no row, nor does a trigger of it: of the schema's, only those
-// of a deletion do.
+// keepsRows reports whether a statement certainly removes no row, not even by a trigger. Of the schema's triggers, only
+// those of a deletion remove rows.
 func keepsRows(query string) bool {
 	for _, start := range []string{"SELECT ", "INSERT INTO ", "UPDATE ", "SAVEPOINT ", "RELEASE "} {
 		if strings.HasPrefix(query, start) {

@@ -36,7 +36,7 @@ type Config struct {
 	// AnyVersion allows a file with an older schema, with ReadOnly: for callers that need not understand it.
 	AnyVersion bool
 
-	// Readers is the most reads that run at once; 0 means the larger of 4 and GOMAXPROCS.
+	// Readers is the highest number of reads that run at once; 0 means the larger of 4 and GOMAXPROCS.
 	Readers int
 
 	// ApplicationID marks the files of this program (PRAGMA application_id). A new file gets it; Open refuses a
@@ -60,8 +60,8 @@ type Config struct {
 	// is new to the file.
 	Fill map[string]func(db.Tx) error
 
-	// MasterKey encrypts the file, its log and the copies that [DB.Backup] and [DB.Snapshot] make. A file that is there
-	// has to be encrypted with it. The zero value means files that are not encrypted.
+	// MasterKey encrypts the file, its log and the copies that [DB.Backup] and [DB.Snapshot] make. An existing file has
+	// to be encrypted with it. The zero value means files that are not encrypted.
 	MasterKey sealing.MasterKey
 
 	// Reserve is the size of a file beside the database that holds disk space in reserve, for writes of a
@@ -99,7 +99,7 @@ type DB struct {
 	roomError error
 	roomAsked time.Time
 	roomEvery time.Duration // how long that result holds
-	fileMade  time.Time     // when a file was last made beside the database, to see that the disk takes one
+	fileMade  time.Time     // when a file was last made beside the database, to check that the disk accepts one
 
 	pages  atomic.Int64 // bytes that its connections hold, as far as they were counted
 	caches atomic.Int64 // those connections
@@ -172,8 +172,8 @@ func (d *DB) enter(ctx context.Context) (context.Context, error) {
 
 // Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. It never waits
 // for writers. When ctx ends, a running statement is interrupted and Read returns ctx's error. fn must not call Write,
-// Close, or Read, which would need one more connection. It waits for one as long as Config.LockTimeout says, then the
-// error is ErrBusy.
+// Close, or Read, which would need one more connection. Read waits for a connection for at most Config.LockTimeout;
+// then the error is ErrBusy.
 func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
 	ctx, err := d.enter(ctx)
 	if err != nil {
@@ -203,20 +203,20 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
 	return err
 }
 
-// Write runs fn in a write transaction and returns nil only after its work is committed and on disk. Concurrent
-// calls share transactions and commits, but an error or panic of one fn undoes only its own work.
+// Write runs fn in a write transaction and returns nil only after its work is committed and on disk. Concurrent calls
+// share transactions and commits, but an error or panic of one fn undoes only its own work.
 //
-// fn runs in the calling goroutine, one fn at a time; the others wait, so it should be short. It must be safe to
-// run again: if the shared commit fails because of another member's work, each member's work is repeated in a
-// transaction of its own. It must not begin or end transactions itself (savepoints are fine), nor call Read, Write
-// or Close on the same DB: with the context of tx that is ErrNested, with another one ErrBusy in time.
+// fn runs in the calling goroutine, one fn at a time; the others wait, so it should be short. It must be safe to run
+// again: if the shared commit fails because of another member's work, each member's work is repeated in a transaction
+// of its own. It must not begin or end transactions itself (savepoints are fine), nor call Read, Write or Close on the
+// same DB: with the context of tx that is ErrNested, with another one, ErrBusy after a limited time.
 //
-// A call whose ctx ends while it waits, for its turn or for another process's lock, returns ctx's error at once
-// and does not run fn. A running statement is never interrupted, since that would undo the others' work too: ctx
-// is checked between statements.
+// A call whose ctx ends while it waits, for its turn or for another process's lock, returns ctx's error at once and
+// does not run fn. A running statement is never interrupted, since that would undo the others' work too: ctx is checked
+// between statements.
 //
 // Without a deadline, Write waits for another process's lock, or for a transaction of this one that spans several
-// calls, as long as Config.LockTimeout says, then the error is ErrBusy.
+// calls, for at most Config.LockTimeout; then the error is ErrBusy.
 func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 	ctx, err := d.enter(ctx)
 	if err != nil {

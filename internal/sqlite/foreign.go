@@ -23,7 +23,7 @@ func ReadForeign(ctx context.Context, path string, fn func(db.Tx) error) error {
 	}
 	mode := modeImmutable
 	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
-		mode = modeReadOnly // its index of the log is there, too, or made for the moment
+		mode = modeReadOnly // the index of the log exists, too, or is made temporarily
 	}
 	// A schema is not trusted: its views and triggers call no functions with side effects.
 	c, err := connect(fileDSN(path, mode), []string{"trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"})

@@ -31,8 +31,8 @@ func (k Keys) Flush(ctx context.Context) error { return k.DB.Flush(ctx) }
 var errGone = errors.New("the file with the user keys was removed or replaced since it was " +
 	"opened: put it back and restart the program")
 
-// Write runs fn in a write transaction. It refuses if the path leads to another file by now: a key in a file that has
-// no name is gone when the program ends, and what was sealed under it with it.
+// Write runs fn in a write transaction. It refuses if the path leads to another file by now: a key in a file without a
+// name is lost when the program ends, and with it the data sealed under that key.
 func (k Keys) Write(ctx context.Context, fn func(db.Tx) error) error {
 	if now, err := os.Stat(k.Path()); err != nil || !os.SameFile(k.opened, now) {
 		return fmt.Errorf("%w (%s)", errGone, k.Path())
@@ -41,7 +41,7 @@ func (k Keys) Write(ctx context.Context, fn func(db.Tx) error) error {
 }
 
 // OpenKeys opens the file with the user keys, and makes it if there is none. Only its owner can read it. A symbolic
-// link is refused: where it leads may be copied with backups.
+// link is refused, since its target may be copied with backups.
 func OpenKeys(ctx context.Context, path string, readOnly bool, log *slog.Logger) (Keys, error) {
 	schema, err := fs.Sub(keysSchema, "keys")
 	if err != nil {

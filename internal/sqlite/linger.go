@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Callers that write again as soon as they are answered come back within the time of some of their own work. A commit
-// costs much the same for one caller as for many, so the caller with the turn lingers a little before the commit if
-// fewer callers have joined than took part in the last one. If that is in vain, it does not for the next few commits.
+// Callers that write again right after an answer come back after a little work of their own. A commit costs much the
+// same for one caller as for many, so the caller with the turn lingers a little before the commit if fewer callers have
+// joined than took part in the last one. If none comes, it does not linger before the next few commits.
 const (
 	mostLinger = 2 * time.Millisecond // and at most half the time that a commit takes
 	mostSkips  = 64
@@ -16,16 +16,16 @@ const (
 // lingering is the wait for more callers before a commit. Its fields belong to the caller with the turn, except those
 // that writer.mu guards.
 type lingering struct {
-	// guarded: ends the wait of the caller with the turn, which the next one may take; nil: none waits.
-	// true: another caller has taken the turn, false: it is in the queue
+	// end, guarded, ends the wait of the caller with the turn, which the next caller may take; nil: no caller waits. It
+	// receives true if another caller has taken the turn, and false if one is in the queue.
 	end chan bool
 
 	known  int           // callers of the last commit, and those who came during it
 	took   time.Duration // how long commits take, the latest counting most
 	until  time.Time     // the end of the wait in the present transaction; zero: it has not begun
-	skips  int           // how many commits still come without a wait
-	missed int           // waits in vain since one that was not
-	most   time.Duration // in place of mostLinger; 0: that
+	skips  int           // how many further commits come without a wait
+	missed int           // waits in vain since the last one that was not
+	most   time.Duration // replaces mostLinger; 0: mostLinger
 }
 
 // expected reports whether the caller with the turn should wait for more before the commit.
@@ -41,7 +41,7 @@ func (w *writer) expected() bool {
 	return time.Now().Before(l.until)
 }
 
-// begin begins a wait, with writer.mu held, and returns what ends it and how long it may take.
+// begin begins a wait, with writer.mu held, and returns the channel that ends it and the longest time that it may take.
 func (l *lingering) begin() (end chan bool, most time.Duration) {
 	l.end = make(chan bool, 1)
 	return l.end, time.Until(l.until)
@@ -59,7 +59,8 @@ func (w *writer) lingered(end chan bool, most time.Duration) (taken bool) {
 	}
 }
 
-// waitedInVain ends a wait, and reports whether no caller has come. One that has may wait itself by now: that goes on.
+// waitedInVain ends a wait, and reports whether no caller has come. A caller that has come may itself wait by now: that
+// wait goes on.
 func (w *writer) waitedInVain(end chan bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -73,8 +73,8 @@ func (d *DB) Compact(ctx context.Context) error {
 	})
 }
 
-// Flush copies the write-ahead log into the file and truncates it to zero length. While others read from it that
-// is impossible, and returns ErrLogInUse.
+// Flush copies the write-ahead log into the file and truncates it to zero length. While others read from it, that is
+// impossible: Flush returns ErrLogInUse.
 func (d *DB) Flush(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err

@@ -35,8 +35,8 @@ type migration struct {
 
 var migrationName = regexp.MustCompile(`^(\d{4})_\w+\.sql$`)
 
-// loadMigrations reads NNNN_name.sql files. It ignores other files, but a .sql file with a wrong name or number is
-// an error: it would be forgotten silently.
+// loadMigrations reads NNNN_name.sql files. It ignores other files, but a .sql file with a wrong name or number is an
+// error: it would be skipped silently.
 func loadMigrations(fsys fs.FS) ([]migration, error) {
 	if fsys == nil {
 		return nil, nil
@@ -64,7 +64,7 @@ func loadMigrations(fsys fs.FS) ([]migration, error) {
 	return steps, nil
 }
 
-// schemaName is the name of the file with the schema that the migrations up to a number make of an empty file.
+// schemaName matches the name of the file with the schema that the migrations up to a number produce.
 var schemaName = regexp.MustCompile(`^schema/(\d{4})\.sql$`)
 
 // startNewFile creates the schema of a new file in one step, as far as a generated schema exists, and returns the

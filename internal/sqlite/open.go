@@ -136,11 +136,11 @@ func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fres
 // umask, which commonly allows reading by all users. The log beside it gets the same permissions.
 //
 // The file gets its name only when its first page is on disk: when the power goes, there is a whole database or none.
-// And it is closed before: closing it later would end the locks of others in this process who have found it in between
-// (POSIX, fcntl). A file to encrypt begins with its header, without which SQLite gets nothing of it.
+// It is closed before that: closing it later would end the locks of others in this process that have opened it
+// meanwhile (POSIX, fcntl). A file to encrypt begins with its header, without which SQLite can read nothing of it.
 func (d *DB) makePrivate(id int32) error {
 	path := d.path
-	if to, err := os.Readlink(path); err == nil { // to no file: it would not be new otherwise
+	if to, err := os.Readlink(path); err == nil { // its target does not exist, or the file would not be new
 		if path = to; !filepath.IsAbs(to) {
 			path = filepath.Join(filepath.Dir(d.path), to)
 		}
@@ -164,9 +164,9 @@ func (d *DB) makePrivate(id int32) error {
 	return nil
 }
 
-// create marks an empty file as ours that was there before, or could not be made whole, under a lock: several processes
-// may do so at once. It happens before the switch to the write-ahead log, so the mark is in the file itself from its
-// first page on.
+// create marks an empty file as ours that existed before, or could not be made whole. It takes a lock, since several
+// processes may do so at once. It marks the file before the switch to the write-ahead log, so the mark is in the file
+// itself from its first page on.
 func (d *DB) create(ctx context.Context, c *conn, id int32) error {
 	if err := d.reserveEnds(c); err != nil {
 		return err

@@ -2,15 +2,15 @@ package sqlite
 
 // SQLite keeps pages of the file for each connection. As the driver is built (SQLITE_ENABLE_MEMORY_MANAGEMENT), the
 // caches of a process are one pool, of the size that all have together. A connection whose own share is full takes the
-// page that was used least recently, in any connection. Once the pool is full, a connection that was left
-// without pages keeps none: each is freed after its use, so it reads all of them again and again.
+// page that was used least recently, in any connection. Once the pool is full, a connection that was left without pages
+// keeps none: each is freed after its use, so it reads all of them again and again.
 //
-// So the shares are larger than what a file may hold in all. After a transaction, what is too much is freed, least
-// recently used first. The pool is never full then, and memory is bounded.
+// So the shares are larger than what a file may hold in all. After a transaction, the excess is freed, least recently
+// used first. The pool is never full then, and memory is bounded.
 const (
 	filePages  = 16 << 20 // bytes of pages that the connections to a file hold between transactions
 	spare      = 2 << 20  // bytes that stay free in the pool with few connections
-	freedAhead = 1 << 20  // bytes freed beyond what is too much, so that not every transaction has to
+	freedAhead = 1 << 20  // bytes freed beyond the excess, so that not every transaction has to free some
 )
 
 // balance frees pages if the connections to the file hold too much. The caller has c, between transactions.

@@ -41,8 +41,8 @@ func (p patience) retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// await receives what another transaction of this process must send. Now and then it asks whether to give up, and does
-// so with that error.
+// await receives a signal that another transaction of this process has to send. Now and then it calls giveUp, and
+// returns its error if there is one.
 func (d *DB) await(ctx context.Context, c <-chan struct{}, giveUp func(waited time.Duration) error) error {
 	began := time.Now()
 	look := time.NewTicker(min(2*time.Second, d.lockTimeout))

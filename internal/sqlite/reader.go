@@ -93,7 +93,8 @@ func (c *conn) snapshot(ctx context.Context, p patience, fn func(db.Tx) error) (
 	return false, outcome(ctx, fn(tx))
 }
 
-// outcome is that of a transaction whose function has returned. fn may have ignored that its context ended.
+// outcome returns the error of a transaction whose function has returned. The function may have ignored that its
+// context ended.
 func outcome(ctx context.Context, result error) error {
 	if err := ctx.Err(); err != nil {
 		return err

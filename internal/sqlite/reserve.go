@@ -41,10 +41,10 @@ func (d *DB) writeOnFullDisk(ctx context.Context, fn func(db.Tx) error) error {
 	return err
 }
 
-// makeRoom makes the space of the log reusable, and gives the reserve back to the disk, all but a part of what is
-// left of it: one half, or one eighth. The log grows into what it gives back; the rest is for the file, which may
-// have to grow when the log is copied into it. Without that, a log that fills the disk could never be emptied.
-// False: neither was possible.
+// makeRoom makes the space of the log reusable, and gives the reserve back to the disk, except for a part of what
+// remains of it: one half, or one eighth. The log grows into what it gives back; the rest is for the file, which may
+// have to grow when the log is copied into it. Without that, a log that fills the disk could never be emptied. False:
+// neither was possible.
 func (d *DB) makeRoom(ctx context.Context, part int64) bool {
 	if d.memory {
 		return false
@@ -89,7 +89,7 @@ func (d *DB) takeReserve() (err error) {
 	if err != nil {
 		return full(err)
 	}
-	defer func() { _ = os.Remove(part.Name()) }() // which is gone if it became the reserve
+	defer func() { _ = os.Remove(part.Name()) }() // already gone if it became the reserve
 	if err := errors.Join(fill(part, d.reserve), part.Close()); err != nil {
 		return full(err)
 	}
@@ -154,8 +154,8 @@ func (d *DB) lookForRoom() error {
 	return d.lookForFile()
 }
 
-// lookForFile returns an ErrReadOnly if the disk no longer takes a file beside the database: the system makes a disk
-// read-only that fails. It looks at most every roomEvery.
+// lookForFile returns an ErrReadOnly if the disk no longer accepts a file beside the database: systems make a failing
+// disk read-only. It looks at most every roomEvery.
 func (d *DB) lookForFile() error {
 	if d.roomError == nil && time.Since(d.fileMade) < d.roomEvery {
 		return nil

@@ -51,7 +51,7 @@ func (d *DB) sealedOtherwise(err error) bool {
 	if code := primaryCode(err); code != codeNotADB && code != codeCantOpen { // the latter from the log
 		return false
 	}
-	// It may be an encrypted one. Only SQLite may read it, so the file system says so, without a key.
+	// It may be encrypted. Only SQLite may read it, so the file system checks this, without a key.
 	keys, err := sealedvfs.New(sealing.NewRing(sealing.MasterKey{}))
 	if err != nil {
 		return false
@@ -138,8 +138,8 @@ func (d *DB) reserveEnds(c *conn) error {
 	return nil
 }
 
-// ChangeMasterKey puts the key of the file under another master key. The file itself stays as it is; who has it open,
-// in this process or another, goes on.
+// ChangeMasterKey encrypts the key of the file under another master key. The file itself stays as it is, and those who
+// have it open, in this process or another, can go on.
 func (d *DB) ChangeMasterKey(ctx context.Context, to sealing.MasterKey) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (d *DB) ChangeMasterKey(ctx context.Context, to sealing.MasterKey) error {
 	})
 }
 
-// TakeMasterKey encrypts copies with another master key from now on, if another process has put the file under it.
+// TakeMasterKey encrypts later copies with another master key, if another process has put the key of the file under it.
 func (d *DB) TakeMasterKey(ctx context.Context, key sealing.MasterKey) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -181,8 +181,7 @@ func (d *DB) TakeMasterKey(ctx context.Context, key sealing.MasterKey) error {
 }
 
 // CopyInto writes the database into a new file at path, encrypted with the master key or, if that is zero, not. It is
-// for a file that is encrypted and a copy that is not, or the other way round: pages differ then. [DB.Backup] is
-// faster.
+// for copies of which one side is encrypted and the other is not: their pages differ. Otherwise, [DB.Backup] is faster.
 func (d *DB) CopyInto(ctx context.Context, path string, key sealing.MasterKey) (err error) {
 	to := &DB{path: path}
 	if to.path, err = absolute(path); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Upkeep returns all of its parts, which the database is itself.
+// Upkeep returns all parts; the database itself implements each of them.
 func (d *DB) Upkeep() db.Upkeep {
 	return db.Upkeep{Name: "SQLite " + version(), Path: d.path, File: d, Space: d, Check: d, Scratch: d.Scratch}
 }
@@ -23,7 +23,7 @@ func (d *DB) Size(tx db.Tx) (s db.Size, err error) {
 	return db.Size{Database: page * pages, Free: page * free, Log: d.LogSize()}, err
 }
 
-// Damaged reports whether an error means that the file is damaged. SQLite and full text have many words for that, so
+// Damaged reports whether an error means that the file is damaged. SQLite and full text report damage in many ways, so
 // every error without another known cause counts.
 func (d *DB) Damaged(err error) bool {
 	if err == nil {

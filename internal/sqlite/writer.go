@@ -222,7 +222,7 @@ func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn 
 	return cmp.Or(<-m.done, refused)
 }
 
-// running notes that the function of the caller with the turn runs since then, or with a zero time, that it has ended.
+// running records when the function of the caller with the turn began; a zero time means that it has ended.
 func (w *writer) running(since time.Time) {
 	w.mu.Lock()
 	w.since = since
@@ -263,8 +263,8 @@ func (w *writer) enter(ctx context.Context, m *member, deadline time.Time) error
 	return nil
 }
 
-// sameVersion fails if a newer program has migrated the file since this one opened it: its tables may want what this
-// one does not write.
+// sameVersion fails if a newer program has migrated the file since this one opened it: its tables may need values that
+// this one does not write.
 func (w *writer) sameVersion() error {
 	if w.db.memory {
 		return nil

@@ -1,5 +1,4 @@
-// Package consistent looks at the database of a store as it is, past the store, and fails a test where its rows
-// contradict each other.
+// Package consistent reads the database of a store directly, and fails a test if its rows contradict each other.
 package consistent
 
 import (
@@ -13,11 +12,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// Check sees that everything in a file agrees. It changes nothing.
+// Check checks that everything in a database agrees. It changes nothing.
 func Check(tb testing.TB, d db.DB) {
 	tb.Helper()
 	over := errors.New("nothing of this is kept")
-	err := d.Write(context.Background(), func(tx db.Tx) error { // it makes a temporary table, and takes it back
+	err := d.Write(context.Background(), func(tx db.Tx) error { // it makes a temporary table and rolls back
 		if err := wrongRows(tb, tx); err != nil {
 			return err
 		}
@@ -34,7 +33,7 @@ func Check(tb testing.TB, d db.DB) {
 	}
 }
 
-// wrongRows runs queries whose answers are the faults.
+// wrongRows runs queries that return faulty rows.
 func wrongRows(tb testing.TB, tx db.Tx) error {
 	tb.Helper()
 	for _, c := range []struct{ promise, query string }{
@@ -98,7 +97,7 @@ func wrongRows(tb testing.TB, tx db.Tx) error {
 	return nil
 }
 
-// wrongTerms compares what full text holds with what the contents and tags say.
+// wrongTerms compares the terms in full text with those of the contents and tags.
 func wrongTerms(tb testing.TB, tx db.Tx) error {
 	tb.Helper()
 	if _, err := tx.Exec(`CREATE VIRTUAL TABLE temp.held USING fts5vocab('main', 'passage_text', ` +
@@ -126,7 +125,7 @@ func wrongTerms(tb testing.TB, tx db.Tx) error {
 			return err
 		}
 		if memory == previous {
-			tags = "" // they stand with the first passage only
+			tags = "" // only the first passage has the tags
 		}
 		previous = memory
 		want, wantTags := text.Indexed(content[start:start+length]), text.Indexed(tags)

@@ -33,12 +33,12 @@ func (k Kind) String() string {
 
 // Fault makes calls fail.
 type Fault struct {
-	Folder string  // of the files that it is about
+	Folder string  // of the affected files
 	After  int     // how many calls succeed before
 	Calls  int     // how many fail; 0 means all from then on
 	Only   []Kind  // the kinds that count and fail; nil means all
-	Full   bool    // a write says that the disk is full, in place of an error of input and output
-	Part   float64 // how much of a failing write is written nevertheless, 0 to 1
+	Full   bool    // a failing write reports a full disk instead of an I/O error
+	Part   float64 // the part of a failing write that is written nevertheless, 0 to 1
 
 	Seen   [kinds]int // the calls, by kind
 	Failed []Kind     // the failed ones
@@ -48,7 +48,7 @@ type Fault struct {
 // Disk is the file system.
 type Disk struct {
 	own    *lib.Tsqlite3_vfs
-	kept   []any // what only memory of C points to
+	kept   []any // referenced only from C memory
 	mu     sync.Mutex
 	files  map[uintptr]*wrapped
 	tables map[uintptr]uintptr

@@ -113,14 +113,14 @@ func (r *Recording) found(path string) error {
 	return nil
 }
 
-// Now returns the moment: how many events there were.
+// Now returns the current moment: the number of events so far.
 func (d *Disk) Now() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.record.events)
 }
 
-// Events returns how many events there were.
+// Events returns the number of events.
 func (r *Recording) Events() int { return len(r.events) }
 
 // Describe says what happened at a moment.
@@ -136,12 +136,12 @@ func (r *Recording) Describe(at int) string {
 // Loss is the effect of a crash on writes that were not synced.
 type Loss int
 
-// What crashes do.
+// The effects of a crash.
 const (
 	Kept     Loss = iota // nothing is lost: only the program ended
 	Dropped              // all are lost
 	Torn                 // they end somewhere, maybe within a write, at the boundary of a sector
-	Shuffled             // each sector of each is there or not, in any order
+	Shuffled             // each sector of each is kept or lost, in any order
 	Losses
 )
 

@@ -180,7 +180,7 @@ func (d *Disk) xTruncate(tls *libc.TLS, file uintptr, size int64) int32 {
 	return rc
 }
 
-// xSync notes that SQLite asked for it. It does not ask the real disk, which no test cuts off.
+// xSync records that SQLite asked for a sync. It does not sync the real disk, which no test cuts off.
 func (d *Disk) xSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 	w := d.file(file)
 	if d.fails(Sync, w.path) != nil {

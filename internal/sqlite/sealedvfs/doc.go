@@ -1,6 +1,6 @@
-// Package sealedvfs is a file system under SQLite that encrypts databases and their write-ahead logs with
-// [sealing]. It passes everything on to SQLite's own file system; that of the shared memory of a log (-shm) has numbers
-// of pages only. It opens no other files: a sealed database has no journals and no temporary files on disk.
+// Package sealedvfs is a file system under SQLite that encrypts databases and their write-ahead logs with [sealing]. It
+// passes everything on to SQLite's own file system. The shared memory of a log (-shm) is not encrypted: it has only
+// page numbers. It opens no other files: a sealed database has no journals and no temporary files on disk.
 //
 // It needs the driver in pure Go.
 package sealedvfs
@@ -13,10 +13,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
-// name is that of the file system, for SQLite.
+// name is SQLite's name for the file system.
 const name = "souvenir-sealed"
 
-// parameter is that of an address which names the keys.
+// parameter is the parameter of an address that names the keys.
 const parameter = "sealed"
 
 // Keys opens the files of one database and its copies.
@@ -50,10 +50,10 @@ func New(ring *sealing.Ring) (*Keys, error) {
 	return k, nil
 }
 
-// Forget ends what New began. No file may be opened with the keys after it.
+// Forget undoes New: no file may be opened with the keys afterwards.
 func (k *Keys) Forget() { all.Delete(strconv.Itoa(k.id)) }
 
-// Parameters returns what the address of a file has for SQLite to open it with these keys.
+// Parameters returns the parameters of an address by which SQLite opens a file with these keys.
 func (k *Keys) Parameters() string { return fmt.Sprintf("vfs=%s&%s=%d", name, parameter, k.id) }
 
 // Err returns why the last opening of a file failed; nil if not because of its key.

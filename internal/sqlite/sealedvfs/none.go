@@ -15,7 +15,7 @@ func register() error { return errDriver }
 // ReserveEnds needs the driver in pure Go.
 func ReserveEnds(uintptr, int) error { return errDriver }
 
-// Plain returns nothing: no file is encrypted.
+// Plain returns "": no file is encrypted.
 func Plain() string { return "" }
 
 // Take needs the driver in pure Go.

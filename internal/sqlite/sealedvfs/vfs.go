@@ -20,7 +20,7 @@ import (
 type system struct {
 	own       *lib.Tsqlite3_vfs
 	parameter uintptr
-	kept      []any // what only memory of C points to
+	kept      []any // referenced only from C memory
 
 	mu     sync.RWMutex
 	files  map[uintptr]*file
@@ -179,7 +179,7 @@ func (f *file) start(keys *Keys, path string) int32 {
 	return lib.SQLITE_OK
 }
 
-// xDelete deletes a file. A journal has none.
+// xDelete deletes a file. A journal is in memory and has none.
 func (s *system) xDelete(tls *libc.TLS, vfs, name uintptr, syncDir int32) int32 {
 	rc := translated.Function[translated.DeleteFunc](s.own.FxDelete)(tls, vfs, name, syncDir)
 	if rc == lib.SQLITE_IOERR_DELETE_NOENT {
@@ -244,7 +244,7 @@ func (s *system) xFileSize(tls *libc.TLS, at, size uintptr) int32 {
 	return rc
 }
 
-// xFileControl leaves out hints of sizes, which mean other places on disk.
+// xFileControl drops hints about sizes, since sizes on disk differ from those that SQLite sees.
 func (s *system) xFileControl(tls *libc.TLS, at uintptr, operation int32, argument uintptr) int32 {
 	if operation == lib.SQLITE_FCNTL_SIZE_HINT {
 		return lib.SQLITE_OK
@@ -253,7 +253,7 @@ func (s *system) xFileControl(tls *libc.TLS, at uintptr, operation int32, argume
 	return translated.Function[translated.ControlFunc](f.disk.methods.FxFileControl)(tls, at, operation, argument)
 }
 
-// disk is a file as it lies on disk. A call of SQLite uses it, with the thread of the call.
+// disk is a file as stored on disk. Each call of SQLite uses it with the thread of the call.
 type disk struct {
 	tls     *libc.TLS
 	file    uintptr
@@ -351,7 +351,7 @@ func ReserveEnds(handle uintptr, bytes int) error {
 	return nil
 }
 
-// Plain returns what the address of a file has that is not encrypted, for a connection whose own file is.
+// Plain returns the parameters of an address for an unencrypted file, for a connection whose own file is encrypted.
 func Plain() string {
 	if register() != nil {
 		return ""
@@ -382,7 +382,7 @@ func (k *Keys) Rewrap(handle uintptr, to sealing.MasterKey) error {
 	})
 }
 
-// Take uses another master key for new files from now on, if it is the one that the open file of a connection needs.
+// Take uses another master key for new files from now on, if the open file of a connection needs that key.
 func (k *Keys) Take(handle uintptr, key sealing.MasterKey) error {
 	return withHeader(handle, func(_ *libc.TLS, _ uintptr, _ *disk, header []byte) error {
 		return k.With(func(r *sealing.Ring) error { return r.Take(header, key) })

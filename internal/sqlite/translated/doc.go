@@ -1,3 +1,2 @@
-// Package translated has what a file system under SQLite needs to be called from C that was translated to Go, and to
-// call it.
+// Package translated helps a file system under SQLite to call C code that was translated to Go, and to be called by it.
 package translated

@@ -27,12 +27,12 @@ type (
 // Function returns the Go function behind a pointer of translated C, as its callers there do.
 func Function[F any](pointer uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{pointer})) }
 
-// Pointer returns what translated C has as the pointer to a Go function. The caller keeps the function from the
-// collector of garbage, which does not see the pointer.
+// Pointer returns the pointer by which translated C calls a Go function. The caller has to keep a reference to the
+// function, since the garbage collector does not see the pointer.
 func Pointer(f any) uintptr {
 	type pair [2]uintptr
 	return (*pair)(unsafe.Pointer(&f))[1]
 }
 
-// At returns what lies at an address of C's memory, which the collector of garbage does not move.
+// At returns a pointer to the value at an address of C's memory, which the garbage collector does not move.
 func At[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
