@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ahead has what transactions have read, by key; see package expected. The next one with the same key reads that with
-// its first statement. Each of these statements would be sent with the same arguments, on the same snapshot: so it may
-// be of no use, but not wrong. If one fails, the transaction begins anew without them.
+// ahead records what transactions have read, by key; see package expected. The next transaction with the same key reads
+// the same with its first statement. Each of these statements has the arguments with which it would be sent anyway, on
+// the same snapshot: so it may be of no use, but not wrong. If one fails, the transaction begins anew without them.
 type ahead struct {
 	mu    sync.Mutex
 	all   map[string]*list.Element // of plans
@@ -54,7 +54,7 @@ func (a *ahead) plan(key string) *plan {
 	return kept.Value.(*plan)
 }
 
-// set replaces a plan; nil removes it. The ones used longest ago make room.
+// set replaces a plan; nil removes it. The least recently used plans make room.
 func (a *ahead) set(key string, p *plan) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,25 +108,26 @@ func (tx *Tx) learn() {
 			next.reads = append(next.reads, r)
 		}
 	}
-	if len(next.reads) == 0 && len(next.missed) == 0 { // as of visitors without a session, who may send any number of keys
+	if len(next.reads) == 0 && len(next.missed) == 0 { // visitors without a session may send any number of keys
 		next = nil
 	}
 	tx.d.ahead.set(s.name, next)
 }
 
-// expect has a transaction read what ones with the same key have read.
+// expect makes a transaction read ahead what earlier ones with the same key have read.
 func (tx *Tx) expect(key string) {
 	if key != "" && tx.readsAhead() {
 		tx.seen.name, tx.seen.plan = key, tx.d.ahead.plan(key)
 	}
 }
 
-// readsAhead reports whether statements may be read ahead. Behind the second wall they could be another caller's.
+// readsAhead reports whether statements may be read ahead. Behind the second wall they could be those of another
+// caller.
 func (tx *Tx) readsAhead() bool {
 	return !tx.d.walled && tx.conn.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
 }
 
-// beginAnew has a transaction begin again, after its first statement failed with what was read ahead. It returns false
+// beginAnew begins a transaction again after its first statement failed together with the reads ahead. It returns false
 // if that is of no use.
 func (tx *Tx) beginAnew(beginning []pending) bool {
 	if beginning == nil || tx.rerun != nil || tx.ctx.Err() != nil || tx.conn.IsClosed() {
@@ -144,7 +145,7 @@ func (tx *Tx) beginAnew(beginning []pending) bool {
 	return true
 }
 
-// Ahead has a query read with the next statement; see [db.Ahead].
+// Ahead reads the rows of a query with the next statement; see [db.Ahead].
 func (tx *Tx) Ahead(query string, args ...any) {
 	if tx.wrote || !tx.readsAhead() {
 		return
@@ -159,7 +160,7 @@ func (tx *Tx) Ahead(query string, args ...any) {
 	tx.seen.next = append(tx.seen.next, read{key: tx.key(st, bound), st: st, args: bound})
 }
 
-// MarkAhead is Ahead for what Changes reads.
+// MarkAhead is Ahead for the position in the log of changes.
 func (tx *Tx) MarkAhead() { tx.Ahead(tx.positionQuery()) }
 
 // writes marks the reads of a transaction that may write as possibly out of date from now on.
@@ -173,12 +174,13 @@ func (tx *Tx) writes() {
 func (tx *Tx) key(st statement, args []any) string {
 	caller := tx.caller
 	if !tx.d.walled {
-		caller = nil // who the caller is makes no difference
+		caller = nil // the caller makes no difference
 	}
 	return tx.seen.key(caller, st.text, args)
 }
 
-// expected returns the reads to send with a statement: what was asked for ahead, and with the first one the plan.
+// expected returns the reads to send with a statement: those requested by Ahead, and with the first statement those of
+// the plan.
 func (tx *Tx) expected(with string) (all []read) {
 	if tx.seen == nil {
 		return nil

@@ -15,7 +15,7 @@ func (tx *Tx) Changes() db.Changes { return changes{tx} }
 
 type changes struct{ *Tx }
 
-// position is a decoded mark: the changes of all transactions up to the newest that has any, but for the ones that were
+// position is a decoded mark: the changes of all transactions up to the newest that has any, except the ones that were
 // running. So two marks are equal if the log is the same.
 type position struct {
 	newest  int64
@@ -67,7 +67,7 @@ func (c changes) Add(memory int64) error {
 }
 
 // here is the newest transaction of the log, and the newest that was removed from it. A Write gets its number after its
-// snapshot: what others with lower numbers do, the snapshot may not know of. So its own is left out.
+// snapshot, which may not include the changes of others with lower numbers. So its own is left out.
 const here = `SELECT coalesce(max(xid)::text::int8, 0) AS xid, (SELECT xid::text::int8 FROM change_floor) AS removed,
 	0::int8 AS node FROM change WHERE xid < pg_snapshot_xmax(pg_current_snapshot())`
 
@@ -88,8 +88,8 @@ func (tx *Tx) positionQuery() string {
 		FROM (` + query + `) n`
 }
 
-// position returns that of the transaction's snapshot. What the transaction itself wrote, if own is not 0, is not
-// behind it yet.
+// position returns the position of the transaction's snapshot. If own is not 0, the position does not cover what the
+// transaction itself wrote.
 func (c changes) position() (p position, removed, own int64, err error) {
 	var running string
 	err = c.QueryRow(c.positionQuery()).Scan(&p.newest, &removed, &own, &running, &p.node)
@@ -127,7 +127,7 @@ func (c changes) Since(mark db.Mark, limit int) ([]int64, db.Mark, bool, error) 
 	if seen.node != 0 && seen.node != now.node {
 		return nil, mark, false, nil
 	}
-	// Snapshots of one server are in a row: the older one has seen less, or seen more of it running.
+	// Snapshots of one server are ordered: the older one has seen fewer transactions, or more of them still running.
 	if own == 0 && (now.newest < seen.newest || now.newest == seen.newest && len(now.running) >= len(seen.running)) {
 		return nil, mark, true, nil
 	}

@@ -13,10 +13,10 @@ import (
 )
 
 // On Citus, postgres/citus.sql puts all tables of a schema on one worker. The coordinator, to which servers connect,
-// passes their statements on to it as they are, in a transaction of the same isolation: so all that this package
-// promises holds. What differs is here.
+// passes their statements on to it as they are, in a transaction of the same isolation: so all promises of this package
+// hold. This file has the differences.
 
-// lookForCitus notes whether the schema is one of Citus.
+// lookForCitus notes whether Citus keeps the schema on a worker.
 func (d *DB) lookForCitus(ctx context.Context) error {
 	var there, stamped bool
 	err := d.pool.QueryRow(ctx, `SELECT to_regclass('pg_catalog.pg_dist_schema') IS NOT NULL`).Scan(&there)
@@ -33,17 +33,17 @@ func (d *DB) lookForCitus(ctx context.Context) error {
 	return classify("open", err)
 }
 
-// distributedSettings are those of each transaction on Citus: its worker gets the ones that follow, functions of the
-// schema may read tables there, which are all on that worker, and parameters are known when a statement is planned, as
-// Citus needs it for the query of an INSERT.
+// distributedSettings returns the settings of each transaction on Citus: its worker gets the settings that follow,
+// functions of the schema may read tables there, which are all on that worker, and parameters are known when a
+// statement is planned, as Citus requires for the query of an INSERT.
 func distributedSettings() []string {
 	return []string{"SET LOCAL citus.propagate_set_commands = 'local'",
 		"SET LOCAL citus.allow_nested_distributed_execution = on", "SET LOCAL plan_cache_mode = force_custom_plan"}
 }
 
-// takeTurn has the statements by which a Write waits for its turn, and for how long it waits for other locks. On Citus
-// the lock is on the coordinator alone, where all Writes meet, and not on all workers, of which some may be away; the
-// worker gets the timeout.
+// takeTurn returns the statements with which a Write waits for its turn, and which limit its wait for other locks. On
+// Citus the lock is only on the coordinator, where all Writes meet, and not on all workers, some of which may be away;
+// the worker gets the timeout.
 func (d *DB) takeTurn(exclusive bool, wait time.Duration) (all []pending) {
 	add := func(texts ...string) {
 		for _, text := range texts {
@@ -99,14 +99,14 @@ func (d *DB) scriptParts(script string) (parts []string) {
 // reason is the key under which a connection has the last notice of what went wrong with a worker.
 const reason = "souvenir: what went wrong with a worker"
 
-// noticed keeps it: some errors of the coordinator (XX000) do not say what the cause was.
+// noticed keeps such a notice: some errors of the coordinator (XX000) do not name their cause.
 func noticed(conn *pgconn.PgConn, n *pgconn.Notice) {
 	if e := (*pgconn.PgError)(n); undone(e) || strings.HasPrefix(e.Code, "08") {
 		conn.CustomData()[reason] = e
 	}
 }
 
-// undone reports whether an error says that its transaction was undone: for another one, or by a constraint.
+// undone reports whether an error says that its transaction was undone: in favour of another one, or by a constraint.
 func undone(e *pgconn.PgError) bool {
 	return strings.HasPrefix(e.Code, "40") || strings.HasPrefix(e.Code, "23")
 }

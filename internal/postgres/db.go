@@ -106,8 +106,8 @@ func connect(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "souvenir"
 	}
-	// Another mode is for a pooler of transactions, where a request to cancel may meet another client's statement, and has
-	// ended PgBouncer 1.18: there a statement ends with its connection.
+	// The other modes are for poolers of transactions. There, a request to cancel may reach another client's statement,
+	// and has ended PgBouncer 1.18: so a statement ends with its connection.
 	if config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		// Planning takes longer than running most statements. A pooler would have to know this parameter.
 		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
@@ -195,7 +195,7 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) (err error) {
 }
 
 // leave ends a transaction that read, and gives its connection back. The caller does not wait for the server's answer,
-// except with user keys: a VACUUM after it removes none that a transaction may still see.
+// except with user keys: a later VACUUM does not remove keys that a transaction may still see.
 func (d *DB) leave(tx *Tx, conn connection) {
 	tx.over = true
 	end := func() {
@@ -216,8 +216,8 @@ func (d *DB) unavailable(ctx context.Context, err error) error {
 	return classify("connect", err)
 }
 
-// noneFree is the error of a call that has waited in vain for a connection, as all calls would that run within a call
-// when each has one.
+// noneFree is the error of a call that has waited in vain for a connection, as nested calls do when the calls around
+// them hold all connections.
 var noneFree = &Error{Op: "connect", kind: db.ErrBusy, err: errors.New("all connections were in use for too long")}
 
 // connection is one of the pool, with its turn among Reads, or among Writes.
@@ -261,11 +261,12 @@ const (
 	alone       = 4
 	patience    = 60 * time.Second
 	lockTimeout = 30 * time.Second // for each lock; as long as SQLite waits for another process
-	// turnTime is how long it waits for the turn to run alone: no other begins meanwhile, and one may run for long.
+	// turnTime is how long a Write waits for the turn to run alone: meanwhile no other begins, and a running one may take
+	// long.
 	turnTime = 500 * time.Millisecond
 )
 
-// Write runs fn in a serializable transaction, and again if PostgreSQL undoes it for the sake of another.
+// Write runs fn in a serializable transaction, and again if PostgreSQL undoes it in favour of another.
 func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 	switch {
 	case ctx.Value(inside{d}) != nil:
@@ -289,7 +290,7 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 		case errors.Is(err, db.ErrBusy): // the ones that wait behind it come first, and then it tries again beside them
 			attempt, pause = 0, turnTime
 		default:
-			attempt = alone - 1 // what it met may be of a transaction that its snapshot does not show: look again, alone
+			attempt = alone - 1 // it may have met a transaction that its snapshot does not show: look again, alone
 		}
 		if !rerun {
 			return err
@@ -413,7 +414,7 @@ func (tx *Tx) rollback() {
 	}
 }
 
-// end has the server end a transaction. A connection that does not answer is closed, which ends it, too.
+// end makes the server end a transaction. A connection that does not answer is closed, which ends it, too.
 func (tx *Tx) end() {
 	delete(tx.conn.PgConn().CustomData(), reason)
 	if !tx.begun || tx.conn.IsClosed() {

@@ -87,9 +87,9 @@ func classify(op string, err error) error {
 	return fmt.Errorf("postgres: %s: %w", op, err)
 }
 
-// unanswered gives the error of a COMMIT its class if it may have been done. PostgreSQL undoes a COMMIT that it answers
-// with an ERROR. What ends the connection, FATAL and PANIC too, may come between the work and the answer. (The driver's
-// SafeToRetry is of no use here: it holds for a connection that closes while the answer is awaited.)
+// unanswered classifies the error of a COMMIT that may have been done. PostgreSQL undoes a COMMIT that it answers with
+// an ERROR. Errors that end the connection, FATAL and PANIC included, may come between the work and the answer. (The
+// driver's SafeToRetry is of no use here: it holds for a connection that closes while the answer is awaited.)
 func unanswered(err error) error {
 	if err == nil {
 		return nil

@@ -132,7 +132,7 @@ func (k *Keys) prepare(ctx context.Context, readOnly bool) error {
 	case known || readOnly:
 		return nil
 	}
-	// One process at a time makes them, in the transaction that a script is.
+	// One process at a time makes them: the script is one transaction.
 	_, err = conn.Conn().PgConn().Exec(ctx, fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d); %s`, makingKeys,
 		keysSchema)).ReadAll()
 	return classify("open", err)
@@ -145,8 +145,8 @@ func (k *Keys) ReadOnly() bool { return k.d.readOnly }
 func (k *Keys) Close() error { return k.d.Close() }
 
 // Flush lets PostgreSQL use the space of erased keys again: a VACUUM of their table, which a transaction that is still
-// open elsewhere can hold up. Archives of the write-ahead log keep them. One that fails is db.ErrUnsupported: the
-// keys are erased without it.
+// open elsewhere can hold up. Archives of the write-ahead log keep them. If it fails, the error is db.ErrUnsupported:
+// the keys are erased without it.
 func (k *Keys) Flush(ctx context.Context) error {
 	if err := k.d.begin(); err != nil {
 		return err

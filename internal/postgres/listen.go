@@ -24,14 +24,14 @@ import (
 
 const (
 	announceEvery = 50 * time.Millisecond
-	// heard is how long a server waits for its own notification. One that does not come says that the connection is not
-	// a session, such as with PgBouncer in transaction mode.
+	// heard is how long a server waits for its own notification. If none comes, the connection is not a session, such as
+	// with PgBouncer in transaction mode.
 	heard         = 3 * time.Second
 	firstRelisten = time.Second
 	lastRelisten  = 5 * time.Minute
 )
 
-// errDeaf says that notifications do not arrive.
+// errDeaf means that notifications do not arrive.
 var errDeaf = errors.New("notifications do not arrive, as behind PgBouncer in transaction mode")
 
 // announcer tells other servers of writes, and listens to them.
@@ -58,7 +58,7 @@ func (d *DB) channel() string {
 	return "souvenir_" + hex.EncodeToString(sum[:8])
 }
 
-// committed says that a transaction which changed memories was committed.
+// committed announces the commit of a transaction that changed memories.
 func (a *announcer) committed() {
 	select {
 	case a.changed <- struct{}{}:
@@ -101,7 +101,8 @@ func (a *announcer) stop() {
 	}
 }
 
-// Follow calls fn, until Close, soon after another server has changed memories. The first call counts.
+// Follow calls fn, until Close, soon after another server has changed memories. Only the first call of Follow has an
+// effect.
 func (d *DB) Follow(fn func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 )
 
 // Queued INSERTs of one row with the same text become one statement with many rows: triggers for statements run once
-// for all of them, and write the row of a partition once, whose versions would otherwise be read again and again until
-// the commit.
+// for all of them, and write the row of a partition once. Otherwise the versions of that row would be read again and
+// again until the commit.
 
 // insert is an INSERT of one row whose values are all arguments.
 type insert struct {
@@ -25,14 +25,14 @@ type newRow struct {
 	types  []byte
 }
 
-// parents are tables to whose new rows queued ones refer. Other references are checked at the COMMIT, or are to rows
-// that are there.
+// parents matches INSERTs into tables whose new rows other queued rows refer to. Other references are checked at the
+// COMMIT, or refer to existing rows.
 var parents = regexp.MustCompile(`^INSERT INTO memory\s`)
 
-// conflict finds the first column of an INSERT that updates a row which is there, and the columns by which it is there.
+// conflict finds the first column of an INSERT that may update an existing row, and the columns by which rows conflict.
 var conflict = regexp.MustCompile(`^INSERT INTO \w+\s+\(\s*(\w+)[^)]*\)\s+VALUES[^A-Z]*ON CONFLICT\s+\(([^)]*)\)`)
 
-// byFirst reports whether rows with different first columns do not meet in an ON CONFLICT.
+// byFirst reports whether rows with different first columns cannot meet in an ON CONFLICT.
 func byFirst(query string) bool {
 	m := conflict.FindStringSubmatch(query)
 	if m == nil {
@@ -65,8 +65,8 @@ func (s *statements) insertOf(query string) *insert {
 	return shape
 }
 
-// merged returns statements with one for all rows of an INSERT. INSERTs change places with each other, and with nothing
-// else.
+// merged returns the statements with INSERTs of the same shape merged into one. INSERTs change places only with each
+// other.
 func merged(all []pending) []pending {
 	out := make([]pending, 0, len(all))
 	for len(all) > 0 {
@@ -86,8 +86,8 @@ func merged(all []pending) []pending {
 	return out
 }
 
-// mergedRows is merged for INSERTs alone. A row goes to the first one of its shape, but new rows of parents stay before
-// rows that may refer to them. A statement with ON CONFLICT must not meet a row twice.
+// mergedRows is merged for INSERTs alone. A row goes into the first INSERT of its shape, but new rows of parents stay
+// before rows that may refer to them. A statement with ON CONFLICT must not meet a row twice.
 func mergedRows(all []pending) (out []pending) {
 	var order []*insert
 	groups := map[*insert][]pending{}

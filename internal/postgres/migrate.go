@@ -113,7 +113,7 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 	return nil
 }
 
-// checkDatabase refuses a database in which texts would be other ones, and learns the names of the server and schema.
+// checkDatabase refuses a database that treats texts differently, and reads the names of the server and schema.
 func (d *DB) checkDatabase(ctx context.Context, conn *pgx.Conn) error {
 	var server, schema, encoding string
 	var byBytes bool
@@ -136,7 +136,7 @@ func (d *DB) checkDatabase(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// checkIsolation refuses a server, or a pooler before it, that gives a Write a weaker isolation than it asks for.
+// checkIsolation refuses a server, or a pooler in front of it, that gives a Write a weaker isolation than it asks for.
 func (d *DB) checkIsolation(ctx context.Context) error {
 	if d.readOnly {
 		return nil
@@ -184,7 +184,7 @@ func (tx *Tx) upgrade(steps []migration, version int, o db.Opening) error {
 }
 
 // withoutWrites waits until no Write is running, and keeps others from beginning before the schema has its new version,
-// which they then see: none of an older program adds rows to newer tables.
+// which they then see: so no Write of an older program adds rows to newer tables.
 func (d *DB) withoutWrites(tx *Tx) error {
 	var known bool
 	if err := tx.conn.QueryRow(tx.ctx, `SELECT to_regclass('write_turn') IS NOT NULL`).Scan(&known); err != nil || !known {

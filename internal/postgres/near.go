@@ -15,8 +15,8 @@ import (
 
 // An index of vectors by the extension pgvector is optional; postgres/vectors.sql makes it. The table passage_near has
 // the vectors of large partitions, in 16 bits per number: near_partition says which partitions, and up to which
-// passage. Maintain fills it. A search reads the passages after that one, and passages whose vector has changed,
-// beside the nearest that the index names, and compares all of them exactly.
+// passage. Maintain fills it. A search reads the nearest passages according to the index, the passages after the last
+// indexed one, and passages whose vector has changed, and compares all of them exactly.
 
 // near describes the available index.
 type near struct {
@@ -33,8 +33,8 @@ const (
 	leastCandidates, mostCandidates = 200, 1000 // of a search of the index (hnsw.ef_search): pgvector allows 1000
 )
 
-// lookForNear notes whether the database has an index of vectors, of a version that goes on where a condition leaves
-// too few rows.
+// lookForNear notes whether the database has an index of vectors, of a version that continues its scan when a condition
+// leaves too few rows.
 func (d *DB) lookForNear(ctx context.Context) error {
 	var extension, version string
 	var fills bool
@@ -196,7 +196,7 @@ func textOf(vector []byte) (string, error) {
 	return string(append(text, ']')), err
 }
 
-// Maintain brings the indexes of words and of vectors up to date where much is not in them. Vectors that are sealed
+// Maintain brings the indexes of words and of vectors up to date if much is missing from them. Vectors that are sealed
 // under user keys are in no index.
 func (d *DB) Maintain(ctx context.Context, wait bool) error {
 	if d.readOnly {

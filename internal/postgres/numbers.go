@@ -7,7 +7,8 @@ import (
 )
 
 // A transaction takes numbers for its rows from the table's sequence, some at a time: then a row's number is known
-// before the row is sent. What is left at its end is lost, so that rows of later transactions have higher numbers.
+// before the row is sent. Numbers left over at its end are lost, so that rows of later transactions have higher
+// numbers.
 
 const fewNumbers, mostNumbers = 16, 512
 

@@ -9,14 +9,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// What needs no answer of its own travels with the next statement that does, or with the COMMIT: the beginning of a
-// transaction, its caller, and statements of [Tx.Queue].
+// Statements that need no answer of their own travel with the next one that does, or with the COMMIT: the beginning of
+// a transaction, its caller, and statements of [Tx.Queue].
 
 // pending is a statement that is not sent yet.
 type pending struct {
 	text string
 	args []any
-	// work says that it is one of the transaction's function: its errors are those of such a statement.
+	// work says that the statement comes from the transaction's function: its errors are handled as for such a statement.
 	work bool
 	// turn says that it asks for the turn to write alone, for which a Write waits a moment only.
 	turn bool
@@ -100,7 +100,7 @@ func (tx *Tx) enqueue(batch *pgx.Batch) (waiting []pending) {
 	return waiting
 }
 
-// settled reads the answers to what was pending. Its errors go through lost, unless that is nil.
+// settled reads the answers to the pending statements. Its errors go through lost, unless that is nil.
 func (tx *Tx) settled(answers pgx.BatchResults, waiting []pending, lost func(error) error) error {
 	for _, p := range waiting {
 		if err := p.received(answers); err != nil {

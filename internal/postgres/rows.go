@@ -92,7 +92,7 @@ func (r *Rows) Close() error {
 	return r.closeCursor()
 }
 
-// undone reports whether the part of the transaction in which the rows were asked for is undone.
+// undone reports whether the part of the transaction that requested the rows is undone.
 func (r *Rows) undone() bool {
 	return slices.ContainsFunc(r.tx.undone, func(part [2]int) bool {
 		return part[0] <= r.number && r.number <= part[1]
@@ -152,7 +152,7 @@ func collect(rows pgx.Rows, most int) (all [][]driver.Value, err error) {
 	return all, rows.Err()
 }
 
-// fromColumn converts a value of a column to one as SQLite has it.
+// fromColumn converts a value of a column to the form that SQLite returns.
 func fromColumn(value any) (driver.Value, error) {
 	switch v := value.(type) {
 	case nil:

@@ -26,7 +26,7 @@ type seen struct {
 
 func newSeen() *seen { return &seen{rows: map[string]known{}, used: map[string]bool{}} }
 
-// known are the rows of a statement: all of them, or so many at most.
+// known are the rows of a statement: all of them, or the first most.
 type known struct {
 	rows [][]driver.Value
 	most int // 0: all

@@ -47,8 +47,8 @@ var spelling = []string{
 	db.ByActivityStarted, ``,
 	db.ByActivityClient, ``,
 
-	// Of a list whose length it does not know, PostgreSQL expects few elements in an array, and many rows of a subquery:
-	// then it would read whole tables.
+	// If PostgreSQL does not know the length of a list, it expects few elements in an array, but many rows of a subquery,
+	// for which it would read whole tables.
 	`NOT IN ` + db.Integers, `<> ALL ` + array(`?`),
 	`NOT IN ` + db.Integers1, `<> ALL ` + array(`?1`),
 	`NOT IN ` + db.Integers2, `<> ALL ` + array(`?2`),
@@ -68,10 +68,10 @@ var spelling = []string{
 	db.Numbered4, numbered(`?4`),
 }
 
-// array is a list of integers in JSON as one of PostgreSQL's.
+// array converts a list of integers in JSON to an array of PostgreSQL.
 func array(parameter string) string { return `(translate(` + parameter + `, '[]', '{}')::int8[])` }
 
-// A list of integers in JSON is one of PostgreSQL's but for its brackets.
+// integers converts a list of integers in JSON to rows. Except for its brackets, the list is an array of PostgreSQL.
 func integers(parameter string) string {
 	return `(SELECT unnest(translate(` + parameter + `, '[]', '{}')::int8[]))`
 }
@@ -96,14 +96,14 @@ type statements struct {
 	inserts map[string]*insert // by statement; nil for others than INSERTs of a row
 }
 
-// statement is a text, and which argument each of its parameters is.
+// statement is a text, with the argument of each of its parameters.
 type statement struct {
 	text string
 	args []int
 	kind kind
 	// constant says that a statement returns the same rows whenever it runs on a snapshot.
 	constant bool
-	// changes says that the statement changes memories, or what has some.
+	// changes says that the statement changes memories, or rows that memories belong to.
 	changes bool
 }
 
@@ -199,7 +199,7 @@ func (s *statements) bound(query string, values []any, types []byte) (statement,
 	return st, bound, nil
 }
 
-// storable reports whether PostgreSQL stores a text.
+// storable reports whether PostgreSQL can store a text.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
 func isBoolean(arg any) bool {

@@ -21,10 +21,10 @@ type Tx struct {
 	over     bool
 	lost     error // PostgreSQL has given the transaction up; the reason
 	rerun    error // it has to run again; the reason
-	violated bool  // a statement violated a constraint, maybe by what the snapshot does not show
+	violated bool  // a statement violated a constraint, maybe because of rows that the snapshot does not show
 	changed  bool  // it wrote what other servers have in their indexes
 	cursors  int
-	undone   [][2]int   // the first and last of cursors that went with a part
+	undone   [][2]int   // first and last of the cursors that were undone with a part
 	caller   *db.Caller // for whom policies decide; nil: everything is allowed
 	declared *db.Caller // the caller that the server knows
 	// unsettled says that declared may be out of date.
@@ -227,8 +227,8 @@ func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([]
 	return all, err
 }
 
-// send runs a statement and returns its rows; ahead is read with it. If what begins the transaction fails with it, the
-// transaction begins anew, without what was to be read ahead: nothing of it was handed out.
+// send runs a statement and returns its rows; ahead is read with it. If the statements that begin the transaction fail
+// with it, the transaction begins anew without the reads ahead, none of which was handed out.
 func (tx *Tx) send(st statement, args []any, most int, result *db.Result, ahead []read) ([][]driver.Value, error) {
 	tx.settle()
 	if st.kind != writes && len(tx.pending) == 0 && len(ahead) == 0 {

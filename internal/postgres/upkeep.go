@@ -9,12 +9,12 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Upkeep returns what the database has: its files and their log are the server's.
+// Upkeep returns the parts that this engine has: the server manages its files and their log.
 func (d *DB) Upkeep() db.Upkeep {
 	return db.Upkeep{Name: d.name, Space: d, Check: d}
 }
 
-// tables are those of the store, in its schema.
+// tables selects the tables of the store, in its schema.
 const tables = `SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1`
 
 // Compact runs VACUUM on each table. It makes room for new rows; VACUUM FULL, which gives it back to the system, locks
@@ -71,8 +71,8 @@ func (d *DB) Problems(tx db.Tx, limit int) (problems []db.Problem, err error) {
 	return problems, err
 }
 
-// Damaged reports what PostgreSQL says of damaged pages and indexes, and of values that are not what the schema holds:
-// the class of data exceptions (22), such as a text that is not JSON, and constraints that a repair meets.
+// Damaged reports whether an error is about damaged pages or indexes, or about values that do not fit the schema: the
+// class of data exceptions (22), such as a text that is not JSON, and constraints that a repair meets.
 func (d *DB) Damaged(err error) bool {
 	var e *Error
 	data := errors.As(err, &e) && strings.HasPrefix(e.Code, "22")
@@ -82,8 +82,8 @@ func (d *DB) Damaged(err error) bool {
 // actions are what foreign keys do when their row is deleted, by pg_constraint's letters.
 var actions = map[string]string{"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
 
-// Broken looks for the row behind each reference. PostgreSQL keeps references whole, but not references that existed
-// before a constraint that is NOT VALID, nor rows that were loaded with triggers off or lost with a damaged page.
+// Broken looks for the row behind each reference. PostgreSQL keeps references intact, except ones that existed before a
+// constraint that is NOT VALID, and ones of rows that were loaded with triggers off or lost with a damaged page.
 func (d *DB) Broken(tx db.Tx) ([]db.Broken, error) {
 	var all, broken []db.Broken
 	err := tx.Each(func(row db.Rows) error {

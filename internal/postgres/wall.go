@@ -10,10 +10,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Row-level security is a second wall under the conditions of statements, if the operator makes it by
+// Row-level security is a second wall behind the conditions of statements, if the operator makes it by
 // postgres/wall.sql: policies hide the rows of memories, files and trash that the caller of a transaction may not see,
-// and refuse changes of rows that the caller may not change. They read the caller from the setting souvenir.caller,
-// and show nothing without it. Tables' owners pass the wall.
+// and refuse changes of rows that the caller may not change. They read the caller from the setting souvenir.caller, and
+// show nothing without it. The wall does not hold for owners of the tables.
 
 // server is the caller of transactions for the store as a whole.
 const server = "server"
@@ -29,7 +29,7 @@ func (d *DB) lookForWall(ctx context.Context) error {
 	return classify("open", err)
 }
 
-// beginning has the statements that begin a transaction, which is for the store as a whole.
+// beginning returns the statements that begin a transaction, which is for the store as a whole.
 func (d *DB) beginning(begin string, turn ...pending) (all []pending) {
 	all = append(all, pending{text: begin})
 	if d.distributed {
@@ -47,7 +47,7 @@ func (d *DB) beginning(begin string, turn ...pending) (all []pending) {
 	return all
 }
 
-// ActFor sets the caller that the policies ask for. The server gets it with the next statement.
+// ActFor sets the caller that the policies check. The server gets it with the next statement.
 func (tx *Tx) ActFor(c *db.Caller) { tx.caller = c }
 
 // settle sends the caller to the server, unless the server knows it.

@@ -38,7 +38,7 @@ func (w words) Clear() error {
 // matching has a row for each of some terms in each passage of a range; its parameters are ?1 to ?3.
 var matching = withTerms(`?1`, `?2`, `?3`)
 
-// withTerms is matching with other parameters. As a function of the schema it would not become a part of the statement.
+// withTerms is matching with other parameters. A function in the schema would not become a part of the statement.
 func withTerms(terms, first, last string) string {
 	terms = `(SELECT terms_of(e, '') FROM jsonb_array_elements_text(list_json(` + terms + `)) e)`
 	return `(SELECT i.term, i.passage_id, i.times FROM passage_term i WHERE i.term IN ` + terms + `
@@ -147,7 +147,7 @@ const (
 	indexing = 0x53757670
 )
 
-// maintainWords brings the index of words up to date where much is not in it.
+// maintainWords brings the index of words up to date if much is missing from it.
 func (d *DB) maintainWords(ctx context.Context, wait bool) error {
 	var due []int64
 	err := d.Read(ctx, func(tx db.Tx) (err error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Distributed is the environment variable that says, if it is not empty, that the server is the coordinator of a Citus
-// cluster, and that the schemas of the tests are to lie on its workers.
+// Distributed is an environment variable. If it is not empty, the server is the coordinator of a Citus cluster, and the
+// schemas of the tests are placed on its workers.
 const Distributed = "SOUVENIR_TEST_CITUS"
 
 // OnCitus reports whether [Distributed] is set.

@@ -29,7 +29,7 @@ var schemas struct {
 	altered map[string]bool
 }
 
-// Altered says that a test changes the tables of its schema, which no other test gets then.
+// Altered records that a test changes the tables of its schema. No other test gets that schema afterwards.
 func Altered(address string) {
 	schemas.mu.Lock()
 	defer schemas.mu.Unlock()
@@ -201,11 +201,10 @@ func SchemaOf(address string) string {
 	return u.Query().Get("search_path")
 }
 
-// runtimeRole is a role without any right but to the rows of schemas of tests. It stays on the server.
+// runtimeRole is a role with no rights except to the rows in the schemas of tests. It stays on the server.
 const runtimeRole = "souvenir_test_runtime"
 
-// Walled makes the second wall in a schema, and returns its address for a role without rights but to read and write the
-// rows.
+// Walled makes the second wall in a schema, and returns its address for a role that may only read and write the rows.
 func Walled(t testing.TB, address, wall string) string {
 	t.Helper()
 	NotOnCitus(t, "the caller of a transaction does not reach the worker, so row-level security is not supported")

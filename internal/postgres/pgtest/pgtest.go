@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Variable is the environment variable with the address of a database. Its user is a superuser: [Copy] needs one, the
-// rest the right to create schemas.
+// Variable is the environment variable with the address of a database. Its user is a superuser: [Copy] needs one;
+// everything else needs only the right to create schemas.
 const Variable = "SOUVENIR_TEST_POSTGRES"
 
 // Address returns the address of a new schema, which is dropped when the test ends. Without a server it skips the test.

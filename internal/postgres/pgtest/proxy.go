@@ -24,20 +24,20 @@ const (
 	Silent           // the server does not get the COMMIT, and the connection stays open
 )
 
-// Proxy passes on connections to the server, until it is to cut one.
+// Proxy passes on connections to the server, until it has to cut one.
 type Proxy struct {
 	Address string // of the same database, through the proxy
 	Cut     atomic.Int32
 	Held    atomic.Bool // a COMMIT has come that the server does not get, with Silent
-	// Weak takes the isolation out of what begins a Write, so that a transaction has that of the setting
+	// Weak removes the isolation from the statement that begins a Write, so that the transaction has that of the setting
 	// default_transaction_isolation.
 	Weak atomic.Bool
-	// Trips is how often a client has sent something after an answer. A ROLLBACK does not count: after a read its answer
-	// is not waited for.
+	// Trips is how often a client has sent something after an answer. A ROLLBACK does not count: after a read, nothing
+	// waits for its answer.
 	Trips atomic.Int64
 }
 
-// NewProxy starts a proxy on the way to a database. It ends with the test.
+// NewProxy starts a proxy in front of a database. It ends with the test.
 func NewProxy(t testing.TB, address string) *Proxy {
 	t.Helper()
 	through, err := url.Parse(address)
@@ -65,7 +65,7 @@ func NewProxy(t testing.TB, address string) *Proxy {
 	return p
 }
 
-// preparedCommit is in what executes a COMMIT that the driver has prepared.
+// preparedCommit occurs in the message that executes a COMMIT prepared by the driver.
 var preparedCommit = func() []byte {
 	sum := sha256.Sum256([]byte("COMMIT"))
 	return []byte("\x00stmtcache_" + hex.EncodeToString(sum[:24]) + "\x00")
