@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Again ranks the best memories of a query once more, with more evidence than all memories could be asked for.
+// Again ranks the best memories of a query once more, with evidence that would cost too much for all memories.
 type Again struct {
 	Depth int // how many memories, the best by Query.Fuse, are ranked again
-	Reach int // how many places before and after each its conversation is shown
+	Reach int // how many places of its conversation are shown before and after each
 
-	// Members farther than Bounds places from all of these may have an upper bound of their cosine in place of the cosine
-	// itself, until [Found.Compare] is asked; 0 = none may.
+	// Members farther than Bounds places from all of these may have an upper bound of their cosine instead of the cosine
+	// itself, until [Found.Compare] is called; 0 = none may.
 	Bounds int
 
 	// Rank gets the candidates, and returns the hits in their final order: the ones found, and members of
@@ -162,8 +162,7 @@ func (s *search) regionOf(partition int64) *region {
 	return r
 }
 
-// describe fills in a member: a living memory. It is empty but for Bound, which says whether a bound of its cosine is
-// enough.
+// describe fills in a member: a living memory. Only its Bound is set before: whether a bound of its cosine is enough.
 func (s *search) describe(one *Member, r *region, m *memory, score func(Parts) float32) {
 	one.Row, one.ID = m.row, m.id
 	if m.turn != nil {

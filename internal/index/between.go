@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// The coarse codes of vectors tell between which two scores a passage's own one lies. As many memories as are wanted,
-// with high lower bounds, make a floor; only passages whose upper bounds reach it in the end are compared exactly.
+// The coarse codes of vectors give a lower and an upper bound of a passage's score. The highest lower bounds, of as
+// many memories as are wanted, make a floor; only passages whose upper bounds reach the final floor are compared
+// exactly.
 
 // lows are the highest lower bounds of the scores of different memories: a heap whose root is the lowest of them.
 type lows struct {

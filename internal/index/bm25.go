@@ -13,16 +13,16 @@ import (
 //	BM25(q, p) = sum over the terms t of q that p contains of weight(t) * idf(t) * sat(t, p)
 //
 // N is the number of passages, df(t) how many of them contain t, tf(t, p) how often p contains it,
-// and length(p) the number of terms of p, repetitions counted. In the place of the mean length stands
-// a constant with a floor: that one chat turn has five words and the next fifty says nothing about
-// what they are worth, while long documents do collect words. So one setting serves both, and a score
-// does not depend on what else is stored.
+// and length(p) the number of terms of p, repetitions counted. A constant with a floor takes the place
+// of the mean length: whether a chat turn has five words or fifty says nothing about its worth, while
+// long documents do collect words. So one setting serves both, and a score does not depend on what else
+// is stored.
 //
 // The zero value ranks by the idf of the matched terms alone.
 type BM25 struct {
 	K1    float32 // at least 0: how slowly repetitions of a term stop adding; 0 = presence alone counts
 	B     float32 // 0 to 1: how much long passages are held back; 0 = not at all
-	Pivot float32 // terms from which on a passage is long; above 0 unless B is 0
+	Pivot float32 // length in terms from which on a passage counts as long; above 0 unless B is 0
 }
 
 // check reports constants for which the formula is not an ordering.

@@ -6,12 +6,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
-// A vector is kept as two rows of codes, of 8 bits a number each: the coarse ones, and the fine ones of the rest that
-// they leave over. Together they have 16 bits, half the size of the floats, and are off by some millionths. Most
-// vectors are nowhere near the wanted one, and the coarse codes are enough to show that. For nearly all of them even
-// the upper halves of the coarse codes are (simd.Split): a comparison with many vectors is bound by what passes through
-// the processor's caches, so it reads 4 bits a number. These decide nothing alone: they give an upper bound of an inner
-// product. If that could suffice, the coarse codes give a closer one, and if that could, both rows are compared.
+// A vector is kept as two rows of codes, of 8 bits a number each: the coarse ones, and the fine ones of the remainder.
+// Together they have 16 bits, half the size of the floats, and are off by a few millionths. Most vectors are nowhere
+// near the wanted one, and the coarse codes are enough to show that. For nearly all of these, even the upper halves of
+// the coarse codes are enough (simd.Split). A comparison with many vectors is bound by the traffic through the
+// processor's caches, so it reads 4 bits a number. The upper halves decide nothing alone: they give an upper bound of
+// an inner product. If that bound could suffice, the coarse codes give a closer one, and if that one could, both rows
+// are compared.
 
 // coarse says how to read the codes of a vector: each number is scale * (coarse code + fine code / fineSteps).
 type coarse struct {
@@ -27,7 +28,7 @@ const fineSteps = 2 * math.MaxInt8
 const halfwayUp = math.MinInt8 + 7.5
 
 // leastCoded is the least size of the vectors that are kept as codes. Shorter ones stay floats: codes would save 120
-// bytes at most, and are less exact the larger a part of the length is in one number.
+// bytes at most, and are less exact the more of the length is in one number.
 const leastCoded = 64
 
 // codeWidth is the number of codes per vector: the rest are 0.
@@ -61,7 +62,7 @@ func encode(codes, fine []int8, v []float32) (c coarse, long float64) {
 	return c, math.Sqrt(long) * scale * (1 + 1e-9)
 }
 
-// decode returns the vector that codes say.
+// decode returns the vector that codes stand for.
 func (c coarse) decode(codes, fine []int8, size int) []float32 {
 	v := make([]float32, size)
 	for i := range v {
@@ -204,8 +205,8 @@ func (c *comparison) loss(m *matrix) (perSlack, fixed float32) {
 
 // fixed is the part of loss that is the same for all rows, given the length of what the vector's codes leave over.
 func (c *comparison) fixed(m *matrix, slack float64) float32 {
-	// With v = v' + e and q = q' + f, where v' and q' are what the codes say, v*q = v'*q' + e*q' + v*f - e*f, and the
-	// length of q' is at most that of q and f together.
+	// With v = v' + e and q = q' + f, where v' and q' are the vectors of the codes, v*q = v'*q' + e*q' + v*f - e*f, and
+	// the length of q' is at most that of q and f together.
 	return float32(m.longest*slack + 4*roundOff(m.size)*m.longest*c.length + tiny)
 }
 
@@ -237,7 +238,7 @@ func (c *comparison) most(m *matrix) float32 {
 	return float32(c.length*m.longest*(1+roundOff(m.size)) + tiny)
 }
 
-// exact returns the inner product with a row, as its codes say it.
+// exact returns the inner product with a row, according to its codes.
 func (c *comparison) exact(m *matrix, row int) float32 {
 	if m.fine.width == 0 {
 		return c.dot(m.rows.row(row), c.vector)

@@ -27,7 +27,7 @@ type conversation struct {
 	speakers []string  // the first ones
 }
 
-// mostSpeakers is how many names a conversation looks up. A name beyond is held with each of its turns.
+// mostSpeakers is how many names a conversation looks up. Further names are held with each of their turns.
 const mostSpeakers = 16
 
 // join makes a memory part of its conversation.

@@ -30,7 +30,7 @@ type Exact struct {
 	held     []holding // by place in terms
 }
 
-// holding says of a term which chunk it is part of, and how many passages contain it.
+// holding has the chunk that a term is part of, and the number of passages that contain it.
 type holding struct{ chunk, passages int }
 
 // NewExact prepares the search among a number of passages.
@@ -44,9 +44,9 @@ func (x *Exact) most(kind Exactness) int {
 	return max(2, int(math.Sqrt(float64(x.passages))))
 }
 
-// Consider takes the term at place i of the query, which containing passages contain. Memories counts their
-// memories; it may stop above most. Of the terms of one chunk those count that the fewest passages contain: the file's
-// name in a path, not the folders that it shares with others.
+// Consider takes the term at place i of the query, which containing passages contain. Memories counts their memories;
+// it may stop above most. Of the terms of one chunk, only the ones in the fewest passages count: in a path, the name of
+// the file, not the folders that it shares with others.
 func (x *Exact) Consider(i int, t Term, containing int, memories func(most int) int) {
 	kind := t.Exact
 	if kind == Ordinary || kind < x.kind || containing == 0 {

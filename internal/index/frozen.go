@@ -8,11 +8,11 @@ import (
 )
 
 // frozen holds the postings of the passages in a range of slots, in a form that does not change and takes about a fifth
-// of the bytes of a recent one. It is part of a segment, too, which is searched as it was read: a list is decoded when
-// a query has its term. Bytes that are no postings, made to do harm, yield postings of its range or none.
+// of the bytes of a recent one. Segments contain it, too, and are searched as they were read: a list is decoded when a
+// query has its term. Bytes that are not postings, even malicious ones, yield postings of its range or none.
 //
-// The terms are in their order, in groups, each with what it shares with the one before it in its group, how many
-// passages contain it, and the number of the bytes of its postings. A posting is how many slots come between it and the
+// The terms are sorted and in groups. Each is stored relative to the one before it in its group, with the number of
+// passages that contain it and the number of bytes of its postings. A posting is the number of slots between it and the
 // one before it, times two, plus 1 if the frequency is 1; else the frequency follows.
 type frozen struct {
 	base, slots uint32 // the first slot of the range, and how many there are
@@ -45,7 +45,7 @@ func (f *frozen) cursor(group int) termCursor {
 	return termCursor{frozen: f, reader: segmentReader{data: f.terms[terms:]}, left: f.lists[lists:]}
 }
 
-// keyOf returns the first bytes of a term as a number, by which most terms can be told apart without a look at more.
+// keyOf returns the first bytes of a term as a number, which is enough to tell most terms apart.
 func keyOf(term string) uint32 {
 	var first [4]byte
 	copy(first[:], term)
@@ -78,7 +78,7 @@ func (f *frozen) find(term string) (list frozenList, found bool) {
 	}
 	terms, at := f.group(low - 1)
 	r := segmentReader{data: f.terms[terms:]}
-	known := 0 // how many bytes the last term, which is below, begins with as the wanted one does
+	known := 0 // length of the prefix that the last term, which is below, shares with the wanted one
 	for range termsPerGroup {
 		shared := r.number(mostShared)
 		rest := r.take(r.number(len(r.data)))
@@ -86,7 +86,7 @@ func (f *frozen) find(term string) (list frozenList, found bool) {
 		if r.failed {
 			break
 		}
-		if shared <= known { // else it goes on as the last one does, which is below
+		if shared <= known { // else it continues like the last one, which is below
 			wanted := term[shared:]
 			switch order := cmp.Compare(string(rest), wanted); {
 			case order == 0:

@@ -47,7 +47,7 @@ type Index struct {
 	size       int // sum of counted over all partitions
 	peak       int // the most entries that memories has held, see thin
 	expected   expected
-	highest    int64 // no memory has been put since the last clear whose row is above it
+	highest    int64 // no memory put since the last clear has a row above it
 }
 
 // New returns an empty index.
@@ -81,8 +81,7 @@ func (ix *Index) Delete(rows ...int64) {
 	}
 }
 
-// Confine removes the memories at rows that are in another partition than the one at the same place of partitions; 0
-// is no partition.
+// Confine removes each memory at rows that is not in the partition at the same place of partitions; 0 is no partition.
 func (ix *Index) Confine(rows, partitions []int64) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()

@@ -9,18 +9,18 @@ import (
 
 // Like asks for the memories whose texts may say the same as a text.
 type Like struct {
-	Near      // the vector of the text; of its Limit, more memories are too many
+	Near      // the vector of the text; more memories than its Limit are too many
 	Probe     *alike.Probe
 	AnyCosine bool // the cosine says nothing about the likeness of texts
 }
 
 const (
 	scanAtOnce = 1 << 14 // sketches that are compared between two looks at the context
-	mostLike   = 1 << 8  // memories like the text by their words from which on it is no gain to compare them one by one
+	mostLike   = 1 << 8  // memories with similar words, above which comparing them one by one gains nothing
 )
 
 // Like returns the memories that may say the same, in no order: those whose vector is near enough and whose sketch does
-// not rule it out. It reports false if they are too many, and are not known. The error is the context's.
+// not rule it out. It reports false if they are too many; then they are not known. The error is the context's.
 func (ix *Index) Like(ctx context.Context, l Like) (hits []Hit, known bool, err error) {
 	if !ix.dot.accepts(l.Vector) {
 		return nil, false, ctx.Err()

@@ -38,7 +38,7 @@ type partition struct {
 
 	frozen []frozen // the postings of all but recent passages, in the order of their slots
 	recent          // of the others
-	unused int      // bytes that segments hold and that nothing uses, but are not free
+	unused int      // bytes of segments that nothing uses, but that are not free
 
 	conversations map[int64]*conversation
 	turns         int // memories in conversations

@@ -67,7 +67,7 @@ type Stats struct {
 	// them, and the bonus of exact ones
 	IdealBM25 float32
 
-	// what exact terms add to the BM25 of a passage, which reaches it with one of them alone; 0 = none are exact
+	// what exact terms add to the BM25 of a passage, even if it contains only one of them; 0 = none are exact
 	Exact float32
 }
 

@@ -51,14 +51,14 @@ type ranker struct {
 	current *memory // the memory whose passages are being visited
 	hit     Hit     // its best so far
 
-	enough float32 // the least BM25 with which a passage can reach the floor, or one that it had before
+	enough float32 // the least BM25 with which a passage can reach the floor, or an earlier one
 }
 
-// raiseEvery is how many passages are considered before it is worth the work to know the score for the floor that
-// they have raised.
+// raiseEvery is how many passages are considered before it is worth computing the least BM25 for a raised floor.
 const raiseEvery = 64
 
-// enoughNow returns a function that says from which BM25 on passages are considered, and is called for each of them.
+// enoughNow returns a function that returns the BM25 from which on passages are considered. It is called for each
+// passage.
 func (w *ranker) enoughNow() func() float32 {
 	calls, floor := 0, w.floor
 	return func() float32 {

@@ -130,10 +130,10 @@ func (p *partition) settle() {
 	p.recent = recent{settled: end}
 }
 
-// mostFrozen is how many passages neighbouring frozen postings may have to be frozen as one.
+// mostFrozen is how many passages neighbouring frozen postings may have at most to be frozen as one.
 const mostFrozen = 1 << 14
 
-// compactFrozen freezes newly frozen postings, with the new slots of the passages, and small ones together.
+// compactFrozen freezes the frozen postings again, with the new slots of the passages, and joins small ones.
 func (p *partition) compactFrozen(moved []uint32) {
 	slot, living := uint32(0), uint32(0)
 	upTo := func(end uint32) uint32 { // counts the living before a slot, which is not below that of the last call

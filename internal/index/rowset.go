@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// RowSet is a set of memories by row: one bit for each number from the lowest row on or, where that would be more than
-// a list of the rows has, a sorted list. It never changes; the zero value is empty.
+// RowSet is a set of memories by row: one bit for each number from the lowest row on or, if a list of the rows takes
+// less, a sorted list. It never changes; the zero value is empty.
 type RowSet struct {
 	list []int64 // ascending; nil with bits
 	bits []uint64

@@ -43,7 +43,7 @@ func NewScale(vectors []float32, size int, groups []int, count int) *Scale {
 	return s
 }
 
-// Of returns how similar two vectors are, by their places, given their cosine: 0 as two that have nothing to do with
+// Of returns how similar two vectors are, by their places, given their cosine: 0 for two that have nothing to do with
 // each other, 0.5 four standard deviations above that, which hardly happens by chance, and 1 for equal ones. It is less
 // than 0, but at least -1, for texts that differ more than most.
 func (s *Scale) Of(a, b int, cosine float32) float32 {

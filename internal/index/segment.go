@@ -25,8 +25,8 @@ const SegmentVersion = 5
 // segmentMagic begins every segment.
 const segmentMagic = "svix" + string(rune(SegmentVersion))
 
-// mostShared limits how much of a string is taken from the one before it, so that bytes made to do harm cannot mean
-// very much more text than they are.
+// mostShared limits how much of a string is taken from the one before it, so that malicious bytes cannot stand for much
+// more text than they are.
 const mostShared = 40
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -46,9 +46,9 @@ func (ix *Index) putSorted(memories []Memory) {
 	ix.Put(memories...)
 }
 
-// MergeSegments returns the memories of some segments as one, but for those whose rows skip selects; nil = none. Of
-// several with one row that of the last segment counts. The error is ErrSegment if an index of this machine holds
-// vectors in another way.
+// MergeSegments returns the memories of some segments as one segment, except the rows that skip selects; nil = skips
+// none. Of several memories with one row, the one in the last segment counts. The error is ErrSegment if an index of
+// this machine holds vectors in another way.
 func MergeSegments(segments []*Segment, skip func(row int64) bool) (Encoded, error) {
 	ix := New()
 	for _, s := range segments {
@@ -59,7 +59,7 @@ func MergeSegments(segments []*Segment, skip func(row int64) bool) (Encoded, err
 	return ix.encoded(), nil
 }
 
-// Encoded is an encoded segment, and what it is stored with.
+// Encoded is an encoded segment, and the values that are stored with it.
 type Encoded struct {
 	Data        []byte
 	Memories    int   // in it; 0: there is no need to store it
@@ -76,8 +76,8 @@ func (ix *Index) encoded() Encoded {
 	return e
 }
 
-// KeepsCodes reports whether indexes of this machine keep the vectors of a usual size as codes. The segments of one
-// that does not are of no use to others.
+// KeepsCodes reports whether indexes of this machine keep the vectors of a usual size as codes. The segments of a
+// machine that does not are of no use to others.
 func KeepsCodes() bool { return fastestCoarse() != nil }
 
 // segment encodes the only partition, if there is one.
@@ -105,7 +105,7 @@ type segmentWriter struct {
 func (w *segmentWriter) number(n int)       { w.data = binary.AppendUvarint(w.data, uint64(n)) }
 func (w *segmentWriter) difference(n int64) { w.data = binary.AppendVarint(w.data, n) }
 
-// text writes a string as what it shares with the beginning of the last one, and the rest.
+// text writes a string as the length of the prefix that it shares with the last one, and the rest.
 func (w *segmentWriter) text(s string) {
 	shared, most := 0, min(len(s), len(w.before), mostShared)
 	for shared < most && s[shared] == w.before[shared] {

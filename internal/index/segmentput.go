@@ -6,9 +6,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/alike"
 )
 
-// PutSegment adds the memories of a segment to a partition, but for those whose rows skip selects; nil = none. What it
-// adds replaces everything that the index holds for the same rows. It returns ErrSegment, and adds nothing, if this
-// index holds vectors in another way than the one that made the segment.
+// PutSegment adds the memories of a segment to a partition, except the rows that skip selects; nil = skips none. They
+// replace everything that the index holds for the same rows. It returns ErrSegment, and adds nothing, if this index
+// holds vectors in another way than the one that made the segment.
 func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bool) error {
 	for _, m := range s.matrices {
 		if (m.width != 0) != ix.codes(m.size) {
@@ -66,15 +66,15 @@ func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bo
 	return nil
 }
 
-// Expect says about how many passages a partition will have, all of its segments put. So each of these need not copy
-// what was there before.
+// Expect announces about how many passages a partition will have once all of its segments are put. So putting one need
+// not copy the earlier ones.
 func (ix *Index) Expect(partition int64, passages int) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	ix.expected = expected{partition, passages}
 }
 
-// expected is the last argument of Expect.
+// expected holds the arguments of the last Expect.
 type expected struct {
 	partition int64
 	passages  int

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/alike"
 )
 
-// ErrSegment is the error of bytes that are no segment of this version: they are damaged, or another program wrote
+// ErrSegment is the error of bytes that are not a segment of this version: they are damaged, or another program wrote
 // them.
 var ErrSegment = errors.New("index: no segment, or a damaged one")
 
@@ -66,8 +66,8 @@ func CheckSegment(data []byte) error {
 	return nil
 }
 
-// DecodeSegment reads a segment. Its error is ErrSegment. The rows of words are below wordRows. However the bytes were
-// made, it takes memory in proportion to their number.
+// DecodeSegment reads a segment. Its error is ErrSegment. The rows of words are below wordRows. Its memory is in
+// proportion to the number of bytes, even if they are malicious.
 func DecodeSegment(data []byte, wordRows int) (*Segment, error) {
 	if err := CheckSegment(data); err != nil {
 		return nil, err

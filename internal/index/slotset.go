@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// slotSet is the living passages in a partition of the memories in a set of rows.
+// slotSet is the set of living passages in a partition that belong to the memories in a set of rows.
 type slotSet struct {
 	rows     *RowSet
 	changes  uint64   // of the partition, when it was made
@@ -23,7 +23,7 @@ type slotSets struct {
 // mostSlotSets is how many sets a partition keeps; one takes a bit for each passage.
 const mostSlotSets = 4
 
-// get returns a set that is there already, in a state of the partition.
+// get returns a set that is kept for some rows, in the same state of the partition.
 func (s *slotSets) get(rows *RowSet, changes uint64) (set slotSet, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ type termParts struct {
 
 const (
 	mostOnce  = 256  // above the lengths of nearly all passages
-	leastOnce = 1024 // passages from which on it is less work to have the parts of all lengths first
+	leastOnce = 1024 // number of passages from which on computing the parts of all lengths first is less work
 )
 
 // begin prepares for a term that some passages contain.
@@ -77,8 +77,8 @@ func (s *search) addFrozen(r *region, list frozenList, parts *termParts) {
 	}
 }
 
-// addShort adds a term's part to the scores of the next passages in a list, as far as their postings take few bytes. So
-// do nearly all of a common term.
+// addShort adds a term's part to the scores of the next passages in a list, as long as their postings take few bytes.
+// Nearly all of a common term do.
 func (s *search) addShort(r *region, list *frozenList, parts *termParts) {
 	scores := s.bm25[r.from+int(list.base):][:list.slots]
 	lengths, owners := r.lengths[list.base:][:len(scores)], r.owners[list.base:][:len(scores)]

@@ -32,8 +32,8 @@ type Weights struct {
 	// knows few of the query's words, as in most languages except English, words decide. 0 = no effect.
 	Known float32
 
-	// A memory in a conversation gains from the own evidence of others in it. All of this is divided by
-	// 1 + Near + Around, and those of a memory without a conversation are its own evidence, so that both compare.
+	// A memory in a conversation gains from the own evidence of others in it. All of this is divided by 1 + Near +
+	// Around. For a memory without a conversation, Near and Around count its own evidence, so that both are comparable.
 	Before, Before2 float32 // of the one before it, and of the one before that
 	After, After2   float32 // of those after it
 	Answer          float32 // of the one before it, if that one asks
