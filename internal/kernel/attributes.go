@@ -164,7 +164,7 @@ func (a Attributes) PatchOwn(patch map[string]any) Attributes {
 }
 
 // patchCustom applies a patch's value for the custom object: an object patches its keys, null removes all keys that it
-// shows, and any other value is that of an own key.
+// shows, and any other value is the value of an own key.
 func (a Attributes) patchCustom(value any) Attributes {
 	if keys, ok := value.(map[string]any); ok {
 		return a.PatchOwn(keys)
@@ -291,8 +291,8 @@ func OrEmpty(metadata map[string]any) map[string]any {
 	return metadata
 }
 
-// FoldPatch joins two patches, of the shown metadata and of the caller's own, so that each key is in one place: own.
-// Left in shown are keys that only two patches one after the other can express. Known keys are left out.
+// FoldPatch joins two patches, one of the shown metadata and one of the caller's own, so that each key is in only one
+// place: folded. rest has the keys that only two patches, one after the other, can express. Known keys are left out.
 func FoldPatch(shown, own map[string]any) (folded, rest map[string]any) {
 	given := own
 	leave := func(key string, value any) {

@@ -34,11 +34,11 @@ func ChangeSetting(tx db.Tx, name string, value *int64) error {
 	return err
 }
 
-// KeptSettings keeps what is made of the changed settings for ten seconds, within which another process's change
-// arrives. The zero value is ready.
+// KeptSettings keeps a value made from the changed settings for ten seconds, so a change by another process arrives
+// within that time. The zero value is ready.
 type KeptSettings[T any] struct {
 	kept  atomic.Pointer[keptSettings[T]]
-	times atomic.Int64 // that they were forgotten
+	times atomic.Int64 // how often the value was forgotten
 }
 
 type keptSettings[T any] struct {

@@ -108,9 +108,8 @@ func (v Viewer) AsOf(at int64) (condition string, args []any) {
 		[]any{at, at, at, at, at}
 }
 
-// Hidden returns, by partition, the rows of memories in some partitions, a [db.List], that are not current; or, if
-// memories that are not valid now count as well, even expired ones. It only reads the indexes of these
-// partitions.
+// Hidden returns, by partition, the rows of memories in some partitions, a [db.List], that are not current. With all,
+// it returns only the expired ones. It only reads the indexes of these partitions.
 func (v Viewer) Hidden(tx db.Tx, partitions string, all bool) (map[int64][]int64, error) {
 	query, args := v.HiddenQuery(partitions, all)
 	if query == "" {

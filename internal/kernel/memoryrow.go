@@ -8,8 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
-// MemoryRow is a memory as its row has it, before it is sealed. Tags, links, passages and turns have rows of their own.
-// Times are microseconds since 1970.
+// MemoryRow has the values of a memory's row, before they are sealed. Tags, links, passages and turns have rows of
+// their own. Times are microseconds since 1970.
 type MemoryRow struct {
 	ID             string
 	Content        string
@@ -27,7 +27,7 @@ type MemoryRow struct {
 	Updated        int64
 }
 
-// InsertMemory creates the row of a memory. Its caller adds what has rows of its own.
+// InsertMemory creates the row of a memory. The caller adds the parts that have rows of their own.
 func (w *Writer) InsertMemory(at *Place, m MemoryRow) (row int64, err error) {
 	values, err := w.columns(at, m)
 	if err != nil {
@@ -43,8 +43,8 @@ func (w *Writer) InsertMemory(at *Place, m MemoryRow) (row int64, err error) {
 	return row, err
 }
 
-// ReplaceMemory writes a memory over the row of another, and deletes what has rows of its own. The key, the times and
-// the event time that m leaves out stay.
+// ReplaceMemory writes a memory over the row of another, and deletes the parts that have rows of their own. If m leaves
+// out the key, the times or the event time, the earlier ones stay.
 func (w *Writer) ReplaceMemory(row int64, at *Place, m MemoryRow) error {
 	if m.Key == "" && sealedrows.Seals(w.Tx) { // it stays, perhaps with another owner
 		if err := w.Tx.QueryRow(`SELECT coalesce(key, '') FROM memory WHERE id = ?`, row).Scan(&m.Key); err != nil {

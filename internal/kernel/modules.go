@@ -8,8 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Modules returns the modules that memories name in their metadata, as [db.Module] does where metadata are not sealed:
-// by the rows of the memories m of a list of partitions for which a condition holds.
+// Modules returns the modules that memories name in their metadata, by row, as [db.Module] does where metadata are not
+// sealed. It covers the memories m of a list of partitions for which a condition holds.
 func Modules(tx db.Tx, partitions, condition string) (map[int64]string, error) {
 	modules := map[int64]string{}
 	err := tx.Each(func(row db.Rows) error {
@@ -31,8 +31,8 @@ func Modules(tx db.Tx, partitions, condition string) (map[int64]string, error) {
 	return modules, err
 }
 
-// CountModules calls add for each memory that names a module by its metadata, and for each that names another one by a
-// tag: of the memories m as in [Modules].
+// CountModules calls add for the memories m as in [Modules]: for each that names a module in its metadata, and for each
+// that names another one by a tag.
 func CountModules(tx db.Tx, partitions, condition string, add func(name string, n int)) error {
 	modules, err := Modules(tx, partitions, condition)
 	if err != nil {

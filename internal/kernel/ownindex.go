@@ -34,7 +34,7 @@ func IndexMetadata(tx db.Tx, bytes int64) error {
 	return RemakeOwnIndex(tx)
 }
 
-// IndexesMetadata reports whether the index of own metadata has a limit.
+// IndexesMetadata reports whether the index of own metadata has the given limit.
 func IndexesMetadata(tx db.Tx, bytes int64) (bool, error) {
 	present, err := indexedMetadata(tx)
 	return present == bytes, err
@@ -66,8 +66,8 @@ func OwnIndexDiffers(tx db.Tx) (missing, excess int, err error) {
 	return missing, excess, err
 }
 
-// AddLookups gives some memories lookups whose metadata were sealed without, after a row, and returns the last row; 0:
-// there were none.
+// AddLookups adds lookups to some memories after a row whose metadata were sealed without them. It returns the last
+// row; 0: there were none.
 func AddLookups(tx db.Tx, from int64) (last int64, err error) {
 	type sealed struct {
 		id, owner int64

@@ -39,7 +39,7 @@ func MemoryBytes(tx db.Tx, content, metadata string) int64 {
 	return int64(sealedrows.SealedLength(len(content)) + sealedrows.SealedMetadataLength(metadata))
 }
 
-// RevisionBytes is the same of a past version with its attributes.
+// RevisionBytes is the same for a past version with its attributes.
 func RevisionBytes(tx db.Tx, content, attributes string) int64 {
 	switch {
 	case !sealedrows.Seals(tx):
@@ -83,7 +83,7 @@ func Reseal(tx db.Tx, partition, owner int64) error {
 	return resealNames(tx, partition, owner)
 }
 
-// resealNames does it with keys, tags and places in conversations.
+// resealNames seals keys, tags and places in conversations again.
 func resealNames(tx db.Tx, partition, owner int64) error {
 	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? ORDER BY id`, partition)
 	if err != nil {

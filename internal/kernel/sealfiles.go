@@ -8,10 +8,10 @@ import (
 // FileDetails are the texts in a file's row.
 type FileDetails struct{ Name, Type, Description, Category string }
 
-// SealedFile is the arguments for them.
+// SealedFile has the arguments for the details of a file.
 type SealedFile struct{ Name, Type, Description, Category any }
 
-// Seal seals them for the owner of the file, a row in the users; see [sealedrows.SealText].
+// Seal seals the details for the owner of the file, a row in the users; see [sealedrows.SealText].
 func (d FileDetails) Seal(tx db.Tx, owner int64) (sealed SealedFile, err error) {
 	for _, text := range []struct {
 		column sealedrows.SealedColumn
@@ -38,7 +38,7 @@ func SealFile(tx db.Tx, file int64, d FileDetails) (sealed SealedFile, err error
 	return d.Seal(tx, owner)
 }
 
-// SealTextOf returns the arguments for what is known of the text of a file, and for the places in it.
+// SealTextOf returns the arguments for the details of a file's text, and for the places in it.
 func SealTextOf(tx db.Tx, file int64, info, places string) (sealedInfo, sealedPlaces any, err error) {
 	owner, err := ownerOfFile(tx, file)
 	if err != nil {
@@ -68,8 +68,8 @@ type KeyGiver interface {
 	Give(tx db.Tx, owner int64, condition string, args ...any) error
 }
 
-// GiveFiles gives the files of other owners for which a condition on the table holds to an owner: their keys and rows
-// are sealed for the new one. It returns their size, and whether there are any.
+// GiveFiles gives an owner the files of other owners for which a condition on the table holds: their keys and rows are
+// sealed for the new owner. It returns their size, and whether there are any.
 func GiveFiles(tx db.Tx, owner int64, keys KeyGiver, condition string, arg any) (size int64, given bool, err error) {
 	err = tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner,
 		arg).Scan(&size)

@@ -13,7 +13,7 @@ func Setting(tx db.Tx, key string) (int64, error) {
 
 const settingQuery = `SELECT value FROM setting WHERE key = ?`
 
-// SettingAhead says that a setting will be read; see [db.Ahead].
+// SettingAhead announces that a setting will be read; see [db.Ahead].
 func SettingAhead(tx db.Tx, key string) { db.Ahead(tx, settingQuery, key) }
 
 // SetSetting writes a number into the settings.

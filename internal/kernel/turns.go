@@ -97,7 +97,7 @@ func WrongTurns(tx db.Tx, rows []int64) ([]int64, error) {
 }
 
 // AddTurn records the place of a new memory in its conversation, as [KeepTurns] does, without reading the memory. It
-// returns the turn with the number of its conversation as stored; nil: the memory is none.
+// returns the turn with the number of its conversation as stored; nil: the memory is not a turn.
 func AddTurn(tx db.Tx, row, partition int64, m turns.Memory) (*turns.Turn, error) {
 	t := turns.Of(m)
 	return t, addTurn(tx, row, partition, t)

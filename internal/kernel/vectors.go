@@ -13,7 +13,7 @@ import (
 // OwnVectors is the model of vectors that callers supply.
 const OwnVectors = "own"
 
-// EncodeVector returns the stored form of a vector in a place: short, which a model can make again, and exact where
+// EncodeVector returns the stored form of a vector in a place: short if a model can make the vector again, and exact if
 // callers supply vectors. Nil gives NULL.
 func EncodeVector(v []float32, at *Place) []byte {
 	if at.OwnProfile != 0 {
@@ -27,7 +27,7 @@ func sealVector(tx db.Tx, stored []byte, at *Place) (any, error) {
 	return sealedrows.SealBytes(tx, at.Owner, sealedrows.PassageVector, stored)
 }
 
-// DecodeVector reads a stored vector. NULL gives nil, and so does an empty one, as that of an erased user.
+// DecodeVector reads a stored vector. NULL gives nil, and so does an empty one, such as that of an erased user.
 func DecodeVector(blob []byte) ([]float32, error) {
 	if len(blob) == 0 {
 		return nil, nil

@@ -11,16 +11,16 @@ const LocalUser = "local"
 // DefaultCollection is the collection for memories stored without naming one.
 const DefaultCollection = "default"
 
-// TextCollection is the name of the collections with the texts of files, one for each owner: no caller can name it. A
-// memory in it is what a file says. Only searches for documents see it ([Viewer.VisibleTexts]).
+// TextCollection is the name of the collections with the texts of files, one for each owner: no caller can name it. The
+// memories in it hold the contents of files. Only searches for documents see it ([Viewer.VisibleTexts]).
 const TextCollection = ""
 
 // TextPartitions selects the partitions with the texts of files.
 const TextPartitions = `SELECT tp.id FROM collection tc JOIN partition tp ON tp.collection_id = tc.id ` +
 	`WHERE tc.name = ''`
 
-// Viewer is the caller in terms of rows: what a view of the store can see. It is found at the beginning of each
-// transaction.
+// Viewer is the caller in terms of rows: it determines what a view of the store can see. It is read at the beginning of
+// each transaction.
 type Viewer struct {
 	User      int64   // row of the user; 0: has stored nothing yet and is a member of no project
 	Limited   bool    // sees data in projects only
@@ -55,7 +55,8 @@ func (v Viewer) Visible() (condition string, args []any) {
 }
 
 // VisibleOfAll is Visible for a statement that looks for all visible partitions, rather than at some: it first names
-// those of the user and of the projects, which have indexes. An OR of two tables has an engine read both as a whole.
+// the partitions of the user and of the projects, which have indexes. With an OR of two tables, an engine reads both as
+// a whole.
 func (v Viewer) VisibleOfAll() (condition string, args []any) {
 	visible, visibleArgs := v.Visible()
 	return `p.id IN (SELECT o.id FROM collection k JOIN partition o ON o.collection_id = k.id WHERE k.owner_id = ?
@@ -63,7 +64,7 @@ func (v Viewer) VisibleOfAll() (condition string, args []any) {
 		append([]any{v.User, v.User, v.User}, visibleArgs...)
 }
 
-// VisibleTexts is the condition for searching a partition with texts of files, which lie where the files do.
+// VisibleTexts is the condition for searching a partition with texts of files, which are in the places of the files.
 func (v Viewer) VisibleTexts() (condition string, args []any) {
 	return v.partitions(SharedWith, `c.name = ''`)
 }
@@ -138,9 +139,9 @@ func (v Viewer) file(projects string) (condition string, args []any) {
 	return condition + ` AND ` + ProjectOfFile + ` IN ` + db.Integers, append(args, db.List(v.Projects))
 }
 
-// VisibleTrash returns the condition for seeing and restoring an entry t: the user owns the place, or for single
-// memories and files may write in the project; within the projects of a limited view. Only their owners see projects
-// and collections.
+// VisibleTrash returns the condition for seeing and restoring an entry t: the user owns the place or, for single
+// memories and files, may write in the project. A limited view only sees entries of its projects. Only their owners see
+// projects and collections.
 func (v Viewer) VisibleTrash() (condition string, args []any) {
 	single := `t.kind IN ('memory', 'file')`
 	condition = `(t.owner_id = ? OR t.project_id IN (` + WritableBy + `) AND ` + single + `)`

@@ -48,8 +48,8 @@ func NewWriter(tx db.Tx, v Viewer, profile int64, model string) (*Writer, error)
 	return w, err
 }
 
-// Beside makes w one of several writers of a transaction, for the sake of other viewers: each counts what the others
-// have written and not flushed.
+// Beside makes w one of several writers of a transaction, for other viewers: each counts what the others have written
+// but not flushed.
 func (w *Writer) Beside(other *Writer) { w.numbers = other.numbers }
 
 // Flush writes the counts held in memory. It must be called before the transaction ends.
@@ -127,7 +127,7 @@ func (w *Writer) PlaceByName(owner int64, collection string, project int64) (*Pl
 	return p, err
 }
 
-// PlaceAhead says that a user's own place will be asked for by name; see [db.Ahead].
+// PlaceAhead announces that a user's own place will be looked up by name; see [db.Ahead].
 func PlaceAhead(tx db.Tx, user int64, collection string) {
 	if !sealedrows.Seals(tx) {
 		db.Ahead(tx, selectPlace+named(`c.name = ?`), user, user, collection, int64(0))
@@ -158,7 +158,7 @@ func (w *Writer) placeWhere(condition string, args ...any) (*Place, error) {
 	if known, ok := w.partitions[p.Partition]; ok {
 		return known, nil
 	}
-	if w.numbers[p.Partition] == nil { // otherwise that counts
+	if w.numbers[p.Partition] == nil { // otherwise the number in memory counts
 		w.numbers[p.Partition] = &passageNumbers{next, next}
 	}
 	p.numbers = w.numbers[p.Partition]
@@ -228,8 +228,8 @@ func (w *Writer) ReplaceLinks(memory int64, related []string) error {
 	return w.AddLinks(memory, related)
 }
 
-// DeleteLinks is the statement that deletes the links of a memory that the caller can see. It asks for each link: with
-// IN it would first collect all memories that the caller can see.
+// DeleteLinks is the statement that deletes the links of a memory that the caller can see. It checks each link: with IN
+// it would first collect all memories that the caller can see.
 func DeleteLinks(v Viewer, memory int64) (statement string, args []any) {
 	condition, args := v.Visible()
 	return `DELETE FROM memory_link WHERE memory_id = ? AND EXISTS (SELECT 1 ` + FromMemory +
@@ -524,8 +524,8 @@ func WithKey(tx db.Tx, owner, project int64, collection, key string) (condition 
 		[]any{storedKey, storedName, owner, project}, err
 }
 
-// SealKey returns the argument for the key of a memory in the collection of an owner, a row in the users; of none it is
-// NULL.
+// SealKey returns the argument for the key of a memory in the collection of an owner, a row in the users; without a
+// key, it is NULL.
 func SealKey(tx db.Tx, owner int64, key string) (any, error) {
 	if key == "" {
 		return nil, nil //nolint:nilnil // NULL

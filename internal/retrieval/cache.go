@@ -16,21 +16,21 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 )
 
-// Cache keeps partitions in memory, in an index in step with the database: the searched ones, and as many as its
-// limit allows; the ones that were not searched for longest go first.
+// Cache keeps partitions in memory, in an index in step with the database: the searched ones, and as many as its limit
+// allows; the least recently searched ones go first.
 //
 // The log of changes records every change of a memory by any process. A search first reads the new entries in its own
 // snapshot, so it never misses a write that was answered before it began. What changed in a partition is noted as
-// stale; it is read from the database, and analysed, when that partition is searched, or in the background. A partition
-// that is not held yet is one in which everything is stale. So loading, catching up with a bulk insert and catching up
-// with one write are the same work, whose cost is that of the memories concerned.
+// stale; it is read from the database, and analysed, when that partition is searched, or in the background. In a
+// partition that is not held yet, everything is stale. So loading, catching up with a bulk insert and catching up with
+// one write are the same work, with a cost in proportion to the memories concerned.
 type Cache struct {
 	DB      db.DB
 	Profile int64 // of the vectors in the index, besides callers' own
 	// Others calls a function whenever other processes have written. Nil: the cache looks for that itself.
 	Others func(wrote func())
-	AtOnce int // the most stale memories that a search reads itself, unless much more is held of what it searches
-	// SegmentAt is how many memories of a partition are worth a segment, be it one that Persist writes.
+	AtOnce int // the most stale memories that a search reads itself, unless far more of the searched partitions is held
+	// SegmentAt is how many memories of a partition are worth a segment, whether or not Persist writes it.
 	SegmentAt int
 	Kind      string // of the segments that it reads and writes; a partition has those of one kind
 
@@ -102,8 +102,8 @@ func NewCache(limit int64, log *slog.Logger) *Cache {
 	return c
 }
 
-// SetLimit changes how many bytes the index takes at most. The next search makes it fit. It turns no index on or off: a
-// limit that is negative, before or now, changes nothing.
+// SetLimit changes how many bytes the index takes at most. The next search makes it fit. It turns the index neither on
+// nor off: if the old or the new limit is negative, nothing changes.
 func (c *Cache) SetLimit(limit int64) {
 	before := c.limit.Load()
 	if before == limit || before < 0 || limit < 0 {
@@ -157,8 +157,8 @@ func (c *Cache) Bytes() int64 { return c.ix.Bytes() }
 // release gives the turn to the next.
 func (c *Cache) release() { c.turn <- struct{}{} }
 
-// Use runs a search of some partitions in an index that is at least as new as the transaction's snapshot. It returns
-// "", and does not run it, if it has to use the database: because not all of the partitions are in memory. Call
+// Use runs a search of some partitions in an index that is at least as new as the transaction's snapshot. If not all of
+// the partitions are in memory, so that the search has to use the database, it returns "" and does not run it. Call
 // [Cache.LoadIfDue] after it.
 func (c *Cache) Use(tx db.Tx, partitions []int64, search func(*index.Index) error) (Way, error) {
 	if c.limit.Load() < 0 || tx.Writable() { // what a transaction writes may be undone, and others may not find it
@@ -176,7 +176,7 @@ func (c *Cache) Use(tx db.Tx, partitions []int64, search func(*index.Index) erro
 	return way, search(c.ix)
 }
 
-// prepare brings partitions up to date in the index, and pins them. It returns "" if that is not for a search to do.
+// prepare brings partitions up to date in the index, and pins them. It returns "" if a search should not do that.
 func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, way Way, err error) {
 	now, err := tx.Changes().Mark()
 	if err != nil {
@@ -255,8 +255,8 @@ func (c *Cache) noteMark() {
 // mostNoted is how many marks are remembered: of more transactions than run at once.
 const mostNoted = 1 << 10
 
-// fillOlder does the same as fillAll for a transaction that does not see all changes that were noted. What became stale
-// since its mark was the newest one is of no concern to it.
+// fillOlder does the same as fillAll for a transaction that does not see all changes that were noted. Memories that
+// became stale after its mark was the newest do not concern it.
 func (c *Cache) fillOlder(tx db.Tx, mark db.Mark, n needed, partitions []int64) (done bool, err error) {
 	if len(n.missing) > 0 {
 		return false, nil

@@ -207,7 +207,7 @@ func (d *databaseSearch) scoreFrequencies(engine db.Counting, in db.Range, passa
 	return err
 }
 
-// inside reports whether a memory may have a passage.
+// inside reports whether a memory may have a passage with this start and length.
 func inside(start, length int) bool {
 	return start >= 0 && length >= 0 && start <= valid.MaxContent && length <= valid.MaxContent
 }
@@ -291,7 +291,7 @@ func (d *databaseSearch) compareVectors() error {
 	return nil
 }
 
-// mostSelected is how many memories of a filter are few, however many there are.
+// mostSelected is how many memories of a filter count as few, regardless of the total.
 const mostSelected = 2000
 
 // selected returns the memories that a filter selects if they are known and few enough; otherwise nil.
@@ -302,7 +302,7 @@ func (d *databaseSearch) selected(most int) []int64 {
 	return append([]int64{}, slices.Collect(d.q.Rows.All())...)
 }
 
-// compareAll compares the vectors of a partition; of a filter's memories alone if these are few of all.
+// compareAll compares the vectors of a partition, or only those of a filter's memories if these are a small part.
 func (d *databaseSearch) compareAll(partition int64, vector []byte, profiles []int64) error {
 	in := kernel.PassageRange(partition)
 	if rows := d.selected(max(mostSelected, d.stats.Passages/4)); rows != nil {

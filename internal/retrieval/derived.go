@@ -8,9 +8,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/lru"
 )
 
-// Derived keeps what was made last of the memories of selections, such as pictures of them. It holds until the next
-// change of any memory: opening a page again does not wait for it. Who may see which memories is decided before, by
-// the selection. The zero value is ready.
+// Derived keeps the latest results made from the memories of selections, such as pictures of them. A result holds until
+// the next change of any memory, so opening a page again does not wait for it. The selection decides beforehand who may
+// see which memories. The zero value is ready.
 type Derived struct{ kept lru.Cache }
 
 // derived is a result derived from some memories.
@@ -19,8 +19,8 @@ type derived struct {
 	value any
 }
 
-// Making is something to be made of the memories of a selection, as a transaction sees them. The zero value is not
-// kept.
+// Making identifies a result to be made from the memories of a selection, as a transaction sees them. A result of the
+// zero value is not kept.
 type Making struct {
 	key  string
 	mark db.Mark
@@ -48,15 +48,16 @@ func (d *Derived) Of(tx db.Tx, sel Selection, about string) (value any, known bo
 	return value, false, m, nil
 }
 
-// Keep keeps a value of about so many bytes, until a memory changes. It must not change after that.
+// Keep keeps a value, which takes about this number of bytes, until a memory changes. The value must not change
+// afterwards.
 func (d *Derived) Keep(m Making, value any, bytes int) {
 	if m.key != "" {
 		d.kept.Put(m.key, derived{m.mark, value}, len(m.key)+bytes, mostDerived)
 	}
 }
 
-// places are the names of what the selection's partitions belong to: the log of changes does not tell when these
-// change.
+// places returns the names of the collections, the projects and the owners of the selection's partitions: the log of
+// changes does not record when these change.
 func (sel Selection) places(tx db.Tx) (string, error) {
 	var all strings.Builder
 	err := tx.Each(func(row db.Rows) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/lru"
 )
 
-// Filters keeps which memories match the conditions that were used last, in step with the log of changes: of a
-// condition that is used again, only the memories that have changed since are tested. The zero value is ready.
+// Filters keeps which memories match the conditions that were used last, in step with the log of changes: when a
+// condition is used again, only the memories that have changed since are tested. The zero value is ready.
 type Filters struct{ kept lru.Cache }
 
 // filtered holds the memories that match a condition.
@@ -29,12 +29,12 @@ const (
 )
 
 // Matching returns the memories of the selection's partitions that match its condition, whether they are live or not.
-// Only what is steady is kept, see [Selection].
+// Only results of steady selections are kept, see [Selection].
 func (f *Filters) Matching(tx db.Tx, sel Selection) (*index.RowSet, error) {
 	return f.matching(tx, sel, ``, func() (*index.RowSet, error) { return sel.matching(tx, "") })
 }
 
-// Indexed does the same with less work where an index has the rows. The set may have memories of other partitions.
+// Indexed is Matching with less work if an index has the rows. The set may have memories of other partitions.
 func (f *Filters) Indexed(tx db.Tx, sel Selection) (*index.RowSet, error) {
 	if sel.Indexed == "" {
 		return f.Matching(tx, sel)
@@ -88,7 +88,7 @@ func (f *Filters) matching(tx db.Tx, sel Selection, prefix string, read func() (
 }
 
 // indexed reads the rows that match from an index. It reports false if there are many more than the selection's
-// partitions have: others may have very many.
+// partitions have: other partitions may have very many.
 func (sel Selection) indexed(tx db.Tx) (rows *index.RowSet, complete bool, err error) {
 	most := 2*sel.memories() + 1000
 	list, err := db.Column[int64](tx, `SELECT r.memory_id FROM (`+sel.Indexed+`) r LIMIT ?`,
@@ -139,7 +139,8 @@ func (sel Selection) again(tx db.Tx, old *index.RowSet, changed []int64) (*index
 	return index.NewRowSet(rows), nil
 }
 
-// fewRetested is of how many memories the own metadata are looked up: each may read all rows of a key in its partition.
+// fewRetested is the number of memories up to which own metadata are looked up: each look-up may read all rows of a key
+// in its partition.
 const fewRetested = 4
 
 // lookedUp turns the parts of a condition that select all matching memories by row from another table into ones that
@@ -161,7 +162,7 @@ func lookedUp(condition string, few bool) string {
 	statement, after := rows[:max(end-1, 0)], lookedUp(rows[end:], few)
 	own := strings.HasPrefix(filter.InRows+statement, filter.InOwn)
 	column, _, _ := strings.Cut(statement, ` FROM `)
-	if own && !few || !strings.HasSuffix(column, `.memory_id`) { // which a list of rows has not
+	if own && !few || !strings.HasSuffix(column, `.memory_id`) { // a list of rows has no such column
 		return before + filter.InRows + statement + `)` + after
 	}
 	return before + `EXISTS (SELECT 1 FROM (` + statement + `) r WHERE r.memory_id = m.id)` + after

@@ -88,8 +88,8 @@ func (c *Cache) typical() float64 {
 	return leastBytes
 }
 
-// few reports whether a search should fill what is stale: it is little, or little beside what is there, so that
-// searching the database would take longer.
+// few reports whether a search should fill the stale memories: they are few, or few compared with the fresh passages,
+// so that searching the database would take longer.
 func (c *Cache) few(n needed) bool { return n.stale <= max(c.AtOnce, n.fresh/8) }
 
 // worthListing reports whether a search should load the missing partitions.
@@ -317,7 +317,7 @@ func (c *Cache) take(p *part, round uint64) (rows []int64) {
 	return rows
 }
 
-// apply puts what was read of memories, in a transaction whose changes were noted up to a round, into the index.
+// apply puts memories, read in a transaction whose changes were noted up to a round, into the index.
 func (c *Cache) apply(p *part, rows []int64, memories []index.Memory, round uint64) {
 	read := make(map[int64]bool, len(memories))
 	memories = slices.DeleteFunc(memories, func(m index.Memory) bool {
@@ -346,8 +346,8 @@ func (c *Cache) apply(p *part, rows []int64, memories []index.Memory, round uint
 	c.shrink(p)
 }
 
-// shrink drops partitions until the index fits into its limit: the least recently searched first, and before the
-// one that has just grown, if any; else that one.
+// shrink drops partitions until the index fits into its limit, the least recently searched first. The one that has just
+// grown, if any, is dropped last.
 func (c *Cache) shrink(grown *part) {
 	for c.ix.Bytes() > c.limit.Load() {
 		var oldest *part

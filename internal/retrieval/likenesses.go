@@ -26,8 +26,8 @@ const (
 	mostChanged    = 10_000   // changes after which all pairs are compared again
 )
 
-// Of returns the likeness of each pair. Key says which set the pairs are of, and from which likeness on it must be
-// exact. Compare returns those of some pairs, in order.
+// Of returns the likeness of each pair. key names the set that the pairs are from, and the likeness from which on
+// results must be exact. compare returns the likenesses of some pairs, in order.
 func (l *Likenesses) Of(tx db.Tx, key string, pairs []Pair, compare func([]Pair) ([]float64, error)) ([]float64,
 	error) {
 	if tx.Writable() { // what a transaction writes may be undone
@@ -66,8 +66,8 @@ func (l *Likenesses) Of(tx db.Tx, key string, pairs []Pair, compare func([]Pair)
 	return all, nil
 }
 
-// holding returns the likenesses of a set that still hold. They are not usable, and none may be kept, if they were seen
-// in a newer snapshot than the transaction's.
+// holding returns the likenesses of a set that still hold. They are not usable, and none may be kept, if they are from
+// a newer snapshot than the transaction's.
 func (l *Likenesses) holding(tx db.Tx, key string, now db.Mark) (holds func(Pair) (float64, bool), usable bool,
 	err error) {
 	old, known := lru.Get[likenesses](&l.kept, key)

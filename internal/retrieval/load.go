@@ -21,7 +21,7 @@ func (c *Cache) LoadIfDue() {
 	go c.load()
 }
 
-// Want has partitions loaded in the background: those with the lowest ids, as many as fit.
+// Want loads partitions in the background: the ones with the lowest ids, as many as fit.
 func (c *Cache) Want(tx db.Tx) error {
 	if c.limit.Load() < 0 {
 		return nil
@@ -95,7 +95,7 @@ func (c *Cache) failed(err error) {
 	}
 }
 
-// loadSome loads a part of a partition, and ends the wish for it when it is complete.
+// loadSome loads a part of a partition, and removes the partition from the wanted ones when it is complete.
 func (c *Cache) loadSome(tx db.Tx, id int64) error {
 	now, err := tx.Changes().Mark()
 	if err != nil {
@@ -134,9 +134,9 @@ func (c *Cache) loadSome(tx db.Tx, id int64) error {
 }
 
 const (
-	// collectWrites is how long the follower lets writes come together before it looks at them.
+	// collectWrites is how long the follower collects writes before it looks at them.
 	collectWrites = 50 * time.Millisecond
-	// lookAround is how often it looks for those of other processes. The log of changes must not be full before.
+	// lookAround is how often it looks for writes of other processes. The log of changes must not fill up in between.
 	lookAround = 5 * time.Second
 	// recently is how long after a search a partition is kept up to date.
 	recently = time.Minute

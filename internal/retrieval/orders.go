@@ -58,8 +58,8 @@ func (sel Selection) memories() (n int) {
 	return n
 }
 
-// Page returns the same as Count and [Selection.Page], by a kept order. What a memory must match, and must not be, is
-// given as sets; nil matches all. It reports false, and returns nothing, where the database has to do it.
+// Page returns the same as Count and [Selection.Page], by a kept order. matching has the memories to list (nil: all),
+// and hidden the ones to leave out. It reports false, and returns nothing, if the database has to do it.
 func (o *Orders) Page(tx db.Tx, sel Selection, order Order, limit, offset int, matching *index.RowSet,
 	hidden map[int64]bool) (rows []int64, total int, done bool, err error) {
 	all, done, err := o.ordered(tx, sel, order, matching)
@@ -79,8 +79,8 @@ func (o *Orders) Page(tx db.Tx, sel Selection, order Order, limit, offset int, m
 	return rows, total, true, nil
 }
 
-// ordered returns the memories of the selection's partitions in an order, or at least the matching ones. Few that match
-// do not have all others read: the first list after a start is one of a tag as often as not.
+// ordered returns the memories of the selection's partitions in an order, or at least the matching ones. If few match,
+// it need not read all others: the first list after a start is often one of a tag.
 func (o *Orders) ordered(tx db.Tx, sel Selection, order Order, matching *index.RowSet) (all []orderedRow, done bool,
 	err error) {
 	if tx.Writable() { // what a transaction writes may be undone

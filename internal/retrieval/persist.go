@@ -262,7 +262,7 @@ func (c *Cache) persistNew(ctx context.Context, id int64) (more bool, err error)
 }
 
 // moveUpto notes that the memories of a partition up to a row are in segments, if that was so for another row, 0 =
-// there were none of use. It is errChanged if that is no longer so, or if the partition is gone.
+// there were none of use. If that is no longer so, or if the partition is gone, the error is errChanged.
 func (c *Cache) moveUpto(tx db.Tx, id, before, upto int64) error {
 	var got db.Result
 	var err error
@@ -280,8 +280,9 @@ func (c *Cache) moveUpto(tx db.Tx, id, before, upto int64) error {
 	return err
 }
 
-// changedSince returns what has changed between a mark and the transaction, which is right because both, this and each
-// write of a memory, are serializable: what a memory's triggers read of segmented is not changed beside them.
+// changedSince returns the memories that changed between a mark and the transaction. This is right because the
+// transaction and each write of a memory are serializable: no other transaction changes meanwhile what a memory's
+// triggers read from segmented.
 func changedSince(tx db.Tx, mark db.Mark) ([]int64, error) {
 	changed, _, complete, err := tx.Changes().Since(mark, mostChanges)
 	if err == nil && !complete {
@@ -290,7 +291,7 @@ func changedSince(tx db.Tx, mark db.Mark) ([]int64, error) {
 	return changed, err
 }
 
-// staleAfter notes which of the rows of a new segment have changed since they were read, and which came to be among
+// staleAfter notes which of the rows of a new segment have changed since they were read, and which were added among
 // them.
 func staleAfter(tx db.Tx, id, before, upto int64, changed, rows []int64) error {
 	if len(changed) == 0 {

@@ -8,10 +8,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/static"
 )
 
-// Ready is the indexed data of memories that a write adds, made beside it from what the write knows, so that the index
-// need not read them from the database. The methods of nil do nothing.
+// Ready holds the indexed data of memories that a write adds. It is made beside the write from what the write knows, so
+// that the index need not read them from the database. The methods of a nil Ready do nothing.
 //
-// It is no more than the index would read: the log of changes tells which of the memories have changed since the write.
+// Ready has only what the index would read: the log of changes tells which of the memories have changed since the
+// write.
 type Ready struct {
 	cache     *Cache
 	given     chan Source
@@ -21,7 +22,7 @@ type Ready struct {
 	pieces    []piece
 	bytes     int64          // of segments
 	forgotten map[int64]bool // memories that the write changed after it added them
-	mark      db.Mark        // of the write; "": it has not come to its end
+	mark      db.Mark        // of the write; "": it has not ended
 }
 
 // piece is memories of a partition: a segment, or the memories themselves if they are few.
@@ -32,7 +33,7 @@ type piece struct {
 }
 
 // mostReady is how many memories a piece may have: how long searches wait for it. A piece with fewer than
-// [Cache.SegmentAt] is no segment, for many of them slow searches.
+// [Cache.SegmentAt] is no segment, since many small segments slow searches down.
 const mostReady = 4096
 
 // waiting is how many memories a write may be ahead.
@@ -49,7 +50,7 @@ func (c *Cache) Prepare() *Ready {
 	return r
 }
 
-// Add gives a memory that the write has added.
+// Add adds a memory that the write has added.
 func (r *Ready) Add(s Source) {
 	if r == nil {
 		return
@@ -57,14 +58,14 @@ func (r *Ready) Add(s Source) {
 	r.given <- s
 }
 
-// Forget says that the write has changed a memory.
+// Forget notes that the write has changed a memory.
 func (r *Ready) Forget(row int64) {
 	if r != nil {
 		r.forgotten[row] = true
 	}
 }
 
-// Written says that the write has made all of its changes.
+// Written notes that the write has made all of its changes.
 func (r *Ready) Written(tx db.Tx) (err error) {
 	if r != nil {
 		r.mark, err = tx.Changes().Mark()
@@ -149,7 +150,7 @@ func (c *Cache) Adopt(r *Ready) {
 	}
 }
 
-// adopt reports false if it takes a newer snapshot.
+// adopt reports false if it needs a newer snapshot.
 func (c *Cache) adopt(tx db.Tx, r *Ready) (done bool, err error) {
 	now, err := tx.Changes().Mark()
 	if err != nil {

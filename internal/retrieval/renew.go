@@ -59,7 +59,7 @@ func (c *Cache) EraseStale(ctx context.Context) error {
 	})
 }
 
-// erase renews the segments of a partition. Those of another kind or profile it deletes.
+// erase renews the segments of a partition. It deletes segments of another kind or profile.
 func (c *Cache) erase(ctx context.Context, id int64) error {
 	usable := false
 	err := c.DB.Read(ctx, func(tx db.Tx) error {
@@ -147,8 +147,9 @@ func replaceSegments(tx db.Tx, partition int64, old []int64, e index.Encoded) (i
 	return addSegment(tx, partition, e)
 }
 
-// putBack writes a segment of memories that were taken out of the segments of a partition, which now are those with the
-// given ids; it forgets missing ones. It returns the ids after that, and whether there may be more to put back.
+// putBack writes a segment of memories that were taken out of the segments of a partition. The partition's segments
+// must now have the given ids. It forgets memories that are gone, and returns the ids of the segments afterwards, and
+// whether there may be more to put back.
 func (c *Cache) putBack(ctx context.Context, partition int64, ids []int64, taken map[int64]bool) ([]int64, bool,
 	error) {
 	var s collected

@@ -15,10 +15,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// A partition with many memories has segments in the database: what the index holds of the memories up to a row. The
-// table segment_stale has those of them that have changed since; triggers add to it. So a snapshot that has the
-// segments also knows which of their memories count, and what is read from texts is these, and the memories after that
-// row.
+// A partition with many memories has segments in the database, with what the index holds of the memories up to a row.
+// The table segment_stale has the ones of these that have changed since; triggers add to it. So a snapshot that has the
+// segments also knows which of their memories count. Only the stale memories, and the memories after that row, are read
+// from texts.
 
 // SegmentKind names all versions that segments depend on. A later version has a kind that is ordered after this one.
 func SegmentKind() string {
@@ -121,7 +121,8 @@ func after(tx db.Tx, partition, row int64) ([]int64, error) {
 // fewNewer is how many memories of a partition can be found in the time of looking at one by its row.
 const fewNewer = 8
 
-// staleRows returns the rows of a partition that its segments do not count for, and those of them that are in it.
+// staleRows returns the rows for which the segments of a partition do not count, and the ones of these in the
+// partition.
 func staleRows(tx db.Tx, partition int64) (all map[int64]bool, living []int64, err error) {
 	all = map[int64]bool{}
 	err = db.Stream(tx, func(row db.Rows) error {
@@ -138,7 +139,8 @@ func staleRows(tx db.Tx, partition int64) (all map[int64]bool, living []int64, e
 	return all, living, err
 }
 
-// begin makes a partition held that has segments up to a row, but for what is in them. loadSegments follows.
+// begin makes a partition with segments up to a row held, except for the memories in the segments. loadSegments
+// follows.
 func (c *Cache) begin(tx db.Tx, p *part, upto int64) (fromTexts []int64, err error) {
 	newer, err := after(tx, p.id, upto)
 	if err != nil {
@@ -228,7 +230,7 @@ func readSegment(tx db.Tx, id int64) (*index.Segment, error) {
 	return index.DecodeSegment(data, static.Default().Rows())
 }
 
-// segmentData reads a segment. One that cannot be opened is no better than a damaged one.
+// segmentData reads a segment. One that cannot be opened counts as damaged.
 func segmentData(tx db.Tx, id int64) (data []byte, err error) {
 	err = tx.QueryRow(`SELECT data FROM segment WHERE id = ?`, id).Scan(&data)
 	if keyring.IsShut(err) {
@@ -268,7 +270,8 @@ func (c *Cache) restFromTexts(tx db.Tx, p *part, round uint64) error {
 	return nil
 }
 
-// dropOthers removes what the index held of a partition before, and neither came from segments nor is stale.
+// dropOthers removes the memories that the index held of a partition before, unless they came from segments or are
+// stale.
 func (c *Cache) dropOthers(p *part) {
 	var gone []int64
 	for _, row := range c.ix.Rows(p.id) {

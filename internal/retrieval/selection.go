@@ -21,7 +21,7 @@ type Selection struct {
 	// Indexed selects the rows that match, in any partition, from an index; "" if the condition is of another form.
 	Indexed string
 
-	// Current is the condition that a memory m is there and is valid, in the form that follows another one; "" if all are.
+	// Current is the condition that a memory m exists and is valid, in the form that follows another one; "" if all are.
 	Current string
 }
 
@@ -175,7 +175,7 @@ func (sel Selection) byRow() bool {
 // engine sort them.
 const mostMerged = 200_000
 
-// fewPartitions is how many partitions are read one after another without a second thought.
+// fewPartitions is how many partitions are cheap to read one after another.
 const fewPartitions = 40
 
 // worthMerging reports whether reading the first rows of each partition along the index of an order is less work than
@@ -195,7 +195,7 @@ func (sel Selection) worthMerging(first int) bool {
 }
 
 // merged does the same as page, from the first rows of each partition: at first somewhat more than its share, and then
-// All that the page could need from partitions whose first rows end before the page does.
+// all that the page could need from partitions whose first rows end before the page does.
 func (sel Selection) merged(tx db.Tx, order Order, limit, offset int) ([]int64, error) {
 	total := 0
 	for _, p := range sel.Partitions {
