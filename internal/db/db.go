@@ -215,9 +215,9 @@ func ShouldYield(tx Tx, began time.Time) bool {
 
 type hurried struct{}
 
-// Hurried marks the writes of a context, which run one at a time and hold up many calls. Each waits at most this long
-// for a lock, and then fails with ErrBusy. If the context has a deadline, the write waits not much longer than that for
-// the answer to its COMMIT. An engine keeps a connection for such a write besides all others.
+// Hurried marks the writes of a context, which run one at a time and hold up many calls. Each waits for a lock for at
+// most the given time, and then fails with ErrBusy. If the context has a deadline, the write does not wait much past it
+// for the answer to its COMMIT, either. An engine keeps a connection for such a write besides all others.
 func Hurried(ctx context.Context, locks time.Duration) context.Context {
 	return context.WithValue(ctx, hurried{}, locks)
 }
@@ -235,10 +235,10 @@ type Contender interface {
 }
 
 // Queue runs a statement whose result does not matter. An engine may send it with the next statement, or at the end of
-// the transaction. If it fails, that call returns its error, and the transaction is lost. INSERTs of one row with the
-// same text may become one statement, in the place of the first; but new memories stay before the rows that refer to
-// them. Rows must not refer to other queued rows. An INSERT with DO UPDATE must have its first column among the
-// conflicting ones to be merged in this way.
+// the transaction. If it fails, the next statement or the commit returns its error, and the transaction is lost.
+// INSERTs of one row with the same text may become one statement, in the place of the first; but new memories stay
+// before the rows that refer to them. Apart from these, rows must not refer to queued ones. An INSERT with DO UPDATE
+// must have its first column among the conflicting ones to be merged in this way.
 func Queue(tx Tx, query string, args ...any) error {
 	if q, able := tx.(Queuer); able {
 		return q.Queue(query, args...)

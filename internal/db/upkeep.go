@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Upkeep is the maintenance interface of an engine. Only its name is required. Any other part may be nil: the methods
-// of Upkeep document what holds then.
+// Upkeep is the maintenance interface of an engine. Only its name is required. A part may be nil: the methods of Upkeep
+// document what holds then.
 type Upkeep struct {
 	// Name is the engine and its version, such as "SQLite 3.51.0".
 	Name string

@@ -16,7 +16,7 @@ type Like struct {
 
 const (
 	scanAtOnce = 1 << 14 // sketches that are compared between two looks at the context
-	mostLike   = 1 << 8  // memories with similar words, above which comparing them one by one gains nothing
+	mostLike   = 1 << 8  // number of memories with similar words from which on comparing them one by one gains nothing
 )
 
 // Like returns the memories that may say the same, in no order: those whose vector is near enough and whose sketch does

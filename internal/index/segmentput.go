@@ -6,9 +6,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/alike"
 )
 
-// PutSegment adds the memories of a segment to a partition, except the rows that skip selects; nil = skips none. They
-// replace everything that the index holds for the same rows. It returns ErrSegment, and adds nothing, if this index
-// holds vectors in another way than the one that made the segment.
+// PutSegment adds the memories of a segment to a partition, except the rows that skip selects; nil = skips none. The
+// added memories replace everything that the index holds for the same rows. It returns ErrSegment, and adds nothing, if
+// this index holds vectors in another way than the one that made the segment.
 func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bool) error {
 	for _, m := range s.matrices {
 		if (m.width != 0) != ix.codes(m.size) {

@@ -66,8 +66,8 @@ func OwnIndexDiffers(tx db.Tx) (missing, excess int, err error) {
 	return missing, excess, err
 }
 
-// AddLookups adds lookups to some memories after a row whose metadata were sealed without them. It returns the last
-// row; 0: there were none.
+// AddLookups adds lookups to some memories whose metadata were sealed without them, beginning after a row. It returns
+// the last row; 0: there were none.
 func AddLookups(tx db.Tx, from int64) (last int64, err error) {
 	type sealed struct {
 		id, owner int64

@@ -143,7 +143,7 @@ const (
 	mostUnindexed = 1000
 	// wordsAtOnce is how many passages a transaction adds to it.
 	wordsAtOnce = 500
-	// indexing is the key of the lock under which one process at a time does so.
+	// indexing is the key of the lock under which one process at a time adds them.
 	indexing = 0x53757670
 )
 

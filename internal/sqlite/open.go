@@ -164,9 +164,9 @@ func (d *DB) makePrivate(id int32) error {
 	return nil
 }
 
-// create marks an empty file as ours that existed before, or could not be made whole. It takes a lock, since several
-// processes may do so at once. It marks the file before the switch to the write-ahead log, so the mark is in the file
-// itself from its first page on.
+// create marks as ours an empty file that existed before, or that could not be made whole. It takes a lock, since
+// several processes may do so at once. It marks the file before the switch to the write-ahead log, so the mark is in
+// the file itself from its first page on.
 func (d *DB) create(ctx context.Context, c *conn, id int32) error {
 	if err := d.reserveEnds(c); err != nil {
 		return err

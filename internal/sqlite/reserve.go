@@ -64,7 +64,7 @@ func (d *DB) makeRoom(ctx context.Context, part int64) bool {
 	return released || err == nil
 }
 
-// keepPart takes a part of what is left of the reserve again.
+// keepPart takes a part of the remaining reserve again.
 func (d *DB) keepPart(part int64) {
 	f, err := os.OpenFile(d.reservePath(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -138,8 +138,8 @@ func (d *DB) reserveEnds(c *conn) error {
 	return nil
 }
 
-// ChangeMasterKey encrypts the key of the file under another master key. The file itself stays as it is, and those who
-// have it open, in this process or another, can go on.
+// ChangeMasterKey encrypts the key of the file under another master key. The file itself stays as it is, and handles
+// that have it open, in this process or another, keep working.
 func (d *DB) ChangeMasterKey(ctx context.Context, to sealing.MasterKey) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -181,7 +181,8 @@ func (d *DB) TakeMasterKey(ctx context.Context, key sealing.MasterKey) error {
 }
 
 // CopyInto writes the database into a new file at path, encrypted with the master key or, if that is zero, not. It is
-// for copies of which one side is encrypted and the other is not: their pages differ. Otherwise, [DB.Backup] is faster.
+// for a plain copy of an encrypted file, or an encrypted copy of a plain one: their pages differ. For other copies,
+// [DB.Backup] is faster.
 func (d *DB) CopyInto(ctx context.Context, path string, key sealing.MasterKey) (err error) {
 	to := &DB{path: path}
 	if to.path, err = absolute(path); err != nil {

@@ -33,7 +33,7 @@ func Check(tb testing.TB, d db.DB) {
 	}
 }
 
-// wrongRows runs queries that return faulty rows.
+// wrongRows runs queries whose results are the faults.
 func wrongRows(tb testing.TB, tx db.Tx) error {
 	tb.Helper()
 	for _, c := range []struct{ promise, query string }{

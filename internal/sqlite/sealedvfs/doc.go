@@ -1,6 +1,6 @@
 // Package sealedvfs is a file system under SQLite that encrypts databases and their write-ahead logs with [sealing]. It
 // passes everything on to SQLite's own file system. The shared memory of a log (-shm) is not encrypted: it has only
-// page numbers. It opens no other files: a sealed database has no journals and no temporary files on disk.
+// page numbers. The file system opens no other files: a sealed database has no journals and no temporary files on disk.
 //
 // It needs the driver in pure Go.
 package sealedvfs

@@ -259,7 +259,7 @@ type disk struct {
 	file    uintptr
 	methods *lib.Tsqlite3_io_methods // of SQLite's own file system
 
-	buffer uintptr // in C's memory: what is in Go's may move, and C sees only numbers
+	buffer uintptr // in C's memory: Go may move its own, and C sees only numbers
 }
 
 // largest is the most bytes that are read or written at once.
