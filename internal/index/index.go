@@ -127,9 +127,9 @@ func (ix *Index) Len() (memories, passages int) {
 	return len(ix.memories), ix.passages
 }
 
-// Bytes estimates the memory of the index, including removed passages that still wait for compaction, but without
-// the scratch space of searches (about 10 bytes per passage of the searched partitions and running search) and what is
-// remembered of filters (half a byte per passage at most).
+// Bytes estimates the memory of the index, including removed passages that still wait for compaction, but without the
+// scratch space of searches (about 10 bytes per passage of the searched partitions and running search) and the kept
+// results of filters (half a byte per passage at most).
 func (ix *Index) Bytes() int64 {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()

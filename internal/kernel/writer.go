@@ -244,7 +244,7 @@ type Passage struct {
 	Blank         bool      // white space only: nothing to embed
 	Profile       int64     // row of the vector's profile; 0: just made by this store's embedder
 	ID            int64     // its row, set when it is added; so is Stored
-	Stored        []byte    // its vector there, in a store without keys of users
+	Stored        []byte    // its vector there, in a store without user keys
 }
 
 // Split cuts content into passages of at most size bytes.

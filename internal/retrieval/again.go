@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/index"
 )
 
-// again ranks the best of the hits again, as the index in memory does, with what is read from the database.
+// again ranks the best of the hits again, as the index in memory does, with data from the database.
 func (d *databaseSearch) again(hits []index.Hit) ([]index.Hit, error) {
 	a := d.q.Again
 	best := hits[:min(a.Depth, len(hits))]

@@ -172,7 +172,7 @@ func (d *databaseSearch) scorePassages(partition int64, passages []int64, terms 
 	return nil
 }
 
-// scoreFrequencies does so from the engine's frequencies of terms.
+// scoreFrequencies is scorePassages with the engine's frequencies of terms.
 func (d *databaseSearch) scoreFrequencies(engine db.Counting, in db.Range, passages []int64, terms []string) error {
 	type passage struct {
 		db.Frequency

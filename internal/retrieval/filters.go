@@ -48,7 +48,7 @@ func (f *Filters) Indexed(tx db.Tx, sel Selection) (*index.RowSet, error) {
 	})
 }
 
-// matching returns what is kept under a prefix, brought up to date, or what read reads.
+// matching returns the rows kept under a prefix, brought up to date, or the result of read.
 func (f *Filters) matching(tx db.Tx, sel Selection, prefix string, read func() (*index.RowSet, error)) (*index.RowSet,
 	error) {
 	if !sel.Steady || tx.Writable() { // what a transaction writes may be undone

@@ -35,7 +35,7 @@ type segmentLoad struct {
 
 func (l *segmentLoad) skip(row int64) bool { return l.stale[row] || l.changed[row] }
 
-// segmentsOf returns the row up to which memories are in segments, 0 = there are no segments of use.
+// segmentsOf returns the row up to which memories are in segments, 0 = there are no useful segments.
 func (c *Cache) segmentsOf(tx db.Tx, partition int64) (upto int64, err error) {
 	err = tx.QueryRow(`SELECT coalesce(max(upto), 0) FROM segmented WHERE partition_id = ? AND profile_id = ?
 		AND kind = ?`, partition, c.Profile, c.Kind).Scan(&upto)
@@ -94,7 +94,7 @@ const inPartition = `SELECT id FROM memory WHERE partition_id = ? AND id > ? ORD
 
 // after returns the memories of a partition after a row up to which they are in segments.
 func after(tx db.Tx, partition, row int64) ([]int64, error) {
-	var newer, memories int64 // newer: at most so many memories of all partitions are after the row
+	var newer, memories int64 // newer: upper bound of the memories of all partitions after the row
 	err := tx.QueryRow(`SELECT (SELECT coalesce(max(id), 0) FROM memory) - ?2, memories FROM partition WHERE id = ?1`,
 		partition, row).Scan(&newer, &memories)
 	if errors.Is(err, db.ErrNoRows) {
@@ -306,5 +306,5 @@ func (c *Cache) wait(tx db.Tx, p *part) error {
 	return tx.Context().Err()
 }
 
-// touch notes that a partition is of use now.
+// touch notes that a partition is used now.
 func (c *Cache) touch(p *part) { p.used, p.at = max(p.used, c.clock), time.Now() }

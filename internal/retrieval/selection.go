@@ -115,8 +115,8 @@ func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 	return total, err
 }
 
-// Sample restricts a selection of so many memories to about limit of them, and counts it again. Whether a memory is
-// among them depends on its id alone, which ends in random digits.
+// Sample restricts a selection of total memories to about limit of them, and counts it again. Whether a memory is among
+// them depends on its id alone, which ends in random digits.
 func (sel *Selection) Sample(tx db.Tx, limit, total int) error {
 	const parts = 0x1000 // of three hexadecimal digits
 	if sel.Condition != "" {
