@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	softMemory = 256 << 20 // bytes beyond which the process for a file collects garbage hard
-	hardMemory = 768 << 20 // bytes that it may have
-	maxAnswer  = 16 << 20  // bytes of its answer
+	softMemory = 256 << 20 // bytes, from which the process for a file collects garbage more often
+	hardMemory = 768 << 20 // bytes that the process may use
+	maxAnswer  = 16 << 20  // bytes of the process's answer
 	patience   = 30 * time.Second
 )
 
@@ -42,7 +42,7 @@ func (r *reader) apart(ctx context.Context, d souvenir.Document) (souvenir.Docum
 	out.most, failed.most = maxAnswer, 4096
 	process.Stdout, process.Stderr = &out, &failed
 	endWithUs(process)
-	runtime.LockOSThread() // Linux takes the end of this thread for ours
+	runtime.LockOSThread() // Linux treats the end of this thread as the end of this process
 	err := process.Run()
 	runtime.UnlockOSThread()
 	var a answer
@@ -63,7 +63,7 @@ func (r *reader) apart(ctx context.Context, d souvenir.Document) (souvenir.Docum
 	return a.DocumentText, nil
 }
 
-// bounded is a buffer that takes at most a number of bytes, and ignores the rest.
+// bounded is a buffer that keeps up to a number of bytes and ignores the rest.
 type bounded struct {
 	bytes.Buffer
 	most int
@@ -74,12 +74,12 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Serve reads a PDF file from in and writes what it says to out, for [Options].Command. It bounds the memory of its
-// process, as far as the system can, so a program does nothing else after calling it.
+// Serve reads a PDF file from in and writes its text to out, for [Options].Command. It limits the memory of its process
+// where the system can, so a program must do nothing else after calling it.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	debug.SetMemoryLimit(softMemory)
 	limitProcess()
-	time.AfterFunc(patience, func() { os.Exit(1) }) // a loop of the library heeds no context
+	time.AfterFunc(patience, func() { os.Exit(1) }) // a loop in the library ignores the context
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	data, err := io.ReadAll(io.LimitReader(in, maxPacked))

@@ -1,9 +1,9 @@
-// Package documents reads what files say, so that searches find them: Markdown, text, source code, HTML, CSV, JSON,
-// e-mail, PDF and DOCX. [New] makes a reader for souvenir.Options.Documents.
+// Package documents extracts the text of files, so that searches find them: Markdown, text, source code, HTML, CSV,
+// JSON, e-mail, PDF and DOCX. [New] makes a reader for souvenir.Options.Documents.
 //
-// A file is data from anyone. Each is read up to a size, in one pass, without following any reference in it. The reader
-// of PDF is a library that cannot be interrupted, and that a file can make allocate any amount of memory, which ends a
-// program. So it runs in a process of its own ([Options].Command), whose time and memory are bounded.
+// Files are untrusted. Each is read up to a size, in one pass, without following any reference in it. The PDF library
+// cannot be interrupted, and a file can make it allocate so much memory that the program ends. So it runs in a process
+// of its own ([Options].Command), with bounded time and memory.
 package documents
 
 import (
@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	maxBytes   = 8 << 20  // read of a text, a page of HTML, a table, JSON or a mail
+	maxBytes   = 8 << 20  // bytes read of a text, an HTML page, a table, JSON or a mail
 	maxPacked  = 64 << 20 // bytes of a PDF or DOCX file
-	maxText    = 1 << 20  // bytes of text wanted of a file, as in the store
+	maxText    = 1 << 20  // bytes of text taken from a file, as in the store
 	maxPlaces  = 4096
 	maxHeading = 80 // bytes of a heading in the name of a place
 )
@@ -31,11 +31,11 @@ const (
 // Options change what [New] returns. Nil means the zero value.
 type Options struct {
 	// Command is a program and its arguments that calls [Serve] with its standard input and output. It reads PDF files,
-	// each in a process of its own, without an environment. None: PDF files are not read, unless TrustPDF.
+	// each in a process of its own, without an environment. If empty, PDF files are not read, unless TrustPDF is set.
 	Command []string
 
-	// TrustPDF is whether to read PDF files in this process if there is no Command. A file made for it can end the
-	// program, or keep a processor busy, so it is for files whose authors you trust.
+	// TrustPDF reads PDF files in this process if there is no Command. A malicious file can end the program or keep a
+	// processor busy, so set it only for files whose authors you trust.
 	TrustPDF bool
 }
 
@@ -53,9 +53,9 @@ type reader struct {
 	trustPDF bool
 }
 
-// ReadDocument returns what a document says.
+// ReadDocument returns the text of a document.
 func (r *reader) ReadDocument(ctx context.Context, d souvenir.Document) (souvenir.DocumentText, error) {
-	kind, parameters, _ := mime.ParseMediaType(d.MIMEType) // invalid: as if there was none
+	kind, parameters, _ := mime.ParseMediaType(d.MIMEType) // an invalid type counts as none
 	switch format := formatOf(kind, d.Filename); format {
 	case "":
 		if kind == "" {
@@ -88,7 +88,7 @@ func (r *reader) ReadDocument(ctx context.Context, d souvenir.Document) (souveni
 	}
 }
 
-// formats are the formats of types that are no text, or are read as more than plain text.
+// formats are the formats of media types that are not text, or are read as more than plain text.
 var formats = map[string]string{
 	"text/html": "html", "application/xhtml+xml": "html", "image/svg+xml": "html", "application/xml": "html",
 	"text/xml": "html", "text/markdown": "markdown", "text/csv": "csv", "text/tab-separated-values": "tsv",
@@ -100,13 +100,13 @@ var formats = map[string]string{
 	"application/x-sh": "text", "application/sql": "text",
 }
 
-// formatOf returns how a file is read, "" for not at all.
+// formatOf returns the format that a file is read as, "" if it is not read.
 func formatOf(kind, filename string) string {
 	format := formats[kind]
 	if format == "" && strings.HasPrefix(kind, "text/") {
 		format = "text"
 	}
-	if format == "text" || kind == "" || kind == "application/octet-stream" { // the name may say more
+	if format == "text" || kind == "" || kind == "application/octet-stream" { // the name may be more specific
 		switch strings.ToLower(path.Ext(filename)) {
 		case ".md", ".markdown":
 			return "markdown"
@@ -156,7 +156,7 @@ func readText(ctx context.Context, format string, data []byte, charset string) (
 type writer struct {
 	bytes.Buffer
 	places []souvenir.DocumentPlace
-	full   bool // no more is wanted
+	full   bool // maxText is reached
 }
 
 var errFull = errors.New("the text is long enough")
@@ -164,7 +164,7 @@ var errFull = errors.New("the text is long enough")
 // add writes text, or returns errFull.
 func (w *writer) add(text string) error {
 	if w.Len()+len(text) > maxText {
-		for i := maxText - w.Len(); i >= 0; i-- { // in front of a character
+		for i := maxText - w.Len(); i >= 0; i-- { // at the start of a character
 			if i == 0 || text[i]&0xc0 != 0x80 {
 				w.WriteString(text[:i])
 				break

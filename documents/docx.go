@@ -15,12 +15,12 @@ import (
 const (
 	maxEntries  = 10_000   // of a DOCX file
 	maxUnpacked = 64 << 20 // bytes of its XML
-	maxDepth    = 256      // of elements in elements
+	maxDepth    = 256      // of nested elements
 )
 
 var errBroken = errors.New("it is not a DOCX file, or a broken one")
 
-// readDOCX reads the paragraphs of a document of Word, or any that writes Office Open XML (ECMA-376).
+// readDOCX reads the paragraphs of an Office Open XML document (ECMA-376), as Word and other programs write it.
 func readDOCX(ctx context.Context, content io.ReaderAt, size int64) (souvenir.DocumentText, error) {
 	if n, err := entries(content, size); err != nil || n > maxEntries {
 		return souvenir.DocumentText{}, errors.Join(err, errBroken)
@@ -49,7 +49,8 @@ func readDOCX(ctx context.Context, content io.ReaderAt, size int64) (souvenir.Do
 	return w.result(), ctx.Err()
 }
 
-// entries returns how many entries the archive says it has, before they are read: an entry takes memory.
+// entries returns the number of entries that the archive declares. It is checked before they are read, since each takes
+// memory.
 func entries(content io.ReaderAt, size int64) (int, error) {
 	tail := make([]byte, min(size, 64<<10+22))
 	if _, err := content.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {

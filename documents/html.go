@@ -24,7 +24,7 @@ func readHTML(ctx context.Context, data []byte, declared string) (souvenir.Docum
 		contentType += "; charset=" + declared
 	}
 	_, name, certain := charset.DetermineEncoding(data, contentType)
-	if !certain && name == "windows-1252" { // nothing declares it
+	if !certain && name == "windows-1252" { // the encoding is a guess
 		name = ""
 	}
 	z := html.NewTokenizer(bytes.NewReader([]byte(decode(data, name))))
@@ -96,7 +96,7 @@ var hidden = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Noscri
 var headings = map[atom.Atom]bool{atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true,
 	atom.H6: true}
 
-// blocks are the elements that begin a line. Those of XML, which have no atom, do so, too.
+// blocks are the elements that begin a line. Elements of XML, which have no atom, begin one as well.
 var blocks = map[atom.Atom]bool{0: true, atom.P: true, atom.Div: true, atom.Br: true, atom.Li: true, atom.Ul: true,
 	atom.Ol: true, atom.Tr: true, atom.Table: true, atom.Section: true, atom.Article: true, atom.Header: true,
 	atom.Footer: true, atom.Main: true, atom.Nav: true, atom.Aside: true, atom.Blockquote: true, atom.Pre: true,

@@ -14,7 +14,7 @@ func limitProcess() {
 	_ = unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: seconds, Max: seconds})
 }
 
-// endWithUs makes a process end when this one does, however that ends.
+// endWithUs makes a process end when this one ends for any reason.
 func endWithUs(process *exec.Cmd) {
 	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -21,7 +21,7 @@ import (
 
 const (
 	maxParts   = 200 // of a mail
-	maxNesting = 8   // of parts in parts
+	maxNesting = 8   // of nested parts
 )
 
 // readMail reads the headers that people read, the text of a mail, and the names of attachments.
@@ -97,7 +97,7 @@ func (r *mailReader) part(header textproto.MIMEHeader, body io.Reader, depth int
 	case "base64":
 		body = base64.NewDecoder(base64.StdEncoding, body)
 	}
-	data, _ := io.ReadAll(io.LimitReader(body, maxBytes)) // what is left of a broken part
+	data, _ := io.ReadAll(io.LimitReader(body, maxBytes)) // a broken part is read as far as possible
 	if r.parts > 1 {
 		r.paragraph()
 		r.place("part " + strconv.Itoa(r.parts-1))

@@ -17,7 +17,7 @@ const (
 	maxPages = 5000
 	maxNodes = 2 * maxPages // of the tree of pages
 	maxTree  = 32           // levels of it
-	perPage  = 256 << 10    // bytes that the library may read for a page: it reads objects again and again
+	perPage  = 256 << 10    // bytes that the library may read for a page: it rereads objects
 )
 
 // readPDF reads the pages of a PDF file.
@@ -74,8 +74,8 @@ type pageTree struct {
 	cut   bool // there are more
 }
 
-// page is a page with its fonts, or the fonts of the nodes above. The library looks for them again for each
-// page, and follows the parents of a page without end.
+// page is a page with its own fonts, or those it inherits. The library itself would search for them for each page, and
+// follow the parents of a page without end.
 type page struct {
 	pdf.Page
 	fonts map[string]*pdf.Font
@@ -114,7 +114,8 @@ func (p page) text() (text string, err error) {
 	return p.GetPlainText(p.fonts)
 }
 
-// within is a reader that ends with a context, and after a number of bytes; and with it what reads on and on.
+// within is a reader that fails when its context ends, or after a number of bytes. So it stops a library that never
+// stops reading.
 type within struct {
 	io.ReaderAt
 	ctx  context.Context

@@ -43,7 +43,7 @@ func decode(data []byte, charset string) string {
 	return strings.ToValidUTF8(string(data), "\ufffd")
 }
 
-// valid reports whether bytes are UTF-8; the last character may be cut if no more bytes are read.
+// valid reports whether bytes are UTF-8. The last character may be cut.
 func valid(data []byte) bool {
 	for cut := range utf8.UTFMax {
 		if cut > 0 && len(data) < maxBytes {
@@ -70,7 +70,7 @@ func chinese(text string) bool {
 	return han > 4*others
 }
 
-// isBinary reports whether a text is not one: it has zeros, or is mostly of characters that mean nothing.
+// isBinary reports whether data is not text: it contains zeros, or mostly meaningless characters.
 func isBinary(text string) bool {
 	head := text[:min(len(text), 64<<10)]
 	odd := 0
@@ -115,7 +115,7 @@ func readLines(text string, markdown bool) souvenir.DocumentText {
 	return w.result()
 }
 
-// readTable reads rows, each as "column: value; column: value": so a row says on its own what it means.
+// readTable reads rows, each as "column: value; column: value", so that each row makes sense on its own.
 func readTable(ctx context.Context, text string, comma rune) (souvenir.DocumentText, error) {
 	var w writer
 	rows := csv.NewReader(strings.NewReader(text))
@@ -156,7 +156,7 @@ func readTable(ctx context.Context, text string, comma rune) (souvenir.DocumentT
 type level struct {
 	list  bool
 	count int    // of a list's elements so far
-	key   string // of an object's value that comes next; empty: a key comes next
+	key   string // of the next value of an object; empty: a key comes next
 	named bool   // key is set
 }
 

@@ -55,7 +55,7 @@ type chartRow struct {
 	estimate
 }
 
-// chartRows are the settings of a set, in their order; what is adversarial has rows of its own.
+// chartRows are the settings of a set, in their order. Adversarial questions have rows of their own.
 func chartRows(answers []answer) []chartRow {
 	var rows, last []chartRow
 	bySetting := groupBy(answers, func(a answer) string { return a.Setting })
@@ -108,6 +108,6 @@ func drawSet(b *bytes.Buffer, name string, rows []chartRow, y int) int {
 
 func escape(s string) string {
 	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(s)) // a buffer takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // a buffer never fails
 	return b.String()
 }

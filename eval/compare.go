@@ -33,7 +33,7 @@ func pair(before, after []answer) []change {
 	return changes
 }
 
-// printComparison prints what changed from one run of a set to another, and the questions that changed most.
+// printComparison prints the changes from one run of a set to another, and the questions that changed most.
 func printComparison(w io.Writer, before, after []answer, most int) {
 	changes := pair(before, after)
 	if len(changes) == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/embedders/voyage"
 )
 
-// services make the embedders of services with their default models, by name.
+// services are the constructors of the services' embedders with their default models, by name.
 func services() map[string]func(key string) (souvenir.Embedder, error) {
 	return map[string]func(key string) (souvenir.Embedder, error){
 		"cohere": func(key string) (souvenir.Embedder, error) { return cohere.New(cohere.Options{Key: key}) },

@@ -25,8 +25,8 @@ type judgedHit struct {
 	score   float64 // of the search
 }
 
-// judge asks the questions of a set and gathers the evidence of their best hits. A set of several conversations without
-// questions that nothing answers gets some: each question is asked in the next conversation as well.
+// judge asks the questions of a set and gathers the evidence of their best hits. If a set of several conversations has
+// no unanswerable questions, each question is also asked in the next conversation, which cannot answer it.
 func judge(ctx context.Context, path string) ([]judged, error) {
 	s, err := readSet(path)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // refused is the share of the questions without an answer that the fit refuses: none of their hits reaches 0.5.
 const refused = 0.87
 
-// ownShare is how much the project's own questions count in the fit, beside 1 for each other set.
+// ownShare is the weight of the project's own questions in the fit. Each other set has 1.
 const ownShare = 2
 
 // fitCommand fits the calibration on the development halves of the sets, and prints its figures on the others.
@@ -61,9 +61,9 @@ type example struct {
 	weight   float64
 }
 
-// fitWeights compares answers with the top three hits of unanswerable questions; within a set both weigh the same.
-// Other hits of answerable questions are skipped: they may be relevant. The bias is then set so that for the wanted
-// share of the project's own unanswerable questions no hit reaches 0.5.
+// fitWeights compares answers with the top three hits of unanswerable questions; both have the same total weight within
+// a set. Other hits of answerable questions are skipped: they may be relevant. The bias is then set so that for the
+// wanted share of the project's own unanswerable questions no hit reaches 0.5.
 func fitWeights(dev []judged) regression {
 	groups := map[string][]judged{}
 	for _, j := range dev {
@@ -105,7 +105,7 @@ func family(set string) string {
 	return set
 }
 
-// balanced returns the hits of questions as examples. The answers weigh as much, in total, as the others.
+// balanced returns the hits of questions as examples. Answers and other hits have the same total weight.
 func balanced(questions []judged, share float64) []example {
 	const most, total = 3, 200
 	var found [2][]example

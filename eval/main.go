@@ -1,4 +1,4 @@
-// Eval measures how well a store finds what answers a question, in process.
+// Eval measures, in process, how well a store finds the memories that answer a question.
 //
 //	go run ./eval run [-setting SETTING]... [-record FILE] [-chart FILE] SET...
 //	go run ./eval compare A.jsonl B.jsonl
@@ -17,13 +17,13 @@
 // memories of each language, or "own:SIZE" (questions/README.md). A setting is a list of words, such as "hybrid" or
 // "text,disk" or "hybrid,late=0" (setting.go).
 //
-// fit fits the calibration of internal/calibrate on the development halves of the sets, and prints what it lets
-// through on the others.
+// fit fits the calibration of internal/calibrate on the development halves of the sets, and prints which hits it lets
+// through on the other halves.
 //
 // weights fits the weights of the ranking to recall@5, @10 and @20, the same for each set, by coordinate ascent.
 // Questions of the half "test" take no part. It also fits them once without each part of the conversations, and prints
-// what those parts then reach, which says how much of the gain is real. -of names the weights to fit; five of two sets
-// take some minutes, all half an hour. A weight of 0 stays 0.
+// the recall of that part, which shows how much of the gain is real. -of names the weights to fit. Five weights on two
+// sets take a few minutes, all weights half an hour. A weight of 0 stays 0.
 //
 // print prints a set as JSON Lines, so that other programs can be measured with the project's own questions.
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// depth is how many memories are looked at for each question.
+// depth is the number of hits that are read for each question.
 const depth = 20
 
 // answer is the result of a search for one question; one line of a record.
@@ -27,7 +27,7 @@ type answer struct {
 	Language string `json:"language,omitempty"`
 	Half     string `json:"half,omitempty"`
 	Question string `json:"question"`
-	// the rank of each memory that answers the question, from 1; 0: not among the best 20. None: nothing answers it.
+	// the rank of each memory that answers the question, from 1; 0: not among the best 20; empty: nothing answers it
 	Ranks []int          `json:"ranks"`
 	Best  souvenir.Parts `json:"best"`  // of the first memory found
 	Score float64        `json:"score"` // of the first memory found
@@ -77,7 +77,7 @@ type loadedSet struct {
 
 func load(ctx context.Context, s set, how storing) (*loadedSet, error) {
 	embedder, err := how.embedder(ctx, s)
-	if err == nil { // a service that does not answer ends the command here
+	if err == nil { // an unavailable service ends the command here
 		_, err = embedder.Embed(ctx, souvenir.ForDocument, []string{"a text"})
 	}
 	if err != nil {
@@ -168,7 +168,7 @@ func (l *loadedSet) ask(ctx context.Context, s set, how setting) ([]answer, erro
 			return nil, err
 		}
 		results, err := l.store.Search(ctx, query)
-		if err == nil && how.model != "" && len(results.Warnings) > 0 { // it would measure words alone
+		if err == nil && how.model != "" && len(results.Warnings) > 0 { // otherwise it would measure words alone
 			err = errors.New(strings.Join(results.Warnings, "; "))
 		}
 		if err != nil {

@@ -24,7 +24,7 @@ var metrics = []metric{
 // main metric: the one in charts and in the list of the largest changes.
 var recall10 = metrics[2]
 
-// recall is the share of the memories that answer the question that are among the best k.
+// recall is the share of the question's answers that are among the best k.
 func (a answer) recall(k int) float64 {
 	n := 0
 	for _, rank := range a.Ranks {

@@ -37,7 +37,7 @@ type row struct {
 	Language string   `json:"language,omitempty"`
 	Question string   `json:"question,omitempty"`
 	Evidence []string `json:"evidence,omitempty"` // ids of the memories that answer it
-	// nothing answers it: an empty evidence alone means that the set does not know
+	// nothing answers it; without it, an empty evidence means that the answer is not known
 	Unanswerable bool `json:"unanswerable,omitempty"`
 	// "dev" to fit parameters on, "test" to judge; empty: the set does not say
 	Half string `json:"half,omitempty"`

@@ -20,7 +20,7 @@ type setting struct {
 	storing
 }
 
-// storing holds the settings that storing memories depends on: settings that agree in them share a store.
+// storing holds the settings that affect how memories are stored. Settings with the same values share a store.
 type storing struct {
 	disk    bool
 	direct  bool
@@ -140,7 +140,7 @@ func (s setting) query(
 	q := souvenir.Query{Text: question, Collections: []string{collection}, Limit: depth}
 	switch s.by {
 	case textOnly:
-		q.Vector = make([]float32, embedder.Dimensions()) // of zeros: similar to nothing
+		q.Vector = make([]float32, embedder.Dimensions()) // zeros, which are similar to nothing
 	case vectorOnly:
 		vectors, err := embedder.Embed(ctx, souvenir.ForQuery, []string{question})
 		if err != nil {

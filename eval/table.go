@@ -12,7 +12,7 @@ import (
 // not count in the row "all".
 const apart = "adversarial"
 
-// mostRows is the number of categories up to which each has a row.
+// mostRows is the maximum number of categories with a row each.
 const mostRows = 12
 
 // part is a row of a table.
@@ -21,8 +21,8 @@ type part struct {
 	answers []answer
 }
 
-// parts splits answers into the rows of a table: each category, each language, all, and those apart. Questions that
-// nothing answers are not among them.
+// parts splits answers into the rows of a table: each category, each language, all, and those apart. Unanswerable
+// questions are left out.
 func parts(answers []answer) []part {
 	var main, adversarial []answer
 	for _, a := range answers {
@@ -75,7 +75,7 @@ func printTable(w io.Writer, answers []answer) {
 	printUnanswered(w, answers)
 }
 
-// printUnanswered prints how the best scores of questions that nothing answers are next to those of the others.
+// printUnanswered compares the best scores of unanswerable questions with those of the others.
 func printUnanswered(w io.Writer, answers []answer) {
 	var answered, unanswered []float64
 	for _, a := range answers {

@@ -14,14 +14,14 @@ import (
 )
 
 // The search for weights: each is multiplied and divided by 1 + firstStep, then by steps half as large, to lastStep. A
-// change counts if it raises what is fitted by leastGain, in points: smaller gains are noise.
+// change is kept if it raises the fitted score by leastGain points: smaller gains are noise.
 const (
 	firstStep, lastStep = 0.4, 0.1
 	leastGain           = 0.03
 )
 
-// weightsCommand fits weights of the ranking. It prints what they reach on questions that they were fitted on, and on
-// those that they were not: one part of the conversations after the other is left out.
+// weightsCommand fits weights of the ranking. It prints their score on the questions they were fitted on, and on the
+// others: each part of the conversations is left out once.
 func weightsCommand(ctx context.Context, args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("eval weights", flag.ContinueOnError)
 	from := settingList{defaultSetting()}
@@ -89,11 +89,11 @@ type fitted struct {
 
 func (f *fit) close() {
 	for _, l := range f.loaded {
-		_ = l.store.Close() // in memory: nothing is lost
+		_ = l.store.Close() // in memory, so nothing is lost
 	}
 }
 
-// load stores a set, with those of its questions that are not kept aside.
+// load stores a set and the questions to fit on, without the test half.
 func (f *fit) load(ctx context.Context, path string) error {
 	s, err := readSet(path)
 	if err != nil {
@@ -135,7 +135,7 @@ func (f *fit) ask(ctx context.Context, weights ranking.Weights) ([]float64, erro
 	return values, nil
 }
 
-// choice tells which questions count.
+// choice reports whether a question counts.
 type choice func(fitted) bool
 
 // mean returns the mean of a group's questions.
@@ -174,7 +174,7 @@ func (f *fit) score(weights ranking.Weights, counts choice) (float64, error) {
 	return mean(means), nil
 }
 
-// climb returns the weights that suit the questions best which count, from those of the start on.
+// climb returns the best weights for the questions that count, starting from the given ones.
 func (f *fit) climb(counts choice) (ranking.Weights, error) {
 	weights := f.start.weights
 	best, err := f.score(weights, counts)

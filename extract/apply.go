@@ -20,7 +20,7 @@ type Applied struct {
 	revision int // of Memory, if it was stored or changed
 }
 
-// change is a proposal to apply, and what it comes from.
+// change is a proposal to apply, and its origin.
 type change struct {
 	Proposal
 	conversation string    // key; empty: none
@@ -30,20 +30,20 @@ type change struct {
 // errGone means that the text of a target changed since the proposal was made.
 var errGone = errors.New("the memory was changed or deleted since")
 
-// about notes the state of the memory that a proposal is about.
+// about records the state of the memory that a proposal is about.
 func (p *Proposal) about(m souvenir.Memory) { p.revision, p.was = m.Revision, digest(m.Content) }
 
-// digest names a text.
+// digest identifies a text.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
 }
 
-// errFull means that a proposal would have to wait, and that too many do.
+// errFull means that a proposal would have to wait, and too many wait already.
 var errFull = fmt.Errorf("it would have to wait for review, as %d do", MaxPending)
 
-// commit applies what a batch proposes, or keeps it, and stores the position after it. False: the position is no
-// longer the one that the batch began at, and nothing was stored.
+// commit applies the proposals of a batch, or keeps them for review, and stores the position after it. It returns
+// false, and stores nothing, if the position is no longer where the batch began.
 func (r *run) commit(ctx context.Context, from position, b batch, given []Proposal) (bool, error) {
 	turns := map[string]time.Time{}
 	for _, t := range b.Turns {
@@ -63,7 +63,7 @@ func (r *run) commit(ctx context.Context, from position, b batch, given []Propos
 	var kept []Pending
 	var moved bool
 	err = r.transaction(ctx, func(ctx context.Context) error {
-		applied, kept, moved = nil, nil, false // it may run again
+		applied, kept, moved = nil, nil, false // the transaction may be retried
 		r.report.Refused = r.report.Refused[:refused]
 		at, err := r.position(ctx)
 		if err != nil || !at.equal(from) {
@@ -104,7 +104,7 @@ func (r *run) commit(ctx context.Context, from position, b batch, given []Propos
 	return true, nil
 }
 
-// transaction runs what a run stores. A dry run stores nothing, and needs none.
+// transaction runs fn in a transaction, unless it is a dry run, which stores nothing.
 func (r *run) transaction(ctx context.Context, fn func(context.Context) error) error {
 	if r.options.DryRun {
 		return fn(ctx)
@@ -142,7 +142,7 @@ func (r *run) applyOrKeep(ctx context.Context, c change, room bool) (Applied, *P
 	return Applied{}, &waits, err
 }
 
-// target returns the memory that a proposal is about, if it is still what it was then.
+// target returns the memory that a proposal is about, if it has not changed since.
 func (s scope) target(ctx context.Context, p Proposal) (souvenir.Memory, error) {
 	if p.Target == "" {
 		return souvenir.Memory{}, nil
@@ -199,7 +199,7 @@ func (s scope) apply(ctx context.Context, c change, target souvenir.Memory) (App
 	return done, fmt.Errorf("extract: unknown action %q", c.Action)
 }
 
-// sourceGone says that a turn was deleted meanwhile: what it gave reason for is not stored.
+// sourceGone explains that a turn was deleted in the meantime, so the proposal from it is not stored.
 func sourceGone(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Argument == "related_memory_ids" {

@@ -16,9 +16,9 @@ const (
 // cutOff is the fault of an answer that reached the limit of tokens.
 const cutOff = "the answer was cut off; give a larger MaxOutput"
 
-// Chat returns an extractor that asks any server with the endpoint /chat/completions that makes JSON by a schema:
-// OpenAI's, and vLLM, llama.cpp, Ollama, LM Studio, Mistral and others at their own BaseURL. It does not
-// use the network.
+// Chat returns an extractor for any server with the endpoint /chat/completions and JSON output by a schema: OpenAI's,
+// and vLLM, llama.cpp, Ollama, LM Studio, Mistral and others at their own BaseURL. Chat itself does not use the
+// network.
 func Chat(o ModelOptions) (*Model, error) {
 	return newModel(api{name: "extract.Chat", official: openaiURL, encode: encodeChat, decode: decodeChat}, o)
 }
@@ -42,7 +42,7 @@ func encodeChat(o ModelOptions, system, user string) (string, any) {
 	r := chatRequest{Model: o.Model, Messages: []message{{"system", system}, {"user", user}},
 		ResponseFormat: map[string]any{"type": "json_schema", "json_schema": map[string]any{
 			"name": answerName, "strict": true, "schema": schema}}}
-	if strings.TrimSuffix(o.BaseURL, "/") == openaiURL { // whose newer models take neither max_tokens nor a temperature
+	if strings.TrimSuffix(o.BaseURL, "/") == openaiURL { // newer models have no max_tokens and temperature
 		r.MaxCompletionTokens = o.MaxOutput
 	} else {
 		r.MaxTokens, r.Temperature = o.MaxOutput, new(float64)
@@ -82,8 +82,8 @@ func decodeChat(body []byte) (reply, error) {
 	return r, nil
 }
 
-// Anthropic returns an extractor that asks Anthropic's messages API, or a server that has it at its own BaseURL. It
-// asks no network.
+// Anthropic returns an extractor for Anthropic's messages API, or a compatible server at BaseURL. Anthropic itself does
+// not use the network.
 func Anthropic(o ModelOptions) (*Model, error) {
 	return newModel(api{name: "extract.Anthropic", official: anthropicURL, encode: encodeMessages, decode: decodeMessages,
 		authorize: func(request *http.Request, key string) { request.Header.Set("X-Api-Key", key) },

@@ -16,24 +16,24 @@ import (
 
 const (
 	maxGroup  = 8   // memories of a group
-	maxGroups = 200 // groups that a call offers
-	nearFrom  = 0.5 // the confidence from which a model is shown a memory with another one
+	maxGroups = 200 // groups per call
+	nearFrom  = 0.5 // the confidence from which the model sees two memories together
 )
 
-// Consolidator is an [Extractor] that can also look at memories that seem to say the same or to contradict each other,
-// and propose what should become of them. A Target is the id of one of them, and proposals have no Sources.
+// Consolidator is an [Extractor] that can also propose changes to memories that seem to repeat or contradict each
+// other. A Target is the id of one of them, and proposals have no Sources.
 type Consolidator interface {
 	Consolidate(ctx context.Context, group []souvenir.Memory) (Extraction, error)
 }
 
-// Consolidate looks for near duplicates and contradictions among the memories of the learner's place, and offers what
-// should become of them for review; it changes nothing itself. Proposals with the same Group belong together. With an
-// Extractor that is a [Consolidator], such as a [Model], each memory is shown to it with others that are probably about
-// the same, and it proposes. Without, all but the most complete of near duplicates are to be forgotten, and of two
-// memories that differ in a word at the end, or in a negation, the older one.
+// Consolidate looks for near duplicates and contradictions among the memories of the learner's place, and keeps
+// proposals for review. It does not change the memories itself. Proposals with the same Group belong together. An
+// Extractor that is a [Consolidator], such as a [Model], gets each memory with others that are probably about the same,
+// and makes the proposals. Otherwise Consolidate proposes to forget all but the most complete of near duplicates, and
+// the older of two memories that differ in a word at the end or in a negation.
 //
-// What waits for review already, or was refused and has not changed since, is not offered again, and a group that the
-// model left alone is not shown to it again. A call looks at 200 groups at most; More says that there may be others.
+// It does not repeat a proposal that waits for review, or that was refused for memories unchanged since, nor ask the
+// model again about a group it left alone. A call handles up to 200 groups; More reports that there may be others.
 func (l *Learner) Consolidate(ctx context.Context) (Report, error) {
 	var r Report
 	s, err := l.scope(ctx)
@@ -74,13 +74,13 @@ func (l *Learner) Consolidate(ctx context.Context) (Report, error) {
 	return r, nil
 }
 
-// group is memories that seem to be about the same, the oldest first.
+// group is a list of memories that seem to be about the same thing, the oldest first.
 type group struct {
 	memories      []souvenir.Memory
 	contradiction bool
 }
 
-// mark names the group with its memories as they are now.
+// mark identifies the group and the current state of its memories.
 func (g group) mark() string {
 	states := make([]string, len(g.memories))
 	for i, m := range g.memories {
@@ -91,7 +91,7 @@ func (g group) mark() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// groups finds the groups of the place, without memories that proposals have been made for.
+// groups finds the groups of the place, without memories that already have proposals.
 func (r *run) groups(ctx context.Context) ([]group, error) {
 	taken, left, err := r.offered(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *run) groups(ctx context.Context) ([]group, error) {
 	return all, find(some)
 }
 
-// state names a memory as it is now.
+// state identifies the current state of a memory.
 func state(m souvenir.Memory) string { return fmt.Sprintf("%s/%d", m.ID, m.Revision) }
 
 // offered returns the states of the memories that proposals wait for, or were refused for; and the marks of the groups
@@ -180,7 +180,7 @@ func (r *run) offered(ctx context.Context) (states, left map[string]bool, err er
 
 const markKey = "left_alone"
 
-// leave notes that a model has nothing to propose for a group, out of sight like a refused proposal.
+// leave records, hidden like a refused proposal, that the model has nothing to propose for a group.
 func (r *run) leave(ctx context.Context, g group) error {
 	if r.options.DryRun {
 		return nil
@@ -211,7 +211,7 @@ func groupOf(m souvenir.Memory, hits []souvenir.Hit, forModel bool) group {
 	return g
 }
 
-// timeOf returns when the event of a memory was, or else when it was stored.
+// timeOf returns the event time of a memory, or else the time it was stored.
 func timeOf(m souvenir.Memory) time.Time {
 	if m.EventTime.IsZero() {
 		return m.CreatedAt
@@ -223,8 +223,8 @@ func timeOf(m souvenir.Memory) time.Time {
 var negations = []string{"not", "no", "never", "nicht", "kein", "keine", "nie", "pas", "jamais", "nunca", "non", "mai",
 	"longer", "more", "anymore", "mehr"}
 
-// contradict reports whether two texts look as if both could not be true: they differ in one word of their second half,
-// or in a negation alone. It sees none in scripts without spaces.
+// contradict reports whether two texts seem to contradict each other: they differ only in one word of their second
+// half, or in a negation. It finds nothing in scripts without spaces.
 func contradict(a, b string) bool {
 	x, y := words(a), words(b)
 	if len(x) < 3 || len(y) < 3 {
@@ -250,7 +250,7 @@ func contradict(a, b string) bool {
 	return slices.Equal(n, m) && (len(n) == len(x)) != (len(m) == len(y))
 }
 
-// settle returns what should become of a group, or true if a bound was reached.
+// settle returns the proposals for a group, or true if a limit was reached.
 func (r *run) settle(ctx context.Context, g group) ([]Proposal, bool, error) {
 	by, ok := r.options.Extractor.(Consolidator)
 	if !ok {
@@ -351,7 +351,7 @@ func (r *run) offer(ctx context.Context, g group, proposals []Proposal) error {
 		}
 		return nil
 	})
-	if errors.Is(err, errGone) { // the next call looks at it again
+	if errors.Is(err, errGone) { // the next call tries the group again
 		return nil
 	}
 	r.report.Kept = append(r.report.Kept, kept...)
@@ -361,7 +361,7 @@ func (r *run) offer(ctx context.Context, g group, proposals []Proposal) error {
 //go:embed consolidate.txt
 var consolidation string
 
-// Consolidate asks the model what should become of memories that seem to say the same or to contradict each other.
+// Consolidate asks the model for proposals about memories that seem to repeat or contradict each other.
 func (m *Model) Consolidate(ctx context.Context, group []souvenir.Memory) (Extraction, error) {
 	var x Extraction
 	c := Conversation{Known: group}

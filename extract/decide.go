@@ -11,12 +11,12 @@ import (
 // Answer says how to accept a proposal.
 type Answer struct {
 	Content  string // instead of the proposal's own; empty means that one
-	Revision int    // of the proposal as it was read; another one is ErrConflict. Zero means any.
+	Revision int    // of the proposal that was read; if it has another one, Accept returns ErrConflict. Zero means any.
 }
 
 // Decision is the outcome of a proposal that was accepted or refused. [Reviewer.Undo] undoes it.
 type Decision struct {
-	Applied        // of one that was refused, the proposal alone
+	Applied        // if it was refused, only its Proposal is set
 	ID      string // of the proposal
 
 	accepted bool
@@ -24,11 +24,11 @@ type Decision struct {
 	then     time.Time // the event time that it had
 }
 
-// Stays reports whether the proposal stays in the store, out of sight, instead of in the trash: one of Consolidate that
-// was refused.
+// Stays reports whether the proposal stays in the store, hidden, instead of in the trash: a refused one of Consolidate
+// does.
 func (d Decision) Stays() bool { return !d.accepted && d.Proposal.Group != "" }
 
-// accept applies a proposal and removes it. place is the place that it must be in.
+// accept applies a proposal, which must be in place, and removes it.
 func accept(ctx context.Context, store *souvenir.Store, id string, a Answer,
 	place func(souvenir.Memory) scope) (Decision, error) {
 	var d Decision
@@ -71,7 +71,7 @@ func accept(ctx context.Context, store *souvenir.Store, id string, a Answer,
 	return d, err
 }
 
-// left returns the turns that still exist: a person who accepts what was said in others knows it without them.
+// left returns the turns that still exist. A proposal can be accepted without the others.
 func left(ctx context.Context, store *souvenir.Store, turns []string) ([]string, error) {
 	var all []string
 	for _, id := range turns {
@@ -86,7 +86,7 @@ func left(ctx context.Context, store *souvenir.Store, turns []string) ([]string,
 	return all, nil
 }
 
-// refuse removes a proposal, which read finds in its memory.
+// refuse removes a proposal, which read parses from its memory.
 func refuse(ctx context.Context, store *souvenir.Store, id string,
 	read func(souvenir.Memory) (Pending, error)) (Decision, error) {
 	var d Decision
@@ -122,7 +122,7 @@ func conflict(err error) error {
 	return conflictOf("the proposal no longer fits: "+err.Error()+"; refuse it", err)
 }
 
-// undo brings back a proposal, and what accepting it has changed.
+// undo restores a proposal and reverts the changes of accepting it.
 func undo(ctx context.Context, store *souvenir.Store, d Decision) error {
 	if err := d.revert(ctx, store); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (d Decision) revert(ctx context.Context, store *souvenir.Store) error {
 		return store.DeleteMemory(ctx, d.Memory)
 	}
 	restored, err := store.RestoreRevision(ctx, d.Memory, d.before)
-	if err == nil && !restored.EventTime.Equal(d.then) { // which is not part of a revision
+	if err == nil && !restored.EventTime.Equal(d.then) { // a revision has no event time
 		_, err = store.UpdateMemory(ctx, d.Memory, souvenir.MemoryUpdate{EventTime: &d.then})
 	}
 	return err

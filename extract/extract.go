@@ -1,9 +1,9 @@
-// Package extract learns facts from conversations, and shows what it proposes. An [Extractor], such as a model behind
-// [Chat] or [Anthropic], reads the turns of a conversation and proposes what to remember. A [Learner] compares the
-// proposals with what is stored, and applies them in one transaction with links to the turns, or keeps them for review.
+// Package extract learns facts from conversations. An [Extractor], such as a model behind [Chat] or [Anthropic], reads
+// the turns of a conversation and proposes what to remember. A [Learner] compares the proposals with what is stored,
+// and applies them in one transaction with links to the turns, or keeps them for review.
 //
-// What a conversation says is data: no proposal can become a rule, and none reaches another project, collection or user
-// than the learner's.
+// The text of a conversation is data: a proposal can neither become a rule nor reach a project, collection or user
+// other than the learner's.
 package extract
 
 import (
@@ -36,16 +36,16 @@ const (
 	Update    Action = "update"    // gives a memory new content; the old one stays as a revision
 	Supersede Action = "supersede" // stores a memory that replaces one that is no longer true
 	Forget    Action = "forget"    // moves a memory to the trash
-	None      Action = "none"      // changes nothing: the memory says it already
+	None      Action = "none"      // changes nothing: the memory has it already
 )
 
 var actions = []Action{Add, Update, Supersede, Forget, None}
 
-// Proposal is a change that a conversation gives reason for.
+// Proposal is a change that a conversation suggests.
 type Proposal struct {
 	Action     Action   `json:"action"`
 	Content    string   `json:"content,omitempty"`    // of Add, Update and Supersede: at most MaxContent bytes
-	Target     string   `json:"target,omitempty"`     // the id of the memory that it changes; of Add, none
+	Target     string   `json:"target,omitempty"`     // the id of the memory that it changes; empty for Add
 	Sources    []string `json:"sources,omitempty"`    // the ids of the turns that it comes from
 	Reason     string   `json:"reason,omitempty"`     // in a sentence; cut at MaxReason bytes
 	Confidence float64  `json:"confidence,omitempty"` // 0 to 1; 0 means not given
@@ -59,7 +59,7 @@ type Proposal struct {
 
 // Conversation is the input of an [Extractor].
 type Conversation struct {
-	Before []souvenir.Turn // the turns before, which have been read already: for context alone
+	Before []souvenir.Turn // the turns before, already read; for context only
 	Turns  []souvenir.Turn // the turns to learn from, in order; long contents are cut
 	// Known are memories about the same things. A proposal may change only these.
 	Known []souvenir.Memory
@@ -85,8 +85,8 @@ type Extraction struct {
 }
 
 // Extractor proposes what to remember of a conversation. Sources are ids of Conversation.Turns, and a Target is the id
-// of one of Conversation.Known; all else is refused. An error that is [ErrAnswer] makes a [Learner] try again with
-// fewer turns. The Usage counts with an error, too. It must be safe for concurrent use.
+// of one of Conversation.Known; the learner refuses others. An error that is [ErrAnswer] makes a [Learner] try again
+// with fewer turns. The Usage counts with an error, too. It must be safe for concurrent use.
 type Extractor interface {
 	Extract(ctx context.Context, c Conversation) (Extraction, error)
 }

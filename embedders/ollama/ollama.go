@@ -43,13 +43,13 @@ func New(o Options) (souvenir.Embedder, error) {
 		o.BaseURL = "http://127.0.0.1:11434"
 	}
 	if o.MaxInput == 0 && o.Model == "all-minilm" {
-		o.MaxInput = 800 // it takes 256 tokens
+		o.MaxInput = 800 // the model takes 256 tokens
 	}
 	return remote.New(remote.Settings{Provider: "ollama", Model: o.Model, Dimensions: o.Dimensions, BaseURL: o.BaseURL,
 		Key: o.Key, MaxInput: o.MaxInput, Client: o.Client, Timeout: o.Timeout,
 		Known: map[string]int{"nomic-embed-text": 768, "mxbai-embed-large": 1024, "all-minilm": 384, "bge-m3": 1024,
 			"snowflake-arctic-embed2": 1024, "embeddinggemma": 768},
-		MaxTexts: 32, MaxTokens: 64 << 10, KeyOptional: true, // a slow machine answers within the timeout
+		MaxTexts: 32, MaxTokens: 64 << 10, KeyOptional: true, // few enough for a slow machine to answer within the timeout
 		Prompts: remote.PromptsOf(o.Model, o.QueryPrompt, o.DocumentPrompt),
 		Encode: func(_ souvenir.Purpose, texts []string) (string, any) {
 			return "/api/embed", request{Model: o.Model, Input: texts, Truncate: true, Dimensions: o.Dimensions}

@@ -193,13 +193,13 @@ func (e *Embedder) Model() string { return e.name }
 // Dimensions is the length of every vector.
 func (e *Embedder) Dimensions() int { return e.hidden }
 
-// MaxInput is how many bytes of a text are sure to be used, for most languages; longer memories are split into
+// MaxInput is a length in bytes that the model reads in full, for most languages. Longer memories are split into
 // passages. A token of English has about 4 bytes, one of Chinese 3.
 func (e *Embedder) MaxInput() int {
 	return min(max(3*(e.maxTokens-e.tokenizer.Overhead()), 200), 1600)
 }
 
-// Close releases the model's memory, after the calls that still use it.
+// Close waits for running calls and releases the model's memory.
 func (e *Embedder) Close() error {
 	e.using.Lock()
 	defer e.using.Unlock()
@@ -233,7 +233,7 @@ func (e *Embedder) Embed(ctx context.Context, purpose souvenir.Purpose, texts []
 			return nil, fmt.Errorf("transformer: text %d has no token at all; the tokenizer adds none of its own", i)
 		}
 	}
-	// Texts of one length go together, the longest first, so that the workers end at about the same time.
+	// Batch texts of similar length, the longest first, so that the workers end at about the same time.
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(ids[b]), len(ids[a])) })
 	vectors, room := make([][]float32, len(texts)), make([]float32, len(texts)*e.hidden)
 	for i := range vectors {
@@ -264,7 +264,7 @@ func (e *Embedder) Mean(ctx context.Context, texts []string) ([]float32, error) 
 	return mean, nil
 }
 
-// batches cuts the order into runs of about batchTokens, and into several as soon as there are several workers.
+// batches cuts the order into runs of about batchTokens, or shorter ones if there are several workers.
 func batches(order []int, ids [][]int32, workers int) [][]int {
 	total := 0
 	for _, i := range order {

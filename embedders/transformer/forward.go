@@ -68,7 +68,7 @@ func (n *network) embed(out []float32, texts [][]int32) {
 			row := out[at : at+h]
 			n.words.row(row, int(id))
 			p := position
-			if first > 0 && int(id) == n.Padding { // XLM-R does not count padding, also where a text names it
+			if first > 0 && int(id) == n.Padding { // XLM-R does not count padding, even if a text contains its token
 				p = n.Padding
 			} else {
 				position++

@@ -26,8 +26,8 @@ type layer struct {
 
 type layerNorm struct{ weight, bias []float32 }
 
-// table is the vectors of the vocabulary. They take most of a small model's memory, so they stay as the file has
-// them, or are rounded to 8 bits, each with a scale of its own.
+// table holds the vectors of the vocabulary. They take most of a small model's memory, so they stay in the file's
+// precision, or are rounded to 8 bits, each with a scale of its own.
 type table struct {
 	hidden int
 	tensor weights.Tensor
@@ -49,7 +49,7 @@ func (t *table) row(out []float32, id int) {
 	}
 }
 
-// loader reads the tensors of one file. The first error stays, and makes all that follows do nothing.
+// loader reads the tensors of one file. It keeps the first error, and does nothing after it.
 type loader struct {
 	source  weights.Source
 	prefix  string
@@ -90,7 +90,7 @@ func loadNetwork(source weights.Source, c configuration, k *kernel.Kernels, prec
 	return n, nil
 }
 
-// findPrefix finds what stands before the tensors' names: some files hold the model as a part of a larger one.
+// findPrefix finds the prefix of the tensors' names: some files hold the model as a part of a larger one.
 func findPrefix(source weights.Source) string {
 	const known = "embeddings.word_embeddings.weight"
 	shortest := ""
@@ -135,7 +135,7 @@ func (l *loader) norm(name string, size int) layerNorm {
 	return layerNorm{l.floats(name+weight, size), l.floats(name+bias, size)}
 }
 
-// linear reads linear layers of one input, and makes one of them.
+// linear reads linear layers with the same input and joins them into one.
 func (l *loader) linear(rows, columns int, names ...string) *kernel.Matrix {
 	var all, bias []float32
 	for _, name := range names {

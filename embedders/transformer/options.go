@@ -11,7 +11,7 @@ type Precision int
 
 // The values of [Precision].
 const (
-	Float32 Precision = iota // as the reference does; 4 bytes a weight
+	Float32 Precision = iota // as in the reference; 4 bytes a weight
 	Int8                     // about a quarter of the memory, and faster; vectors differ a little
 )
 

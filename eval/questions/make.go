@@ -15,7 +15,7 @@ type maker struct {
 	seen      map[string]bool // texts that are taken
 }
 
-// Numbers of each language, apart from what its file says.
+// Numbers for each language that its file does not set.
 const (
 	perFrame  = 8  // memories of a frame
 	notes     = 40 // memories that answer nothing
@@ -48,8 +48,8 @@ func (m *maker) make() {
 	}
 }
 
-// frame makes the memories of a frame about eight of the twelve subjects and a question about one of them; and for
-// every fourth frame a question about one of the other four, which nothing answers.
+// frame makes the memories of a frame about eight of the twelve subjects, and a question about one of them. For every
+// fourth frame it also makes a question about one of the other four, which nothing answers.
 func (m *maker) frame(i int, f frame) {
 	names := m.names[f.subjects]
 	subject := func(k int) string { return names[(3*i+5*k)%len(names)] }
@@ -184,7 +184,7 @@ func fill(text string, pairs ...string) string {
 	return capitalised(strings.NewReplacer(pairs...).Replace(text))
 }
 
-// capitalised begins a sentence with a capital, unless it begins with an identifier or a path.
+// capitalised returns a sentence with a capital first letter, unless it begins with an identifier or a path.
 func capitalised(s string) string {
 	first, _, _ := strings.Cut(s, " ")
 	if strings.ContainsAny(first, "/._0123456789") || s == "" || s[0] >= 0x80 {

@@ -14,7 +14,7 @@ type Memory struct {
 	ID       string
 	Text     string
 	Metadata map[string]any
-	key      string // says what it is about; at most one memory of a collection answers a question, that with its key
+	key      string // the subject; a question is answered by the one memory of a collection with its key, if any
 }
 
 // Question is a question of the set.
@@ -145,7 +145,7 @@ func (m *maker) part(part, parts int) []Question {
 	return questions
 }
 
-// choose returns the units of a collection: what answers its questions, then what is near to that, then the rest.
+// choose returns the units of a collection: first those with answers to its questions, then near misses, then the rest.
 func (m *maker) choose(questions []Question, size, parts int) ([]unit, error) {
 	if parts == 1 {
 		return append(slices.Clone(m.units), m.distractors(size-count(m.units))...), nil

@@ -30,7 +30,7 @@ func Run(t *testing.T, p Provider) {
 	t.Run("the key stays secret", func(t *testing.T) { secret(t, p) })
 }
 
-// start serves and makes the embedder.
+// start starts a server and an embedder that calls it.
 func start(t *testing.T, p Provider, spoil func(n int, w http.ResponseWriter, r *http.Request) bool) (*Server,
 	souvenir.Embedder) {
 	t.Helper()
@@ -212,7 +212,7 @@ func redirects(t *testing.T, p Provider) {
 	}
 }
 
-// slow checks the time limit of an attempt, and that the caller's context ends everything.
+// slow checks the time limit of an attempt, and that the end of the caller's context stops all attempts.
 func slow(t *testing.T, p Provider) {
 	s := Serve(p)
 	defer s.Close()
@@ -248,7 +248,7 @@ func (talkative) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("no connection for %v", r.Header)
 }
 
-// secret checks errors, logs and printed values for the key.
+// secret checks that errors, logs and printed values do not contain the key.
 func secret(t *testing.T, p Provider) {
 	var all strings.Builder
 	s, e := start(t, p, func(_ int, w http.ResponseWriter, r *http.Request) bool {

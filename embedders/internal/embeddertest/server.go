@@ -42,10 +42,10 @@ type Request struct {
 	Body    string
 }
 
-// Server is a service that answers well, unless Spoil says otherwise.
+// Server is a service that answers correctly, unless Spoil answers instead.
 type Server struct {
 	*httptest.Server
-	Spoil func(n int, w http.ResponseWriter, r *http.Request) bool // n counts from 1; true: it has answered
+	Spoil func(n int, w http.ResponseWriter, r *http.Request) bool // n counts from 1; true if it has answered
 
 	mu       sync.Mutex
 	requests []Request
@@ -85,7 +85,7 @@ func (s *Server) Requests() []Request {
 	return s.requests
 }
 
-// Count returns how many requests came.
+// Count returns the number of requests received.
 func (s *Server) Count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

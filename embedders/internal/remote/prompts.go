@@ -52,8 +52,8 @@ var trained = []struct {
 		"Query:", ""}},
 }
 
-// PromptsOf returns the prompts for a model, such as nomic-embed-text or intfloat/multilingual-e5-small: the ones that
-// it was trained with, unless the caller gives others; nil means not given.
+// PromptsOf returns the prompts for a model, such as nomic-embed-text or intfloat/multilingual-e5-small: the given
+// ones, or if nil the ones that the model was trained with.
 func PromptsOf(model string, query, document *string) Prompts {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 	var p Prompts

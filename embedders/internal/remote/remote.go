@@ -151,8 +151,8 @@ func (e *Embedder) fitting(texts []string) int {
 	return len(texts)
 }
 
-// patience bounds the total pause between the attempts of a request. After it, a search works by words, and a document
-// is embedded later, in the background.
+// patience bounds the total pause between the attempts of a request. After that, a search uses words alone, and a
+// document is embedded later, in the background.
 func patience(purpose souvenir.Purpose) time.Duration {
 	if purpose == souvenir.ForQuery {
 		return time.Second
@@ -160,7 +160,7 @@ func patience(purpose souvenir.Purpose) time.Duration {
 	return time.Minute
 }
 
-// embedBatch embeds the texts in one request, or in two halves each time that the service finds them too large.
+// embedBatch embeds the texts in one request. If the service refuses them as too large, it embeds each half by itself.
 func (e *Embedder) embedBatch(ctx context.Context, purpose souvenir.Purpose, texts []string) ([][]float32, error) {
 	path, body := e.encode(purpose, texts)
 	encoded, err := json.Marshal(body)

@@ -61,7 +61,7 @@ func roundWordsAVX2(out *int16, x *float32, n int, scale float32)
 //go:noescape
 func roundBytesAVX2(out *int8, x *float32, n int, scale float32) int32
 
-// fastGELU takes what is left after whole registers through a register of its own, so that a number's result does not
+// fastGELU computes the remainder after whole registers in a register as well, so that a number's result does not
 // depend on its place.
 func fastGELU(x []float32) {
 	whole := len(x) &^ 7

@@ -14,7 +14,7 @@ type Matrix struct {
 	groups  int       // of inputs; 0: the weights are float32
 }
 
-// Workspace is the memory that a goroutine multiplies with.
+// Workspace is the memory that one goroutine needs to multiply.
 type Workspace struct {
 	tile  tile
 	tile8 tile8
@@ -76,7 +76,7 @@ func Quantise(out []int8, x []float32) float32 {
 	return most / 127
 }
 
-// Multiply applies the layer to rows of a, of as many numbers as the layer has inputs, and writes rows of c.
+// Multiply applies the layer to the rows of a, each with a number for each input, and writes the rows of c.
 func (k *Kernels) Multiply(w *Workspace, m *Matrix, c, a []float32, rows int) {
 	if rows == 0 {
 		return

@@ -5,7 +5,7 @@ import "unsafe"
 // tile is a product of a few rows of a with a panel of b: c = a*b + bias. The assembly reads it by offsets.
 type tile struct {
 	a       unsafe.Pointer // float32
-	strideA uintptr        // bytes from one row to the next; so are the others
+	strideA uintptr        // bytes from one row to the next, like the other strides
 	b       unsafe.Pointer // float32: for each number of a row of a, a row of as many numbers as the tile is wide
 	strideB uintptr
 	c       unsafe.Pointer // float32
@@ -15,7 +15,7 @@ type tile struct {
 	rows    int
 }
 
-// tile8 is the same of quantised numbers: c = (a*b - shift) * scale of the row * scale of the column + bias.
+// tile8 is a tile of quantised numbers: c = (a*b - shift) * scale of the row * scale of the column + bias.
 type tile8 struct {
 	a       unsafe.Pointer // int8 or int16
 	strideA uintptr
@@ -31,7 +31,7 @@ type tile8 struct {
 	shifts  unsafe.Pointer // int32
 }
 
-// at returns the numbers at a pointer and some bytes on.
+// at returns the numbers at a byte offset from a pointer.
 func at[T any](p unsafe.Pointer, bytes uintptr, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Add(p, bytes)), n)
 }
@@ -43,7 +43,7 @@ func pairs(rows int, found func(one, other uintptr)) {
 	}
 }
 
-// multiplyGo multiplies rows by a panel of 4 columns, two rows at once: as many sums as stay in registers.
+// multiplyGo multiplies rows by a panel of 4 columns, two rows at once, so that the sums stay in registers.
 func multiplyGo(t *tile) {
 	bias := (*[4]float32)(t.bias)
 	pairs(t.rows, func(one, other uintptr) {
@@ -68,7 +68,7 @@ func multiplyGo(t *tile) {
 	})
 }
 
-// multiply8Go does so with words and int8 weights, two numbers a round.
+// multiply8Go is multiplyGo for words and int8 weights, two numbers a round.
 func multiply8Go(t *tile8) {
 	bias, columns := (*[4]float32)(t.bias), (*[4]float32)(t.columns)
 	scales := at[float32](t.scales, 0, t.rows)

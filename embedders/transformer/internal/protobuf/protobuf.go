@@ -1,4 +1,4 @@
-// Package protobuf reads the wire format of Protocol Buffers: as much of it as model files need.
+// Package protobuf reads the part of the Protocol Buffers wire format that model files need.
 package protobuf
 
 import (

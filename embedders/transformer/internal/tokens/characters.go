@@ -26,7 +26,7 @@ func isControl(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
 }
 
-// isPunctuation reports whether BERT makes a word of a character.
+// isPunctuation reports whether BERT makes a character a word of its own.
 func isPunctuation(r rune) bool {
 	if r < 128 {
 		return r >= '!' && r <= '/' || r >= ':' && r <= '@' || r >= '[' && r <= '`' || r >= '{' && r <= '~'
@@ -34,7 +34,7 @@ func isPunctuation(r rune) bool {
 	return unicode.IsPunct(r)
 }
 
-// isIdeograph reports whether BERT takes a character for a Chinese one: the blocks of CJK ideographs, no kana and no
+// isIdeograph reports whether BERT treats a character as Chinese: the blocks of CJK ideographs, without kana and
 // Hangul.
 func isIdeograph(r rune) bool {
 	return r >= 0x4E00 && r <= 0x9FFF || r >= 0x3400 && r <= 0x4DBF || r >= 0x20000 && r <= 0x2A6DF ||
@@ -112,7 +112,7 @@ func nmt(text string) string {
 	}, text)
 }
 
-// lower is Unicode's lower case, character by character; of all characters, one becomes two.
+// lower is Unicode's lower case, character by character. Only one character becomes two.
 func lower(text string) string {
 	if strings.ContainsRune(text, 'İ') {
 		text = strings.ReplaceAll(text, "İ", "i\u0307")

@@ -97,8 +97,8 @@ func (m *charsMap) longest(text string) (length int, replacement string) {
 	return length, replacement
 }
 
-// replace changes a text as the library tokenizers does (its normalizer Precompiled): user-perceived characters of
-// less than 6 bytes as a whole if any entry matches their beginning, and otherwise each character by itself.
+// replace changes a text like the normalizer Precompiled of the library tokenizers. It replaces a user-perceived
+// character of less than 6 bytes as a whole if an entry matches its beginning, and otherwise each character by itself.
 func (m *charsMap) replace(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))

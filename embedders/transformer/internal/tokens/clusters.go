@@ -6,8 +6,8 @@ import (
 )
 
 // clusterEnd returns the length of the first user-perceived character of a text (an extended grapheme cluster, UAX
-// #29). It keeps to the rules that can give a cluster of less than 6 bytes, the only ones whose cut makes a
-// difference here: Hangul syllables, flags, emoji sequences and Indic conjuncts are longer, however they are cut.
+// #29). It applies only the rules that can give a cluster of less than 6 bytes, since the cut of longer ones makes no
+// difference here: Hangul syllables, flags, emoji sequences and Indic conjuncts are always longer.
 func clusterEnd(text string) int {
 	r, end := utf8.DecodeRuneInString(text)
 	if end < len(text) && r < 0x80 && text[end] < 0x80 && r != '\r' {
@@ -70,7 +70,7 @@ func isExtending(r rune) bool {
 	return false
 }
 
-// isFreeVowel are the spacing marks that do not join what is before them.
+// isFreeVowel are the spacing marks that do not join the character before them.
 func isFreeVowel(r rune) bool {
 	switch r {
 	case 0x102B, 0x102C, 0x1038, 0x1083, 0x108F, 0x1A61, 0x1A63, 0x1A64, 0xAA7B, 0xAA7D, 0x11720, 0x11721:

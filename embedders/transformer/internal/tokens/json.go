@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	maxNesting = 16  // of normalizers and pre-tokenizers in one another
+	maxNesting = 16  // of nested normalizers and pre-tokenizers
 	maxSteps   = 32  // of normalizers, and of pre-tokenizers
-	maxPattern = 200 // bytes of a pattern, and of what replaces it
+	maxPattern = 200 // bytes of a pattern, and of its replacement
 )
 
 // document is tokenizer.json.
@@ -35,7 +35,7 @@ type jsonAdded struct {
 	Normalized bool   `json:"normalized"`
 }
 
-// jsonPart is a normalizer, pre-tokenizer or post-processor: its type, and the fields of all types that are known.
+// jsonPart is a normalizer, pre-tokenizer or post-processor: its type, and the fields of all known types.
 type jsonPart struct {
 	Type          string            `json:"type"`
 	Normalizers   []json.RawMessage `json:"normalizers"`
@@ -299,7 +299,7 @@ func (t *Tokenizer) readNormalizer(data json.RawMessage, depth int) error {
 	return nil
 }
 
-// replacer replaces a string, or what a regular expression matches.
+// replacer replaces a string, or the matches of a regular expression.
 func replacer(p jsonPart) (step, error) {
 	if n := max(len(p.Content), len(or(p.Pattern.String, "")), len(or(p.Pattern.Regex, ""))); n > maxPattern {
 		return nil, fmt.Errorf("type Replace: the pattern or the content has %d bytes; expected at most %d", n,

@@ -33,9 +33,9 @@ type spModel struct {
 	escape      bool // blanks are written as a character
 }
 
-// SentencePiece makes the tokenizer of an XLM-R model from its sentencepiece.bpe.model, which despite its name holds
-// a Unigram model. XLM-R's ids are those of the file plus one, after four of its own: <s> 0, <pad> 1, </s> 2, <unk>
-// 3, and the file's first three pieces (<unk>, <s>, </s>) are left out; <mask> comes last.
+// SentencePiece makes the tokenizer of an XLM-R model from its sentencepiece.bpe.model, which despite its name holds a
+// Unigram model. XLM-R has four ids of its own: <s> 0, <pad> 1, </s> 2, <unk> 3. Then come the file's ids plus one,
+// without its first three pieces (<unk>, <s>, </s>), and <mask> last.
 func SentencePiece(data []byte) (*Tokenizer, error) {
 	m, err := readSentencePiece(data)
 	if err != nil {

@@ -21,7 +21,7 @@ type Tokenizer struct {
 	size        int     // of the vocabulary: one more than the largest id
 }
 
-// model cuts a word, or what the splitters leave together, into ids.
+// model cuts a piece of the splitters, such as a word, into ids.
 type model interface {
 	encode(ids []int32, word string) []int32
 	size() int
@@ -128,7 +128,7 @@ type addedToken struct {
 	id          int32
 	text        string
 	singleWord  bool // only where no letter or digit is beside it
-	left, right bool // takes the white space beside it along
+	left, right bool // includes the white space beside it
 }
 
 // part is a piece of a text, or a token found in it.
@@ -145,7 +145,7 @@ func (a *added) add(token addedToken) {
 	a.starts[token.text[0]] = true
 }
 
-// cut finds the added tokens in a text: the leftmost first, of several at one place the longest.
+// cut finds the added tokens in a text, from left to right. Of several at one place it takes the longest.
 func (a *added) cut(text string) []part {
 	if len(a.tokens) == 0 {
 		return []part{{text, -1}}

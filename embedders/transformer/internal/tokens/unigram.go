@@ -24,7 +24,7 @@ type unigram struct {
 	single  bool // scores are added in float32, as SentencePiece does
 }
 
-// newUnigram makes the model from pieces in the order of their ids; matched says which of them are found in texts.
+// newUnigram makes the model from pieces in the order of their ids; matched reports which of them may occur in texts.
 func newUnigram(pieces []string, scores []float64, matched []bool, unknown int) (*unigram, error) {
 	if unknown < 0 || unknown >= len(pieces) {
 		return nil, fmt.Errorf("unk_id is %d; expected the id of one of the %d pieces", unknown, len(pieces))

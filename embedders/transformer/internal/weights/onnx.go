@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/embedders/transformer/internal/protobuf"
 )
 
-// maxONNX bounds an ONNX file; a larger one keeps its weights in other files anyway (2 GiB is Protocol Buffers'
-// limit).
+// maxONNX bounds an ONNX file; larger models keep their weights in other files (2 GiB is the limit of Protocol
+// Buffers).
 const maxONNX = 2 << 30
 
 // onnx is the weights of an ONNX file. The graph itself is not computed. It only shows which initializer is which
@@ -186,7 +186,7 @@ func (o *onnx) readInitializer(data []byte) error {
 	return nil
 }
 
-// eachVarint calls found for a repeated number, packed or not, at most so often.
+// eachVarint calls found for each value of a repeated number, packed or not, up to a maximum.
 func eachVarint(f protobuf.Field, found func(uint64), most int) error {
 	if f.Kind != protobuf.Bytes {
 		if most < 1 {
@@ -206,7 +206,7 @@ func eachVarint(f protobuf.Field, found func(uint64), most int) error {
 	return nil
 }
 
-// narrow makes the bytes of a type from numbers that were written with 4 bytes each.
+// narrow converts numbers of 4 bytes each to the bytes of a type.
 func narrow(words []byte, to Type) []byte {
 	size := to.Size()
 	if size == 0 || size >= 4 {
@@ -219,7 +219,7 @@ func narrow(words []byte, to Type) []byte {
 	return out
 }
 
-// findWeights finds out which weights there are.
+// findWeights finds the weights of the graph.
 func (o *onnx) findWeights() {
 	for name := range o.initial {
 		o.weights[name] = onnxWeight{tensor: name}
@@ -286,7 +286,7 @@ func (o *onnx) identical(name string) string {
 	return name
 }
 
-// initializer finds the weight that a value is: an initializer, turned or quantised or both.
+// initializer finds the weight behind a value: an initializer, transposed or quantised or both.
 func (o *onnx) initializer(name string) (onnxWeight, bool) {
 	name = o.identical(name)
 	if _, ok := o.initial[name]; ok {
@@ -332,7 +332,7 @@ func (o *onnx) factor(name string, depth int) (onnxWeight, bool) {
 		return onnxWeight{}, false
 	}
 	n := o.nodes[maker]
-	if len(n.inputs) > 4 { // none of these has more
+	if len(n.inputs) > 4 { // none of these kinds has more
 		return onnxWeight{}, false
 	}
 	switch n.kind {
@@ -391,7 +391,7 @@ func (o *onnx) Read(name string) (Tensor, error) {
 		return Tensor{}, fmt.Errorf("%s: weight %.80q has the shape %v; expected a matrix", o.path, name, t.Shape)
 	}
 	if w.scale == "" && t.Type != F32 && t.Type != F16 && t.Type != BF16 && t.Type != F64 {
-		return t, nil // the caller says what it expected
+		return t, nil // the caller reports the shape it expected
 	}
 	values := t.Floats()
 	if w.scale != "" {
@@ -410,8 +410,8 @@ func (o *onnx) Read(name string) (Tensor, error) {
 	return Tensor{Type: F32, Shape: o.Shape(name), Data: out}, nil
 }
 
-// dequantise makes numbers of integers: (integer - zero point) * scale. There is one scale in all, or one for each
-// column of a matrix (of a transposed matrix), or for each row.
+// dequantise makes numbers of integers: (integer - zero point) * scale. There is one scale for the tensor, or one for
+// each row of a matrix, or for each column (of a transposed matrix).
 func (o *onnx) dequantise(values []float32, shape []int, w onnxWeight) error {
 	scale, zero := o.initial[w.scale], o.initial[w.zero]
 	columns := 1

@@ -113,7 +113,7 @@ func readPlace(entry []byte, room int64) (place, error) {
 		"I64": I64}
 	p := place{kind: types[e.Type], shape: make([]int, 0, min(len(e.Shape), maxDimensions))}
 	if p.kind == 0 {
-		// A type that no tensor of a model has; the tensor counts as there, and fails when it is read.
+		// A type that models do not use. The tensor counts as present, and fails when it is read.
 		p.kind = -1
 	}
 	n, ok := elements(e.Shape)
