@@ -16,14 +16,14 @@ const (
 	maxShown     = 100  // turns of a batch
 	maxPassed    = 1000 // turns of a batch, with the ones not shown
 	context4     = 4    // turns before a batch
-	maxUnread    = 3    // turns in a row that the model makes nothing of
+	maxUnread    = 3    // turns in a row without a usable answer of the model
 	overhead     = 1500 // tokens of the instructions
 )
 
-// Options say what a [Learner] learns from, and where to.
+// Options say what a [Learner] reads, and where it stores facts.
 type Options struct {
-	// Extractor proposes. Nil means none: nothing is learned and no position is stored, so that one given later starts
-	// at the beginning. Turns are found by searches all the same.
+	// Extractor makes the proposals. If nil, nothing is learned and no position is stored, so that a later Extractor
+	// starts at the beginning. Searches find the turns in any case.
 	Extractor Extractor
 
 	ProjectID   string // the project of the conversations and of the learned facts; empty: outside of any
@@ -36,18 +36,19 @@ type Options struct {
 	// change a memory that was not learned: these wait for review.
 	Review bool
 
-	// Roles are the roles of the turns to learn from. None means all but tool and system, whose texts are often others'.
+	// Roles are the roles of the turns to learn from. Empty means all but tool and system, whose texts often come from
+	// elsewhere.
 	Roles []string
 
-	// BatchTokens is how many tokens of turns an extraction gets: 100 to 1,000,000. Zero means 3,000.
+	// BatchTokens is the number of tokens of turns in an extraction: 100 to 1,000,000. Zero means 3,000.
 	BatchTokens int
 
 	// MaxCalls and MaxTokens bound the cost of a call of Learn or Consolidate: extractions, and tokens in and out. Zero
-	// means no bound. An extraction that has begun may exceed MaxTokens by its answer.
+	// means no bound. The answer of a running extraction may exceed MaxTokens.
 	MaxCalls, MaxTokens int
 
-	// DryRun stores nothing, no position either: the report says what would be applied or kept, without ids of what
-	// would be new. As later batches do not know what earlier ones would store, they may propose it again.
+	// DryRun stores nothing, not even the position. The report shows what would be applied or kept; new memories have no
+	// ids. Later batches do not know what earlier ones would store, so they may propose it again.
 	DryRun bool
 
 	// Progress is called after each batch of Learn with the number of turns read in this call, and after each group of
@@ -61,7 +62,7 @@ type Learner struct {
 	options Options
 }
 
-// New returns a learner with the access of a view of the store. It reads and asks nothing.
+// New returns a learner with the access of a view of the store. It neither reads the store nor calls the extractor.
 func New(store *souvenir.Store, o Options) (*Learner, error) {
 	o.Collection = cmp.Or(o.Collection, souvenir.DefaultCollection)
 	o.Conversations = cmp.Or(o.Conversations, souvenir.ConversationCollection)
@@ -81,14 +82,14 @@ func New(store *souvenir.Store, o Options) (*Learner, error) {
 	return &Learner{store, o}, nil
 }
 
-// Report says what a call has done.
+// Report is the result of a call.
 type Report struct {
-	Turns   int       `json:"turns"` // that were read, with those whose roles are not learned from
+	Turns   int       `json:"turns"` // read, including those with other roles
 	Usage   Usage     `json:"usage"`
 	Applied []Applied `json:"applied,omitempty"` // in order, None included
 	Kept    []Pending `json:"kept,omitempty"`    // for review
 	Refused []Refused `json:"refused,omitempty"` // proposals that are not allowed
-	Unread  []string  `json:"unread,omitempty"`  // ids of turns that the model makes nothing of
+	Unread  []string  `json:"unread,omitempty"`  // ids of turns without a usable answer of the model
 	More    bool      `json:"more,omitempty"`    // a bound was reached: the next call continues
 }
 
@@ -98,9 +99,9 @@ type Refused struct {
 	Why      string   `json:"why"`
 }
 
-// Learn reads the turns of a conversation that were stored since the last call, in batches. What a batch gives is
-// stored in one transaction, together with the position up to which the conversation was read: after a crash the next
-// call continues there, and applies nothing twice. A turn that is stored later with an earlier time is not read.
+// Learn reads the turns of a conversation that were stored since the last call, in batches. The proposals of a batch
+// and the new position in the conversation are stored in one transaction: after a crash the next call continues there,
+// and applies nothing twice. A turn that is stored later with an earlier time is not read.
 //
 // After an error, the report covers the work done before it.
 func (l *Learner) Learn(ctx context.Context, key string) (Report, error) {
@@ -121,7 +122,7 @@ func (l *Learner) Learn(ctx context.Context, key string) (Report, error) {
 	return r, err
 }
 
-// checkWritable refuses, before a model is paid for, what could not be stored.
+// checkWritable returns an error if the place is not writable, before a model costs anything.
 func (l *Learner) checkWritable(s scope) error {
 	if l.options.DryRun {
 		return nil
@@ -143,8 +144,8 @@ type run struct {
 	key          string
 	conversation *souvenir.Conversation
 	report       *Report
-	unread       []string  // turns passed over since the last commit
-	dry          *position // up to where a dry run has read
+	unread       []string  // turns skipped since the last commit
+	dry          *position // the position of a dry run
 }
 
 // batch is the input of one extraction, and the position after it.
@@ -189,7 +190,7 @@ func (r *run) all(ctx context.Context) error {
 				continue
 			case errors.Is(err, ErrAnswer) && len(r.unread) < maxUnread:
 				r.unread = append(r.unread, b.Turns[0].ID)
-				if !b.more { // the model gets another chance with the next turns
+				if !b.more { // the next turns are tried as well
 					return err
 				}
 				at, most = b.end, 1
@@ -202,7 +203,7 @@ func (r *run) all(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if at = b.end; !ok { // another call has read these turns meanwhile
+		if at = b.end; !ok { // another call has read these turns in the meantime
 			if lost++; lost > maxUnread {
 				return &souvenir.Error{Kind: souvenir.KindConflict, Message: "other calls learn from this conversation at the " +
 					"same time; call Learn again when they are done"}
@@ -224,7 +225,7 @@ func (r *run) exhausted(c Conversation) bool {
 		o.MaxTokens > 0 && u.InputTokens+u.OutputTokens+estimate(c) > o.MaxTokens
 }
 
-// estimate is how many tokens a conversation has with the instructions.
+// estimate returns the estimated tokens of a conversation and the instructions.
 func estimate(c Conversation) int {
 	tokens := overhead
 	for _, t := range slices.Concat(c.Before, c.Turns) {
@@ -236,7 +237,7 @@ func estimate(c Conversation) int {
 	return tokens
 }
 
-// next returns the batch after a position, of at most so many turns.
+// next returns the batch after a position, with a maximum number of turns.
 func (r *run) next(ctx context.Context, at position, most int) (batch, error) {
 	b := batch{end: at}
 	room := r.options.BatchTokens

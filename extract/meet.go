@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	similarHits = 5    // memories that a turn or a proposal meets
+	similarHits = 5    // memories compared with a turn or a proposal
 	maxKnown    = 30   // memories that an extraction gets
 	maxQuery    = 2000 // bytes of a text that is searched for
-	sameFrom    = 0.8  // the likeness from which two texts say the same: nine of ten pairs do
+	sameFrom    = 0.8  // the likeness from which two texts count as the same; this is right for nine of ten pairs
 )
 
-// known returns what the store has about the things that turns mention, the nearest first.
+// known returns stored memories about the things that turns mention, the nearest first.
 func (r *run) known(ctx context.Context, turns []souvenir.Turn) ([]souvenir.Memory, error) {
 	texts := make([]string, len(turns))
 	for i, t := range turns {
@@ -49,7 +49,7 @@ func (r *run) known(ctx context.Context, turns []souvenir.Turn) ([]souvenir.Memo
 	return known, nil
 }
 
-// similar returns, for each text, the memories of the place nearest to it that a proposal may be about.
+// similar returns, for each text, the nearest memories of the place that a proposal may change.
 func (l *Learner) similar(ctx context.Context, s scope, texts []string) ([][]souvenir.Hit, error) {
 	all := make([][]souvenir.Hit, len(texts))
 	for from := 0; from < len(texts); from += souvenir.MaxQueries {
@@ -74,8 +74,8 @@ func (l *Learner) similar(ctx context.Context, s scope, texts []string) ([][]sou
 	return all, nil
 }
 
-// meet checks proposals against what they may be about, and turns additions into None or Update if the store says it
-// already. It returns the ones that may be applied; the others are in the report.
+// meet checks that proposals are only about known memories, and turns additions into None or Update if the store has
+// them already. It returns the allowed proposals; the others are in the report.
 func (r *run) meet(ctx context.Context, c Conversation, given []Proposal) ([]Proposal, error) {
 	turns, known := map[string]bool{}, map[string]souvenir.Memory{}
 	for _, t := range c.Turns {

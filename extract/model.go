@@ -24,8 +24,8 @@ type ModelOptions struct {
 	// https://api.anthropic.com/v1 for Anthropic.
 	BaseURL string
 
-	// Guidance is added to the instructions: what to look for, or in which language to write. Empty means what matters
-	// to the people who speak, in their language.
+	// Guidance is added to the instructions: what to look for, or in which language to write. Empty means whatever
+	// matters to the speakers, in their language.
 	Guidance string
 
 	MaxOutput int           // tokens of an answer, 256 to 64,000; zero means 4,000
@@ -43,7 +43,7 @@ const (
 	answerName     = "proposals"
 )
 
-// Model is an [Extractor] that asks a model over HTTP. Its errors have no key. It is safe for concurrent use.
+// Model is an [Extractor] that asks a model over HTTP. Its errors never contain the key. It is safe for concurrent use.
 type Model struct {
 	link     *service.Link
 	encode   func(system, user string) (path string, body any)
@@ -60,10 +60,10 @@ var (
 type reply struct {
 	text          string // JSON
 	input, output int    // tokens
-	fault         string // why the text is not to be used; empty: it is
+	fault         string // why the text is unusable; empty: it is usable
 }
 
-// api is how a provider's requests and answers look.
+// api describes a provider's requests and answers.
 type api struct {
 	name, official string // the function that makes a Model, and the provider's own address
 	authorize      func(*http.Request, string)
@@ -105,7 +105,7 @@ func newModel(a api, o ModelOptions) (*Model, error) {
 	return m, nil
 }
 
-// Extract asks the model. An answer that is not as asked for is asked for once more, and then [ErrAnswer].
+// Extract asks the model. If its answer does not follow the schema, it asks once more and then returns [ErrAnswer].
 func (m *Model) Extract(ctx context.Context, c Conversation) (Extraction, error) {
 	var x Extraction
 	user, err := question(c)
@@ -157,7 +157,7 @@ func (m *Model) ask(ctx context.Context, system, user string, usage *Usage) (ans
 	return answer{}, fmt.Errorf("extract: %w: %w", ErrAnswer, unusable)
 }
 
-// answer is the schema of a model's answer. Memories and turns have the numbers that the question gives them, from 1.
+// answer is the schema of a model's answer. Memories and turns have their numbers in the question, from 1.
 type answer struct {
 	Proposals []numbered `json:"proposals"`
 }
@@ -189,7 +189,7 @@ func readAnswer(text string) (answer, error) {
 	return a, nil
 }
 
-// proposals puts ids in the place of numbers. A number that was not given becomes no id, which a learner refuses.
+// proposals replaces numbers by ids. An unknown number becomes an invalid id, which a learner refuses.
 func (a answer) proposals(c Conversation) []Proposal {
 	var all []Proposal
 	for _, n := range a.Proposals {
@@ -215,7 +215,7 @@ func (a answer) proposals(c Conversation) []Proposal {
 	return all
 }
 
-// schema is the JSON schema of an answer, in the subset that all providers take: each member is required.
+// schema is the JSON schema of an answer, in the subset that all providers accept: each member is required.
 var schema = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["proposals"],"properties":{
 "proposals":{"type":"array","items":{"type":"object","additionalProperties":false,
 "required":["action","content","memory","turns","reason","confidence"],"properties":{
@@ -264,7 +264,7 @@ func question(c Conversation) (string, error) {
 	return compactJSON(d)
 }
 
-// day is a time as a model reads it.
+// day formats a time for a model.
 func day(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -272,7 +272,7 @@ func day(t time.Time) string {
 	return t.Format("Mon 2006-01-02 15:04")
 }
 
-// compactJSON encodes without escaping letters that HTML escapes, which would cost tokens.
+// compactJSON encodes without HTML escapes, which would cost tokens.
 func compactJSON(v any) (string, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Positions and proposals are memories beside what they are about, so that access, export, import, quotas and trash
-// hold for them as for all else. They are never valid now, so that no search, listing or context shows them.
+// Positions and proposals are memories in the place they are about, so that access, export, import, quotas and trash
+// apply to them, too. They are never valid now, so that no search, listing or context shows them.
 const (
 	eventPosition = "extract-position"
 	eventProposal = "extract-proposal"
@@ -24,7 +24,7 @@ var (
 	positionEnd = time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC) // positions were valid until then
 )
 
-// position is up to where a conversation was read: to the turns with these ids at a time.
+// position is the place up to which a conversation was read: the time of the last turns, and their ids.
 type position struct {
 	At  time.Time
 	IDs []string
@@ -49,7 +49,7 @@ func positionKey(key string) string {
 	return "extract/position/" + hex.EncodeToString(sum[:])
 }
 
-// position returns up to where the conversation was read; the zero value: it was not.
+// position returns the position in the conversation, the zero value if it was not read.
 func (r *run) position(ctx context.Context) (position, error) {
 	if r.dry != nil {
 		return *r.dry, nil
@@ -76,7 +76,7 @@ func (r *run) position(ctx context.Context) (position, error) {
 	return p, nil
 }
 
-// setPosition stores up to where the conversation was read.
+// setPosition stores the position in the conversation.
 func (r *run) setPosition(ctx context.Context, p position) error {
 	if r.options.DryRun {
 		r.dry = &p

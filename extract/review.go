@@ -27,13 +27,13 @@ type Pending struct {
 	Owner       string `json:"owner,omitempty"` // user id of the owner of the place
 }
 
-// pendingOf is the proposal that a memory holds, without what the proposal says.
+// pendingOf returns the proposal of a memory, without its content.
 func pendingOf(m souvenir.Memory) Pending {
 	return Pending{ID: m.ID, CreatedAt: m.CreatedAt, Revision: m.Revision, Collection: m.Collection,
 		ProjectID: m.ProjectID, ProjectName: m.ProjectName, Owner: m.Owner}
 }
 
-// keptProposal is a pending proposal in the metadata of its memory.
+// keptProposal is a pending proposal as stored in the metadata of its memory.
 type keptProposal struct {
 	Proposal
 	Revision     int       `json:"revision,omitempty"`
@@ -49,7 +49,7 @@ const (
 
 // keep stores a proposal for review.
 func (s scope) keep(ctx context.Context, c change) (Pending, error) {
-	content := c.Content // so that hooks see it, as they will when it is applied
+	content := c.Content // hooks see it now, and again when it is applied
 	if content == "" {
 		content = "Proposal to " + string(c.Action)
 	}
@@ -72,7 +72,7 @@ func (s scope) keep(ctx context.Context, c change) (Pending, error) {
 	return p, err
 }
 
-// read returns the proposal that a memory holds. It trusts nothing in it: tools can store such a memory, too.
+// read returns the proposal of a memory. The memory is untrusted: tools can store one of this type, too.
 func (s scope) read(m souvenir.Memory) (Pending, change, error) {
 	unknown := &souvenir.Error{Kind: souvenir.KindNotFound, Field: "id", Argument: "id",
 		Message: fmt.Sprintf("id %q is no proposal of this place", m.ID)}
@@ -138,7 +138,7 @@ func (s scope) proposals() souvenir.List {
 	return l
 }
 
-// waiting is how many proposals of the place wait.
+// waiting returns the number of proposals that wait in the place.
 func (r *run) waiting(ctx context.Context) (n int, err error) {
 	list := r.scope.pending()
 	list.WithoutContent = true
@@ -154,7 +154,7 @@ func (r *run) waiting(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// checkRoom refuses to go on while too many proposals wait.
+// checkRoom returns an error while too many proposals wait.
 func (r *run) checkRoom(ctx context.Context) error {
 	n, err := r.waiting(ctx)
 	if err != nil || n < MaxPending {
@@ -164,8 +164,8 @@ func (r *run) checkRoom(ctx context.Context) error {
 		"refuse some first", n)}
 }
 
-// Accept applies a pending proposal, with other content if that is not empty, and removes it, in one transaction. A
-// target that was changed since is ErrConflict: the proposal stays.
+// Accept applies a pending proposal and removes it, in one transaction. Content that is not empty replaces the
+// proposal's. If the target has changed since, the error is ErrConflict and the proposal stays.
 func (l *Learner) Accept(ctx context.Context, id, content string) (Applied, error) {
 	s, err := l.scope(ctx)
 	if err != nil {
@@ -175,8 +175,8 @@ func (l *Learner) Accept(ctx context.Context, id, content string) (Applied, erro
 	return d.Applied, err
 }
 
-// Refuse removes a pending proposal. It goes to the trash; its turns are not read again. One of Consolidate stays as
-// refused, out of sight, so that it is not made again until its memory changes.
+// Refuse moves a pending proposal to the trash; its turns are not read again. A proposal of Consolidate stays, hidden
+// and marked as refused, so that it is not made again until its memory changes.
 func (l *Learner) Refuse(ctx context.Context, id string) error {
 	s, err := l.scope(ctx)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Reviewer decides about the proposals that wait in all places that a view of a store sees. It needs no model. Who may
-// write in the place of a proposal decides; for others it is ErrForbidden. It is safe for concurrent use.
+// Reviewer decides about the proposals that wait in all places that a view of a store sees. It needs no model.
+// Decisions need write access to the proposal's place, and otherwise return ErrForbidden. It is safe for concurrent
+// use.
 type Reviewer struct {
 	store *souvenir.Store
 }
@@ -17,13 +18,13 @@ type Reviewer struct {
 // NewReviewer returns a reviewer with the access of a view of the store.
 func NewReviewer(store *souvenir.Store) *Reviewer { return &Reviewer{store} }
 
-// ReviewQuery asks for some of the proposals that wait.
+// ReviewQuery selects a page of the proposals that wait.
 type ReviewQuery struct {
 	Limit  int // proposals to return, 1 to 100; zero means 25
 	Offset int // proposals to skip before them
 }
 
-// ReviewPage is some of the proposals that wait.
+// ReviewPage is a page of the proposals that wait.
 type ReviewPage struct {
 	Waiting []Waiting `json:"waiting"`
 	Total   int       `json:"total"` // of all pages
@@ -33,17 +34,19 @@ type ReviewPage struct {
 type Waiting struct {
 	Pending
 
-	// Target is the memory that the proposal is about, as it is now; nil: there is none, or it can no longer be seen.
+	// Target is the current state of the memory that the proposal is about; nil if there is none, or it is no longer
+	// visible.
 	Target *souvenir.Memory `json:"target,omitempty"`
 
-	// Conflict says why the proposal can only be refused, in a clause; empty: it can be accepted.
+	// Conflict is a clause that says why the proposal can only be refused; empty if it can be accepted.
 	Conflict string `json:"conflict,omitempty"`
 }
 
-// unreadable is the conflict of a memory that has the event type of proposals and holds none: tools can store such.
+// unreadable is the conflict of a memory with the event type of proposals but no proposal, which tools can store.
 const unreadable = "it cannot be read; it may have been stored by hand"
 
-// Page returns the proposals that wait, the oldest first. Those of a batch of turns, or of a group, are together.
+// Page returns the proposals that wait, the oldest first. Proposals from one batch of turns, or of one group, are
+// together.
 func (v *Reviewer) Page(ctx context.Context, q ReviewQuery) (ReviewPage, error) {
 	found, err := v.store.Search(ctx, souvenir.Query{AsOf: afterLong, Sort: souvenir.SortCreatedAsc,
 		Filter: waitingEverywhere(), Limit: cmp.Or(q.Limit, 25), Offset: q.Offset})
@@ -58,8 +61,8 @@ func (v *Reviewer) Page(ctx context.Context, q ReviewQuery) (ReviewPage, error) 
 	return p, err
 }
 
-// Count returns how many proposals wait in all places, at most as many as given: counting on would cost time. decides
-// says whether to count those of a place; nil counts all.
+// Count returns how many proposals wait in all places, and stops at a maximum to save time. decides reports whether to
+// count those of a place; nil counts all.
 func (v *Reviewer) Count(ctx context.Context, most int, decides func(Pending) bool) (int, error) {
 	n := 0
 	list := souvenir.List{AsOf: afterLong, Filter: waitingEverywhere(), WithoutContent: true}
@@ -78,7 +81,7 @@ func waitingEverywhere() souvenir.Filter {
 	return souvenir.Filter{"event_type": eventProposal, "state": souvenir.Not(stateRefused)}
 }
 
-// waiting returns the proposal that a memory holds, with its target.
+// waiting returns the proposal of a memory, with its target.
 func (v *Reviewer) waiting(ctx context.Context, m souvenir.Memory) (Waiting, error) {
 	s := scopeOf(v.store, m)
 	p, c, err := s.read(m)
@@ -103,13 +106,13 @@ func (v *Reviewer) waiting(ctx context.Context, m souvenir.Memory) (Waiting, err
 	return w, nil
 }
 
-// Accept applies a proposal and removes it, in one transaction. One that no longer waits is ErrNotFound, and one whose
-// target was changed since is ErrConflict: it stays.
+// Accept applies a proposal and removes it, in one transaction. The error is ErrNotFound if it no longer waits, and
+// ErrConflict if its target has changed since; then it stays.
 func (v *Reviewer) Accept(ctx context.Context, id string, a Answer) (Decision, error) {
 	return accept(ctx, v.store, id, a, func(m souvenir.Memory) scope { return scopeOf(v.store, m) })
 }
 
-// Refuse removes a proposal, as [Learner.Refuse] does. One that no longer waits is ErrNotFound.
+// Refuse removes a proposal, as [Learner.Refuse] does. The error is ErrNotFound if it no longer waits.
 func (v *Reviewer) Refuse(ctx context.Context, id string) (Decision, error) {
 	return refuse(ctx, v.store, id, func(m souvenir.Memory) (Pending, error) {
 		p, _, err := scopeOf(v.store, m).read(m)
@@ -120,9 +123,9 @@ func (v *Reviewer) Refuse(ctx context.Context, id string) (Decision, error) {
 	})
 }
 
-// Undo brings back a proposal that this or another reviewer of the same store has decided about, and reverts what
-// accepting it has changed, in one transaction. If the memory was changed since, or the trash no longer has what was
-// deleted, the error is ErrConflict or ErrNotFound, and nothing is changed.
+// Undo restores a proposal that was accepted or refused by any reviewer of the same store, and reverts the changes of
+// accepting it, in one transaction. If the memory was changed since, or the trash no longer has what was deleted, the
+// error is ErrConflict or ErrNotFound, and nothing is changed.
 func (v *Reviewer) Undo(ctx context.Context, d Decision) error {
 	return v.store.Transaction(ctx, func(ctx context.Context) error { return undo(ctx, v.store, d) })
 }

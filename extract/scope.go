@@ -39,7 +39,7 @@ func (s scope) holds(m souvenir.Memory) bool {
 	return m.Collection == s.collection && m.ProjectID == s.project && (s.project == "" || m.Owner == s.owner)
 }
 
-// filter leaves out what is in projects, if the place is outside of any.
+// filter leaves out memories in projects, if the place is outside of any.
 func (s scope) filter() souvenir.Filter {
 	if s.project != "" {
 		return nil

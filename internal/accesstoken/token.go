@@ -1,5 +1,5 @@
 // Package accesstoken signs and checks access tokens, JWTs of the profile of RFC 9068, and keeps the keys that sign
-// them. Tokens are not stored: what they depend on is for the caller to check at each use.
+// them. Tokens are not stored. The caller checks at each use that the user, the client and the grant still allow them.
 package accesstoken
 
 import (
@@ -20,10 +20,10 @@ const (
 	// Lifetime is how long a token is valid.
 	Lifetime = time.Hour
 
-	// clockLeeway is the most that the clocks of two processes on a file may differ.
+	// clockLeeway is the maximum difference between the clocks of two processes on a file.
 	clockLeeway = 5 * time.Second
 
-	// KeyLife is how long a retired key is needed, for the tokens that it signed last.
+	// KeyLife is how long a retired key is needed to verify the last tokens it signed.
 	KeyLife = Lifetime + clockLeeway
 
 	tokenType = "at+jwt" // RFC 9068, 2.1: no other JWT passes for an access token
@@ -61,7 +61,7 @@ type Claims struct {
 	Scope    string `json:"scope"`
 }
 
-// Claims returns the claims of the token, which ends a Lifetime after it was issued.
+// Claims returns the claims of the token, which expires a Lifetime after it was issued.
 func (t Token) Claims() Claims {
 	return Claims{
 		RegisteredClaims: jwt.RegisteredClaims{
@@ -83,12 +83,12 @@ func (c Claims) Sign(key Key) (string, error) {
 // token is a Refusal.
 func (k *Keys) Read(ctx context.Context, store db.DB, token string) (claims Claims, key string, err error) {
 	if len(token) > maxToken || strings.Trim(token, base64URL+".") != "" {
-		return claims, "", notOurs // decoders skip line breaks: two texts would be the same token
+		return claims, "", notOurs // decoders skip line breaks, so two texts would be the same token
 	}
 	if known, ok := k.verified.get(token); ok {
 		return known.claims, known.key, nil
 	}
-	var failed error // reading the key failed, which says nothing about the token
+	var failed error // the key could not be read; the token may still be valid
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{Algorithm}), jwt.WithStrictDecoding(),
 		jwt.WithoutClaimsValidation())
 	_, err = parser.ParseWithClaims(token, &claims, func(t *jwt.Token) (any, error) {
@@ -114,7 +114,7 @@ func (k *Keys) Read(ctx context.Context, store db.DB, token string) (claims Clai
 	return claims, key, nil
 }
 
-// Expected has the issuer, the audiences and the clock that a token is checked against.
+// Expected holds the issuer, the audiences and the clock to check a token with.
 type Expected struct {
 	Issuer   string
 	Audience []string         // one of them

@@ -26,7 +26,7 @@ type Span struct {
 	// of calls by programs, not by people in browsers
 	Calls    int
 	Failed   int
-	Searches int // whose results are known
+	Searches int // with a known result
 	Found    int // searches that found something
 
 	first, last int64 // the least and the greatest row
@@ -35,19 +35,20 @@ type Span struct {
 // Caller is the user whose calls are counted.
 type Caller struct{ Namespace, User string }
 
-// Counts keeps the counts of recorded calls for the users that asked last, so that a page counts only the calls that
-// were recorded since. The rows of calls never change; they are deleted from the lowest number on, from the earliest
-// on, or all of a user's: a read compares what is kept with the rows that are left. The zero value is ready.
+// Counts caches the counts of recorded calls of recent users, so that a page counts only newer calls. The rows of calls
+// never change. They are deleted by lowest number, by earliest time, or all of a user at once, so a read compares the
+// cache with the rows that remain. The zero value is ready.
 type Counts struct {
-	// Settles is how long after a row is seen no row with a lower number can appear: 0 where writers take turns.
+	// Settles is the time after which no row with a lower number than a visible one can appear: 0 where writers take
+	// turns.
 	Settles time.Duration
 
 	kept lru.Cache // counted by Caller
 
 	mu       sync.Mutex
-	seen     bound // may settle
+	seen     bound // becomes complete after Settles
 	seenAt   time.Time
-	complete bound // all rows up to it can be seen
+	complete bound // all rows up to it are visible
 }
 
 // bound is a row of the table.
@@ -64,15 +65,15 @@ type counted struct {
 	spans  []Span
 }
 
-// least is the row with the lowest number, and the time of the earliest call: what was deleted is below.
+// least is the row with the lowest number, and the time of the earliest call. Deleted rows are below these.
 type least struct{ row, started int64 }
 
 // Limits of the counts that are kept and compared.
 const (
 	mostKept  = 16 << 20 // bytes
-	mostRows  = 10_000   // of all users after a count, before the user's are counted along their index again
-	mostSpans = 200      // with deleted calls, before all are counted again
-	foldAfter = 500      // rows of all users, before the later ones are added to what is kept
+	mostRows  = 10_000   // of all users since a count; with more, the user's calls are counted by their index again
+	mostSpans = 200      // with deleted calls; with more, all are counted again
+	foldAfter = 500      // rows of all users, before newer calls are added to the cache
 )
 
 // Of returns the counts of a user's calls, by client and time. They belong to the Counts.
@@ -92,7 +93,7 @@ func (c *Counts) Of(tx db.Tx, caller Caller) ([]Span, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A row that is gone, or another one of its number: calls of a user were deleted, or this snapshot is older.
+	// The row is gone, or its number was reused: calls of a user were deleted, or this snapshot is older.
 	known := old.upto.row > 0 && upto.uid == old.upto.uid && newest.uid == old.newest.uid && last.row >= old.upto.row
 	var spans []Span
 	if known {
@@ -127,7 +128,7 @@ func (c *Counts) Of(tx db.Tx, caller Caller) ([]Span, error) {
 	return merge(kept.spans, later), err
 }
 
-// settled returns the row up to which all rows can be seen, if the last one is seen now: the zero value is none.
+// settled returns the row up to which all rows are visible, given the last visible one; the zero value is none.
 func (c *Counts) settled(last bound) bound {
 	if c.Settles == 0 {
 		return last
@@ -152,7 +153,7 @@ func (k *counted) findNewest(tx db.Tx, more []Span) error {
 	return tx.QueryRow(`SELECT uid FROM activity WHERE id = ?`, k.newest.row).Scan(&k.newest.uid)
 }
 
-// left returns what is left of the counts after the oldest rows were deleted. It reports false if that is to be counted
+// left returns the counts without the oldest rows, which were deleted. It returns false if they have to be counted
 // again.
 func (k *counted) left(tx db.Tx, caller Caller, now least) (spans []Span, is bool, err error) {
 	if now == k.least {
@@ -185,7 +186,7 @@ func (k *counted) left(tx db.Tx, caller Caller, now least) (spans []Span, is boo
 // count counts the calls of a user after a row, up to another: few rows by their numbers, all of them by the index.
 func count(tx db.Tx, caller Caller, after, upto int64) ([]Span, error) {
 	from := `FROM activity ` + db.ByActivityClient + ` WHERE user_uid = ? AND namespace = ? AND id > ? AND id <= ?`
-	if after > 0 && upto-after <= mostRows { // the expression keeps the index of the user out
+	if after > 0 && upto-after <= mostRows { // the expression prevents use of the user's index
 		from = `FROM activity WHERE coalesce(user_uid, '') = ? AND namespace = ? AND id > ? AND id <= ?`
 	}
 	return group(tx, from, caller.User, caller.Namespace, after, upto)
@@ -207,7 +208,7 @@ func group(tx db.Tx, from string, args ...any) ([]Span, error) {
 		count(*) FILTER (WHERE credential <> 'session' AND outcome <> 'ok'),
 		count(hits) FILTER (WHERE credential <> 'session'),
 		count(*) FILTER (WHERE credential <> 'session' AND hits > 0), min(id), max(id) `+from+` GROUP BY 1, 2`, args...)
-	slices.SortFunc(spans, Span.compare) // a database may have another order of texts
+	slices.SortFunc(spans, Span.compare) // a database may sort texts differently
 	return spans, err
 }
 

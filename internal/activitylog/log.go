@@ -21,13 +21,13 @@ type Log[T any] struct {
 	waiting []T
 	dropped int           // calls that were lost because too many waited
 	warned  int           // how many of them were logged
-	room    chan struct{} // closed, and replaced, when something was written
-	failing time.Time     // until when calls do not wait for room, since waiting was in vain; zero: they may wait
+	room    chan struct{} // closed and replaced after each write
+	failing time.Time     // until then calls do not wait for room, since writing failed; zero: they may wait
 	closed  bool          // no longer accepts calls
 
-	writing chan struct{} // holds one token: its holder writes
-	some    chan struct{} // a call waits
-	many    chan struct{} // a batch waits
+	writing chan struct{} // holds one token, whose holder writes
+	some    chan struct{} // signals that a call waits
+	many    chan struct{} // signals that a batch waits
 	flushes int           // batches written so far; guarded by writing
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -41,11 +41,11 @@ const (
 
 	interval = time.Second
 	patience = 5 * time.Second // with other writing processes
-	wait     = 2 * time.Second // for room, when too many calls wait
+	wait     = 2 * time.Second // wait for room when too many calls wait
 )
 
-// New returns a log. Its function writes a batch of calls, after a number of others; it is never called twice at once.
-// The calls of a batch that it fails to write wait again.
+// New returns a log. The function write writes a batch of calls; it also gets the number of batches written before, and
+// is never called concurrently. If it fails, the calls of the batch wait again.
 func New[T any](write func(ctx context.Context, batch []T, flushes int) error, logger *slog.Logger) *Log[T] {
 	l := &Log[T]{write: write, log: logger, room: make(chan struct{}), writing: make(chan struct{}, 1),
 		some: make(chan struct{}, 1), many: make(chan struct{}, 1)}
@@ -99,7 +99,7 @@ func (l *Log[T]) Add(ctx context.Context, a T) bool {
 	return true
 }
 
-// waitForRoom waits until a batch was written, and releases the lock meanwhile.
+// waitForRoom releases the lock and waits until a batch was written.
 func (l *Log[T]) waitForRoom(ctx context.Context) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -196,14 +196,14 @@ func (l *Log[T]) warn() {
 	}
 }
 
-// Waiting is how many calls wait to be written.
+// Waiting returns the number of calls that wait to be written.
 func (l *Log[T]) Waiting() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.waiting)
 }
 
-// Lost is how many calls were not recorded since the store was opened.
+// Lost returns the number of calls lost since the store was opened.
 func (l *Log[T]) Lost() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

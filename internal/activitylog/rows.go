@@ -16,7 +16,7 @@ type Row struct {
 	Hits                        *int
 }
 
-// Insert stores a call. It may be repeated when no answer came: a call is stored once.
+// Insert stores a call. It can be repeated if its outcome is unknown: a call is stored only once.
 func (r Row) Insert(tx db.Tx) error {
 	_, err := tx.Exec(`INSERT INTO activity (uid, namespace, user_uid, credential, credential_id, client, tool, action,
 		project_id, memory, file, outcome, started_at, duration, bytes, hits)
@@ -53,8 +53,8 @@ func ProjectOf(tx db.Tx, memory, file string) (any, error) {
 // DeleteOld deletes up to batch calls beyond the newest ones, and up to batch that began before a time in microseconds.
 // It returns how many it deleted.
 func DeleteOld(tx db.Tx, newest int64, before int64, batch int) (int64, error) {
-	// The newest surplus call is found from the end of the table, by the primary key. Counts of calls know from the
-	// least number and the least time what is left, so the rows are deleted in these orders.
+	// The newest surplus call is found from the end of the table, by the primary key. Counts deduces the remaining rows
+	// from the lowest number and the earliest time, so the rows are deleted in these orders.
 	surplus, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE id <= (SELECT id `+
 		`FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) ORDER BY id LIMIT ?2)`, newest, batch)
 	if err != nil {

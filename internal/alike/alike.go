@@ -21,13 +21,13 @@ type Evidence [evidences]float64
 const (
 	bias = iota
 	cosine
-	overlap      // the part of the shorter one's words that the other has
+	overlap      // the part of the shorter text's words that the other has
 	dice         // words in common, as a part of all
 	number       // numbers that differ
 	oneNumber    // numbers that only one has
 	names        // names of each that the other does not have
 	oneName      // names of one that the other does not have
-	denial       // only one is negated
+	denial       // only one text is negated
 	substitute   // the same words around another word, weighted by how different it is
 	swapped      // the same words around another name
 	slot         // nothing else is different
@@ -76,8 +76,7 @@ func compareWords(a, b Text, similarity float64) Evidence {
 	return e
 }
 
-// compareOrder adds the evidence from the order of the words. It is slow, and only ever speaks against two texts
-// saying the same.
+// compareOrder adds the evidence from the order of the words. It is slow, and can only lower the likeness.
 func (e *Evidence) compareOrder(a, b Text) {
 	e[substitute], e[swapped], e[slot] = substituted(a, b)
 	if a.wide || b.wide {

@@ -15,8 +15,8 @@ import (
 // SketchVersion is the version of the content of sketches. It changes when the tokens of a text do.
 const SketchVersion = 1
 
-// Sketch summarizes the words of a text in a few bytes: enough to rule out nearly all texts that do not say the same
-// as another one. The zero value is the sketch of no text and is similar to none.
+// Sketch summarizes the words of a text in a few bytes. It rules out nearly all texts that do not say the same as
+// another one. The zero value is the sketch of no text, and similar to none.
 type Sketch struct {
 	Words   Words
 	Whole   uint32 // a hash of the whole text without regard to case, above 0; 0 if it is too long for that
@@ -28,7 +28,7 @@ type Sketch struct {
 // Words has a bit for each word, which several words may share.
 type Words [2]uint64
 
-// functionBits is how many of the bits are for function words alone, which are in most texts.
+// functionBits is the number of bits reserved for function words, which are in most texts.
 const functionBits = 16
 
 func (w *token) isFact() bool { return w.number || w.name || w.initial }
@@ -65,7 +65,7 @@ func SketchOf(t Text) Sketch {
 	return s
 }
 
-// SketchBytes is how many bytes a sketch is stored in.
+// SketchBytes is the size of a stored sketch in bytes.
 const SketchBytes = 24
 
 // Append appends the bytes of a sketch.
@@ -81,7 +81,7 @@ func (s *Sketch) Append(to []byte) []byte {
 	return to
 }
 
-// DecodeSketch returns the sketch that the first SketchBytes bytes say.
+// DecodeSketch decodes a sketch from the first SketchBytes bytes.
 func DecodeSketch(b []byte) (s Sketch) {
 	for i := range s.Words {
 		s.Words[i] = binary.LittleEndian.Uint64(b[8*i:])
@@ -106,7 +106,7 @@ func (t Text) facts() map[string]bool {
 	return facts
 }
 
-// whole returns a number that texts have in common that are equal but for case.
+// whole returns a number that is the same for texts that differ only in case.
 func (t Text) whole() uint32 {
 	if t.truncated {
 		return 0
@@ -127,17 +127,17 @@ type Probe struct {
 	sketch  Sketch
 	least   float64 // the evidence from which texts count
 	content Words   // of the tokens that are not function words
-	again   []Words // of words that are there twice or share a bit, then three times, and so on
-	more    int     // tokens that are only in again, or occur more often than it says
+	again   []Words // of words that occur twice or share a bit, then three times, and so on
+	more    int     // tokens that are only in again, or occur more often than it records
 	rest    int     // of these, the latter
 	facts   Words
 	hidden  int // facts whose bit is that of another one
 	beside  int // words whose bit is that of another one
 
-	sieve simd.Sieve // its needs are one more than need; 0 = unknown
+	sieve simd.Sieve // holds need plus one; 0 = unknown
 }
 
-// mostFacts is how many facts are as good as any number: a scan does not tell more of them apart.
+// mostFacts is the largest number of facts that a scan distinguishes; more count as this many.
 const mostFacts = simd.SieveCounts - 1
 
 // mostAgain limits Probe.again.
@@ -184,7 +184,7 @@ func (p *Probe) take(at uint32) {
 	p.rest++
 }
 
-// kind says which sketches need the same, if as many facts may be in common.
+// kind identifies sketches with the same need for a number of facts in common.
 func (s *Sketch) kind(facts uint8) int {
 	kind := int(s.Content)
 	if s.Wide {
@@ -193,8 +193,8 @@ func (s *Sketch) kind(facts uint8) int {
 	return (int(facts)*2*simd.SieveSizes + kind) % (simd.SieveCounts * 2 * simd.SieveSizes)
 }
 
-// need returns how many tokens a text must have in common with the given one, at least, if they have at most so many
-// facts in common.
+// need returns the minimum number of tokens that a text must share with the given one, if they share at most a number
+// of facts.
 func (p *Probe) need(s *Sketch, facts uint8) int32 {
 	inCommon := int(facts)
 	if facts == mostFacts {
@@ -208,7 +208,7 @@ func (p *Probe) need(s *Sketch, facts uint8) int32 {
 	return math.MaxInt32 - 1
 }
 
-// common returns at most how many tokens a text has in common with the given one.
+// common returns an upper bound of the tokens that a text shares with the given one.
 func (p *Probe) common(s *Sketch) int {
 	common := s.Words.common(&p.content) + p.rest
 	for i := range p.again {
@@ -241,10 +241,10 @@ func (p *Probe) evidence(s *Sketch, common, factsInCommon int, similarity float6
 	return sum
 }
 
-// siftAtOnce is how many sketches are looked at before it is known what their kinds need.
+// siftAtOnce is the number of sketches to read at a time before the needs of their kinds are known.
 const siftAtOnce = 512
 
-// Scan appends the places of those sketches whose texts may be like the given one if their vectors are equal.
+// Scan appends the places of the sketches whose texts may be like the given one if their vectors are equal.
 func (p *Probe) Scan(sketches []Sketch, places []int32) []int32 {
 	from := 0
 	if simd.CanSift() {
@@ -270,7 +270,7 @@ func (p *Probe) Scan(sketches []Sketch, places []int32) []int32 {
 	return places
 }
 
-// bytesOf returns sketches as the bytes that a sieve reads, which are in this order on the machines that can.
+// bytesOf returns sketches as the bytes that a sieve reads. Machines with a sieve have this byte order.
 func bytesOf(sketches []Sketch) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(sketches))), len(sketches)*int(unsafe.Sizeof(Sketch{})))
 }
@@ -289,13 +289,13 @@ func (p *Probe) passes(s *Sketch) bool {
 	return p.May(s, 1)
 }
 
-// May reports whether a text may be like the given one, given its sketch and the cosine similarity of their vectors or
-// more.
+// May reports whether a text may be like the given one, given its sketch and the cosine similarity of their vectors, or
+// an upper bound of it.
 func (p *Probe) May(s *Sketch, similarity float64) bool {
 	if s.Whole == p.sketch.Whole && s.Whole != 0 {
 		return true
 	}
-	// What is a fact in one text may begin no sentence in the other.
+	// A word that begins a sentence counts as a fact, and may be an ordinary word in the other text.
 	ours := s.Words.common(&p.facts) + p.hidden
 	theirs := s.Words.common(&p.sketch.Words) + p.beside
 	if s.Facts < math.MaxUint8 {

@@ -1,6 +1,6 @@
 // Package audit keeps the audit log: a chain of entries, each with a hash of itself and of the entry before it.
-// Changing, adding or removing an entry without this code breaks the chain, unless all later entries are rewritten;
-// then the hash of the last one, which an operator has kept elsewhere, no longer occurs.
+// Changing, adding or removing an entry without this code breaks the chain, unless all later entries are rewritten.
+// Then the hash of the last one, which an operator has kept elsewhere, is no longer in the log.
 package audit
 
 import (
@@ -19,11 +19,11 @@ import (
 
 // Actions on the log itself.
 const (
-	Cut    = "audit.cut"    // the oldest entries were removed; the details say up to which one, and its hash
-	Accept = "audit.accept" // the details name places that do not fit, as an operator has seen them
+	Cut    = "audit.cut"    // the oldest entries were removed; the details have the number and hash of the last of these
+	Accept = "audit.accept" // an operator accepted problems; the details name their places
 )
 
-// Entry is an entry of the log. Nothing in it is text that a person has written: see ID and Details.
+// Entry is an entry of the log. It never contains text written by a person: see ID and Details.
 type Entry struct {
 	Seq                             int64 // its place, from 1
 	At                              int64 // microseconds
@@ -56,8 +56,8 @@ func (e Entry) sum(before []byte) []byte {
 // Zero stands for the hash before the first entry.
 func Zero() []byte { return make([]byte, sha256.Size) }
 
-// ID returns the form of an id that entries hold: a generated one as it is. Ids that people choose, such as names of
-// collections, may say something about them, and entries stay when the people go: of these it is a hash.
+// ID returns the form of an id in entries. A generated id stays as it is. An id that people choose, such as the name of
+// a collection, may say something about them, and entries outlast their accounts, so it is hashed.
 func ID(parts ...string) string {
 	if _, err := uuid.Parse(parts[len(parts)-1]); err == nil || parts[len(parts)-1] == "" {
 		return parts[len(parts)-1]
@@ -79,8 +79,8 @@ func Head(tx db.Tx) (seq int64, hash []byte, err error) {
 	return seq, hash, err
 }
 
-// Append adds an entry in a transaction. Concurrent ones cannot both follow the same entry: its number is the key, so
-// that the transaction of one of them runs again.
+// Append adds an entry in a transaction. Two concurrent ones cannot follow the same entry: the number is the primary
+// key, so one of the transactions is retried.
 func Append(tx db.Tx, e Entry, details Details) error {
 	if details == nil {
 		details = Details{}
@@ -118,9 +118,9 @@ type Problem struct {
 	Seq     int64
 	Problem string
 
-	// Place says exactly what is there: the entry before, NUMBER:HASH; the entry that does not fit to it, NUMBER:HASH; and
-	// a hash of the latter's present content. If anything beside it changes later, it is another place. Empty: the problem
-	// cannot be accepted.
+	// Place identifies the problem exactly: the entry before, NUMBER:HASH; the entry that does not follow it,
+	// NUMBER:HASH; and a hash of the latter's current content. Any later change there makes it another place. If empty,
+	// the problem cannot be accepted.
 	Place string
 }
 
@@ -140,7 +140,7 @@ type Report struct {
 	First, Entries int64 // the number of the oldest entry, 0 for none; how many there are
 	Head           int64
 	HeadHash       []byte
-	Problems       []Problem // all that an operator has not accepted
+	Problems       []Problem // problems that no operator has accepted
 	Accepted       int       // problems that an operator has accepted
 }
 
@@ -150,10 +150,10 @@ type Anchor struct {
 	Hash []byte
 }
 
-// portion is how many entries are read at once.
+// portion is the number of entries read at once.
 const portion = 1000
 
-// Verify looks at the whole chain. An anchor has to be in it, unless it was cut off; nil: none.
+// Verify checks the whole chain. It must contain the anchor, if not nil, unless that was cut off.
 func Verify(tx db.Tx, anchor *Anchor) (r Report, err error) {
 	v := verification{before: Zero(), next: 1, last: math.MinInt64, anchor: anchor,
 		accepted: map[string]int64{}}
@@ -198,7 +198,7 @@ type mark struct {
 	Places  []string `json:"places"`
 }
 
-// readMarks reads what entries say about the log itself.
+// readMarks reads the entries about the log itself.
 func (v *verification) readMarks(tx db.Tx) error {
 	return Each(tx, func(e Entry) error {
 		var m mark
@@ -207,7 +207,7 @@ func (v *verification) readMarks(tx db.Tx) error {
 		}
 		if e.Action == Accept {
 			if v.anchor != nil && e.Seq > v.anchor.Seq {
-				return nil // who can change what the anchor proves can accept it, too
+				return nil // anyone who can rewrite entries up to the anchor could also accept it
 			}
 			for _, place := range m.Places {
 				v.accepted[place] = e.Seq
@@ -221,10 +221,10 @@ func (v *verification) readMarks(tx db.Tx) error {
 	}, `a.action IN (?, ?) ORDER BY a.id`, Cut, Accept)
 }
 
-// find notes that an entry does not fit to the one before it, unless an operator has accepted just that.
+// find records that an entry does not follow the one before it, unless an operator has accepted exactly this.
 func (v *verification) find(e Entry, seq int64, format string, args ...any) {
 	place := fmt.Sprintf("%d:%x %d:%x %x", v.next-1, v.before, e.Seq, e.Hash, e.sum(Zero()))
-	if v.accepted[place] > e.Seq { // what comes later cannot have been seen
+	if v.accepted[place] > e.Seq { // the operator cannot have seen a later entry
 		v.report.Accepted++
 		return
 	}
@@ -244,7 +244,7 @@ func (v *verification) look(e Entry) {
 		return
 	case e.Seq > v.next:
 		v.find(e, v.next, "entries %d to %d are missing", v.next, e.Seq-1)
-		v.before = nil // not known; the entry's own hash is what later ones build on
+		v.before = nil // not known; later entries build on this entry's own hash
 	}
 	if v.before != nil && !bytes.Equal(e.sum(v.before), e.Hash) {
 		v.find(e, e.Seq, "the entry was changed, or does not follow the one before it")
@@ -258,8 +258,8 @@ func (v *verification) look(e Entry) {
 	v.before, v.next = e.Hash, e.Seq+1
 }
 
-// finish looks for the anchor beyond the entries that are left. Nothing in the log can accept these problems, since
-// anyone who can rewrite the log could also accept them.
+// finish reports an anchor beyond the last entry. Nothing in the log can accept these problems, since anyone who can
+// rewrite the log could also accept them.
 func (v *verification) finish() {
 	a := v.anchor
 	switch {
@@ -277,7 +277,7 @@ func (v *verification) finish() {
 	}
 }
 
-// refuse is find for what cannot be accepted.
+// refuse is find for problems that cannot be accepted.
 func (v *verification) refuse(seq int64, format string, args ...any) {
 	v.report.Problems = append(v.report.Problems, Problem{Seq: seq, Problem: fmt.Sprintf(format, args...)})
 }
@@ -288,8 +288,8 @@ var errNoEntry = errors.New("no entry has this number and hash")
 // IsNoEntry reports whether an error of Remove says that the anchor is not in the chain.
 func IsNoEntry(err error) bool { return errors.Is(err, errNoEntry) }
 
-// Remove deletes all entries up to one, and notes that in a new entry, e. The caller gives the hash of the last one to
-// go, as a sign that they know what they remove.
+// Remove deletes all entries up to one, and records that in a new entry, e. The caller passes the hash of the last
+// entry to delete, to confirm which ones they are.
 func Remove(tx db.Tx, through Anchor, e Entry) (removed int64, err error) {
 	found, err := db.Column[[]byte](tx, `SELECT hash FROM audit WHERE id = ?`, through.Seq)
 	if err != nil {

@@ -24,7 +24,7 @@ type waiting[T any] struct {
 	turn chan bool // true: it runs the next batch; false: it is done
 }
 
-// Do returns nil when Run has run the call, or the error of ctx if that ends before.
+// Do returns nil when Run has run the call, or the error of ctx if that ends first.
 func (q *Queue[T]) Do(ctx context.Context, call T) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (q *Queue[T]) Waiting() int {
 	return len(q.waiting)
 }
 
-// leave removes a waiting call. It reports false if the call is running, or is to lead.
+// leave removes a waiting call. It returns false if the call is running, or runs the next batch.
 func (q *Queue[T]) leave(w *waiting[T]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -71,7 +71,7 @@ func (q *Queue[T]) leave(w *waiting[T]) bool {
 	return true
 }
 
-// lead runs what waits, its own call first, and passes the turn on, even if Run panics.
+// lead runs the waiting calls, its own first, and passes the turn on, even if Run panics.
 func (q *Queue[T]) lead() {
 	q.mu.Lock()
 	n := min(len(q.waiting), q.Most)

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Quarantine holds the callers that are kept out of a [Queue] because a batch with a call of theirs failed: until one
-// of their calls succeeds, or for a while. Its zero value is empty.
+// Quarantine keeps callers out of a [Queue] after a batch with one of their calls failed, until one of their calls
+// succeeds or a time has passed. Its zero value is empty.
 type Quarantine[K comparable] struct {
 	mu  sync.Mutex
 	all map[K]*caller
 }
 
-// caller has one call at a time, so that many of them leave connections to others.
+// caller runs one call at a time, so that many callers leave connections for others.
 type caller struct {
 	turn  chan struct{}
 	calls int
@@ -21,14 +21,14 @@ type caller struct {
 }
 
 const (
-	// quarantined is how long a caller stays after a call that failed.
+	// quarantined is how long a caller stays after a failed call.
 	quarantined = 10 * time.Second
 	// mostCallers bounds the memory: with more of them, all are released.
 	mostCallers = 10_000
 )
 
-// Do runs a call of a caller, which is released if the call succeeds and stays in quarantine otherwise. Without add, it
-// runs the call only if the caller is in quarantine, and reports whether it is.
+// Do runs a call of a caller. If the call succeeds, the caller is released, and otherwise stays in quarantine. Without
+// add, it runs the call only if the caller is in quarantine, and reports whether it is.
 func (q *Quarantine[K]) Do(ctx context.Context, who K, add bool, call func() error) (is bool, err error) {
 	c := q.enter(who, add)
 	if c == nil {

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// Life is how long a mark is good.
+	// Life is how long a mark is valid.
 	Life = 365 * 24 * time.Hour
 
-	// KeyLife is how long a key makes marks. It verifies them until the last of them has ended.
+	// KeyLife is how long a key makes marks. It verifies them until the last one has expired.
 	KeyLife = 90 * 24 * time.Hour
 
 	// KeySize is the size of a key in bytes.
@@ -30,7 +30,7 @@ func New(keyID string, key []byte, user string, at time.Time) string {
 	return keyID + "." + made + "." + sign(key, user, made)
 }
 
-// KeyID returns the id of the key that a mark says it was made with; empty: it is not a mark.
+// KeyID returns the id of the key in a mark; empty if it is not a mark.
 func KeyID(mark string) string {
 	const longest = 256
 	if len(mark) > longest || strings.Count(mark, ".") != 2 {
@@ -40,7 +40,7 @@ func KeyID(mark string) string {
 	return id
 }
 
-// Valid reports whether a mark is one of the user, made with the key, and has not ended.
+// Valid reports whether a mark belongs to the user, was made with the key, and has not expired.
 func Valid(mark string, key []byte, user string, now time.Time) bool {
 	parts := strings.Split(mark, ".")
 	if len(parts) != 3 || len(key) != KeySize || user == "" {

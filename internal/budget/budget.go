@@ -15,8 +15,8 @@ import (
 // BytesPerToken is the estimated size of a token: the usual rule of thumb for English text.
 const BytesPerToken = 4
 
-// MinShown is how many bytes of a piece's text are worth showing; before its text gets shorter than that, a piece loses
-// its other fields.
+// MinShown is the number of bytes of a piece's text worth showing. Before its text gets shorter, a piece loses its
+// other fields.
 const MinShown = 120
 
 // Size is the length of a value as JSON.
@@ -28,7 +28,8 @@ func Size(v any) int {
 	return len(encoded)
 }
 
-// Tokens is the size of an answer that names this number; size is that of its JSON with the number 0.
+// Tokens returns the size in tokens of an answer that contains this number; size is the length of its JSON with the
+// number 0.
 func Tokens(size int) int {
 	size-- // without the digit
 	tokens := 0
@@ -87,8 +88,8 @@ type Part struct {
 	Piece
 }
 
-// Share shortens parts to a total size: short ones leave their rest to longer ones. It returns the shortened parts and
-// the size that is left.
+// Share shortens parts to a total size. Longer parts get the room that short ones do not need. It returns the shortened
+// parts and the remaining size.
 func Share(parts []Part, room int) (shortened []Part, left int) {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(Size(a.Piece), Size(b.Piece)) })
@@ -103,7 +104,7 @@ func Share(parts []Part, room int) (shortened []Part, left int) {
 }
 
 // FitList keeps pieces of a list while there is room, and shortens the one that exceeds the remaining room. The
-// function returns an element as a piece.
+// function converts an element to a piece.
 func FitList[T any](list []T, room int, piece func(*T) Piece) (kept []T, left, roomLeft int) {
 	kept = []T{}
 	for i, m := range list {
@@ -133,7 +134,7 @@ func ShortenedWarning(budget int, parts []Part) string {
 		strings.Join(names, ", "))
 }
 
-// LeftOut is how much of a list does not fit.
+// LeftOut describes how much of a list does not fit.
 type LeftOut struct {
 	List  string
 	Count int

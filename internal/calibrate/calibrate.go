@@ -2,8 +2,8 @@
 // collections of any size and in every language. The score of a search does not do this: it orders the memories of one
 // search, and its magnitude depends on the question.
 //
-// The estimate is a logistic regression over evidence that the ranking has anyway. Its weights were fitted by
-// `go run ./eval fit`; docs/retrieval.md says on what, and how well it does.
+// The estimate is a logistic regression over evidence that the ranking computes anyway. Its weights were fitted by `go
+// run ./eval fit`; docs/retrieval.md has the data and the results.
 package calibrate
 
 import "math"
@@ -17,7 +17,7 @@ type Evidence struct {
 	Around float64 `json:"around"`
 }
 
-// Weights are those of the regression: the logarithm of the odds is their sum, times the evidence.
+// Weights are the weights of the regression: the logarithm of the odds is the sum of the evidence times the weights.
 type Weights struct {
 	Bias, Words, Meaning, Exact, Around float64
 }

@@ -2,15 +2,15 @@ package chunked
 
 import "io"
 
-// Described is a caller's content that is followed by what describes it, as in a form whose fields come after its file.
+// Described is a caller's content followed by its description, as in a form whose fields come after its file.
 type Described interface {
 	io.Reader
 
-	// Description is asked for once, when the content has been read to its end.
+	// Description is called once, after the content has been read to its end.
 	Description() (Description, error)
 }
 
-// Description is optional information about content, ahead of it.
+// Description is optional information about content.
 type Description struct {
 	Text, Category                   string
 	Tags                             []string

@@ -1,4 +1,4 @@
-// Package chunked reads content a few chunks at a time: stored content in any order, and a caller's to its end.
+// Package chunked reads content a few chunks at a time: stored content in any order, and a caller's content to its end.
 package chunked
 
 import (
@@ -13,7 +13,7 @@ import (
 // Reader reads stored content in any order; it is an io.ReadSeekCloser, an io.ReaderAt and an io.WriterTo. Several
 // goroutines may call ReadAt at once, even while one of them reads.
 type Reader struct {
-	ctx   context.Context // an io.Reader can be cancelled in no other way
+	ctx   context.Context // the only way to cancel an io.Reader
 	size  int64
 	piece int64 // bytes of a chunk
 	load  func(number int64) ([]byte, error)
@@ -25,8 +25,8 @@ type Reader struct {
 	chunk  []byte // nil: none yet; never written to
 }
 
-// NewReader returns a reader of content of a size, in chunks of a size but for the last one. The function loads one of
-// them, and several at once; the context ends all reading.
+// NewReader returns a reader of content of a size, whose chunks but the last have the same size. The function loads a
+// chunk, and may be called concurrently. The end of the context ends all reading.
 func NewReader(ctx context.Context, size, piece int64, load func(number int64) ([]byte, error)) *Reader {
 	return &Reader{ctx: ctx, size: size, piece: piece, load: load}
 }

@@ -217,7 +217,7 @@ func checkRedirectURIs(uris []string) ([]string, error) {
 	return uris, nil
 }
 
-// checkClientName refuses names that would look different on a screen than they are. An empty name means none.
+// checkClientName refuses names that do not look like what they are on a screen. An empty name means none.
 func checkClientName(name string) error {
 	if name == "" {
 		return nil
@@ -246,7 +246,7 @@ func (m *Metadata) checkAuthMethod(allowed []string) error {
 	return valid.Enum("token_endpoint_auth_method", m.TokenEndpointAuthMethod, allowed)
 }
 
-// supported drops the values that this server does not support. The first of all must remain.
+// supported drops the values that this server does not support. The first supported value must remain.
 func supported(name string, wanted []string, all ...string) ([]string, error) {
 	if len(wanted) == 0 {
 		return all, nil
@@ -272,7 +272,7 @@ func checkPublicURI(name, value string) error {
 	return nil
 }
 
-// CheckRedirectURI says why a client may not register a redirect URI.
+// CheckRedirectURI returns an error if a client may not register a redirect URI.
 func CheckRedirectURI(uri string) error {
 	if why := redirect.WhyNot(uri); why != "" {
 		return fault.Invalid("redirect_uris", "Invalid redirect_uri: %s %s", fault.Show(uri), why)

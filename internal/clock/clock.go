@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Clock is such a clock. It never returns the same time twice, so that a later call gives a later time. It is safe for
-// use by several goroutines. Create one with [At].
+// Clock is a clock that can be set forward. Each call returns a later time than the one before. It is safe for use by
+// several goroutines. Create one with [At].
 type Clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -16,7 +16,7 @@ type Clock struct {
 // At returns a clock that begins at t.
 func At(t time.Time) *Clock { return &Clock{at: t} }
 
-// Now is the time of the clock, a millisecond later than what it returned before.
+// Now returns the time of the clock, a millisecond after the one it returned before.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

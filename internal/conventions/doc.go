@@ -1,4 +1,4 @@
-// Package conventions holds the source to its conventions: what imports what, how SQL is spelled, how texts and
-// failures of tests are worded, how large the root is. It has tests only, which read files and run the go tool, and
-// link nothing of the module.
+// Package conventions tests the conventions of the source: imports between packages, the form of SQL, the wording of
+// texts and test failures, the size of the root. It has tests only, which read files and run the go tool, and import no
+// other package of the module.
 package conventions

@@ -10,10 +10,10 @@ import (
 
 // How a store tracks its embedding model.
 //
-// The file says, in two settings, which profile new vectors must have (the target) and which profile all vectors have
-// (ready). They differ only while the store changes to another model: then vectors are not compared at all, search uses
-// words only, and a worker embeds memory by memory again, in any process that has the target's embedder, until ready is
-// the target. After a restart it continues where it stopped.
+// Two settings in the file hold the profile that new vectors must have (the target) and the profile that all vectors
+// have (ready). They differ only while the store changes to another model. Then vectors are not compared, and search
+// uses words only. A worker in any process with the target's embedder embeds the memories again, one by one, until
+// ready is the target. After a restart it continues where it stopped.
 
 const (
 	// Progress of the last change: the profile that it leaves, and the last memory embedded again.
@@ -21,8 +21,8 @@ const (
 	settingChanged = "embedding_changed"
 )
 
-// Claim makes the embedder's profile the file's target. A read-only file stays unchanged, and so does one that keeps
-// its model: new texts then wait for a process with that model.
+// Claim makes the embedder's profile the file's target. It does not change a read-only file, nor one that keeps its
+// model: new texts then wait for a process with that model.
 func (v *Vectors) Claim(ctx context.Context) error {
 	p := kernel.ProfileOf(v.Model, v.Dimensions, v.MaxInput)
 	var target, ready int64
@@ -50,7 +50,7 @@ func (v *Vectors) Claim(ctx context.Context) error {
 		return err
 	}
 	return v.DB.Write(ctx, func(tx db.Tx) error {
-		err := read(tx) // another program may have set its model meanwhile
+		err := read(tx) // another program may have set its model in the meantime
 		if err != nil || claimed() {
 			return err
 		}
@@ -85,7 +85,7 @@ type Progress struct {
 	Pending  int  // passages that wait to be embedded
 	Changing bool // the store is changing to this model
 
-	Other string // the file's model, if another program chose it; "" if it is this one, or the store is changing to it
+	Other string // the file's model if another program chose it; "" if it is this model, or the store is changing to it
 
 	Memories, Changed int    // the memories whose vectors the store makes, and how many of them have been embedded again
 	From              string // the model before; "" when the store is not changing
@@ -170,7 +170,7 @@ func (w *Worker) changeModel() error {
 			}
 			after = memories[len(memories)-1].row
 		case after > 0:
-			after = 0 // again from the start: for memories that another process has stored meanwhile
+			after = 0 // start again for memories that another process has stored in the meantime
 		default:
 			return w.v.DB.Write(w.ctx, w.v.endChange)
 		}
@@ -187,7 +187,8 @@ func (v *Vectors) changeIsDue(tx db.Tx) (bool, error) {
 	return !ready, err
 }
 
-// outdatedMemories returns memories, by row and after one, that have passages of another profile than the target.
+// outdatedMemories returns memories with passages of another profile than the target, in the order of rows after a
+// given one.
 func outdatedMemories(tx db.Tx, target, after int64, limit int) ([]outdated, error) {
 	var all []outdated
 	err := tx.Each(func(row db.Rows) error {
@@ -236,7 +237,7 @@ func (w *Worker) embedAnew(memories []outdated) error {
 				return err
 			}
 		}
-		// The next rounds, for memories that other processes have stored meanwhile, do not move the progress back.
+		// The next rounds, for memories that other processes have stored in the meantime, do not move the progress back.
 		last, err := kernel.Setting(tx, settingChanged)
 		if err == nil && memories[len(memories)-1].row > last {
 			err = kernel.SetSetting(tx, settingChanged, memories[len(memories)-1].row)

@@ -1,5 +1,5 @@
-// Package embedding computes the vectors of a store's passages: in the background, if the embedder failed when they
-// were stored; all of them, when the store changes to another model; and on request.
+// Package embedding computes the vectors of a store's passages: in the background if the embedder failed when they were
+// stored, for all passages when the store changes to another model, and on request.
 package embedding
 
 import (
@@ -25,7 +25,7 @@ type Vectors struct {
 	// operator only: it may hold texts, addresses and keys.
 	Embed func(ctx context.Context, texts []string) ([][]float32, error)
 
-	// Keeps reports whether a file keeps the given model instead of changing to this one. Nil: no file does.
+	// Keeps reports whether a file keeps the given model instead of changing to this one. Nil means that no file does.
 	Keeps func(model string) bool
 
 	// Profile is the row of the embedder's profile, set by [Vectors.Claim]; 0 if a read-only file does not have it.
@@ -77,7 +77,7 @@ func (v *Vectors) writer(tx db.Tx) (*kernel.Writer, error) {
 
 const anyPending = `SELECT EXISTS (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL)`
 
-// Ahead says that a search will follow, which asks for [Vectors.Ready] and [Pending]; see [db.Ahead].
+// Ahead announces a search, which reads [Vectors.Ready] and [Pending]; see [db.Ahead].
 func Ahead(tx db.Tx) {
 	kernel.SettingAhead(tx, kernel.SettingReady)
 	db.Ahead(tx, anyPending)

@@ -15,8 +15,8 @@ const (
 	settingReindexLast    = "reindex_last"
 )
 
-// Reindex splits, analyses and embeds all memories again. It continues where an interrupted call has stopped. Progress
-// receives the memories done, and their number.
+// Reindex splits, analyses and embeds all memories again. It continues where an interrupted call stopped. Progress
+// receives the number of memories done, and their total.
 func (v *Vectors) Reindex(ctx context.Context, progress func(done, total int)) error {
 	r := reindexing{v: v}
 	if err := r.begin(ctx); err != nil {
@@ -76,7 +76,8 @@ func (r *reindexing) begin(ctx context.Context) error {
 	})
 }
 
-// step reindexes some memories. It leaves a memory that changes meanwhile, and the ones after it, to the next step.
+// step reindexes some memories. It leaves a memory that changes during the step, and the ones after it, to the next
+// step.
 func (r *reindexing) step(ctx context.Context) error {
 	const batch = 64
 	var memories []kernel.PlainMemory

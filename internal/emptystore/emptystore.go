@@ -1,5 +1,5 @@
-// Package emptystore gives tests the files of stores that hold nothing yet. They are copies of one file: making the
-// schema is most of the work of opening a new one.
+// Package emptystore gives tests empty store files. They are copies of one file, since creating the schema is most of
+// the work of opening a new store.
 package emptystore
 
 import (

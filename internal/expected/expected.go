@@ -1,5 +1,5 @@
-// Package expected predicts the reads of a transaction, for an engine where each statement is a round trip: a page that
-// a person opens again reads mostly the same rows.
+// Package expected predicts the reads of a transaction, for an engine where each statement is a round trip. A page that
+// is opened again reads mostly the same rows.
 package expected
 
 import (
@@ -10,20 +10,20 @@ import (
 
 type key struct{}
 
-// request is a call that is like earlier ones with the same key.
+// request is a call that resembles earlier ones with the same key.
 type request struct {
 	key string
 	n   atomic.Int64
 }
 
-// Like marks a context as one of a request that reads about what an earlier one with the same key has read. The key
-// must be different for different callers.
+// Like returns a context for a request that reads about the same rows as an earlier one with the same key. Different
+// callers must have different keys.
 func Like(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, key{}, &request{key: name})
 }
 
-// Part marks a context as one of a part of the request that runs beside the others, and so has transactions of its own.
-// It is the same context if it is not of a request.
+// Part returns a context for a part of the request that runs concurrently with others and has its own transactions.
+// Without a request it returns ctx unchanged.
 func Part(ctx context.Context, name string) context.Context {
 	r, _ := ctx.Value(key{}).(*request)
 	if r == nil {
@@ -32,7 +32,7 @@ func Part(ctx context.Context, name string) context.Context {
 	return Like(ctx, name+" "+r.key)
 }
 
-// Next returns the key of the request's next transaction, "" for a context that is not of such a request.
+// Next returns the key of the request's next transaction, "" for a context without a request.
 func Next(ctx context.Context) string {
 	r, _ := ctx.Value(key{}).(*request)
 	if r == nil {

@@ -16,7 +16,7 @@ type Budget struct {
 
 	mu    sync.Mutex
 	held  int64
-	users map[string]int64 // what each holds
+	users map[string]int64 // bytes that each holds
 	line  list.List        // of *claim, in order
 }
 
@@ -83,7 +83,7 @@ func (b *Budget) Return(user string, taken int64) {
 	b.serve()
 }
 
-// Held returns how many bytes are held.
+// Held returns the number of bytes held.
 func (b *Budget) Held() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

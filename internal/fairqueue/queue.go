@@ -48,10 +48,10 @@ type Queue struct {
 	begun   int
 	waiting int
 
-	// A lone user runs more than RunningPerUser calls: the extra ones are borrowed, and block no other user's.
+	// A lone user may run more than RunningPerUser calls. The extra ones are borrowed, and do not block other users.
 	borrowed       int
 	latest, before asker       // the latest user to ask, and the latest other than that one
-	wake           *time.Timer // starts what waits only until its user is alone; nil: nothing waits for that
+	wake           *time.Timer // starts calls that wait until their user is alone; nil: there are none
 }
 
 // asker is a user who asked for a turn, and when.
@@ -332,7 +332,7 @@ func (q *Queue) giveUp(u *user, line *list.List, at *list.Element, c *call) bool
 	return true
 }
 
-// leave ends the running of a call, the whole of it, or both.
+// leave stops the running of a call, ends the call, or both.
 func (q *Queue) leave(name string, runs, whole bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

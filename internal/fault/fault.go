@@ -1,5 +1,5 @@
-// Package fault is the store's errors: their kinds, and helpers for their messages. The root package exports Error
-// and Kind under its own name.
+// Package fault defines the store's errors: their kinds, and helpers for their messages. The root package exports Error
+// and Kind.
 package fault
 
 import (
@@ -39,16 +39,16 @@ type Error struct {
 	Kind     Kind
 	Argument string // the wrong argument, as the interface spells it; "" for none
 	Field    string // its name in Go: a field, such as NewMemory.Content, or a parameter; "" for none
-	Message  string // a lower-case sentence: what was wrong, with which value, and what would be right
+	Message  string // a lower-case sentence: the problem, the value, and what would be right
 	Err      error  // the cause, if any
 
 	message message // Message, with places for names
 	names   Names   // of Go; nil: the error names arguments
-	at      string  // the element of a list that it is about, such as memories[3]
+	at      string  // the list element that the error is about, such as memories[3]
 	element string  // the struct of that element
 }
 
-// Error returns the message, with Go's names as far as they are known; a bare kind describes itself.
+// Error returns the message, with Go's names where known; a bare kind describes itself.
 func (e *Error) Error() string {
 	switch {
 	case e.Message == "":
@@ -90,7 +90,7 @@ func Damaged(cause error, format string, args ...any) *Error {
 	return &Error{Kind: KindCorrupt, Message: message, Err: cause}
 }
 
-// OrNil keeps a nil *Error from becoming an error that is not nil.
+// OrNil returns a nil error for a nil *Error.
 func OrNil(err *Error) error {
 	if err == nil {
 		return nil
@@ -117,8 +117,8 @@ func NeedsScope(call, scope string, cause error) *Error {
 var Callers = []Kind{KindInvalid, KindNotFound, KindUnauthenticated, KindForbidden, KindConflict, KindTooLarge,
 	KindReadOnly}
 
-// Temporary returns what callers read about a failure of the disk or the database that they did not cause, in place of
-// the error's own text, which names files; "" for other kinds.
+// Temporary returns the text shown to callers for a failure of the disk or the database that they did not cause. It
+// replaces the error's own text, which names files. It is "" for other kinds.
 func Temporary(kind Kind) string {
 	switch kind {
 	case KindBusy:
@@ -149,7 +149,7 @@ func OneOf[S ~string](values []S) string {
 	return b.String()
 }
 
-// OAuthDescription writes a message in the characters that an error_description may have (RFC 6749, section 5.2).
+// OAuthDescription converts a message to the characters allowed in an error_description (RFC 6749, section 5.2).
 func OAuthDescription(message string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

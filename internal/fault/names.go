@@ -15,12 +15,13 @@ import (
 // parameters.
 type Names map[string]Name
 
-// Name is a field of a struct, or without one a parameter.
+// Name is a field of a struct, or without a struct a parameter.
 type Name struct{ Struct, Field string }
 
 func (n Name) String() string { return strings.TrimPrefix(n.Struct+"."+n.Field, ".") }
 
-// other has the fields whose names differ from their argument's, best first. All others match: event_type is EventType.
+// other has the fields whose names differ from their argument's, best first. All others match, as EventType matches
+// event_type.
 var other = map[string][]string{
 	"code_verifier":              {"Verifier"},
 	"client_id":                  {"ID"},
@@ -46,7 +47,7 @@ var other = map[string][]string{
 	"token_endpoint_auth_method": {"AuthMethod"},
 }
 
-// elsewhere has the names of things that messages suggest to use instead.
+// elsewhere has the names of alternatives that messages suggest.
 var elsewhere = Names{
 	"create_collection": {Field: "AddCollection"},
 	"own_vectors":       {"NewCollection", "OwnVectors"},
@@ -100,7 +101,7 @@ func paths(parameters reflect.Type) map[string]string {
 	return found
 }
 
-// plurals writes plurals of abbreviations as words are written.
+// plurals spells plurals of abbreviations like those of words.
 var plurals = strings.NewReplacer("URIs", "Uris", "URLs", "Urls", "IDs", "Ids")
 
 // words returns the words of a name in Go, or of an argument, in lower case: project_id.
@@ -118,10 +119,10 @@ func words(name string) string {
 	return b.String()
 }
 
-// In returns the error with the names that a parameter struct has for its arguments, and the given parameters: pairs of
-// an argument and a parameter, or with a point a path in the struct, which come before fields. Names given earlier
-// stay. If a pair is about the list of At, the struct is that of its elements. Errors that New did not make stay as
-// they are: callers may have made them.
+// In returns the error with the names that a parameter struct has for its arguments. Pairs of an argument and a
+// parameter, or of an argument and a path in the struct (with a dot), take precedence over fields. Names given earlier
+// stay. If a pair is about the list of At, the struct is that of its elements. Errors not made by New stay as they are:
+// callers may have made them.
 func In(err *Error, parameters reflect.Type, pairs ...string) *Error {
 	if err == nil || err.message.parts == nil {
 		return err

@@ -1,7 +1,7 @@
-// Package filetext keeps the texts of files, so that searches find documents by what they say: in the background it has
-// each new file read, and stores the text as the content of a memory that only searches for documents see. That memory
+// Package filetext keeps the texts of files, so that searches find documents by their content. In the background it
+// reads each new file, and stores the text as the content of a memory that only searches for documents see. That memory
 // is in a collection without a name ([kernel.TextCollection]), in the place of the file; triggers delete it when the
-// file goes or moves.
+// file is deleted or moved.
 package filetext
 
 import (
@@ -23,14 +23,14 @@ import (
 // Limits of the text that is kept of a file.
 const (
 	MaxText   = valid.MaxContent // bytes of a file's text
-	minText   = 64 << 10         // bytes of text that each file may have, however small it is
+	minText   = 64 << 10         // bytes of text that even the smallest file may have
 	expansion = 16               // bytes of text for each byte of the file, above minText
 	maxPlaces = 4096
 	maxPlace  = 100 // bytes of the name of a place
 	maxReason = 200 // bytes
 )
 
-// Document is a file whose text is wanted.
+// Document is a file to extract text from.
 type Document struct {
 	Filename string
 	MIMEType string // as it was detected when the file was stored
@@ -40,12 +40,12 @@ type Document struct {
 
 // Text is the text of a document.
 type Text struct {
-	// Text is UTF-8. The store keeps at most 1 MiB of it, and of small files at most 64 KiB and 16 times their size.
-	// Empty: the document has no text, and Reason says why.
+	// Text is UTF-8. The store keeps at most 1 MiB of it, and of small files at most 64 KiB plus 16 times their size. If
+	// it is empty, the document has no text, and Reason says why.
 	Text      string
-	Places    []Place // in the order of Start; none: places are not known
+	Places    []Place // in the order of Start; empty: not known
 	Truncated bool    // Text is the beginning only
-	Reason    string  // why there is no text, or not all of it, for people; empty: all of it is there
+	Reason    string  // for people: why there is no text, or only a part; empty if the text is complete
 }
 
 // Place is a part of a document.
@@ -56,12 +56,12 @@ type Place struct {
 
 // Reader reads documents.
 type Reader interface {
-	// ReadDocument returns what a document says, or an error if that could not be found out. It must honour its context,
-	// which ends after a minute. A panic counts as an error.
+	// ReadDocument returns the text of a document, or an error if it cannot be read. It must honour its context, which
+	// ends after a minute. A panic counts as an error.
 	ReadDocument(ctx context.Context, d Document) (Text, error)
 }
 
-// State says whether searches find a file.
+// State is the state of a file's text.
 type State string
 
 // The states of files.
@@ -72,7 +72,7 @@ const (
 	Failed  State = "failed" // it could not be read
 )
 
-// Status says what searches find of a file.
+// Status describes how much of a file searches find.
 type Status struct {
 	State      State  `json:"state"`
 	Passages   int    `json:"passages"`
@@ -84,7 +84,7 @@ type Status struct {
 // info is a status as the column text_info holds it.
 type info struct {
 	Status
-	Attempts int `json:"attempts,omitempty"` // to read it that have begun
+	Attempts int `json:"attempts,omitempty"` // begun attempts to read it
 }
 
 // StatusOf returns the status from its columns.
@@ -149,7 +149,7 @@ func tidy(t Text, size int64) tidied {
 	return tidied{t, s}
 }
 
-// inOneLine returns the beginning of a name or a reason, with single spaces.
+// inOneLine returns the beginning of a name or a reason on one line, with single spaces.
 func inOneLine(text string, most int) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 4*most)], "")), " ")
 	for len(text) > most {
@@ -178,7 +178,7 @@ func encodePlaces(places []Place) (string, error) {
 }
 
 // PlaceOf returns the name of the place of a passage that begins at a byte of a text, from the column text_places; ""
-// for none. Of several places in the passage, it is the first of those whose text has the most weight.
+// for none. Of several places in the passage, it returns the first with the most text.
 func PlaceOf(places string, start int, passage string, weight func(part string) float64) string {
 	var list []placeJSON
 	_ = json.Unmarshal([]byte(places), &list) // empty: none
@@ -215,7 +215,7 @@ type waiting struct {
 }
 
 // next returns the file to be read next, nil for none. The owners take turns. Content in object storage waits for a
-// process that has one.
+// process with that storage.
 func next(tx db.Tx, after int64, objects bool) (*waiting, error) {
 	readable := ``
 	if !objects {
@@ -265,8 +265,8 @@ func ReadAgain(tx db.Tx) error {
 	return err
 }
 
-// Astray are the texts that belong to no file, or lie elsewhere than their file; and Lost, the files whose texts are
-// missing.
+// Astray selects the texts that belong to no file, or are in another place than their file. Lost selects the files
+// whose texts are missing.
 const (
 	Astray = `SELECT t.id FROM memory t JOIN partition tp ON tp.id = t.partition_id
 		JOIN collection tc ON tc.id = tp.collection_id LEFT JOIN file f ON f.text_id = t.id AND f.state = 'stored'

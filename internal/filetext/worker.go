@@ -17,8 +17,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 )
 
-// Worker reads the files that wait, one after the other, in a goroutine of its own. Of several processes on a database,
-// one reads.
+// Worker reads the waiting files, one after the other, in a goroutine of its own. Only one of several processes on a
+// database reads.
 type Worker struct {
 	DB      db.DB
 	Reader  Reader
@@ -31,7 +31,7 @@ type Worker struct {
 	Profile  int64 // of the store's embedder
 	Model    string
 	MaxInput int
-	// Embed embeds passages before they are stored, if that takes no other program; nil: they are embedded later.
+	// Embed embeds passages before they are stored, if the embedder runs in this process; nil: they are embedded later.
 	Embed func(ctx context.Context, texts []string) ([][]float32, error)
 	// Stored is called after a text was stored.
 	Stored func()
@@ -45,7 +45,7 @@ type Worker struct {
 
 const (
 	readTimeout = time.Minute // for one file
-	attempts    = 3           // to read a file before it is given up, if each ended the process
+	attempts    = 3           // attempts to read a file that end the process, before it is given up
 	lookAround  = 30 * time.Second
 	lookAgain   = time.Second // while another process reads
 	leaseLife   = 30 * time.Second
@@ -136,7 +136,8 @@ func (w *Worker) next(after int64) (f *waiting, err error) {
 	return f, err
 }
 
-// index reads a file and stores its text, or why it has none. An error is one of the store, or the end of the work.
+// index reads a file and stores its text, or why it has none. It returns an error only if the store fails or the work
+// ends.
 func (w *Worker) index(f *waiting) error {
 	i := info{Status{State: Waiting}, f.attempts + 1}
 	if f.attempts >= attempts {
@@ -148,7 +149,7 @@ func (w *Worker) index(f *waiting) error {
 	}
 	text, storage, err := w.read(f)
 	if w.ctx.Err() != nil || storage != nil {
-		i.Attempts-- // the next time starts from zero
+		i.Attempts-- // this attempt does not count
 		_ = w.DB.Write(context.WithoutCancel(w.ctx), func(tx db.Tx) error { return note(tx, f.row, i) })
 		return errors.Join(w.ctx.Err(), storage)
 	}
@@ -165,7 +166,7 @@ func (w *Worker) index(f *waiting) error {
 	return w.store(f, t)
 }
 
-// read has a file read. storage is an error of the store, not of the file.
+// read calls the reader for a file. storage is an error of the store, not of the file.
 func (w *Worker) read(f *waiting) (text Text, storage, err error) {
 	ctx, cancel := context.WithTimeoutCause(w.ctx, readTimeout, errors.New("it takes too long"))
 	defer cancel()
@@ -218,7 +219,7 @@ func (w *Worker) chunk(ctx context.Context, f *waiting, number int64) ([]byte, e
 	return data, unreadable(err)
 }
 
-// unreadable returns the error of content that no later try will open as one of the file, not of the store.
+// unreadable returns the error of content that can never be opened, as an error of the file, not of the store.
 func unreadable(err error) error {
 	if keyring.IsShut(err) {
 		return objects.ErrDamaged

@@ -26,8 +26,8 @@ const (
 	sniffed   = 4096 // bytes to examine, as in mimetype
 )
 
-// extensionTypes are the types that a name identifies better than the bytes: texts, and files that begin as others
-// do. The first extension of a type is used for a file without a name.
+// extensionTypes are the types that a name identifies better than the bytes: texts, and files that begin like other
+// types. The first extension of a type is used for a file without a name.
 var extensionTypes = []struct{ extension, mimeType string }{
 	{".txt", plainText}, {".log", plainText}, {".md", markdown}, {".markdown", markdown},
 	{".html", htmlType}, {".htm", htmlType}, {".css", "text/css"}, {".csv", "text/csv"},
@@ -108,7 +108,7 @@ func Extension(mimeType string) string {
 	return ""
 }
 
-// undeclared returns the type from the bytes, or from the name where it says more.
+// undeclared returns the type from the bytes, or from the name where that is more specific.
 func undeclared(found, byName string, head []byte) string {
 	text := isText(head)
 	named := byName != "" && (mimetype.Lookup(byName) == nil || isTextual(byName)) // a type that only its name identifies
@@ -181,7 +181,7 @@ func nameOf(known *mimetype.MIME) string {
 	return cmp.Or(registered[name], name)
 }
 
-// ofBytes returns the type that the first bytes of a file identify for certain; "" if they do not.
+// ofBytes returns the type that the first bytes of a file identify with certainty, or "".
 func ofBytes(head []byte) string {
 	head = head[:min(len(head), sniffed)]
 	text := bytes.ToLower(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), "\t\n\f\r "))
@@ -197,7 +197,7 @@ func ofBytes(head []byte) string {
 	if slices.ContainsFunc(htmlBeginnings, func(tag string) bool {
 		return begins(tag) && (tag == "<!--" || len(text) > len(tag) && (text[len(tag)] == ' ' || text[len(tag)] == '>'))
 	}) {
-		return htmlType // even before zero bytes, which make it binary for mimetype
+		return htmlType // even with zero bytes, which mimetype treats as binary
 	}
 	known := mimetype.Detect(head)
 	if name := nameOf(known); name != anyBytes && (!isTextual(known.String()) || slices.Contains(certainTexts, name)) {

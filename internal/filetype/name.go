@@ -43,7 +43,7 @@ func CleanFilename(name string) string {
 	return cutFilename(name)
 }
 
-// keptRune drops characters that are invisible, or that change where others seem to stand.
+// keptRune drops characters that are invisible, or that change the apparent order of others.
 func keptRune(r rune) rune {
 	switch {
 	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), unicode.Is(unicode.Noncharacter_Code_Point, r),

@@ -13,7 +13,7 @@ import (
 
 // field is how one key is compared in SQL.
 type field struct {
-	value func(v any) (any, error) // converts a value for binding; its error says what would be right
+	value func(v any) (any, error) // converts a value for binding, or returns an error that says what would be right
 
 	// anyOf is the condition that the field, or one of its elements, is among some values.
 	anyOf func(values []any) (sql string, args []any)
@@ -23,7 +23,7 @@ type field struct {
 
 	names *sealedNames // where its values are sealed; else nil
 
-	test *field // compares the same in the memory, where the conditions above read an index; else nil
+	test *field // the same comparison on the memory itself, where the conditions above read an index; else nil
 	own  string // the key, where test is set
 }
 
