@@ -16,7 +16,7 @@ const (
 	maxShown     = 100  // turns of a batch
 	maxPassed    = 1000 // turns of a batch, with the ones not shown
 	context4     = 4    // turns before a batch
-	maxUnread    = 3    // turns in a row without a usable answer of the model
+	maxUnread    = 3    // turns in a row without a usable answer from the model
 	overhead     = 1500 // tokens of the instructions
 )
 
@@ -89,7 +89,7 @@ type Report struct {
 	Applied []Applied `json:"applied,omitempty"` // in order, None included
 	Kept    []Pending `json:"kept,omitempty"`    // for review
 	Refused []Refused `json:"refused,omitempty"` // proposals that are not allowed
-	Unread  []string  `json:"unread,omitempty"`  // ids of turns without a usable answer of the model
+	Unread  []string  `json:"unread,omitempty"`  // ids of turns without a usable answer from the model
 	More    bool      `json:"more,omitempty"`    // a bound was reached: the next call continues
 }
 

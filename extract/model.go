@@ -24,8 +24,8 @@ type ModelOptions struct {
 	// https://api.anthropic.com/v1 for Anthropic.
 	BaseURL string
 
-	// Guidance is added to the instructions: what to look for, or in which language to write. Empty means whatever
-	// matters to the speakers, in their language.
+	// Guidance is added to the instructions: what to look for, or in which language to write. Empty means the things that
+	// matter to the speakers, in their language.
 	Guidance string
 
 	MaxOutput int           // tokens of an answer, 256 to 64,000; zero means 4,000

@@ -1,5 +1,5 @@
 // Package accesstoken signs and checks access tokens, JWTs of the profile of RFC 9068, and keeps the keys that sign
-// them. Tokens are not stored. The caller checks at each use that the user, the client and the grant still allow them.
+// them. Tokens are not stored. At each use, the caller checks everything else that they depend on.
 package accesstoken
 
 import (

@@ -258,8 +258,8 @@ func (v *verification) look(e Entry) {
 	v.before, v.next = e.Hash, e.Seq+1
 }
 
-// finish reports an anchor beyond the last entry. Nothing in the log can accept these problems, since anyone who can
-// rewrite the log could also accept them.
+// finish reports an anchor that is not among the remaining entries. Nothing in the log can accept these problems, since
+// anyone who can rewrite the log could also accept them.
 func (v *verification) finish() {
 	a := v.anchor
 	switch {

@@ -40,8 +40,8 @@ type Document struct {
 
 // Text is the text of a document.
 type Text struct {
-	// Text is UTF-8. The store keeps at most 1 MiB of it, and of small files at most 64 KiB plus 16 times their size. If
-	// it is empty, the document has no text, and Reason says why.
+	// Text is UTF-8. The store keeps at most 1 MiB of it, and of a small file at most 64 KiB or 16 times its size, if
+	// that is more. If it is empty, the document has no text, and Reason says why.
 	Text      string
 	Places    []Place // in the order of Start; empty: not known
 	Truncated bool    // Text is the beginning only
@@ -178,7 +178,8 @@ func encodePlaces(places []Place) (string, error) {
 }
 
 // PlaceOf returns the name of the place of a passage that begins at a byte of a text, from the column text_places; ""
-// for none. Of several places in the passage, it returns the first with the most text.
+// for none. Of several places in the passage, it returns the one whose text has the highest weight, the first of equal
+// ones.
 func PlaceOf(places string, start int, passage string, weight func(part string) float64) string {
 	var list []placeJSON
 	_ = json.Unmarshal([]byte(places), &list) // empty: none

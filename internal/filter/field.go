@@ -133,14 +133,14 @@ func timeColumn(expression string) field {
 // InRows begins a condition that selects the matching memories by row, from another table.
 const InRows = `m.id IN (`
 
-// InOwn begins such a condition on own metadata, which usually selects few memories.
+// InOwn begins an [InRows] condition on own metadata, which usually selects few memories.
 const InOwn = InRows + `SELECT o.memory_id FROM memory_own o `
 
 // InThese is the condition that a memory is in a list of rows, which [Few] has found.
 const InThese = `m.id IN ` + db.Integers
 
-// list compares the rows of another table, selected as the memories they belong to: one match is enough. The selection
-// ends in a condition, for which args are bound.
+// list compares the rows of another table. memories selects the memories they belong to, and ends in a condition with
+// args; one matching row is enough.
 func list(memories, expression string, args ...any) field {
 	return field{
 		value: textValue,
@@ -170,7 +170,7 @@ func links(v kernel.Viewer) field {
 		JOIN collection c ON c.id = p.collection_id WHERE `+visible, `r.uid`, args...)
 }
 
-// OwnPrefix begins the name of a key of the caller's own metadata, under any name.
+// OwnPrefix begins a key that always means the caller's own metadata.
 const OwnPrefix = kernel.CustomKey + "."
 
 // fieldOf returns how a key is compared for the caller.

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Files says which files a listing has. A file must match every field that is set.
+// Files selects the files of a listing. A file must match every field that is set.
 type Files struct {
 	MemoryID    string
 	ProjectID   string
@@ -89,8 +89,8 @@ func (f *Files) Rows(tx db.Tx, v kernel.Viewer, order string) ([]int64, error) {
 	return db.Column[int64](tx, `SELECT f.id `+kernel.FromFile+` WHERE `+condition+` ORDER BY `+order, args...)
 }
 
-// sealedRows ends Rows where names, types and categories are sealed: it opens those of all files for which the other
-// conditions hold.
+// sealedRows completes Rows where names, types and categories are sealed: it opens them for all files that match the
+// other conditions.
 func (f *Files) sealedRows(tx db.Tx, condition, order string, args []any) (rows []int64, err error) {
 	kind := f.kind()
 	err = tx.Each(func(row db.Rows) error {
@@ -106,7 +106,7 @@ func (f *Files) sealedRows(tx db.Tx, condition, order string, args []any) (rows 
 	return rows, err
 }
 
-// kind returns how matching types begin once ";" is added to them: parameters follow a semicolon.
+// kind returns the prefix of matching types with ";" appended, since parameters follow a semicolon.
 func (f *Files) kind() string {
 	kind, all := strings.CutSuffix(f.MIMEType, "*")
 	if !all && kind != "" {
@@ -116,7 +116,7 @@ func (f *Files) kind() string {
 }
 
 // FileTagged returns the condition that a file has one of some tags, without regard to case unless they are exact. It
-// is in the form of the index on file_tag.
+// has the form of the index on file_tag.
 func FileTagged(tx db.Tx, v kernel.Viewer, tags []string, exact bool) (condition string, args []any, err error) {
 	owners, err := v.Owners(tx)
 	if err != nil {

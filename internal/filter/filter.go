@@ -17,7 +17,7 @@ import (
 
 const (
 	maxConditions = 32
-	// MaxAlternatives is how many values a condition may list.
+	// MaxAlternatives is the maximum number of values in a condition.
 	MaxAlternatives = 1000
 	maxAll          = 64
 )
@@ -25,7 +25,7 @@ const (
 // Condition is the condition on one key. All of its fields that are set must hold.
 type Condition struct {
 	In  []any // equal to any of these
-	Not any   // not equal to it, or not set; a slice: equal to none of its elements
+	Not any   // not equal to this, or not set; a slice: equal to none of its elements
 	All []any // for lists: contains all of these
 	// Bounds, of one type.
 	AtLeast, MoreThan, AtMost, LessThan any
@@ -38,20 +38,19 @@ type Part struct {
 	SQL  string
 	Args []any
 
-	// Steady says that whether a visible memory matches depends on its own row and its tags alone, whose changes are all
-	// logged.
+	// Steady means that a match depends only on the memory's own row and tags, whose changes are all logged.
 	Steady bool
 
-	Test     string // the same, read from the memory instead of an index; "" if SQL reads none
+	Test     string // SQL that reads the memory instead of an index; "" if SQL uses no index
 	TestArgs []any
 
-	own *condition // the same, where metadata are sealed; see [Opened]
+	own *condition // the condition where metadata are sealed; see [Opened]
 
-	names *names // the same, where names, keys and tags are sealed; see [Opened]
+	names *names // the condition where names, keys and tags are sealed; see [Opened]
 }
 
 // Compile turns conditions, by key, into SQL. All of them must hold. A value is a [Condition], its JSON form as a map,
-// or what the key equals: one value, or any of a slice.
+// or a value that the key must equal; with a slice, any of its elements.
 func Compile(v kernel.Viewer, f map[string]any) ([]Part, error) {
 	if len(f) > maxConditions {
 		return nil, fault.New(fault.KindTooLarge, "filter", "{} has %d keys; at most %d are allowed", len(f),
@@ -84,8 +83,8 @@ func Compile(v kernel.Viewer, f map[string]any) ([]Part, error) {
 
 const allowedOperators = `"eq", "in", "ne", "gte", "gt", "lte", "lt" and "all"`
 
-// toCondition converts every form of a filter's value to a Condition. Like the errors of conditionBuilder, its errors
-// continue after the name of the key.
+// toCondition converts any form of a filter's value to a Condition. Like the errors of conditionBuilder, its errors
+// follow the name of the key.
 func toCondition(value any) (Condition, error) {
 	switch v := value.(type) {
 	case Condition:
@@ -252,7 +251,7 @@ func (b *conditionBuilder) anyOf(values []any, negate bool) error {
 }
 
 func (f field) amongOrUnset(values []any, orUnset, negate bool) (sql string, args []any) {
-	if orUnset && len(values) == 0 { // as simple as an index may have it: lists of memories with a key ask for this
+	if orUnset && len(values) == 0 { // this simple form can use an index, for lists of memories with a key
 		sql, args = f.isSet()
 		if !negate {
 			sql = `NOT (` + sql + `)`

@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// FewRows is how many memories a condition on own metadata may select to be read first.
+// FewRows is the maximum number of memories for which a condition on own metadata is evaluated first.
 const FewRows = 256
 
 // Joined is the conjunction of conditions.
@@ -15,7 +15,7 @@ type Joined struct {
 	SQL     string
 	Args    []any
 	Steady  bool   // as of a [Part]
-	Indexed string // as Part.Indexed of the only one; "" for several
+	Indexed string // Part.Indexed of a single condition; "" for several
 }
 
 // Join combines conditions. If one of them selects few memories by an index, the others are tested only on these.

@@ -6,12 +6,12 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
-// sealedNames says how a field with names, keys or tags is stored in a store with user keys, which seals equal ones
-// of an owner to the same.
+// sealedNames describes how a store with user keys stores a field with names, keys or tags. Equal values of one owner
+// are sealed to equal bytes.
 type sealedNames struct {
 	column     sealedrows.SealedColumn
 	expression string // a value
-	join       string // of the table that has it to m, p and c; empty: it is one of them
+	join       string // joins the field's table with m, p and c; empty: it is one of them
 }
 
 func sealed(f field, column sealedrows.SealedColumn, expression, join string) field {
@@ -19,7 +19,7 @@ func sealed(f field, column sealedrows.SealedColumn, expression, join string) fi
 	return f
 }
 
-// names is a condition on such a field.
+// names is a condition on a field with sealed names.
 type names struct {
 	field           field
 	values          []any
@@ -46,14 +46,14 @@ func (n *names) opened(tx db.Tx, v kernel.Viewer, owners []int64) (sql string, a
 	for i, s := range stored {
 		values[i] = s
 	}
-	if len(values) == 1 { // not in a list, so it is an argument of its own
+	if len(values) == 1 { // a single value is an argument of its own, not a list
 		values[0] = sealedrows.AsStored(stored[0])
 	}
 	sql, args = n.field.amongOrUnset(values, n.orUnset, n.negate)
 	return sql, args, nil
 }
 
-// beyond returns, as they are stored, the values beyond a bound of all memories that the caller can see: it opens each.
+// beyond opens the values of all memories that the caller can see, and returns those beyond a bound, in stored form.
 func (n *names) beyond(tx db.Tx, v kernel.Viewer) (stored []string, err error) {
 	visible, args := v.Visible()
 	name := n.field.names
@@ -63,7 +63,7 @@ func (n *names) beyond(tx db.Tx, v kernel.Viewer) (stored []string, err error) {
 		return nil, err
 	}
 	for _, value := range all {
-		plain, err := sealedrows.OpenTexts(tx, []string{value}) // none if its key was erased
+		plain, err := sealedrows.OpenTexts(tx, []string{value}) // missing if its key was erased
 		if err != nil {
 			return nil, err
 		}

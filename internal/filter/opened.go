@@ -11,18 +11,18 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
-// condition is a condition on a key of own metadata, as SQL has it in [Part], for metadata that are sealed.
+// condition is a condition on a key of own metadata, for sealed metadata. [Part] has the same in SQL.
 type condition struct {
 	key      string
-	values   []any  // it equals one of them; or, with orUnset, it is set and equals none
+	values   []any  // the key equals one of them; with orUnset, it is set and equals none
 	operator string // of a bound, values[0]; empty: there is none
-	orUnset  bool   // the memories without the key match, too, and are among the others
-	not      bool   // the memories are the others
+	orUnset  bool   // memories without the key match as well
+	not      bool   // all other memories match
 }
 
-// Opened returns the parts with conditions on sealed names, keys and tags replaced by ones on what is stored, and with
-// conditions on sealed metadata replaced by the memories that match. These are looked up; for a bound, it opens the
-// metadata of memories with the key.
+// Opened replaces conditions on sealed names, keys and tags by conditions on their stored form, and conditions on
+// sealed metadata by the matching memories. It looks these up; for a bound, it opens the metadata of memories with the
+// key.
 func Opened(tx db.Tx, v kernel.Viewer, parts []Part) ([]Part, error) {
 	if !sealedrows.Seals(tx) {
 		return parts, nil
@@ -93,8 +93,8 @@ func openAll(tx db.Tx, memories string, args ...any) (map[int64]map[string]any, 
 	}, `SELECT m.id, m.metadata FROM memory m WHERE m.id IN (`+memories+`) AND m.metadata < '{'`, args...)
 }
 
-// matching returns the memories of the condition that the index of own metadata has: by hashes, and as they are, for a
-// store may have rows from before it had keys.
+// matching finds the memories in the index of own metadata, by hashes and by plain values: a store may have rows from
+// before it had keys.
 func (c *condition) matching(tx db.Tx, v kernel.Viewer, owners []int64, plain field) (rows []int64, err error) {
 	keys, values, err := sealedrows.OwnLookups(tx, owners, c.key, c.values)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *condition) matching(tx db.Tx, v kernel.Viewer, owners []int64, plain fi
 	return append(rows, others...), err
 }
 
-// fits reports whether the condition holds for metadata that are not empty, by the elements of the key.
+// fits reports whether the condition holds for non-empty metadata, given the elements of the key.
 func (c *condition) fits(elements []any, set bool) bool {
 	switch {
 	case c.operator != "":
@@ -145,8 +145,8 @@ func (c *condition) fits(elements []any, set bool) bool {
 	return hasAny(elements, c.values)
 }
 
-// elementsOf returns the values that a key's value is compared by: texts, numbers, and booleans as numbers, of a list
-// each element; and whether it is set.
+// elementsOf returns the comparable values of a key's value: texts, numbers, and booleans as numbers; of a list, all
+// elements. It also reports whether the value is set.
 func elementsOf(value any) (elements []any, set bool) {
 	list, is := value.([]any)
 	if !is {

@@ -9,8 +9,8 @@ import (
 )
 
 // ownField compares a key of the caller's own metadata: text with text, numbers and booleans (as 1 and 0) with each
-// other; for a list, one matching element is enough. It finds the memories in the table memory_own, and reads the
-// metadata of memories that are too long for it. Damaged metadata have no keys; reading the memory reports the damage.
+// other; for a list, one matching element is enough. It finds the memories in the table memory_own, and reads metadata
+// that are too long for that table. Damaged metadata have no keys; reading the memory reports the damage.
 func ownField(v kernel.Viewer, key string) field {
 	own, args := ownPlaces(v)
 	// memories selects the memories with a row of the key that fits indexed, and long ones whose metadata fit unindexed.
@@ -52,7 +52,7 @@ func ownPlaces(v kernel.Viewer) (sql string, args []any) {
 	return `(SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE ` + visible + `)`, args
 }
 
-// ownTest compares the same key in the metadata of a memory.
+// ownTest compares a key in the metadata of the memory itself.
 func ownTest(key string) field {
 	return field{
 		value: scalarValue,
@@ -71,8 +71,8 @@ func ownTest(key string) field {
 	}
 }
 
-// Indexed returns the statement that selects the rows of the memories that match from another table, as memory_id; ""
-// if the condition is of another form.
+// Indexed returns the statement that selects the matching memories from another table, as memory_id; "" if the
+// condition has another form.
 func (p Part) Indexed() string {
 	if from, is := strings.CutPrefix(p.SQL, InRows); is {
 		return strings.TrimSuffix(from, `)`)

@@ -7,8 +7,8 @@ import (
 )
 
 // Lengths of keys, in characters, from which one and two differences count as typing errors. Names with the same
-// letters (apollo and appolo) need fewer characters for two. In a script without letters a character is a word, so
-// an extra one makes another name sooner.
+// letters (apollo and appolo) need fewer characters for two. In a script without letters a character is a word, so one
+// more character is more likely another name.
 const (
 	oneTypo     = 4
 	sameLetters = 6
@@ -16,7 +16,7 @@ const (
 	oneTypoHan  = 6
 )
 
-// longest bounds the keys to compare: longer names are not typed by hand.
+// longest is the longest key to compare: longer names are not typed by hand.
 const longest = 256
 
 // Typo reports whether one of two keys may be the other with one or two typing errors (a character left out, added
@@ -61,8 +61,8 @@ func letters(key []rune) string {
 
 func ideograph(r rune) bool { return unicode.Is(unicode.Han, r) }
 
-// distance returns the Damerau-Levenshtein distance of adjacent swaps (optimal string alignment), or any number
-// above most once it is larger.
+// distance returns the Damerau-Levenshtein distance with adjacent swaps (optimal string alignment), or any larger
+// number if it exceeds most.
 func distance(x, y []rune, most int) int {
 	before, above, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
 	for j := range above {
@@ -91,7 +91,8 @@ func distance(x, y []rune, most int) int {
 	return above[len(y)]
 }
 
-// numbered reports whether two keys differ only in digits and numerals, and in what joins these to a name.
+// numbered reports whether two keys differ only in digits and numerals, and in the characters that join these to a
+// name.
 func numbered(a, b string) bool {
 	bare := func(key string) string {
 		without := strings.Map(func(r rune) rune {

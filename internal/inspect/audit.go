@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// checkAudit follows the chain of the log of administration.
+// checkAudit checks the chain of the audit log.
 func (in *inspection) checkAudit() error {
 	report, err := audit.Verify(in.tx, nil)
 	if err != nil {
@@ -24,7 +24,7 @@ func (in *inspection) checkAudit() error {
 	return nil
 }
 
-// acceptAudit notes in the log that an operator has seen what does not fit.
+// acceptAudit records in the audit log that an operator has accepted its problems.
 func (s Store) acceptAudit(ctx context.Context, problems []audit.Problem) error {
 	e := s.Actor
 	e.Action, e.Kind = audit.Accept, "audit"

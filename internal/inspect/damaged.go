@@ -42,7 +42,7 @@ func (in *inspection) checkHashes() error {
 	return nil
 }
 
-// doubt notes a row that only the operator can confirm.
+// doubt records a row that only the operator can confirm.
 func (in *inspection) doubt(t kernel.HashedTable, h kernel.RowHash, problem string) {
 	id := in.named(t, h)
 	in.find(Finding{Table: t.Name, ID: id, Problem: fmt.Sprintf("%s (row %d)", problem, h.ID), Repairable: in.accept})
@@ -64,7 +64,7 @@ func (r *Report) damaged(row DamagedRow) {
 	}
 }
 
-// lose notes a missing row.
+// lose records a missing row.
 func (in *inspection) lose(t kernel.HashedTable, h kernel.RowHash) {
 	problem := t.What + " is lost: it was stored, and is no longer in the file"
 	if t.Kind == kernel.MemoryKind {
@@ -75,7 +75,7 @@ func (in *inspection) lose(t kernel.HashedTable, h kernel.RowHash) {
 	in.report.damaged(DamagedRow{Table: t.Name, Row: h.ID, ID: in.named(t, h), Lost: true})
 }
 
-// named finds the id by which callers know a row. For a lost memory, the index of ids may still hold it.
+// named finds the public id of a row. The index of ids may still have the id of a lost memory.
 func (in *inspection) named(t kernel.HashedTable, h kernel.RowHash) string {
 	names, err := db.Column[string](in.tx, `SELECT coalesce((`+t.Named+`), '')`, h.ID)
 	if err == nil && len(names) > 0 && names[0] != "" {

@@ -58,8 +58,8 @@ func (in *inspection) checkFiles() error {
 	return nil
 }
 
-// checkTexts checks that the texts of files, which searches for documents find, are those of stored files, and where
-// these are.
+// checkTexts checks that the texts of files, which searches for documents find, belong to stored files and are in the
+// same places.
 func (in *inspection) checkTexts() error {
 	var astray, lost int
 	if err := in.tx.QueryRow(`SELECT (SELECT count(*) FROM (`+filetext.Astray+`) a), (SELECT count(*) FROM (`+
@@ -137,7 +137,7 @@ func (in *inspection) checkChunks(f transfer.ExportFile) error {
 	return nil
 }
 
-// closed reports a file that its key does not open.
+// closed reports a file that cannot be opened with its key.
 func (in *inspection) closed(f transfer.ExportFile, cause error) {
 	if !errors.Is(cause, keyring.ErrErased) {
 		in.find(Finding{Table: "file", ID: f.ID, Problem: "its key differs from what was stored"})
@@ -154,7 +154,7 @@ type suspect struct {
 	chunk     int64
 }
 
-// readObject reads the content of a chunk from object storage. If read is false, it could not, and that is noted.
+// readObject reads the content of a chunk from object storage. If read is false, it failed and recorded that.
 func (in *inspection) readObject(file string, chunk int64, key string, sum []byte) (data []byte, read bool, err error) {
 	in.report.Checked["file_object"]++
 	data, err = in.s.Objects.Content(in.ctx, key, sum)
@@ -169,7 +169,7 @@ func (in *inspection) readObject(file string, chunk int64, key string, sum []byt
 	return data, err == nil, err
 }
 
-// checkSuspects reports damaged objects, unless they went with their file since.
+// checkSuspects reports damaged objects, unless they were deleted with their file since.
 func (in *inspection) checkSuspects() error {
 	for _, s := range in.suspects {
 		held, err := in.s.Objects.Held(in.ctx, s.key)
@@ -184,10 +184,10 @@ func (in *inspection) checkSuspects() error {
 	return nil
 }
 
-// unheld is the condition that an object is kept for no chunk.
+// unheld is the condition that a kept object has no chunk.
 const unheld = `state = 'stored' AND NOT EXISTS (SELECT 1 FROM file_chunk k WHERE k.object = file_object.key)`
 
-// checkObjects compares the list of objects with the chunks. It cannot find objects that no row names.
+// checkObjects compares the list of objects with the chunks. It cannot find objects without a row.
 func (in *inspection) checkObjects() error {
 	var unlisted, unneeded int
 	if err := in.tx.QueryRow(`SELECT (SELECT count(*) FROM file_chunk k WHERE k.object IS NOT NULL AND NOT EXISTS

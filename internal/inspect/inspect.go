@@ -22,21 +22,21 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// MaxFindings is the most findings that a report lists.
+// MaxFindings is the maximum number of findings in a report.
 const MaxFindings = 1000
 
-// Store has the parts of a store that an inspection uses.
+// Store holds the parts of a store that an inspection uses.
 type Store struct {
 	DB       db.DB
-	Profile  int64  // of the vectors that the embedder makes
+	Profile  int64  // of the embedder's vectors
 	Model    string // of the embedder
-	MaxInput int    // the most bytes that it takes at once
+	MaxInput int    // the maximum input of the embedder, in bytes
 	Log      *slog.Logger
-	Wake     func()            // begins to make missing vectors
+	Wake     func()            // starts making missing vectors
 	Records  []transfer.Record // of the tables whose values are checked one by one
 	Objects  *objects.Objects  // that have content of files
 	Keys     *keyring.Ring     // of users; nil: none
-	Actor    audit.Entry       // who checks, for the log of administration
+	Actor    audit.Entry       // the person or program that checks, for the audit log
 }
 
 // Report is the result of a check; souvenir.Report documents its fields.
@@ -92,14 +92,14 @@ func (s Store) Check(ctx context.Context, repair, accept bool, progress progress
 	return report, nil
 }
 
-// Look checks the store in a transaction, and repairs nothing.
+// Look checks the store in a transaction, without repairs.
 func (s Store) Look(tx db.Tx) (Report, error) {
 	in := newInspection(s, func(string, int, int) {})
 	err := in.look(tx)
 	return in.report, err
 }
 
-// Hashes compares the rows of a file with their hashes, and looks at nothing else.
+// Hashes only compares the rows of a file with their hashes.
 func Hashes(tx db.Tx) (Report, error) {
 	in := newInspection(Store{}, func(string, int, int) {})
 	in.tx = tx
@@ -107,7 +107,7 @@ func Hashes(tx db.Tx) (Report, error) {
 	return in.report, err
 }
 
-// compareReports returns what a repair fixed: findings from before it that are gone after it.
+// compareReports returns the findings that a repair fixed: those before it that are gone after it.
 func compareReports(before, after *inspection) Report {
 	report := before.report
 	report.Checked, report.Verified, report.Unverified, report.Damaged = after.report.Checked, after.report.Verified,
@@ -120,7 +120,7 @@ func compareReports(before, after *inspection) Report {
 			report.Repaired++
 		}
 	}
-	for _, f := range after.report.Findings { // found, or gone wrong, since
+	for _, f := range after.report.Findings { // new since the first pass
 		if before.found[f.key()] {
 			continue
 		}
@@ -140,7 +140,7 @@ type inspection struct {
 	tx       db.Tx
 	progress progress
 	report   Report
-	found    map[string]bool // keys of all findings, also of those past the report's limit
+	found    map[string]bool // keys of all findings, including those beyond the report's limit
 	repairs  repairs
 	accept   bool // accept data that no repair can rebuild
 
@@ -152,13 +152,13 @@ type inspection struct {
 
 	profiles map[int64]kernel.Profile
 	current  int64            // the profile of all vectors; 0 while the store changes to another one
-	terms    map[int64]uint64 // passage -> sum of the terms that full text should hold for it; 0 for none
+	terms    map[int64]uint64 // passage -> sum of its terms expected in full text; 0 for none
 
-	words db.Words // as they are stored
+	words db.Words // full text in its stored form
 	form  func(passage int64, terms string) (string, error)
 }
 
-// inspectAll checks the whole store and notes each problem and its repair.
+// inspectAll checks the whole store and records each problem and its repair.
 func (s Store) inspectAll(ctx context.Context, accept bool, progress progress) (*inspection, error) {
 	in := newInspection(s, progress)
 	in.accept, in.ctx = accept, ctx
@@ -227,8 +227,8 @@ func (in *inspection) look(tx db.Tx) error {
 	return nil
 }
 
-// aboutContent reports whether an error means that stored data is damaged. All other errors are failures of the check
-// itself: an unavailable store is not a damaged one.
+// aboutContent reports whether an error means that stored data is damaged. Other errors are failures of the check
+// itself: an unavailable store is not damaged.
 func (s Store) aboutContent(err error) bool {
 	var known *fault.Error
 	switch {
@@ -242,7 +242,7 @@ func (s Store) aboutContent(err error) bool {
 	return errors.Is(err, db.ErrCorrupt) || s.DB.Upkeep().Damaged(err)
 }
 
-// find notes a problem.
+// find records a problem.
 func (in *inspection) find(f Finding) {
 	if in.found[f.key()] {
 		return
@@ -277,8 +277,8 @@ func (o orphans) condition() string {
 	return fmt.Sprintf(`"%s" IS NOT NULL AND "%s" NOT IN (SELECT "%s" FROM "%s")`, o.column, o.column, o.key, o.parent)
 }
 
-// kept are the tables whose rows no repair deletes: data that people stored, and tables whose deletion would take such
-// rows along.
+// kept are the tables whose rows no repair deletes: data that people stored, and tables whose rows would take such data
+// with them.
 var kept = []string{"trash", "trash_item", "memory", "file", "partition", "collection", "project", "users"}
 
 // checkReferences finds dangling references.
@@ -298,7 +298,7 @@ func (in *inspection) checkReferences() error {
 			f.Repairable = true
 			in.repairs.unlink = append(in.repairs.unlink, orphans{b.Table, b.Column, b.Parent, b.Key})
 		case b.Table == "memory_revision" &&
-			b.Parent == "partition": // who may see the state is unknown, but it still belongs to a user
+			b.Parent == "partition": // its access is unknown, but it still belongs to a user
 		case b.Parent == "memory" &&
 			len(in.lostMemories) > 0: // rows of a lost memory are all that remains of it
 		case b.OnDelete == "CASCADE" && !slices.Contains(kept, b.Table):

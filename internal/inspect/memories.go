@@ -137,7 +137,7 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 	return memories, err
 }
 
-// openVector opens the vector of a passage if it is sealed. One that cannot be opened is no error.
+// openVector opens the vector of a passage if it is sealed. A vector that cannot be opened is not an error.
 func (in *inspection) openVector(p *checkedPassage) error {
 	if !sealedrows.Seals(in.tx) {
 		return nil
@@ -155,7 +155,7 @@ func (in *inspection) openVector(p *checkedPassage) error {
 	return err
 }
 
-// checkMemory checks one memory. Its stored data cannot be rebuilt; everything derived for searches can.
+// checkMemory checks one memory. Its stored data cannot be rebuilt, but everything derived for searches can.
 func (in *inspection) checkMemory(m *checkedMemory) error {
 	in.report.Checked["passage"] += len(m.passages)
 	for _, p := range m.passages {
@@ -210,7 +210,7 @@ func (in *inspection) checkMemory(m *checkedMemory) error {
 	return nil
 }
 
-// wrongPassages returns the problem for which a memory's passages must be rebuilt; empty if they are right.
+// wrongPassages returns the reason to rebuild a memory's passages; empty if they are right.
 func (in *inspection) wrongPassages(m *checkedMemory) string {
 	if len(m.passages) == 0 {
 		return "the memory has no passages, so searches cannot find it"
@@ -241,7 +241,7 @@ func (in *inspection) wrongPassages(m *checkedMemory) string {
 	return ""
 }
 
-// wrongProfile returns why a passage's vector would never be brought up to date.
+// wrongProfile returns the reason why a passage's vector would never be updated, "" for none.
 func (in *inspection) wrongProfile(m *checkedMemory, p checkedPassage) string {
 	profile, known := in.profiles[p.profile]
 	switch {
@@ -294,8 +294,8 @@ func (in *inspection) wrongVector(p checkedPassage) string {
 	return ""
 }
 
-// sumOfTerms fingerprints the terms of a full-text column and their positions. It is a sum over the terms, so they may
-// come in any order.
+// sumOfTerms fingerprints the terms of a full-text column and their positions. It is a sum over the terms, so their
+// order does not matter.
 func sumOfTerms(column, terms string) (sum uint64) {
 	for i := 0; terms != ""; i++ {
 		var term string
@@ -320,7 +320,7 @@ func sumOfTerm(column string, offset int, term string) uint64 {
 	return h ^ h>>29
 }
 
-// checkFullText compares what full text holds with the terms of the passages.
+// checkFullText compares the content of full text with the terms of the passages.
 func (in *inspection) checkFullText() error {
 	rows := map[int64]uint64{} // passage -> sum of its words in full text
 	begun, strays := false, false
@@ -361,14 +361,14 @@ func (in *inspection) checkFullText() error {
 	return nil
 }
 
-// termFound is how many passages have a term, and the last of them: a term's passages come one after the other.
+// termFound holds the number of passages with a term, and the last of them; they arrive in order.
 type termFound struct {
 	passages int
 	last     int64
 }
 
-// lookUpTerms checks that a search for each term finds its passages: a search reads an index of the terms that a
-// listing of all of them does not.
+// lookUpTerms checks that a search for each term finds its passages. A search reads an index of the terms, which a
+// listing of all terms does not read.
 func (in *inspection) lookUpTerms(terms map[string]termFound) error {
 	lost := 0
 	for term, t := range terms {
@@ -393,7 +393,7 @@ func (in *inspection) compareFullText(rows map[int64]uint64) {
 	for _, id := range in.passagesOf(in.repairs.memories) {
 		remade[id] = true
 	}
-	// Another version of this package may have made other terms under another profile.
+	// Another version of this package may have made different terms under another profile.
 	sameTerms := in.current != 0 && in.current == in.s.Profile
 	var wrong []int64
 	for id, want := range in.terms {
@@ -426,13 +426,13 @@ func (in *inspection) compareFullText(rows map[int64]uint64) {
 func (in *inspection) passagesOf(memories []int64) []int64 {
 	ids, err := db.Column[int64](in.tx, `SELECT id FROM passage WHERE memory_id IN `+db.Integers, db.List(memories))
 	if err != nil {
-		return nil // then they are reported; rewriting them repairs them, too
+		return nil // damaged ones are reported, and rewriting repairs them
 	}
 	return ids
 }
 
-// A value that the store would refuse must not be in the file either: JSON could not show it, or an import could not
-// read it back.
+// A value that the store would refuse must not be in the file either: JSON cannot represent it, or an import cannot
+// read it.
 
 // checkRecords checks the values of one kind of row by the rules of imports.
 func (in *inspection) checkRecords(r transfer.Record) error {
@@ -506,7 +506,7 @@ func (m *checkedMemory) checkAttributes() error {
 	return checkStoredTags(m.tags)
 }
 
-// checkShown checks metadata as callers see it.
+// checkShown checks metadata in the form that callers see.
 func checkShown(object map[string]any) error {
 	object, err := jsonobject.Canonical("metadata", object)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// apart selects what connects a project with a user of another namespace. Triggers refuse it.
+// apart selects rows that connect a project with a user of another namespace. Triggers refuse such rows.
 const (
 	memberApart = `EXISTS (SELECT 1 FROM users u, project j JOIN users o ON o.id = j.owner_id
 		WHERE u.id = project_member.user_id AND j.id = project_member.project_id AND u.namespace <> o.namespace)`
@@ -16,8 +16,8 @@ const (
 		WHERE u.id = project_invitation.recipient_id AND j.id = project_invitation.project_id AND u.namespace <> o.namespace)`
 )
 
-// checkNamespaces checks that the users of one namespace share nothing with those of another, and the names of
-// namespaces. Partitions are checked with their owners.
+// checkNamespaces checks the names of namespaces, and that users of different namespaces share nothing. Partitions are
+// checked with their owners.
 func (in *inspection) checkNamespaces() error {
 	for _, c := range []struct{ table, what, condition string }{
 		{"project_member", "member", memberApart}, {"project_invitation", "recipient", recipientApart},

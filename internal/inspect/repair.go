@@ -16,8 +16,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// repairs are the repairs for what an inspection found. Each is correct no matter what has changed since, so none needs
-// to check whether the damage is still there.
+// repairs are the repairs for the findings of an inspection. Each is correct even if the data has changed since, so
+// none needs to check that the damage still exists.
 type repairs struct {
 	indexes  bool      // rebuild the file's indexes
 	fullText bool      // rebuild all of full text
@@ -25,25 +25,25 @@ type repairs struct {
 	userKeys bool      // fold the ids of users again
 	orphans  []orphans // rows to delete
 	unlink   []orphans // references to remove
-	apart    bool      // end what users of different namespaces share
+	apart    bool      // remove sharing between users of different namespaces
 	chunks   bool      // delete chunks without a file
-	files    bool      // have files without their texts read again, and delete texts of no file
+	files    bool      // read files without their texts again, and delete texts without a file
 	erased   []int64   // files to delete, whose keys are erased
 	lost     lostRows  // other rows to delete, whose keys are erased
-	objects  bool      // list the objects that chunks have as needed, and all others as to be deleted
+	objects  bool      // mark the objects of chunks as needed, and all others as to be deleted
 	places   []int64   // partitions to give to the owners of their projects
 	counts   []int64   // partitions to count again
 	memories []int64   // memories whose passages must be rebuilt
 	vectors  []int64   // passages whose vectors must be rebuilt
 	texts    []int64   // rows of full text to rewrite or delete
-	segments []int64   // partitions whose stored search index is to be made again
+	segments []int64   // partitions whose stored search index must be rebuilt
 	turns    []int64   // memories whose places in conversations must be recorded again
 
 	accept []acceptedRow   // rows to accept as they are; only if the caller asks for it
-	audit  []audit.Problem // likewise, places of the log of administration
+	audit  []audit.Problem // likewise, places of the audit log
 }
 
-// repairBatch is how many rows one transaction repairs: other writers wait at most that long.
+// repairBatch is the number of rows that one transaction repairs, which bounds the time that other writers wait.
 const repairBatch = 64
 
 // repair makes the repairs. It skips steps that fail because of damage; the next inspection finds them again.
@@ -110,7 +110,7 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) []func() error {
 		p.write(filetext.Repair)
 	}
 	p.many(r.counts, recount)
-	p.many(r.vectors, func(tx db.Tx, batch []int64) error { // before what reads the vectors that are left
+	p.many(r.vectors, func(tx db.Tx, batch []int64) error { // before the steps that read the remaining vectors
 		_, err := tx.Exec(`UPDATE passage SET vector = NULL WHERE id IN `+db.Integers, db.List(batch))
 		return err
 	})
@@ -221,7 +221,7 @@ func (s Store) giveToOwners(tx db.Tx, partitions []int64) error {
 	return nil
 }
 
-// sealAgain puts the vectors and the words of a partition under the key of its new owner. Segments are made again.
+// sealAgain seals the vectors and the words of a partition under the key of its new owner. Segments are rebuilt.
 func (s Store) sealAgain(tx db.Tx, owner, partition int64) error {
 	if !sealedrows.Seals(tx) {
 		return nil
@@ -245,7 +245,7 @@ func (s Store) sealAgain(tx db.Tx, owner, partition int64) error {
 	return nil
 }
 
-// sealVectors seals the vectors of some passages again. What cannot be opened stays as it is.
+// sealVectors seals the vectors of some passages again. Vectors that cannot be opened stay as they are.
 func (s Store) sealVectors(tx db.Tx, owner int64, passages []int64) error {
 	type sealed struct {
 		id     int64

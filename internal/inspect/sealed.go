@@ -8,7 +8,7 @@ import (
 // lostRows are rows whose texts were erased with their owners' keys.
 type lostRows struct{ memories, revisions, entries []int64 }
 
-// lost reports a row whose text was erased with its owner's key, if there can be such in the store.
+// lost reports a row whose text was erased with its owner's key, in stores where that can happen.
 func (in *inspection) lost(rows *[]int64, row int64, table, id, what string) bool {
 	if !sealedrows.Seals(in.tx) {
 		return false

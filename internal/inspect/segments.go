@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
-// checkSegments verifies that the segments of the search index are unchanged and contain exactly the memories that they
-// should. It skips those of another version of the program, which are made again.
+// checkSegments verifies that the segments of the search index are unchanged and contain exactly the right memories. It
+// skips segments of another version of the program, which are rebuilt.
 func (in *inspection) checkSegments() error {
 	type segmented struct {
 		partition, upto int64
@@ -53,7 +53,7 @@ func (in *inspection) segmentProblem(partition, upto int64) (problem string, err
 		return "", err
 	}
 	counted, twice := map[int64]bool{}, 0
-	for _, id := range ids { // one by one, as each may have megabytes
+	for _, id := range ids { // one by one, since each may take megabytes
 		var data []byte
 		err := in.tx.QueryRow(`SELECT data FROM segment WHERE id = ?`, id).Scan(&data)
 		if keyring.IsShut(err) {

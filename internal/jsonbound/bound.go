@@ -1,11 +1,10 @@
-// Package jsonbound bounds the memory that decoded JSON takes: a list of empty lists takes thirty times its
-// length.
+// Package jsonbound bounds the memory of decoded JSON: a list of empty lists takes thirty times its length.
 package jsonbound
 
 import "bytes"
 
-// Count returns a lower bound of the number of values in a JSON text: what commas separate and what brackets hold.
-// It allocates nothing, and counts something in invalid JSON, too.
+// Count returns a lower bound of the number of values in a JSON text, from its commas and brackets. It allocates
+// nothing, and returns some number for invalid JSON, too.
 func Count(encoded []byte) int {
 	count := 1
 	for i := 0; i < len(encoded); i++ {

@@ -1,4 +1,4 @@
-// Package jsonescape finds what encoding/json repairs silently: escapes of half a character.
+// Package jsonescape finds escapes of half a character, which encoding/json replaces silently.
 package jsonescape
 
 import (
@@ -19,7 +19,7 @@ func LoneSurrogate(encoded []byte) (escape string, offset int) {
 		unit, ok := codeUnit(encoded[at:])
 		switch {
 		case !ok:
-			at += 2 // any other escape: \\ hides what follows it
+			at += 2 // any other escape, such as \\, which is not the beginning of another one
 			continue
 		case unit < 0xd800 || unit > 0xdfff:
 			at += 6

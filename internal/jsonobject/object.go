@@ -50,8 +50,8 @@ func Show(value any) string {
 	return string(encoded)
 }
 
-// Canonical converts a caller's map to what JSON makes of it, so that nothing is shared with the caller and only
-// JSON's own types are left. Numbers are float64 if that is lossless, else json.Number.
+// Canonical converts a caller's map to its form after encoding and decoding as JSON, so that nothing is shared with the
+// caller and only JSON's own types remain. Numbers are float64 if that is lossless, else json.Number.
 func Canonical(argument string, object map[string]any) (map[string]any, error) {
 	return canonical(argument, object, valid.Text)
 }
@@ -167,7 +167,7 @@ func plainNumbers(value any) any {
 	return value
 }
 
-// Depth returns how deep arrays and objects are nested in a value; 0 for any other.
+// Depth returns how deep arrays and objects are nested in a value, 0 for other values.
 func Depth(value any) int {
 	deepest := 0
 	switch v := value.(type) {
@@ -185,7 +185,8 @@ func Depth(value any) int {
 	return deepest + 1
 }
 
-// MergePatch is the algorithm of RFC 7396, section 2. It does not modify anything that it shares with target.
+// MergePatch is the algorithm of RFC 7396, section 2. The result may share values with target, but target is not
+// modified.
 func MergePatch(target, patch any) any {
 	object, ok := patch.(map[string]any)
 	if !ok {

@@ -12,13 +12,13 @@ import (
 )
 
 // A user and the user's key are in two databases, so a crash can come between the two deletions. Therefore the key is
-// marked first, then the user is deleted, and then the key is erased. A mark that is left shows [Ring.Settle] that it
-// has to look whether the user is still there.
+// marked first, then the user is deleted, and then the key is erased. For each remaining mark, [Ring.Settle] checks
+// whether the user still exists.
 
-// settled is how old a mark has to be: a deletion that is going on erases the key itself.
+// settled is the minimum age of a mark: a deletion in progress erases the key itself.
 const settled = time.Hour
 
-// Mark notes that an owner is being deleted. Without a key there is nothing to note.
+// Mark records that an owner is being deleted. Without a key it does nothing.
 func (r *Ring) Mark(ctx context.Context, o Owner) error {
 	if r == nil {
 		return nil
@@ -40,7 +40,7 @@ func (r *Ring) Unmark(ctx context.Context, o Owner) error {
 	})
 }
 
-// Erased is the key of an owner that was erased. The zero value is none.
+// Erased describes the erased key of an owner. The zero value means no key.
 type Erased struct {
 	ID string    // in hexadecimal digits
 	At time.Time // to the microsecond
@@ -49,8 +49,8 @@ type Erased struct {
 // IsZero reports whether there was no key to erase.
 func (e Erased) IsZero() bool { return e.ID == "" }
 
-// Erase erases the key of an owner, if there is one: from then on nothing that was sealed under it can be opened, by
-// other processes after a minute at the latest.
+// Erase erases the key of an owner, if there is one. From then on, values sealed under it cannot be opened; other
+// processes may open them for up to a minute.
 func (r *Ring) Erase(ctx context.Context, o Owner) (Erased, error) {
 	if r == nil {
 		return Erased{}, nil
@@ -74,7 +74,7 @@ func (r *Ring) erase(ctx context.Context, owner []byte) (Erased, error) {
 	for _, id := range ids {
 		r.keys.Put(ID(id), &key{}, keyBytes, cached)
 	}
-	if f, able := r.place.(Flusher); able { // the key was in its log
+	if f, able := r.place.(Flusher); able { // the log of the database contains the key
 		if err := f.Flush(ctx); err != nil && !errors.Is(err, db.ErrUnsupported) {
 			return erased, err
 		}

@@ -1,9 +1,9 @@
-// Package keyring keeps a key for each user, with which the store seals the user's data. The keys are kept apart from
-// the store: once a user's key is erased, no backup of the store can open the data sealed with it.
+// Package keyring keeps a key for each user. The store seals the user's data with it. The keys are kept apart from the
+// store: once a user's key is erased, no backup of the store can open the data sealed with it.
 //
-// Each key is wrapped by the ring's key, which is wrapped by the master key. So a new master key changes one row.
-// Sealed values begin with the id of their key. An erased key leaves its id, so that a store restored from an older
-// backup reports erased data, and not damage.
+// Each key is wrapped by the ring's key, which is wrapped by the master key. So a new master key changes only one row.
+// Sealed values begin with the id of their key. The id of an erased key stays, so that a store restored from an older
+// backup reports erased data instead of damage.
 package keyring
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
-// Place is a separate database for keys, with the tables ring and user_key. An engine has it.
+// Place is a separate database for keys, with the tables ring and user_key. An engine implements it.
 type Place interface {
 	Read(ctx context.Context, fn func(db.Tx) error) error
 	Write(ctx context.Context, fn func(db.Tx) error) error
@@ -35,7 +35,7 @@ type Place interface {
 	Close() error
 }
 
-// Flusher is a place that can remove what it has erased from its log, too.
+// Flusher is a place that can also remove erased rows from its log.
 type Flusher interface {
 	Flush(ctx context.Context) error
 }
@@ -55,15 +55,15 @@ var (
 )
 
 const (
-	// fresh is how long a key may be used to open something before its row is looked at again.
+	// fresh is how long a cached key may open values before its row is read again.
 	fresh = time.Minute
-	// cached is how many bytes of keys are kept in memory, of keyBytes each.
+	// cached is the maximum size of all keys in memory, in bytes; a key counts as keyBytes.
 	cached   = 4 << 20
 	keyBytes = 320
 )
 
-// Ring is the keys of all users. It is safe for concurrent use, and several processes may share a place. Nil is none:
-// it seals nothing, and opens only what is not sealed.
+// Ring holds the keys of all users. It is safe for concurrent use, and several processes may share a place. A nil ring
+// seals nothing, and opens only values that are not sealed.
 type Ring struct {
 	place  Place
 	now    func() time.Time
@@ -77,7 +77,7 @@ type Ring struct {
 	ring *sealing.Ring
 }
 
-// ownerHash names an owner in the place.
+// ownerHash identifies an owner in the place.
 type ownerHash [16]byte
 
 // key is a user's key.
@@ -85,11 +85,11 @@ type key struct {
 	id     ID
 	aead   cipher.AEAD
 	blind  []byte    // the key of blinded values
-	looked time.Time // when its row was there last; the zero time: it has been erased here
+	looked time.Time // when its row was last seen; the zero time: it was erased by this process
 }
 
-// Open opens the keys in a place, and makes the ring's key if the place is empty. It takes over closing the place when
-// it succeeds. Errors about the master key are those of package sealing.
+// Open opens the keys in a place, and makes the ring's key if the place is empty. If it succeeds, the ring closes the
+// place. Errors about the master key are those of package sealing.
 func Open(ctx context.Context, place Place, master sealing.MasterKey, now func() time.Time) (*Ring, error) {
 	r := &Ring{place: place, now: now, ring: sealing.NewRing(master)}
 	var header []byte
@@ -153,7 +153,7 @@ func headerOf(tx db.Tx) ([]byte, error) {
 	return append(found, nil)[0], err
 }
 
-// ID is a random number by which a store recognizes its keys. It is not 0.
+// ID returns a random number by which a store recognizes its keys. It is not 0.
 func (r *Ring) ID() int64 { return r.id }
 
 // Close closes the place.
@@ -164,8 +164,8 @@ func (r *Ring) Close() error {
 	return r.place.Close()
 }
 
-// Rotate puts the keys under another master key. Processes that have them open go on, and need the new one at their
-// next opening.
+// Rotate wraps the keys with another master key. Processes with an open ring continue, and need the new master key when
+// they next open it.
 func (r *Ring) Rotate(ctx context.Context, to sealing.MasterKey) error {
 	if to.IsZero() {
 		return sealing.ErrKeyMissing
@@ -193,7 +193,7 @@ func (r *Ring) Rotate(ctx context.Context, to sealing.MasterKey) error {
 	return err
 }
 
-// hash names an owner in the place, so that the place has no ids of users.
+// hash returns the name of an owner in the place, which contains no ids of users.
 func (r *Ring) hash(o Owner) []byte {
 	mac := hmac.New(sha256.New, r.owner)
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(o.Namespace))))
@@ -207,8 +207,8 @@ func bound(id ID, owner []byte) []byte {
 	return append(append([]byte("key of a user\x00"), id[:]...), owner...)
 }
 
-// current returns the key under which what an owner stores is sealed, and makes it if there is none. It always looks
-// at the place: another process may have erased the key since.
+// current returns the key that seals an owner's data, and makes it if there is none. It always reads the place: another
+// process may have erased the key.
 func (r *Ring) current(ctx context.Context, o Owner) (k *key, err error) {
 	owner := r.hash(o)
 	if k, err = r.there(ctx, owner); err != nil || k != nil {
@@ -234,7 +234,7 @@ func (r *Ring) current(ctx context.Context, o Owner) (k *key, err error) {
 	return k, err
 }
 
-// there returns the key of an owner as the place has it now, nil if there is none.
+// there reads the key of an owner from the place, nil if there is none.
 func (r *Ring) there(ctx context.Context, owner []byte) (k *key, err error) {
 	err = r.place.Read(ctx, func(tx db.Tx) error {
 		k, err = r.read(tx, owner)

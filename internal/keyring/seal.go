@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 )
 
-// What is sealed under the key of a user: the form, the id of the key, a nonce, the text, a tag.
+// The parts of a sealed value: the form, the id of the key, a nonce, the text, a tag.
 const (
 	form     = 1
 	head     = 1 + len(ID{})
@@ -41,13 +41,13 @@ func (k *key) Seal(purpose string, plain []byte) []byte {
 	})
 }
 
-// SealSame seals equal values of a purpose to equal bytes: the nonce is a keyed hash of both. So it reveals which
-// values are equal, and nothing else, since two values never share a nonce.
+// SealSame seals equal values of a purpose to equal bytes: the nonce is a keyed hash of both. It reveals only which
+// values are equal, since two values never share a nonce.
 func (k *key) SealSame(purpose string, plain []byte) []byte {
 	return k.seal(purpose, plain, func(nonce []byte) { copy(nonce, k.hash(ofNonce+purpose, plain)) })
 }
 
-// ofNonce begins the purpose of hashes that are nonces.
+// ofNonce is the prefix of the purpose of hashes that are nonces.
 const ofNonce = "nonce\x00"
 
 func (k *key) seal(purpose string, plain []byte, fill func(nonce []byte)) []byte {
@@ -84,7 +84,7 @@ func (k *key) hash(purpose string, value []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Of returns what seals the values of the owner with a row in the users of a store, for one transaction.
+// Of returns a sealer for the values of a user, given by row, in one transaction.
 func (r *Ring) Of(tx db.Tx, user int64) (sealedrows.Sealer, error) {
 	o, err := OwnerOf(tx, user)
 	if err != nil {
@@ -97,8 +97,8 @@ func (r *Ring) Of(tx db.Tx, user int64) (sealedrows.Sealer, error) {
 	return k, nil
 }
 
-// Known is Of for what compares with values; nil if the owner has no key. It may be one that was erased a short time
-// ago.
+// Known is Of for comparisons with stored values; nil if the owner has no key. The key may have been erased a short
+// time ago.
 func (r *Ring) Known(tx db.Tx, user int64) (sealedrows.Sealer, error) {
 	o, err := OwnerOf(tx, user)
 	if errors.Is(err, db.ErrNoRows) {
@@ -138,10 +138,10 @@ func boundTo(purpose string, sealed []byte) []byte {
 	return append(append([]byte(purpose), 0), sealed[:head]...)
 }
 
-// File is the key of the content of one file. Nil is none: nothing is sealed.
+// File is the key of the content of one file. With a nil File, nothing is sealed.
 //
-// The file's record, which stands in place of its SHA-256, has this key and the SHA-256, sealed under the key of the
-// file's owner. So a file that gets another owner only needs another record.
+// The file's record, which is stored instead of its SHA-256, contains this key and the SHA-256, sealed under the key of
+// the file's owner. So a file with a new owner only needs a new record.
 type File struct {
 	key  [sealing.KeySize]byte
 	aead cipher.AEAD
@@ -152,13 +152,13 @@ const ofFile, ofChunk = "file", "chunk"
 // recordSize is the length of a record. A SHA-256 is shorter, so the two differ.
 const recordSize = overhead + sealing.KeySize + sha256.Size
 
-// IsRecord reports whether what stands in place of a file's SHA-256 is a record.
+// IsRecord reports whether the stored value is a record instead of a SHA-256.
 func IsRecord(stored []byte) bool { return len(stored) == recordSize && stored[0] == form }
 
-// NewFile makes the key of a new file; of a nil ring, nil.
+// NewFile makes the key of a new file. A nil ring returns nil.
 func (r *Ring) NewFile() (*File, error) {
 	if r == nil {
-		return nil, nil // which is none
+		return nil, nil // a nil File means no key
 	}
 	f := &File{}
 	_, _ = rand.Read(f.key[:]) // it never fails
@@ -170,8 +170,7 @@ func (f *File) start() (err error) {
 	return err
 }
 
-// Record returns what to store in place of the SHA-256 of a file of an owner. An empty one
-// is read as zeros.
+// Record returns the value to store instead of the SHA-256 of an owner's file. An empty SHA-256 is read back as zeros.
 func (r *Ring) Record(ctx context.Context, o Owner, f *File, sum []byte) ([]byte, error) {
 	if f == nil {
 		return sum, nil
@@ -185,8 +184,7 @@ func (r *Ring) Record(ctx context.Context, o Owner, f *File, sum []byte) ([]byte
 	return r.Seal(ctx, o, ofFile, plain)
 }
 
-// OpenFile returns the key of a file, and its SHA-256, from what is stored in place of the latter. Of a file that is
-// not sealed the key is nil.
+// OpenFile returns the key of a file and its SHA-256 from the stored value. The key is nil if the file is not sealed.
 func (r *Ring) OpenFile(ctx context.Context, stored []byte) (f *File, sum []byte, err error) {
 	if !IsRecord(stored) {
 		return nil, stored, nil
@@ -199,7 +197,7 @@ func (r *Ring) OpenFile(ctx context.Context, stored []byte) (f *File, sum []byte
 	return f, plain[sealing.KeySize:], f.start()
 }
 
-// Overhead is how many bytes a sealed chunk has more.
+// Overhead returns the number of bytes that sealing adds to a chunk.
 func (f *File) Overhead() int64 {
 	if f == nil {
 		return 0
@@ -239,11 +237,11 @@ func chunkBound(number int64) []byte {
 
 type given struct{}
 
-// With returns a context with which souvenir.Open seals what users store under keys of a ring, which the caller closes:
-// for tests, and for stores that had content before. Callers outside of the module have Options.UserKeys.
+// With returns a context that makes souvenir.Open seal users' data under the keys of a ring, which the caller closes.
+// It is for tests, and for stores that already have content. Callers outside the module use Options.UserKeys.
 func With(ctx context.Context, r *Ring) context.Context { return context.WithValue(ctx, given{}, r) }
 
-// Of returns the ring of a context; nil: none.
+// Of returns the ring of a context, nil if there is none.
 func Of(ctx context.Context) *Ring {
 	r, _ := ctx.Value(given{}).(*Ring)
 	return r

@@ -18,12 +18,12 @@ type Status struct {
 	MasterKey string    // id of the master key that wraps the ring's key
 	Keys      int       // of users
 	Erased    int       // keys that were erased
-	Leaving   int       // user keys whose deletion has begun, and not ended
-	Since     time.Time // when the first key was made; the zero time: there is none
-	Last      time.Time // when a key was erased last; the zero time: none was
+	Leaving   int       // user keys whose deletion has begun but not ended
+	Since     time.Time // when the first key was made; the zero time means never
+	Last      time.Time // when a key was last erased; the zero time means never
 }
 
-// Status looks at the ring.
+// Status reads the status of the ring.
 func (r *Ring) Status(ctx context.Context) (s Status, err error) {
 	err = r.place.Read(ctx, func(tx db.Tx) error {
 		header, err := headerOf(tx)
@@ -46,18 +46,18 @@ func (r *Ring) Status(ctx context.Context) (s Status, err error) {
 	return s, err
 }
 
-// ReadOnly reports whether the keys can only be read, so that no user gets a new one and none is erased.
+// ReadOnly reports whether the keys can only be read: no key can be made or erased.
 func (r *Ring) ReadOnly() bool { return r.place.ReadOnly() }
 
-// Named lists the keys that the rows of a store name.
+// Named describes the keys that the rows of a store refer to.
 type Named struct {
 	Values  int      // sealed values
-	Erased  int      // of them, those whose key was erased
-	Unknown int      // of them, those whose key the ring has never had
+	Erased  int      // values whose key was erased
+	Unknown int      // values whose key the ring has never had
 	Keys    []string // the ids of the keys that the ring has never had, the first 100
 }
 
-// Named looks at the keys that all rows of a store name.
+// Named checks the keys that all rows of a store refer to.
 func (r *Ring) Named(ctx context.Context, store db.DB) (n Named, err error) {
 	counts := map[ID]int{}
 	count := func(sealed []byte) {
@@ -81,7 +81,7 @@ func (r *Ring) Named(ctx context.Context, store db.DB) (n Named, err error) {
 				count(stored)
 			}
 			return err
-		}, `SELECT sha256 FROM file WHERE state <> 'leaving'`) // a deleted file's content goes in the background
+		}, `SELECT sha256 FROM file WHERE state <> 'leaving'`) // the content of a deleted file is removed in the background
 	})
 	if err != nil {
 		return n, err
@@ -109,9 +109,8 @@ func (r *Ring) Named(ctx context.Context, store db.DB) (n Named, err error) {
 	return n, err
 }
 
-// EraseDeleted erases the keys that users have who are deleted in a store: after a copy of the ring from before has
-// taken the place of the ring. The store must be the current one: in an older copy someone may be deleted who has come
-// back since.
+// EraseDeleted erases the keys of users who are deleted in a store, after an older copy of the ring was restored. The
+// store must be the current one: in an older copy a user may be deleted who has come back since.
 func (r *Ring) EraseDeleted(ctx context.Context, store db.DB) (erased int, err error) {
 	var deleted []Owner
 	err = store.Read(ctx, func(tx db.Tx) error {
@@ -165,17 +164,17 @@ func (r *Ring) CopyTo(ctx context.Context, to Place) error {
 	})
 }
 
-// What a store says of its keys, in its settings besides settingRing.
+// The settings of a store about its keys, besides settingRing.
 const (
-	settingStore  = "user_keys_store"  // the random number by which the ring knows the store
-	settingMade   = "user_keys_made"   // how many keys the ring has had, as far as the store has noted
+	settingStore  = "user_keys_store"  // the random number by which the ring recognizes the store
+	settingMade   = "user_keys_made"   // how many keys the ring has had, as last recorded
 	settingErased = "user_keys_erased" // likewise, how many of them were erased
 )
 
 // Bound is a store's record of its keys in its own database.
 type Bound struct {
 	Ring         int64 // id of the ring; 0: the store has no user keys
-	Content      bool  // if it has none: it has content, which is not sealed
+	Content      bool  // for a store without user keys: it has content, which is not sealed
 	store        int64
 	made, erased int64
 }
@@ -186,7 +185,7 @@ var (
 	ErrStale = fmt.Errorf("%w as it is now: they are an older copy", ErrOther)
 )
 
-// BoundOf reads what a store says of its keys.
+// BoundOf reads a store's record of its keys.
 func BoundOf(ctx context.Context, store db.DB) (b Bound, err error) {
 	err = store.Read(ctx, func(tx db.Tx) error {
 		b = Bound{}
@@ -211,8 +210,8 @@ func BoundOf(ctx context.Context, store db.DB) (b Bound, err error) {
 	return b, err
 }
 
-// Bind checks that the ring is the one of a store, and not an older copy of it. A store without keys gets those of the
-// ring, if the ring has no store yet.
+// Bind checks that the ring belongs to a store, and is not an older copy. A store without keys gets this ring, if the
+// ring has no store yet.
 func (r *Ring) Bind(ctx context.Context, store db.DB, b Bound) error {
 	switch {
 	case b.Ring == 0:
@@ -234,11 +233,11 @@ func (r *Ring) Bind(ctx context.Context, store db.DB, b Bound) error {
 	return r.Note(ctx, store)
 }
 
-// RingID is the id of a ring as people see it.
+// RingID formats the id of a ring for people.
 func RingID(id int64) string { return fmt.Sprintf("%016x", id) }
 
-// claim makes the keys those of a store. The store's number is durable before the ring has it, and the ring has it
-// before the store counts on the ring, so that a crash in between leaves nothing that the next try does not finish.
+// claim binds the ring to a store. First the store's number is durable in the store, then in the ring, and only then
+// does the store rely on the ring. So after a crash the next attempt can finish.
 func (r *Ring) claim(ctx context.Context, store db.DB) error {
 	var number int64
 	if err := store.Write(ctx, func(tx db.Tx) (err error) {
@@ -274,7 +273,7 @@ func (r *Ring) claim(ctx context.Context, store db.DB) error {
 	})
 }
 
-// Note notes in a store how many keys there are, so that the store knows an older copy of the ring.
+// Note records the number of keys in a store, so that the store recognizes an older copy of the ring.
 func (r *Ring) Note(ctx context.Context, store db.DB) error {
 	if r == nil || store.ReadOnly() {
 		return nil
@@ -313,7 +312,7 @@ func (r *Ring) Note(ctx context.Context, store db.DB) error {
 	})
 }
 
-// NoteAnew notes how many keys there are, even if they are fewer than the store has noted before.
+// NoteAnew records the number of keys even if it is lower than before.
 func (r *Ring) NoteAnew(ctx context.Context, store db.DB) error {
 	s, err := r.Status(ctx)
 	if err != nil {
@@ -328,8 +327,8 @@ func (r *Ring) NoteAnew(ctx context.Context, store db.DB) error {
 	})
 }
 
-// GiveUpUnknown makes the keys that rows of a store name and the ring has never had count as erased, so that lists go
-// on, and a check removes the rows.
+// GiveUpUnknown treats keys in rows of a store that the ring has never had as erased, so that lists work again, and a
+// check removes the rows.
 func (r *Ring) GiveUpUnknown(ctx context.Context, store db.DB) (lost int, err error) {
 	for {
 		n, err := r.Named(ctx, store)
@@ -379,7 +378,7 @@ func HasSealed(ctx context.Context, store db.DB) (sealed bool, err error) {
 	return false, err
 }
 
-// Adopt makes a store one of the ring that has its values already: what a recovered store lacks.
+// Adopt binds the ring to a store whose values it already seals, such as a recovered store.
 func (r *Ring) Adopt(ctx context.Context, store db.DB) error {
 	var number *int64
 	if err := r.place.Read(ctx, func(tx db.Tx) error {

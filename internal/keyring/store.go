@@ -10,11 +10,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// settingRing is the id of the ring under whose keys a store seals what users store; missing: under none.
+// settingRing is the id of the ring with the keys of a store's users; missing if it has no user keys.
 const settingRing = "user_keys"
 
-// Belongs checks that a store is one of the ring, and makes it one if it has no ring yet. A store of a ring opens with
-// it only.
+// Belongs checks that a store belongs to the ring, and binds it if it has no ring yet. A store with a ring opens only
+// with it.
 func (r *Ring) Belongs(ctx context.Context, store db.DB) error {
 	var of int64
 	look := func(tx db.Tx) (err error) {
@@ -44,7 +44,7 @@ func (r *Ring) Belongs(ctx context.Context, store db.DB) error {
 	return fmt.Errorf("%w: the store has other user keys than those given", ErrOther)
 }
 
-// OwnerOf returns the owner with a row in the users of a store.
+// OwnerOf returns the owner for a row of a store's users.
 func OwnerOf(tx db.Tx, user int64) (o Owner, err error) {
 	err = db.Beyond(tx, func() error {
 		return tx.QueryRow(`SELECT namespace, uid FROM users WHERE id = ?`, user).Scan(&o.Namespace, &o.User)
@@ -52,7 +52,7 @@ func OwnerOf(tx db.Tx, user int64) (o Owner, err error) {
 	return o, err
 }
 
-// RecordOf is [Ring.Record] for the owner with a row in the users of a store.
+// RecordOf is [Ring.Record] for a user given by row.
 func (r *Ring) RecordOf(tx db.Tx, user int64, f *File, sum []byte) ([]byte, error) {
 	if f == nil {
 		return sum, nil
@@ -64,7 +64,7 @@ func (r *Ring) RecordOf(tx db.Tx, user int64, f *File, sum []byte) ([]byte, erro
 	return r.Record(tx.Context(), o, f, sum)
 }
 
-// Look is [Ring.OpenFile] for what lists files: shut says why the content of one cannot be read, ever.
+// Look is [Ring.OpenFile] for listings of files: shut is the reason why the content can never be read.
 func (r *Ring) Look(ctx context.Context, stored []byte) (f *File, sum []byte, shut, err error) {
 	f, sum, err = r.OpenFile(ctx, stored)
 	if IsShut(err) {
@@ -73,11 +73,11 @@ func (r *Ring) Look(ctx context.Context, stored []byte) (f *File, sum []byte, sh
 	return f, sum, nil, err
 }
 
-// IsShut reports whether an error says that something can never be opened: its key was erased, or it is damaged.
+// IsShut reports whether an error means that a value can never be opened: its key was erased, or it is damaged.
 func IsShut(err error) bool { return errors.Is(err, ErrErased) || errors.Is(err, ErrSealed) }
 
-// Give seals the keys of files again, before they belong to another owner: of those of other owners for which a
-// condition on the table holds. What cannot be opened stays as it is.
+// Give seals the keys of files for their new owner: those of other owners that match a condition on the table. Keys
+// that cannot be opened stay as they are.
 func (r *Ring) Give(tx db.Tx, owner int64, condition string, args ...any) error {
 	if r == nil {
 		return nil
@@ -109,13 +109,13 @@ func (r *Ring) Give(tx db.Tx, owner int64, condition string, args ...any) error 
 }
 
 // living is the condition for a user u who was not deleted: one who is not disabled, has an account, or owns anything.
-// The row of a deleted user stays disabled when a user without an account comes back with the same id.
+// The row of a deleted user stays disabled if a user without an account returns with the same id.
 const living = `(u.disabled_at IS NULL OR u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id)
 	OR EXISTS (SELECT 1 FROM project WHERE owner_id = u.id)
 	OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id AND state = 'stored')
 	OR EXISTS (SELECT 1 FROM trash WHERE owner_id = u.id) OR EXISTS (SELECT 1 FROM preference WHERE user_id = u.id))`
 
-// Owners iterates over the users of a store, without those who were deleted.
+// Owners iterates over the users of a store, except deleted ones.
 func Owners(ctx context.Context, store db.DB) iter.Seq2[Owner, error] {
 	const portion = 1000
 	return func(yield func(Owner, error) bool) {

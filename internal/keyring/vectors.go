@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
-// vectors compares sealed vectors, in this program, and others. Vectors of erased users are left
-// out. An engine's index of vectors ([db.Nearer]) has none of them.
+// vectors compares sealed and plain vectors in this program. It leaves out vectors of erased users. An engine's index
+// of vectors ([db.Nearer]) has no sealed vectors.
 type vectors struct{ in *within }
 
 const comparable = `SELECT id, memory_id, start, length, vector FROM passage
@@ -20,7 +20,7 @@ func (v vectors) Compare(in db.Range, vector []byte, profiles []int64, fn func(d
 	return v.compare(in, vector, profiles, fn, comparable)
 }
 
-// CompareOf reads the passages of the memories by their index.
+// CompareOf reads the passages of the memories by index.
 func (v vectors) CompareOf(in db.Range, vector []byte, profiles, memories []int64,
 	fn func(db.Compared) error) error {
 	return v.compare(in, vector, profiles, fn, comparable+` AND memory_id IN `+db.Integers, db.List(memories))

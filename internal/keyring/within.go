@@ -18,10 +18,10 @@ func (r *Ring) Search(tx db.Tx, sealer func(owner int64) (sealedrows.Sealer, err
 	return in.words(tx.Words()), vectors{in}
 }
 
-// within is the keys of one transaction by the partitions to whose owners they belong. Like it, it is for one goroutine
-// at a time.
+// within holds the keys of one transaction, by the partitions of their owners. Like the transaction, it is for one
+// goroutine at a time.
 type within struct {
-	tx       db.Tx // of the engine
+	tx       db.Tx // the engine's transaction
 	ring     *Ring
 	sealer   func(owner int64) (sealedrows.Sealer, error)
 	owners   map[int64]int64 // of partitions: rows of users
@@ -39,7 +39,7 @@ func (in *within) ownerOf(partition int64) (owner int64, err error) {
 	return owner, err
 }
 
-// toPut returns what blinds terms that are stored in a partition.
+// toPut returns a blinder for terms to store in a partition.
 func (in *within) toPut(partition int64) (*blinder, error) {
 	owner, err := in.ownerOf(partition)
 	if err != nil {
@@ -57,8 +57,8 @@ func (in *within) toPut(partition int64) (*blinder, error) {
 	return b, nil
 }
 
-// toAsk returns what blinds terms that are sought in a range of one partition; nil if its owner has no key, and so no
-// term.
+// toAsk returns a blinder for terms to search in a range of one partition; nil if its owner has no key, and so no
+// terms.
 func (in *within) toAsk(r db.Range) (*blinder, error) {
 	partition := r.First >> kernel.PassageBits
 	if partition != r.Last>>kernel.PassageBits {
@@ -84,7 +84,7 @@ func (in *within) toAsk(r db.Range) (*blinder, error) {
 	return in.blinders[owner], nil
 }
 
-// known returns the key of an owner, nil if there is none. It may be one that was erased a short time ago.
+// known returns the key of an owner, nil if there is none. The key may have been erased a short time ago.
 func (r *Ring) known(ctx context.Context, o Owner) (*key, error) {
 	owner := ownerHash(r.hash(o))
 	if k, ok := lru.Get[*key](&r.owners, owner); ok && r.now().Sub(k.looked) < fresh {
@@ -106,7 +106,7 @@ type opening struct {
 	plain   []byte
 }
 
-// open opens a value as [Ring.Open] does. What it returns holds until the next call.
+// open opens a value as [Ring.Open] does. The result is valid until the next call.
 func (o *opening) open(ctx context.Context, sealed []byte) ([]byte, error) {
 	if len(sealed) < overhead || sealed[0] != form {
 		return nil, ErrSealed

@@ -11,11 +11,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// termBytes is how much of a keyed hash stands for a term of full text. Among n different terms of a user, two are the
-// same with a chance of n²/2⁸¹: less than one in 10¹² for a million.
+// termBytes is the number of bytes of a keyed hash that represent a term of full text. Among n different terms of a
+// user, two collide with a probability of n²/2⁸¹: less than one in 10¹² for a million.
 const termBytes = 10
 
-// terms is how it is written: what FTS5's tokenizer ascii keeps as one token, and PostgreSQL as one word.
+// terms encodes it as text that FTS5's tokenizer ascii keeps as one token, and PostgreSQL as one word.
 var terms = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // blinder blinds terms of one owner, for one goroutine at a time.
@@ -40,7 +40,7 @@ func (b *blinder) append(list []byte, term string) []byte {
 	return terms.AppendEncode(list, b.sum[:termBytes])
 }
 
-// list blinds terms separated by spaces. They keep their places.
+// list blinds terms separated by spaces, and keeps their order.
 func (b *blinder) list(text string) string {
 	if text == "" {
 		return ""
@@ -74,7 +74,7 @@ type words struct {
 	in *within
 }
 
-// counting is words of an engine that knows how often a passage has a term.
+// counting is words for an engine that counts how often a passage has a term.
 type counting struct {
 	words
 	engine db.Counting
@@ -96,7 +96,7 @@ func (w words) Put(passage int64, content, tags string, replaces bool) error {
 	return w.Words.Put(passage, b.list(content), b.list(tags), replaces)
 }
 
-// sought returns the blinded forms of terms in a range; none if its owner has no key, and so no term.
+// sought returns the blinded forms of terms in a range; none if its owner has no key, and so no terms.
 func (w words) sought(in db.Range, terms []string) ([]string, error) {
 	b, err := w.in.toAsk(in)
 	if err != nil || b == nil {
@@ -137,8 +137,8 @@ func (c counting) Frequencies(in db.Range, passages []int64, terms []string, fn 
 	return c.engine.Frequencies(in, passages, blinded, fn)
 }
 
-// StoredWords returns full text as it is stored, and the form in which it stores terms of a passage, separated by
-// spaces: for what checks it. Without the key of the passage's owner there is no such form, and it is empty.
+// StoredWords is for checks. It returns full text in its stored form, and a function that converts a passage's terms,
+// separated by spaces, to that form. Without the key of the passage's owner the form is empty.
 func StoredWords(w db.Words) (stored db.Words, form func(passage int64, terms string) (string, error)) {
 	var b words
 	switch w := w.(type) {

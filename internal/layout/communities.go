@@ -48,7 +48,7 @@ func (g *graph) unfold(inner []float32) (groups []int32, count int) {
 	if all == 0 {
 		return groups, n
 	}
-	const most = 20 // rounds; the first few move nearly all
+	const most = 20 // rounds; the first few move nearly all nodes
 	links, seen := make([]float64, n), []int32(nil)
 	for range most {
 		moved := false
@@ -96,7 +96,7 @@ func renumbered(groups []int32) ([]int32, int) {
 	return groups, len(numbers)
 }
 
-// within returns what inner is for the graph of the groups.
+// within returns inner for the graph of the groups.
 func (g *graph) within(inner []float32, groups []int32, count int) []float32 {
 	sums := make([]float32, count)
 	for i := range g.size() {
@@ -110,7 +110,7 @@ func (g *graph) within(inner []float32, groups []int32, count int) []float32 {
 	return sums
 }
 
-// bySize numbers the groups from the largest on; of equal ones the first comes first.
+// bySize numbers the groups by descending size; groups of equal size keep their order.
 func bySize(groups []int32, count int) []int {
 	sizes, order := make([]int, count), make([]int32, count)
 	for _, group := range groups {

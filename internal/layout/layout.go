@@ -134,7 +134,7 @@ type island struct {
 	members []int32
 	places  []float32
 	radius  float64
-	x, y    float32 // where its middle lies
+	x, y    float32 // where its middle is
 }
 
 // newIsland moves the middle of the places to 0, and turns them so that they are wider than high.

@@ -11,21 +11,21 @@ type Near struct {
 	Distance float32 // the Euclidean one, squared
 }
 
-// NearOnes is how many of the nearest others of each of n points [Neighbours] looks at: of few points all, of many 90.
-// Among few points in many directions, pictures can keep more of the pairs farther away.
+// NearOnes returns the number of nearest points of each of n points for [Neighbours]: all of few points, 90 of many.
+// With few points in many directions, pictures can keep more of the distant pairs.
 func NearOnes(n int) int { return max(min(n-1, mostNear/max(n, 1)), leastNear) }
 
-// perplexity is how many neighbours each of n points has, smoothly counted.
+// perplexity returns the effective number of neighbours of each of n points.
 func perplexity(n int) float64 { return max(min(float64(n)/4, float64(NearOnes(n))/3), leastNear/3) }
 
 const (
 	leastNear = 90
-	mostNear  = 5000 * leastNear // pairs, however many points there are
+	mostNear  = 5000 * leastNear // pairs, for any number of points
 
 	exaggerated  = 120 // rounds in which neighbours pull harder, so that groups find each other
 	exaggeration = 12
 	placed       = 350 // rounds after that
-	placedFew    = 900 // the same for few points, whose rounds cost little
+	placedFew    = 900 // the same for few points, whose rounds are cheap
 	fewPoints    = 1000
 	refined      = 120 // rounds in all, if most places are known
 )
@@ -34,12 +34,13 @@ const (
 // neighbours. It is t-SNE (L. van der Maaten, G. Hinton, Visualizing data using t-SNE, 2008) with forces from a tree
 // (L. van der Maaten, Accelerating t-SNE using tree-based algorithms, 2014) and the learning rate of A. Belkina et al.
 // (Automated optimized parameters for t-distributed stochastic neighbor embedding, 2019). Up to 1,000 points are
-// sharpened at the end, so that fewer strangers lie together. The start decides how groups lie to each other (D. Kobak,
-// P. Berens, The art of using t-SNE for single-cell transcriptomics, 2019): it has a place for each point, such as
-// those of a plane. With known, the start is an earlier result that only needs to settle.
+// sharpened at the end, so that fewer strangers are close together. The start decides how groups are placed relative to
+// each other (D. Kobak, P. Berens, The art of using t-SNE for single-cell transcriptomics, 2019). It has a place for
+// each point, such as its projection onto a plane. With known, the start is an earlier result that only needs to
+// settle.
 //
-// Give each point's [NearOnes] nearest others, each pair once; fewer are fine. The same arguments always give the
-// same places. It uses one processor, and checks the context in each round.
+// Pass each point's [NearOnes] nearest points, each pair once; fewer are fine. The same arguments always give the same
+// places. It uses one processor, and checks the context in each round.
 func Neighbours(ctx context.Context, n int, near []Near, start []float32, known bool) ([]float32, error) {
 	if n < 3 {
 		places := []float32{-1, 0, 1, 0}
@@ -75,8 +76,8 @@ func Neighbours(ctx context.Context, n int, near []Near, start []float32, known 
 // Place is a place in a picture that spans 2 in its longer direction, with 0 in the middle.
 type Place struct{ X, Y float64 }
 
-// Begin returns a start for [Neighbours] from the places that points had before. Points without one, nil, begin beside
-// the nearest point that has one. It reports false if fewer than half have one.
+// Begin returns a start for [Neighbours] from the previous places of points. A point without a place, nil, starts
+// beside the nearest point with one. It returns false if fewer than half have a place.
 func Begin(was []*Place, near []Near) (start []float32, known bool) {
 	n := len(was)
 	unit := 2.5 * math.Sqrt(float64(n)) // about half the width of the result of Neighbours
@@ -119,8 +120,8 @@ func shrink(places []float32, deviation float64) {
 	}
 }
 
-// affinities are how much each point wants each of its neighbours: those of i are to[first[i]:first[i+1]]. They sum up
-// to 1.
+// affinities are the attractions between points and their neighbours: the neighbours of i are to[first[i]:first[i+1]].
+// They sum to 1.
 type affinities struct {
 	first  []int32
 	to     []int32
@@ -184,7 +185,7 @@ func weigh(distances, weights []float32, perplexity float64) {
 
 // balance makes the weights of both directions equal, and their sum 1.
 func (s *affinities) balance(n int) {
-	at := make([]int32, n) // the next neighbour of each point that is a lower one, as they come in order
+	at := make([]int32, n) // the next lower neighbour of each point; they come in order
 	copy(at, s.first)
 	sum := 0.0
 	for i := range n {

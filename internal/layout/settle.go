@@ -76,7 +76,7 @@ func (g *graph) match() (groups []int32, count int) {
 		case best >= 0:
 			groups[node], groups[best] = int32(len(members)), int32(len(members))
 			members = append(members, 2)
-		case joined >= 0: // the leaves of a star would stay alone otherwise
+		case joined >= 0: // otherwise the leaves of a star would stay alone
 			groups[node] = joined
 			members[joined]++
 		default:
@@ -103,7 +103,7 @@ func (g *graph) merge(groups []int32, count int) *graph {
 	return coarse
 }
 
-// spread places each node at its group, a little beside the group's other nodes, in a layout with room for all.
+// spread places each node near the middle of its group, in a layout with room for all.
 func spread(middle []float32, groups []int32, n, count int) []float32 {
 	const golden = 2.399963 // radians: no two successive directions are alike
 	scale := float32(math.Sqrt(float64(n) / float64(count)))
@@ -115,8 +115,8 @@ func spread(middle []float32, groups []int32, n, count int) []float32 {
 	return places
 }
 
-// relax moves the nodes by the forces between them: all push each other away, and edges pull. In a round no node
-// moves farther than heat, which falls from round to round.
+// relax moves the nodes by the forces between them: all push each other away, and edges pull. In each round a node
+// moves at most by heat, which falls from round to round.
 func (g *graph) relax(ctx context.Context, places []float32, rounds int, heat float32) ([]float32, error) {
 	const far = 1.2
 	n := g.size()
@@ -160,12 +160,13 @@ func (g *graph) pull(i int, places, moves []float32) {
 	for at := g.first[i]; at < g.first[i+1]; at++ {
 		other := g.to[at]
 		dx, dy := places[2*other]-x, places[2*other+1]-y
-		// Close by like a spring, which lets groups separate; far away stronger, which keeps the whole together.
+		// The pull is like a spring at short distances, which lets groups separate, and stronger at long ones, which keeps
+		// the graph together.
 		d := float32(math.Sqrt(float64(dx*dx + dy*dy)))
 		f := (1 + d/8) * g.weight[at] / g.mass[i]
 		mx, my = mx+dx*f, my+dy*f
 	}
-	// A node with many edges would swing from one side to the other.
+	// Otherwise a node with many edges would swing from side to side.
 	if degree := float32(g.first[i+1] - g.first[i]); degree > 4 {
 		damp := 4 / degree
 		mx, my = mx*damp, my*damp

@@ -7,15 +7,16 @@ import (
 
 const (
 	sharpened  = 75  // rounds
-	missed     = 0.2 // what neighbours that lie apart count, beside 0.8 for strangers that lie together
+	missed     = 0.2 // the weight of separated neighbours, against 0.8 for strangers close together
 	closeOnes  = 30  // the perplexity of a point's neighbours
 	unlikeness = 1e-9
 )
 
-// sharpen moves few points on so that fewer strangers lie together, which t-SNE minds less than neighbours that lie
-// apart. It is NeRV (J. Venna et al., Information retrieval perspective to nonlinear dimensionality reduction for data
-// visualization, 2010) with the heavy-tailed likeness of t-SNE: the cost is missed KL(P||Q) + (1 - missed) KL(Q||P),
-// with P how much points want each other, and Q how near they are. It compares all pairs in each round.
+// sharpen moves the points of a small picture so that fewer strangers are close together, an error that t-SNE weighs
+// less than separated neighbours. It is NeRV (J. Venna et al., Information retrieval perspective to nonlinear
+// dimensionality reduction for data visualization, 2010) with the heavy-tailed likeness of t-SNE: the cost is missed
+// KL(P||Q) + (1 - missed) KL(Q||P), with P the affinity of points, and Q their closeness. It compares all pairs in each
+// round.
 func sharpen(ctx context.Context, n int, near []Near, places []float32) error {
 	wanted := newAffinities(n, near, min(perplexity(n), closeOnes)).dense(n)
 	likeness, surprise := make([]float32, len(wanted)), make([]float32, len(wanted))
@@ -54,7 +55,7 @@ func sharpen(ctx context.Context, n int, near []Near, places []float32) error {
 	return nil
 }
 
-// eachPair visits each pair of points once, in order, with its number and the way from the second to the first.
+// eachPair visits each pair of points once, in order, with its number and the vector from the second to the first.
 func eachPair(n int, places []float32, visit func(pair, i, j int, dx, dy float32)) {
 	pair := 0
 	for i := range n {
@@ -82,7 +83,7 @@ func (s *affinities) dense(n int) []float32 {
 	return all
 }
 
-// step moves points against their forces, with momentum: faster where it goes on downhill.
+// step moves points against their forces, with momentum: faster while it goes downhill.
 func step(places, force, speed, gain []float32, momentum float32) {
 	rate := max(float32(len(places)/2)/exaggeration, 40)
 	for at, f := range force {

@@ -18,7 +18,7 @@ type cell struct {
 	node       int32    // the only one in it; -1: several
 }
 
-const deepest = 20 // how often a square is divided; closer nodes are one
+const deepest = 20 // how often a square is divided; closer nodes count as one
 
 func (t *tree) build(places, mass []float32) {
 	t.places, t.mass = places, mass
@@ -85,8 +85,8 @@ func quarter(x, y, middleX, middleY float32) int {
 	return q
 }
 
-// walk returns the numbers of the cells that make up all nodes but one, seen from that one: a square whose width is
-// less than far times its distance counts as one. It overwrites list, and may return a longer one.
+// walk returns the numbers of the cells that make up all other nodes as seen from a node: a square counts as one if its
+// width is less than far times its distance. It overwrites list, and may return a longer one.
 func (t *tree) walk(node int32, far float32, list []int32) []int32 {
 	list = list[:0]
 	x, y := t.places[2*node], t.places[2*node+1]
@@ -117,7 +117,7 @@ func (t *tree) walk(node int32, far float32, list []int32) []int32 {
 	return list
 }
 
-// push returns the force with which the cells of a walk push a node away.
+// push returns the force by which the cells of a walk push a node away.
 func (t *tree) push(node int32, cells []int32) (x, y float32) {
 	px, py := t.places[2*node], t.places[2*node+1]
 	for _, at := range cells {

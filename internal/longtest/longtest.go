@@ -1,6 +1,6 @@
-// Package longtest decides how much of its long tests a run executes. A plain go test takes a part of the long
-// tables and skips the tests that are long by nature; with SOUVENIR_LONG_TESTS=1 in the environment, as in CI, it
-// takes all of them. The flag -short, meant for the race detector, shortens the tables again.
+// Package longtest decides how much of the long tests a run executes. A plain go test runs a part of the long tables
+// and skips tests that are always long. With SOUVENIR_LONG_TESTS=1 in the environment, as in CI, it runs all of them.
+// The flag -short, meant for the race detector, shortens the tables again.
 package longtest
 
 import (
@@ -34,8 +34,7 @@ func Part(i, short, quick int) bool {
 	return true
 }
 
-// Size returns how many of something to make: all of them in the long form, quick of them without the variable or with
-// -short.
+// Size returns how many items to make: all in the long form, or quick without the variable or with -short.
 func Size(all, quick int) int {
 	if All() {
 		return all
@@ -43,7 +42,7 @@ func Size(all, quick int) int {
 	return quick
 }
 
-// Keys returns the keys of a table's entries to try, in order: entry i of the sorted keys as Part says.
+// Keys returns the sorted keys of a table that Part selects.
 func Keys[V any](table map[string]V, short, quick int) []string {
 	i := -1
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(table)), func(string) bool {
@@ -60,16 +59,16 @@ func Only(tb testing.TB) {
 	}
 }
 
-// Main runs the tests of a package that makes much garbage, for its TestMain. Up to half a GiB it collects garbage less
-// often than a program does, which saves an eighth of the processor time and changes no result: a test of the heap's
-// size sets what it needs.
+// Main runs the tests of a package that makes much garbage, for its TestMain. Up to half a GiB, garbage is collected
+// less often than by default. This saves an eighth of the processor time and changes no result: tests of the heap's
+// size set their own limits.
 func Main(m *testing.M) int {
 	debug.SetGCPercent(1600)
 	debug.SetMemoryLimit(512 << 20)
 	return m.Run()
 }
 
-// MainWithCheapPasswords is Main for a package whose tests set many passwords. They cost what they do in use only in
+// MainWithCheapPasswords is Main for a package whose tests set many passwords. Passwords have their real cost only in
 // the long form; internal/passwords tests the cost itself.
 func MainWithCheapPasswords(m *testing.M) int {
 	if !On() {

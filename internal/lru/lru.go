@@ -1,4 +1,4 @@
-// Package lru keeps the values that were used last, up to a number of bytes.
+// Package lru keeps the most recently used values, up to a number of bytes.
 package lru
 
 import (
@@ -9,8 +9,8 @@ import (
 // Cache holds values by their keys, which can be compared. The zero value is empty and ready. It is safe for concurrent
 // use.
 //
-// It is no generic type: caches are in the types of stores, and each package that uses one of these would compile the
-// methods of each cache again. Get has the type instead.
+// It is not a generic type: caches are fields of stores, and each package that uses a store would compile the methods
+// of each cache again. Instead, Get has a type parameter.
 type Cache struct {
 	mu    sync.Mutex
 	kept  map[any]*list.Element // of uses
@@ -41,8 +41,8 @@ func (c *Cache) get(key any) any {
 	return at.Value.(entry).value
 }
 
-// Put keeps a value of some bytes, in place of the key's former one. It drops the values used the longest ago while
-// there are more than most bytes, if need be the new one, too.
+// Put keeps a value of some bytes, and replaces the key's previous one. It drops the least recently used values while
+// there are more than most bytes, if necessary even the new one.
 func (c *Cache) Put(key, value any, bytes, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

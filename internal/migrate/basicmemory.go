@@ -71,7 +71,7 @@ type frontMatter struct {
 	Title     string `yaml:"title"`
 	Type      string `yaml:"type"`
 	Permalink string `yaml:"permalink"`
-	Tags      any    `yaml:"tags"` // a list, or one text with commas
+	Tags      any    `yaml:"tags"` // a list, or text with commas
 	Created   string `yaml:"created"`
 }
 
@@ -137,7 +137,7 @@ func readNote(root *os.Root, path string) (note, error) {
 	return n, err
 }
 
-// key is the note's permalink, which stays when the file moves, or else its path.
+// key returns the note's permalink, which stays when the file moves, or else its path.
 func (n note) key() string {
 	if n.front.Permalink != "" {
 		return keyOf("basic-memory", n.front.Permalink)

@@ -16,9 +16,9 @@ import (
 // conversationFiles are the names of the files of an account's conversations. Large exports have several.
 var conversationFiles = []string{"conversations.json", "conversations-[0-9]*.json"}
 
-// chatGPT reads the export of an account: the files of conversations, alone, in their folder or in the ZIP archive. Of
-// each conversation it takes the branch that the service shows, and of that the messages of people and the model, typed
-// or spoken. It skips messages of tools and of the system, pictures and sounds.
+// chatGPT reads the export of an account: the files of conversations, alone, in their folder or in the ZIP archive. It
+// takes the branch of each conversation that the service shows, with the messages of people and the model, typed or
+// spoken. It skips messages of tools and of the system, pictures and sounds.
 func chatGPT(_ context.Context, path string) iter.Seq2[Item, error] {
 	return conversations[chatGPTConversation](path)
 }
@@ -73,7 +73,7 @@ type chatGPTNode struct {
 // chatGPTParts is the text of a message's parts: what was typed, and the transcript of speech.
 type chatGPTParts string
 
-// UnmarshalJSON reads parts one by one: all at once could take sixty times the memory of the text.
+// UnmarshalJSON reads parts one by one, since all at once could take sixty times the memory of the text.
 func (p *chatGPTParts) UnmarshalJSON(data []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {

@@ -74,7 +74,7 @@ func chromemFolder(path string, yield func(Item, error) bool) {
 			err = readGobIn(root, filepath.Join(at, about+".gz"), &c)
 		}
 		if errors.Is(err, fs.ErrNotExist) || !folder.IsDir() {
-			continue // no collection
+			continue // not a collection
 		}
 		var files []fs.DirEntry
 		if err == nil {

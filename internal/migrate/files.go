@@ -77,7 +77,7 @@ func eachInFolder(at string, patterns []string, use func(io.Reader) error) error
 	return nil
 }
 
-// openFolder opens a folder, from which no link leads out. [os.OpenRoot] would wait for a pipe.
+// openFolder opens a folder that links cannot leave. [os.OpenRoot] alone would block on a pipe.
 func openFolder(at string) (*os.Root, error) {
 	info, err := os.Stat(at)
 	if err == nil && !info.IsDir() {
@@ -102,7 +102,7 @@ func openFile(root *os.Root, name string) (*os.File, error) {
 	return root.Open(name)
 }
 
-// A file in an archive may be this many times as large as it is there. Of conversations, that is about ten.
+// mostUnpacked is the maximum ratio of a file's size to its size in the archive. That of conversations is about ten.
 const mostUnpacked = 100
 
 func eachInArchive(file *os.File, size int64, patterns []string, use func(io.Reader) error) error {
@@ -144,7 +144,7 @@ func matches(name string, patterns []string) bool {
 	})
 }
 
-// limited reads up to a number of bytes, which can be reset.
+// limited reads up to a limit of bytes, which can be reset.
 type limited struct {
 	in   io.Reader
 	left int
@@ -152,7 +152,8 @@ type limited struct {
 
 var errObject = fmt.Errorf("one object has more than %d MiB", maxObject>>20)
 
-// Read fills p as far as it can: a decoder looks through all it has at each read, and some readers give little.
+// Read fills p as far as possible, since a decoder scans its whole buffer after each read, and some readers return
+// little.
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
 		return 0, errObject
@@ -164,8 +165,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// elements yields the elements of a JSON list, one at a time; or, if member is given, those of the list of this name in
-// an object.
+// elements yields the elements of a JSON list, one at a time. If member is given, the list is that member of an object.
 func elements[T any](in io.Reader, member string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -218,7 +218,7 @@ func valueOf(decoder *json.Decoder, member string) (json.Token, error) {
 	return nil, errors.New("an object without it")
 }
 
-// firstOf returns the error if there is one, and otherwise the value.
+// firstOf returns the error if there is one, or else the value.
 func firstOf(err error, value any) any {
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func firstOf(err error, value any) any {
 	return value
 }
 
-// inFiles yields what read yields of a file, or of the files that match in a folder or ZIP archive.
+// inFiles yields the items that read yields for a file, or for the matching files of a folder or ZIP archive.
 func inFiles[T any](at string, patterns []string, read func(io.Reader) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -276,7 +276,7 @@ func past(t time.Time) time.Time {
 	return t
 }
 
-// keyOf returns the key of something that has a name in its source. Long names are cut, with a hash.
+// keyOf returns the key for a name in a source. Long names are cut and get a hash.
 func keyOf(source, name string) string {
 	const longest = 200 // a conversation's turns have keys of at most 256 bytes
 	name = strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", ""), "?")

@@ -16,8 +16,8 @@ import (
 )
 
 // mcpMemoryService reads the database of mcp-memory-service with its backend sqlite_vec: sqlite_vec.db, or the folder
-// with it. Its associations become links. A version that was superseded is valid until the next one was stored, and
-// linked to it. Deleted memories, vectors and beliefs are not imported.
+// with it. Its associations become links. A superseded version is valid until the next one was stored, and has a link
+// to it. Deleted memories, vectors and beliefs are not imported.
 func mcpMemoryService(ctx context.Context, path string) iter.Seq2[Item, error] {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if !hasFile(path, "sqlite_vec.db") {
@@ -86,7 +86,7 @@ type mcpMemory struct {
 	hash, content, tags, kind, metadata string
 	created                             float64 // seconds since 1970
 	next                                string  // the hash of the version that supersedes it; empty: none
-	replaced                            float64 // when that was stored
+	replaced                            float64 // when the next version was stored
 }
 
 func (m mcpMemory) item(links []string) Item {
@@ -94,7 +94,7 @@ func (m mcpMemory) item(links []string) Item {
 		CreatedAt: past(secondsTime(m.created)), Metadata: map[string]any{}}
 	var tags []string
 	for tag := range strings.SplitSeq(m.tags, ",") {
-		if tag = strings.TrimSpace(tag); tag != "untagged" { // stands for none
+		if tag = strings.TrimSpace(tag); tag != "untagged" { // this tag means none
 			tags = append(tags, tag)
 		}
 	}

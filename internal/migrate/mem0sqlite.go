@@ -11,7 +11,7 @@ import (
 )
 
 // qdrantStores returns the databases of the collections of a local Qdrant in a folder, or in its folder "qdrant",
-// sorted. The collection in which mem0 notes its own migrations does not count.
+// sorted. The collection in which mem0 records its own migrations does not count.
 func qdrantStores(path string) []string {
 	for _, folder := range []string{path, filepath.Join(path, "qdrant")} {
 		root, err := openFolder(folder)
@@ -47,7 +47,7 @@ func mem0Qdrant(ctx context.Context, stores []string) iter.Seq2[Item, error] {
 	}
 }
 
-// mem0Database reads a collection of Qdrant, or the history of memories.
+// mem0Database reads a Qdrant collection, or the history of memories.
 func mem0Database(ctx context.Context, path string) iter.Seq2[Item, error] {
 	return inSQLite(ctx, path, func(tx db.Tx, yield func(Item) error) error {
 		points, err := columns(tx, "points")
@@ -111,7 +111,8 @@ func pointItem(point []byte) Item {
 	return m.item()
 }
 
-// mem0History reads the last text of each memory that was not deleted. The history does not say whose memory it is.
+// mem0History reads the last text of each memory that was not deleted. The history does not contain the owners of
+// memories.
 func mem0History(tx db.Tx, yield func(Item) error) error {
 	return tx.Each(func(row db.Rows) error {
 		var m mem0Memory

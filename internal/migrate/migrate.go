@@ -26,7 +26,7 @@ type Item struct {
 	Conversation string
 	Turn         souvenir.Turn
 
-	// Skipped says why the item named by Memory.Key cannot be imported; empty for all others.
+	// Skipped is the reason why the item named by Memory.Key cannot be imported; empty for all others.
 	Skipped string
 }
 
@@ -74,9 +74,9 @@ const (
 	maxReasons = 100
 )
 
-// Import imports another program's data at a path into a store: memories under keys, and turns into conversations, so
-// that a second run only changes what has changed in the source. After an error, what was already stored stays. Items
-// that the store refuses are skipped, and the report says why.
+// Import imports another program's data at a path into a store. Memories have keys and turns are in conversations, so a
+// second run only applies changes in the source. After an error, items that were already stored stay. Items that the
+// store refuses are skipped, and the report says why.
 func Import(ctx context.Context, store *souvenir.Store, from, path string, options *Options) (Report, error) {
 	var o Options
 	if options != nil {
@@ -112,10 +112,10 @@ func Import(ctx context.Context, store *souvenir.Store, from, path string, optio
 type kept[T any] struct {
 	items []T
 	bytes int
-	full  bool // there was too much; nothing is kept
+	full  bool // the limit was exceeded; nothing is kept
 }
 
-// keptItem is about what an item takes besides its text, in bytes.
+// keptItem is the approximate size of an item besides its text, in bytes.
 const keptItem = 1 << 10
 
 var mostKept = 64 << 20 // bytes; a variable for tests
@@ -155,9 +155,9 @@ type run struct {
 	taken   map[string]bool    // keys of the memories of this pass
 	late    map[string]bool    // keys of the memories with links that could not be resolved yet
 	kept    kept[Item]         // these memories
-	ids     map[string]string  // by key, of memories that are linked, or have been stored since the first link
+	ids     map[string]string  // by key, of memories that are linked or were stored since the first link
 	missing map[[2]string]bool // links to missing memories
-	current string             // that conversation
+	current string             // the conversation of current
 }
 
 // readAll passes all items to take, and flushes the batch at the end.
@@ -196,7 +196,7 @@ func (r *run) take(item Item) error {
 		}
 	default:
 		r.report.Memories++
-		if r.taken[item.Memory.Key] { // it would replace the first one
+		if r.taken[item.Memory.Key] { // the item would replace the first one
 			r.skip(item.Memory.Key, "an earlier item has the same key")
 			return nil
 		}
@@ -301,7 +301,7 @@ func (r *run) putMemories(batch []Item) error {
 	return nil
 }
 
-// findLinked looks up the ids of the memories that the items link to, as far as they are not known.
+// findLinked looks up the unknown ids of memories that the items link to.
 func (r *run) findLinked(batch []Item) error {
 	unknown := map[string]bool{}
 	for _, item := range batch {
@@ -328,7 +328,7 @@ func (r *run) findLinked(batch []Item) error {
 	})
 }
 
-// related returns the ids that an item's links lead to. In the first pass it notes the items with unresolved links.
+// related returns the ids that an item's links lead to. In the first pass it records the items with unresolved links.
 func (r *run) related(item Item) []string {
 	const most = 256 // of one memory
 	var ids []string

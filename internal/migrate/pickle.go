@@ -7,10 +7,10 @@ import (
 	"math"
 )
 
-// unpickle reads a value that Python's pickle wrote (protocol 2 to 5), without ever calling what it names: an object
-// becomes the value of its state, if that is a dict, and a call its last argument. Dicts become map[string]any without
-// their keys that are no texts; lists, tuples and sets []any; numbers int64 and float64. Other operations are an error.
-// No value is larger than the data that it was read from.
+// unpickle reads a value written by Python's pickle (protocol 2 to 5), and never calls the functions it names: an
+// object becomes its state, if that is a dict, and a call becomes its last argument. Dicts become map[string]any,
+// without keys that are not strings; lists, tuples and sets become []any; numbers become int64 and float64. Other
+// operations are an error. No value is larger than the data that it was read from.
 func unpickle(data []byte) (any, error) {
 	p := pickle{data: data, memo: map[uint64]any{}}
 	for {
@@ -41,7 +41,7 @@ type pickle struct {
 	failed error
 }
 
-// list is a list or set that may still grow, as others may hold it.
+// list is a list or set. It may still grow while other values refer to it.
 type list struct{ items []any }
 
 // object is an instance of a class; its state is a dict or nil.
@@ -216,7 +216,7 @@ func (p *pickle) compound(op byte) error {
 	return nil
 }
 
-// call stands for the instance or result that a call with arguments would give.
+// call pushes a value in place of the instance or result of a call with arguments.
 func (p *pickle) call(op byte) {
 	if op == 0x92 {
 		p.pop() // named arguments
@@ -250,8 +250,8 @@ func (p *pickle) setItems(op byte) {
 	}
 }
 
-// plainer turns unpickled values into the types that JSON has. What is nested deeper than 32 levels, or comes after
-// 100,000 values, is nil: a value may contain itself, and others again and again.
+// plainer turns unpickled values into the types of JSON. Values nested deeper than 32 levels, or after the first
+// 100,000, become nil: a value may contain itself, or another one many times.
 type plainer struct{ depth, values int }
 
 func (p *plainer) plain(v any) any {

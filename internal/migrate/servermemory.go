@@ -14,7 +14,8 @@ import (
 )
 
 // serverMemory reads the graph of @modelcontextprotocol/server-memory, memory.json or memory.jsonl: a line for each
-// entity and relation. An entity becomes a memory of its observations and relations, with links to what it relates to.
+// entity and relation. An entity becomes a memory of its observations and relations, with links to the related
+// entities.
 func serverMemory(_ context.Context, path string) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		relations := map[string][]graphLine{}
@@ -34,7 +35,7 @@ func serverMemory(_ context.Context, path string) iter.Seq2[Item, error] {
 			if !yield(line.item(relations[line.Name]), err) || err != nil {
 				return
 			}
-			delete(relations, line.Name) // a further entity of this name is not imported
+			delete(relations, line.Name) // another entity of this name is not imported
 		}
 	}
 }

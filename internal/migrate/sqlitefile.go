@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// isSQLite reports whether a file is a database of SQLite.
+// isSQLite reports whether a file is an SQLite database.
 func isSQLite(path string) bool {
 	const magic = "SQLite format 3\x00"
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
@@ -28,7 +28,7 @@ func isSQLite(path string) bool {
 	return err == nil && bytes.Equal(start, []byte(magic))
 }
 
-// hasFile reports whether a folder has a file of a name, with slashes. A link that leads out of the folder is none.
+// hasFile reports whether a folder has a file, named with slashes. A link that leads out of the folder does not count.
 func hasFile(folder, name string) bool {
 	root, err := openFolder(folder)
 	if err != nil {
@@ -39,7 +39,7 @@ func hasFile(folder, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// inSQLite yields what read passes on of a database of SQLite, which it reads in one transaction.
+// inSQLite yields the items that read reads from an SQLite database, in one transaction.
 func inSQLite(
 	ctx context.Context, path string, read func(tx db.Tx, yield func(Item) error) error,
 ) iter.Seq2[Item, error] {

@@ -41,7 +41,7 @@ func Ref(own bool, owner, id string) string {
 	return owner + "/" + id
 }
 
-// ReadOnly reports whether the caller may only read in the project.
+// ReadOnly reports whether the caller has only read access to the project.
 func (p Project) ReadOnly() bool { return p.Role == "reader" }
 
 // CheckWritable refuses writes to a project that the caller may only read.
@@ -53,15 +53,15 @@ func (p *Project) CheckWritable() error {
 	return nil
 }
 
-// maxAliases is how many former names are kept for a project.
+// maxAliases is the maximum number of former names kept for a project.
 const maxAliases = 16
 
-// maxAmbiguous is how many projects the error for an ambiguous name or id lists.
+// maxAmbiguous is the maximum number of projects in the error for an ambiguous name or id.
 const maxAmbiguous = 20
 
-// Find looks up a project as callers name it, among the visible ones: by id (own first, then shared; OWNER/ID
-// decides between two shared ones), else by name. Nil means unknown. It is an error if id and name disagree, or if two
-// projects match. A limited view knows only its own projects, also in errors.
+// Find looks up a project as callers name it, among the visible ones: by id (own first, then shared; OWNER/ID decides
+// between two shared ones), else by name. Nil means unknown. It is an error if id and name disagree, or if two projects
+// match. A limited view only sees its own projects, in errors as well.
 func Find(tx db.Tx, v kernel.Viewer, id, name string) (*Project, error) {
 	if id == "" {
 		fitting, err := Named(tx, v, name)
@@ -114,7 +114,7 @@ func Agreeing(tx db.Tx, v kernel.Viewer, found Project, id, name string) (*Proje
 func FindID(tx db.Tx, v kernel.Viewer, id string) (*Project, error) {
 	condition, args := `j.uid = ?`, []any{id}
 	owner, ofOwner := "", false
-	if slash := strings.LastIndexByte(id, '/'); slash >= 0 { // ids have none, user ids may
+	if slash := strings.LastIndexByte(id, '/'); slash >= 0 { // ids have no slash, but user ids may
 		owner, ofOwner = id[:slash], true
 		condition, args = `j.uid = ? AND (u.uid = ? OR u.name_key = ?)`, []any{id[slash+1:], owner, foldname.Key(owner)}
 	}
@@ -122,7 +122,7 @@ func FindID(tx db.Tx, v kernel.Viewer, id string) (*Project, error) {
 	if err != nil || len(fitting) == 0 {
 		return nil, err
 	}
-	// User ids are unique, but a name may be chosen to look like one.
+	// User ids are unique, but a project may have a name that looks like one.
 	for _, first := range []func(p Project) bool{
 		func(p Project) bool { return ofOwner && p.Owner == owner },
 		func(p Project) bool { return p.Own },
@@ -202,8 +202,8 @@ func Named(tx db.Tx, v kernel.Viewer, name string) ([]Project, error) {
 	}
 	best := slices.MinFunc(all, func(a, b Project) int { return cmp.Compare(rank(a), rank(b)) })
 	all = slices.DeleteFunc(all, func(p Project) bool { return rank(p) != rank(best) })
-	// Among one owner's projects from before names were compared folded, the exact name decides; between owners, nothing
-	// does.
+	// Older projects of one owner may have names that are equal when folded; then the exact name decides. Between owners,
+	// nothing decides.
 	exact := func(p Project) bool { return p.Name == name && p.Owner == all[0].Owner }
 	if !slices.ContainsFunc(all, func(p Project) bool { return p.Owner != all[0].Owner }) &&
 		slices.ContainsFunc(all, exact) {
@@ -227,7 +227,7 @@ func findWhere(tx db.Tx, v kernel.Viewer, condition string, args ...any) ([]Proj
 	return found, err
 }
 
-// Notes returns what a caller should know about how a project was found.
+// Notes returns notes for the caller about how a project was found.
 func (p *Project) Notes() []string {
 	if p == nil || p.Former == "" {
 		return nil
@@ -235,7 +235,7 @@ func (p *Project) Notes() []string {
 	return []string{fmt.Sprintf("project %s is now named %s; use that name", fault.Show(p.Former), fault.Show(p.Name))}
 }
 
-// CheckFree refuses a name that one of the caller's projects has: it would be ambiguous.
+// CheckFree refuses a name that one of the caller's projects already has, since it would be ambiguous.
 func CheckFree(tx db.Tx, v kernel.Viewer, argument, name string, except int64) error {
 	is, key, err := sealedrows.Is(tx, sealedrows.ProjectNameKey, v.User, `name_key`, foldname.Key(name))
 	if err != nil {
@@ -293,8 +293,8 @@ func Rename(tx db.Tx, p Project, name string, now int64) error {
 	return nil
 }
 
-// Fill computes the name keys in a file from before they were stored, and the keys of user names with
-// letters that were folded wrongly then.
+// Fill computes the name keys of an older file that does not store them, and the keys of user names with letters that
+// older versions folded wrongly.
 func Fill(tx db.Tx) error {
 	for _, statement := range []struct{ selection, update string }{
 		{`SELECT id, name, name_key FROM project`, `UPDATE project SET name_key = ? WHERE id = ?`},
@@ -322,7 +322,7 @@ func Fill(tx db.Tx) error {
 	return nil
 }
 
-// maxNearNames is how many projects are searched for names similar to a new one, the newest first.
+// maxNearNames is the maximum number of projects searched for names similar to a new one, the newest first.
 const maxNearNames = 10_000
 
 // Near returns warnings about a project that a write has just created: other projects whose names differ by only a

@@ -26,7 +26,7 @@ type Moved struct {
 	Damaged int
 }
 
-// Move moves the content of all files that can be seen or restored to a place, in short transactions.
+// Move moves the content of all visible or restorable files to a place, in short transactions.
 func (o *Objects) Move(ctx context.Context, to Place, progress func(stage string, done, total int)) (Moved, error) {
 	m := mover{Objects: o, to: to}
 	total := 0
@@ -47,18 +47,18 @@ func (o *Objects) Move(ctx context.Context, to Place, progress func(stage string
 	return m.done, nil
 }
 
-// movedAtOnce is how many chunks one transaction moves.
+// movedAtOnce is the number of chunks that one transaction moves.
 const movedAtOnce = 16
 
 // mover moves the content of files.
 type mover struct {
 	*Objects
 	to    Place
-	after int64 // the chunk looked at last
+	after int64 // the last chunk read
 	done  Moved
 }
 
-// elsewhere is the condition that a chunk is not where it is to be moved to.
+// elsewhere is the condition that a chunk is not at the target yet.
 func (m *mover) elsewhere() string {
 	place := `k.object IS NOT NULL`
 	if m.to == InObjects {
@@ -117,14 +117,14 @@ func (m *mover) toObjects(ctx context.Context, rows []int64, chunks, moved []Chu
 	if err != nil {
 		return err
 	}
-	defer m.GiveUp(ctx, moved) // what is stored by then stays
+	defer m.GiveUp(ctx, moved) // content that is stored by then stays
 	if err := m.Put(ctx, moved); err != nil {
 		return err
 	}
 	return m.write(ctx, rows, chunks, moved)
 }
 
-// write changes the rows of chunks, if they are still there and as they were.
+// write changes the rows of chunks, if they still exist unchanged.
 func (m *mover) write(ctx context.Context, rows []int64, before, after []Chunk) error {
 	var done Moved
 	err := m.DB.Write(db.Yielding(ctx), func(tx db.Tx) error {

@@ -1,8 +1,9 @@
-// Package objects keeps the content of files in object storage. Each chunk is an object of its own under a random key,
-// so that no key says whose it is or what is in it, and no two files share one.
+// Package objects keeps the content of files in object storage. Each chunk is an object of its own under a random key.
+// So a key reveals neither owner nor content, and no two files share an object.
 //
 // The table file_object has a row for each object that may exist. It is committed before the object is written, and
-// deleted after the object is. So a crash at any point leaves a row by which [Objects.Remove] finds what is to go.
+// deleted after the object is. So after a crash at any point, [Objects.Remove] finds the objects to delete by their
+// rows.
 package objects
 
 import (
@@ -32,15 +33,16 @@ type Storage interface {
 }
 
 const (
-	// atOnce is how many objects of one file are written at the same time.
+	// atOnce is the number of objects of one file that are written concurrently.
 	atOnce = 4
 	// patience is how long one call of the storage may take.
 	patience = time.Minute
-	// again is how long after a failed write its objects are deleted once more: the storage may still have been writing.
+	// again is how long after a failed write its objects are deleted a second time, since the storage may still have been
+	// writing.
 	again = time.Hour
-	// retry is how long after a failed deletion it is tried again.
+	// retry is the pause before a failed deletion is tried again.
 	retry = 10 * time.Minute
-	// mostRemoved is how many objects one call of the storage deletes.
+	// mostRemoved is the maximum number of objects that one call of the storage deletes.
 	mostRemoved = 500
 )
 
@@ -52,7 +54,7 @@ type Objects struct {
 	Log     *slog.Logger
 
 	mu     sync.Mutex
-	batch  int       // how many objects the next deletion takes; 0: mostRemoved
+	batch  int       // the number of objects in the next deletion; 0: mostRemoved
 	owned  time.Time // when the storage was last seen to be this database's
 	marked time.Time // when this process last changed the mark
 	warned time.Time // when it was last logged that objects could not be removed
@@ -62,7 +64,7 @@ type Objects struct {
 type Chunk struct {
 	Sum    []byte // SHA-256
 	Data   []byte
-	Object string // key of the object that has the content; "": the table has it
+	Object string // key of the object with the content; "": the content is in the table
 }
 
 // NewChunk returns a chunk for the table.
@@ -88,7 +90,7 @@ func keysOf(chunks []Chunk) (keys []string) {
 	return keys
 }
 
-// Announce notes that the objects of some chunks will be written. It must be committed before [Objects.Put].
+// Announce records that the objects of some chunks will be written. It must be committed before [Objects.Put].
 func (o *Objects) Announce(tx db.Tx, chunks []Chunk) error {
 	due := o.Now() + kernel.Abandoned.Microseconds()
 	for _, c := range chunks {
@@ -127,7 +129,7 @@ func (o *Objects) Put(ctx context.Context, chunks []Chunk) error {
 	return nil
 }
 
-// Insert writes the rows of a file's chunks, the first of them with a number. Their objects must have been written.
+// Insert writes the rows of a file's chunks, which are numbered from first on. Their objects must already exist.
 func Insert(tx db.Tx, file, first int64, chunks []Chunk) error {
 	for i, c := range chunks {
 		data := c.Data
@@ -142,8 +144,8 @@ func Insert(tx db.Tx, file, first int64, chunks []Chunk) error {
 	return keep(tx, chunks)
 }
 
-// Change changes where the content of a chunk is, if its row is still as it was before. If the content moves to an
-// object, that must have been written.
+// Change changes the place of a chunk's content, if its row has not changed since. If the content moves to an object,
+// that must already exist.
 func Change(tx db.Tx, row int64, before, after Chunk) (changed bool, err error) {
 	data := after.Data
 	if after.Object != "" {
@@ -157,7 +159,7 @@ func Change(tx db.Tx, row int64, before, after Chunk) (changed bool, err error) 
 	return true, keep(tx, []Chunk{after})
 }
 
-// keep notes that objects belong to chunks from now on.
+// keep records that objects belong to chunks from now on.
 func keep(tx db.Tx, chunks []Chunk) error {
 	keys := keysOf(chunks)
 	if len(keys) == 0 {
@@ -172,8 +174,8 @@ func keep(tx db.Tx, chunks []Chunk) error {
 	return err
 }
 
-// GiveUp removes the objects of chunks whose rows were not committed, even when the context has ended. What it cannot
-// remove, [Objects.Remove] removes later.
+// GiveUp removes the objects of chunks whose rows were not committed, even when the context has ended. [Objects.Remove]
+// later removes the rest.
 func (o *Objects) GiveUp(ctx context.Context, chunks []Chunk) {
 	keys := keysOf(chunks)
 	if len(keys) == 0 {
@@ -196,7 +198,7 @@ func (o *Objects) GiveUp(ctx context.Context, chunks []Chunk) {
 		if err := look(tx); err != nil {
 			return err
 		}
-		for _, key := range gone { // also where the row is gone, because the upload took too long
+		for _, key := range gone { // including objects whose row is gone because the upload took too long
 			if _, err := tx.Exec(`INSERT INTO file_object (key, state, size, due_at) VALUES (?, 'leaving', 0, ?)
 				ON CONFLICT (key) DO UPDATE SET state = excluded.state, due_at = excluded.due_at`, key,
 				o.Now()+again.Microseconds()); err != nil {
@@ -213,11 +215,10 @@ func (o *Objects) GiveUp(ctx context.Context, chunks []Chunk) {
 	}
 }
 
-// ErrNone says that a store was opened without the object storage that has the content.
+// ErrNone means that a store was opened without the object storage that has the content.
 var ErrNone = errors.New("the content is in object storage, but the store was opened without one")
 
-// Get returns the content of an object. It is not compared with anything. An object that does not exist is
-// fs.ErrNotExist.
+// Get returns the content of an object, unverified. The error for a missing object is fs.ErrNotExist.
 func (o *Objects) Get(ctx context.Context, key string) (data []byte, err error) {
 	if o == nil || o.Storage == nil {
 		return nil, ErrNone
@@ -229,10 +230,11 @@ func (o *Objects) Get(ctx context.Context, key string) (data []byte, err error) 
 	return data, err
 }
 
-// ErrDamaged says that an object is missing or damaged.
+// ErrDamaged means that an object is missing or damaged.
 var ErrDamaged = errors.New("its object is missing, or differs from what was stored")
 
-// Content returns the content of an object with a hash. An object that is missing or has another content is ErrDamaged.
+// Content returns the content of an object and compares it with a hash. If the object is missing or has another
+// content, the error is ErrDamaged.
 func (o *Objects) Content(ctx context.Context, key string, sum []byte) ([]byte, error) {
 	data, err := o.Get(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -244,9 +246,9 @@ func (o *Objects) Content(ctx context.Context, key string, sum []byte) ([]byte, 
 	return data, err
 }
 
-// Load returns the content of a chunk of a length, wherever it is. row reads the chunk's row; it is called again if the
-// object is not what was stored, because the file may have been deleted meanwhile, or its content moved. Content that
-// is missing or another one is ErrDamaged.
+// Load returns the content of a chunk of a given length from the table or an object. row reads the chunk's row. It is
+// called again if the object is not the stored one, because the file may have been deleted or its content moved in the
+// meantime. If the content is missing or wrong, the error is ErrDamaged.
 func (o *Objects) Load(ctx context.Context, length int64, row func() (Chunk, error)) ([]byte, error) {
 	for before := ""; ; {
 		c, err := row()
@@ -266,7 +268,7 @@ func (o *Objects) Load(ctx context.Context, length int64, row func() (Chunk, err
 	}
 }
 
-// Held reports whether a chunk has its content in an object.
+// Held reports whether a chunk's content is in an object.
 func (o *Objects) Held(ctx context.Context, key string) (held bool, err error) {
 	err = o.DB.Read(ctx, func(tx db.Tx) error {
 		return tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file_chunk WHERE object = ?)`, key).Scan(&held)
@@ -283,7 +285,7 @@ func Restore(tx db.Tx) error {
 	return err
 }
 
-// call calls the storage. An error other than fs.ErrNotExist and that of the context is of the kind busy.
+// call calls the storage. Errors other than fs.ErrNotExist and that of the context get the kind busy.
 func (o *Objects) call(ctx context.Context, verb string, fn func(context.Context) error) (err error) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -302,8 +304,8 @@ func (o *Objects) call(ctx context.Context, verb string, fn func(context.Context
 	return o.unavailable(verb, err)
 }
 
-// unavailable is the error for storage that failed. Its message, which callers see, leaves out the cause; the log has
-// it.
+// unavailable returns the error for failed storage. Its message, which callers see, leaves out the cause, which is
+// logged.
 func (o *Objects) unavailable(verb string, cause error) error {
 	o.Log.Warn("the object storage failed", "to", verb, "error", cause)
 	e := fault.New(fault.KindBusy, "", "the object storage that keeps the content of files could not %s; "+
@@ -317,10 +319,10 @@ type Unavailable struct{ err error }
 
 func (u *Unavailable) Error() string { return "object storage: " + u.err.Error() }
 
-// Unwrap returns what the storage said.
+// Unwrap returns the storage's own error.
 func (u *Unavailable) Unwrap() error { return u.err }
 
-// Cause returns an error for the operator, with what the storage said.
+// Cause returns an error for the operator, with the storage's own message.
 func Cause(err error) error {
 	var storage *Unavailable
 	if errors.As(err, &storage) {

@@ -16,18 +16,19 @@ import (
 
 // A copy of a database refers to the same objects as the original, and must not delete objects that the original still
 // needs. A copy cannot be recognized by its content, so the database that uses the storage changes a mark regularly: it
-// records a new mark in its own table and then writes it to an object, whose name it chose with the first. A copy lacks
-// the marks made after it was copied, finds an unknown one there, and deletes nothing. Other stores have other names.
+// records a new mark in its own table and then writes it to an object, whose name was chosen with the first mark. A
+// copy lacks the marks made after it was copied, finds an unknown mark in the object, and deletes nothing. Other stores
+// use other names.
 
-// Owner is how the key of the object with a database's mark begins.
+// Owner is the prefix of the key of the object with a database's mark.
 const Owner = "owner-"
 
 const (
 	ownMarks = "objects/owner" // the value with the name of the object and the marks of this database, the newest last
 
-	// renewed is how old a mark becomes. A copy that is used earlier than that is not noticed.
+	// renewed is the age at which a mark is replaced. A copy that is used before that is not noticed.
 	renewed = 5 * time.Minute
-	// known is for how long the storage is not asked again.
+	// known is how long the storage's answer is used before it is asked again.
 	known = 30 * time.Second
 	// forever is how long the marks stay in the database.
 	forever = 100 * 365 * 24 * time.Hour

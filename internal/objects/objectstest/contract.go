@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/objects"
 )
 
-// Run tests what object storage promises. It leaves nothing in it.
+// Run tests the contract of object storage. It leaves no objects behind.
 func Run(t *testing.T, s objects.Storage) {
 	ctx := context.Background()
 	key := func(name string) string { return "contract" + name }

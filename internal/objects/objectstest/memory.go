@@ -1,4 +1,5 @@
-// Package objectstest has object storage for tests: one in memory that can fail, and what every storage must do.
+// Package objectstest has object storage in memory that can fail, for tests, and tests of the contract that every
+// storage must keep.
 package objectstest
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/objects"
 )
 
-// Memory is object storage in memory. Its functions, which may be nil, are called before a call does anything, and
-// their error is the call's; not for the object that says which database deletes.
+// Memory is object storage in memory. Its functions, which may be nil, run before each call, and their error becomes
+// the error of the call. They are not called for the object that marks the database which may delete.
 type Memory struct {
 	mu      sync.Mutex
 	objects map[string][]byte
@@ -61,7 +62,7 @@ func (m *Memory) Put(ctx context.Context, key string, data []byte) error {
 	return nil
 }
 
-// Set changes an object behind the back of its store.
+// Set changes an object without the knowledge of its store.
 func (m *Memory) Set(key string, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
