@@ -157,7 +157,7 @@ type run struct {
 	kept    kept[Item]         // these memories
 	ids     map[string]string  // by key, of memories that are linked or were stored since the first link
 	missing map[[2]string]bool // links to missing memories
-	current string             // the conversation of current
+	current string             // the key of the current conversation
 }
 
 // readAll passes all items to take, and flushes the batch at the end.

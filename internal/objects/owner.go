@@ -32,11 +32,13 @@ const (
 	known = 30 * time.Second
 	// forever is how long the marks stay in the database.
 	forever = 100 * 365 * 24 * time.Hour
-	// fewMarks is the number of recent marks that a database keeps: a late mark, of an abandoned call, is among them.
+	// fewMarks is the number of recent marks that a database keeps, enough to recognize the late mark of an abandoned
+	// call.
 	fewMarks = 8
 )
 
-// own returns an error if a copy of this database deletes objects of the storage. It changes the mark when that is due.
+// own returns an error if another copy of this database owns the storage and deletes its objects. It renews the mark
+// when due.
 func (o *Objects) own(ctx context.Context) error {
 	now := time.Now()
 	if now.Sub(o.owned) < known {
@@ -57,10 +59,10 @@ func (o *Objects) own(ctx context.Context) error {
 				err = o.mark(ctx, string(mark))
 			}
 			if unavailable := (*Unavailable)(nil); errors.As(err, &unavailable) && ctx.Err() == nil {
-				err = nil // a bucket may be full, and only deletions work
+				err = nil // in a full bucket only deletions may work
 			}
 		case err != nil:
-		case !again: // another server of this database may have changed it in between
+		case !again: // another server of this database may have changed the mark in between
 			continue
 		default:
 			err = fault.New(fault.KindConflict, "", "a copy of this database, or its original, "+
@@ -95,7 +97,7 @@ func (o *Objects) Warn() bool {
 	return true
 }
 
-// mark notes a new mark, and writes it to the storage, where another one may be.
+// mark records a new mark, and writes it to the storage in place of any other.
 func (o *Objects) mark(ctx context.Context, there string) error {
 	mark := strings.ToLower(rand.Text())
 	key, _, err := o.marks(ctx, mark, there)
@@ -109,8 +111,8 @@ func (o *Objects) mark(ctx context.Context, there string) error {
 	return err
 }
 
-// marks returns the key of the object with the mark, "" if there was none yet, and the marks of this database, after
-// noting another one, unless that is empty. The one that is there is kept, however many could not be written since.
+// marks records another mark, unless it is empty. It returns the key of the object with the mark, "" if there is none
+// yet, and the marks of this database. It keeps the mark that is there, even if many later ones could not be written.
 func (o *Objects) marks(ctx context.Context, another, there string) (key string, mine []string, err error) {
 	access := o.DB.Write
 	if another == "" {

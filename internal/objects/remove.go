@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Remove deletes the objects that no file needs any longer, up to about a number of them: those of deleted files, and
-// the ones of uploads that were never finished. It returns how many are gone. Others stay due.
+// Remove deletes objects that no file needs: those of deleted files, and of uploads that were never finished. It
+// deletes about the given number of objects and returns how many are gone. The others stay due.
 func (o *Objects) Remove(ctx context.Context, most int) (removed int, err error) {
 	if o.Storage == nil {
 		return 0, nil
@@ -53,7 +53,7 @@ func (o *Objects) removeSome(ctx context.Context) (removed int, err error) {
 	if len(found) == 0 {
 		return 0, nil
 	}
-	// An upload that would still be going on is cancelled first: its objects count as given up.
+	// An upload that may still be running is cancelled first: its objects count as given up.
 	if err := o.DB.Write(ctx, func(tx db.Tx) error {
 		if _, err := tx.Exec(`UPDATE file_object SET state = 'leaving' WHERE`+due+` AND key IN `+db.Texts, now,
 			db.List(found)); err != nil {
@@ -81,7 +81,7 @@ func (o *Objects) removeSome(ctx context.Context) (removed int, err error) {
 			now+retry.Microseconds(), now, db.List(keys))
 		return err
 	})
-	if failed != nil { // smaller batches find the object that cannot be deleted, while the others can
+	if failed != nil { // smaller batches delete the others and isolate the object that cannot be deleted
 		o.batch = max(1, o.batch/8)
 		return 0, errors.Join(failed, err)
 	}

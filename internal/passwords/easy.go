@@ -9,15 +9,15 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// Passwords that an attacker tries first are refused (OWASP ASVS 2.1.7, NIST SP 800-63B, 5.1.1.2). A list of the
-// most leaked ones would miss each with one more exclamation mark. So a password is judged by its parts: without
-// repetitions, runs along a row of the keyboard and a common word, something to guess must be left.
+// Passwords that an attacker tries first are refused (OWASP ASVS 2.1.7, NIST SP 800-63B, 5.1.1.2). A list of the most
+// leaked passwords would miss each of them with an exclamation mark added. So a password is judged by its parts: after
+// removing repetitions, runs along a row of the keyboard and a common word, enough must remain to guess.
 
-// Shortest is the fewest characters of a password.
+// Shortest is the minimum length of a password in characters.
 const Shortest = 8
 
-// Easy says why a password is easily guessed, in words that follow "it is"; empty if it is not. The name is its
-// user's.
+// Easy returns why a password is easily guessed, in words that follow "it is"; empty if it is not. The name is that of
+// the user.
 func Easy(prepared, name string) string {
 	folded := foldname.Key(prepared)
 	runes := []rune(strings.ReplaceAll(folded, " ", ""))
@@ -46,7 +46,7 @@ func lettersFor(one string) *strings.Replacer {
 	return strings.NewReplacer("0", "o", "1", one, "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 }
 
-// repeated returns the piece that a text repeats: "abc" for "abcabcab", the text itself for most.
+// repeated returns the piece that a text repeats: "abc" for "abcabcab", and the text itself if it repeats nothing.
 func repeated(text []rune) []rune {
 	for n := 1; n <= len(text)/2; n++ {
 		if slices.Equal(text[n:], text[:len(text)-n]) {
@@ -56,7 +56,7 @@ func repeated(text []rune) []rune {
 	return text
 }
 
-// keyRows are the rows that fingers and minds run along, in both directions.
+// keyRows are the sequences of characters that people type in a row, in both directions.
 var keyRows = bothWays(
 	"abcdefghijklmnopqrstuvwxyz", "01234567890", "!@#$%^&*()_+", "!\"§$%&/()=?",
 	"qwertyuiop[]", "asdfghjkl;'", "zxcvbnm,./", "qwertzuiopü", "asdfghjklöä", "yxcvbnm,.-", "azertyuiop", "qsdfghjklm",
@@ -76,8 +76,8 @@ func bothWays(forwards ...string) [][]rune {
 	return both
 }
 
-// pieces counts the parts of a text that have to be guessed: a run of three or more characters that follow each
-// other in a row, or are the same, is one piece.
+// pieces counts the parts of a text that have to be guessed. A run of three or more characters that are the same, or
+// follow each other in a row, is one piece.
 func pieces(text []rune) int {
 	count := 0
 	for ; len(text) > 0; count++ {
@@ -88,7 +88,7 @@ func pieces(text []rune) int {
 		for _, row := range keyRows {
 			n = max(n, common(text, row))
 		}
-		if n < 3 { // two neighbours are chance
+		if n < 3 { // two neighbours may be chance
 			n = 1
 		}
 		text = text[n:]
@@ -115,7 +115,7 @@ func decorated(text, spelt, word string) bool {
 		if at < 0 {
 			break
 		}
-		// A sign that stands for a letter is one byte, like the letter: places are the same in both.
+		// A sign that stands for a letter is one byte, like the letter, so offsets are the same in both.
 		rest, found = append(rest, []rune(text[:at])...), true
 		text, spelt = text[at+len(word):], spelt[at+len(word):]
 	}
@@ -123,14 +123,14 @@ func decorated(text, spelt, word string) bool {
 		return false
 	}
 	rest = append(rest, []rune(text)...)
-	if len(rest) > 40 { // more than little, in any case
+	if len(rest) > 40 { // too much in any case
 		return false
 	}
 	beside := pieces(rest)
 	return beside <= 1 || beside <= 5 && !slices.ContainsFunc(rest, unicode.IsLetter)
 }
 
-// commonWords are words that people choose everywhere, without the digits and signs that they append.
+// commonWords are words that people commonly choose, without the digits and signs that they append.
 const commonWords = `
 access accessgranted admin adminadmin administrador administrator adminpassword alexander alexandra always amanda amazon
 america andrea andrew android angel angels anthony anything apple april arsenal asdf asdfgh ashley august australia

@@ -18,15 +18,15 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// longest is the most bytes of a password.
+// longest is the maximum length of a password in bytes.
 const longest = 1024
 
-// Hasher hashes and compares passwords. Its capacity is how many it works on at once: each uses megabytes, and a flood
-// of sign-ins must not use all memory. It holds a value for each of them.
+// Hasher hashes and compares passwords. Its capacity limits how many at once, since each uses megabytes and a flood of
+// sign-ins must not use all memory. It holds a value for each password in work.
 type Hasher chan struct{}
 
 // New checks a new password of the user with a name and returns its hash. It is slow and uses much memory on purpose.
-// The argument is how errors call the password.
+// Errors call the password by the name in argument.
 func (h Hasher) New(ctx context.Context, argument, password, name string) (string, error) {
 	prepared, ok := prepare(password)
 	switch { // no message contains the password itself
@@ -93,8 +93,8 @@ func (h Hasher) Compare(ctx context.Context, stored, password string) (bool, err
 	return subtle.ConstantTimeCompare(key, known.key) == 1 && ok, nil
 }
 
-// Renew returns a hash of a password that was found right, if its stored hash was made with less work than new ones;
-// "" if it need not be replaced.
+// Renew returns a new hash of a verified password if its stored hash was made with less work than new ones, and "" if
+// it need not be replaced.
 func (h Hasher) Renew(ctx context.Context, stored, password string) (string, error) {
 	known, err := parseHash(stored)
 	if err != nil || !known.weakerThan(presentCost) {
@@ -117,12 +117,12 @@ type hashCost struct {
 	threads uint8
 }
 
-// CheapForTests lets new hashes cost next to nothing until the process ends. Only a TestMain calls it, through
+// CheapForTests makes new hashes very cheap until the process ends. Only a TestMain calls it, through
 // internal/longtest, before anything is hashed.
 func CheapForTests() { presentCost = hashCost{memory: 8, time: 1, threads: 1} }
 
-// presentCost is the cost of new hashes. Of the settings that the OWASP Password Storage Cheat Sheet counts as equally
-// strong, it takes one with little memory, since a small machine may hash for several people at once.
+// presentCost is the cost of new hashes. It is one of the settings that the OWASP Password Storage Cheat Sheet
+// considers equally strong, with little memory, since a small machine may hash for several people at once.
 var presentCost = hashCost{memory: 19 << 10, time: 2, threads: 1}
 
 const (

@@ -43,14 +43,14 @@ func (p Parts) Sums() map[string]Part {
 	return sums
 }
 
-// Finding is something about a receipt that was looked at.
+// Finding is a result of the check of a receipt.
 type Finding struct {
 	Holds bool   `json:"holds"`
-	Open  bool   `json:"open,omitempty"` // it holds as far as it was looked at, which proves little
+	Open  bool   `json:"open,omitempty"` // nothing contradicts it, which proves little
 	What  string `json:"what"`
 }
 
-// CompareKey says whether a receipt is signed with a key that is known from elsewhere; nil: none is known.
+// CompareKey reports whether a receipt is signed with a key known from elsewhere; nil if none is known.
 func (o Opened) CompareKey(known []ed25519.PublicKey) Finding {
 	switch {
 	case known == nil:
@@ -61,7 +61,7 @@ func (o Opened) CompareKey(known []ed25519.PublicKey) Finding {
 	return Finding{false, false, "the receipt is signed with a different key from the given one"}
 }
 
-// CompareExport reads an export and says what of it is as the receipt says.
+// CompareExport reads an export and compares it with the receipt, as a whole and by type of line.
 func (o Opened) CompareExport(export io.Reader) (found []Finding, err error) {
 	if o.Claims.Kind != Export {
 		return []Finding{{false, false, "the receipt is about a " + o.Claims.Kind + ", not about an export"}}, nil
@@ -111,7 +111,7 @@ func (o Opened) CompareExport(export io.Reader) (found []Finding, err error) {
 	return found, nil
 }
 
-// kindOf returns the type of a line; none for the first one, and for what is no line of an export.
+// kindOf returns the type of a line; "" for the first one, and for lines that do not belong to an export.
 func kindOf(line []byte) string {
 	var typed struct {
 		Type string `json:"type"`

@@ -1,5 +1,5 @@
-// Package receipt is the proof that a store gives of an export or of the deletion of a user: what, how many, when, by
-// whom, and the hashes, signed with the store's key. docs/receipts.md describes the format.
+// Package receipt makes and reads receipts, a store's proof of an export or of the deletion of a user: what, how many,
+// when, by whom, and the hashes, signed with the store's key. docs/receipts.md describes the format.
 package receipt
 
 import (
@@ -28,19 +28,19 @@ const (
 	Deletion = "deletion"
 )
 
-// Claims are what a receipt says.
+// Claims are the content of a receipt.
 type Claims struct {
 	Format     string           `json:"format"`
 	Kind       string           `json:"kind"`
 	Store      string           `json:"store"`                // random id of the store, which its copies share
 	Namespace  string           `json:"namespace,omitempty"`  // of the user
-	Namespaces []string         `json:"namespaces,omitempty"` // an export has these alone; "": the default one
-	Without    []string         `json:"without,omitempty"`    // what the export leaves out: files, vectors
-	User       string           `json:"user,omitempty"`       // id of whose data it is; empty: all users'
+	Namespaces []string         `json:"namespaces,omitempty"` // the only ones in the export; "": the default one
+	Without    []string         `json:"without,omitempty"`    // kinds that the export leaves out: files, vectors
+	User       string           `json:"user,omitempty"`       // id of the user whose data it is; empty: all users
 	Name       string           `json:"user_name,omitempty"`  // the name of the account
-	At         time.Time        `json:"at"`                   // when it was done, to the microsecond
+	At         time.Time        `json:"at"`                   // the time of the export or deletion, to the microsecond
 	Actor      Actor            `json:"actor"`                // who did it
-	Counts     map[string]int64 `json:"counts"`               // what was exported or deleted, by kind
+	Counts     map[string]int64 `json:"counts"`               // numbers of exported or deleted rows, by kind
 	Bytes      int64            `json:"bytes"`                // of the export, or of the deleted files
 	SHA256     string           `json:"sha256,omitempty"`     // of the whole file of the export
 	Parts      map[string]Part  `json:"parts,omitempty"`      // of the export, by the type of its lines
@@ -48,13 +48,13 @@ type Claims struct {
 	Audit      Audit            `json:"audit"`                // the entry of the audit log about it
 }
 
-// ErasedKey is the key of a user that was erased: no backup of the store opens what was sealed under it.
+// ErasedKey is the erased key of a user: no backup of the store can open data that was sealed under it.
 type ErasedKey struct {
-	ID string    `json:"id"` // in hexadecimal digits, as sealed values name it
+	ID string    `json:"id"` // in hexadecimal digits, as in sealed values
 	At time.Time `json:"at"`
 }
 
-// Actor is who did it, as the audit log has it.
+// Actor is the person who did it, as recorded in the audit log.
 type Actor struct {
 	User       string `json:"user,omitempty"` // empty: the operator
 	Via        string `json:"via,omitempty"`
@@ -73,7 +73,7 @@ type Audit struct {
 	Hash string `json:"hash"`
 }
 
-// Receipt is a signed receipt. Claims are there to be read; the signature has them, too, in canonical form.
+// Receipt is a signed receipt. Claims are for reading; the signature also contains them, in canonical form.
 type Receipt struct {
 	Claims    Claims `json:"receipt"`
 	Signature string `json:"signature"` // JWS, compact (RFC 7515, 7.1)
@@ -116,16 +116,17 @@ func Sign(c Claims, kid string, public ed25519.PublicKey, sign func([]byte) []by
 	return Receipt{c, signed + "." + base64URL.EncodeToString(sign([]byte(signed)))}, nil
 }
 
-// Opened is a receipt whose signature was looked at.
+// Opened is a parsed receipt with the result of checking its signature.
 type Opened struct {
 	Claims Claims // that are signed
 	KeyID  string
-	Key    ed25519.PublicKey // by which it says it is signed
-	Valid  bool              // the key has signed it
-	Same   bool              // the readable part says what is signed
+	Key    ed25519.PublicKey // the signing key named in the receipt
+	Valid  bool              // the signature is valid for Key
+	Same   bool              // the readable claims equal the signed ones
 }
 
-// Parse reads a receipt. An error means that it is none; the fields of the result say what holds of one.
+// Parse reads a receipt and checks its signature. It returns an error if data is not a receipt; the result reports
+// whether the signature is valid.
 func Parse(data []byte) (o Opened, err error) {
 	value, err := decode(data)
 	if err != nil {
@@ -148,7 +149,7 @@ func Parse(data []byte) (o Opened, err error) {
 		return o, fmt.Errorf("the header of its signature is not JSON: %w", err)
 	}
 	key, err := base64URL.DecodeString(h.Key.X)
-	// There are no other members, such as crit, which a reader would have to know (RFC 7515, 4.1.11).
+	// There must be no other members, such as crit, which a reader would have to understand (RFC 7515, 4.1.11).
 	exact, err2 := Canonical(h)
 	if err != nil || err2 != nil || !bytes.Equal(exact, decoded[0]) || len(key) != ed25519.PublicKeySize ||
 		h.Algorithm != algorithm || h.Type != headerType || h.Key.Curve != "Ed25519" || h.Key.Type != "OKP" {
@@ -190,8 +191,8 @@ func canonicalJSON(encoded []byte) ([]byte, error) {
 	return appendCanonical(nil, value)
 }
 
-// decode reads JSON in which no object names a member twice, and no text has half a character: readers would differ in
-// what they show.
+// decode reads JSON. It refuses duplicate members and half characters in texts, since readers would show these
+// differently.
 func decode(encoded []byte) (any, error) {
 	if !json.Valid(encoded) || !utf8.Valid(encoded) {
 		return nil, errors.New("it is not JSON")
@@ -267,7 +268,7 @@ func appendCanonical(b []byte, value any) (_ []byte, err error) {
 			}
 		}
 		return append(b, ']'), nil
-	case map[string]any: // the keys are of ASCII, for which the order of UTF-16 is that of bytes
+	case map[string]any: // the keys are ASCII, for which the order of UTF-16 is that of bytes
 		b = append(b, '{')
 		for i, key := range slices.Sorted(maps.Keys(v)) {
 			if i > 0 {

@@ -1,4 +1,4 @@
-// Package recency orders memories by their last change, even if some of their times are from a clock that was ahead.
+// Package recency orders memories by their last change, even if some times come from a clock that was ahead.
 package recency
 
 import (
@@ -13,7 +13,7 @@ import (
 // maxAhead is how far a stored time may be in the future before its clock counts as wrong.
 const maxAhead = 10 * time.Minute
 
-// mostAhead is how many memories with a time in the future are candidates for the newest.
+// mostAhead is the maximum number of memories with a time in the future that are candidates for the newest.
 const mostAhead = 1000
 
 // Row is a memory and the time of its last change, for orders with the newest change first.
@@ -32,7 +32,7 @@ type estimate struct {
 // Horizon returns the latest time that counts as right.
 func Horizon(now int64) int64 { return now + maxAhead.Microseconds() }
 
-// Sort sorts memories by their last change if any of their times is in the future: by their stored times, these
+// Sort sorts memories by their last change if any of their times is in the future. By their stored times alone, these
 // would stay the newest for as long as the clock was ahead. Otherwise it keeps their order.
 func Sort(tx db.Tx, now int64, rows []Row) error {
 	horizon := Horizon(now)
@@ -101,7 +101,7 @@ func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, err
 	for anchor := range anchored {
 		anchors = append(anchors, anchor)
 	}
-	// Takes the latest of several: a memory restored from the trash or imported has a time long before it got its row.
+	// Take the latest of several: the time of an imported or restored memory may be long before it got its row.
 	return estimates, tx.Each(func(row db.Rows) error {
 		var anchor, at int64
 		err := row.Scan(&anchor, &at)
@@ -149,7 +149,7 @@ func Newest(tx db.Tx, now int64, limit int, q Query, args ...any) ([]int64, erro
 	return Rows(rows[:min(limit, len(rows))]), nil
 }
 
-// Ahead says that Newest will be called; see [db.Ahead].
+// Ahead announces a call of Newest; see [db.Ahead].
 func Ahead(tx db.Tx, limit int, q Query, args ...any) {
 	db.Ahead(tx, q.ByTime, anyTime(limit, args)...)
 }
@@ -175,8 +175,8 @@ func Rows(changes []Row) []int64 {
 	return rows
 }
 
-// OfChange returns the time of a change to a memory or file that changed last at another time. It is not before the
-// last change, unless that is in the future and the clock is likely to be right now: past the time of some memory.
+// OfChange returns the time to store for a change now, given the time of the last change. It is not before the last
+// change, unless that is in the future and the clock is probably right now, since some memory has an earlier time.
 func OfChange(tx db.Tx, now int64, before time.Time) (int64, error) {
 	last := before.UnixMicro()
 	if last <= Horizon(now) {

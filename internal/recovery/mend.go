@@ -15,12 +15,12 @@ import (
 )
 
 // mend makes a row valid in the new file: it replaces truncated values, invalid texts, and dangling references. The
-// hashes reveal these changes. fits is false if the row that it belongs to is lost.
+// hashes reveal these changes. fits is false if a row that it belongs to is lost.
 func (w *tableWriter) mend(tx db.Tx, row pendingRow) (fits bool, err error) {
 	for i, c := range w.t.Columns {
 		switch {
 		case w.t.Name == "partition" && slices.Contains(w.t.Hash.Except, c.Name):
-			row.values[i] = int64(0) // counts, which start again
+			row.values[i] = int64(0) // counts start again
 			continue
 		case w.t.Name == "users" && c.Name == "uid_key":
 			row.values[i] = nil // an import may have made an id that is another's name; fillUserKeys sets the keys
@@ -73,8 +73,8 @@ func (r *Recovery) fillUserKeys(tx db.Tx) error {
 	return kernel.FillUserKeys(tx)
 }
 
-// mendedText returns valid text, and a JSON object where one is expected. A value that is sealed stays as it is: what
-// is in it is known only with the key of its owner.
+// mendedText returns valid text, and a JSON object where one is expected. A sealed value stays as it is, since its
+// content is known only with the key of its owner.
 func mendedText(column, value string) string {
 	if !utf8.ValidString(value) {
 		value = strings.ToValidUTF8(value, "\ufffd")
@@ -93,7 +93,7 @@ func mendedText(column, value string) string {
 }
 
 // standIn makes a row in place of a lost one that others reference. Rows of a lost owner or place go to the local user,
-// which only the operator can be.
+// whom only the operator can act as.
 func (r *Recovery) standIn(tx db.Tx, table string, id int64) (bool, error) {
 	now := time.Now().UnixMicro()
 	name := fmt.Sprintf("recovered-%d", id)

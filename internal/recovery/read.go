@@ -31,7 +31,7 @@ func (r *Recovery) readFile(ctx context.Context) error {
 	if found.Problems > 0 || len(r.Roots) == 0 {
 		r.note("the list of tables is damaged")
 	}
-	done, derived := 0, map[uint32]bool{} // pages of what is made again, such as full text
+	done, derived := 0, map[uint32]bool{} // pages of data that is rebuilt, such as full text
 	for name, root := range r.Roots {
 		r.progress("read", done, len(r.Roots))
 		done++
@@ -71,7 +71,7 @@ func (r *Recovery) readFile(ctx context.Context) error {
 		}
 		r.later = r.later || longer > rows/2
 		for page, n := range fit {
-			if n < 0 { // a page that an older one leads to; it is another table's by now
+			if n < 0 { // reached from an outdated page; it belongs to another table by now
 				delete(found.Pages, page)
 			}
 		}
@@ -103,8 +103,8 @@ func (r *Recovery) keepHash(row salvage.Row) {
 	r.hashes[int(kind)][id] = hash
 }
 
-// readStrays finds table pages that no tree references: the ones behind a damaged page. A page that an older one made a
-// part of derived data counts if hashes show that its rows are a table's.
+// readStrays finds table pages that no tree references, such as those behind a damaged page. A page that an outdated
+// one counts among derived data is included if hashes show that its rows belong to a table.
 func (r *Recovery) readStrays(ctx context.Context, found *salvage.Found, derived map[uint32]bool) error {
 	free := r.file.Free()
 	var strays []uint32

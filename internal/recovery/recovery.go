@@ -1,5 +1,5 @@
-// Package recovery copies the readable parts of a damaged store into a new file. It knows the tables of a store,
-// and which rows belong together; package salvage, below it, reads the pages of the damaged file.
+// Package recovery copies the readable parts of a damaged store into a new file. It knows the tables of a store and the
+// relations between rows. Package salvage reads the pages of the damaged file.
 package recovery
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// Recovery copies the readable rows of one damaged file. Read reads what the file has, Write makes a new file of it,
-// and Mend completes that file once it is migrated to the newest version.
+// Recovery copies the readable rows of one damaged file. Read reads the file, Write makes a new file, and Mend
+// completes that file once it is migrated to the newest version.
 type Recovery struct {
 	Tables []*Table          // the tables of a file of this version, referenced tables first
 	Roots  map[string]uint32 // table or index -> its first page
@@ -44,8 +44,8 @@ type Count struct {
 	Rows, Stray, Cut, Damaged, Lost, Refused int
 }
 
-// New prepares the recovery of a file that had a version of the schema. store says how a new store is opened; its path
-// is not used. Progress receives the stages "read" and "copy", counted in tables.
+// New prepares the recovery of a file with a version of the schema. store is the configuration to open the new store;
+// its path is not used. Progress receives the stages "read" and "copy", counted in tables.
 func New(file *salvage.File, version int, store sqlite.Config, progress func(stage string, done, total int)) *Recovery {
 	return &Recovery{file: file, version: version, store: store, progress: progress, Counts: map[string]Count{},
 		Notes: []string{}}
@@ -119,7 +119,7 @@ type migrations struct {
 	version int
 }
 
-// Migrations returns those of all that lead to a version of the schema.
+// Migrations returns the migrations of all that lead to a version of the schema.
 func Migrations(all fs.FS, version int) fs.FS { return migrations{all, version} }
 
 func (f migrations) Glob(pattern string) ([]string, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
-// reviveMemories restores lost memories from the newest past version that is left.
+// reviveMemories restores lost memories from their newest remaining past version.
 func (r *Recovery) reviveMemories(ctx context.Context, file db.DB, t *Table) error {
 	column := func(name string) int {
 		return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
@@ -82,7 +82,7 @@ func (r *Recovery) revive(tx db.Tx, id, number, created, partition int64, conten
 	if err != nil {
 		return err
 	}
-	if sealedrows.IsSealed(attributes) { // it says what it is sealed as, so it opens in the other column, too
+	if sealedrows.IsSealed(attributes) { // a sealed value names its column, so it also opens in the other one
 		metadata = []byte(attributes)
 	}
 	if !r.present["partition"][partition] {
@@ -103,7 +103,7 @@ func (r *Recovery) revive(tx db.Tx, id, number, created, partition int64, conten
 	return nil
 }
 
-// mendTrash recounts the contents of the trash entries, and takes out files whose entries are lost.
+// mendTrash recounts the contents of trash entries, and takes files whose entries are lost out of the trash.
 func (r *Recovery) mendTrash(tx db.Tx) error {
 	for _, count := range []struct{ column, kind string }{{"memories", "memory"}, {"revisions", "revision"}} {
 		if _, err := tx.Exec(`UPDATE trash SET `+count.column+` = (SELECT count(*) FROM trash_item i

@@ -16,8 +16,8 @@ import (
 type Table struct {
 	Name    string
 	Columns []Column
-	RowID   int                 // the column that is the rowid; -1 for none
-	Hash    *kernel.HashedTable // nil: its rows have none
+	RowID   int                 // index of the column that is the rowid; -1 for none
+	Hash    *kernel.HashedTable // nil: its rows have no hashes
 
 	order  []int    // the columns in the order of the records
 	tree   bool     // it has rowids, unlike WITHOUT ROWID tables
@@ -37,7 +37,7 @@ type Column struct {
 var NotRecovered = []string{"setting", "change", "session", "oauth_code", "row_hash", "memory_own", "shared_state",
 	"segmented", "segment", "segment_stale", "file_object"}
 
-// readSchema learns from the migrations which tables a file of this version has.
+// readSchema reads the tables of a file of this version from the migrations.
 func (r *Recovery) readSchema(ctx context.Context) error {
 	file, err := sqlite.Open(ctx, r.config(":memory:"))
 	if err != nil {

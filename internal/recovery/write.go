@@ -16,13 +16,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// batchRows is how many rows, and batchBytes how many bytes of them, are written in one transaction.
+// batchRows and batchBytes limit the rows of one transaction, and their bytes.
 const (
 	batchRows  = 1000
 	batchBytes = 8 << 20
 )
 
-// Write makes a new file of the old one's version, with the rows that could be read and their expected hashes.
+// Write makes a new file of the old file's version, with the readable rows and their expected hashes.
 func (r *Recovery) Write(ctx context.Context, path string) (err error) {
 	file, err := sqlite.Open(ctx, r.config(path))
 	if err != nil {
@@ -103,13 +103,13 @@ type tableWriter struct {
 	bytes int
 	sums  map[int64][]byte // of a set: the combined hash of its rows
 	seen  map[int64]bool   // row ids
-	wrong []pendingRow     // rows that differ from their hashes: another page may have the row as it was stored
+	wrong []pendingRow     // rows that differ from their hashes; another page may have the original row
 	held  int              // bytes of wrong
 }
 
 const mostHeld = 64 << 20 // bytes of rows that wait for a better one
 
-// take takes a row, unless there is one of its id.
+// take takes a row, unless one with its id was taken.
 func (w *tableWriter) take(row salvage.Row, stray bool) error {
 	values, ok := w.t.Values(row)
 	if !ok {
@@ -142,7 +142,7 @@ func (w *tableWriter) take(row salvage.Row, stray bool) error {
 	return w.add(pendingRow{row.ID, values, stray, row.Cut})
 }
 
-// differs reports whether a row is not the one that its hash is of.
+// differs reports whether a row differs from its hash.
 func (w *tableWriter) differs(values []any) bool {
 	h := w.t.Hash
 	if h == nil || h.Set {
@@ -153,7 +153,7 @@ func (w *tableWriter) differs(values []any) bool {
 	return known && !bytes.Equal(stored, sum)
 }
 
-// takeWrong takes the rows that differ from their hashes and were found in no other form.
+// takeWrong takes the rows that differ from their hashes and were not found in the right form.
 func (w *tableWriter) takeWrong() error {
 	for _, row := range w.wrong {
 		if w.seen[row.id] {
@@ -170,7 +170,7 @@ func (w *tableWriter) takeWrong() error {
 	return nil
 }
 
-// add puts a row into the batch, and writes it when it is full.
+// add puts a row into the batch, and writes the batch when it is full.
 func (w *tableWriter) add(row pendingRow) error {
 	w.batch = append(w.batch, row)
 	w.bytes += size(row.values)
@@ -193,7 +193,7 @@ func size(values []any) (bytes int) {
 	return bytes + 16*len(values)
 }
 
-// own reports whether a passage has the caller's own vector, which cannot be made again.
+// own reports whether a passage has the caller's own vector, which cannot be recomputed.
 func (w *tableWriter) own(values []any) bool {
 	id, _ := values[w.t.RowID].(int64)
 	return w.r.ownPlaces[id>>kernel.PassageBits]
@@ -227,8 +227,9 @@ func (w *tableWriter) takeStrays() error {
 	return w.takeSets(rows)
 }
 
-// takeSets takes the unreferenced rows of sets. Pages of an index may look the same, so they count only if a set
-// matches its hash: with the rows of one page, or with the rows of all. Nothing else looks like tags.
+// takeSets takes the unreferenced rows of sets. Pages of an index may look the same, so rows count only if their set
+// then matches its hash, with the rows of one page or of all pages. Only tags are taken without a match, since nothing
+// else looks like them.
 func (w *tableWriter) takeSets(rows []salvage.Row) error {
 	h := w.t.Hash
 	sets := map[int64]map[uint32][]salvage.Row{}
@@ -281,7 +282,7 @@ func (w *tableWriter) sumWith(key int64, rows []salvage.Row) []byte {
 	return whole
 }
 
-// flush writes the batch. A row that does not fit does not hold up the others.
+// flush writes the batch. It skips rows that violate a constraint.
 func (w *tableWriter) flush() error {
 	batch := w.batch
 	w.batch, w.bytes = nil, 0
@@ -336,7 +337,7 @@ func (w *tableWriter) insert(tx db.Tx, row pendingRow, count *Count) error {
 	return nil
 }
 
-// keep remembers a row to which others refer.
+// keep records the id of a row that others may refer to.
 func (r *Recovery) keep(t *Table, values []any) {
 	if t.RowID < 0 {
 		return

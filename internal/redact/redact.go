@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Format prints a struct as %+v does, with some of its fields hidden. Types that hold a secret call it for every verb
-// of fmt: values end up in messages and logs by mistake.
+// Format prints a struct as %+v does, with some of its fields hidden. Types with a secret call it for every verb of
+// fmt, since values get into messages and logs by mistake.
 func Format(f fmt.State, value any, hidden ...string) {
 	v := reflect.ValueOf(value)
 	_, _ = fmt.Fprint(f, "{")

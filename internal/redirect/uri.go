@@ -1,6 +1,6 @@
-// Package redirect compares redirect URIs, the addresses to which a browser carries an authorization code. An
-// attacker who can bend one gets the code, so they are compared byte by byte, and a URI that two parsers could
-// read in different ways cannot be registered.
+// Package redirect compares redirect URIs, the addresses to which a browser carries an authorization code. An attacker
+// who can redirect one gets the code. So they are compared byte by byte, and a URI that parsers could read differently
+// cannot be registered.
 package redirect
 
 import (
@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// MaxURI is the most bytes of a URI.
+// MaxURI is the maximum length of a URI in bytes.
 const MaxURI = 2048
 
 // loopbackHosts are the names of the local machine that an application may listen on, as written in a URI (RFC
 // 8252, 7.3 and 8.3: localhost is discouraged there, and widely used).
 var loopbackHosts = []string{"127.0.0.1", "[::1]", "localhost"}
 
-// forbiddenSchemes run code, read files or lead nowhere.
+// forbiddenSchemes are schemes that run code, read files or lead nowhere.
 var forbiddenSchemes = []string{
 	"about", "blob", "chrome", "content", "data", "facetime", "file", "filesystem", "ftp", "ftps", "intent", "jar",
 	"javascript",
@@ -80,7 +80,7 @@ func WhyNot(uri string) string {
 	return ""
 }
 
-// whyNoCharacters refuses characters that one reader drops, another replaces and a third takes for a delimiter.
+// whyNoCharacters refuses characters that some parsers drop, replace or treat as delimiters.
 func whyNoCharacters(uri string) string {
 	for i := range len(uri) {
 		switch c := uri[i]; {
@@ -161,7 +161,7 @@ func Loopback(uri string) (host, rest string, ok bool) {
 	return "", "", false
 }
 
-// Host returns the part of a redirect URI to show to a user: where the answer goes.
+// Host returns the part of a redirect URI that shows a user where the answer goes.
 func Host(uri string) string {
 	scheme, rest, _ := strings.Cut(uri, ":")
 	if scheme != "https" && scheme != "http" {

@@ -2,8 +2,8 @@
 // missing row. It defines the hash and the SQL that maintains it; it opens no database.
 //
 // The hash of a row covers the names and values of its columns that are not NULL, so that adding an empty column
-// changes no hash. The hashes are stored in a table of their own, in other pages than the rows: a lost
-// row is known by its remaining hash.
+// changes no hash. The hashes are stored in a table of their own, in other pages than the rows, so that a lost row is
+// detected by its remaining hash.
 package rowhash
 
 import (
@@ -24,7 +24,7 @@ const (
 	FunctionXor  = "souvenir_xor"  // Xor
 )
 
-// pool has the buffers for rows: one hash of one buffer is much cheaper than many small writes.
+// pool has buffers for rows: hashing one buffer is much cheaper than many small writes.
 var pool = sync.Pool{New: func() any { return new([]byte) }}
 
 const keptBuffer = 64 << 10 // larger ones are not kept
@@ -84,7 +84,7 @@ type Table struct {
 	Kind int    // its number among the hashes; never reused for another table
 	Name string // of the table
 
-	// Key is the column that identifies a hash: the row's number; or, for a Set, what its rows belong to.
+	// Key is the column that identifies a hash: the row's number or, for a Set, the parent of its rows.
 	Key string
 	Set bool // the rows of one key have one hash
 
@@ -109,9 +109,9 @@ func (t Table) Expression(row string, columns []string) string {
 // Trigger is a temporary trigger of a table, and its SQL as SQLite stores it: without the word TEMP.
 type Trigger struct{ Name, Table, SQL string }
 
-// Triggers returns what keeps a table's hashes in step with its rows, for every change on a connection.
-// The triggers are temporary, so that programs without them can write to the file, and their writes are detected.
-// An update of a damaged row does not make it sound.
+// Triggers returns the triggers that keep a table's hashes in step with its rows, for every change on a connection. The
+// triggers are temporary, so that programs without them can write to the file, and their writes are detected. An update
+// of a damaged row does not make it valid.
 func (t Table) Triggers(columns []string) []Trigger {
 	before, after := t.Expression("OLD", columns), t.Expression("NEW", columns)
 	of := make([]string, len(columns))

@@ -25,12 +25,12 @@ type Row struct {
 type tree struct {
 	data  []byte
 	kind  byte
-	cells []int  // where each begins
+	cells []int  // offsets of the cells
 	right uint32 // the last child of an interior page
 	sound bool   // the header and the list of cells are consistent
 }
 
-// tree decodes a page. Not ok: it is not a b-tree page.
+// tree decodes a page; not ok if it is not a b-tree page.
 func (s *File) tree(n uint32) (t tree, ok bool) {
 	data, ok := s.page(n)
 	if !ok {
@@ -65,13 +65,13 @@ func (s *File) tree(n uint32) (t tree, ok bool) {
 	return t, true
 }
 
-// Found collects what reading a tree encountered.
+// Found collects the pages and problems found while reading a tree.
 type Found struct {
 	Pages    map[uint32]bool // of the tree, and the overflow pages of its rows
 	Problems int             // pages and rows that could not be read
 }
 
-// Walk calls fn for the rows of the tree whose first page is root, as far as its pages lead.
+// Walk calls fn for the rows of the tree whose first page is root, as far as its pages can be followed.
 func (s *File) Walk(root uint32, found *Found, fn func(Row) error) error {
 	return s.walk(root, 0, found, fn)
 }
@@ -110,8 +110,8 @@ func (s *File) walk(n uint32, depth int, found *Found, fn func(Row) error) error
 	return s.rows(n, t, found, fn)
 }
 
-// Leaf reads the rows of a page that no tree leads to; inTable reports its kind. Not ok: it holds no rows, or is
-// apparently no such page.
+// Leaf reads the rows of a page that no tree references; inTable reports its kind. It is not ok if the page has no
+// rows, or is apparently not a leaf.
 func (s *File) Leaf(n uint32, found *Found) (rows []Row, inTable, ok bool) {
 	t, ok := s.tree(n)
 	if !ok || t.kind == tableInterior || len(t.cells) == 0 {

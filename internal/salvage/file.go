@@ -1,4 +1,4 @@
-// Package salvage reads the pages of a SQLite file by itself and trusts none of its structures, to recover the
+// Package salvage reads the pages of an SQLite file without SQLite, and trusts none of its structures, to recover the
 // readable content of a damaged file. It follows https://www.sqlite.org/fileformat2.html and never writes.
 package salvage
 
@@ -20,7 +20,7 @@ const (
 	maxPages    = 1 << 31
 )
 
-// ErrNoFile means that the file has nothing to read. ErrKey means that its master key is missing, or another.
+// ErrNoFile means that the file has nothing to read. ErrKey means that its master key is missing or wrong.
 var (
 	ErrNoFile = errors.New("not a file with pages")
 	ErrKey    = errors.New("not readable with the master key that was given")
@@ -31,7 +31,7 @@ type File struct {
 	file     *os.File
 	log      *os.File
 	key      *sealing.File    // nil: the file is not encrypted
-	inLog    map[uint32]int64 // page -> where its newest committed version is in the log
+	inLog    map[uint32]int64 // page -> place of its newest committed version in the log
 	size     int              // of a page, in bytes
 	usable   int              // of those, without the part reserved at the end
 	pages    uint32
@@ -41,8 +41,8 @@ type File struct {
 
 const damagedLog = "the write-ahead log is damaged and was skipped"
 
-// Open opens a file for reading, with the master key if it is encrypted. A file that cannot be read, has no bytes, or
-// another key, gives an error; everything else goes to Problems.
+// Open opens a file for reading, with the master key if it is encrypted. It returns an error if the file cannot be
+// read, is empty, or has another key; all other problems go to Problems.
 func Open(path string, key sealing.MasterKey) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *File) unseal(key sealing.MasterKey) (err error) {
 	return nil
 }
 
-// database returns what SQLite would see of the file.
+// database returns the file as SQLite would see it.
 func (s *File) database() io.ReaderAt {
 	if s.key == nil {
 		return s.file
@@ -104,7 +104,7 @@ func (s *File) database() io.ReaderAt {
 	return sealing.NewDatabase(s.key, s.file)
 }
 
-// logged returns what SQLite would see of the log.
+// logged returns the log as SQLite would see it.
 func (s *File) logged() io.ReaderAt {
 	if s.key == nil {
 		return s.log
@@ -112,7 +112,7 @@ func (s *File) logged() io.ReaderAt {
 	return sealing.NewLog(s.key, s.log)
 }
 
-// Close closes it.
+// Close closes the file.
 func (s *File) Close() error {
 	if s.log != nil {
 		_ = s.log.Close()
@@ -120,7 +120,7 @@ func (s *File) Close() error {
 	return s.file.Close()
 }
 
-// pageSize reads the page size; with a damaged header, it is that of all our files.
+// pageSize reads the page size; with a damaged header, it assumes that of all our files.
 func (s *File) pageSize() {
 	if s.size == 0 {
 		s.size = int(binary.BigEndian.Uint16(s.header[16:]))

@@ -9,9 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Names, keys and tags are looked up, so equal ones of an owner are sealed to the same. A lookup compares with the
-// sealed form of each owner whose values it may find, and with the value itself: a store may have rows from before it
-// had keys.
+// Names, keys and tags are looked up, so equal values of an owner are sealed to equal bytes. A lookup compares with the
+// sealed form for each possible owner, and with the plain value: a store may have rows from before it had keys.
 
 // emptyStays reports whether an empty text of the column is stored as it is.
 func (c SealedColumn) emptyStays() bool {
@@ -23,8 +22,8 @@ func (c SealedColumn) emptyStays() bool {
 	return false
 }
 
-// Forms returns how values of a column may be stored that belong to some owners, rows in the users. In a store without
-// user keys, these are the values.
+// Forms returns the possible stored forms of values of a column that belong to some owners, given as rows of users. In
+// a store without user keys, these are the values themselves.
 func Forms(tx db.Tx, c SealedColumn, owners []int64, values ...string) ([]string, error) {
 	o, is := tx.(*opening)
 	if !is {
@@ -45,7 +44,7 @@ func Forms(tx db.Tx, c SealedColumn, owners []int64, values ...string) ([]string
 	return forms, nil
 }
 
-// knownSealer returns what seals the values of an owner, nil if the owner has no key.
+// knownSealer returns the sealer of an owner, nil if the owner has no key.
 func (o *opening) knownSealer(owner int64) (Sealer, error) {
 	if s := o.sealers[owner]; s != nil {
 		return s, nil
@@ -61,12 +60,12 @@ func (o *opening) knownSealer(owner int64) (Sealer, error) {
 	return s, err
 }
 
-// Is returns the condition that a column of names has a value that belongs to an owner, and its argument.
+// Is returns the condition that a column of names has an owner's value, and its argument.
 func Is(tx db.Tx, c SealedColumn, owner int64, column, value string) (condition string, arg any, err error) {
 	return IsAny(tx, c, []int64{owner}, column, value)
 }
 
-// IsAny is [Is] for several owners, rows in the users, and one of several values.
+// IsAny is [Is] for several owners, given as rows of users, and one of several values.
 func IsAny(tx db.Tx, c SealedColumn, owners []int64, column string, values ...string) (condition string, arg any,
 	err error) {
 	if !Seals(tx) && len(values) == 1 {
@@ -76,8 +75,8 @@ func IsAny(tx db.Tx, c SealedColumn, owners []int64, column string, values ...st
 	return column + ` IN ` + db.Texts, db.List(forms), err
 }
 
-// BlindNumber returns a keyed hash of a number that belongs to an owner, a row in the users, or the number itself in a
-// store without user keys. An owner without a key has stored none: then it is the number, too.
+// BlindNumber returns a keyed hash of a number that belongs to an owner, given as a row of users. It returns the number
+// itself in a store without user keys, and for an owner without a key, who has stored no number.
 func BlindNumber(tx db.Tx, owner int64, purpose string, n int64) (int64, error) {
 	o, is := tx.(*opening)
 	if !is {
@@ -90,11 +89,11 @@ func BlindNumber(tx db.Tx, owner int64, purpose string, n int64) (int64, error) 
 	return int64(binary.BigEndian.Uint64(s.Blind(purpose, binary.BigEndian.AppendUint64(nil, uint64(n))))), nil
 }
 
-// foldedSize is how many bytes the keyed hash takes by which a value is looked up without regard to case.
+// foldedSize is the length in bytes of the keyed hash for lookups without regard to case.
 const foldedSize = 22
 
-// HasTag returns the condition that a tag is one of several that belong to some owners, rows in the users, without
-// regard to case; and its arguments.
+// HasTag returns the condition that a tag is one of several tags of some owners, given as rows of users, without regard
+// to case; and its arguments.
 func HasTag(tx db.Tx, owners []int64, column string, tags ...string) (condition string, args []any, err error) {
 	condition, args = `lower(`+column+`) IN `+db.Texts, []any{db.LowerList(tags...)}
 	if !Seals(tx) {
@@ -111,8 +110,8 @@ func HasTag(tx db.Tx, owners []int64, column string, tags ...string) (condition 
 		append(args, db.List(hashes)), err
 }
 
-// openText opens a text that begins with the mark: a value, or some, each on a line of its own, as sealed texts have
-// none. Lines whose keys were erased are left out.
+// openText opens a text that begins with the mark: one value, or several on a line each, since sealed texts have no
+// line breaks. It leaves out lines whose keys were erased.
 func (o *opening) openText(text string) (string, error) {
 	if strings.HasPrefix(text, MemoryMetadata.mark()) {
 		text, _, _ = strings.Cut(text, "\n") // the lookups
@@ -142,7 +141,7 @@ func (o *opening) openText(text string) (string, error) {
 	return all.String(), nil
 }
 
-// OpenTexts opens texts that were read within a list. Those whose keys were erased are left out.
+// OpenTexts opens texts that were read within a list. It leaves out texts whose keys were erased.
 func OpenTexts(tx db.Tx, texts []string) ([]string, error) {
 	o, is := tx.(*opening)
 	if !is {

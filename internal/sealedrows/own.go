@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Sealed metadata of memories are followed by a line with their lookups, from which the table memory_own is made: the
-// same object with keyed hashes in place of its keys, texts, numbers and booleans.
+// Sealed metadata of memories are followed by a line with their lookups, the source of the table memory_own: the same
+// object with keyed hashes instead of its keys, texts, numbers and booleans.
 
 const (
 	ownKey   = "memory.metadata key"
@@ -31,7 +31,7 @@ func SealMetadata(tx db.Tx, owner int64, metadata string) (any, error) {
 	return Sealed{MemoryMetadata.text(s, metadata) + "\n" + lookupsOf(metadata, s.Blind)}, nil
 }
 
-// SealedMetadataLength is how many bytes metadata have once [SealMetadata] has sealed them.
+// SealedMetadataLength returns the length in bytes of metadata sealed by [SealMetadata].
 func SealedMetadataLength(metadata string) int {
 	size := func(purpose string, value []byte) []byte { // as many hashes, as long
 		sum := sha256.Sum256(append([]byte(purpose), value...))
@@ -42,7 +42,7 @@ func SealedMetadataLength(metadata string) int {
 
 type blind func(purpose string, value []byte) []byte
 
-// lookupsOf returns the lookups of metadata; "" of damaged ones, which have no keys.
+// lookupsOf returns the lookups of metadata; "" if they are damaged and so have no keys.
 func lookupsOf(metadata string, hash blind) string {
 	var object map[string]any
 	d := json.NewDecoder(strings.NewReader(metadata))
@@ -62,8 +62,8 @@ func lookup(hash blind, purpose, value string) string {
 	return base64.RawStdEncoding.EncodeToString(hash(purpose, []byte(value)))
 }
 
-// blinded returns the blinded form of a key's value: a list for a list, and for a value that cannot be looked up one
-// that the index does not have either.
+// blinded returns the blinded form of a key's value: a list for a list, and for a value that cannot be looked up a form
+// that is not indexed either.
 func blinded(hash blind, key string, value any) any {
 	switch v := value.(type) {
 	case nil:
@@ -112,8 +112,7 @@ func scalarForm(value any) (form string, is bool) {
 	return "", false
 }
 
-// OwnLookups returns how a key of metadata, and values of it, are looked up that belong to some owners, rows in the
-// users.
+// OwnLookups returns the lookup forms of a key of metadata and of its values for some owners, given as rows of users.
 func OwnLookups(tx db.Tx, owners []int64, key string, values []any) (keys, found []any, err error) {
 	o, is := tx.(*opening)
 	if !is {

@@ -1,5 +1,5 @@
-// Package sealedrows opens sealed values as rows are scanned, and seals written rows, in a store with user keys. It
-// sits between all statements and the engine, which is unaware of it.
+// Package sealedrows opens sealed values when rows are scanned, and seals written values, in a store with user keys. It
+// is a layer between all statements and the engine.
 package sealedrows
 
 import (
@@ -31,7 +31,7 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 	return d.DB.Write(ctx, d.opened(fn))
 }
 
-// Upkeep returns what the engine has for maintenance.
+// Upkeep returns the engine's maintenance.
 func (d *DB) Upkeep() db.Upkeep {
 	u := d.DB.Upkeep()
 	if scratch := u.Scratch; scratch != nil {
@@ -80,12 +80,12 @@ const (
 	TurnSpeaker    SealedColumn = 'z'
 )
 
-// columns says what the values are sealed as, what is read of one whose key was erased with its user, and whether equal
-// values of an owner are sealed to the same, so that they can be looked up.
+// columns has, for each column, the purpose of sealing, the value read if its key was erased with its user, and whether
+// equal values of an owner are sealed to equal bytes for lookups.
 var columns = map[SealedColumn]struct {
 	purpose, erased string
 	same            bool
-	folded          bool // looked up without regard to case, by a keyed hash that is before the value
+	folded          bool // looked up without regard to case, by a keyed hash before the value
 }{
 	MemoryContent:      {purpose: "memory.content"},
 	MemoryMetadata:     {purpose: "memory.metadata", erased: "{}"},
@@ -117,33 +117,33 @@ var columns = map[SealedColumn]struct {
 // erasedName is read in place of a name that cannot be empty.
 const erasedName = "erased"
 
-// ErrErased means that the key of a value was erased with its user. Rows have an empty value in its place, since lists
-// go on without what is gone; check finds them.
+// ErrErased means that the key of a value was erased with its user. Rows have an empty value instead, so that lists
+// still work; check finds them.
 var ErrErased = errors.New("the key was erased with its user")
 
-// mark begins the values of the column.
+// mark returns the prefix of the column's values.
 func (c SealedColumn) mark() string { return mark + string([]byte{byte(c)}) }
 
-// Purpose is the purpose under which the column's values are sealed, "" if there is no such column.
+// Purpose returns the purpose of the column's sealed values, "" if there is no such column.
 func (c SealedColumn) Purpose() string { return columns[c].purpose }
 
 // ErrUnknownColumn means that a value is sealed as one of a column that this program does not know.
 var ErrUnknownColumn = errors.New("a sealed value of an unknown column")
 
-// Sealing has the user keys. A [DB] with it opens the sealed values of rows where they are scanned, once, so
-// that statements which read need not know of them. What is written is sealed by [SealText] and [SealBytes].
+// Sealing has the user keys. A [DB] with it opens sealed values in one place, when rows are scanned, so that other code
+// need not know about them. [SealText] and [SealBytes] seal values to write.
 type Sealing interface {
-	// Of returns the sealer for the owner with a row in the users of the store. It is kept as long as the transaction.
+	// Of returns the sealer of an owner, given as a row of users. It is kept as long as the transaction.
 	Of(tx db.Tx, owner int64) (Sealer, error)
-	// Known is Of for what compares with values: nil if the owner has no key, and so no value.
+	// Known is Of for comparisons with stored values: nil if the owner has no key, and so no values.
 	Known(tx db.Tx, owner int64) (Sealer, error)
-	// Open opens what a Sealer has sealed for a purpose.
+	// Open opens a value that a Sealer has sealed for a purpose.
 	Open(ctx context.Context, purpose string, sealed []byte) ([]byte, error)
 }
 
-// Sealer seals what belongs to one owner.
+// Sealer seals the values of one owner.
 type Sealer interface {
-	// Seal seals a value, which opens for the same purpose only. It is [SealOverhead] longer.
+	// Seal seals a value, which opens only for the same purpose. The result is [SealOverhead] bytes longer.
 	Seal(purpose string, plain []byte) []byte
 	// SealSame is Seal with the same result for equal values of the owner and purpose.
 	SealSame(purpose string, plain []byte) []byte
@@ -151,10 +151,10 @@ type Sealer interface {
 	Blind(purpose string, value []byte) []byte
 }
 
-// mark begins a value, a text or bytes, that is not stored as it is: the letter of its column follows and the sealed
-// bytes, in a text as base64; or plainly, and then a value that itself begins with the mark. So everything stored is
-// read again, and a copy of a sealed value, stored as a text, is not opened. Names, tags and other lines cannot begin
-// with the mark, as they have no control characters.
+// mark begins a value, a text or bytes, that is not stored as it is. Either the letter of its column and the sealed
+// bytes follow, in a text as base64, or plainly and a value that itself begins with the mark. So every value can be
+// read back, and a copy of a sealed value, stored as a text, is not opened. Names, tags and other lines cannot begin
+// with the mark, since they have no control characters.
 const (
 	mark    = "\x01sealed\x02"
 	plainly = "="
@@ -163,18 +163,18 @@ const (
 // Sealed is an argument of a statement: a sealed value.
 type Sealed struct{ stored any }
 
-// AsStored returns the argument for a value in the form in which it is stored.
+// AsStored returns the argument for a value that is already in stored form.
 func AsStored(value string) Sealed { return Sealed{value} }
 
-// Value makes it an argument of engines.
+// Value implements [driver.Valuer].
 func (s Sealed) Value() (driver.Value, error) { return s.stored, nil }
 
-// SealText returns the argument for a value of a column of texts that belongs to an owner, a row in the users: sealed,
-// or the value itself in a store without user keys. Of descriptions, names and other short texts, an empty one
-// stays: there is nothing in it.
+// SealText returns the argument for a value of a column of texts that belongs to an owner, given as a row of users:
+// sealed, or the value itself in a store without user keys. An empty description, name or other short text is stored as
+// it is.
 func SealText(tx db.Tx, owner int64, c SealedColumn, plain string) (any, error) {
 	if !Seals(tx) || plain == "" && c.emptyStays() {
-		return plain, nil // before it is copied
+		return plain, nil // before plain is copied
 	}
 	s, err := sealerFor(tx, owner, c)
 	if err != nil {
@@ -183,7 +183,7 @@ func SealText(tx db.Tx, owner int64, c SealedColumn, plain string) (any, error) 
 	return Sealed{c.text(s, plain)}, nil
 }
 
-// text is the form of a sealed value in a column of texts.
+// text returns the form of a sealed value in a column of texts.
 func (c SealedColumn) text(s Sealer, plain string) string {
 	sealed := c.seal(s, []byte(plain))
 	size := base64.RawStdEncoding.EncodedLen(len(sealed)) + foldedSize
@@ -210,7 +210,7 @@ func SealBytes(tx db.Tx, owner int64, c SealedColumn, plain []byte) (any, error)
 	return Sealed{append(append(make([]byte, 0, len(mark)+1+len(sealed)), c.mark()...), sealed...)}, nil
 }
 
-// IsSealed reports whether a text, as it is stored, is the sealed value of a column that this program knows, in base64.
+// IsSealed reports whether a stored text is the sealed value of a known column, in base64.
 func IsSealed(stored string) bool {
 	rest, is := strings.CutPrefix(stored, mark)
 	if !is || rest == "" || SealedColumn(rest[0]).Purpose() == "" {
@@ -227,15 +227,15 @@ func IsSealed(stored string) bool {
 	return err == nil
 }
 
-// SealedLength is how many bytes a text of some bytes has once [SealText] has sealed it.
+// SealedLength returns the length in bytes of a text sealed by [SealText].
 func SealedLength(bytes int) int {
 	return len(mark) + 1 + base64.RawStdEncoding.EncodedLen(bytes+SealOverhead)
 }
 
-// SealOverhead is how many bytes longer a value is for a [Sealer] having sealed it.
+// SealOverhead is the number of bytes that a [Sealer] adds to a value.
 const SealOverhead = 57
 
-// sealerFor returns what seals the values of a column in a store with user keys.
+// sealerFor returns the sealer for values of a column in a store with user keys.
 func sealerFor(tx db.Tx, owner int64, c SealedColumn) (Sealer, error) {
 	if c.Purpose() == "" {
 		return nil, fmt.Errorf("%w: %q", ErrUnknownColumn, rune(c))
@@ -257,7 +257,7 @@ func Seals(tx db.Tx) bool {
 	return is
 }
 
-// SealerOf returns what seals the values of an owner, a row in the users; nil in a store without user keys.
+// SealerOf returns the sealer of an owner, given as a row of users; nil in a store without user keys.
 func SealerOf(tx db.Tx, owner int64) (Sealer, error) {
 	o, is := tx.(*opening)
 	if !is {
@@ -282,7 +282,7 @@ func Piece(tx db.Tx, text, start, length string, args ...any) (expression string
 	return db.Slice(text, start, length), args
 }
 
-// Cut returns length bytes from byte start on, counted from 0, of what [Piece] has read; nil if it has fewer.
+// Cut returns length bytes from byte start on, counted from 0, of a result of [Piece]; nil if it has fewer.
 func Cut(tx db.Tx, piece []byte, start, length int) []byte {
 	switch {
 	case !Seals(tx):
@@ -293,8 +293,8 @@ func Cut(tx db.Tx, piece []byte, start, length int) []byte {
 	return piece[start : start+length]
 }
 
-// Characters is how many characters to read of a text whose beginning is wanted, by substr: of one that may be sealed,
-// all.
+// Characters returns the number of characters to read with substr for the beginning of a text: all of them if it may be
+// sealed.
 func Characters(tx db.Tx, most int) int {
 	if Seals(tx) {
 		return math.MaxInt32
@@ -334,7 +334,7 @@ func asStored(args []any) []any {
 	return own
 }
 
-// plain returns how an argument is stored, if that is not as it is.
+// plain returns the stored form of an argument, if it is different.
 func plain(a any) (stored any, other bool) {
 	switch v := a.(type) {
 	case nil, int64, int, bool, float64, Sealed:
@@ -423,7 +423,7 @@ func (r openingRow) Scan(dest ...any) error {
 	return r.Row.Scan(to...)
 }
 
-// opened is the destination of a value that may be sealed.
+// opened is a scan destination for a value that may be sealed.
 type opened struct {
 	to any
 	by *opening
@@ -452,7 +452,7 @@ func (o *opened) Scan(src any) error {
 	return db.ScanValue(src, o.to)
 }
 
-// open opens what follows the mark.
+// open opens the bytes after the mark.
 func (o *opening) open(value []byte, text bool) ([]byte, error) {
 	if len(value) == 0 {
 		return nil, fmt.Errorf("%w: it has none", ErrUnknownColumn)
@@ -485,7 +485,7 @@ func (o *opening) open(value []byte, text bool) ([]byte, error) {
 	return plain, nil
 }
 
-// head is how many bytes of a sealed value [EachSealed] needs at most.
+// head is the number of bytes of a sealed value that [EachSealed] needs.
 const head = 48
 
 // EachSealed calls fn with the first bytes of each sealed value of the columns, without opening it. The transaction is
@@ -501,7 +501,7 @@ func EachSealed(tx db.Tx, bytes int, fn func(column string, sealed []byte) error
 		table, column, _ := strings.Cut(place, ".")
 		condition := column + " IS NOT NULL"
 		if table == "file" {
-			condition += " AND state <> 'leaving'" // a deleted file goes in the background
+			condition += " AND state <> 'leaving'" // deleted files are removed in the background
 		}
 		err := tx.Each(func(row db.Rows) error {
 			var v beginning
@@ -521,7 +521,7 @@ func EachSealed(tx db.Tx, bytes int, fn func(column string, sealed []byte) error
 // beginning is the beginning of a sealed value; empty: the value is not sealed.
 type beginning []byte
 
-// Scan takes a value that may be sealed.
+// Scan takes the beginning of a value that may be sealed.
 func (b *beginning) Scan(src any) error {
 	*b = (*b)[:0]
 	switch v := src.(type) {

@@ -2,14 +2,14 @@ package sealedrows
 
 import "github.com/souvenir-ai/souvenir/internal/db"
 
-// Searching is a Sealing that keeps full text and vectors of its own kind.
+// Searching is a Sealing with its own full text and vectors.
 type Searching interface {
-	// Search returns full text and the comparison of vectors, for a transaction of the engine. Sealer is [SealerOf] the
-	// transaction.
+	// Search returns full text and the comparison of vectors, for a transaction of the engine. sealer is [SealerOf] of
+	// the transaction.
 	Search(tx db.Tx, sealer func(owner int64) (Sealer, error)) (db.Words, db.Vectors)
 }
 
-// search asks for what is of the keys' own kind.
+// search gets full text and vectors from a Sealing that has its own.
 func (o *opening) search() {
 	if s, able := o.sealing.(Searching); able {
 		o.words, o.vectors = s.Search(o.Tx, func(owner int64) (Sealer, error) { return SealerOf(o, owner) })
@@ -18,7 +18,7 @@ func (o *opening) search() {
 	}
 }
 
-// Words are those of the keys' own kind.
+// Words returns the full text of a [Searching], or else the engine's.
 func (o *opening) Words() db.Words {
 	if o.words == nil {
 		o.search()
@@ -26,7 +26,7 @@ func (o *opening) Words() db.Words {
 	return o.words
 }
 
-// Vectors are those of the keys' own kind.
+// Vectors returns the vectors of a [Searching], or else the engine's.
 func (o *opening) Vectors() db.Vectors {
 	if o.vectors == nil {
 		o.search()
@@ -34,11 +34,11 @@ func (o *opening) Vectors() db.Vectors {
 	return o.vectors
 }
 
-// StoredBytes is how many bytes a value of some bytes has once [SealBytes] has sealed it.
+// StoredBytes returns the length of a value sealed by [SealBytes].
 func StoredBytes(plain int) int { return len(mark) + 1 + plain + SealOverhead }
 
-// SealedBytes returns the sealed bytes of what is stored in a column of bytes; false if that is not a sealed value of
-// the column.
+// SealedBytes returns the sealed bytes of a stored value in a column of bytes; false if it is not a sealed value of the
+// column.
 func SealedBytes(c SealedColumn, stored []byte) ([]byte, bool) {
 	if len(stored) <= len(mark) || string(stored[:len(mark)]) != mark || stored[len(mark)] != byte(c) {
 		return nil, false

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// Sizes of sealed blocks. The end of each page is Reserved, which SQLite leaves alone: it takes the tag
-// and the nonce, so that a sealed page is as long as a plain one. The head and the page of a frame of the write-ahead
-// log grow: SQLite's checksums there are of whole pages, with the reserved part. The head of the log itself stays
-// readable; it has sizes, random numbers and a checksum of itself.
+// Sizes of sealed blocks. SQLite does not use the last Reserved bytes of each page: they hold the tag and the nonce, so
+// that a sealed page is as long as a plain one. In the write-ahead log, the head and the page of a frame grow, since
+// SQLite's checksums there cover whole pages with the reserved part. The head of the log itself stays readable; it has
+// sizes, random numbers and a checksum of itself.
 const (
 	PageSize   = 4096
 	Reserved   = chacha20poly1305.Overhead + chacha20poly1305.NonceSizeX
@@ -27,7 +27,7 @@ const (
 	frame  = FrameHead + PageSize
 	onDisk = SealedHead + sealedPage
 
-	// SQLite locks bytes from here on, which no one can write on Windows then. No page lies there.
+	// SQLite locks bytes from here on, which cannot be written on Windows then. No page is stored there.
 	lockAt = 1 << 30
 )
 
@@ -57,7 +57,7 @@ func (f *File) start() (err error) {
 // ErrBlock means that a block was changed or moved after sealing.
 var ErrBlock = errors.New("the block is not what was sealed")
 
-// bound is the context that a block is bound to: its file, its kind and its place.
+// bound returns the context that a block is bound to: its file, its kind and its place.
 func (f *File) bound(kind Kind, at int64) (b [fileSize + 9]byte) {
 	copy(b[:], f.id[:])
 	b[fileSize] = byte(kind)
@@ -73,14 +73,14 @@ func (f *File) Seal(sealed, plain []byte, kind Kind, at int64) {
 	f.aead.Seal(sealed[:0], nonce, plain, bound[:])
 }
 
-// Open opens a block into plain, which has Reserved bytes less and may begin where sealed does. Zeros were never
-// sealed, and open as zeros: a page that has become free before it was ever written is a hole in the file. On an error
+// Open opens a block into plain, which has Reserved bytes less and may begin where sealed does. Zeros open as zeros,
+// since they are never sealed: a page that became free before it was written is a hole in the file. After an error
 // plain is zeros, too.
 func (f *File) Open(plain, sealed []byte, kind Kind, at int64) (err error) {
 	end := len(plain) + chacha20poly1305.Overhead
 	nonce := sealed[end : end+chacha20poly1305.NonceSizeX]
 	switch bound := f.bound(kind, at); {
-	case !zeros(nonce): // which random bytes never are
+	case !zeros(nonce): // random bytes are never zeros
 		_, err = f.aead.Open(plain[:0], nonce, sealed[:end], bound[:])
 	case !zeros(sealed):
 		err = ErrBlock
@@ -103,7 +103,7 @@ func zeros(b []byte) bool {
 	return true
 }
 
-// PageAt returns where a page lies on disk; pages are numbered from 0 here.
+// PageAt returns the place of a page on disk; pages are numbered from 0 here.
 func PageAt(page int64) int64 {
 	at := HeaderSize + page*PageSize
 	if at >= lockAt {
@@ -112,7 +112,7 @@ func PageAt(page int64) int64 {
 	return at
 }
 
-// PlainSize returns the size that a file of a size on disk has for SQLite.
+// PlainSize converts a file's size on disk to the size that SQLite sees.
 func PlainSize(size int64) int64 {
 	if size > lockAt {
 		size -= PageSize
@@ -120,7 +120,7 @@ func PlainSize(size int64) int64 {
 	return max(0, size-HeaderSize)
 }
 
-// SizeOf returns the size on disk of a file that has a size for SQLite.
+// SizeOf converts a file's size that SQLite sees to its size on disk.
 func SizeOf(plain int64) int64 {
 	if plain <= 0 {
 		return HeaderSize
@@ -128,18 +128,18 @@ func SizeOf(plain int64) int64 {
 	return PageAt((plain-1)/PageSize) + (plain-1)%PageSize + 1
 }
 
-// FrameAt returns the frame of the log that has a place for SQLite, and how far within it the place lies.
+// FrameAt returns the frame at a place of the log as SQLite sees it, and the offset in the frame.
 func FrameAt(place int64) (number, within int64) {
 	return (place - LogHead) / frame, (place - LogHead) % frame
 }
 
-// HeadAt returns where the head of a frame lies on disk.
+// HeadAt returns the place of a frame's head on disk.
 func HeadAt(number int64) int64 { return LogHead + number*onDisk }
 
-// LoggedPageAt returns where the page of a frame lies on disk.
+// LoggedPageAt returns the place of a frame's page on disk.
 func LoggedPageAt(number int64) int64 { return HeadAt(number) + SealedHead }
 
-// PlainLogSize returns the size that a log of a size on disk has for SQLite, in whole frames.
+// PlainLogSize converts a log's size on disk to the size that SQLite sees, in whole frames.
 func PlainLogSize(size int64) int64 {
 	if size <= LogHead {
 		return max(0, size)

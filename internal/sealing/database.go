@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Disk is where sealed bytes lie.
+// Disk stores sealed bytes.
 type Disk interface {
 	io.ReaderAt
 	io.WriterAt
@@ -23,8 +23,8 @@ type Database struct {
 // NewDatabase returns the view of a sealed file.
 func NewDatabase(key *File, disk Disk) *Database { return &Database{key: key, disk: disk} }
 
-// ReadAt reads any part of the database. What lies behind its end reads as zeros with io.EOF. A page that is not what
-// was sealed is ErrBlock.
+// ReadAt reads any part of the database. Bytes beyond its end read as zeros with io.EOF. The error for a changed page
+// is ErrBlock.
 func (d *Database) ReadAt(p []byte, at int64) (int, error) {
 	if at%PageSize == 0 && len(p) == PageSize {
 		return len(p), d.readPage(p, at/PageSize)
@@ -49,7 +49,7 @@ func (d *Database) readPage(p []byte, number int64) error {
 	return err
 }
 
-// readBlock reads a block as it lies on disk. One that is there in part is ErrBlock.
+// readBlock reads a sealed block from disk. The error for an incomplete block is ErrBlock.
 func readBlock(disk Disk, p []byte, at int64) error {
 	switch n, err := disk.ReadAt(p, at); {
 	case n == len(p):
@@ -65,7 +65,7 @@ func readBlock(disk Disk, p []byte, at int64) error {
 	}
 }
 
-// errWrite means that SQLite did something unexpected: an error is better than an unreadable file.
+// errWrite means that SQLite wrote something unexpected. An error is better than an unreadable file.
 var errWrite = errors.New("not a whole page with room for its seal")
 
 // WriteAt writes a page.
@@ -91,8 +91,8 @@ type Log struct {
 // NewLog returns the view of a sealed log.
 func NewLog(key *File, disk Disk) *Log { return &Log{key: key, disk: disk} }
 
-// ReadAt reads any part of the log, as [Database.ReadAt] does. Only a read of a page alone gets ErrBlock: a search for
-// the log's end reads frames, and finds zeros in place of one that was not written as a whole.
+// ReadAt reads any part of the log, as [Database.ReadAt] does. Only a read of a single page returns ErrBlock. A search
+// for the log's end reads frames, and finds zeros in place of an incomplete one.
 func (l *Log) ReadAt(p []byte, at int64) (int, error) {
 	if number, within := FrameAt(at); at >= LogHead && within == FrameHead && len(p) == PageSize {
 		return len(p), l.readPage(p, number)
@@ -111,7 +111,7 @@ func (l *Log) ReadAt(p []byte, at int64) (int, error) {
 	return len(p), nil
 }
 
-// part returns what lies at a place of the log, to the end of the part that it belongs to.
+// part returns the bytes from a place of the log to the end of the part that contains it.
 func (l *Log) part(at int64) ([]byte, error) {
 	if at < LogHead {
 		err := readBlock(l.disk, l.head[:LogHead], 0)
@@ -141,14 +141,14 @@ func (l *Log) readPage(p []byte, number int64) error {
 	return l.key.Open(p, l.page[:], LoggedPage, number)
 }
 
-// The version in the head of a log. A sealed log has another one, so that SQLite without the keys refuses it: it would
-// find no frame in it, take it for empty, and delete it.
+// The version in the head of a log. A sealed log has another version, so that SQLite without the keys refuses it.
+// Otherwise SQLite would find no frame, treat the log as empty, and delete it.
 const (
 	plainVersion  = 3007000
 	sealedVersion = 3007001
 )
 
-// reversion puts another version into the head of a log, with its checksum, if it has the one.
+// reversion changes the version in the head of a log, if it is from, and updates the checksum.
 func reversion(head []byte, from, to uint32) {
 	if binary.BigEndian.Uint32(head[4:]) != from {
 		return

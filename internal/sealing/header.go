@@ -11,7 +11,7 @@ import (
 )
 
 // A sealed file begins with a header of 4,096 bytes: the magic, and two slots with the wrapped key of the file. A new
-// master key goes into both, one after the other, so that at any moment one of them is whole. Of whole slots the one
+// master key is written to one slot after the other, so that one of them is always whole. Of two whole slots, the one
 // with the higher generation counts.
 const (
 	HeaderSize = 4096
@@ -31,26 +31,26 @@ const (
 	slotUsed  = checkAt + sha256.Size
 )
 
-// IsSealed reports whether a file that begins with these bytes is sealed. One whose magic is damaged is, too, if a copy
-// of its key is whole.
+// IsSealed reports whether a file that begins with these bytes is sealed. A damaged magic does not matter if a copy of
+// its key is whole.
 func IsSealed(start []byte) bool {
 	return bytes.HasPrefix(start, []byte(magic)) || newest(start, nil) != nil
 }
 
-// Ring is a master key, and the keys of files that it has opened. It keeps these: a file whose key was rewrapped
-// meanwhile, by another process, stays open to it. It is not safe for concurrent use by itself.
+// Ring is a master key, and the keys of files that it has opened. It keeps these, so that a file stays open when
+// another process rewraps its key. It is not safe for concurrent use by itself.
 type Ring struct {
 	master MasterKey
 	files  map[[fileSize]byte]*File
 }
 
-// NewRing returns a ring with a master key, or with none, which opens nothing.
+// NewRing returns a ring with a master key. With the zero master key it opens nothing.
 func NewRing(master MasterKey) *Ring { return &Ring{master: master, files: map[[fileSize]byte]*File{}} }
 
 // Master returns the master key.
 func (r *Ring) Master() MasterKey { return r.master }
 
-// NewFile makes the key of a file without a header, which nothing opens later.
+// NewFile makes the key of a file without a header, which cannot be opened later.
 func NewFile() (*File, error) {
 	f := &File{generation: 1}
 	_, _ = rand.Read(f.id[:]) // neither fails
@@ -89,7 +89,7 @@ func (r *Ring) Open(header []byte) (*File, error) {
 		id := r.master.id()
 		given = id[:]
 	}
-	best := newest(header, given) // of a change that was not finished, either key is good
+	best := newest(header, given) // after an unfinished change, either key is valid
 	if best == nil {
 		best = newest(header, nil)
 	}
@@ -119,8 +119,8 @@ func IsDamaged(err error) bool {
 	return err != nil && bytes.HasPrefix([]byte(err.Error()), []byte(errHeader.Error()))
 }
 
-// newest returns the whole slot with the highest generation, of those under a master key if its id is given; nil: there
-// is none.
+// newest returns the whole slot with the highest generation, nil if there is none. If the id of a master key is given,
+// only its slots count.
 func newest(header, master []byte) (best []byte) {
 	for i := range slots {
 		at := slotAt + i*slotSize
@@ -182,8 +182,8 @@ type Slot struct {
 	Data []byte
 }
 
-// Rewrap returns the slots that put the key of the file with a header under another master key. They are written in
-// their order, each on disk before the next.
+// Rewrap returns the slots that wrap a file's key with another master key, given its header. They must be written in
+// order, each on disk before the next.
 func (r *Ring) Rewrap(header []byte, to MasterKey) ([]Slot, error) {
 	best := newest(header, nil)
 	if !IsSealed(header) || best == nil {
@@ -208,11 +208,11 @@ func (r *Ring) Rewrap(header []byte, to MasterKey) ([]Slot, error) {
 	return all, nil
 }
 
-// Taken has the ring use another master key from now on.
+// Taken makes the ring use another master key from now on.
 func (r *Ring) Taken(master MasterKey) { r.master = master }
 
-// Take is Taken for a key under which another process may have put the file with a header. A key that does not open it
-// is an error, and changes nothing.
+// Take is Taken for a master key with which another process may have rewrapped the file with this header. If the key
+// does not open it, Take returns an error and changes nothing.
 func (r *Ring) Take(header []byte, master MasterKey) error {
 	best := newest(header, nil)
 	if !IsSealed(header) || best == nil {

@@ -1,8 +1,8 @@
-// Package sealing encrypts the files of a store: the blocks of a database and the frames of its write-ahead log, under
-// a key of the file that is in its header, wrapped by a master key. It knows bytes only, not the database.
+// Package sealing encrypts the files of a store: the blocks of a database and the frames of its write-ahead log. The
+// key of a file is in its header, wrapped by a master key. The package handles only bytes, not the database.
 //
-// The AEAD is XChaCha20-Poly1305 of golang.org/x/crypto. Its nonces have 24 bytes and are random: any number of blocks
-// may be written under one key.
+// The AEAD is XChaCha20-Poly1305 of golang.org/x/crypto. Its nonces have 24 bytes and are random, so any number of
+// blocks may be written under one key.
 package sealing
 
 import (
@@ -28,7 +28,8 @@ var (
 	ErrNotSealed  = errors.New("the file is not encrypted, but a master key was given")
 )
 
-// MasterKey wraps the keys of files. The zero value is none. Its text is its id: the key never gets into a log.
+// MasterKey wraps the keys of files. The zero value is no key. It prints as its id, so that the key never gets into a
+// log.
 type MasterKey struct{ key *[KeySize]byte }
 
 // NewMasterKey returns a master key of 32 bytes.
@@ -71,7 +72,7 @@ func (k MasterKey) Text() string {
 	return hex.EncodeToString(k.key[:])
 }
 
-// ID returns 16 hexadecimal digits by which people tell keys apart. It says nothing about the key.
+// ID returns 16 hexadecimal digits by which people tell keys apart. It reveals nothing about the key.
 func (k MasterKey) ID() string {
 	if k.key == nil {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// script runs, and leaves a trace, if a page takes it for anything but text. The tests look for the trace.
+// script runs and leaves a trace if a page treats it as anything but text. The tests look for the trace.
 const script = `<script>globalThis.ran="script"</script><img src=x onerror="globalThis.ran='image'"><svg ` +
 	`onload=globalThis.ran='svg'>`
 
@@ -36,7 +36,7 @@ func hostileTexts() []string {
 	}
 }
 
-// hostile fills the store with hostile texts: every text that can be chosen is one.
+// hostile fills the store with hostile texts, wherever a text can be chosen.
 func (f *filler) hostile() error {
 	return f.inOrder(f.hostilePeople, f.hostileMemories, f.hostileFiles, f.hostileTrash, f.hostileManagement)
 }
@@ -155,7 +155,7 @@ func (f *filler) hostileFiles() error {
 
 // hostileTrash deletes memories and files with the same texts.
 func (f *filler) hostileTrash() error {
-	f.at(1) // now: a starting server empties the trash of old entries
+	f.at(1) // now, since a starting server removes old entries from the trash
 	for i, text := range hostileTexts() {
 		stored, err := f.view.AddMemory(f.ctx, souvenir.NewMemory{Content: text + "\nThrown away.", ProjectID: f.Project})
 		if err != nil {

@@ -40,7 +40,7 @@ func (f *filler) memories(n int) error {
 	return nil
 }
 
-// memory creates one about a topic.
+// memory creates a memory about a topic.
 func (f *filler) memory(t topic) souvenir.NewMemory {
 	m := souvenir.NewMemory{
 		Content: f.text(t),
@@ -119,8 +119,7 @@ Tiles are made once a night; see [the format](https://example.com/tiles).
 - Who pays for the server in winter?
 `
 
-// known stores what every store has once: rules, a todo, main memories, an identity, and the memory that Filled
-// names.
+// known stores the items that exist once: rules, a todo, main memories, an identity, and the memory named in Filled.
 func (f *filler) known() error {
 	do := "# How we work on the atlas\n\n- Write a **test** before the fix.\n- Ask Mara before changing `tiles/`.\n\n| " +
 		"when | who |\n|---|---|\n| release | Jonas |\n"

@@ -175,7 +175,7 @@ func (f *filler) activity(memories int) error {
 		if err := f.store.Upkeep().RecordActivity(f.ctx, call); err != nil {
 			return err
 		}
-		if i%1000 == 999 { // writes what waits before more comes: above a few thousand, the oldest are lost
+		if i%1000 == 999 { // writes waiting calls in time, since beyond a few thousand the oldest are lost
 			if _, err := f.view.Insights().ActivityPage(f.ctx, souvenir.ActivityQuery{Limit: 1}); err != nil {
 				return err
 			}

@@ -1,6 +1,6 @@
-// Package seed fills store files for tests and measurements of the dashboard: with any number of invented notes of
-// a few people, over some months; or with text that does harm if a page takes it for anything but text. The texts
-// are the same each time.
+// Package seed fills store files for tests and measurements of the dashboard: with any number of invented notes of a
+// few people, over some months; or with text that does harm if a page treats it as anything but text. The texts are the
+// same each time.
 package seed
 
 import (
@@ -16,7 +16,7 @@ import (
 // Password is the password of every user it creates.
 const Password = "nine blue kettles"
 
-// history is how far back the first memory lies.
+// history is the age of the first memory.
 const history = 90 * 24 * time.Hour
 
 // Filled describes the content of a filled file. Fields without content are empty.
@@ -27,7 +27,7 @@ type Filled struct {
 	Project  string `json:"project"`  // id of a project with rules, a todo, members and a main memory
 	Memory   string `json:"memory"`   // id of a memory with revisions, related memories and files
 	File     string `json:"file"`     // id of a file that is linked to Memory
-	Memories int    `json:"memories"` // how many the user can find
+	Memories int    `json:"memories"` // number of memories that the user can find
 	Token    string `json:"token"`    // an MCP token of the user
 }
 
@@ -44,7 +44,7 @@ func Fill(ctx context.Context, path string, memories int) (Filled, error) {
 	})
 }
 
-// Hostile creates a new file at a path in which everything that can hold text holds hostile text.
+// Hostile creates a new file at a path with hostile text in every field that can hold text.
 func Hostile(ctx context.Context, path string) (Filled, error) {
 	return fill(ctx, path, (*filler).hostile)
 }

@@ -11,7 +11,7 @@ import (
 // in meaning.
 type topic struct {
 	name      string   // also a tag
-	project   string   // id of the project that most of its memories lie in; empty: none
+	project   string   // id of the project with most of its memories; empty: none
 	sentences []string // {slot} stands for a word of the list of that name
 	words     map[string][]string
 }
@@ -45,7 +45,7 @@ func pick[T any](w *writer, all []T) T { return all[w.random.IntN(len(all))] }
 // once returns true in one of n cases.
 func (w *writer) once(n int) bool { return w.random.IntN(n) == 0 }
 
-// sentence writes one about a topic.
+// sentence writes a sentence about a topic.
 func (w *writer) sentence(t topic) string {
 	return slot.ReplaceAllStringFunc(pick(w, t.sentences), func(found string) string {
 		name := found[1 : len(found)-1]
@@ -112,7 +112,7 @@ func commonWords() map[string][]string {
 	}
 }
 
-// work is what the invented people of the store do together.
+// work has the topics that the invented people share.
 func work() []topic {
 	return []topic{
 		{"deployment", "atlas", []string{
@@ -175,7 +175,7 @@ func work() []topic {
 	}
 }
 
-// life is what they do apart from it.
+// life has their private topics.
 func life() []topic {
 	return []topic{
 		{"travel", "", []string{

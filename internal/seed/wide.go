@@ -9,9 +9,9 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Wide creates a new file at a path in which everything that a page lists or offers is there n times, and belongs to
-// the user: projects, collections, types, tags, keys, files, tokens, applications, clients and so on; what one thing
-// has, in the project, the memory and the conversation that Filled and WideConversation name.
+// Wide creates a new file at a path with n of everything that a page lists or offers, all of the user: projects,
+// collections, types, tags, keys, files, tokens, applications, clients and so on. Parts of a single project, memory or
+// conversation are in the ones named by Filled and WideConversation.
 func Wide(ctx context.Context, path string, n int) (Filled, error) {
 	return fill(ctx, path, func(f *filler) error {
 		w := &widener{filler: f, n: n}
@@ -47,7 +47,7 @@ func (w *widener) times(step func(ctx context.Context, i int) error) error {
 	return nil
 }
 
-// mostAccounts is how many tokens, applications and so on there are at most: a store has limits for these.
+// mostAccounts is the maximum number of tokens, applications and so on, which a store limits.
 const mostAccounts = 900
 
 // alone runs a step up to n times, each in transactions of its own.
@@ -81,8 +81,8 @@ func (w *widener) places() error {
 	})
 }
 
-// things stores memories, each of a collection, a type, a state, a module, tags and keys of its own, and of a project;
-// some of which it deletes.
+// things stores memories, each with a collection, a project, a type, a state, a module, tags and a key of its own, and
+// others that it deletes.
 func (w *widener) things() error {
 	w.at(0.2)
 	all := make([]souvenir.NewMemory, w.n)
@@ -185,7 +185,7 @@ func (w *widener) oneProject() error {
 	}); err != nil {
 		return err
 	}
-	lines := func(form string) string { // five times, below the most that a memory holds
+	lines := func(form string) string { // five times, below the maximum of a memory
 		var text strings.Builder
 		for i := range min(w.n, 2000) {
 			fmt.Fprintf(&text, form, i+1, w.name("line", i))
@@ -275,7 +275,7 @@ func (w *widener) accounts() error {
 	})
 }
 
-// callers lets applications in, and records calls of clients, tools and tokens.
+// callers grants access to applications, and records calls of clients, tools and tokens.
 func (w *widener) callers() error {
 	for i := range min(w.n, mostAccounts) {
 		if err := w.letIn(w.name("application", i)); err != nil {

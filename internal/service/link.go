@@ -1,5 +1,6 @@
-// Package service sends requests to a model's service over HTTP, with a key that no error shows, with limits, and with
-// retries after temporary failures. It is the only package below the API that knows HTTP; the API does not import it.
+// Package service sends requests to a model's service over HTTP, with limits, and with retries after temporary
+// failures. Its errors never contain the key. It is the only package below the API that uses HTTP; the API does not
+// import it.
 package service
 
 import (
@@ -20,7 +21,7 @@ import (
 )
 
 const (
-	// Attempts is how often a request is sent at most.
+	// Attempts is the maximum number of times that a request is sent.
 	Attempts = 5
 
 	firstPause = 500 * time.Millisecond
@@ -119,7 +120,7 @@ func (e *StatusError) temporary() bool {
 }
 
 // Post sends a body and returns the body of the answer, of at most limit bytes. It retries after temporary failures,
-// with pauses of at most patience in total. Answers that a retry would not improve are ErrAnswer or a StatusError.
+// with pauses of at most patience in total. If a retry would not help, the error is ErrAnswer or a StatusError.
 func (l *Link) Post(ctx context.Context, path string, body []byte, patience time.Duration, limit int64) ([]byte,
 	error) {
 	for attempt := 1; ; attempt++ {
@@ -163,7 +164,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ErrAnswer marks answers that a retry would not improve.
+// ErrAnswer means that the answer is unusable and a retry would not help.
 var ErrAnswer = errors.New("unusable answer")
 
 // once sends a body once. The answer has at most limit bytes.
@@ -209,7 +210,7 @@ func (l *Link) refusal(response *http.Response, start []byte) error {
 		return e
 	}
 	e.message = fmt.Sprintf("%s answered %d %s", host, response.StatusCode, http.StatusText(response.StatusCode))
-	// The key is removed before the message is cut, which could leave a part of it.
+	// The key is removed before the message is cut, since a cut could leave a part of the key.
 	if said := line(l.hide(string(start))); said != "" && !strings.HasPrefix(said, "<") {
 		e.message += ": " + said
 	}

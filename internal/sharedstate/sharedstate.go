@@ -1,6 +1,6 @@
-// Package sharedstate keeps short-lived state that all processes on one database share, in the table shared_state:
-// which of them does a piece of work. Everything in it expires by the database's clock, so a process that crashes
-// delays the others for a limited time only.
+// Package sharedstate keeps short-lived state that all processes on one database share, in the table shared_state, such
+// as which process does a piece of work. All of it expires by the database's clock, so a crashed process delays the
+// others only for a limited time.
 package sharedstate
 
 import (
@@ -63,7 +63,7 @@ func (l *Lease) While(ctx context.Context, fn func() error) (ran bool, err error
 			case <-renewing.Done():
 				return
 			case <-again.C:
-				_, _ = l.Take(renewing) // if it is lost, another owner takes it
+				_, _ = l.Take(renewing) // another owner may take a lost lease
 			}
 		}
 	})

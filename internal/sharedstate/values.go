@@ -13,8 +13,8 @@ const (
 	pastTheir = "value0" // after all of them
 )
 
-// Update changes the values of some keys, which expire after a lifetime. change gets the values, nil where there is
-// none, and replaces what changes: a new value gets a new lifetime, nil deletes it.
+// Update changes the values of some keys, which expire after a lifetime. change gets the values, nil for missing ones,
+// and modifies them in place: a new value gets a new lifetime, and nil deletes it.
 func Update(tx db.Tx, keys []string, life time.Duration, change func(values [][]byte)) error {
 	own := make([]string, len(keys))
 	old, place := make([][]byte, len(keys)), make(map[string]int, len(keys))
@@ -53,7 +53,7 @@ func Update(tx db.Tx, keys []string, life time.Duration, change func(values [][]
 	return nil
 }
 
-// Trim deletes expired values, and keeps about most of the others, those with the longest lifetime.
+// Trim deletes expired values, and keeps about most of the others, with the longest lifetimes.
 func Trim(tx db.Tx, most int) error {
 	_, err := tx.Exec(`DELETE FROM shared_state WHERE key >= ?1 AND key < ?2 AND (expires_at <= `+db.Clock+`
 		OR expires_at <= (SELECT s.expires_at FROM shared_state s WHERE s.key >= ?1 AND s.key < ?2

@@ -32,7 +32,7 @@ func Bytes(s string, most int) string {
 	return s[:most]
 }
 
-// Words returns the beginning of a text, up to a number of characters: whole words if that costs little.
+// Words returns the beginning of a text, up to a number of characters, and ends after a whole word if that is near.
 func Words(s string, characters int) string {
 	end := len(Characters(s, characters))
 	if end == len(s) {
@@ -54,8 +54,8 @@ func After(s string, most int) string {
 	return s
 }
 
-// Within returns a text of up to most characters as it is, and of a longer one the beginning and an ellipsis, together
-// most characters.
+// Within returns a text of up to most characters as it is. A longer text is cut and gets an ellipsis, with most
+// characters in total.
 func Within(s string, most int) string {
 	if len(Characters(s, most)) == len(s) {
 		return s
@@ -68,8 +68,8 @@ const markdown = "#>*-+=_`~| \t"
 
 var emphasis = strings.NewReplacer("**", "", "__", "", "`", "")
 
-// Title returns the first line of a text that has words, without Markdown's marks and control characters: of a longer
-// one the words of the first most characters and an ellipsis. It is "" without such a line.
+// Title returns the first line of a text with words, without Markdown's marks and control characters. A line longer
+// than most characters is cut after a word and gets an ellipsis. It is "" without such a line.
 func Title(content string, most int) string {
 	for line := range strings.Lines(content) {
 		line = emphasis.Replace(strings.TrimLeft(strings.TrimSpace(line), markdown))

@@ -1,7 +1,7 @@
 package simd
 
 // A row of numbers of 8 bits can be kept as two packed rows: the upper halves of the numbers, and the lower ones. The
-// upper halves alone say roughly what the numbers are, and are half as many bytes to read.
+// upper halves alone are an approximation of the numbers, and half as many bytes to read.
 //
 // A half is 0 to 15: a number is 16 * upper + lower - 128. Of each [HalvesWidth] numbers, the halves of the first 32
 // are in the low bits of 32 bytes, those of the others in the high bits of the same bytes.
@@ -40,8 +40,8 @@ func JoinPlain(row []int8, upper, lower []byte) {
 	}
 }
 
-// DotHalves writes the inner products of a vector with rows of halves, which lie one after another, one to each place
-// of products. The width of the vector is a multiple of [HalvesWidth], and no number in it is the lowest one.
+// DotHalves writes the inner products of a vector with consecutive rows of halves to products. The width of the vector
+// is a multiple of [HalvesWidth], and no number in it is the lowest one.
 func DotHalves(rows []byte, vector []int8, products []int32) {
 	if Fast() {
 		dotHalvesFast(rows, vector, products)

@@ -1,7 +1,7 @@
 package simd
 
-// Most writes, for each column, the maximum of some rows of a table and its present value. The rows are as long as
-// most, whose length is a multiple of [Together]; places are the numbers of rows, from 0.
+// Most updates each column of most to the maximum of its value and those in some rows of a table. The rows are as long
+// as most, whose length is a multiple of [Together]; places are the numbers of rows, from 0.
 func Most(table []float32, places []uint32, most []float32) {
 	if Fast() {
 		mostFast(table, places, most)

@@ -4,8 +4,8 @@ package simd
 // Width divides the width of all rows.
 const Width = 32
 
-// DotRows writes the inner products of a vector with rows of its width, which lie one after another, one to each place
-// of products. It is a pure function of the numbers: each machine returns the same. The width is a multiple of [Width].
+// DotRows writes the inner products of a vector with consecutive rows of its width to products. It is a pure function
+// of the numbers: each machine returns the same. The width is a multiple of [Width].
 func DotRows(rows []int8, vector []int16, products []int32) {
 	if Fast() {
 		dotRowsFast(rows, vector, products)
@@ -36,8 +36,8 @@ func DotRowsPlain(rows []int8, vector []int16, products []int32) {
 // Together divides the number of vectors of [DotVectors].
 const Together = 4
 
-// DotVectors writes the inner products of a row with vectors of its width, which lie one after another, one to each
-// place of products. The width is a multiple of [Width], the number of vectors one of [Together].
+// DotVectors writes the inner products of a row with consecutive vectors of its width to products. The width is a
+// multiple of [Width], the number of vectors a multiple of [Together].
 func DotVectors(row []int8, vectors []int16, products []int32) {
 	if Fast() {
 		dotVectorsFast(row, vectors, products)

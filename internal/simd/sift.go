@@ -5,28 +5,29 @@ import (
 	"math/bits"
 )
 
-// Sieve says of rows of 24 bytes which ones need a closer look: rows with enough bits in common with it, where
-// how many are enough depends on the row, and rows with its number.
+// Sieve selects the rows of 24 bytes that need a closer look: rows with its number, and rows with enough bits in common
+// with it. The number of bits that is enough depends on the row.
 //
 // A row has two words of 64 bits, a number of 32 bits, a size of 16 bits below 512, a count of 8 bits, and a mark of 8
 // bits, 0 or 1, in little-endian order.
 type Sieve struct {
 	First, Second uint64 // bits of the words
 	Number        uint64 // of 32 bits
-	More          int64  // is added to how many bits are in common
-	Count         int64  // the least that counts for a row
+	More          int64  // added to the number of bits in common
+	Count         int64  // the minimum count that a row counts as having
 
-	// Needs says how many bits are enough for a row, by its count, SieveCounts - 1 at most, its mark, and its size.
+	// Needs is the number of bits that is enough for a row, by its count (at most SieveCounts - 1), its mark, and its
+	// size.
 	Needs [SieveCounts * 2 * SieveSizes]int32
 }
 
-// How many counts and sizes a [Sieve] tells apart.
+// The numbers of counts and sizes that a [Sieve] distinguishes.
 const (
 	SieveCounts = 8
 	SieveSizes  = 512
 )
 
-// sieveRow is how many bytes a row has.
+// sieveRow is the length of a row in bytes.
 const sieveRow = 24
 
 // SiftPlain writes a bit for each row, eight to a byte of marks, the first one in the lowest: 1 if it needs a closer

@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 var sifts = cpu.X86.HasAVX512 && cpu.X86.HasAVX512VPOPCNTDQ
 
-// CanSift reports whether this machine can [Sieve.Sift].
+// CanSift reports whether this machine supports [Sieve.Sift].
 func CanSift() bool { return sifts }
 
 // Sift is [Sieve.SiftPlain] several times as fast.

@@ -2,7 +2,7 @@
 
 package simd
 
-// CanSift reports whether this machine can [Sieve.Sift].
+// CanSift reports whether this machine supports [Sieve.Sift].
 func CanSift() bool { return false }
 
 // Sift is [Sieve.SiftPlain] several times as fast.

@@ -1,5 +1,5 @@
-// Package standing finds the memories included regardless of the query: the identity, the conversation to continue,
-// rules, dos and don'ts, and the newest ones.
+// Package standing finds the memories that are included regardless of the query: the identity, the conversation to
+// continue, rules, dos and don'ts, and the newest memories.
 package standing
 
 import (
@@ -16,8 +16,8 @@ import (
 
 const eventProjectRule = "project-rule"
 
-// Active is the condition that a memory of some event types is active; one argument, a db.LowerList of the types. It is
-// written so that the index memory_active serves it.
+// Active is the condition that a memory of some event types is active. Its argument is a db.LowerList of the types. Its
+// form allows use of the index memory_active.
 const Active = `coalesce(lower(m.state), 'active') = 'active' AND length(m.event_type) > 0
 	AND lower(m.event_type) IN ` + db.Texts
 
@@ -25,10 +25,10 @@ const Active = `coalesce(lower(m.state), 'active') = 'active' AND length(m.event
 type Place struct {
 	retrieval.Partition
 	Project  int64   // 0: none
-	Own      bool    // it is in a collection of the caller
+	Own      bool    // in a collection of the caller
 	Shared   bool    // in a project that has members
-	Writable bool    // the caller may change what is in it
-	Hidden   []int64 // rows of its memories that are counted, but have expired or are not valid now
+	Writable bool    // the caller has write access
+	Hidden   []int64 // rows of memories that are counted but have expired or are not valid now
 }
 
 func selectPlaces(v kernel.Viewer) (query string, args []any) {
@@ -40,7 +40,7 @@ func selectPlaces(v kernel.Viewer) (query string, args []any) {
 		WHERE p.memories > 0 AND ` + visible + ` ORDER BY p.id`, slices.Concat([]any{v.User}, writableArgs, visibleArgs)
 }
 
-// PlacesAhead says that [Places] will be called; see [db.Ahead].
+// PlacesAhead announces a call of [Places]; see [db.Ahead].
 func PlacesAhead(tx db.Tx, v kernel.Viewer) {
 	query, args := selectPlaces(v)
 	db.Ahead(tx, query, args...)
@@ -74,8 +74,8 @@ func Places(tx db.Tx, v kernel.Viewer) ([]Place, error) {
 const activeOf = `coalesce(lower(m.state), 'active') = 'active' AND length(m.event_type) > 0
 	AND lower(m.event_type) = ?2`
 
-// NewestActive takes the newest active memories of an event type, those of each partition from the end of an index. The
-// condition on m is in the form that follows another one.
+// NewestActive selects the newest active memories of an event type, in each partition from the end of an index. The
+// condition on m has the form that follows another one.
 func NewestActive(live string) recency.Query {
 	return recency.Query{ByTime: `SELECT n.id, n.updated_at FROM ` + db.Numbered1 +
 		` e JOIN memory n ON n.id IN (
@@ -87,7 +87,7 @@ func NewestActive(live string) recency.Query {
 		WHERE ` + activeOf + ` AND m.updated_at BETWEEN ?3 AND ?4` + live + ` ORDER BY m.id DESC LIMIT ?5`}
 }
 
-// NewestAhead says that [Newest] will be called; see [db.Ahead].
+// NewestAhead announces a call of [Newest]; see [db.Ahead].
 func NewestAhead(tx db.Tx, sel retrieval.Selection, types ...string) {
 	for _, t := range types {
 		recency.Ahead(tx, 1, NewestActive(sel.Current), sel.PartitionList(), db.Lower(t))
@@ -129,7 +129,7 @@ const RuleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m ` + db.B
 	db.Integers + `
 	AND m.event_type = '` + eventProjectRule + `' AND m.rule_type IS NOT NULL ORDER BY m.updated_at DESC, m.id DESC`
 
-// RulesAhead says that [Rules] will be called; see [db.Ahead].
+// RulesAhead announces a call of [Rules]; see [db.Ahead].
 func RulesAhead(tx db.Tx, sel retrieval.Selection) {
 	if len(sel.Partitions) > 0 {
 		db.Ahead(tx, RuleQuery, sel.PartitionList())
@@ -176,13 +176,13 @@ func DoDontQuery(live string) string {
 	ORDER BY ` + urgency + `, m.updated_at DESC, m.id DESC`
 }
 
-// DoDonts keeps the dos and don'ts of the selections that were asked for last, in step with the log of changes: only
-// memories that have changed are read again. The zero value is ready.
+// DoDonts caches the dos and don'ts of recent selections. It follows the log of changes, so that only changed memories
+// are read again. The zero value is ready.
 type DoDonts struct{ kept lru.Cache } // of doDonts
 
 // doDonts are dos and don'ts by importance, then the newest first.
 type doDonts struct {
-	mark db.Mark // of the log of changes, at which they are right
+	mark db.Mark // the position in the log of changes at which they are right
 	all  []doDont
 }
 
@@ -192,12 +192,12 @@ type doDont struct {
 }
 
 const (
-	mostDoDonts = 4 << 20 // bytes of all that DoDonts keeps
+	mostDoDonts = 4 << 20 // bytes in all that DoDonts keeps
 	mostReread  = 1_000   // changed memories that are read again; with more, all are
 )
 
-// First returns the first rows of the dos and don'ts in a selection that are neither rules nor archived, and how many
-// there are: by importance, then the newest first. A memory without importance counts as medium.
+// First returns the first rows, and the number, of the dos and don'ts in a selection that are neither rules nor
+// archived: by importance, then the newest first. A memory without importance counts as medium.
 func (d *DoDonts) First(tx db.Tx, now int64, sel retrieval.Selection, most int) (rows []int64, total int, err error) {
 	all, err := d.list(tx, sel)
 	if err != nil {
@@ -214,7 +214,7 @@ func (d *DoDonts) First(tx db.Tx, now int64, sel retrieval.Selection, most int) 
 	return rows, len(all), nil
 }
 
-// agreedOrder sorts dos and don'ts some of whose times lie ahead.
+// agreedOrder sorts dos and don'ts with times in the future.
 func agreedOrder(tx db.Tx, now int64, all []doDont) ([]doDont, error) {
 	times, urgency := make([]recency.Row, len(all)), make(map[int64]int, len(all))
 	for i, m := range all {
@@ -233,7 +233,7 @@ func agreedOrder(tx db.Tx, now int64, all []doDont) ([]doDont, error) {
 
 // list returns the dos and don'ts of a selection. They must not be changed.
 func (d *DoDonts) list(tx db.Tx, sel retrieval.Selection) ([]doDont, error) {
-	if tx.Writable() { // what a transaction writes may be undone
+	if tx.Writable() { // a write transaction may be rolled back
 		return readDoDonts(tx, sel, ``)
 	}
 	now, err := tx.Changes().Mark()
@@ -288,7 +288,7 @@ func readDoDonts(tx db.Tx, sel retrieval.Selection, further string, args ...any)
 	return all, err
 }
 
-// NewestOfAll takes the newest memories of each partition from its index, without a full scan. The condition on m is in
+// NewestOfAll selects the newest memories of each partition from its index, without a full scan. The condition on m has
 // the form that follows another one.
 func NewestOfAll(live string) recency.Query {
 	return recency.Query{ByTime: `SELECT n.id, n.updated_at FROM ` + db.Numbered1 +

@@ -2,7 +2,7 @@ package static
 
 import "unicode/utf8"
 
-// class says what a character does to the word it stands in.
+// class is the effect of a character on the word it is in.
 type class uint8
 
 const (
@@ -11,13 +11,13 @@ const (
 	punctuation              // is a word of its own: punctuation and symbols, emoji among them
 	unspaced                 // Han, kana, Thai and other scripts written without spaces
 	drop                     // skipped: control characters, accents, broken UTF-8
-	end                      // no character: the text is over; never in a file
+	end                      // the end of the text; never in a file
 	classes     = 8          // page entries below this are a class
 )
 
-// folds is a frozen table of Unicode: the class of each character, and its form in lower case, without accents and
-// in its compatible form. It is in the model file rather than in code, since the vectors depend on exactly this
-// folding: another Unicode version must not change the tokens.
+// folds is a frozen table of Unicode: the class of each character, and its form in lower case, without accents and in
+// its compatible form. It is in the model file rather than in code, since the vectors depend on exactly this folding,
+// and another Unicode version must not change the tokens.
 type folds struct {
 	numbers      []byte // uint16 page of each 256 characters
 	pages        []byte // uint16: a class, or classes + the index of a replacement

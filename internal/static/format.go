@@ -106,7 +106,7 @@ func Load(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// finite allows scales whose products and sums over a text of any length stay finite.
+// finite reports whether products and sums of a scale stay finite over a text of any length.
 func finite(x float32) bool { return x > -1e12 && x < 1e12 }
 
 // reader hands out the sections one after the other; after an error it hands out nil.

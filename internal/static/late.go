@@ -18,20 +18,20 @@ import (
 //	late(q, d) = sum over the tokens t of q of weight(t) * max over the tokens u of a window of d of cos(t, u)
 //	             / sum of weight(t)
 //
-// A short text is one window. Of a longer one the best window counts, because among many tokens something similar to
-// anything can be found.
+// A short text is one window. In a longer text the best window counts, because among many tokens there is always
+// something similar.
 
 const (
 	windowStep  = 12             // tokens from one window to the next
 	windowSize  = 2 * windowStep // tokens of a window of a longer text
 	shortText   = 3 * windowStep // the most tokens of a text that is one window
-	maxQuestion = 32             // tokens of a question: the weightiest of a longer one
+	maxQuestion = 32             // tokens of a question; of a longer one, those with the highest weights
 )
 
 // QueryToken is a token of a question.
 type QueryToken struct {
 	Row    uint16
-	Weight float32 // how much it counts; nothing unless it is above 0 and finite
+	Weight float32 // counts only if above 0 and finite
 }
 
 // AppendWords appends the vocabulary rows of the words of a text, without punctuation and symbols, to rows.
@@ -61,7 +61,7 @@ type Question struct {
 	*questionScratch
 }
 
-// questionScratch is what one question after another uses.
+// questionScratch is memory that questions reuse.
 type questionScratch struct {
 	places   []uint16  // by vocabulary row: 1 + the place of its cosines; 0 = not computed; all 0 between questions
 	known    []uint16  // rows with cosines, by place
@@ -138,8 +138,8 @@ func (q *Question) Close() {
 	q.questionScratch = nil
 }
 
-// Score compares a text, given by the rows of its words. It is at most 1, and 0 for a text without words; rows that are
-// not of the model count as unlike anything.
+// Score compares a text, given by the rows of its words. It is at most 1, and 0 for a text without words. Rows outside
+// the model are not similar to any token.
 func (q *Question) Score(rows []uint16) float32 {
 	if len(rows) == 0 {
 		return 0
@@ -170,7 +170,7 @@ func (q *Question) most(most []float32, rows []uint16) {
 	for t := range most {
 		most[t] = -1
 	}
-	for _, row := range rows { // most of the time would be spent on waiting for them one by one
+	for _, row := range rows { // waiting for them one by one would take most of the time
 		if int(row) < len(q.places) && q.places[row] == 0 {
 			simd.Prefetch(q.model.packed(int(row)))
 			q.model.lengths.list[row].Load()
@@ -179,7 +179,7 @@ func (q *Question) most(most []float32, rows []uint16) {
 	q.text = q.text[:0]
 	for _, row := range rows {
 		if int(row) >= len(q.places) {
-			continue // a token without a row in the model is unlike anything
+			continue // a token without a row in the model is not similar to any token
 		}
 		place := q.places[row]
 		if place == 0 {

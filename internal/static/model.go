@@ -1,10 +1,10 @@
 // Package static is the built-in offline embedding model: a table of token vectors distilled from a small
 // transformer (see MODEL_CARD.md), a WordPiece tokenizer and weighted mean pooling.
 //
-// It follows Model2Vec (Tulkens & van Dongen 2024): a text's vector is the normalised sum of its tokens'
-// vectors. Each token's weight, which plays the part of smooth inverse frequency (Arora, Liang & Ma 2017), is
-// folded into the scale that its vector carries anyway, so that pooling is one multiply-add per dimension. A vector
-// has four bits a dimension, which are unpacked where they are needed.
+// It follows Model2Vec (Tulkens & van Dongen 2024): a text's vector is the normalised sum of its tokens' vectors. Each
+// token's weight, which plays the part of smooth inverse frequency (Arora, Liang & Ma 2017), is folded into the scale
+// of its vector, so that pooling is one multiply-add per dimension. A vector has four bits a dimension, which are
+// unpacked where they are needed.
 package static
 
 import (
@@ -40,7 +40,7 @@ var Default = sync.OnceValue(func() *Model {
 	return m
 })
 
-// Family begins the name of every version of the built-in model.
+// Family is the prefix of the names of all versions of the built-in model.
 const Family = "souvenir-static-"
 
 // Name returns the model's name and version. Vectors of models with different names must not be compared.

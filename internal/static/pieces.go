@@ -13,7 +13,8 @@ type pieces struct {
 	mask    uint32
 	longest int // bytes of the longest piece, "##" not counted
 
-	// some has a bit for the hash of each piece: most beginnings of a word are no piece, and it says so in one look.
+	// some has a bit for the hash of each piece. It rules out most beginnings of a word, which are not pieces, with one
+	// look-up.
 	some [1 << someBits / 64]uint64
 }
 

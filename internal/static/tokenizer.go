@@ -2,7 +2,7 @@ package static
 
 import "unicode/utf8"
 
-// maxWord is how many bytes of a word count: longer words are data (base64, minified code), whose hundreds of
+// maxWord is the number of bytes of a word that count. Longer words are data (base64, minified code), whose hundreds of
 // meaningless pieces would drown the words around them.
 const maxWord = 192
 
