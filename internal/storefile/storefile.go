@@ -13,7 +13,7 @@ import (
 // ApplicationID marks a Souvenir file in the header of SQLite's file format: "Suvn".
 const ApplicationID = 0x5375766e
 
-// Fills returns the functions that complete migrations, by their names.
+// Fills returns the functions that complete migrations, by name.
 func Fills() map[string]func(db.Tx) error {
 	return map[string]func(db.Tx) error{"project_names": naming.Fill, "turns": kernel.FillTurns,
 		"user_ids": kernel.FillUserKeys}

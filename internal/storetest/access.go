@@ -28,7 +28,7 @@ type call struct {
 	do     func(s *souvenir.Store) error
 }
 
-// calls returns all methods that name something that exists: memory id in the collection.
+// calls returns all methods that name existing items: memory id in the collection.
 func (f *fixture) calls(id, collection string) []call {
 	content := "changed"
 	return []call{
@@ -76,7 +76,7 @@ func (f *fixture) calls(id, collection string) []call {
 	}
 }
 
-// secret stores a memory with everything, in a collection and a project of the local user.
+// secret stores a memory with all fields, in a collection and a project of the local user.
 func secret(f *fixture) souvenir.Memory {
 	f.Helper()
 	f.addCollection(souvenir.NewCollection{Name: "vault", Description: "hidden"})
@@ -88,7 +88,7 @@ func secret(f *fixture) souvenir.Memory {
 	return f.get(id)
 }
 
-// seesNothing checks everything that lists or counts.
+// seesNothing checks all methods that list or count.
 func seesNothing(f *fixture, who string) {
 	f.Helper()
 	for _, q := range []souvenir.Query{
@@ -142,7 +142,7 @@ func accessStranger(f *fixture) {
 	f.equal("my tags", f.tags()[0].Count, 1)
 }
 
-// callUnknown makes the same call about something that does not exist at all.
+// callUnknown makes the same call about an item that does not exist.
 func callUnknown(f *fixture, s *souvenir.Store, name string) error {
 	for _, c := range f.calls("noah", "nowhere") {
 		if c.name == name {

@@ -74,7 +74,7 @@ func activityDays(f *fixture) {
 		{Day: "2026-03-01", Calls: 3, Searches: 2, Found: 1, Clients: 2},
 		{Day: "2026-03-02", Calls: 2, Failed: 2, Clients: 1}})
 	f.equal("today", days(souvenir.CallDaysQuery{Days: 1}), []souvenir.CallDay{{Day: "2026-03-02"}})
-	for i := range 21 { // so many clients are counted in another way
+	for i := range 21 { // this many clients are counted in another way
 		once := search
 		once.Client, once.Hits = fmt.Sprint("client ", i), nil
 		f.record(once)
@@ -316,7 +316,7 @@ func activityClients(f *fixture) {
 		}
 	}
 	f.record(souvenir.NewActivity{Tool: strings.Repeat("tool ",
-		100)}) // is kept as far as the check that ends each promise allows
+		100)}) // kept as far as the final check of each promise allows
 	f.equal("bytes of the tool", len(f.activities(souvenir.ActivityQuery{Limit: 1})[0].Tool), 199)
 }
 
@@ -392,7 +392,7 @@ func activityBounded(f *fixture) {
 	const calls, together = 7000, 100
 	for i := range calls {
 		f.check("RecordActivity", few.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: fmt.Sprint("t", i)}))
-		if i%together == together-1 { // a query writes what waits, and every 64th time deletes what is too much
+		if i%together == together-1 { // a query writes waiting calls, and every 64th one deletes surplus calls
 			_, err := few.Insights().ActivityPage(f.ctx, souvenir.ActivityQuery{Limit: 1})
 			f.check("ActivityPage", err)
 		}

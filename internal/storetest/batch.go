@@ -61,7 +61,7 @@ func searchAll(f *fixture) {
 	left := 0
 	for h, err := range f.reader.SearchAll(f.ctx, souvenir.Query{Sort: souvenir.SortCreatedAsc}) {
 		f.check("SearchAll", err)
-		if left++; left == 1 { // what the loop has not read yet may be deleted
+		if left++; left == 1 { // memories that the loop has not read yet may be deleted
 			last := f.search(souvenir.Query{Sort: souvenir.SortCreatedAsc, Offset: len(notes) - 1}).Hits[0]
 			f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, last.ID))
 		}

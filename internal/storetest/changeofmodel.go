@@ -25,7 +25,7 @@ func changeOfModel() concept {
 	}}
 }
 
-// changing opens the test's store with another model, which does not work yet.
+// changing opens the test's store with another model, whose embedder fails at first.
 func (f *fixture) changing() *Switch {
 	f.Helper()
 	e := NewSwitch(Words{Version: "2"})
@@ -40,7 +40,7 @@ func changeGoesByWords(f *fixture) {
 	f.equal("changing", []any{f.state().Model, f.state().Changing}, []any{"words-2", true})
 	for _, broken := range []bool{true, false} {
 		if !broken {
-			e.BreakAfter(1, errOffline) // the search's own text can be embedded; the memories cannot
+			e.BreakAfter(1, errOffline) // only the search's own text can be embedded, not the memories
 		}
 		results := f.search(souvenir.Query{Text: "automobile"})
 		f.same("by word", contents(results), "a red automobile")
@@ -95,7 +95,7 @@ func changeEnds(f *fixture) {
 	f.same("by meaning once it is opened again", f.find("vehicle"), "a red automobile")
 }
 
-// changeProgress also stores while the model changes: the work left grows, and nothing done is undone.
+// changeProgress also stores while the model changes: the remaining work grows, and finished work stays.
 func changeProgress(f *fixture) {
 	const n = 300
 	batch := make([]souvenir.NewMemory, n)
@@ -127,7 +127,7 @@ func changeProgress(f *fixture) {
 		f.check("EmbeddingStatus", err)
 		return failed.LastError != ""
 	})
-	// A second handle may still be at the batch that it began before the embedder broke, so more may be done later.
+	// A second handle may still finish a batch that it began before the embedder broke.
 	half := grows()
 	f.equal("half done", []any{half.Changing, half.Memories, half.Changed > 0, half.Changed < n, half.From, half.Model},
 		[]any{true, n, true, true, before.Model, "words-2"})

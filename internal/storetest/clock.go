@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock is a time that only tests move. The zero value stands at 2026-03-01 09:00 UTC.
+// Clock is a clock that only tests move. The zero value is at 2026-03-01 09:00 UTC.
 type Clock struct{ passed atomic.Int64 }
 
 var start = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)

@@ -23,7 +23,7 @@ func clocks() concept {
 	}}
 }
 
-// newestKind is a kind of memory whose newest one counts.
+// newestKind is a kind of memory of which only the newest counts.
 type newestKind struct {
 	name   string
 	memory souvenir.NewMemory

@@ -34,7 +34,7 @@ func contexts() concept {
 	}}
 }
 
-// context asks for a context, and checks that it is JSON of the reported size.
+// context gets a context, and checks that it is JSON of the reported size.
 func (f *fixture) context(q souvenir.ContextQuery) souvenir.Context {
 	f.Helper()
 	c, err := f.reader.GetContext(f.ctx, q)
@@ -317,7 +317,7 @@ func contextWidening(f *fixture) {
 	f.same("with an identity", listed(f.context(q).Related), "giraffe house")
 }
 
-// crowd fills a project with all that a context can hold.
+// crowd fills a project with everything that a context can contain.
 func crowd(f *fixture) {
 	f.Helper()
 	memories := []souvenir.NewMemory{

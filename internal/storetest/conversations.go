@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// conversations are promises about the handle of a conversation.
+// conversations are the promises about the handle of a conversation.
 func conversations() concept {
 	return concept{"Talks", []promise{
 		{"return what was appended, in order", talkAppend},

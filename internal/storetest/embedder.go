@@ -12,8 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Words is an embedder for tests: a text's vector counts its words, and words with the same meaning count as one.
-// Texts that share no meaning have the similarity 0, so a test's assertions about meaning follow from its words.
+// Words is an embedder for tests: a text's vector counts its words, and words with the same meaning count as one. Texts
+// without a common meaning have the similarity 0, so tests can predict similarities from words.
 type Words struct {
 	// Version distinguishes models. Vectors of different versions have nothing in common, even for the same texts.
 	// Empty means "1".
@@ -22,7 +22,7 @@ type Words struct {
 
 const wordDimensions = 512
 
-// meanings lists words with the same meaning but no common stem, which full text would find.
+// meanings lists words with the same meaning but no common stem, so that full text does not find them.
 var meanings = [][]string{
 	{"car", "automobile", "vehicle"},
 	{"dog", "hound", "puppy"},
@@ -65,7 +65,7 @@ func (w Words) Vector(text string) []float32 {
 	return vector
 }
 
-// Switch is an embedder that can be made to fail or wait, and that counts its work.
+// Switch is an embedder that can be made to fail or wait, and records its work.
 type Switch struct {
 	souvenir.Embedder
 
@@ -82,13 +82,13 @@ type hold struct{ reached, release chan struct{} }
 // NewSwitch returns a switch in front of an embedder.
 func NewSwitch(e souvenir.Embedder) *Switch { return &Switch{Embedder: e, allowed: -1} }
 
-// Break makes it fail from now on.
+// Break makes the embedder fail from now on.
 func (s *Switch) Break(err error) { s.set(err, 0) }
 
-// BreakAfter makes it fail once it has embedded some more texts.
+// BreakAfter makes the embedder fail after some more texts.
 func (s *Switch) BreakAfter(texts int, err error) { s.set(err, texts) }
 
-// Mend makes it work again.
+// Mend makes the embedder work again.
 func (s *Switch) Mend() { s.set(nil, -1) }
 
 func (s *Switch) set(broken error, allowed int) {

@@ -113,7 +113,7 @@ func embeddingNonsense(f *fixture) {
 			f.Errorf("%s: indexed %v with the warnings %q; want false and one about the embedder", c.name, stored.Indexed,
 				stored.Warnings)
 		}
-		if c.vectors == nil { // two vectors are right for the two texts that wait in the end
+		if c.vectors == nil { // two vectors are right, for the two texts that wait in the end
 			f.lastError("embedder nonsense")
 		}
 		f.equal("by word", f.byWord(stored.Content)[0], stored.Content)

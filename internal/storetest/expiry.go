@@ -124,7 +124,7 @@ func expiredIsNotCounted(f *fixture) {
 	f.equal("near duplicates", len(similar.Similar), 0)
 }
 
-// expiredLeavesNoGaps stores memories that expire at four times, and compares each page with what is left.
+// expiredLeavesNoGaps stores memories that expire at four times, and compares each page with the remaining ones.
 func expiredLeavesNoGaps(f *fixture) {
 	const n = 40
 	for i := range n {
@@ -247,7 +247,7 @@ func expiredIsDeleted(f *fixture) {
 }
 
 func expiryClock(f *fixture) {
-	f.purged() // notes the time
+	f.purged() // records the time
 	m := f.add(souvenir.NewMemory{Content: "a heron", ExpiresAt: start.Add(24 * time.Hour)})
 	f.clock.Pass(366 * 24 * time.Hour)
 	report := f.purged()
@@ -258,7 +258,7 @@ func expiryClock(f *fixture) {
 	f.clock.Pass(366 * 24 * time.Hour)
 	f.purged()
 	f.equal("not yet", f.stats().Memories, 1)
-	for range 3 { // a worker that noted the earlier time late makes it a day longer
+	for range 3 { // a worker that recorded the earlier time late adds a day
 		f.clock.Pass(24 * time.Hour)
 		f.purged() // or the worker, before it
 		if f.stats().Memories == 0 {

@@ -42,7 +42,7 @@ func (f *fixture) inAnother(test func(other *fixture)) {
 	f.Run("another", func(t *testing.T) { test(newFixture(t, f.open, f.reader != f.store)) })
 }
 
-// furnish stores memories of two users, with everything.
+// furnish stores memories of two users, with all fields.
 func furnish(f *fixture) (first souvenir.Stored) {
 	f.Helper()
 	f.addCollection(souvenir.NewCollection{Name: "garden", Description: "what grows"})

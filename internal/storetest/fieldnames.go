@@ -26,7 +26,7 @@ type parameters struct {
 	call   func(f *fields, p reflect.Value) error
 }
 
-// fields is a fixture with what the methods need to exist.
+// fields is a fixture with the items that the methods need.
 type fields struct {
 	*fixture
 	known, file, ann string // ids of a memory, a file and a user
@@ -59,7 +59,7 @@ func fieldsAreNamed(f *fixture) {
 			}
 			namesAField(f, what, known)
 			if known.Argument == "" || known.Kind != souvenir.KindInvalid && known.Kind != souvenir.KindTooLarge {
-				continue // such as what does not exist: another field may be the wrong one
+				continue // for a missing item, for example, another field may be the wrong one
 			}
 			want := p.valid.Type().Name() + "." + wrong.path
 			if !strings.HasPrefix(known.Field+".", want+".") && !strings.HasPrefix(want+".", known.Field+".") {
@@ -118,7 +118,7 @@ func wrongFields(valid reflect.Value) []wrongField {
 	return all
 }
 
-// wrongValues returns values of a type that no field of it may have, as far as there are some.
+// wrongValues returns the values of a type that are invalid in every field, if there are any.
 func wrongValues(t reflect.Type) []reflect.Value {
 	var values []any
 	switch t.Kind() {
@@ -161,16 +161,17 @@ var structs = sync.OnceValue(func() map[string]reflect.Type {
 	return all
 })
 
-// ofWhatIsStored has what errors may be about although no caller gave it: what a stored memory has, or a view.
+// ofWhatIsStored has arguments that errors may name although the caller did not give them: properties of a stored
+// memory or a view.
 var ofWhatIsStored = map[string]souvenir.Kind{
 	"event_type": souvenir.KindForbidden, // of an identity
 	"key":        souvenir.KindConflict,  // of a memory that moves
 	"project_id": souvenir.KindForbidden, // of a view limited to projects
-	"rule_type":  souvenir.KindConflict,  // of a rule that comes back
+	"rule_type":  souvenir.KindConflict,  // of a rule that is restored
 }
 
-// namesAField checks that an error about an argument names the field that it is in Go, and that this field exists.
-// A parameter has no point in its name.
+// namesAField checks that an error about an argument names its field in Go, and that this field exists. The name of a
+// parameter has no dot.
 func namesAField(f *fixture, what string, err *souvenir.Error) {
 	f.Helper()
 	if err.Argument == "" || err.Field == "" && ofWhatIsStored[err.Argument] == err.Kind {
@@ -192,7 +193,7 @@ func namesAField(f *fixture, what string, err *souvenir.Error) {
 	}
 }
 
-// hasField reports whether a struct has the field of a path. What follows a map is a key of it.
+// hasField reports whether a struct has the field of a path. After a map comes one of its keys.
 func hasField(t reflect.Type, path string) bool {
 	name, rest, more := strings.Cut(path, ".")
 	field, ok := t.FieldByName(name)

@@ -217,7 +217,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// impossible is a reader that lies.
+// impossible is a reader that returns an impossible count.
 type impossible int
 
 func (n impossible) Read([]byte) (int, error) { return int(n), nil }

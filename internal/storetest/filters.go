@@ -364,7 +364,7 @@ func filterOwnMetadata(f *fixture) {
 		len(f.as(souvenir.Access{User: "ann"}).list(souvenir.List{Filter: souvenir.Filter{"k": 1}})), 0)
 }
 
-// finds compares the contents of the memories that a condition on a key chooses, by listing, searching and counting.
+// finds compares the memories that match a condition on a key, by listing, searching and counting.
 func (f *fixture) finds(key string, value any, want string) {
 	f.Helper()
 	filter := souvenir.Filter{souvenir.Own(key): value}

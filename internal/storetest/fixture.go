@@ -14,15 +14,15 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// fixture is a store under test, with everything that a test can control. Its methods fail the test on any error,
-// and report the call; tests of errors call the store itself.
+// fixture is a store under test, with everything that a test can control. Its methods fail the test on any error, and
+// name the call; tests of errors call the store itself.
 type fixture struct {
 	*testing.T
 	ctx    context.Context
 	store  *souvenir.Store // writes go through this one
 	reader *souvenir.Store // reads go through this one: the same, or another handle on the same store
 
-	operator *souvenir.Store // the first handle, which stays itself when the fixture is another view
+	operator *souvenir.Store // the first handle, also if the fixture is another view
 
 	clock    *Clock
 	ids      *IDs
@@ -50,13 +50,14 @@ func (f *fixture) options(e souvenir.Embedder) *souvenir.Options {
 	return &souvenir.Options{Embedder: e, Now: f.clock.Now, NewID: f.ids.Next, MasterKey: MasterKey}
 }
 
-// Opening returns the context with which a test opens a copy of its store; nil: its own. It is set between runs only.
+// Opening returns the context with which a test opens a copy of its store; nil means the test's own context. It is set
+// between runs only.
 var Opening func(ctx context.Context, t *testing.T) context.Context
 
-// Sealed says how many bytes a text of some bytes is stored as; nil: as many. It is set between runs only.
+// Sealed returns the stored length of a text of some bytes; nil means the same length. It is set between runs only.
 var Sealed func(bytes int) int
 
-// MasterKey is that of all files of the tests. It is set between runs only; the zero value is none.
+// MasterKey is the master key of all files of the tests. It is set between runs only; the zero value is none.
 var MasterKey souvenir.MasterKey
 
 // reopen closes all handles and opens the store again, with another embedder.
@@ -84,7 +85,7 @@ func (f *fixture) as(access souvenir.Access) *fixture {
 	return &view
 }
 
-// check fails the test when a call that must succeed did not.
+// check fails the test if a call that must succeed returned an error.
 func (f *fixture) check(what string, err error) {
 	f.Helper()
 	if err != nil {
@@ -100,7 +101,7 @@ func (f *fixture) add(m souvenir.NewMemory) souvenir.Stored {
 	return stored
 }
 
-// addTexts stores memories with content alone and returns their ids.
+// addTexts stores memories with only a content and returns their ids.
 func (f *fixture) addTexts(contents ...string) []string {
 	f.Helper()
 	var ids []string

@@ -17,7 +17,7 @@ func hooks() concept {
 	}}
 }
 
-// hooked returns the fixture on a further handle of its store, which has hooks.
+// hooked returns the fixture on another handle of its store, with hooks.
 func (f *fixture) hooked(h souvenir.Hooks) *fixture {
 	f.Helper()
 	options := f.options(f.embedder)

@@ -50,7 +50,7 @@ func (f *fixture) accept(a souvenir.InvitationAcceptance) souvenir.User {
 	return u
 }
 
-// invited checks that an invitation is good.
+// invited checks that an invitation is valid.
 func (f *fixture) invited(i souvenir.AddedInvitation) {
 	f.Helper()
 	found, err := f.reader.Accounts().CheckInvitation(f.ctx, i.Value)
@@ -58,7 +58,7 @@ func (f *fixture) invited(i souvenir.AddedInvitation) {
 	f.equal("invitation", found, i.Invitation)
 }
 
-// uninvited checks that neither looking at an invitation nor accepting it works.
+// uninvited checks that an invitation can be neither read nor accepted.
 func (f *fixture) uninvited(what, value, says string) {
 	f.Helper()
 	found, err := f.reader.Accounts().CheckInvitation(f.ctx, value)
@@ -180,8 +180,7 @@ func setUpRace(f *fixture) {
 	f.raceFor(f.invite(souvenir.NewInvitation{Purpose: souvenir.InvitationSetup}), 1, "has been")
 }
 
-// raceFor accepts an invitation many times at once through both handles, and checks the number of users after
-// that.
+// raceFor accepts an invitation many times at once through both handles, and then checks the number of users.
 func (f *fixture) raceFor(added souvenir.AddedInvitation, users int, says string) {
 	f.Helper()
 	var accepted atomic.Int64

@@ -29,7 +29,7 @@ func maintenance() concept {
 	}}
 }
 
-// sound checks that a test has left the store intact, if the store is still open.
+// sound checks that the store is intact after a test, if it is still open.
 func (f *fixture) sound() {
 	f.Helper()
 	report, err := f.store.Upkeep().Check(context.Background(), nil)
@@ -56,7 +56,7 @@ func (f *fixture) elsewhere(path string) *fixture {
 	return &other
 }
 
-// furnish stores something of every kind.
+// furnish stores an item of every kind.
 func (f *fixture) furnish() {
 	f.Helper()
 	ids := f.addTexts("a red automobile", "a dog", chapters())
@@ -67,7 +67,7 @@ func (f *fixture) furnish() {
 	f.as(souvenir.Access{User: "ann"}).addTexts("ann's bicycle")
 }
 
-// inFile reports whether the store can be backed up to a file. One that cannot says so.
+// inFile reports whether the store can be backed up to a file. Otherwise Backup must return an error.
 func (f *fixture) inFile() bool {
 	f.Helper()
 	c, err := f.operator.Upkeep().Configuration(f.ctx)

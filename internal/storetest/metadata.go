@@ -45,7 +45,7 @@ func metadataRoundTrip(f *fixture) {
 	}
 }
 
-// likeKnown is metadata whose keys have the names of known keys, with values that these would refuse or act on.
+// likeKnown is metadata whose keys have the names of known keys, with values that those would refuse or act on.
 const likeKnown = `{"state":"California","importance":5,"project_name":"x","project_id":["a"],"event_type":{"a":1},
 	"rule_type":"do","classification":null,"tags":"red","related_memory_ids":[1],"custom":{"state":"inner"},"ticket":7}`
 

@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// mistakes are callers' mistakes that are forgiven, or answered with a helpful message.
+// mistakes are callers' mistakes that are accepted, or answered with a helpful message.
 func mistakes() concept {
 	return concept{"Mistakes", []promise{
 		{"content that shows nothing is refused", mistakesBlank},
@@ -77,7 +77,7 @@ func mistakesBounds(f *fixture) {
 	f.search(souvenir.Query{Filter: souvenir.Filter{"size": souvenir.Between("a", "b")}})
 }
 
-// mistakesAmbiguous lets two people share a project with the same id, under user ids as long as real ones.
+// mistakesAmbiguous makes two people share projects with the same id, under user ids as long as real ones.
 func mistakesAmbiguous(f *fixture) {
 	for _, owner := range longUsers {
 		f.shareWith(souvenir.LocalUser, owner, "p-9f1c2a44-5d1e-4f6a-9b1d-1c2d3e4f5a6b")

@@ -64,7 +64,7 @@ func (f *fixture) equip(whose string) (memory souvenir.Stored, file souvenir.Fil
 	return memory, file
 }
 
-// holdings is everything that a user gets to see, by call.
+// holdings returns everything that a user can see, by call.
 func (f *fixture) holdings() map[string]string {
 	f.Helper()
 	all := map[string]string{}
@@ -416,7 +416,7 @@ func (f *fixture) exportedBy(options *souvenir.ExportOptions) []byte {
 	return b.Bytes()
 }
 
-// importedBy imports into a store of its own, and returns that.
+// importedBy imports into a new store and returns it.
 func (f *fixture) importedBy(data []byte, options *souvenir.ImportOptions) (*fixture, souvenir.ImportReport) {
 	f.Helper()
 	into, err := souvenir.Open(f.ctx, ":memory:", f.options(f.embedder))
@@ -522,7 +522,7 @@ func namespacesKept(f *fixture) {
 	}
 }
 
-// namespacesTrashed imports into one namespace the memory and the file that another one has in its trash. There they
+// namespacesTrashed imports into one namespace the memory and the file that are in the trash of another one. There they
 // are restored as they were, linked to each other.
 func namespacesTrashed(f *fixture) {
 	anna, other := f.in("", "anna"), f.in(shop, "anna")
@@ -549,7 +549,7 @@ func namespacesTrashed(f *fixture) {
 	f.equal("the file's memory", restored.MemoryID, memory.ID)
 	_, err = other.reader.GetFile(f.ctx, file.ID)
 	f.fails("the file through another namespace", err, souvenir.ErrNotFound)
-	// With the same owner, what is in the trash is imported.
+	// With the same owner, items in the trash are imported.
 	anna.delete(memory.ID)
 	report, err = f.operator.Upkeep().Import(f.ctx, strings.NewReader(lines), nil)
 	f.check("Import for the same owner", err)

@@ -53,7 +53,7 @@ func encode(v any) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(toJSON(v)))
 }
 
-// sign signs a token with a header and claims.
+// sign returns a signed token with a header and claims.
 func sign(key ed25519.PrivateKey, header, claims any) string {
 	signed := encode(header) + "." + encode(claims)
 	return signed + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(key, []byte(signed)))

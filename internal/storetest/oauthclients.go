@@ -54,7 +54,7 @@ func credentials(c souvenir.RegisteredClient) souvenir.ClientCredentials {
 	return souvenir.ClientCredentials{ID: c.ID, Secret: c.Secret}
 }
 
-// refuses checks an error's kind and OAuth code, and what its description begins with.
+// refuses checks an error's kind and OAuth code, and the beginning of its description.
 func (f *fixture) refuses(what string, err error, kind *souvenir.Error, code, begins string) {
 	f.Helper()
 	f.fails(what, err, kind)

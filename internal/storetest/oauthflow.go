@@ -24,7 +24,7 @@ func oauthCodes() concept {
 	}}
 }
 
-// asking returns what a client requests in these tests, and gets.
+// asking returns the request of a client in these tests, which is granted.
 func asking(c souvenir.RegisteredClient) souvenir.Authorization {
 	return souvenir.Authorization{
 		ClientID: c.ID, RedirectURI: callback, Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite, souvenir.ScopeFilesRead},

@@ -114,7 +114,7 @@ func openCloseCloseHanging(f *fixture) {
 	defer release()
 	f.wake()
 	<-reached
-	f.close() // would not return if it waited for the embedder, which answers only when its context ends
+	f.close() // must not wait for the embedder, which returns only when its context ends
 }
 
 func openCloseReopen(f *fixture) {

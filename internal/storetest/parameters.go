@@ -15,7 +15,7 @@ func parameterStructs() []parameters {
 	return slices.Concat(parametersOfMemories(), parametersOfPlaces(), parametersOfAccounts())
 }
 
-// parametersOfMemories are the parameters of storing and finding.
+// parametersOfMemories are the parameters for storing and finding memories.
 func parametersOfMemories() []parameters {
 	return []parameters{
 		given("AddMemory", souvenir.NewMemory{Content: "x"}, func(f *fields, p souvenir.NewMemory) error {
@@ -102,7 +102,7 @@ func parametersOfMemories() []parameters {
 	}
 }
 
-// parametersOfPlaces are those of files, projects, the trash and the upkeep.
+// parametersOfPlaces are the parameters for files, projects, the trash and the upkeep.
 func parametersOfPlaces() []parameters {
 	return []parameters{
 		given("AddFile", souvenir.NewFile{Filename: "x"}, func(f *fields, p souvenir.NewFile) error {
@@ -197,7 +197,7 @@ func parametersOfPlaces() []parameters {
 	}
 }
 
-// parametersOfAccounts are those of users and their credentials, and of the store itself.
+// parametersOfAccounts are the parameters for users and their credentials, and for the store itself.
 func parametersOfAccounts() []parameters {
 	return []parameters{
 		given("AddUser", souvenir.NewUser{Name: "nora", Identity: souvenir.Identity{Issuer: atHome, Subject: "1"}},

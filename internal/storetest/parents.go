@@ -32,7 +32,7 @@ type family struct {
 	end    map[string]func()
 }
 
-// made adds a token through the parent of a family, one through that, and one through that one.
+// made adds three tokens: one through the parent of a family, and each of the others through the one before.
 func (f family) made() []souvenir.AddedToken {
 	f.Helper()
 	n := f.parent
@@ -46,7 +46,7 @@ func (f family) made() []souvenir.AddedToken {
 	return all
 }
 
-// families returns the kinds of parents, each with the ways in which it ends.
+// families returns the kinds of parents, each with the ways in which it can end.
 func (f *fixture) families() map[string]func() family {
 	user := func() (souvenir.User, *fixture) {
 		name := fmt.Sprintf("ann%d", f.clock.Now().UnixNano())

@@ -35,7 +35,7 @@ func pausedCredentials(f *fixture) {
 		return t
 	}
 
-	// A token with what was made through it; what is paused once more stays so for as long as it was said.
+	// A token with the tokens made through it. A token that is paused by itself stays so until its own pause ends.
 	pauseToken(grandchild.ID, true)
 	first := pauseToken(parent.ID, true)
 	f.equal("pausing again changes nothing", pauseToken(parent.ID, true).PausedAt, first.PausedAt)
@@ -54,7 +54,7 @@ func pausedCredentials(f *fixture) {
 	f.check("UpdateToken that changes nothing", err)
 	f.equal("a token that nothing changes", same.PausedAt.IsZero(), true)
 
-	// An application with its tokens. It may renew them, so that it goes on where it was.
+	// An application with its tokens. It may renew them, so that it continues after the pause.
 	pauseGrant := func(is bool) {
 		f.Helper()
 		g, err := ann.store.Accounts().UpdateGrant(f.ctx, grant, souvenir.GrantUpdate{Paused: &is})
@@ -77,7 +77,7 @@ func pausedCredentials(f *fixture) {
 	f.works("the application again", renewed)
 	f.principal(ofApp.Value)
 
-	// Only its user may, and not what has ended.
+	// Only the user may pause a credential, and only one that has not ended.
 	ben := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ben"}).ID})
 	_, err = ben.store.Accounts().UpdateToken(f.ctx, parent.ID, souvenir.TokenUpdate{Paused: pointer(true)})
 	f.fails("UpdateToken of another's", err, souvenir.ErrNotFound)

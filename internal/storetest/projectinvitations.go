@@ -62,7 +62,7 @@ func (f *fixture) only() souvenir.ProjectInvitation {
 	return all[0]
 }
 
-// pending returns a project's invitations as its owners see them, as "USER ROLE by SENDER".
+// pending returns a project's invitations in the owners' view, as "USER ROLE by SENDER".
 func (f *fixture) pending(project string) []string {
 	f.Helper()
 	all, err := f.reader.InvitedMembers(f.ctx, souvenir.ProjectRef{ID: project})
@@ -340,7 +340,7 @@ func invitedSenderBound(f *fixture) {
 	}
 	refused("sam")
 	refused("noah")
-	olga.inviteTo("a", "guess 7", souvenir.MemberWriter) // replaces the one before
+	olga.inviteTo("a", "guess 7", souvenir.MemberWriter) // replaces the previous one
 	f.check("withdrawing one", olga.store.DeleteMember(f.ctx,
 		souvenir.ProjectRef{ID: "a"}, "guess 8"))
 	olga.inviteTo("a", "sam", souvenir.MemberReader)

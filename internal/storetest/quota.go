@@ -135,7 +135,7 @@ func quotasRestore(f *fixture) {
 	f.delete(ids[1])
 	f.restore(entry.ID)
 
-	// A quota that is now below the present use: the bytes in the trash have counted all the time.
+	// A quota below the present use: the bytes in the trash have always counted.
 	f.delete(ids[0])
 	f.bounded(souvenir.Quota{Bytes: 1})
 	f.restore(ids[0])

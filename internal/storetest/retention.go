@@ -43,7 +43,7 @@ func (f *fixture) keepIn(project string, r souvenir.Retention) {
 	f.equal("the rule of "+project, updated.Retention, r)
 }
 
-// pass lets some days pass, with a program at work on each, and applies the rules.
+// passDays lets some days pass, with a program at work on each, and applies the rules.
 func (f *fixture) passDays(n int) {
 	f.Helper()
 	for range n {
@@ -52,7 +52,7 @@ func (f *fixture) passDays(n int) {
 	}
 }
 
-// titles are those of the trash.
+// titles returns the titles in the trash.
 func (f *fixture) titles() []string {
 	f.Helper()
 	var titles []string
@@ -279,7 +279,7 @@ func retentionPreview(f *fixture) {
 }
 
 func retentionClock(f *fixture) {
-	f.purged() // notes the time
+	f.purged() // records the time
 	m := f.add(souvenir.NewMemory{Content: "a heron"})
 	f.keep("default", souvenir.Retention{After: retentionDay, Delete: true})
 	f.clock.Pass(366 * retentionDay)

@@ -116,7 +116,7 @@ func revisionRestoreMetadata(f *fixture) {
 	} {
 		first := object(c.first)
 		if _, big := first["n"]; big {
-			first["n"] = 9007199254740993 // which JSON holds, but the table's reader would round
+			first["n"] = 9007199254740993 // valid in JSON, but the table's reader would round it
 		}
 		m := f.add(souvenir.NewMemory{Content: "x", ShownMetadata: first})
 		f.patch(m.ID, object(c.second))

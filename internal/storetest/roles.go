@@ -8,7 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// A member agrees to a higher role: what a writer's agents store under the project's name goes to its owner.
+// A member has to accept a higher role, since memories that a writer's agents store under the project's name go to its
+// owner.
 
 func sharingHigher(f *fixture) {
 	p := share(f)

@@ -112,7 +112,7 @@ func searchPlainLanguage(f *fixture) {
 		f.delete(id)
 	}
 	for _, text := range hostile {
-		text = strings.ReplaceAll(text, "\x00", "\x01") // which no stored text may have
+		text = strings.ReplaceAll(text, "\x00", "\x01") // not allowed in stored text
 		id := f.addTexts("a note: " + text)[0]
 		f.equal("content", f.get(id).Content, "a note: "+text)
 		f.delete(id)
@@ -356,7 +356,7 @@ func searchRelevantByTime(f *fixture) {
 func searchSeesWrites(f *fixture) {
 	kept := 0
 	for i := range 20 {
-		word := "kap" + string(rune('a'+i)) + "o" // one of its own each time, and no stem of another
+		word := "kap" + string(rune('a'+i)) + "o" // a new word each time, and no stem of another
 		changed, project := "zu"+word, fmt.Sprint("p", i%3)
 		id := f.addTexts(word)[0]
 		f.same("after storing", f.find(word), word)

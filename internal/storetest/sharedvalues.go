@@ -16,7 +16,7 @@ func sharedValues() concept {
 	}}
 }
 
-// shared returns the values of keys, as a store sees them.
+// shared returns the values of keys in a store's view.
 func shared(f *fixture, s *souvenir.Store, keys ...string) string {
 	var got []string
 	err := s.Accounts().UpdateShared(f.ctx, souvenir.SharedUpdate{Keys: keys, Life: time.Hour,

@@ -39,7 +39,7 @@ func sharing() concept {
 	}}
 }
 
-// user returns the fixture as one of its users, whom the store knows from then on.
+// user returns the fixture as one of its users, who then exists in the store.
 func (f *fixture) user(id string) *fixture {
 	f.Helper()
 	view := f.as(souvenir.Access{User: id})
@@ -51,7 +51,7 @@ func (f *fixture) user(id string) *fixture {
 // people are a project's owner and three members.
 type people struct{ owner, reader, writer, coOwner, stranger *fixture }
 
-// apollo is the reference by which all of them can name their project.
+// apollo is the reference to the project that all of them can use.
 var apollo = souvenir.ProjectRef{ID: "olga/apollo"}
 
 // share creates a project with a memory in it, and its members.
@@ -83,7 +83,7 @@ func (f *fixture) updateMember(user string, role souvenir.MemberRole) {
 	f.equal("updated", []any{updated.User, updated.Role, updated.Status}, []any{user, role, souvenir.MemberAccepted})
 }
 
-// setRole sets the role of a member of olga's project, as the operator, and so at once.
+// setRole sets the role of a member of olga's project as the operator, so it takes effect at once.
 func (f *fixture) setRole(user string, role souvenir.MemberRole) {
 	f.Helper()
 	updated, err := f.operator.UpdateMember(f.ctx, apollo, user, souvenir.MemberUpdate{Role: role})

@@ -46,7 +46,7 @@ func (f *fixture) sessions() []souvenir.SignIn {
 	return all
 }
 
-// signedIn checks that a session is good.
+// signedIn checks that a session is valid.
 func (f *fixture) signedIn(s souvenir.AddedSignIn) souvenir.Principal {
 	f.Helper()
 	p, err := f.reader.Accounts().CheckSignIn(f.ctx, s.Value)

@@ -1,6 +1,6 @@
-// Package storetest is the conformance suite of a store: every backend, every driver and every way to open one
-// must pass it. It is black box: it uses only the public API of package souvenir, and tests what that API's
-// comments promise.
+// Package storetest is the conformance suite of a store: every backend, every driver and every way to open one must
+// pass it. It is black box: it uses only the public API of package souvenir, and tests the promises of that API's
+// comments.
 package storetest
 
 import (
@@ -22,12 +22,12 @@ func Run(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souve
 	run(t, concepts(), func(t *testing.T) *fixture { return newFixture(t, open, false) }, (*fixture).sound)
 }
 
-// RunSample tests every n-th promise, for a backend that takes long.
+// RunSample tests every nth promise, for a slow backend.
 func RunSample(t *testing.T, n int, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
 	run(t, sample(concepts(), n), func(t *testing.T) *fixture { return newFixture(t, open, false) }, (*fixture).sound)
 }
 
-// sample leaves every nth promise.
+// sample keeps every nth promise.
 func sample(all []concept, n int) []concept {
 	i := -1
 	for k := range all {
@@ -39,8 +39,8 @@ func sample(all []concept, n int) []concept {
 	return all
 }
 
-// RunTwoHandles does the same with two handles on one store: tests write through the first and read through the
-// second, which must see every write that was answered before.
+// RunTwoHandles is Run with two handles on one store. Tests write through the first and read through the second, which
+// must see every completed write.
 func RunTwoHandles(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
 	run(t, concepts(), func(t *testing.T) *fixture { return newFixture(t, open, true) }, nil)
 }
@@ -51,7 +51,7 @@ func RunSearches(t *testing.T, open func(t *testing.T, options *souvenir.Options
 	RunSearchesSample(t, 1, open)
 }
 
-// RunSearchesSample tests every nth of these promises.
+// RunSearchesSample is RunSearches for every nth promise.
 func RunSearchesSample(t *testing.T, n int, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
 	run(t, sample(searching(), n), func(t *testing.T) *fixture { return newFixture(t, open, false) }, nil)
 }
@@ -62,21 +62,21 @@ func RunFiles(t *testing.T, open func(t *testing.T, options *souvenir.Options) *
 	RunFilesSample(t, 1, open)
 }
 
-// RunFilesSample tests every nth of these promises.
+// RunFilesSample is RunFiles for every nth promise.
 func RunFilesSample(t *testing.T, n int, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
 	run(t, sample([]concept{files(), trash(), exports(), maintenance(), quotas()}, n),
 		func(t *testing.T) *fixture { return newFixture(t, open, false) }, (*fixture).sound)
 }
 
-// run tests concepts, each promise in a fixture of its own, which after may check at the end: of all promises in the
-// long form.
+// run tests concepts, each promise in a fixture of its own. after may check the fixture at the end; only the long form
+// does so for all promises.
 func run(t *testing.T, concepts []concept, fresh func(*testing.T) *fixture, after func(*fixture)) {
 	for _, concept := range concepts {
 		t.Run(concept.name, func(t *testing.T) {
 			for i, promise := range concept.promises {
 				t.Run(promise.name, func(t *testing.T) {
 					t.Parallel()
-					defer func() { // so that one panic does not hide what else is broken
+					defer func() { // so that one panic does not hide other failures
 						if p := recover(); p != nil {
 							t.Errorf("got the panic %v, want none\n%s", p, debug.Stack())
 						}

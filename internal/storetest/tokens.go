@@ -42,7 +42,7 @@ func (f *fixture) tokens() []souvenir.Token {
 	return all
 }
 
-// principal checks that a token is good.
+// principal checks that a token is valid.
 func (f *fixture) principal(value string) souvenir.Principal {
 	f.Helper()
 	p, err := f.reader.Accounts().CheckToken(f.ctx, value)

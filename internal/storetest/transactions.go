@@ -168,7 +168,7 @@ func transactionDeletes(f *fixture) {
 		err := f.store.Transaction(f.ctx, func(ctx context.Context) error {
 			deleted, err := f.store.DeleteMemories(ctx, souvenir.MemoriesDeletion{List: souvenir.List{Tags: []string{"old"}}})
 			if err != nil {
-				return err // the transaction may run again
+				return err // the transaction may be retried
 			}
 			f.equal("deleted", deleted.Changed, 1)
 			if err := f.store.EraseMemory(ctx, two.ID); err != nil {

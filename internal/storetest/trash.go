@@ -277,7 +277,7 @@ func trashFiles(f *fixture) {
 
 func trashIterated(f *fixture) {
 	var texts []string
-	for i := range 300 { // more than are read at once
+	for i := range 300 { // more than one read returns
 		texts = append(texts, fmt.Sprint("memory ", i))
 	}
 	ids := f.addTexts(texts...)

@@ -25,7 +25,7 @@ func (f *fixture) many(n int, m souvenir.NewMemory) []string {
 	return ids
 }
 
-// sameMemories compares all memories with their former state.
+// sameMemories compares all memories with their state before.
 func (f *fixture) sameMemories(before []souvenir.Memory) {
 	f.Helper()
 	now := f.list(souvenir.List{})
@@ -116,7 +116,7 @@ func trashProjects(f *fixture) {
 	p.writer.restore(gone.ID)
 }
 
-// trashConsent restores a project long after it was deleted: its former members could not leave it meanwhile.
+// trashConsent restores a project long after its deletion. Its former members could not leave it in the meantime.
 func trashConsent(f *fixture) {
 	p := share(f)
 	e := p.owner.trashProject("apollo")

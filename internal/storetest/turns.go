@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// turns are promises about what memories gain from their conversations.
+// turns are the promises about memories that are turns of a conversation.
 func turns() concept {
 	return concept{"Conversations", []promise{
 		{"lend the evidence of a question to its answer", turnsAnswer},
@@ -132,7 +132,8 @@ func turnsFiltered(f *fixture) {
 	f.equal("hits", []any{len(results.Hits), results.Total, results.Hits[0].ID}, []any{1, 1, answer.ID})
 }
 
-// turnsRewritten changes something else about one of two turns: it is read again, and must be of the same conversation.
+// turnsRewritten changes another property of one of two turns: it is read again, and must stay in the same
+// conversation.
 func turnsRewritten(f *fixture) {
 	for i, metadata := range []map[string]any{
 		{"session": 7}, {"thread_id": 12345678901234567}, {"chat_id": 0.5}, {"conversation": " x "},

@@ -385,7 +385,7 @@ func usersMe(f *fixture) {
 	f.equal("her, for a project", me(souvenir.Access{User: ann.ID, Projects: []string{"apollo"}}), ann)
 }
 
-// usersPaged: a page holds what matches its query, in the order of the whole list.
+// usersPaged checks that pages have the users that match a query, in the order of the whole list.
 func usersPaged(f *fixture) {
 	for name, email := range map[string]string{"Cem": "c", "ann": "a", "Béa": "b", "b_b": "b", "dan": "DÄ"} {
 		f.addUser(souvenir.NewUser{Name: name, Email: email + "@Example.com"})

@@ -52,7 +52,7 @@ func validNow(f *fixture) {
 	f.equal("as JSON", f.read(f.get(past.ID)), f.get(past.ID))
 }
 
-// read returns a memory as its JSON says it.
+// read returns a memory decoded from its JSON.
 func (f *fixture) read(m souvenir.Memory) (read souvenir.Memory) {
 	f.Helper()
 	f.check("JSON", read.UnmarshalJSON([]byte(toJSON(m))))
@@ -91,7 +91,7 @@ func asOfSearch(f *fixture) {
 	f.clock.Pass(time.Hour)
 	two := f.add(souvenir.NewMemory{Content: "the price is two", Supersedes: one.ID})
 	f.clock.Pass(time.Hour)
-	// Learned at the second hour: it has been three since half an hour ago.
+	// Stored at the second hour: the price has been three for half an hour.
 	f.add(souvenir.NewMemory{Content: "the price is three", Supersedes: two.ID, ValidFrom: start.Add(90 * time.Minute)})
 	f.clock.Pass(time.Hour)
 	for _, at := range []struct {
@@ -99,7 +99,7 @@ func asOfSearch(f *fixture) {
 		want  []string
 	}{
 		{-1, nil}, {0, []string{"the price is one"}}, {0.5, []string{"the price is one"}},
-		{1, []string{"the price is two"}}, {1.75, []string{"the price is two"}}, // as it was known then
+		{1, []string{"the price is two"}}, {1.75, []string{"the price is two"}}, // as known at that time
 		{2, []string{"the price is three"}}, {2.5, []string{"the price is three"}},
 	} {
 		then := start.Add(time.Duration(at.hours * float64(time.Hour)))
@@ -178,7 +178,7 @@ func supersedesAccess(f *fixture) {
 	stranger := f.as(souvenir.Access{User: "stranger"})
 	_, err = stranger.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", Supersedes: shared.ID})
 	f.failsAt("a stranger", err, souvenir.ErrNotFound, "supersedes")
-	// A file that someone has made says what it likes.
+	// A handmade file may contain anything.
 	line := fmt.Sprintf(`{"souvenir":"export","version":1}`+"\n"+
 		`{"type":"memory","content":"y","owner":"stranger","supersedes":%q}`, shared.ID)
 	_, err = f.operator.Upkeep().Import(f.ctx, bytes.NewReader([]byte(line)), nil)

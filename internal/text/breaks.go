@@ -121,7 +121,7 @@ func (f *breakFinder) between(kind lineKind, start int) (strength, bool) {
 	case f.introduces() && f.blank, f.prev == lineHeading, f.prev == lineUnderline:
 		return 0, false
 	case f.blank && f.list:
-		return breakItem, true // a further paragraph of an item, or what follows the list
+		return breakItem, true // another paragraph of an item, or the text after the list
 	case f.blank, opens, f.prev == lineCode, f.prev == lineTable:
 		return breakBlock, true
 	}
@@ -131,8 +131,7 @@ func (f *breakFinder) between(kind lineKind, start int) (strength, bool) {
 	return breakLine, true
 }
 
-// introduces reports whether the last line belongs to what follows: a heading, a title, or the words before a
-// colon.
+// introduces reports whether the last line belongs to the text after it: a heading, a title, or words before a colon.
 func (f *breakFinder) introduces() bool {
 	const titleBytes = 80
 	switch f.prev {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// class is the effect of a character on the word it stands in.
+// class is the effect of a character on the word it is in.
 type class uint8
 
 const (

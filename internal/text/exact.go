@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Exactness says how much a term of a search looks like something that is either there or not: a memory that
-// contains it is wanted, one with something similar is not. It depends only on the searched text; the index
-// decides how rare the term is.
+// Exactness is how much a term of a search looks like a name or identifier, which a wanted memory contains exactly. It
+// depends only on the search text; the index shows how rare the term is.
 type Exactness uint8
 
 // Levels of exactness, from the lowest.
@@ -64,7 +63,7 @@ func (a *analyzer) judge(s string, from, to, first int) {
 	if exact != Identifier {
 		return
 	}
-	// a part's name says less than the whole, and counts only where the whole is too long
+	// the name of a part is less specific than the whole, and counts only if the whole is too long
 	for i := range tokens[:len(tokens)-1] {
 		if tokens[i].role == roleWhole || last.role == rolePart && to-from > MaxTermBytes {
 			tokens[i].exact = Name
@@ -190,7 +189,7 @@ func isCapitalised(word string) bool {
 	return classOf(r) == classUpper && utf8.RuneCountInString(word) > 1
 }
 
-// beginsSentence reports whether a word after s is capitalised anyway.
+// beginsSentence reports whether a word after s begins a sentence, and so is always capitalised.
 func beginsSentence(s string) bool {
 	s = strings.TrimRightFunc(s, func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune(`"'“”„«»‘’()[]*_¿¡`, r)

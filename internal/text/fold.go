@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Folding decides which spellings are the same term. The text is in NFKC before it comes here (UAX #15), so
-// full-width letters, ligatures, superscripts and decomposed accents are already the plain ones.
+// Folding decides which spellings are the same term. The text is already in NFKC (UAX #15), so full-width letters,
+// ligatures, superscripts and decomposed accents are already plain.
 //
 //   - Latin and Greek lose case and every mark: é, Ğ, ơ, ά become e, g, o, α. Turkish ı and İ become i,
 //     because a memory may hold Turkish beside English, and a search does not know which it means.

@@ -5,8 +5,8 @@ import "unicode/utf8"
 // Identifiers: words joined by connectors (snake_case, kebab-case, foo.bar, O'Brien), and words whose case or
 // digits mark parts (camelCase, HTTPServer, iPhone15). Both the parts and the whole are terms.
 
-// maxParts bounds the parts of one word, and the words of one whole: anything with more is not a name but a hash or
-// encoded data, whose fragments would only be noise.
+// maxParts bounds the parts of one word, and the words of one whole. Anything with more is a hash or encoded data,
+// whose fragments would be noise.
 const maxParts = 8
 
 // word is one word of an identifier.
@@ -74,8 +74,8 @@ type caseTracker struct {
 	switchAt int // where the last of them is
 }
 
-// next processes one more character and returns where a part begins, or -1. at is the character's own place; rest
-// is what follows it.
+// next processes one more character and returns where a part begins, or -1. at is the character's own place; rest is
+// the text after it.
 func (c *caseTracker) next(k class, at int, r rune, rest string) int {
 	part := -1
 	if c.last != classOther && (k == classDigit) != (c.last == classDigit) {
@@ -165,8 +165,8 @@ func (a *analyzer) emitParts(start int, parts []int, end int) {
 	}
 }
 
-// emitWhole emits the words joined. Digits separated by a full stop stay apart, by a middle dot, which may be in a
-// term as the full stop may not; the v of a version is left out.
+// emitWhole emits the words joined. Digits separated by a full stop stay separated by a middle dot, since a term cannot
+// contain a full stop. The v of a version is left out.
 func (a *analyzer) emitWhole() {
 	start := len(a.out)
 	for i, w := range a.words {
@@ -233,7 +233,7 @@ func clitic(s string) int {
 	return 0
 }
 
-// isNegation reports whether w and what follows its apostrophe are a verb with n't.
+// isNegation reports whether w and the text after its apostrophe are a verb with n't.
 func isNegation(w []byte, rest string) bool {
 	return len(w) > 1 && w[len(w)-1] == 'n' && rest[0]|0x20 == 't' && !classAt(rest[1:]).inWord()
 }

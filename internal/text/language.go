@@ -8,9 +8,9 @@ import (
 // languages are the names of the languages of lightWords, in their order.
 var languages = [...]string{"en", "de", "es", "fr", "it", "pt", "nl"}
 
-// Language guesses the language of a text from its beginning: an ISO 639-1 code if it has two function words of a
-// language that this package knows, the most of all; else the name of the script of most of its letters, such as
-// "Cyrillic"; empty if it has no letters. It is a guess for statistics, not for decisions about one text.
+// Language guesses the language of a text from its beginning: an ISO 639-1 code if it has at least two function words
+// of a known language, and the most of all; else the name of the script of most of its letters, such as "Cyrillic";
+// empty if it has no letters. It is a guess for statistics, not for decisions about one text.
 func Language(s string) string {
 	const looked = 400 // bytes
 	if len(s) > looked {
@@ -45,8 +45,8 @@ var scripts = []struct {
 	{"Hebrew", unicode.Hebrew}, {"Devanagari", unicode.Devanagari}, {"Thai", unicode.Thai},
 }
 
-// scriptOf returns the script of most of the letters. A Chinese character says as much as several letters, and Japanese
-// is written with some of them: some kana make a text Japanese.
+// scriptOf returns the script of most of the letters. A Chinese character counts as several letters. Japanese uses them
+// too, so a few kana make a text Japanese.
 func scriptOf(s string) (most string, han bool) {
 	counts := map[string]int{}
 	for _, r := range s {
@@ -77,8 +77,8 @@ func scriptOf(s string) (most string, han bool) {
 	return most, most == "Latin" && 4*counts["Han"] > counts["Latin"]
 }
 
-// IsFunctionWord reports whether a term, as [Terms] returns it, says hardly anything about the subject of a text in the
-// language that [Language] has named.
+// IsFunctionWord reports whether a term of [Terms] says little about the subject of a text in a language, as named by
+// [Language].
 func IsFunctionWord(term, language string) bool {
 	if stopWords[term] {
 		return true

@@ -4,11 +4,11 @@ import "unicode/utf8"
 
 // Some words of a search say little about its subject, but are not left out as stop words are: "may" can be a month,
 // "die" a verb, and in a script without spaces a pair of characters may be a piece of anything. They count less than
-// others. The rarity of terms does not do this by itself: in a small collection, or in one that is mostly of another
-// language, function words are rare.
+// others. The rarity of terms alone is not enough: in a small collection, or one mostly in another language, function
+// words are rare.
 
-// Weights of light terms beside 1 of others. Those of names, see [Exactness], are nameWeight: which person or project a
-// question is about matters more than what it asks. Fitted on the development parts of docs/retrieval.md.
+// Weights of light terms, against 1 of others. Names, see [Exactness], have nameWeight: the person or project that a
+// question is about matters more than the rest. Fitted on the development parts of docs/retrieval.md.
 const (
 	lightWord  = 0.4  // a function word
 	halfPair   = 0.4  // a pair of characters, where one is mostly grammar
@@ -17,8 +17,8 @@ const (
 )
 
 // lightWords are the function words of each language, as terms are (folded, and as the English stemmer leaves them),
-// with the stop words that tell it from others.
-// Those of a language count less only in a search of that language: "hat" and "son" are words of English, too.
+// with the stop words that tell it from others. They count less only in a search in that language: "hat" and "son" are
+// English words, too.
 var lightWords = []map[string]bool{
 	wordSet(`who whom whose what which when where whi how a an the this that i my you your he his she her it it we
 		our they their me him them us these those
@@ -94,8 +94,8 @@ var lightCharacters = func() map[rune]bool {
 
 func isLight(r rune) bool { return 0x3041 <= r && r <= 0x309f || lightCharacters[r] }
 
-// lightness returns the factor of a term's weight in a search of the language with these function words: 1 for what may
-// be the subject of a search.
+// lightness returns the factor of a term's weight in a search in the language with these function words: 1 for a
+// possible subject.
 func lightness(term string, r role, language map[string]bool) float32 {
 	if r != rolePair {
 		if r == roleWord && language[term] {

@@ -17,8 +17,8 @@ type Term struct {
 	Chunk  int // terms of one address or path have the same number, above 0; 0 = of none
 }
 
-// partWeight is the weight of the parts of an identifier, whose whole counts 1: each says less than a word that
-// stands alone.
+// partWeight is the weight of the parts of an identifier, whose whole counts 1. Each part is less specific than a
+// separate word.
 const partWeight = 0.75
 
 // QueryTerms returns the distinct terms to search for when the search text is s, in order of their first

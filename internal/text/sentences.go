@@ -8,8 +8,8 @@ import (
 
 // Sentence ends: a small part of UAX #29's sentence boundaries with the abbreviations that it leaves to tailoring.
 
-// sentences adds the boundaries between the sentences of the line s[start:end], and notes whether its last
-// one is complete.
+// sentences adds the boundaries between the sentences of the line s[start:end], and records whether its last one is
+// complete.
 func (f *breakFinder) sentences(start, end int) {
 	s := f.s
 	for i := start; i < end; {
@@ -25,7 +25,7 @@ func (f *breakFinder) sentences(start, end int) {
 		word := i
 		i += size
 		single := r == '.'
-		for i < end { // "?!", "...", and what closes around it
+		for i < end { // "?!", "...", and closing quotes or brackets
 			r, size = utf8.DecodeRuneInString(s[i:end])
 			w, stop := sentenceStop(r)
 			if !stop && !isCloser(r) {

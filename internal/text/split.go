@@ -6,7 +6,7 @@ import (
 )
 
 // SplitterVersion increases with every change in where Split cuts. It is part of the embedding profile: vectors of
-// passages that were cut differently are made again.
+// passages that were cut differently are recomputed.
 const SplitterVersion = 1
 
 // Span is a passage: the bytes [Start, End) of the content.
@@ -21,8 +21,8 @@ type Span struct{ Start, End int }
 // fits whole is cut only to keep the passage before it from being a scrap. A heading stays with the text that
 // follows it.
 //
-// A passage begins and ends with something other than white space, and only white space is between passages.
-// Text of white space alone has none. Invalid UTF-8 is kept, byte by byte.
+// A passage begins and ends with something other than white space, and only white space is between passages. Text with
+// only white space has no passages. Invalid UTF-8 is kept, byte by byte.
 func Split(s string, max int) []Span {
 	if max < utf8.UTFMax {
 		max = utf8.UTFMax
@@ -68,7 +68,7 @@ func (c *cutter) cut(start int) (end, next int) {
 		b := &c.breaks[i]
 		reach[b.strength] = b
 	}
-	// ... and the first one after it: where the piece ends that would begin the next passage.
+	// ... and the first one after it, which ends the piece that would begin the next passage.
 	for ; i < len(c.breaks) && c.breaks[i].end <= start+2*c.max; i++ {
 		if b := &c.breaks[i]; after[b.strength] == nil {
 			after[b.strength] = b

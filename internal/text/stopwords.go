@@ -2,7 +2,7 @@ package text
 
 import "strings"
 
-// stopWords are words that shape a question but say nothing about its subject. They are in folded form.
+// stopWords are words that form a question but say nothing about its subject. They are in folded form.
 //
 // The lists are short on purpose: a word is here only if it means hardly anything in any search, in any language.
 // "may" (the month), "not", "first", "more", "like" and similar words stay searchable; and so do der, die, la,

@@ -29,10 +29,11 @@ const MaxTermBytes = 64
 //     as 1·60·1, so that it is not 1601.
 //   - English clitics are no terms: "Hannah's" is Hannah, "we'll" is we; "don't" is dont.
 //   - Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese runs give each character and each pair of
-//     neighbours, so that every substring of two characters or more is found by its pairs, and one by itself.
+//     neighbours, so that a substring of two or more characters is found by its pairs, and a single one by itself.
 func Terms(s string) []string { return AppendTerms(nil, s) }
 
-// AppendTerms appends the terms of s to dst. All of them share one allocation, which lives as long as any of them.
+// AppendTerms appends the terms of s to dst. All of them share one allocation, which stays in memory as long as any of
+// them.
 func AppendTerms(dst []string, s string) []string {
 	a := analyzers.Get().(*analyzer)
 	defer a.release()
@@ -208,7 +209,7 @@ func (a *analyzer) finish(start int, k role) {
 	if isLatin(w) {
 		w = stem(w)
 	}
-	a.out = append(a.out[:start], w...) // mostly itself; the stem of led is longer
+	a.out = append(a.out[:start], w...) // mostly in place; the stem of led is longer
 	t.end = len(a.out)
 	a.tokens = append(a.tokens, t)
 }

@@ -151,7 +151,7 @@ func abs(n int) int {
 	return n
 }
 
-// Advice returns what a caller should know about a valid document.
+// Advice returns hints for the caller about a valid document.
 func (d Document) Advice() []string {
 	if len(d.unnamed) == 0 {
 		return nil

@@ -17,7 +17,7 @@ type scanner struct {
 	code       bool
 	opened     int   // line of the open fence, or of the last one
 	fence      fence // the open one; the zero value for none
-	// a fence in a list item: the item begins with it, or it is indented too far to count outside; it hides only tasks
+	// a fence in a list item: it begins the item, or is indented too far to count outside; it hides only tasks
 	inner  fence
 	before string
 }

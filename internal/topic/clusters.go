@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/layout"
 )
 
-// Cluster is texts that belong together.
+// Cluster is a group of texts that belong together.
 type Cluster struct {
 	Name  string // the words that are typical of it; empty: its texts share none
 	Nodes []int  // numbers of texts, ascending
@@ -20,7 +20,8 @@ const (
 	sharedWords = 3
 )
 
-// Clusters returns the clusters by their numbers for each text, the largest first. A cluster of one, and -1, are none.
+// Clusters returns the clusters, the largest first, given the number of each text's cluster. It leaves out clusters of
+// one text, and -1.
 func (t *Texts) Clusters(groups []int) []Cluster {
 	members := make([][]int, len(groups))
 	for i, group := range groups {
@@ -41,8 +42,8 @@ func (t *Texts) Clusters(groups []int) []Cluster {
 // SharedWords returns the words that two texts share, separated by commas.
 func (t *Texts) SharedWords(a, b int) string { return strings.Join(t.Shared(a, b, sharedWords), ", ") }
 
-// Scale makes similarities comparable between the languages of texts, where vector i, of unit length and one size,
-// belongs to text places[i], or with nil to text i.
+// Scale makes similarities comparable between the languages of texts. Vector i, of unit length and one size, belongs to
+// text places[i], or with nil places to text i.
 func (t *Texts) Scale(vectors []float32, size int, places []int) *index.Scale {
 	if places == nil {
 		for i := range t.Languages {
@@ -79,8 +80,8 @@ func Strongest(n, k int, edges []layout.Edge) []layout.Edge {
 	})
 }
 
-// Fold puts each text without links into the cluster of the most similar one that has some, possibly by way of others;
-// where there is none, into none, -1. The weights of the nearest are similarities.
+// Fold puts each text without links into the cluster of the most similar text with links, possibly through others. If
+// there is none, it gets -1, no cluster. The weights of the nearest are similarities.
 func Fold(groups []int, linked []bool, nearest []layout.Edge) {
 	known := slices.Clone(linked)
 	for i := range groups {

@@ -7,9 +7,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// empty are words that are no subject of a group of texts, beside the function words of searches: auxiliary and other
-// common verbs, adverbs, numbers, days and months, and words of time and amount. Searches may well be for them. A word
-// of one language is left out in all, since the language of a short text is a guess.
+// empty are words that, like the function words of searches, are never the subject of a group of texts: auxiliary and
+// other common verbs, adverbs, numbers, days and months, and words of time and amount. Searches may still be for them.
+// A word of one language is left out in all, since the language of a short text is a guess.
 var empty = []string{
 	// English
 	`able above across actually add added again against ago almost alone along already also although always among
@@ -175,7 +175,7 @@ var emptyTerms = sync.OnceValue(func() map[string]bool {
 	return set
 })
 
-// saysNothing reports whether a term is no subject, in a text of a language.
+// saysNothing reports whether a term cannot be a subject in a text of a language.
 func saysNothing(term, language string) bool {
 	return emptyTerms()[term] || text.IsFunctionWord(term, language)
 }

@@ -1,5 +1,5 @@
-// Package topic says in words what texts are about: which words are typical of a group of texts, and which ones two of
-// them have in common.
+// Package topic names what texts are about: the words that are typical of a group of texts, and the words that two
+// texts have in common.
 package topic
 
 import (
@@ -13,20 +13,20 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// Texts are texts, read for their words. Create one with [Read].
+// Texts holds the words of texts. Create one with [Read].
 type Texts struct {
 	Languages []string // of each text, as text.Language guesses
 
 	words    [][]int32 // of each text, each once, in ascending order
-	names    []string  // of each word, as most texts write it; in lower case if they are divided
+	names    []string  // of each word, in the most common spelling; of equally common ones, in lower case
 	holding  []int     // how many texts have each word
-	function []bool    // it says nothing about a subject
+	function []bool    // of each word: it says nothing about a subject
 }
 
-// mostWords is how many different words of a text count.
+// mostWords is the number of different words of a text that count.
 const mostWords = 60
 
-// Read reads texts. They should be short, such as first lines: only so many words of each count.
+// Read reads texts. They should be short, such as first lines, since only the first words of each count.
 func Read(texts []string) *Texts {
 	r := reader{t: &Texts{Languages: make([]string, len(texts)), words: make([][]int32, len(texts))},
 		forms: map[form]int32{}, terms: map[string]int32{}}
@@ -115,7 +115,7 @@ func continuous(run string) bool {
 	return false
 }
 
-// pairs notes the pairs of neighbouring characters of a run: most words of Chinese have two.
+// pairs passes on the pairs of neighbouring characters of a run, since most Chinese words have two.
 func pairs(run string, note func(string)) {
 	_, size := utf8.DecodeRuneInString(run)
 	for at := 0; at+size < len(run); {
@@ -125,7 +125,7 @@ func pairs(run string, note func(string)) {
 	}
 }
 
-// number returns the number of a word; -1 if it is none, such as a number or a single letter.
+// number returns the number of a word; -1 for a number, a single letter and the like.
 func (r *reader) number(w string) int32 {
 	w = strings.ToLower(w)
 	key := form{w, r.language}
@@ -151,7 +151,7 @@ func (r *reader) number(w string) int32 {
 	return number
 }
 
-// Shared returns the words that two texts have in common, at most so many, the rarest first; none are function words.
+// Shared returns up to most words that two texts have in common, the rarest first, without function words.
 func (t *Texts) Shared(a, b, most int) []string {
 	var both []int32
 	x, y := t.words[a], t.words[b]
@@ -172,9 +172,9 @@ func (t *Texts) Shared(a, b, most int) []string {
 	return t.named(both, most)
 }
 
-// Names returns the words that are typical of each group of texts, at most so many: those of many of its texts and of
-// few others (c-TF-IDF: M. Grootendorst, BERTopic: Neural topic modeling with a class-based TF-IDF procedure, 2022,
-// counted once per text). Texts may be in no group.
+// Names returns up to most words that are typical of each group of texts: those of many of its texts and of few others
+// (c-TF-IDF: M. Grootendorst, BERTopic: Neural topic modeling with a class-based TF-IDF procedure, 2022, counted once
+// per text). Texts may be in no group.
 func (t *Texts) Names(groups [][]int, most int) [][]string {
 	all := make([][]string, len(groups))
 	counts := make([]int, len(t.names))
@@ -193,7 +193,7 @@ func (t *Texts) Names(groups [][]int, most int) [][]string {
 			if t.function[word] || n < 2 && len(group) > 2 {
 				return 0
 			}
-			// How often it is here, how rarely elsewhere, and both more if the word is in most of them.
+			// Its share of the group's texts, the group's share of its texts, and its rarity in all texts.
 			return n / float64(len(group)) * n / held * math.Log(1+float64(len(t.words))/held)
 		}
 		seen = slices.DeleteFunc(seen, func(word int32) bool { return score(word) == 0 })
@@ -208,7 +208,7 @@ func (t *Texts) Names(groups [][]int, most int) [][]string {
 	return all
 }
 
-// named returns the first words by name. Pairs of characters that overlap say the same twice.
+// named returns the first words by name. It skips pairs of characters that overlap.
 func (t *Texts) named(words []int32, most int) []string {
 	names := []string{}
 	for _, word := range words {

@@ -1,5 +1,5 @@
-// Package transfer reads and writes exports: the whole of a store as JSON Lines. docs/export-format.md describes them.
-// It knows no type of the API.
+// Package transfer reads and writes exports: a whole store as JSON Lines. docs/export-format.md describes the format.
+// It does not depend on the types of the API.
 package transfer
 
 import (
@@ -26,12 +26,12 @@ import (
 
 // Settings select the contents of an export.
 type Settings struct {
-	User           *int64   // row of the user whose data is written; nil: all users'
-	Namespaces     []string // whose users' data is written; nil: all that the store has
+	User           *int64   // row of the user whose data is written; nil: all users
+	Namespaces     []string // the namespaces to write; nil: all
 	Credentials    bool     // with the credentials of people and programs
 	WithoutFiles   bool
 	WithoutVectors bool          // without vectors that an embedder can compute again
-	Parts          receipt.Parts // what hashes the lines of each kind; nil: nothing
+	Parts          receipt.Parts // hashes the lines of each kind; nil: no hashes
 	Progress       func(stage string, done, total int)
 	Now            time.Time
 
@@ -41,7 +41,7 @@ type Settings struct {
 	Keys *keyring.Ring // of users; nil: none
 }
 
-// orNone returns a function that can be called.
+// orNone returns progress, or a function that does nothing if it is nil.
 func orNone(progress func(stage string, done, total int)) func(stage string, done, total int) {
 	if progress == nil {
 		return func(string, int, int) {}
@@ -57,7 +57,7 @@ type Summary struct {
 	Whole  string // hex; the hash of all lines
 }
 
-// Export writes an export of the state that a transaction sees. After an error, w holds the beginning of one.
+// Export writes an export of the state that a transaction sees. After an error, w contains an incomplete export.
 func Export(tx db.Tx, w io.Writer, of Settings) (Summary, error) {
 	of.Progress = orNone(of.Progress)
 	e := exporter{Settings: of, tx: tx, hash: sha256.New(), counts: map[string]int{}, places: map[int64]exportPlace{}}
@@ -156,8 +156,8 @@ func (e *exporter) encode(value any) error {
 	return err
 }
 
-// owned is the condition that the exported user owns a row, or any user of the namespace being written; owner is its
-// column or an expression for it.
+// owned returns the condition that a row belongs to the exported user, or to any user of the current namespace. owner
+// is its column or an expression for it.
 func (e *exporter) owned(owner string) string {
 	switch {
 	case e.User != nil:
@@ -168,7 +168,7 @@ func (e *exporter) owned(owner string) string {
 	return `true`
 }
 
-// of is the condition that a row of a record is to be written.
+// of returns the condition that a row of a record is to be written.
 func (e *exporter) of(r Record) string {
 	switch {
 	case e.User != nil:
@@ -179,8 +179,8 @@ func (e *exporter) of(r Record) string {
 	return `true`
 }
 
-// inOwned is the condition that the exported user owns a partition, or any user of the namespace being written. The
-// texts of files are not exported: an import has the files read again.
+// inOwned returns the condition that a partition belongs to the exported user, or to any user of the current namespace.
+// The texts of files are not exported, since files are read again after an import.
 func (e *exporter) inOwned(partition string) string {
 	if e.User == nil && !e.apart {
 		return partition + ` NOT IN (` + kernel.TextPartitions + `)`
@@ -189,7 +189,7 @@ func (e *exporter) inOwned(partition string) string {
 		e.owned(`c.owner_id`) + ` AND c.name <> '')`
 }
 
-// alive is the condition that a memory has not expired, in the form that follows another one.
+// alive returns the condition that a memory has not expired, in the form that follows another one.
 func (e *exporter) alive(memory string) string {
 	return kernel.Viewer{Bounds: kernel.Bounds{Expired: e.Now.UnixMicro()}}.Alive(memory)
 }
@@ -264,7 +264,7 @@ func (e *exporter) place(partition int64) (exportPlace, error) {
 		return p, nil
 	}
 	if len(e.places) >= 4096 {
-		clear(e.places) // memories of one place usually lie together
+		clear(e.places) // memories of one place are usually adjacent
 	}
 	var p exportPlace
 	err := e.tx.QueryRow(`SELECT u.uid, c.name, coalesce(o.uid, ''), coalesce(j.uid, '') FROM partition p
@@ -387,10 +387,10 @@ type ExportFile struct {
 	Size, Created, Updated                    int64
 	SHA256                                    []byte // of the content
 	tags                                      []string
-	key                                       *keyring.File // of the content; nil: that is not sealed
+	key                                       *keyring.File // of the content; nil: not sealed
 }
 
-// closed is the error for a file that its key does not open, or whose key is not there.
+// closed returns the error for a file whose key is missing or does not open it.
 func (f ExportFile) closed(err error) error {
 	switch {
 	case errors.Is(err, keyring.ErrErased):
@@ -428,7 +428,7 @@ func (e *exporter) file(f ExportFile) {
 
 var errChunks = errors.New("its pieces differ from what was stored")
 
-// chunks writes the content of a file. It is compared with its hash on the way: a successful export holds the content
+// chunks writes the content of a file. It is compared with its hash on the way, so a successful export has the content
 // that was stored.
 func (e *exporter) chunks(f ExportFile, wrote func(n int)) error {
 	whole, n, size := sha256.New(), int64(0), int64(0)

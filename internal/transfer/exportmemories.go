@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
-// vectorsLine is about how many bytes of vectors go into one line.
+// vectorsLine is the approximate number of bytes of vectors in one line.
 const vectorsLine = 256 << 10
 
 // exportMemory is a memory as stored, and its place.
@@ -121,7 +121,7 @@ func (e *exporter) memory(row db.Rows) (exportMemory, error) {
 	return m, err
 }
 
-// memoryLine writes a memory in the form of the interface, with the other fields that must not be lost.
+// memoryLine writes a memory in the form of the API, with other fields that an import needs.
 func (e *exporter) memoryLine(m exportMemory) {
 	l := &e.line
 	l.begin(KindMemory)
@@ -246,8 +246,8 @@ func (e *exporter) revisions() (*revisionSide, error) {
 	return r, err
 }
 
-// write writes the past versions of a memory, each with its place at that time, which decides who may see it. The owner
-// may not read versions from before the memory came into the owner's project.
+// write writes the past versions of a memory, each with its place at that time, which decides who may see it. An owner
+// may not read versions from before the memory moved into the owner's project.
 func (r *revisionSide) write(e *exporter, m exportMemory) error {
 	return r.each(m.row, func() error {
 		v, l := r.revision, &e.line
@@ -269,7 +269,7 @@ func (r *revisionSide) write(e *exporter, m exportMemory) error {
 	})
 }
 
-// links writes which memories each memory links to, in its order. They come after all memories, since links may be
+// links writes the memories that each memory links to, in order. They come after all memories, since links may be
 // circular.
 func (e *exporter) links() error {
 	var id, owner string

@@ -22,10 +22,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/objects"
 )
 
-// MaxConflicts is how many conflicts a report lists.
+// MaxConflicts is the maximum number of conflicts in a report.
 const MaxConflicts = 100
 
-// maxWarnings is how many warnings it lists.
+// maxWarnings is the maximum number of warnings in a report.
 const maxWarnings = 100
 
 // Target is the store that an import writes into.
@@ -35,18 +35,18 @@ type Target struct {
 	NewID func() string
 	Log   *slog.Logger
 
-	// Objects is where the content of files goes; nil: into the database.
+	// Objects stores the content of files; nil: the database does.
 	Objects *objects.Objects
-	Keys    *keyring.Ring // under which it is sealed; nil: it is not
+	Keys    *keyring.Ring // the keys to seal it with; nil: it is not sealed
 
-	// Namespace is where everything goes, if it is set: the export must have one namespace.
+	// Namespace is the namespace for everything, if set. Then the export must have one namespace.
 	Namespace string
 
 	// The embedder of the store: the row of its profile, its model and its sizes.
 	Profile              int64
 	Model                string
 	Dimensions, MaxInput int
-	// Embed embeds texts. A failing embedder is no error: it returns no vectors, and warnings say so.
+	// Embed embeds texts. A failing embedder is not an error: it returns no vectors, and warnings.
 	Embed func(ctx context.Context, texts []string) (vectors [][]float32, warnings []string, err error)
 
 	Waiting func() // is called when texts wait to be embedded
@@ -64,15 +64,15 @@ type Conflict struct {
 // Report is the result of an import.
 type Report struct {
 	Counts       map[string]Count // by kind
-	Conflicts    []Conflict       // the first of them
+	Conflicts    []Conflict       // the first MaxConflicts
 	MissingLinks int              // links with one end not in the store
 	Ignored      int              // lines of unknown types, or out of place
 	Warnings     []string
 	Line         int // everything up to this line is in the store
 }
 
-// Import imports the export in r. If r is an io.Seeker, the whole file is checked before anything is written. Items
-// that the store has in another state are kept, unless replace is set.
+// Import imports the export in r. If r is an io.Seeker, the whole file is checked before anything is written. Existing
+// items in another state are kept, unless replace is set.
 func Import(ctx context.Context, into Target, r io.Reader, replace bool,
 	progress func(stage string, done, total int)) (Report, error) {
 	im := importer{Target: into, namespace: into.Namespace, replace: replace, progress: orNone(progress),
@@ -99,7 +99,7 @@ func Import(ctx context.Context, into Target, r io.Reader, replace bool,
 	return im.report, err
 }
 
-// CheckExport checks an export as an import does before it writes anything. It needs no store.
+// CheckExport checks an export as Import does before writing. It needs no store.
 func CheckExport(ctx context.Context, r io.Reader, progress func(stage string, done, total int)) error {
 	im := importer{progress: orNone(progress)}
 	return im.check(ctx, r)
@@ -113,24 +113,24 @@ type importer struct {
 	report   Report
 	total    int // lines, once they have been counted
 
-	namespace string // of the users that lines name
+	namespace string // of the users in the lines
 	begun     bool   // a line has been read
 
 	batch   []importItem // items for the next transaction
 	size    int          // bytes of their lines
 	last    int          // line of the last of them
-	current *memoryItem  // whose vectors and revisions are being read
-	late    []*linkItem  // links in handmade lines, which may point to memories further below
+	current *memoryItem  // the memory whose vectors and revisions are being read
+	late    []*linkItem  // links in handmade lines, which may refer to memories in later lines
 	file    *incomingFile
 	// id and owner of memories -> their new owner, for lines whose memoryItem.moved is true
 	moved map[[2]string]string
 	now   int64
 
-	noEmbedder bool // the embedder has failed: the rest is left to the worker
+	noEmbedder bool // the embedder has failed; the worker embeds the rest
 	waiting    bool // texts wait for the worker
 }
 
-// importItem is the content of a line: valid, and prepared as far as possible without the store.
+// importItem is the validated content of a line, prepared as far as possible without the store.
 type importItem interface {
 	line() int
 	apply(t *importTx) error
@@ -141,7 +141,7 @@ type lineNumber int
 
 func (n lineNumber) line() int { return int(n) }
 
-// The most that an import writes at a time: each transaction is short enough for other writers to wait.
+// The maximum that an import writes at a time, so that other writers do not wait long.
 const (
 	ImportBatch = 500
 	importBytes = 8 << 20
@@ -302,7 +302,7 @@ func (im *importer) check(ctx context.Context, r io.Reader) error {
 	return err
 }
 
-// run imports.
+// run runs the import.
 func (im *importer) run(ctx context.Context, r io.Reader) error {
 	var c seal
 	im.now, im.begun = im.Now(), false
@@ -321,7 +321,7 @@ func (im *importer) run(ctx context.Context, r io.Reader) error {
 	}
 	var known *fault.Error
 	if failed := im.flush(ctx); err == nil || errors.As(failed, &known) && fromInput(known) {
-		err = failed // an earlier line's
+		err = failed // the error of an earlier line
 	}
 	if err != nil {
 		return err
@@ -334,8 +334,8 @@ func (im *importer) run(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// dropIncomplete drops the memory whose lines were being read when the export turned out to be truncated: it would be
-// stored without its vectors, and the next import would find it unchanged.
+// dropIncomplete drops the last memory of a truncated export. It would be stored without its vectors, and the next
+// import would find it unchanged.
 func (im *importer) dropIncomplete() {
 	i := slices.IndexFunc(im.batch,
 		func(item importItem) bool { return im.current != nil && item == importItem(im.current) })
@@ -457,8 +457,8 @@ func (im *importer) lateLinks(ctx context.Context) error {
 	return im.flush(ctx)
 }
 
-// flush writes the batch, in several transactions if other writers wait. If one of its items is at fault, those before
-// it are written.
+// flush writes the batch, in several transactions if other writers wait. If an item fails, the items before it are
+// written.
 func (im *importer) flush(ctx context.Context) error {
 	items, last := im.batch, im.last
 	im.batch, im.size = nil, 0
@@ -503,7 +503,7 @@ func (im *importer) flush(ctx context.Context) error {
 	return bad
 }
 
-// isRevision reports whether an item is written with the memory before it.
+// isRevision reports whether an item is a past version, which is written together with the memory before it.
 func isRevision(items []importItem, i int) bool {
 	if i == len(items) {
 		return false
@@ -512,8 +512,8 @@ func isRevision(items []importItem, i int) bool {
 	return is
 }
 
-// write runs fn in a transaction and adds what it did to the report. It acts for no user: it does not create the local
-// user.
+// write runs fn in a transaction and adds its results to the report. It does not act for a user, so it does not create
+// the local user.
 func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 	var t *importTx
 	err := im.DB.Write(db.Yielding(ctx), func(tx db.Tx) error {

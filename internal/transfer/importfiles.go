@@ -24,7 +24,7 @@ type incomingFile struct {
 	lineNumber
 	ExportFile
 	im      *importer
-	skip    bool  // it is not imported: its chunks are skipped
+	skip    bool  // not imported: its chunks are skipped
 	stored  int64 // row of the file with this id to replace; 0: none
 	left    int64 // row of the file whose chunks must be removed; 0: none
 	arrives int64 // row; 0 until a part of it has been written
@@ -34,7 +34,7 @@ type incomingFile struct {
 	hash    hash.Hash
 }
 
-// WaitingChunks is how many chunks are written in one transaction.
+// WaitingChunks is the number of chunks written in one transaction.
 const WaitingChunks = 16
 
 func (*incomingFile) apply(*importTx) error { return nil } // files are written as their chunks arrive
@@ -168,7 +168,7 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 			return 0, added, err
 		}
 		if len(there) > 0 {
-			f.owner, f.project = f.memoryOwner, "" // it is in the memory's project
+			f.owner, f.project = f.memoryOwner, "" // the file is in the memory's project
 		} else {
 			f.memory = "" // not linked: the memory is missing
 			f.im.report.MissingLinks++
@@ -200,7 +200,7 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 		return 0, added, err
 	}
 	_, s.SHA256, err = f.im.Keys.OpenFile(tx.Context(), s.SHA256)
-	if err != nil && !keyring.IsShut(err) { // then it is another version
+	if err != nil && !keyring.IsShut(err) { // otherwise it counts as another version
 		return 0, added, err
 	}
 	same := s.memory == f.memory && s.project == f.project && (s.project == "" || s.projectOwner == f.projectOwner) &&
@@ -274,7 +274,7 @@ func (im *importer) advance(ctx context.Context, line int) error {
 	return nil
 }
 
-// writeChunks writes the chunks that wait: to the object storage first, if that is where they go, then their rows.
+// writeChunks writes the waiting chunks: first to the object storage, if there is one, then their rows.
 func (f *incomingFile) writeChunks(ctx context.Context, rows func(*importTx) error) (err error) {
 	into := f.im.Objects
 	if into == nil || len(f.waiting) == 0 {
@@ -409,7 +409,7 @@ func (f *incomingFile) incomplete() error {
 
 // drop removes the received part of a file that will not be completed.
 func (f *incomingFile) drop(ctx context.Context) {
-	if f.written > 0 { // otherwise nothing has been committed, and the row may belong to another file by now
+	if f.written > 0 { // otherwise nothing was committed, and the row may now belong to another file
 		f.remove(ctx, f.arrives)
 	}
 }

@@ -130,7 +130,7 @@ type linkItem struct {
 	memory, owner string
 	updated       *int64 // time of the state that the links belong to
 	related       []string
-	kept          bool // the memory's line has them, and the store kept another memory
+	kept          bool // they are from the memory's own line, and the store kept another memory
 }
 
 func parseLink(line []byte, n int) (importItem, error) {
@@ -192,7 +192,7 @@ func (l *linkItem) apply(t *importTx) error {
 	}
 	t.count(KindLink, o)
 	if o == added {
-		return t.tx.Changes().Add(found[0]) // what is kept of pictures shows links
+		return t.tx.Changes().Add(found[0]) // cached pictures show links
 	}
 	return nil
 }

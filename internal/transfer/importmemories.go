@@ -21,11 +21,11 @@ import (
 // memoryItem is a memory to import. Everything but its content is optional.
 type memoryItem struct {
 	lineNumber
-	namespace        string // of the users that it names
+	namespace        string // of the users in the line
 	draft            kernel.Draft
 	id, owner        string
 	projectOwner     string
-	metadata         string // the own keys, as they are stored
+	metadata         string // the own keys, in stored form
 	revision         *int64
 	created, updated *int64
 	profile          string // of the vectors in the export; empty: none
@@ -35,7 +35,7 @@ type memoryItem struct {
 	row              int64
 	outcome          outcome
 	ownSize          int   // dimensions of the callers' vectors in its collection; 0: the store's embedder makes them
-	stands           int64 // its revision in the store
+	stands           int64 // its current revision in the store
 }
 
 // memoryLine is the line of a memory in an export.
@@ -67,7 +67,7 @@ type memoryLine struct {
 	Supersedes     string          `json:"supersedes"`
 }
 
-// otherVersion is the conflict of a memory or file that the store already has, in another version.
+// otherVersion is the conflict of a memory or file that the store has in another version.
 const otherVersion = "the store has another version of it, or one with another owner, which was kept"
 
 // fields returns the memory of a line, without its times.
@@ -200,7 +200,7 @@ func (m *memoryItem) derivedID() (string, error) {
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:], nil
 }
 
-// storedState is a memory as it is in the store, for comparing.
+// storedState is the state of a memory in the store, for comparison.
 type storedState struct {
 	exportMemory
 	namespace   string
@@ -208,7 +208,7 @@ type storedState struct {
 	tagList     string
 }
 
-// compare checks whether the store has a memory with this id, and in which state. The row is 0 if it has none.
+// compare looks up a memory with this id in the store, and its state. The row is 0 if there is none.
 func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err error) {
 	for _, owner := range []*string{&m.owner, &m.projectOwner} {
 		if *owner, err = idOfOwner(tx, m.namespace, *owner); err != nil {
@@ -263,7 +263,7 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 }
 
 // unlessTrashed returns the outcome for an item that is not in the store: it is added, unless it is in the trash of
-// another owner, who may restore it. The condition is for an item i of an entry t, and has the id.
+// another owner, who may restore it. The condition contains the id and is for an item i of an entry t.
 func unlessTrashed(tx db.Tx, condition, id, namespace, owner string) (outcome, error) {
 	found, err := db.Column[int64](tx, `SELECT 1 FROM trash t JOIN users u ON u.id = t.owner_id
 		LEFT JOIN trash_item i ON i.entry_id = t.id WHERE `+condition+` AND (u.namespace <> ? OR u.uid <> ?) LIMIT 1`, id,
@@ -274,8 +274,8 @@ func unlessTrashed(tx db.Tx, condition, id, namespace, owner string) (outcome, e
 	return conflicting, nil
 }
 
-// idOfOwner returns the id of the user that an owner field means: authors of handmade files know account names, not
-// ids. An id takes precedence; a value that is neither becomes the id of a new user.
+// idOfOwner returns the id of the user in an owner field, which may be an account name: authors of handmade files do
+// not know ids. An id takes precedence; a value that is neither becomes the id of a new user.
 func idOfOwner(tx db.Tx, namespace, owner string) (string, error) {
 	found, err := db.Column[string](tx, `SELECT uid FROM users WHERE namespace = ? AND uid = ?`, namespace, owner)
 	if err == nil && len(found) == 0 && len(owner) <= valid.MaxFoldedName {
@@ -357,9 +357,9 @@ func (m *memoryItem) apply(t *importTx) error {
 	return nil
 }
 
-// breakCircle drops the memory's Supersedes if it would close a cycle, directly or through others: then all of them
-// would be superseded, and none found. It walks only if a stored memory supersedes this one, which in an export comes
-// later.
+// breakCircle drops the memory's Supersedes if it would close a cycle, directly or through others: in a cycle all would
+// be superseded, and searches would find none. It follows the chain only if a stored memory supersedes this one, which
+// in an export comes later.
 func (m *memoryItem) breakCircle(t *importTx) error {
 	old := m.draft.Times.Supersedes
 	if old == "" {
@@ -378,7 +378,7 @@ func (m *memoryItem) breakCircle(t *importTx) error {
 	return nil
 }
 
-// place returns where an item lies, and creates the missing parts of that place.
+// place returns the place of an item, and creates its missing parts.
 func (t *importTx) place(owner, collection, projectOwner, projectID, projectName string) (*kernel.Place, error) {
 	named := projectID != "" || projectName != ""
 	if named {
@@ -423,8 +423,7 @@ func (m *memoryItem) secondRule(t *importTx, at *kernel.Place) (string, error) {
 	return others[0], nil
 }
 
-// keyHolder returns another memory that has the memory's key in its place: the key of the line, or else the one that
-// the store knows.
+// keyHolder returns another memory with the same key in the same place: the key of the line, or else the stored key.
 func (m *memoryItem) keyHolder(t *importTx, at *kernel.Place) (string, error) {
 	if err := kernel.FreeKey(t.tx, kernel.Viewer{Bounds: kernel.Bounds{Expired: t.now}}, at.Partition,
 		m.draft.Key); err != nil {
@@ -487,11 +486,11 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 	return m.writePassages(t, at)
 }
 
-// writePassages writes the passages, which are embedded and searched.
+// writePassages writes the passages, the parts that are embedded and searched.
 func (m *memoryItem) writePassages(t *importTx, at *kernel.Place) error {
 	passages, own := m.draft.Passages, m.draft.Vector
 	if m.brought && own != nil && len(own) != at.OwnSize {
-		passages, own = nil, nil // the collection has another vector size by now
+		passages, own = nil, nil // the collection now has another vector size
 	}
 	if passages == nil {
 		passages = kernel.Split(m.draft.Content, t.MaxInput)

@@ -19,7 +19,7 @@ import (
 // importTx is one transaction of an import.
 type importTx struct {
 	*Target
-	namespace string // of the users that lines name
+	namespace string // of the users in the lines
 
 	tx      db.Tx
 	w       *kernel.Writer
@@ -80,7 +80,7 @@ func (t *importTx) conflict(line int, kind, id, reason string) {
 	}
 }
 
-// rows turns a row into arguments.
+// rows returns a row as arguments, or the error.
 func (t *importTx) rows(row int64, err error) ([]any, error) { return []any{row}, err }
 
 // known returns the row of an item that must exist.
@@ -93,7 +93,7 @@ func (t *importTx) knownHere(argument, query string, args ...any) (int64, error)
 	return t.knownAs(argument, args, query, append(slices.Clone(args), t.namespace)...)
 }
 
-// knownAs is known, with the values that its error names.
+// knownAs is known, with the values to name in its error.
 func (t *importTx) knownAs(argument string, names []any, query string, args ...any) (int64, error) {
 	found, err := db.Column[int64](t.tx, query, args...)
 	if err == nil && len(found) == 0 {
@@ -223,7 +223,7 @@ func (t *importTx) knownProject(owner, id any) (int64, error) {
 type recordItem struct {
 	lineNumber
 	*Record
-	values []any // as at rest; missing fields are absent
+	values []any // in stored form; missing fields are absent
 }
 
 func parseRecord(r *Record, line []byte, n int) (importItem, error) {
@@ -354,8 +354,8 @@ func (item *recordItem) apply(t *importTx) error {
 	return nil
 }
 
-// serves reports whether a row is, or belongs to, what only the default namespace has: an MCP token that an application
-// made ends with the application's grant.
+// serves reports whether a row belongs to the default namespace only. An MCP token made by an application does, since
+// it ends with the application's grant.
 func (r *Record) serves(values []any) bool {
 	for i, f := range r.Fields {
 		if f.serving && values[i] != nil {
@@ -365,8 +365,8 @@ func (r *Record) serves(values []any) bool {
 	return r.serving
 }
 
-// compare reports whether a row matches the line, and fills values with the fields that the line omits. fixed: a field
-// that never changes differs.
+// compare reports whether a row matches the line, and fills values with the fields that the line omits. fixed reports
+// that a field that never changes differs.
 func (item *recordItem) compare(values, existing []any) (same, fixed bool) {
 	same = true
 	for i, f := range item.Fields {
@@ -424,7 +424,7 @@ func (item *recordItem) insertRow(t *importTx, values []any) error {
 	return nil
 }
 
-// Named is the name of a row with these values in a report.
+// Named returns the name of a row with these values in a report.
 func (r *Record) Named(values []any) string {
 	named := make([]string, r.Key)
 	for i := range named {
@@ -450,8 +450,8 @@ const (
 	userPassword
 )
 
-// applyUser adds a user. A user who is in the store without an account, because of stored data, gets the account of the
-// line. A name that another user has is left out: the user's data is imported anyway, under the id.
+// applyUser adds a user. A user who owns data in the store but has no account gets the account of the line. A name that
+// another user has is left out; the user's data is still imported, under the id.
 func (item *recordItem) applyUser(t *importTx, values, existing []any, found bool) error {
 	signsIn := func(v []any) bool {
 		return v[userName] != nil || v[userEmail] != nil || v[userRole] != roleUser || v[userPassword] != nil
@@ -500,7 +500,7 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 	return err
 }
 
-// taken reports whether a name, or its id, identifies another user: the rule of checkNameFree and checkIDFree.
+// taken reports whether a name, or its id, identifies another user, by the rules of checkNameFree and checkIDFree.
 func (t *importTx) taken(id, name string) (bool, error) {
 	key := foldname.Key(name)
 	others, err := db.Column[int64](t.tx, `SELECT 1 FROM users WHERE namespace = ?1 AND uid <> ?2

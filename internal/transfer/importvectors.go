@@ -70,7 +70,7 @@ func unitOrSame(v []float32) ([]float32, error) {
 	return kernel.UnitVector(v, len(v))
 }
 
-// vectors accepts vectors that belong to the memory; false when they do not.
+// vectors takes vectors for the memory; false if they do not belong to it.
 func (m *memoryItem) vectors(v *vectorsItem) bool {
 	if m.draft.Vector != nil && !m.brought || len(m.spans)+len(v.spans) > 1+len(m.draft.Content) {
 		return false
@@ -79,17 +79,17 @@ func (m *memoryItem) vectors(v *vectorsItem) bool {
 		m.profile = v.profile
 	}
 	if m.profile != v.profile {
-		return true // of several models: passages that the first does not cover are embedded again
+		return true // vectors of several models: passages without one of the first model are embedded again
 	}
 	m.spans, m.brought = append(m.spans, v.spans...), true
 	return true
 }
 
-// settle gives the memory the vectors from the export, if they are of this store's model or the caller's own. false:
-// they do not cover it.
+// settle gives the memory the vectors from the export, if they are of this store's model or the caller's own. It
+// returns false if they do not cover the memory.
 func (m *memoryItem) settle(ours string, dimensions, maxInput int) bool {
 	spans := m.spans
-	m.spans = nil // they are large
+	m.spans = nil // frees memory: they are large
 	switch {
 	case len(spans) == 0:
 		return false
@@ -165,7 +165,7 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 			continue
 		}
 		if m.brought && len(m.draft.Vector) != m.ownSize {
-			m.draft.Vector = nil // the collection does not take such vectors
+			m.draft.Vector = nil // the collection does not accept such vectors
 		}
 		m.draft.WordsOnly = m.ownSize > 0 && m.draft.Vector == nil
 		missing = append(missing, m)

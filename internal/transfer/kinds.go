@@ -44,7 +44,7 @@ const (
 	roleAdmin = "admin"
 )
 
-// form is how a value is written in a line, and at rest.
+// form is the form of a value in a line, and at rest.
 type form int
 
 // The forms.
@@ -56,7 +56,7 @@ const (
 	CountForm      // a whole number
 )
 
-// The value of a field that is missing in the line, besides a value of its own (nil for NULL).
+// The value of a field that is missing in the line, unless the field has its own default (nil for NULL).
 type absent int
 
 const (
@@ -72,7 +72,7 @@ type RecordField struct {
 	credential bool // left out of an export without credentials
 	fixed      bool // never changes
 	passing    bool // changes with every use: never a conflict
-	serving    bool // names what only the default namespace has
+	serving    bool // refers to rows that only the default namespace has
 	Check      func(argument, value string) error
 }
 
@@ -81,12 +81,12 @@ type RecordField struct {
 type Record struct {
 	kind       string
 	Table      string // table of its rows
-	credential bool   // whole lines are credentials
-	kept       bool   // an import never replaces one: it decides who may sign in
-	serving    bool   // only the default namespace has them: they are the server's
-	owner      string // column with the row of its owner; empty: it has no owner
-	namespace  string // column with the namespace of its users, of the selection; empty: it belongs to none
-	Key        int    // how many of the first fields are the key
+	credential bool   // the whole line is a credential
+	kept       bool   // an import never replaces it, since it decides who may sign in
+	serving    bool   // only the default namespace has such rows, which belong to the server
+	owner      string // column with the row of the owner; empty: no owner
+	namespace  string // column of the selection with the namespace; empty: none
+	Key        int    // the number of first fields that are the key
 	Fields     []RecordField
 
 	// Selection returns the fields in their order; keyed limits it to one row by the key, ordered sorts all rows.
@@ -97,7 +97,7 @@ type Record struct {
 	refs           func(t *importTx, values []any) ([]any, error)
 
 	sealed []sealedField // fields that a store with user keys seals
-	of     int           // which of the rows that refs returns is the owner's
+	of     int           // index of the owner's row among those that refs returns
 }
 
 func recordOf(kind string) *Record {
@@ -217,7 +217,7 @@ func personRecords() []Record {
 	}
 }
 
-// personalRecords are about what users have beside their accounts.
+// personalRecords are about users' data besides their accounts.
 func personalRecords() []Record {
 	return []Record{
 		{
@@ -258,7 +258,7 @@ func personalRecords() []Record {
 	}
 }
 
-// placeRecords are about where memories lie.
+// placeRecords are about the places of memories.
 func placeRecords() []Record {
 	return []Record{collectionRecord(), projectRecord(), formerNameRecord(), memberRecord()}
 }
@@ -306,7 +306,7 @@ func collectionRecord() Record {
 				return nil, err
 			}
 			name, _ := v[1].(string)
-			row, _, _, err := kernel.OwnCollection(t.tx, owner, name) // 0: it is to be added
+			row, _, _, err := kernel.OwnCollection(t.tx, owner, name) // 0: it has to be added
 			return slices.Concat(rule, []any{profile, owner, row}), err
 		},
 		sealed: []sealedField{{1, sealedrows.CollectionName, `c.name`}, {2, sealedrows.CollectionDescription, ``}}, of: 3,
@@ -352,7 +352,7 @@ func projectRecord() Record {
 	}
 }
 
-// oauthRecords are the state of the authorization server. Codes are left out: they live for minutes.
+// oauthRecords are the state of the authorization server. Codes are left out, since they expire within minutes.
 func oauthRecords() []Record {
 	return []Record{
 		{
@@ -507,7 +507,7 @@ func secretRecords() []Record {
 			},
 			Selection: `SELECT kid, algorithm, private_key, created_at, retired_at FROM signing_key`,
 			keyed:     `kid = ?`, Ordered: `id`,
-			// If the store already has a signing key, another one can only verify what it has signed.
+			// If the store already has a signing key, another one can only verify its own signatures.
 			insert: `INSERT INTO signing_key (kid, algorithm, private_key, created_at, retired_at) SELECT ?1, ?2, ?3, ?4,
 				CASE WHEN ?5 IS NULL AND EXISTS (SELECT 1 FROM signing_key WHERE algorithm = ?2
 				AND retired_at IS NULL) THEN ?6 ELSE ?5 END WHERE true ON CONFLICT DO NOTHING`,
@@ -522,7 +522,7 @@ func Records() []Record {
 		tokenRecords(), secretRecords())
 }
 
-// Stands returns why a stored value is invalid; nil if it is valid.
+// Stands returns an error if a stored value is invalid.
 func (f RecordField) Stands(value any) error {
 	var text string
 	switch v := value.(type) {

@@ -25,7 +25,7 @@ import (
 
 // The form of an export.
 const (
-	exportVersion = 2       // with namespaces, which a reader of version 1 would mix
+	exportVersion = 2       // with namespaces, which a reader of version 1 would mix up
 	plainVersion  = 1       // without
 	MaxLine       = 8 << 20 // bytes: enough for 1 MiB of content with every byte escaped
 	ExportTime    = "2006-01-02T15:04:05.000000Z07:00"
@@ -37,7 +37,8 @@ type exportHeader struct {
 	Version   int    `json:"version"`
 	CreatedAt string `json:"created_at,omitempty"`
 
-	// Sealed promises a last line with counts and a hash, so that truncation is noticed. Files written by hand have none.
+	// Sealed means that a last line has counts and a hash, so that truncation is detected. Handmade files have no such
+	// line.
 	Sealed bool `json:"sealed,omitempty"`
 }
 
@@ -180,10 +181,10 @@ func (l *lineWriter) metadata(known []knownKey, tags []string, own string) {
 	}
 	at := len(l.buf)
 	l.raw("metadata", own)
-	l.buf = append(l.buf[:at], l.buf[min(at+1, len(l.buf)):]...) // the brace is there
+	l.buf = append(l.buf[:at], l.buf[min(at+1, len(l.buf)):]...) // raw has written the brace
 }
 
-// formatOwn returns own metadata, as JSON, in its shown form: keys named like known ones stand in a custom object.
+// formatOwn returns own metadata as JSON in the form for callers: keys named like known ones are in a custom object.
 func formatOwn(own string) string {
 	named := func(key string) bool { return strings.Contains(own, `"`+key+`"`) }
 	if !named(kernel.CustomKey) && !slices.ContainsFunc(kernel.KnownKeys, named) {
@@ -191,7 +192,7 @@ func formatOwn(own string) string {
 	}
 	object, err := jsonobject.Decode([]byte(own))
 	if err != nil {
-		return own // metadata reports it
+		return own // the method metadata reports it
 	}
 	shown, err := json.Marshal(kernel.Attributes{Own: object}.Shown())
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// An export has the lines of one namespace after those of another, the default one first. Before the lines of any
-// other, a line names it; all users that lines name are of the namespace that was named last.
+// An export has the lines of one namespace after those of another, the default one first. A line names each other
+// namespace before its lines; users in lines belong to the namespace named last.
 
 // namespace is a namespace to export.
 type namespace struct {
@@ -55,7 +55,7 @@ func (e *exporter) spaces() ([]namespace, error) {
 		return []namespace{{}}, nil
 	}
 	e.apart = true
-	if !has("") { // it has what belongs to no user
+	if !has("") { // it also has rows without a user
 		all = append([]namespace{{}}, all...)
 	}
 	if e.Namespaces != nil {
@@ -70,7 +70,7 @@ type namespaceItem struct {
 	name string
 }
 
-func (*namespaceItem) apply(*importTx) error { return nil } // it is no row
+func (*namespaceItem) apply(*importTx) error { return nil } // not a row
 
 func parseNamespace(line []byte, n int) (importItem, error) {
 	var given struct {
@@ -85,7 +85,7 @@ func parseNamespace(line []byte, n int) (importItem, error) {
 	return &namespaceItem{lineNumber(n), given.Name}, nil
 }
 
-// checkNamespace refuses an export of several namespaces, if all of it is to be in one.
+// checkNamespace refuses an export of several namespaces if the import has a single target namespace.
 func (im *importer) checkNamespace(kind string) error {
 	if kind == kindNamespace && im.begun && im.Namespace != "" {
 		return fault.Invalid("Namespace",
@@ -96,7 +96,7 @@ func (im *importer) checkNamespace(kind string) error {
 	return nil
 }
 
-// enter begins the lines of a namespace: everything before it is written first, since it belongs to another one.
+// enter begins the lines of a namespace. It first writes the batch, which belongs to another one.
 func (im *importer) enter(ctx context.Context, item *namespaceItem) error {
 	if err := im.lateLinks(ctx); err != nil {
 		return err

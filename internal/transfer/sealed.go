@@ -8,11 +8,12 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
-// sealedField is a field that is stored as a value of a sealed column. A key is looked up by it.
+// sealedField is a field that is stored as a value of a sealed column. Keys with such a field are looked up in sealed
+// form.
 type sealedField struct {
 	field  int
 	column sealedrows.SealedColumn
-	key    string // the column of the selection that the key compares with it; empty: it is no key
+	key    string // the column of the selection that the key is compared with; empty: not part of the key
 }
 
 // keyOf returns the condition for the row with the key of a line, and its arguments.

@@ -33,8 +33,8 @@ func EraseExpired(ctx context.Context, store db.DB, now int64) (erased int, err 
 	}
 }
 
-// EraseMemoriesExpired erases the memories whose time has come, in portions, and returns how many there were. Their
-// files stay, as when a memory is deleted.
+// EraseMemoriesExpired erases expired memories, in portions, and returns their number. Their files stay, as when a
+// memory is deleted.
 func EraseMemoriesExpired(ctx context.Context, store db.DB, now int64) (erased int, err error) {
 	const due = `SELECT id FROM memory WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`
 	any := false

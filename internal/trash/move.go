@@ -16,7 +16,7 @@ import (
 
 const (
 	maxTitle   = 120 // characters of the title of an entry
-	maxThrough = 64  // characters of Mover.Through that are kept
+	maxThrough = 64  // characters of Mover.Through to keep
 )
 
 // Mover deletes within one transaction: into the trash, or permanently. The calling function has checked that the
@@ -27,16 +27,16 @@ type Mover struct {
 	Forever bool          // permanently
 	Now     int64         // when
 	Until   int64         // how long it can be restored
-	Through string        // what the call came through
+	Through string        // the origin of the call, such as a client
 	NewID   func() string // for entries without an id of their own
 
 	places map[int64]kernel.TrashedPlace // of partitions
 	owners map[int64]int64               // of entries
-	rows   int                           // memories that this transaction may delete
-	left   int64                         // bytes that it may move
+	rows   int                           // memories that this transaction may still delete
+	left   int64                         // bytes that it may still move
 }
 
-// Bounded returns the mover, which now deletes at most a portion.
+// Bounded limits the mover to a portion and returns it.
 func (t *Mover) Bounded(p Portion) *Mover {
 	t.places, t.owners = map[int64]kernel.TrashedPlace{}, map[int64]int64{}
 	t.rows, t.left = p.Rows, p.Bytes
@@ -109,7 +109,7 @@ func (t *Mover) add(e Entry) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(taken) > 0 { // deleted before, stored again (such as by an import), and now deleted again
+	if len(taken) > 0 { // deleted before, stored again (by an import, say), and now deleted again
 		if _, err := t.Tx.Exec(`UPDATE trash SET uid = ? WHERE id = ?`, t.NewID(), taken[0]); err != nil {
 			return 0, err
 		}
@@ -143,7 +143,7 @@ func (t *Mover) add(e Entry) (int64, error) {
 		e.Size, t.Viewer.User, shorten.Characters(t.Through, maxThrough), t.Now, cmp.Or(e.until, t.Until))
 }
 
-// titleOf returns the heading of Markdown with which a memory begins, or else its beginning in one line.
+// titleOf returns the Markdown heading at the beginning of a memory, or else its beginning as one line.
 func titleOf(content string) string {
 	head := shorten.Characters(content, 4*maxTitle)
 	first := strings.TrimLeft(head, " \t\r\n")
@@ -204,8 +204,8 @@ func (t *Mover) EraseMemories(rows ...int64) error {
 	return NoteErasure(t.Tx)
 }
 
-// move moves a memory with everything that belongs to it out of the live tables: also past versions from its time
-// elsewhere, and links to and from memories of others.
+// move moves a memory with everything that belongs to it out of the live tables, including past versions from other
+// places, and links to and from memories of others.
 func (t *Mover) move(entry, row int64) error {
 	return db.Beyond(t.Tx, func() error { return t.moveWhole(entry, row) })
 }
@@ -333,7 +333,7 @@ func (t *Mover) moveRevisions(entry, row int64, id string) (count int, size int6
 }
 
 // keepFiles and keptFiles record the memories of files for which a condition holds. Citus plans the query of an INSERT
-// apart if the rows get numbers, and a join of tables then only within WITH.
+// separately if the rows get numbers, and then supports a join of tables only within WITH.
 const (
 	keepFiles = `INSERT INTO trash_link (kind, source, target, position) WITH link (source, target) AS MATERIALIZED (
 		SELECT f.uid, m.uid FROM file f JOIN memory m ON m.id = f.memory_id WHERE `
@@ -359,7 +359,7 @@ func (t *Mover) keepLinks(row int64) error {
 
 // File deletes a file, as an entry of its own. Its chunks stay in place.
 func (t *Mover) File(f File) error {
-	return db.Beyond(t.Tx, func() error { return t.moveFile(f) }) // there it belongs to the owner of its place
+	return db.Beyond(t.Tx, func() error { return t.moveFile(f) }) // in the trash it belongs to the owner of its place
 }
 
 func (t *Mover) moveFile(f File) error {
@@ -443,7 +443,7 @@ func (t *Mover) Project(p naming.Project) (int64, error) {
 	})
 }
 
-// FinishProject records a project whose memories are all gone: its times, its members, its former names, and its
+// FinishProject records a project whose memories are all deleted: its times, its members, its former names, and its
 // owner's files in it, which stay.
 func (t *Mover) FinishProject(entry int64, p naming.Project) error {
 	if entry == 0 {

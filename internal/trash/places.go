@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealedrows"
 )
 
-// collectionThere returns the collections of an owner that are the one of a trashed place: the same one, even if
-// renamed, and one that has its name.
+// collectionThere returns the collections of an owner that match a trashed place: the same one, even if renamed, and
+// one with its name.
 func (r *Restorer) collectionThere(p kernel.TrashedPlace, owner []int64) ([]int64, error) {
 	if len(owner) == 0 {
 		return nil, nil

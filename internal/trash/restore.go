@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-const restoreBatch = 200 // most memories that one transaction restores
+const restoreBatch = 200 // maximum number of memories that one transaction restores
 
 // Restorer restores one portion of an entry, within one transaction.
 type Restorer struct {
@@ -22,27 +22,27 @@ type Restorer struct {
 	Writer   *kernel.Writer
 	Entry    *Entry
 	Now      int64
-	NewID    func() string // for what lost its id
+	NewID    func() string // for an item that lost its id
 	Profile  int64         // of the store's model
-	MaxInput int           // how much text it embeds at once
+	MaxInput int           // maximum input of the embedder, in bytes
 
 	// CheckRule refuses a memory that cannot be a rule of its place, AddCollection makes a collection of an owner
 	// (dimensions is 0 unless the caller brings the vectors), AddMember adds or invites a member of a project, and Grow
-	// notes a partition that holds more than before.
+	// records that a partition has grown.
 	CheckRule     func(id string, m kernel.TrashedMemory, at *kernel.Place) error
 	AddCollection func(owner int64, name, description string, dimensions int) (row int64, err error)
 	AddMember     func(project int64, m Member) error
 	Grow          func(partition int64)
 
 	After   int64 // row of the last part processed
-	Indexed bool  // all that it restored is found by meaning
+	Indexed bool  // searches find everything restored by meaning
 	Refused error // why a part of a project or collection was not restored
 
 	ruled map[int64]bool // whether partitions have a rule for how long memories stay
 }
 
-// Restore restores one portion, and reports whether that was all. What it restores may concern others: past versions
-// from elsewhere, and links to and from their memories.
+// Restore restores one portion, and reports whether that was all. This may concern other users: past versions from
+// other places, and links to and from their memories.
 func (r *Restorer) Restore() (done bool, err error) {
 	err = db.Beyond(r.Tx, func() (err error) {
 		done, err = r.restore()
@@ -106,8 +106,7 @@ func (r *Restorer) file() error {
 	return r.attachFiles(`l.source = ?`, e.Item)
 }
 
-// checkNotTrashed returns an error if the project or collection of an item is itself in the trash and must be restored
-// first.
+// checkNotTrashed returns an error if the project or collection of an item is in the trash and must be restored first.
 func (r *Restorer) checkNotTrashed(kind Kind, owner int64, item string) error {
 	is, named := `item = ?`, any(item)
 	if kind == Collections {
@@ -229,7 +228,7 @@ func (r *Restorer) addProject() error {
 			return err
 		}
 	}
-	for _, n := range p.Former { // except names that another project has taken
+	for _, n := range p.Former { // except names that another project has now
 		name, err := sealedrows.SealText(r.Tx, e.Owner, sealedrows.ProjectName, n.Name)
 		if err != nil {
 			return err
@@ -284,8 +283,8 @@ func (r *Restorer) memories() (done bool, err error) {
 	return len(rows) < restoreBatch, nil
 }
 
-// prepare decodes a memory and finds its place. It returns an error if the memory cannot be restored; nothing of it is
-// written then.
+// prepare decodes a memory and finds its place. If it returns an error, the memory cannot be restored, and nothing was
+// written.
 func (r *Restorer) prepare(item kernel.TrashItem) (m kernel.TrashedMemory, at *kernel.Place, err error) {
 	if err := item.Into(&m); err != nil {
 		return m, nil, err
@@ -334,7 +333,7 @@ func (r *Restorer) collectionOf(p kernel.TrashedPlace) (int64, error) {
 	return r.AddCollection(first(owner), p.Collection, "", p.OwnSize)
 }
 
-// byPlaceOwner is the condition for a user u, whom a trashed place names by id: in the namespace of the entry's owner.
+// byPlaceOwner is the condition for the user u of a trashed place, by id in the namespace of the entry's owner.
 const byPlaceOwner = `u.namespace = (SELECT namespace FROM users WHERE id = ?) AND u.uid = ?`
 
 // formerPlace finds the place of a past version, nil if it is gone: the version is then dropped, as for memories that
@@ -516,8 +515,7 @@ func (r *Restorer) passages(m kernel.TrashedMemory, at *kernel.Place) (passages 
 	return passages, own, nil
 }
 
-// attach restores a memory's links, as far as their other ends exist, and its files, unless they have been linked to
-// another memory.
+// attach restores a memory's links to memories that exist, and its files, unless they are linked to another memory now.
 func (r *Restorer) attach(id string) error {
 	for _, statement := range []string{
 		`INSERT INTO memory_link (memory_id, related_id, position) SELECT m.id, r.id, l.position FROM trash_link l
@@ -534,7 +532,7 @@ func (r *Restorer) attach(id string) error {
 	return r.attachFiles(`l.target = ?`, id)
 }
 
-// attachFiles links files and memories that belong together, of the links l for which a condition holds.
+// attachFiles restores the links l between files and memories for which a condition holds.
 func (r *Restorer) attachFiles(condition, id string) error {
 	var found [][2]int64
 	err := r.Tx.Each(func(row db.Rows) error {

@@ -10,7 +10,7 @@ import (
 // Retention is the rule of a collection or a project for how long its memories stay.
 type Retention struct {
 	After   int64 `json:"after"`             // microseconds since a memory's last change; 0: there is no rule
-	Deletes bool  `json:"deletes,omitempty"` // they are deleted for good, and not to the trash
+	Deletes bool  `json:"deletes,omitempty"` // deletes permanently instead of to the trash
 }
 
 // ByRetention is the Mover.Through of deletions by a rule.
@@ -27,7 +27,7 @@ func (r Retention) Columns() (after, deletes any) {
 	return r.After, deletes
 }
 
-// earlier returns the rule that ends earlier. Of two that end at once it is the one that can be undone.
+// earlier returns the rule with the shorter time. Of two with the same time, it returns the one that can be undone.
 func (r Retention) earlier(other Retention) Retention {
 	switch {
 	case r.After == 0:
@@ -41,8 +41,8 @@ func (r Retention) earlier(other Retention) Retention {
 }
 
 const (
-	// goes is the condition for the memories m that a rule removes. Rules, dos and don'ts, the identity and what a project
-	// is about stay: agents follow them for as long as they exist.
+	// goes is the condition for the memories m that a rule removes. Rules, dos and don'ts, the identity and main memories
+	// of projects stay, since agents follow them as long as they exist.
 	goes = ` AND m.rule_type IS NULL AND coalesce(m.classification, '') NOT IN ('do', 'dont')
 		AND lower(coalesce(m.event_type, '')) NOT IN ('identity', 'project-main')`
 
@@ -50,7 +50,7 @@ const (
 	ruled = ` FROM partition p JOIN collection c ON c.id = p.collection_id LEFT JOIN project j ON j.id = p.project_id
 		WHERE c.name <> '' AND (c.retention IS NOT NULL OR j.retention IS NOT NULL)`
 
-	// due selects those with memories whose time is over; its argument is the time. The rules are few and have indexes.
+	// due selects the ruled partitions with due memories; its argument is the time. The rules are few and have indexes.
 	due = `SELECT p.id` + ruled + ` AND p.id IN (SELECT id FROM partition WHERE collection_id IN
 			(SELECT id FROM collection WHERE retention IS NOT NULL)
 			UNION SELECT id FROM partition WHERE project_id IN (SELECT id FROM project WHERE retention IS NOT NULL))
@@ -59,7 +59,7 @@ const (
 		ORDER BY p.id`
 )
 
-// kept reports whether a rule never removes a memory, as goes says it.
+// kept reports whether a rule never removes a memory, like the condition goes.
 func kept(m kernel.TrashedMemory) bool {
 	event := lowerASCII(m.EventType)
 	return m.RuleType != "" || m.Classification == "do" || m.Classification == "dont" || event == "identity" ||
@@ -77,7 +77,7 @@ func lowerASCII(text string) string {
 	return string(b)
 }
 
-// ruleOf reads the rule for a partition: zero if there is none.
+// ruleOf reads the rule for a partition, the zero value if there is none.
 func ruleOf(tx db.Tx, partition int64) (rule Retention, err error) {
 	err = tx.Each(func(row db.Rows) error {
 		var collection, project Retention
@@ -92,18 +92,18 @@ func ruleOf(tx db.Tx, partition int64) (rule Retention, err error) {
 // Retained counts the removals by rules.
 type Retained struct {
 	Trashed int // memories moved to the trash
-	Deleted int // memories deleted for good
+	Deleted int // memories deleted permanently
 }
 
-// Keeper removes the memories whose time in their collection or project is over.
+// Keeper removes the memories that the rules of their collection or project no longer keep.
 type Keeper struct {
 	Store db.DB
 	NewID func() string
 	Keep  func(tx db.Tx) int64 // how long the trash keeps entries, in microseconds; below 0: it is off
 }
 
-// Remove removes memories that are due by a time, in portions. Each is a transaction that reads the rules again, so
-// that a rule that was changed or removed meanwhile counts at once.
+// Remove removes memories that are due by a time, in portions. Each portion is a transaction that reads the rules
+// again, so that changes of rules take effect at once.
 func (k *Keeper) Remove(ctx context.Context, now int64) (r Retained, err error) {
 	var partitions []int64
 	err = k.Store.Read(ctx, func(tx db.Tx) (err error) {
@@ -169,16 +169,16 @@ func (k *Keeper) portion(tx db.Tx, partition, now int64, p Portion) (r Retained,
 	return r, done, nil
 }
 
-// CountDue counts the memories of the partitions p for which a condition holds that have not changed since a time, and
-// that a rule would remove.
+// CountDue counts the memories that a rule would remove: those unchanged since a time, in the partitions p for which a
+// condition holds.
 func CountDue(tx db.Tx, before int64, condition string, arg int64) (n int, err error) {
 	err = tx.QueryRow(`SELECT count(*) FROM partition p JOIN collection c ON c.id = p.collection_id AND c.name <> ''
 		JOIN memory m ON m.partition_id = p.id WHERE `+condition+` AND m.updated_at <= ?`+goes, arg, before).Scan(&n)
 	return n, err
 }
 
-// young gives a memory that comes back to a place with a rule the present time as that of its last change: it would go
-// again at once otherwise.
+// young sets the last change of a memory that is restored to a place with a rule to the present, since the rule would
+// otherwise remove it again at once.
 func (r *Restorer) young(m *kernel.TrashedMemory, partition int64) error {
 	if kept(*m) {
 		return nil

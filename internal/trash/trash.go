@@ -1,5 +1,5 @@
-// Package trash moves deleted items out of the live tables into the trash, and restores them from it. It knows rows;
-// the root package decides who may delete and restore.
+// Package trash moves deleted items out of the live tables into the trash, and restores them. It handles rows; the root
+// package decides who may delete and restore.
 package trash
 
 import (
@@ -26,7 +26,7 @@ type Entry struct {
 	Row           int64
 	ID            string // for a memory or a file: its original id
 	Kind          Kind
-	Item          string // the id of the deleted thing, for a collection its name
+	Item          string // the id of the deleted item, for a collection its name
 	Title         string
 	Owner         int64 // row of the owner of its place
 	CollectionRow int64 // 0 for none, or if it no longer exists
@@ -77,7 +77,7 @@ type Member struct {
 	Created int64  `json:"created_at"`
 }
 
-// Portion limits what one transaction deletes or erases: on a full disk, deletions go through the log, and so must fit
+// Portion limits a transaction that deletes or erases. On a full disk, deletions go through the log, and so must fit
 // into the reserve.
 type Portion struct {
 	Rows  int // memories, entries of the trash, or parts of one
@@ -85,10 +85,10 @@ type Portion struct {
 }
 
 const (
-	// FullRows is how many memories one transaction deletes.
+	// FullRows is the number of memories that one transaction deletes.
 	FullRows = 1000
 
-	fullBytes = 16 << 20 // approximate limit that one transaction moves
+	fullBytes = 16 << 20 // approximate number of bytes that one transaction moves
 )
 
 // FullPortion is the portion that one transaction deletes unless the disk is full.
@@ -116,7 +116,8 @@ func InPortions(fn func(p Portion) (done bool, err error)) error {
 	}
 }
 
-// fileID returns the id of an entry's file while in the trash: no caller can name it, so the original id is free.
+// fileID returns the id of an entry's file while it is in the trash. Callers cannot name it, and the original id is
+// free.
 func fileID(entry int64) string { return fmt.Sprintf("trash/%d", entry) }
 
 func isKind(err error, kind fault.Kind) bool { return errors.Is(err, &fault.Error{Kind: kind}) }

@@ -84,7 +84,7 @@ func Read(content string, metadata map[string]any) Message {
 	return m
 }
 
-// textOf returns tool calls as a text, which is the content of a memory whose turn has no other.
+// textOf returns tool calls as text, for the content of a memory whose turn has no other content.
 func textOf(calls any) string {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -1,4 +1,4 @@
-// Package turns finds out which memories are turns of a conversation: which one, by which speaker, at what
+// Package turns recognises memories that are turns of a conversation: which conversation, by which speaker, at what
 // time, and whether they ask a question. Memories come from very different programs, so it understands several metadata
 // keys.
 package turns
@@ -37,7 +37,7 @@ const EventConversation = "conversation"
 
 const (
 	maxSpeaker = 64 // bytes of a name
-	askWithin  = 40 // characters at the end in which a question mark stands
+	askWithin  = 40 // characters at the end in which a question mark counts
 )
 
 // Turn is a part of a conversation.
@@ -52,7 +52,7 @@ type Memory struct {
 	Content, EventType string
 	Metadata           map[string]any
 	InProject          bool
-	EventTime          *int64 // when it was said, in microseconds since 1970; nil: the metadata may tell
+	EventTime          *int64 // when it was said, in microseconds since 1970; nil: taken from the metadata, if there
 	Created            int64  // when it was stored
 }
 
@@ -151,8 +151,8 @@ func timeOf(metadata map[string]any) (micros int64, ok bool) {
 	return 0, false
 }
 
-// prefix returns the name before a colon with which a content begins, behind a remark in brackets if there is one:
-// "Mara: I will", "(8 May) Mara: I will". At most three words that begin like names are one.
+// prefix returns the name before a colon at the beginning of a content, after an optional remark in brackets: "Mara: I
+// will", "(8 May) Mara: I will". A name has at most three words that look like names.
 func prefix(content string) string {
 	if rest, found := strings.CutPrefix(content, "("); found {
 		end := strings.IndexByte(rest[:min(len(rest), maxSpeaker)], ')')

@@ -51,13 +51,13 @@ type spanKey struct{ d *DB }
 type span struct {
 	tx       db.Tx
 	turn     chan struct{} // holds one element while a call runs
-	writes   bool          // it is one of [DB.Transaction]
+	writes   bool          // begun by [DB.Transaction]
 	patience time.Duration
 
 	mu     sync.Mutex // guards the rest
-	failed error      // why nothing of it may be committed
+	failed error      // the reason why it must not be committed
 	ended  bool
-	atEnd  []func(error) // to be called after it
+	atEnd  []func(error) // functions to call after it
 }
 
 func (d *DB) open(ctx context.Context) *span {
@@ -124,7 +124,7 @@ func (s *span) run(ctx context.Context, fn func() error) error {
 	return fn()
 }
 
-// wait returns nil once the call has the turn. One made by the function of another call gives up in time.
+// wait returns nil once the call has the turn. A call made inside the function of another call gives up after a time.
 func (s *span) wait(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -156,7 +156,7 @@ func (s *span) usable(ctx context.Context) error {
 	return s.failed
 }
 
-// Write runs fn as the DB does. In a snapshot it is ErrReadOnly. In a transaction it is part of that: after an
+// Write runs fn as the DB does. In a snapshot it returns ErrReadOnly. In a transaction it is part of that: after an
 // error or a panic, fn's writes are rolled back, and the rest stays.
 func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 	s := d.open(ctx)
@@ -171,8 +171,8 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 
 // Transaction runs fn with a context whose writes are one transaction: all are durable when it returns nil, and none
 // remain after an error or a panic of fn. Reads with the context see the earlier writes. Within a transaction it is
-// part of that one, and its error ends both; in a snapshot it is ErrReadOnly. fn may run again, as in [db.DB.Write],
-// and other writers wait for it.
+// part of that one, and its error ends both; in a snapshot it returns ErrReadOnly. fn may run again, as in
+// [db.DB.Write], and other writers wait for it.
 func (d *DB) Transaction(ctx context.Context, fn func(context.Context) error) (err error) {
 	if s := d.open(ctx); s != nil {
 		return s.join(ctx, fn)
@@ -189,7 +189,7 @@ func (d *DB) Transaction(ctx context.Context, fn func(context.Context) error) (e
 			}
 		}
 	}()
-	err = errors.New("the transaction panicked") // unless it returns
+	err = errors.New("the transaction panicked") // replaced if fn returns
 	err = d.write(db.Alone(ctx), func(tx db.Tx) error {
 		s := d.newSpan(tx, true)
 		runs = append(runs, s)

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-// The longest names of identities at a provider, in bytes.
+// The maximum lengths of the names of identities at a provider, in bytes.
 const (
 	MaxIssuer  = 512
 	MaxSubject = 255 // OpenID Connect Core 1.0, section 2
@@ -50,7 +50,7 @@ func Time(name string, micros int64) error {
 	return nil
 }
 
-// MaxKey is the most bytes of a memory's own key.
+// MaxKey is the maximum length of a memory's own key in bytes.
 const MaxKey = 512
 
 // Key checks a memory's own key: any text without U+0000 that is not empty and not too long.
@@ -72,7 +72,7 @@ func Category(category string) error {
 	return Word("category", category)
 }
 
-// maxType is the most bytes of a type with its parameters.
+// maxType is the maximum length of a type with its parameters in bytes.
 const maxType = 255
 
 // MIMEType brings a declared type to its usual form. Empty stays empty.

@@ -10,16 +10,16 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// MaxUserName is the most characters of a user's name.
+// MaxUserName is the maximum length of a user's name in characters.
 const MaxUserName = 64
 
-// MaxFoldedName is the most bytes that are folded to look up a name: no name is longer.
+// MaxFoldedName is the maximum number of bytes to fold for the look-up of a name. No name is longer.
 const MaxFoldedName = 4 * 4 * MaxUserName
 
 // UserName checks a sign-in name and returns it as stored: in Unicode's form NFC, and without invisible spaces. It
-// refuses names that people could mistake for another: with invisible characters, or with words that mix
-// look-alike alphabets (a Cyrillic а in a Latin name; after UTS #39, section 5). Words that are wholly of another
-// alphabet are allowed: they are names.
+// refuses names that people could mistake for another: with invisible characters, or with words that mix look-alike
+// alphabets (a Cyrillic а in a Latin name; after UTS #39, section 5). Words wholly in another alphabet are allowed,
+// since they are names.
 func UserName(name string) (string, error) {
 	if err := Line("name", name, MaxUserName); err != nil {
 		return "", err

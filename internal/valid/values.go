@@ -1,5 +1,5 @@
-// Package valid validates values: the limits of memories, and the form of names, texts and tags. Its errors are of
-// [fault].
+// Package valid validates values: the limits of memories, and the form of names, texts and tags. Its errors come from
+// package [fault].
 package valid
 
 import (
@@ -91,7 +91,7 @@ func Text(argument, value string) error {
 	return UTF8(argument, value)
 }
 
-// NotUTF8 says where a text stops being UTF-8.
+// NotUTF8 returns the error for a text, with the place where it stops being UTF-8.
 func NotUTF8(argument, value string) *fault.Error {
 	at := 0
 	for at < len(value) {

@@ -2,9 +2,9 @@
 //
 // There are two, told apart by their length. The exact form is float32, little endian: four bytes a number. The short
 // form is a byte for its version and two bytes a number, little endian: how many 32,767ths of the vector's largest
-// number. It says the direction alone, so a vector read from it has length one. Each number is off by at most a
-// 65,534th of the largest, so the cosine of two vectors of 4,096 dimensions is off by less than a thousandth at the
-// worst, and of 256 by some millionths.
+// number. It keeps only the direction, so a vector read from it has length one. Each number is off by at most a
+// 65,534th of the largest, so the cosine of two vectors of 4,096 dimensions is off by less than a thousandth at worst,
+// and that of 256 dimensions by some millionths.
 package vectorform
 
 import (
@@ -24,7 +24,7 @@ const (
 	leastShort = 64 // dimensions; shorter vectors save little, and their neighbours may differ by millionths
 )
 
-// ErrForm says that bytes are none of the two forms.
+// ErrForm means that bytes have neither of the two forms.
 var ErrForm = errors.New("its length or its first byte matches no known form")
 
 // Exact returns the exact form. Nil gives nil.
@@ -39,8 +39,8 @@ func Exact(v []float32) []byte {
 	return blob
 }
 
-// Short returns the short form of a vector of finite numbers, and the exact one of few dimensions. Nil gives nil. What
-// Decode makes of it has the same short form.
+// Short returns the short form of a vector of finite numbers, or the exact form if it has few dimensions. Nil gives
+// nil. The result of Decode has the same short form.
 func Short(v []float32) []byte {
 	if len(v) < leastShort {
 		return Exact(v)
@@ -60,10 +60,10 @@ func Short(v []float32) []byte {
 	return blob
 }
 
-// ShortLength is how many bytes the short form of a vector has.
+// ShortLength returns the length in bytes of the short form of a vector.
 func ShortLength(dimensions int) int { return 1 + 2*dimensions }
 
-// Dimensions returns how many numbers an encoded vector has, -1 if it has none of the two forms.
+// Dimensions returns the number of dimensions of an encoded vector, -1 if it has neither form.
 func Dimensions(blob []byte) int {
 	switch {
 	case len(blob)%4 == 0:
@@ -121,10 +121,11 @@ func NewQuery(blob []byte) (*Query, error) {
 	return &Query{vector: v, other: make([]float32, len(v)), length: length(v)}, err
 }
 
-// Lengths returns how many bytes the encoded vectors have that the query is compared with.
+// Lengths returns the lengths in bytes of the encoded vectors that the query can be compared with.
 func (q *Query) Lengths() (exact, short int) { return 4 * len(q.vector), ShortLength(len(q.vector)) }
 
-// Cosine compares the query with an encoded vector of as many dimensions. It is NaN where one has no direction.
+// Cosine returns the cosine of the query and an encoded vector of the same dimensions. It is NaN if one of them has no
+// direction.
 func (q *Query) Cosine(blob []byte) (float64, error) {
 	if Dimensions(blob) != len(q.vector) {
 		return 0, ErrForm
@@ -141,7 +142,7 @@ func (q *Query) Cosine(blob []byte) (float64, error) {
 	return float64(simd.DotFloats(q.vector, q.other)) / (q.length * length(q.other)), nil
 }
 
-// Compare sets the cosine of the query and a passage whose vector is given.
+// Compare sets the cosine of the query and a passage with the given vector.
 func (q *Query) Compare(c *db.Compared, blob []byte) (err error) {
 	if c.Cosine, err = q.Cosine(blob); err != nil {
 		return fmt.Errorf("%w: the vector of passage %d: %w", db.ErrCorrupt, c.Passage, err)
