@@ -21,13 +21,13 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// Calls are recorded for the user whose memories they are about. They are recorded after the answer, and wait in
-// memory until the store writes many at once.
+// A call is recorded for the user whose memories it is about. It is recorded after the answer, and waits in memory
+// until the store writes many calls at once.
 
 const activityPath = "/api/activity"
 
-// clientNames remembers the names of MCP clients: in most revisions of the protocol they send them once, and later
-// only the User-Agent of a library.
+// clientNames remembers the names of MCP clients: in most revisions of the protocol a client sends its name once, and
+// later only the User-Agent of a library.
 type clientNames struct {
 	mu    sync.Mutex
 	names map[string]string
@@ -110,8 +110,8 @@ func (s *Server) noteProject(r *http.Request, rt dialectRoute, c request.Caller)
 	}
 }
 
-// recorded reports whether a request without tool calls is recorded: endpoints are, and changes on pages; but not
-// reading pages, previews or the recorded calls, nor MCP messages that access no user data.
+// recorded reports whether a request without tool calls is recorded: requests to endpoints and changes on pages are,
+// but not views of pages, previews or recorded calls, nor MCP messages that access no user data.
 func recorded(r *http.Request, e *request.State, out *response) bool {
 	_, pattern, _ := strings.Cut(e.Route, " ")
 	switch {
@@ -199,8 +199,8 @@ func sessionClient(id string) string {
 	return strings.ToValidUTF8(string(client), "")
 }
 
-// name returns a client's name: the one it sends now, or the one that all clients with this credential and
-// User-Agent have sent, or its User-Agent. If they have sent different names, the caller cannot be identified.
+// name returns a client's name: the one it sends now, else the one that all clients with this credential and User-Agent
+// have sent, else its User-Agent. If these clients have sent different names, the caller cannot be identified.
 func (c *clientNames) name(p souvenir.Principal, agent, declared string) string {
 	key := p.Access.User + "\x00" + cmp.Or(p.TokenID, p.ClientID, p.SignInID) + "\x00" + agent[:min(len(agent), 200)]
 	c.mu.Lock()
@@ -214,7 +214,7 @@ func (c *clientNames) name(p souvenir.Principal, agent, declared string) string 
 	}
 	short := declared[:min(len(declared), 200)]
 	if known && before != short {
-		short = "" // several
+		short = "" // several names
 	}
 	c.names[key] = short
 	return declared

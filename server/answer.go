@@ -31,7 +31,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, status int, valu
 	w.Write(body.Bytes()) //nolint:errcheck // the client is gone, and the log has the count
 }
 
-// response is an [http.ResponseWriter] that counts for the log, and gives up on a client that stalls for too long.
+// response is an [http.ResponseWriter] that notes status and size for the log, and gives up on a client that stalls for
+// too long.
 type response struct {
 	http.ResponseWriter
 	control  *http.ResponseController

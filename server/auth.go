@@ -21,8 +21,8 @@ const (
 	tokenParameter = "token"
 )
 
-// presented returns the credential of a request. Of the places where one may be, the first non-empty one decides,
-// valid or not. A cookie is sent by browsers on their own.
+// presented returns the credential of a request. If several places have one, the first non-empty one decides, valid or
+// not. cookie reports that it came in a cookie, which browsers send on their own.
 func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	switch {
@@ -116,7 +116,7 @@ func otherOrigin(cause error) error {
 			"Authorization instead"}
 }
 
-// checkInTurn is check once it is the credential's turn.
+// checkInTurn waits for the credential's turn, then calls check.
 func (s *Server) checkInTurn(r *http.Request, token string) (souvenir.Principal, error) {
 	leave, err := s.waitForCheck(r, token)
 	if err != nil {
@@ -142,8 +142,8 @@ func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, e
 		souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
 }
 
-// hasEnded reports whether the credential of a request, which was valid, no longer is, or is paused. An embedding
-// program must itself end the requests that it has authenticated.
+// hasEnded reports whether the credential of a request, which was valid at its start, has since ended or been paused.
+// An embedding program must itself end the requests that it has authenticated.
 func (s *Server) hasEnded(r *http.Request) bool {
 	token, _, found := s.presented(r)
 	if s.options.Authenticate != nil || !found {
@@ -159,9 +159,9 @@ type badCredential struct{ err error }
 func (e *badCredential) Error() string { return e.err.Error() }
 func (e *badCredential) Unwrap() error { return e.err }
 
-// challenge tells a client, in WWW-Authenticate, where to get a credential and with which scopes (RFC 6750, section
-// 3, and RFC 9728, section 5.1). A client without a valid one gets all scopes that it will need: few can ask for
-// more later.
+// challenge tells a client, in WWW-Authenticate, where to get a credential and with which scopes (RFC 6750, section 3,
+// and RFC 9728, section 5.1). A client without a valid one gets all scopes that it will need, since few clients can ask
+// for more later.
 func (s *Server) challenge(h http.Header, r *http.Request, err error) {
 	var bad *badCredential
 	var missing *tools.MissingScope

@@ -24,8 +24,8 @@ const (
 	firstRoom = 64 << 10 // bytes for a body of unknown length
 )
 
-// body is the body of a request, read with patience: it may take any time as long as data arrives. net/http reads
-// the unread rest before it answers, under the same deadline.
+// body is the body of a request. Reading it may take any time as long as data keeps arriving. net/http reads the unread
+// rest before it answers, under the same deadline.
 type body struct {
 	io.ReadCloser
 	control  *http.ResponseController
@@ -58,7 +58,7 @@ func (b *body) Read(p []byte) (int, error) {
 	b.extend()
 	n, err := b.ReadCloser.Read(p)
 	b.arrived(int64(n))
-	if err == io.EOF { // wrapped, it is a truncated body
+	if err == io.EOF { // a wrapped io.EOF means a truncated body
 		// A deadline that expires later would end the request while it is answered.
 		b.control.SetReadDeadline(time.Time{}) //nolint:errcheck // as above
 	}
@@ -148,8 +148,8 @@ func (s *Server) encodedBody(w http.ResponseWriter, r *http.Request) ([]byte, er
 // them themselves.
 const maxValues = 100_000
 
-// readJSON reads a body that is one JSON value into v. Strict refuses members that v has no field for: for bodies
-// in which a misspelt limit would mean no limit.
+// readJSON reads a body that is one JSON value into v. If strict, it refuses members that v has no field for, as needed
+// for bodies in which a misspelt limit would mean no limit.
 func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict bool) error {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		kind, _, err := mime.ParseMediaType(given)

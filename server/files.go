@@ -98,7 +98,7 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 	}
 	defer content.Close()
 	f := content.File()
-	if f.Size > 0 && wholeWanted(r) { // an error now has a status; once the bytes have begun, it has none
+	if f.Size > 0 && wholeWanted(r) { // an error found now still gets a status; after the first byte, none can be sent
 		if _, err := content.ReadAt(make([]byte, 1), 0); err != nil {
 			return nil, err
 		}
@@ -171,8 +171,8 @@ type contentWriter struct {
 func (w *contentWriter) WriteHeader(status int) {
 	message := failure.Internal
 	if status == http.StatusPartialContent && w.Header().Get("Content-Length") == "0" {
-		// The last 0 bytes, which net/http answers as a range; there is none, and no Content-Range for it (RFC 9110,
-		// section 14.1.2).
+		// net/http answers a request for the last 0 bytes as a valid range. An empty range cannot be satisfied, and no
+		// Content-Range can express it (RFC 9110, section 14.1.2).
 		w.Header().Set("Content-Range", "bytes */"+strconv.FormatInt(w.size, 10))
 		status = http.StatusRequestedRangeNotSatisfiable
 	}

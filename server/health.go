@@ -57,8 +57,8 @@ func (s *Server) health(_ http.ResponseWriter, r *http.Request, _ request.Caller
 	return answer, nil
 }
 
-// alive reports that the process answers. It asks nothing else: a program that is restarted because its disk is full,
-// or its database is away, is no better off.
+// alive reports that the process answers. It checks nothing else: a restart helps neither with a full disk nor with an
+// unreachable database.
 func (s *Server) alive(http.ResponseWriter, *http.Request, request.Caller) (any, error) {
 	return Liveness{"alive"}, nil
 }
@@ -82,8 +82,8 @@ func (s *Server) ready(_ http.ResponseWriter, r *http.Request, _ request.Caller)
 	return answer, nil
 }
 
-// problems returns the kinds of problems, which everyone may know; the operator finds their messages on the listener
-// for metrics, and in the log.
+// problems returns the kinds of problems, which are public; their messages are for the operator, on the listener for
+// metrics and in the log.
 func (s *Server) problems(r *http.Request) ([]string, error) {
 	all, err := s.store.Upkeep().Problems(r.Context())
 	if err != nil {

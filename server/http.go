@@ -51,7 +51,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.site.Secure() { // RFC 6797; other names below the host may belong to other servers
 		out.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
-	if r.URL.Path == "/mcp/" { // some clients write it so
+	if r.URL.Path == "/mcp/" { // some clients add the slash
 		at := *r.URL
 		at.Path, at.RawPath, r.URL = "/mcp", "", &at
 	}
@@ -123,8 +123,8 @@ func withoutTokens(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// idOf returns the id of a request: that of a trusted proxy, or a new one. Others could give theirs to requests of
-// their own, and confuse who reads the log.
+// idOf returns the id of a request: that of a trusted proxy, or a new one. Other clients could choose ids that confuse
+// the readers of the log.
 func (s *Server) idOf(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if id := r.Header.Get(requestID); err == nil && s.trusted(peer.Addr().Unmap()) && validRequestID(id) {

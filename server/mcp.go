@@ -81,8 +81,8 @@ func (s *Server) noteMCPError(ctx context.Context, method string, err error) {
 	}
 }
 
-// noMCPStream answers GET and DELETE, with which clients would open a stream of messages and end a session. There
-// are neither, and clients handle this answer.
+// noMCPStream answers GET, with which clients open a stream of messages, and DELETE, with which they end a session.
+// This server has neither, and clients handle this answer.
 func (s *Server) noMCPStream(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	if err := s.checkSource(r); err != nil {
 		return nil, err
@@ -126,8 +126,8 @@ func (s *Server) serveMessage(w http.ResponseWriter, r *http.Request, c request.
 		}
 	}
 	if e.MissingScope != "" && c.ClientID != "" {
-		// An OAuth client may ask its user for the scope, and needs this status for it. Other clients would take it
-		// for the end of the connection; their model can read which scope is missing.
+		// An OAuth client may ask its user for the scope, and needs this status to do so. Other clients would treat the
+		// status as the end of the connection; their model can read which scope is missing.
 		reply.status = http.StatusForbidden
 		s.challenge(w.Header(), r, failure.MissingScope(e.MissingScope))
 	}
@@ -221,7 +221,7 @@ func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 	relayed.Header.Set("Accept", "application/json, text/event-stream")
 	relayed.Header.Set("Content-Type", jsonMedia)
 	relayed.Header.Del("Last-Event-ID")
-	relayed.Header.Del(sessionHeader) // which is for activity alone
+	relayed.Header.Del(sessionHeader) // used for activity only
 	relayed.Body, relayed.ContentLength = io.NopCloser(bytes.NewReader(m.encoded)), int64(len(m.encoded))
 	reply := &mcpReply{header: http.Header{}}
 	s.mcp.ServeHTTP(reply, &relayed)

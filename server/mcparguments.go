@@ -12,7 +12,7 @@ import (
 )
 
 // The MCP SDK (the version in mcpsdk.go) reads a whole body and copies it several times while decoding, which turns 8
-// MiB into 50. So the arguments of a large tool call bypass it, and nothing else may be large. The SDK only bounds the
+// MiB into 50. So the arguments of a large tool call bypass it, and nothing else may be large. The SDK bounds only the
 // size of a body, since https://github.com/modelcontextprotocol/go-sdk/pull/1055. If a newer version passes arguments
 // to a tool without copies, delete this file.
 

@@ -35,7 +35,7 @@ const (
 
 // explain rewords errors of the SDK for clients: its plain-text answers, and errors that name its own types.
 func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
-	if m.status == http.StatusAccepted { // it has read a request as a response, since it is case-sensitive
+	if m.status == http.StatusAccepted { // the SDK is case-sensitive, and has read a request as a response
 		return mcpError(http.StatusBadRequest, to.ID, jsonrpc.CodeInvalidRequest,
 			"the message is not a JSON-RPC request: names of members must be in lower case")
 	}
@@ -46,8 +46,8 @@ func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 	switch {
 	case m.status >= http.StatusBadRequest && strings.HasPrefix(m.header.Get("Content-Type"), "text/plain"):
 		refusal.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.TrimSpace(m.body.String())}
-		// In the revisions with sessions an error about a message is an ordinary answer: many clients take another
-		// status for the end of the connection.
+		// In the revisions with sessions an error about a message is an ordinary answer: many clients treat any other
+		// status as the end of the connection.
 		if revision < statelessFrom {
 			m.status = http.StatusOK
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// Answered describes a request that was answered, for [Options].OnRequest. It has few different values, and none that
-// says who sent the request or what about.
+// Answered describes a request that was answered, for [Options].OnRequest. Its fields have few different values, and
+// none reveals who sent the request or what it was about.
 type Answered struct {
 	Route    string // "METHOD /pattern", from a fixed table; empty: there is no such path or method
 	Status   int    // 0: the client was gone before anything was sent
@@ -23,7 +23,7 @@ type Answered struct {
 	Refusal  Refusal // why it was refused; empty: it was not, or for another reason
 }
 
-// Refusal is why a request was refused, as far as an operator should watch it.
+// Refusal is the reason why a request was refused, for reasons that an operator should watch.
 type Refusal string
 
 // The values of [Refusal].
@@ -39,8 +39,8 @@ func Refusals() []Refusal {
 	return []Refusal{RefusedSignIn, RefusedCredential, RefusedRate, RefusedBusy}
 }
 
-// Called describes a call of a tool, for [Options].OnCall. It has few different values, and none that says who called
-// or what about.
+// Called describes a call of a tool, for [Options].OnCall. Its fields have few different values, and none reveals who
+// called or what the call was about.
 type Called struct {
 	Tool     string // empty: the requested tool is unknown
 	Action   string // empty: the tool has no actions, or the requested one is unknown
@@ -79,7 +79,8 @@ func refusalOf(e *request.State, status int) Refusal {
 }
 
 // LogHandler returns a handler that adds the id of a request, as request_id, to every line that is logged for it: by
-// the server, and by the store if it has the same logger ([souvenir.Options].Logger). [New] wraps its own logger so.
+// the server, and by the store if it has the same logger ([souvenir.Options].Logger). [New] wraps its own logger in
+// one.
 func LogHandler(inner slog.Handler) slog.Handler {
 	if _, is := inner.(requestLog); is {
 		return inner

@@ -19,7 +19,7 @@ import (
 // schema is a JSON Schema (2020-12, as in OpenAPI 3.1), or another object of the document.
 type schema map[string]any
 
-// operation describes a route beyond the table.
+// operation describes the parts of a route that the table does not have.
 type operation struct {
 	summary    string
 	parameters []parameter // of the query; those of the path are in the pattern

@@ -50,7 +50,7 @@ func toolOperations() map[string]operation {
 	}
 }
 
-// oauthOperations are of the authorization server.
+// oauthOperations are about the authorization server.
 func oauthOperations() map[string]operation {
 	return map[string]operation{
 		"GET /.well-known/oauth-authorization-server": {summary: "Metadata of the authorization server (RFC 8414)",

@@ -12,7 +12,7 @@ type OwnerIDs struct {
 	OwnerID  string             `json:"owner_id"` // user id of the caller
 	User     souvenir.User      `json:"user"`
 	Projects []souvenir.Project `json:"projects"` // the caller's own
-	Shared   []souvenir.Owner   `json:"shared"`   // other owners whose projects the caller can see, with these
+	Shared   []souvenir.Owner   `json:"shared"`   // other owners whose projects the caller can see, with these projects
 }
 
 // ownerIDs returns the caller's id, and the users who share projects with the caller.

@@ -31,9 +31,9 @@ func queries(routes []dialectRoute) map[string][]string {
 	return known
 }
 
-// checkQuery refuses unknown query parameters: a misspelt one would be ignored, and the answer be wrong. It also
-// refuses a repeated one: all values but one would be ignored. The parameter with a credential is allowed on every
-// route.
+// checkQuery refuses unknown query parameters: a misspelt one would be ignored, and the answer would be wrong. It also
+// refuses a repeated one, since all values but one would be ignored. The parameter that carries a credential is allowed
+// on every route.
 func (s *Server) checkQuery(r *http.Request, rt dialectRoute) error {
 	known, strict := s.queries[rt.Method+" "+rt.Pattern]
 	if !strict || r.URL.RawQuery == "" {

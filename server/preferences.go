@@ -12,12 +12,12 @@ func (s *Server) preferences(_ http.ResponseWriter, r *http.Request, c request.C
 	return c.Store.Preferences(r.Context())
 }
 
-// setPreferences replaces them.
+// setPreferences replaces the user's preferences.
 func (s *Server) setPreferences(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	return s.changePreferences(w, r, c.Store.SetPreferences)
 }
 
-// updatePreferences merges into them (RFC 7396).
+// updatePreferences merges an object into the user's preferences (RFC 7396).
 func (s *Server) updatePreferences(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	return s.changePreferences(w, r, c.Store.UpdatePreferences)
 }

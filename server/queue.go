@@ -24,7 +24,7 @@ const (
 
 	begunPerUser = 32  // running calls of a user, and those waiting for the disk or a model
 	begunInAll   = 512 // of all users
-	queuesInAll  = 16  // the total queue, in full queues of one user
+	queuesInAll  = 16  // length of the whole queue, as a multiple of QueuePerUser
 )
 
 // newTurns creates the queue, and the budget for bodies, from the options.
@@ -50,7 +50,7 @@ func newTurns(o *Options) (*fairqueue.Queue, *fairqueue.Budget) {
 // user is unknown, so each credential queues on its own: hundreds of requests that arrive at once with one token do not
 // hold up the next one with another.
 func newCheckQueue(o *Options) *fairqueue.Queue {
-	running := max(o.MaxRunning, 2) // no credential stops all others
+	running := max(o.MaxRunning, 2) // so that no credential blocks all others
 	return fairqueue.New(fairqueue.Limits{
 		Running: running, RunningPerUser: running - 1, Begun: running, BegunPerUser: running,
 		Waiting: queuesInAll * o.QueuePerUser, WaitingPerUser: o.QueuePerUser, Patience: o.QueueWait,

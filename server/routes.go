@@ -211,14 +211,14 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 	}
 }
 
-// sameRequest is equal for requests of one browser for one page.
+// sameRequest returns a key that is equal for requests of the same browser for the same page.
 func sameRequest(r *http.Request) string {
 	sum := sha256.Sum256([]byte(r.Header.Get("Cookie") + "\n" + r.URL.RequestURI()))
 	return string(sum[:])
 }
 
-// handle calls the handler of a route. A page is returned as rendered: it shows one state of the store, which ends
-// before a slow client reads it.
+// handle calls the handler of a route. A page is returned already rendered: it shows one state of the store, and the
+// snapshot ends before a slow client reads the page.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt dialectRoute, c request.Caller) (answer any,
 	err error) {
 	call := func(ctx context.Context) error {
@@ -251,7 +251,7 @@ func clean(r *http.Request) bool {
 	return escaped == "/" || strings.HasPrefix(escaped, "/") && path.Clean(escaped) == escaped
 }
 
-// failUnknownPage answers a person who opens a page that does not exist, with the menu for one who has signed in.
+// failUnknownPage answers a person who opens a page that does not exist, with the menu if the person has signed in.
 func (s *Server) failUnknownPage(w http.ResponseWriter, r *http.Request) {
 	if caller, err := s.signin.RequirePerson(r, route.Person); err == nil {
 		request.Of(r.Context()).Caller = caller
@@ -266,7 +266,7 @@ func unknownPath(r *http.Request) error {
 }
 
 // allowCrossOrigin answers a CORS preflight request. It allows all origins: credentials are sent in headers, so the
-// page must have them, and browsers never send the cookie with "*".
+// page must know them, and browsers never send the cookie with "*".
 func allowCrossOrigin(h http.Header, methods string) {
 	h.Set("Access-Control-Allow-Methods", methods)
 	h.Set("Access-Control-Allow-Headers",

@@ -124,8 +124,9 @@ type Options struct {
 	// 503. Zero means 15 seconds.
 	QueueWait time.Duration
 
-	// BodyMemory is how many bytes the bodies of all requests may take up in memory at once, and one user's half of
-	// that; others wait. Uploaded files are not held in memory. Zero means 64 MiB; it is at least twice MaxBody.
+	// BodyMemory is how many bytes the bodies of all requests may take up in memory at once; one user's may take up half
+	// of that. Further bodies wait. Uploaded files are not held in memory. Zero means 64 MiB; it is at least twice
+	// MaxBody.
 	BodyMemory int64
 
 	// Patience is how long a client may stall while it sends a request or receives a response. Zero means a minute.
@@ -178,7 +179,7 @@ type Server struct {
 	dashboard *dashboard.Dashboard // its pages
 	site      *web.Site            // the frame of the pages
 	mcp       http.Handler         // of the Model Context Protocol
-	toolNames []string             // that may be logged
+	toolNames []string             // of the tools that may be logged
 	document  func() []byte        // of /openapi.json
 	queries   map[string][]string  // parameters of the routes that refuse others
 

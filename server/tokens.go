@@ -40,9 +40,9 @@ func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c request.Ca
 	return TokenList{all, len(all)}, err
 }
 
-// addToken creates a token. It has at most the scopes and the lifetime of the credential that creates it, and ends
-// with that: with a token, with an application's grant, or, if a program used a browser's cookie, with that
-// session.
+// addToken creates a token. It has at most the scopes and the lifetime of the credential that creates it, and ends when
+// the credential does: with the token, with the application's grant, or, if a program used a browser's cookie, with
+// that session.
 func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given newToken
 	if err := s.readJSON(w, r, &given, true); err != nil {
@@ -73,8 +73,8 @@ func sinceEnded(err error) error {
 	return err
 }
 
-// scopesWithin returns the scopes of a new token: the wished ones, or for nil those of the default ones that the
-// caller has.
+// scopesWithin returns the scopes of a new token: the requested ones, or for nil the default scopes that the caller
+// has.
 func scopesWithin(c request.Caller, wished []souvenir.Scope) ([]souvenir.Scope, error) {
 	if wished == nil {
 		return slices.DeleteFunc(souvenir.DefaultScopes(), func(scope souvenir.Scope) bool { return !c.Allows(scope) }), nil

@@ -35,15 +35,15 @@ func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c request.Ca
 	return ChangedFile{true, indexed(r.Context(), c, f), "file " + failure.Quote(f.Filename) + " is stored"}, nil
 }
 
-// readSoon is how long the answer to an upload waits for what searches find of the file.
+// readSoon is how long the answer to an upload waits until the file is indexed.
 const readSoon = 2 * time.Second
 
-// indexed returns a file with what searches find of it, if that is known soon.
+// indexed returns a file with the text by which searches find it, if the file is indexed soon.
 func indexed(ctx context.Context, c request.Caller, f souvenir.File) souvenir.File {
 	ctx, cancel := context.WithTimeout(ctx, readSoon)
 	defer cancel()
 	if read, err := c.Store.WaitIndexed(ctx, f.ID); err == nil {
 		return read
 	}
-	return f // it is read later, or has just been deleted
+	return f // it is indexed later, or has just been deleted
 }

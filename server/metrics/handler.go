@@ -39,8 +39,8 @@ func (m *Metrics) Handler() http.Handler {
 	return own(mux)
 }
 
-// own refuses what a page of another site has a browser ask under the site's own name for this machine (DNS rebinding).
-// Over a network Prometheus may use any name.
+// own refuses requests that a page of another site makes a browser send under the site's own name for this machine (DNS
+// rebinding). Over a network, Prometheus may use any name.
 func own(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)

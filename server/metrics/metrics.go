@@ -21,8 +21,8 @@ type Options struct {
 	// Version and Revision are those of the program, for souvenir_build_info. Empty means unknown.
 	Version, Revision string
 
-	// StatsEvery is how often the store is counted at most, when it is asked for metrics: counting reads tables. Zero
-	// means a minute.
+	// StatsEvery is the minimum time between two counts of the store, which happen on requests for metrics: counting
+	// reads tables. Zero means a minute.
 	StatsEvery time.Duration
 
 	// Logger receives failures of counting. Nil means no logging.
@@ -117,8 +117,8 @@ func New(options *Options) *Metrics {
 	return m
 }
 
-// Hooks returns hooks that count and time the operations of a store. Put them first in the list, so that they see what
-// others refuse. They change and refuse nothing.
+// Hooks returns hooks that count and time the operations of a store. Put them first in the list, so that they also see
+// operations that other hooks refuse. They change nothing and refuse nothing.
 func (m *Metrics) Hooks() souvenir.Hooks {
 	return souvenir.Hooks{After: func(_ context.Context, o souvenir.Operation, r souvenir.OperationResult) {
 		kind := string(o.Kind)
@@ -160,10 +160,10 @@ type Backup struct {
 	Made     time.Time     // when the newest sound backup was made; zero: there is none
 	Bytes    int64         // its size
 	Kept     int           // backups in the folder
-	Duration time.Duration // of making and checking; 0: none was made, the folder was only looked at
+	Duration time.Duration // of making and checking; 0: none was made, only the folder was read
 }
 
-// BackupsEvery tells how often backups are scheduled.
+// BackupsEvery sets how often backups are scheduled.
 func (m *Metrics) BackupsEvery(every time.Duration) { m.backupScheduled.Set(every.Seconds()) }
 
 // BackedUp notes the outcome of a backup.

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// storeCollector reads a store's numbers when metrics are asked for.
+// storeCollector reads a store's numbers when metrics are requested.
 type storeCollector struct {
 	every time.Duration
 	log   *slog.Logger
@@ -130,7 +130,7 @@ func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads the store. What cannot be read is left out, and store_up says so.
+// Collect reads the store. Numbers that cannot be read are left out; store_up is 0 if the store cannot be read.
 func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	upkeep := c.upkeep.Load()
 	if upkeep == nil {
@@ -171,7 +171,7 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// count counts the store again, if that is due.
+// count counts the store again if a new count is due.
 func (c *storeCollector) count(upkeep *souvenir.Upkeep) {
 	if time.Since(c.counted) < c.every {
 		return
