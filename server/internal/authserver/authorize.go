@@ -21,7 +21,7 @@ import (
 // The authorization endpoint (RFC 6749, section 3.1): a client sends a browser here, the person signs in and
 // decides (consent.go), and the browser carries a code, or the error, back to the client.
 
-// asking is an authorization request with a valid client and redirect URI: from then on errors go to the client.
+// asking is an authorization request whose client and redirect URI are valid: from here on errors go to the client.
 type asking struct {
 	parameters url.Values
 	client     souvenir.Client
@@ -75,7 +75,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Cal
 		return web.Redirect(s.signInFor(a, "")), nil
 	case err != nil:
 		return nil, err
-	case silent: // any program may name a client without a secret: only the person can tell
+	case silent: // any program can pose as a client without a secret: only the person can tell
 		return s.refuseAsking(r, a, oauthError(errConsentRequired, "prompt",
 			"the user is asked each time, so prompt must not be none"))
 	case slices.Contains(a.prompts(), "login"):
@@ -85,11 +85,11 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Cal
 	return s.askConsent(r, c, a)
 }
 
-// readAsking reads a request up to the point where an answer has a valid destination. Errors until then are shown
-// to the person: a redirect would lead wherever the author of a link wanted. With such an error the request is
-// returned as well, if its client is known.
+// readAsking reads a request up to the point where an answer has a valid destination. Errors until then are shown to
+// the person: a redirect would lead wherever the author of a link wanted. If the client is known, the request is
+// returned together with such an error.
 func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) {
-	parameters, err := url.ParseQuery(strings.ReplaceAll(query, ";", "%3B")) // which is no separator here
+	parameters, err := url.ParseQuery(strings.ReplaceAll(query, ";", "%3B")) // a semicolon is no separator here
 	if err != nil {
 		return nil, &failure.Error{Status: http.StatusBadRequest, Message: "the request cannot be read: " + err.Error()}
 	}
@@ -135,10 +135,10 @@ func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) 
 	return a, nil
 }
 
-// leadsAnywhere reports whether the redirect URI may be anyone's: anyone can register a client with any URI, and
-// would have links of this service that lead there, even for people who do not know this service. So browsers
-// without a session are not redirected there unasked (RFC 9700, section 4.11.2). Programs on the device are no
-// target for such links.
+// leadsAnywhere reports whether the redirect URI may be anyone's: anyone can register a client with any URI, and so
+// make links of this service that lead there, even for people who do not know the service. So browsers without a
+// session are not redirected there without asking (RFC 9700, section 4.11.2). Such links cannot target programs on the
+// device.
 func (a *asking) leadsAnywhere() bool {
 	u, err := url.Parse(a.redirect)
 	return a.client.Kind != souvenir.ClientAdmin && (err != nil || u.Scheme != "http")
@@ -153,8 +153,8 @@ func onPage(err error) error {
 	return err
 }
 
-// cannotConnect is the page of a request that cannot be answered to the application. It names the application, if it
-// is known.
+// cannotConnect is the page for a request whose answer cannot be sent to the application. It names the application, if
+// it is known.
 func cannotConnect(a *asking, err error) (any, error) {
 	var refused *failure.Error
 	if !errors.As(err, &refused) || refused.Status != http.StatusBadRequest {
@@ -281,8 +281,8 @@ func (s *Server) back(a *asking, answer url.Values) web.Redirect {
 	return web.Redirect(a.redirect + separator + answer.Encode())
 }
 
-// signInFor returns the address of the sign-in page that leads back to the request. This sign-in fulfils a request
-// that demands one.
+// signInFor returns the address of the sign-in page that leads back to the request. The sign-in satisfies a request
+// that demands a fresh one.
 func (s *Server) signInFor(a *asking, parameters string) string {
 	rest := url.Values{}
 	for name, values := range a.parameters {
@@ -300,9 +300,9 @@ const (
 // PageRoutes are the pages on which a person authorizes an application.
 func (s *Server) PageRoutes() []route.Route {
 	return []route.Route{
-		route.Get(route.AuthorizePath, route.Public, s.authorize), // it authenticates by itself
+		route.Get(route.AuthorizePath, route.Public, s.authorize), // it authenticates the browser itself
 		route.Post(route.AuthorizePath, route.Public, s.decide),
-		route.Get("/authorize", route.Public, s.authorize), // where old clients guess it
+		route.Get("/authorize", route.Public, s.authorize), // the path that old clients guess
 		route.Post("/authorize", route.Public, s.decide),
 	}
 }

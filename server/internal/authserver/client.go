@@ -28,7 +28,7 @@ func (s *Server) showClient(ctx context.Context, c request.Caller, a *asking) (c
 	view := clientView{Name: web.ShortName(a.client.Metadata.ClientName), ID: a.clientID}
 	u, err := url.Parse(a.redirect)
 	if err != nil {
-		return view, err // a registered one, which can be read
+		return view, err // cannot happen: registration has parsed it
 	}
 	web := u.Scheme == "https" || u.Scheme == "http"
 	switch {
@@ -61,7 +61,7 @@ func (s *Server) showClient(ctx context.Context, c request.Caller, a *asking) (c
 	return view, err
 }
 
-// madeBy says which user has created a client.
+// madeBy returns a sentence that says which user created a client.
 func (s *Server) madeBy(ctx context.Context, c request.Caller, owner string) (string, error) {
 	if owner == c.User.ID {
 		return "Added to this server by you, or by a program with one of your tokens.", nil

@@ -36,7 +36,7 @@ const (
 	documentLifeDefault = time.Hour
 	documentLifeMost    = 24 * time.Hour
 
-	failureLife    = time.Minute // how long a failed document is not fetched again
+	failureLife    = time.Minute // how long a document is not fetched again after a failure
 	failuresKept   = 1_000
 	documentsAtAll = 16 // concurrent fetches
 

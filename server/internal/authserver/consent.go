@@ -49,7 +49,7 @@ type consentPage struct {
 	Problem              string // the form's error; empty: none
 	Client               clientView
 	Rights               []rightView // about memories and files
-	Others               []rightView // to manage an account or the server: a choice of its own, never ticked beforehand
+	Others               []rightView // to manage an account or the server: a separate choice, never preselected
 	Writes               bool        // some of Rights change things
 	ReadOnly, Limited    bool
 	Projects             []projectView
@@ -213,7 +213,7 @@ func (a *asking) questionFor(c request.Caller, chosen choice) [sha256.Size]byte 
 // again.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	form, err := s.site.ReadForm(w, r)
-	if errors.Is(err, web.ErrStaleForm) { // not to be kept and sent again: people answer on the page with the question
+	if errors.Is(err, web.ErrStaleForm) { // the answer is not kept: people answer on the page
 		err = web.ErrStaleForm
 	}
 	if err != nil {

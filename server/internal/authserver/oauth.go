@@ -25,7 +25,7 @@ func (s *Server) Routes() []route.Route {
 		route.Post("/oauth/revoke", route.Public, s.revoke),
 		route.Post("/oauth/register", route.Public, s.registerClient),
 
-		// Where clients from before RFC 8414 guess them.
+		// The paths that clients older than RFC 8414 guess.
 		route.Post("/token", route.Public, s.token),
 		route.Post("/register", route.Public, s.registerClient),
 	}...)

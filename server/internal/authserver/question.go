@@ -13,8 +13,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/shared"
 )
 
-// questions are the open consent questions. Each is sealed into its page, so that any server on the store can take the
-// answer, in the browser that was asked, and only as it was put. All servers together take each answer once.
+// questions are the open consent questions. Each is sealed into its page, so that any server on the store can accept
+// the answer, but only from the browser that was asked, and only to the question as it was asked. The servers together
+// accept each answer once.
 type questions struct {
 	sealer   seal.Sealer
 	answered shared.Values // the sealed values

@@ -81,8 +81,8 @@ func (s *Server) refresh(r *http.Request, client souvenir.ClientCredentials, for
 	})
 }
 
-// revoke ends the grant of a token (RFC 7009). Without client credentials, which the API allows, any holder of the
-// token may revoke it: a thief could do nothing more useful with it.
+// revoke ends the grant of a token (RFC 7009). The API allows it without client credentials: any holder of the token
+// may revoke it, and a thief who does so only helps the owner.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	w.Header().Set("Pragma", "no-cache")
 	form, err := readOAuthForm(w, r)

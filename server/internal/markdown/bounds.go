@@ -10,17 +10,17 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// goldmark takes quadratic time and memory for some texts: a table has columns x rows cells, however few are
-// written (yuin/goldmark#589), and for unclosed openings it searches to the end again and again. Each parser that
-// can do so is wrapped here: it estimates the cost of its next step, and does nothing once a text has used up what
-// its length allows.
+// goldmark takes quadratic time and memory for some texts: a table has columns x rows cells, however few are written
+// (yuin/goldmark#589), and for each unclosed opening it searches to the end again. Each parser with such a cost is
+// wrapped here: it estimates the cost of its next step, and does nothing once a text has used up the budget for its
+// length.
 
 // meter counts what a text costs to parse. A unit is about a byte read, or half a byte allocated.
 type meter struct {
 	left int
 	over bool
 
-	block      ast.Node // the block in parsing; the following fields belong to it
+	block      ast.Node // the block being parsed; the following fields belong to it
 	delimiters int      // of emphasis
 	brackets   []int    // positions of open brackets
 }
@@ -53,7 +53,7 @@ func (m *meter) enter(block ast.Node) {
 	}
 }
 
-// meterOf returns the meter of the text in parsing.
+// meterOf returns the meter of the text being parsed.
 func meterOf(pc parser.Context) *meter {
 	if m, ok := pc.Get(meterKey).(*meter); ok {
 		return m

@@ -16,8 +16,8 @@ type Span struct {
 	Code   bool
 }
 
-// Excerpt returns a text in one line, without the marks of its Markdown: what a list shows of it. A text that would
-// cost too much to parse is returned as stored, in one line.
+// Excerpt returns a text in one line, without its Markdown marks, as lists show it. A text that would cost too much to
+// parse is returned as stored, in one line.
 func (r *Renderer) Excerpt(source string) []Span {
 	asStored := []Span{{Text: strings.Join(strings.Fields(source), " ")}}
 	if len(source) > MaxInput || marksTooDeep(source) || !r.enter() {

@@ -30,13 +30,13 @@ const (
 	maxMarks = 100
 )
 
-// outputOf returns the maximum length of the HTML, in bytes, for a text of a length.
+// outputOf returns the maximum length of the HTML, in bytes, for a text of the given length.
 func outputOf(length int) int { return 4<<10 + 24*length }
 
 // Renderer renders Markdown. It is safe for concurrent use.
 type Renderer struct {
 	converter goldmark.Markdown
-	slots     chan struct{} // one for each text in rendering
+	slots     chan struct{} // one for each text being rendered
 	wait      time.Duration
 }
 

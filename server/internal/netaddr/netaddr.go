@@ -86,7 +86,7 @@ func IsLoopback(host string) bool {
 	return strings.EqualFold(name, "localhost") || err == nil && address.Unmap().IsLoopback()
 }
 
-// Hostname is a host without its port.
+// Hostname returns a host without its port.
 func Hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name

@@ -34,7 +34,7 @@ type State struct {
 
 	Ticket   *fairqueue.Ticket // its place in the queue
 	Holds    int64             // bytes of the budget for bodies
-	Holder   string            // whose part of the budget that is
+	Holder   string            // whose share of the budget that is
 	streamed int64             // bytes since its last turn
 }
 

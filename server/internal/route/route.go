@@ -45,18 +45,19 @@ type Route struct {
 	Needs           Need
 	Handle          Handler
 
-	OneState bool // all that the handler reads is the state of one moment, and it writes nothing
-	// Text names the query parameter by whose text the page searches, if it does. Such a text is embedded first,
-	// perhaps by another program, and no snapshot waits for that: with a text, the page is not of one state.
+	OneState bool // the handler reads a single state of the store, and writes nothing
+	// Text names the query parameter with the text that the page searches for; empty: it does not search. The text is
+	// embedded first, perhaps by another program, and no snapshot waits for that: with a text, the page may show more
+	// than one state.
 	Text string
 }
 
-// Page returns a route of the method GET that shows a page of one state of the store.
+// Page returns a route of the method GET for a page that shows a single state of the store.
 func Page(pattern string, needs Need, handle Handler) Route {
 	return Route{Method: "GET", Pattern: pattern, Needs: needs, Handle: handle, OneState: true}
 }
 
-// SearchPage returns the route of a page that searches by the text in a query parameter.
+// SearchPage returns the route of a page that searches for the text in a query parameter.
 func SearchPage(pattern string, needs Need, text string, handle Handler) Route {
 	r := Page(pattern, needs, handle)
 	r.Text = text

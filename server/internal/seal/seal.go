@@ -1,5 +1,5 @@
-// Package seal encrypts what browsers keep for the servers of a store. No server needs to remember it, and every server
-// on the store can read it, also after a restart.
+// Package seal encrypts data that browsers keep for the servers of a store. No server has to remember it, and every
+// server on the store can read it, even after a restart.
 package seal
 
 import (

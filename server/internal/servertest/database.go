@@ -19,7 +19,7 @@ type Database struct {
 	address string // "": in a file
 }
 
-// Open opens the store; several may be open at the same time. It ends with the test, if not before.
+// Open opens the store; several may be open at the same time. It is closed at the end of the test, if not before.
 func (d Database) Open(t testing.TB, options *souvenir.Options) *souvenir.Store {
 	t.Helper()
 	store, err := d.open(options)
@@ -41,14 +41,14 @@ func (d Database) open(options *souvenir.Options) (*souvenir.Store, error) {
 	return souvenir.Open(background, d.path, options)
 }
 
-// Counted returns the same database of PostgreSQL, and the number of round trips to it so far.
+// Counted returns the same PostgreSQL database, and a function that returns the number of round trips to it so far.
 func (d Database) Counted(t testing.TB) (counted Database, trips func() int64) {
 	t.Helper()
 	proxy := pgtest.NewProxy(t, d.address)
 	return Database{address: proxy.Address}, proxy.Trips.Load
 }
 
-// File returns the path of the file, "" if it is none.
+// File returns the path of the file; "" if the database is not a file.
 func (d Database) File() string { return d.path }
 
 // Engine returns the name of the engine.
@@ -70,13 +70,13 @@ func (d Database) Name() string {
 // onPostgres reports whether the stores of tests are in PostgreSQL.
 func onPostgres() bool { return os.Getenv(pgtest.Variable) != "" }
 
-// NeedsDatabase skips a test that is about a database server where stores are files.
+// NeedsDatabase skips a test about a database server if stores are files.
 func NeedsDatabase(t testing.TB) {
 	t.Helper()
 	pgtest.Server(t)
 }
 
-// NeedsFile skips a test that is about files where stores are in PostgreSQL.
+// NeedsFile skips a test about files if stores are in PostgreSQL.
 func NeedsFile(t testing.TB) {
 	t.Helper()
 	if onPostgres() {
@@ -84,7 +84,7 @@ func NeedsFile(t testing.TB) {
 	}
 }
 
-// sampled skips a test in the short form, unless it is one in four, by its name: on PostgreSQL all take long.
+// sampled runs only one test in four, chosen by name, in the short form: on PostgreSQL all of them take long.
 func sampled(t testing.TB) {
 	t.Helper()
 	top, _, _ := strings.Cut(t.Name(), "/")

@@ -43,7 +43,7 @@ func ReadDocument(t *testing.T, w *World) *Document {
 	return d
 }
 
-// check compares an answer with what the document says of its operation and status.
+// check compares an answer with the document's description of its operation and status.
 func (d *Document) check(r *http.Request, a Answer) error {
 	if a.Status >= http.StatusBadRequest && r.Method != http.MethodHead {
 		var body any
@@ -84,7 +84,7 @@ func (d *Document) errorsAt(path string) string {
 	return "Error"
 }
 
-// checkDocumented compares an answer with what its operation says of its status.
+// checkDocumented compares an answer with its operation's description of the status.
 func (d *Document) checkDocumented(r *http.Request, a Answer) error {
 	operations, ok := d.OperationsAt(r.URL.EscapedPath())
 	if !ok {
@@ -126,7 +126,7 @@ func (d *Document) checkDocumented(r *http.Request, a Answer) error {
 	return d.fits(content.Schema, body, "body")
 }
 
-// OperationsAt finds the path of the document for a request's path: of several, the one with the fewest parameters.
+// OperationsAt finds the document's path that matches a request's path; of several, the one with the fewest parameters.
 func (d *Document) OperationsAt(path string) (found string, ok bool) {
 	given := strings.Split(path, "/")
 	for pattern := range d.Paths {
@@ -145,8 +145,8 @@ func (d *Document) OperationsAt(path string) (found string, ok bool) {
 	return found, ok
 }
 
-// fits compares a value with a JSON Schema of the few words that the document uses; any other is an error, so that
-// nothing is passed over.
+// fits compares a value with a JSON Schema. It knows only the keywords that the document uses; any other one is an
+// error, so that none is ignored.
 func (d *Document) fits(schema, value any, at string) error {
 	words, ok := schema.(map[string]any)
 	if !ok {
@@ -207,7 +207,7 @@ func (d *Document) fits(schema, value any, at string) error {
 func (d *Document) fitsMembers(words map[string]any, value any, at string) error {
 	object, ok := value.(map[string]any)
 	if !ok {
-		return nil // type says so
+		return nil // the keyword type reports it
 	}
 	properties, _ := words["properties"].(map[string]any)
 	if required, ok := words["required"].([]any); ok {

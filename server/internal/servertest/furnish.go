@@ -180,7 +180,8 @@ func (w *World) furnishUpkeep(map[string]string) {
 	}
 }
 
-// furnishProposals lets proposals of all kinds wait, with hostile text in all that a model, or a tool, can write.
+// furnishProposals adds pending proposals of all kinds, with hostile text in everything that a model or a tool can
+// write.
 func (w *World) furnishProposals(map[string]string) {
 	w.T.Helper()
 	ada := w.Store.As(souvenir.Access{User: w.Users[Admin]})

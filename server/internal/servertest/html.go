@@ -25,7 +25,7 @@ func parseHTML(t *testing.T, page string) *Element {
 	decoder := xml.NewDecoder(strings.NewReader(strings.TrimPrefix(page, "<!doctype html>")))
 	decoder.Strict, decoder.AutoClose, decoder.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
 	root := &Element{}
-	open, begins := []*Element{root}, []int{0} // at which place in text
+	open, begins := []*Element{root}, []int{0} // where each of them begins in text
 	var text strings.Builder                   // of the page so far: that of an element is one part of it
 	for {
 		token, err := decoder.Token()
@@ -85,7 +85,7 @@ func (e *Element) Has(name string) bool {
 	return ok
 }
 
-// Fields returns what a browser would send of an unchanged form, without its buttons.
+// Fields returns the fields that a browser would send of an unchanged form, without its buttons.
 func (e *Element) Fields() url.Values {
 	fields := url.Values{}
 	for _, input := range e.All("input", "select") {

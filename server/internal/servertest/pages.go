@@ -73,7 +73,7 @@ func CheckPage(w *World, p *Page) {
 	checkElements(w, p)
 }
 
-// titles are those of the page; pictures in it may have their own.
+// titles returns the titles of the page, without those of pictures in it.
 func (p *Page) titles() []*Element {
 	var titles []*Element
 	for _, head := range p.HTML.All("head") {
@@ -103,7 +103,8 @@ func (p *Page) transferred(w *World) int {
 	return size
 }
 
-// most is how many bytes a page may have with what it loads: less on the ones that someone opens in a hurry to sign in.
+// most is how many bytes a page may have with the files that it loads: fewer for pages without the dashboard's frame,
+// such as the sign-in page.
 func (p *Page) most() int {
 	if strings.Contains(p.Body, `<body class="dashboard">`) {
 		return 150_000
@@ -177,7 +178,7 @@ func checkElements(w *World, p *Page) {
 	}
 }
 
-// checkAddress checks that a page leads to what there is.
+// checkAddress checks that the target of a link on a page exists.
 func checkAddress(w *World, address string, ids map[string]int) {
 	if fragment, ok := strings.CutPrefix(address, "#"); ok {
 		if ids[fragment] != 1 {

@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/extract"
 )
 
-// Propose lets proposals of a caller wait in a project, OWNER/ID, or outside of any, and returns their ids. They are
-// stored in the form in which package extract keeps them, with the current state of what they are about.
+// Propose adds pending proposals of a caller to a project, OWNER/ID, or outside of any, and returns their ids. They are
+// stored in the form in which package extract keeps them, with the current state of their targets.
 func (w *World) Propose(caller, project, conversation string, proposals ...extract.Proposal) []string {
 	w.T.Helper()
 	store := w.Store.As(souvenir.Access{User: w.Users[caller]})

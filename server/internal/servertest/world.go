@@ -41,7 +41,7 @@ const (
 	Garbage  = "garbage"   // something that looks like a token
 )
 
-// What every World has.
+// Values that every World has.
 const (
 	Secret   = "swordfish"             // in all data that only Olivia may see
 	PublicAt = "http://memory.example" // the default public URL of a World
@@ -175,7 +175,7 @@ type World struct {
 	Doc      *Document
 
 	routes *sync.Map // by path, whether there is one
-	sizes  *sync.Map // by address, how many bytes a file that pages load has, packed
+	sizes  *sync.Map // by address, the compressed size in bytes of a file that pages load
 }
 
 // New starts a server with a copy of the template. The options' zero values get defaults for tests.

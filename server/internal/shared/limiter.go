@@ -20,7 +20,7 @@ type Limiter struct {
 	values   Values
 	refused  Refused
 
-	Now func() time.Time // time.Now, but in tests
+	Now func() time.Time // time.Now, except in tests
 }
 
 // limitedKeys is how many addresses a server counts if it counts by itself.
@@ -63,10 +63,10 @@ type Refused struct {
 	waits *ratelimit.Recent[string, refusal]
 }
 
-// refusal is a wait, and for how long this server does not look whether another one has ended it.
+// refusal is the end of a wait, and the time until which this server does not check whether another one has ended it.
 type refusal struct{ until, known time.Time }
 
-// The moment, and how many keys have one.
+// How long a refusal is remembered without a check, and for how many keys.
 const (
 	refusedFor  = time.Second
 	refusedKeys = 10_000

@@ -1,4 +1,4 @@
-// Package shared keeps small values for a while that all servers on a store share: counts, and what was used up.
+// Package shared keeps small, short-lived values that all servers on a store share: counts, and keys that are used up.
 package shared
 
 import (
@@ -33,12 +33,12 @@ type kept struct {
 	until time.Time
 }
 
-// Update changes the values of some different keys at once. change gets them in order, nil where there is none, and
-// replaces what changes. It may run again, so it must reset its results each time.
+// Update changes the values of several distinct keys at once. change gets them in order, nil for a missing one, and
+// replaces the ones that it changes. It may run again, so it must reset its results each time.
 func (v *Values) Update(ctx context.Context, keys []string, change func(values [][]byte)) error {
 	hashed := make([]string, len(keys))
 	for i, key := range keys {
-		sum := sha256.Sum256([]byte(key)) // keys may be long, and say who tries to sign in
+		sum := sha256.Sum256([]byte(key)) // keys may be long, and reveal who tries to sign in
 		hashed[i] = v.Kind + "/" + base64.RawURLEncoding.EncodeToString(sum[:])
 	}
 	if v.Store == nil {

@@ -18,7 +18,7 @@ import (
 //   - per name and address: a few tries are free; each further one waits twice as long as the one before;
 //   - per address, across names: against an attacker who tries one password with many names;
 //   - per name, across addresses: against an attacker with many addresses. The waits for a name or an address are
-//     short, since other users share them; the tries that remain find no password that the store accepts.
+//     short, since other users share them; the remaining tries are too few to find a password that the store accepts.
 //
 // A browser that has signed in to an account holds a mark of that account, and tries from it are counted
 // separately, by the mark. So an attacker cannot lock users out of their own browsers, even where all requests come
@@ -125,8 +125,8 @@ func (c counted) unused(ctx context.Context) {
 	c.takeBack(ctx, func(t *attempt) { t.wrong = max(t.wrong-1, 0) })
 }
 
-// takeBack applies first to the first count, and subtracts one from the others. It works after the end of a request,
-// too.
+// takeBack applies first to the first count, and subtracts one from the others. It also works after the end of a
+// request.
 func (c counted) takeBack(ctx context.Context, first func(*attempt)) {
 	now := c.all.now()
 	_ = c.all.update(context.WithoutCancel(ctx), c.limits, now, func(counts []attempt) { // it has its own fallback

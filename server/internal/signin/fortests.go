@@ -14,7 +14,7 @@ func (s *Service) SetTryClock(now func() time.Time) { s.attempts.now = now }
 // SetProviderClock sets the clock for the expiry of sign-ins at an external provider.
 func (s *Service) SetProviderClock(now func() time.Time) { s.provider.began.now = now }
 
-// ForgetProvider has the provider's metadata read with the next sign-in.
+// ForgetProvider makes the next sign-in read the provider's metadata again.
 func (s *Service) ForgetProvider() { s.provider.until = time.Time{} }
 
 // SetConfirmClock sets the clock for the age of confirmations.

@@ -126,7 +126,7 @@ type identitiesPart struct {
 	Identities []ownIdentity
 }
 
-// identitiesPart loads it.
+// identitiesPart loads the profile's part about external providers.
 func (s *Service) identitiesPart(ctx context.Context, c request.Caller) (identitiesPart, error) {
 	var part identitiesPart
 	if s.provider != nil {

@@ -44,7 +44,7 @@ func (l *links) add(user string, now time.Time) string {
 	return added.value
 }
 
-// take closes a link and returns its user; empty: there is no such link, or no longer.
+// take closes a link and returns its user; empty: no such link is open.
 func (l *links) take(value string, now time.Time) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,7 +26,7 @@ type signInPage struct {
 	Next  string // where to go after sign-in, without the base; empty: the home page
 	Empty bool   // there are no accounts yet
 	Draft string // a form to send after it, sealed; empty: none
-	App   string // what calls itself so waits for the sign-in; empty: nothing
+	App   string // name of the application that waits for the sign-in; empty: none
 	Other *otherSignIn
 }
 
@@ -101,10 +101,11 @@ func (s *Service) draftPage(ctx context.Context, d web.Draft) (web.Page, bool) {
 	return p, err == nil
 }
 
-// draftPurpose is for what drafts are sealed.
+// draftPurpose is the purpose for which drafts are sealed.
 const draftPurpose = "a form to send again after the sign-in"
 
-// openDraft returns the page that shows a draft to the user who typed it; false: there is none, or another user did.
+// openDraft returns the page that shows a draft to the user who typed it; false: there is no draft, or another user
+// typed it.
 func (s *Service) openDraft(ctx context.Context, sealed string, user souvenir.User) (web.Page, bool) {
 	if sealed == "" {
 		return web.Page{}, false
@@ -117,8 +118,8 @@ func (s *Service) openDraft(ctx context.Context, sealed string, user souvenir.Us
 	return s.site.DraftPage(d, user.ID)
 }
 
-// waitingApp returns how the application calls itself for which a person signs in, to allow or deny it; empty: none, or
-// it has no name.
+// waitingApp returns the name of the application that a person signs in to allow or deny, as the application gives it;
+// empty: there is none, or it has no name.
 func (s *Service) waitingApp(ctx context.Context, next string) string {
 	asked, err := url.Parse(next)
 	if err != nil || asked.Path != route.AuthorizePath && asked.Path != "/authorize" {
@@ -192,7 +193,7 @@ func (s *Service) beginTry(w http.ResponseWriter, r *http.Request, id, who strin
 }
 
 // logout ends the session of this browser. What was created in it stays valid, except for what was bound to the
-// session. Another user may sign in then, and continue where the form says.
+// session. Then another user may sign in, and continue on the page that the form names.
 func (s *Service) logout(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {

@@ -28,8 +28,8 @@ type loginState struct {
 	Again   bool   `json:"a"` // demands a fresh sign-in
 }
 
-// loginStates keeps the states in the browsers: in a sealed cookie, so that starting any number of sign-ins evicts no
-// other user's, and a sign-in may end at another server on the store than it began.
+// loginStates keeps each state in its browser, in a sealed cookie. So starting any number of sign-ins evicts no other
+// user's, and a sign-in may end at another server on the store than the one where it began.
 //
 // A sign-in ends once: the servers on the store remember used states for as long as they would be valid.
 type loginStates struct {

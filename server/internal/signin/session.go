@@ -48,8 +48,8 @@ func (s *Service) RequirePerson(r *http.Request, needs route.Need) (request.Call
 }
 
 // signIn begins a session of a user in the browser that sent a request; since is when the check of the user's
-// credentials began. The session always gets a new value: a cookie that an attacker has put into the browser before
-// is worthless. The browser's former session ends; what the same person created in it moves to the new session.
+// credentials began. The session always gets a new value: a cookie that an attacker put into the browser beforehand is
+// worthless. The browser's former session ends; credentials that the same person created in it move to the new session.
 func (s *Service) signIn(w http.ResponseWriter, r *http.Request, user souvenir.User, since time.Time) error {
 	return s.signInShown(w, r, user, souvenir.NewSignIn{Since: since})
 }

@@ -108,8 +108,8 @@ func deadLink(err error) (any, error) {
 	return web.Page{Template: "error", Title: "This link does not work", Status: status, Data: web.Sentence(message)}, nil
 }
 
-// makeAccount creates the account that a form describes and signs its user in. A non-nil page is the form, to be
-// makeAccount again.
+// makeAccount creates the account that a form describes and signs its user in. A non-nil page is the form, to be shown
+// again.
 func (s *Service) makeAccount(w http.ResponseWriter, r *http.Request,
 	purpose souvenir.InvitationPurpose) (souvenir.User, any, error) {
 	values, err := s.site.ReadForm(w, r)

@@ -8,7 +8,7 @@ import (
 // versioned is the name of a program with its version, as in "cursor/2.0.64".
 var versioned = regexp.MustCompile(`^([^/]+)/v?[0-9][^/]*$`)
 
-// products are the names of programs that call themselves otherwise.
+// products are the common names of programs that send other names.
 var products = map[string]string{"claude-ai": "Claude", "claude-user": "Claude", "claude-code": "Claude Code", "codex": "Codex",
 	"codex-mcp-client": "Codex", "cursor": "Cursor", "cursor-vscode": "Cursor", "gemini-cli": "Gemini CLI",
 	"gemini-cli-mcp-client": "Gemini CLI", "openai-mcp": "ChatGPT", "visual studio code": "VS Code",

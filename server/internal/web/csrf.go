@@ -35,8 +35,8 @@ func (s *Site) FormToken(w http.ResponseWriter, r *http.Request) string {
 	return tokenOf(own) + typedBy(request.Of(r.Context()).Line())
 }
 
-// typedBy marks a form with the user whom its page was made for, so that no other one is shown what was typed; empty:
-// none was signed in. It is no secret, and proves nothing.
+// typedBy returns the mark in a form of the user for whom its page was made, so that no other user sees the input;
+// empty: no user was signed in. The mark is no secret, and proves nothing.
 func typedBy(user string) string {
 	if user == "" {
 		return ""

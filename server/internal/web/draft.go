@@ -40,7 +40,7 @@ func (s *Site) draftOf(w http.ResponseWriter, r *http.Request) *Draft {
 	return s.keptDraft(r, r.PostForm)
 }
 
-// keptDraft keeps a form; nil: it has nothing to keep.
+// keptDraft returns a form as a draft; nil: it has nothing to keep.
 func (s *Site) keptDraft(r *http.Request, form url.Values) *Draft {
 	if !hasText(form) {
 		return nil
@@ -74,8 +74,8 @@ func (s *Site) ReadSignIn(w http.ResponseWriter, r *http.Request) (form url.Valu
 	return values, values.Get(draftField), err
 }
 
-// DraftPage shows a draft to the user who typed it and has signed in, to be sent again. Texts can be changed before. Of
-// another user's draft it shows nothing.
+// DraftPage shows a draft to the user who typed it and has signed in, to be sent again. Texts can be changed first. It
+// shows nothing of another user's draft.
 func (s *Site) DraftPage(d Draft, user string) (Page, bool) {
 	values, err := url.ParseQuery(d.Encoded)
 	if err != nil || "."+d.By != typedBy(user) || s.LocalPath(d.Action) != s.Path(d.Action) {

@@ -86,8 +86,8 @@ func (f *Form) Refuse(err error) {
 	f.Error = Sentence(message)
 }
 
-// Again shows a form's page again after an error, which refuse has put into it. An error that the user cannot fix
-// is returned as everywhere else.
+// Again shows a form's page again after an error, which refuse has put into it. An error that the user cannot fix is
+// returned unchanged.
 func Again(p Page, err error) (any, error) {
 	p, err = AgainAs(p, err)
 	if err != nil {

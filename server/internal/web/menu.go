@@ -81,8 +81,8 @@ var icons = map[string]string{
 	"/about":       "M3 12a9 9 0 1 0 18 0 9 9 0 1 0-18 0M12 11v6M12 7v1",
 }
 
-// waitingInvitations returns how many invitations to projects a user has to answer. An error counts as none, since
-// the menu works without.
+// waitingInvitations returns how many invitations to projects a user has to answer. An error counts as none, since the
+// menu works without the number.
 func (s *Site) waitingInvitations(r *http.Request, c request.Caller) int {
 	all, err := c.Store.Accounts().ProjectInvitations(r.Context())
 	if err != nil {

@@ -32,7 +32,7 @@ func ProjectOptions(all []souvenir.Project, user, chosen, first string) []Option
 		}
 		options = append(options, o)
 	}
-	if chosen != "" { // what names none is kept, for the page to refuse
+	if chosen != "" { // a value that names no project is kept, so that the page refuses it
 		options = append(options, Option{chosen, chosen, true})
 	}
 	return options
@@ -71,8 +71,8 @@ const (
 // NamesLike is the data of the names that a field suggests.
 type NamesLike struct{ Names []string }
 
-// FindNames finds the names of projects, collections or types that contain the text of the field whose script
-// asks for them; nil: no such field does.
+// FindNames finds the names of projects, collections or types that contain the text of the field for which a script
+// requests them; nil: the request is for no such field.
 func FindNames(r *http.Request, projects []souvenir.Project) (*NamesLike, error) {
 	field, store := r.Header.Get("HX-Trigger-Name"), request.Of(r.Context()).Caller.Store
 	var all []string
@@ -113,8 +113,8 @@ func FindNames(r *http.Request, projects []souvenir.Project) (*NamesLike, error)
 }
 
 // NameProjects sets fields such as "project" to the project whose name, or part of it, was typed into "project_named",
-// and adds those in the lines of "project_others". What names no project stays as it is, for the page to refuse. Other
-// fields are set to the input, such as "collection" to "collection_named".
+// and adds those in the lines of "project_others". Input that names no project stays unchanged, so that the page
+// refuses it. Other fields are set to the input, such as "collection" to "collection_named".
 func NameProjects(r *http.Request, values url.Values) error {
 	store := request.Of(r.Context()).Caller.Store
 	for _, key := range slices.Collect(maps.Keys(values)) {

@@ -64,7 +64,7 @@ var templates = sync.OnceValues(func() (map[string]*template.Template, error) {
 
 // Rendered is a page that is ready to be sent.
 type Rendered struct {
-	Status int    // 0: it could not be made
+	Status int    // 0: it could not be rendered
 	Body   []byte // may be empty: of a part with nothing to show
 }
 
@@ -85,7 +85,8 @@ func (s *Site) Send(w http.ResponseWriter, p Rendered) {
 	w.Write(p.Body) //nolint:errcheck // the client is gone, and the log has the count
 }
 
-// Render makes a page, or the part of it that a script requested, with all that it reads. It writes headers only.
+// Render renders a page, or the part of it that a script requested, and does all the reading for it. It writes only
+// headers.
 func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, p Page) Rendered {
 	if p.Status != 0 {
 		status = p.Status

@@ -17,7 +17,7 @@ type Site struct {
 	PublicURL string // empty: there are no pages
 	MaxBody   int64  // bytes of the longest form
 	CrossSite *http.CrossOriginProtection
-	ReadOnly  bool // the store is: each page says so
+	ReadOnly  bool // the store is read-only: each page says so
 
 	// SignInPage makes the page on which a person whose session has ended signs in to send a form again; false: it cannot
 	// keep the form. Nil means none.

@@ -121,9 +121,9 @@ func Licences() (string, error) {
 	return string(all["vendor/LICENSES.txt"].plain), err
 }
 
-// Prepare parses the pages and packs the files of static, so that the first page need not. It may be called at any
-// time.
+// Prepare parses the pages and packs the files of static, so that the first request does not wait for it. It may be
+// called at any time.
 func Prepare() {
-	_, _ = templates() // who shows a page gets the error
+	_, _ = templates() // showing a page returns the error
 	_, _ = assets()
 }

@@ -21,7 +21,7 @@ const (
 	undoLife = time.Hour
 	maxUndo  = 1000 // remembered steps of all users; the oldest are evicted first
 
-	maxUndoBytes = 64 << 20 // that these hold
+	maxUndoBytes = 64 << 20 // that these steps hold
 )
 
 // undo remembers how to undo steps taken on pages. It is in memory: after a restart, each memory's history and the
@@ -40,7 +40,7 @@ type Step struct {
 	Path  string // of the page to show after undoing
 	until time.Time
 	Back  func(context.Context) error // nil: cannot be undone
-	Admin bool                        // only an administrator may undo it, at that time, too
+	Admin bool                        // only a user who is still an administrator may undo it
 	Bytes int64                       // size of Back
 }
 

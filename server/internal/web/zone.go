@@ -25,7 +25,7 @@ func ZoneOf(r *http.Request) Zone {
 		return z
 	}
 	z.Sent = c.Value
-	if known, err := time.LoadLocation(c.Value); err == nil && c.Value != "Local" { // which is the zone of this machine
+	if known, err := time.LoadLocation(c.Value); err == nil && c.Value != "Local" { // Local is the zone of this machine
 		z.Location = known
 	}
 	return z
