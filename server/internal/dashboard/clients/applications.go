@@ -44,8 +44,8 @@ func (s *Service) showConnected(_ http.ResponseWriter, r *http.Request, c reques
 	return web.Page{Template: "connected", Title: "Applications", Data: data}, nil
 }
 
-// namesOf returns the names, as a user sees them, of the projects to which a token or an application is limited: of
-// many, the first ones.
+// namesOf returns the names, as a user sees them, of the projects to which a token or an application is limited. Of
+// many, it returns the first ones.
 func namesOf(limits []string, visible []souvenir.Project, user string) []string {
 	const most = 5
 	var names []string
@@ -66,7 +66,7 @@ func namesOf(limits []string, visible []souvenir.Project, user string) []string 
 	return names
 }
 
-// endConnected revokes an application's grant at once, or all of its grants.
+// endConnected revokes one grant of an application, or all of its grants.
 func (s *Service) endConnected(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {

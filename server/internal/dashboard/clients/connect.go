@@ -35,7 +35,7 @@ func (s *Service) connection(token string) connection {
 const anyClient = "Another client"
 
 // Welcome greets a user who has just created an account with the page on which the first client is connected. No token
-// is made before someone asks for it.
+// is created until the user asks for one.
 func (s *Service) Welcome(r *http.Request, user souvenir.User, title string) (any, error) {
 	c := request.Caller{Principal: souvenir.Principal{User: user}, Store: s.store.As(souvenir.Access{User: user.ID})}
 	p, err := s.clientPage(r, c, "")

@@ -30,8 +30,8 @@ func (s *Service) pauseConnected(w http.ResponseWriter, r *http.Request, c reque
 	})
 }
 
-// eachGrant does something with the grant that a form names with id, or with all of the application that it names with
-// client: each installation of an application has one of its own.
+// eachGrant calls do for the grant that a form names with id, or for all grants of the application that it names with
+// client: each installation of an application has its own grant.
 func eachGrant(ctx context.Context, c request.Caller, form url.Values, do func(id string) error) error {
 	client := form.Get("client")
 	if client == "" {
@@ -55,7 +55,8 @@ func eachGrant(ctx context.Context, c request.Caller, form url.Values, do func(i
 	return found
 }
 
-// pause does what a form says, and goes back to its page: that of all credentials, or the activity of one.
+// pause pauses or resumes a credential as the form asks, and returns to the form's page: the list of all credentials,
+// or the activity of one.
 func (s *Service) pause(w http.ResponseWriter, r *http.Request, page string,
 	set func(ctx context.Context, values url.Values, is bool) error) (any, error) {
 	values, err := s.site.ReadForm(w, r)

@@ -28,7 +28,7 @@ type tokensPage struct {
 	Address  string      // of the MCP endpoint
 }
 
-// defaultTokenDays is how many days a token lives unless its maker says something else.
+// defaultTokenDays is how many days a token lives unless its creator chooses otherwise.
 const defaultTokenDays = "90"
 
 // maxProjects is how many projects are offered; others are typed.

@@ -118,7 +118,7 @@ func (side *comparedSide) fill(found souvenir.Results, text, base string) {
 	}
 }
 
-// compare says of each result where the other side has it.
+// compare notes for each result its place on the other side.
 func (p *comparePage) compare() {
 	if len(p.Sides) != 2 {
 		return

@@ -215,8 +215,8 @@ func (p *duplicatesPage) read(r *http.Request, c request.Caller, graph souvenir.
 	return nil
 }
 
-// comparedPlain is the beginning of a text, without the marks of its Markdown, with what the other one does not say
-// marked. Texts that differ by these marks alone are shown as they are stored.
+// comparedPlain returns the beginning of a text without its Markdown marks; words that the other text does not have are
+// marked. Texts that differ only in their Markdown marks are shown as they are stored.
 func comparedPlain(text, other string) []textview.Segment {
 	text, _ = textview.Opening(text, maxReading)
 	other, _ = textview.Opening(other, maxReading)
@@ -230,7 +230,7 @@ func comparedPlain(text, other string) []textview.Segment {
 	return pieces
 }
 
-// withoutMarks is a text in one line, without the marks of its Markdown.
+// withoutMarks returns a text in one line, without its Markdown marks.
 func withoutMarks(text string) string {
 	var line strings.Builder
 	for _, span := range web.Excerpt(text) {

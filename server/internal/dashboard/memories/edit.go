@@ -30,7 +30,7 @@ type memoryEdit struct {
 	Linked      []relatedMemory   // the linked memories, as in the form
 	Others      []string          // ids of further ones, which the form keeps without showing them
 	Seek        string            // words or an id to find memories to link
-	Seen        []relatedMemory   // what is found
+	Seen        []relatedMemory   // the memories found
 	Conflict    *memoryConflict   // a concurrent change; nil: none
 	Preview     textview.Cut
 	HTML        template.HTML // the rendered preview

@@ -103,8 +103,8 @@ func tagsTyped(typed string) ([]string, error) {
 	return tags, nil
 }
 
-// relatedTyped parses ids of memories, or addresses of their pages, one on each line. It stops after the first that is
-// one too many, which the store refuses: a form has room for a million.
+// relatedTyped parses ids of memories, or addresses of their pages, one on each line. It stops one past the limit, so
+// that the store refuses the list: a form has room for a million.
 func relatedTyped(typed string) []string {
 	var ids []string
 	for id := range strings.FieldsFuncSeq(typed,
@@ -203,7 +203,7 @@ var knownKeys = []string{"event_type", "state", "project_id", "project_name", "i
 	"rule_type", "tags", "related_memory_ids"}
 
 // patch returns the changes to the known keys and to the other metadata that the form describes. They contain only
-// differences, so that metadata that others see, and this user does not, stays unchanged.
+// differences, so that metadata that this user does not see stays unchanged.
 func (t memoryTyped) patch(h memoryHead) (patch, changes map[string]any, err error) {
 	before := typedOf(h)
 	patch = map[string]any{}

@@ -31,7 +31,7 @@ const (
 )
 
 // showFind finds projects by name, and memories and files by what they say. For a field that names a project, a
-// collection or a type it is their names.
+// collection or a type, it finds their names instead.
 func (s *Service) showFind(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	data := findPage{Text: strings.TrimSpace(strings.ToValidUTF8(r.URL.Query().Get("q"), "\uFFFD"))}
 	page := web.Page{Template: "find", Title: "Find", Part: "find-results"}

@@ -28,7 +28,7 @@ type memoriesPage struct {
 	Rows     []memoryRow
 	Fits     int          // the rows that fit the search
 	Sorts    []web.Option // orders
-	Swapped  bool         // a script gets the list alone, and the orders besides
+	Swapped  bool         // a script gets only the list and the orders
 	Pages    web.Leaves
 	Projects []web.Option // targets of a move; the first is no project
 	Files    bool         // there are files; known only if there are no memories
@@ -186,7 +186,7 @@ func (s *Service) findMemories(r *http.Request, c request.Caller, data *memories
 	return nil
 }
 
-// nameChips finds names for what the address names by id.
+// nameChips finds the names of the project and the memory that the address names by id.
 func (p *memoriesPage) nameChips(r *http.Request, c request.Caller) error {
 	for _, one := range p.Projects {
 		if p.Search.Project != "" && one.Value == p.Search.Project {

@@ -141,8 +141,8 @@ func (s *Service) showMemory(_ http.ResponseWriter, r *http.Request, c request.C
 	return web.Page{Template: "memory", Title: head.Title, Heading: heading, Data: data}, nil
 }
 
-// takeHeading returns the heading of the page, so that the page says the memory's text once: the heading with which the
-// text begins, which it then leaves out below, or what the memory is.
+// takeHeading returns the heading of the page: the heading with which the memory's text begins, which it then removes
+// from the text below, or else the kind of the memory.
 func (p *memoryPage) takeHeading() string {
 	first, rest, _ := strings.Cut(strings.TrimLeft(p.Shown.Text, "\r\n"), "\n")
 	title, ok := strings.CutPrefix(first, "# ")

@@ -35,7 +35,7 @@ type mergePage struct {
 type mergeChoice struct {
 	souvenir.Memory
 	Keep   bool
-	Pieces []textview.Segment // its content, with what the first one does not contain marked
+	Pieces []textview.Segment // its content; words that the first one does not have are marked
 	Long   bool               // too long to compare
 	Facts  []web.Fact
 	Letter string // A, B, ...: its name on the page
@@ -49,7 +49,7 @@ func mergeAddress(ids []string) string {
 	return "/memories/merge?" + url.Values{"id": ids}.Encode()
 }
 
-// mergeOf redirects to that page, from a list in which memories were selected.
+// mergeOf redirects to the merge page from a list in which memories were selected.
 func (s *Service) mergeOf(ids []string) (any, error) {
 	switch {
 	case len(ids) < 2:

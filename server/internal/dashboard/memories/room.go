@@ -23,7 +23,7 @@ type room struct {
 var rooms = []room{{240, 1200, 4, 256, 100}, {240, 600, 2, 40, 8}, {120, 300, 2, 40, 6}, {60, 150, 1, 20, 4},
 	{30, 60, 0, 12, 2}}
 
-// listBytes is how long the rows of a page may be, about. A page has 16 to 21 KB besides.
+// listBytes is about how many bytes the rows of a page may have. The rest of the page has 16 to 21 KB.
 const listBytes = 77_000
 
 // rowsOf builds the rows of a list, as long as there is room for them.

@@ -98,7 +98,7 @@ func excerpt(text string, words []string, whole bool, most int) []textview.Segme
 
 // fits reports whether the memory is probably about the search, or has all of its words.
 func (m memoryRow) fits(words []string) bool {
-	const probably = 0.5 // as get_context has it
+	const probably = 0.5 // the same as in get_context
 	if m.Confidence >= probably {
 		return true
 	}

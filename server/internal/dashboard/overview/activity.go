@@ -31,10 +31,10 @@ type activityPage struct {
 	Places   []web.Option       // of these, to choose from
 	Outcomes []outcomeChoice
 	Older    string // address of the older calls; empty: there are none
-	Newest   string // address of the newest calls; empty: this is it
+	Newest   string // address of the newest calls; empty: this page shows them
 	Follow   string // address of the page that starts or stops live updates
 	Ways     []wayChoice
-	Recorded bool   // calls are
+	Recorded bool   // calls are recorded
 	Keep     string // retention, in words
 	Most     int    // maximum number of calls, of all users
 	Lost     int    // calls that could not be recorded since the server started

@@ -89,8 +89,8 @@ func conflicts(r *http.Request, c request.Caller) (n int, err error) {
 	return n, err
 }
 
-// backupProblem describes the problem with the backups, for admins; empty: none. Backups that are made by other means
-// are unknown to the server, so it says nothing of them.
+// backupProblem describes the problem with the backups, for admins; empty: none. The server does not know of backups
+// made by other means, and reports nothing about them.
 func (s *Service) backupProblem(c request.Caller) string {
 	if c.User.Role != souvenir.RoleAdmin || s.backups == nil {
 		return ""

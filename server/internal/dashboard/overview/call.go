@@ -29,7 +29,7 @@ type callRow struct {
 	Ended   string // outcome, in words
 	Fine    bool   // it succeeded
 	Method  string // the technical name of the action
-	Times   int    // how many calls in a row that were the same
+	Times   int    // how many calls in a row were the same
 }
 
 // callRows converts calls for the page. Objects of other users get no links: an admin sees that they call, not
@@ -47,7 +47,8 @@ func callRows(all []souvenir.Activity, c request.Caller, about subjects) []callR
 	return calls
 }
 
-// like reports whether a call says the same as the one before. Calls with an object, and failures, are shown each.
+// like reports whether a call reads the same as the one before, so that they share a row. Calls with an object, and
+// failures, each have a row of their own.
 func (r callRow) like(other callRow) bool {
 	return r.Fine && other.Fine && len(r.On)+len(other.On) == 0 && r.By == other.By && r.Who == other.Who &&
 		r.Agent == other.Agent && r.Method == other.Method && r.ProjectID == other.ProjectID &&
@@ -80,8 +81,9 @@ func rowOf(a souvenir.Activity, c request.Caller, about subjects) callRow {
 	return call
 }
 
-// callerOf returns the name of the program that made a call, or of the person in a browser, and what else the program
-// calls itself: people know the names that they gave to tokens and let into applications.
+// callerOf returns the name of the program that made a call, or of the person in a browser, and the program's own name
+// if it differs. The user's own credential has precedence: people know the names of their tokens, and of applications
+// that they have authorized.
 func callerOf(a souvenir.Activity, own bool) (name, agent string) {
 	program := web.ClientName(a.Client)
 	switch {
@@ -110,7 +112,7 @@ func clientPath(a souvenir.Activity, own bool, c request.Caller) string {
 	return ""
 }
 
-// calledWith describes a credential. The user's own has its name in the sentence.
+// calledWith describes a credential. It omits the name of the user's own credential, which the sentence already has.
 func calledWith(c souvenir.Credential, own bool) string {
 	name := " " + cmp.Or(web.ShortName(c.Name), "(deleted)")
 	if own && c.Name != "" {

@@ -29,8 +29,9 @@ const (
 	changeBytes  = 4 << 10 // of the differences between two texts
 )
 
-// changesOf returns what the reader's own updates did, by the ids of the calls, as far as the versions are kept. The
-// histories are the bytes of all versions of memories, about: much longer ones are not read.
+// changesOf returns the changes that the reader's own updates made, by the ids of the calls, as far as the versions are
+// kept. The histories are the approximate sizes, in bytes, of all versions of each memory: much longer ones are not
+// read.
 func changesOf(ctx context.Context, c request.Caller, all []souvenir.Activity, histories map[string]int) (
 	map[string]*change, error) {
 	changes, known, left := map[string]*change{}, map[string][]souvenir.Revision{}, mostVersions
@@ -54,8 +55,8 @@ func changesOf(ctx context.Context, c request.Caller, all []souvenir.Activity, h
 	return changes, nil
 }
 
-// versionOf returns the place of the version that an update made, among all from the newest one; -1: none is known. Of
-// several that were made at about that time, as by calls one right after the other, it is the nearest.
+// versionOf returns the place of the version that an update made, among all from the newest one; -1: none is known. If
+// several were made at about that time, as by calls in quick succession, it is the nearest.
 func versionOf(a souvenir.Activity, versions []souvenir.Revision) int {
 	ended := a.StartedAt.Add(time.Duration(a.DurationMS * float64(time.Millisecond)))
 	place, nearest := -1, inexact
@@ -100,7 +101,8 @@ func valueOf(value any) string {
 	return textview.Clip(textview.Plain(value), changeLength)
 }
 
-// firstWords returns the first words that are gone, and that have come; none for texts that are too long to compare.
+// firstWords returns the first words that were removed, and the first that were added; none for texts that are too long
+// to compare.
 func firstWords(d *textview.Diff) (gone, come string) {
 	for _, line := range d.Lines {
 		first, whole := "", ""
@@ -110,7 +112,7 @@ func firstWords(d *textview.Diff) (gone, come string) {
 				first = span.Text
 			}
 		}
-		if len(line.Spans) == 1 { // nothing of it is the same
+		if len(line.Spans) == 1 { // the whole line differs
 			first = whole
 		}
 		first = textview.Clip(strings.TrimSpace(first), changeLength)
@@ -126,7 +128,7 @@ func firstWords(d *textview.Diff) (gone, come string) {
 
 func isLetterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// of says what was changed, as the object of a sentence: the text and tags of.
+// of names the changed parts as the object of a sentence, such as "the text and tags of".
 func (c *change) of() string {
 	parts := c.Keys
 	if c.Text {

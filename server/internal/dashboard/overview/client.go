@@ -58,8 +58,7 @@ func clientOf(r *http.Request, c request.Caller, f activityFilter) (*clientAcces
 	return nil, nil
 }
 
-// accessOf is an application's access from all its grants, the newest first. It is paused if all of that
-// is.
+// accessOf is an application's access from all its grants, the newest first. It is paused if all grants are.
 func accessOf(grants []souvenir.Grant) *clientAccess {
 	newest := grants[0]
 	a := &clientAccess{Name: cmp.Or(web.ShortName(newest.ClientName), "An unnamed application"), Some: true,

@@ -161,7 +161,7 @@ func deedOf(a souvenir.Activity) deed {
 	return deed{did: "called", do: "call", thing: name}
 }
 
-// callsOfKind are the calls of a kind, for a query; nil for a kind that is none.
+// callsOfKind returns the calls of a kind, for a query; nil for an unknown kind.
 func callsOfKind(kind string) []souvenir.ToolAction {
 	var calls []souvenir.ToolAction
 	for name, d := range deeds {

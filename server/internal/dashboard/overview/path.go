@@ -23,7 +23,7 @@ type firstPath struct {
 	Signing *web.Snippet // for sign-in in the browser; nil: it needs a token
 	Other   bool         // a client without a snippet
 	Address string       // of the MCP endpoint
-	Client  string       // what connected calls itself; empty: nothing yet, or unknown
+	Client  string       // the connected client's name for itself; empty: none yet, or unknown
 	First   string       // the newest memory, shortened
 	Ask     string       // the query on this page
 	Found   []pathHit
@@ -31,7 +31,7 @@ type firstPath struct {
 	Changed pathChange // which steps a script has to replace
 }
 
-// Poll is the path at which a script asks how far it is.
+// Poll is the path at which a script polls the progress.
 func (p firstPath) Poll() string {
 	return "/?" + url.Values{"client": {p.Chosen}, "state": {p.State.String()}}.Encode()
 }
@@ -48,7 +48,7 @@ type pathHit struct {
 	Percent  int // how likely it is about the question
 }
 
-// pathState is how far the path is.
+// pathState is the progress of a user on the path.
 type pathState struct {
 	Connected int // connectedNo and so on
 	Stored    bool
@@ -64,7 +64,7 @@ const (
 // Done reports whether all steps are done.
 func (s pathState) Done() bool { return s.Connected == connectedYes && s.Stored && s.Searched }
 
-// String is how a script gives the state back: 2-true-false.
+// String returns the state in the form in which a script sends it back: 2-true-false.
 func (s pathState) String() string {
 	return strings.Join([]string{strconv.Itoa(s.Connected), strconv.FormatBool(s.Stored),
 		strconv.FormatBool(s.Searched)}, "-")
@@ -116,7 +116,7 @@ func (s *Service) fillPath(w http.ResponseWriter, r *http.Request, c request.Cal
 	if len(data.Recent) > 0 {
 		p.First = textview.Clip(data.Recent[0].Content, 80)
 	}
-	for _, client := range data.Clients { // what calls, is connected
+	for _, client := range data.Clients { // a client that has called is connected
 		if !web.IsBrowser(client.Name) && p.State.Connected == connectedNo {
 			p.State.Connected, p.Client = connectedYes, web.ClientName(client.Name)
 		}
@@ -197,8 +197,8 @@ func (s *Service) lookForFirstCalls(r *http.Request, c request.Caller, p *firstP
 	return err
 }
 
-// lookForCredentials finds out whether an application was allowed, or a token used. Where calls are not recorded, that
-// is all there is to know.
+// lookForCredentials finds out whether an application was allowed, or a token used. If calls are not recorded, nothing
+// more is known.
 func (s *Service) lookForCredentials(r *http.Request, c request.Caller, p *firstPath, grants []souvenir.Grant) error {
 	reached := connectedAllowed
 	if s.noActivity {
@@ -230,8 +230,8 @@ func (p *firstPath) search(r *http.Request, c request.Caller) error {
 	return nil
 }
 
-// showPathMark answers a script that polls how far the path is. While nothing changes the answer is empty, so that a
-// screen reader stays silent.
+// showPathMark answers a script that polls the progress on the path. While nothing changes the answer is empty, so that
+// a screen reader stays silent.
 func (s *Service) showPathMark(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	data := overviewPage{}
 	grants, err := c.Store.Accounts().Grants(r.Context())

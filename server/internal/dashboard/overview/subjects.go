@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// subjects knows what calls were about: the memories, files and projects that the reader can see now.
+// subjects holds the objects of calls: the memories, files and projects that the reader can see now.
 type subjects struct {
 	projects []souvenir.Project
 	memories map[string]string  // titles by id
@@ -24,7 +24,7 @@ type subjects struct {
 
 const titleLength = 60 // characters
 
-// subjectsOf looks up what the reader's own calls were about. Objects of other users are not looked up.
+// subjectsOf looks up the objects of the reader's own calls. Objects of other users are not looked up.
 func subjectsOf(ctx context.Context, c request.Caller, all []souvenir.Activity,
 	projects []souvenir.Project) (subjects, error) {
 	about := subjects{projects: projects, memories: map[string]string{}, files: map[string]string{},
@@ -72,7 +72,8 @@ func subjectsOf(ctx context.Context, c request.Caller, all []souvenir.Activity,
 	return about, err
 }
 
-// isUnknown reports whether the store has nothing by an id, or the id is none: what programs send is recorded as it is.
+// isUnknown reports whether the store has no object with an id, or the id is invalid: ids are recorded as programs send
+// them.
 func isUnknown(err error) bool {
 	return errors.Is(err, souvenir.ErrNotFound) || errors.Is(err, souvenir.ErrInvalid)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// trendsPage shows what clients did in a time, beside the time before. It is a page of its own, which the overview
+// trendsPage shows what clients did in a period, beside the period before. It is a page of its own, which the overview
 // loads when it is shown: counting many calls takes longer than the rest.
 type trendsPage struct {
 	Days   int
@@ -17,14 +17,14 @@ type trendsPage struct {
 	Trends []trend
 	Spans  []trendSpan
 	Weekly bool
-	Any    bool // there was a call in that time
+	Any    bool // there was a call in the period
 }
 
-// trend is a number in that time, with a chart of its course.
+// trend is a number for the period, with a chart of its course.
 type trend struct {
 	Title  string
 	Value  string
-	Before string // the same of the time before; empty: not known
+	Before string // the number for the period before; empty: not known
 	Label  string // of the chart
 	Points []trendPoint
 }
@@ -113,7 +113,7 @@ func (p *trendsPage) fill(days, before []souvenir.CallDay) {
 	}
 }
 
-// sumOf adds up days. Of clients it has the most of a day, as the same ones call on several.
+// sumOf adds up days. Its number of clients is the highest of a day, since the same clients call on several days.
 func sumOf(days []souvenir.CallDay) (sum souvenir.CallDay) {
 	for _, d := range days {
 		sum.Calls, sum.Failed = sum.Calls+d.Calls, sum.Failed+d.Failed

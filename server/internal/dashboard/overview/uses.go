@@ -9,7 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// What clients did, in numbers: of the latest calls, so that the page costs the same however many there are.
+// The numbers of what clients did are those of the latest calls only, so that the cost of the page does not grow with
+// the number of calls.
 
 // clientUse is the activity of a client.
 type clientUse struct {

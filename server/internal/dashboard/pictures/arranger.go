@@ -42,7 +42,7 @@ type arrangement struct {
 	key   mapKey
 	query souvenir.MapQuery
 	view  *souvenir.Store
-	done  chan struct{} // closed at the end, also of a failure
+	done  chan struct{} // closed at the end, even after a failure
 }
 
 // get returns the map of a key; nil: none was computed yet.

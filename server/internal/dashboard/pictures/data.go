@@ -16,8 +16,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// drawing is the data from which a script draws: memory i is entry i of each list. Lists of numbers are compact,
-// which counts for thousands of memories.
+// drawing is the data from which a script draws: memory i is entry i of each list. Lists of numbers are compact, which
+// matters for thousands of memories.
 type drawing struct {
 	IDs         []string `json:"ids"`
 	Labels      []string `json:"labels"`
@@ -110,7 +110,7 @@ func (d *drawing) addClusters(clusters []souvenir.Cluster) {
 	}
 }
 
-// addEdges adds the connections, and what memories share.
+// addEdges adds the connections, and the words that memories share.
 func (d *drawing) addEdges(edges []souvenir.Edge) {
 	words := numbering{names: &d.Words}
 	for _, edge := range edges {

@@ -108,8 +108,8 @@ func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Ca
 	return nil, s.answerPacked(w, r, d)
 }
 
-// graphPlaces returns a place for each memory that has edges; those without are folded. What is nearly similar enough
-// pulls its clusters together.
+// graphPlaces returns a place for each memory that has edges; memories without edges are folded. Memories that are
+// nearly similar enough pull their clusters together.
 func graphPlaces(ctx context.Context, g souvenir.Graph) (places []float32, folded []int, err error) {
 	const weak = 0.03
 	linked, number := make([]bool, len(g.Nodes)), make([]int, len(g.Nodes))

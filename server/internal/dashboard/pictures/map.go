@@ -100,9 +100,9 @@ func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery,
 	return placed(m, *kept), nil
 }
 
-// placed moves the memories of a map to the places of a kept one. Memories without one there are unplaced. A cluster of
-// which memories have gone has no name until the places are up to date: its words may be theirs alone, and they may
-// have been erased, or be another user's who no longer shares them.
+// placed moves the memories of a map to the places of a kept one. Memories without one there are unplaced. A cluster
+// that has lost memories has no name until the places are up to date: its words may come from the lost memories alone,
+// which may have been erased, or belong to another user who no longer shares them.
 func placed(m, kept souvenir.Map) arrangedMap {
 	was, now := make(map[string]int, len(kept.Points)), make([]int, len(kept.Points))
 	for i, point := range kept.Points {

@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/lru"
 )
 
-// placings keeps where the memories of graphs lie. A placing follows from the connections alone. The zero value is
+// placings keeps the places of the memories of graphs. A placing depends on the connections alone. The zero value is
 // ready, and safe for concurrent use.
 type placings struct {
 	kept lru.Cache // of placing, by a hash

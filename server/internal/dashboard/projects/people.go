@@ -21,8 +21,8 @@ const (
 	peopleKnown = 1000 // names among which one searches
 )
 
-// people returns users whose names have a part, names that begin with it first: of all users for an admin, and for
-// others of the people with whom they share a project. So the search does not reveal who else has an account.
+// people returns users whose names contain part; names that begin with it come first. Admins search all users; others
+// search only the people with whom they share a project, so that the search does not reveal who else has an account.
 func (s *Service) people(ctx context.Context, c request.Caller, part string, members []souvenir.Member,
 	invited []souvenir.InvitedMember) ([]person, error) {
 	names, err := s.acquaintances(ctx, c, part)
@@ -63,8 +63,8 @@ func (s *Service) people(ctx context.Context, c request.Caller, part string, mem
 	return all, nil
 }
 
-// acquaintances returns the names that a user knows: for an admin all that have a part, for others those of the people
-// in their projects.
+// acquaintances returns the names that a user may find: for an admin all that contain part, for others the names of the
+// people in their projects.
 func (s *Service) acquaintances(ctx context.Context, c request.Caller, part string) ([]string, error) {
 	const projects = 20
 	var names []string

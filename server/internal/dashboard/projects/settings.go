@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// latestDeleted is among how many projects in the trash the one just deleted is looked for.
+// latestDeleted is how many of the projects in the trash are searched for the one just deleted.
 const latestDeleted = 20
 
 // settingsOfProject is the data of the page on which a project is renamed and deleted.
@@ -49,7 +49,8 @@ func (s *Service) projectSettings(r *http.Request, head projectHead) (web.Page, 
 	}}, err
 }
 
-// settingsAgain is the page again, with a change, and why: nil if it only asks.
+// settingsAgain returns the page again, with a change and the reason for showing it; a nil reason means that the page
+// only asks a question.
 func (s *Service) settingsAgain(r *http.Request, head projectHead, reason error, change func(*settingsOfProject)) (any,
 	error) {
 	p, err := s.projectSettings(r, head)
@@ -96,7 +97,8 @@ func (s *Service) renameProject(w http.ResponseWriter, r *http.Request, c reques
 		})), nil
 }
 
-// undoSetting returns what undoes a setting, unless it has been changed again since: both in one transaction.
+// undoSetting returns a function that undoes a setting unless it has been changed again since. It checks and undoes in
+// one transaction.
 func undoSetting(store *souvenir.Store, what string, still func(context.Context) (bool, error),
 	back func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {

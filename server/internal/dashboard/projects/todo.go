@@ -68,7 +68,7 @@ type todoCard struct {
 // Adds reports whether the card has the line that adds a task.
 func (c todoCard) Adds() bool { return c.CanWrite && c.Key == string(souvenir.SectionTasks) }
 
-// Tagged reports whether the card shows its count: the count of the tasks is at the head of the page.
+// Tagged reports whether the card shows its count: the count of the tasks is at the head of the page instead.
 func (c todoCard) Tagged() bool { return c.Count > 0 && c.Key != string(souvenir.SectionTasks) }
 
 // Lists reports whether the card shows a check box.

@@ -149,7 +149,7 @@ func (s *Service) changeTodo(w http.ResponseWriter, r *http.Request, c request.C
 	return web.Page{Template: "projecttodo", Title: "To-do of " + head.Name, Data: data, Part: "todo-ticked"}, nil
 }
 
-// rewrite writes what change makes of the to-do, again if another change came between.
+// rewrite stores the to-do as change returns it. After a concurrent change, it tries again.
 func rewrite(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef,
 	change func(souvenir.Todo) (content, notice string, err error)) (souvenir.Todo, string, error) {
 	const tries = 20 // each lost to a concurrent change
@@ -267,7 +267,8 @@ func neighbours(lines []string, boxes []souvenir.Task, i int) (row []block, at i
 	return row, at
 }
 
-// reordered returns the document with a block moved to another place of its row. What lies between the blocks stays.
+// reordered returns the document with a block moved to another place of its row. The lines between the blocks stay in
+// place.
 func reordered(lines []string, row []block, from, to int) string {
 	order := slices.Clone(row)
 	moved := order[from]

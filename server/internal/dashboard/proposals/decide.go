@@ -85,7 +85,7 @@ func readDecision(values url.Values) (decision, error) {
 	return d, nil
 }
 
-// run decides about each proposal by itself. An error that the user cannot fix ends it, unless something was done.
+// run decides about each proposal separately. An error that the user cannot fix ends it, unless something was done.
 func (d decision) run(ctx context.Context, by *extract.Reviewer) (done []extract.Decision, failed []error, err error) {
 	for _, chosen := range d.chosen {
 		var made extract.Decision
@@ -159,7 +159,7 @@ func takeBack(ctx context.Context, by *extract.Reviewer, done []extract.Decision
 		"were not, the first of them because %s", len(done)-kept, len(done), message)}
 }
 
-// reason says why a proposal was left, without what differs between proposals.
+// reason returns why a proposal was left undecided, without the parts that differ between proposals.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, souvenir.ErrNotFound):

@@ -1,5 +1,5 @@
-// Package proposals serves the page on which people decide about proposals: changes to memories that conversations give
-// reason for. No model is needed for that.
+// Package proposals serves the page on which people decide about proposals: changes to memories that conversations
+// suggest. Deciding needs no model.
 package proposals
 
 import (
@@ -118,7 +118,7 @@ type source struct {
 	ID, By, Text string
 }
 
-// Value is the value of the proposal in forms: which it is, and in which state it was shown.
+// Value is the value of the proposal in forms: its id, and the revision that was shown.
 func (i *item) Value() string { return i.ID + "." + strconv.Itoa(i.Revision) }
 
 // Label names the proposal for screen readers.
@@ -144,10 +144,10 @@ func (i *item) Verb() string {
 // Percent is the confidence; 0: not given.
 func (i *item) Percent() int { return int(i.Proposal.Confidence*100 + 0.5) }
 
-// otherMemory is a memory that a reason names by its id, as that of a pair of similar ones does.
+// otherMemory matches a memory that a reason names by its id, as the reason for a pair of similar memories does.
 var otherMemory = regexp.MustCompile(`memory ([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}): `)
 
-// Why is the reason for people: without the marks of Markdown, and without the id of the other memory, to which
+// Why is the reason as people read it: without Markdown marks, and without the id of the other memory, to which
 // [item.Other] leads.
 func (i *item) Why() string {
 	reason := i.Proposal.Reason
@@ -301,7 +301,7 @@ func (i *item) addSources(turns map[string]souvenir.Memory) {
 	}
 }
 
-// places remembers what the user may do where.
+// places remembers the user's access in each place.
 type places struct {
 	store *souvenir.Store
 	known map[place]status
@@ -313,7 +313,7 @@ func (p places) of(ctx context.Context, w extract.Pending) (status, error) {
 		return at, nil
 	}
 	m, err := p.store.Insights().GetMemoryStatus(ctx, w.ID)
-	if errors.Is(err, souvenir.ErrNotFound) { // it was decided about just now
+	if errors.Is(err, souvenir.ErrNotFound) { // it has just been decided about
 		return status{}, nil
 	}
 	at = status{m.Writable, cmp.Or(m.OwnerName, m.Owner)}
@@ -344,7 +344,7 @@ func (s *Service) count(r *http.Request, c request.Caller) int {
 	return n
 }
 
-// countNow counts them in the store. An error counts as none, since the menu works without.
+// countNow counts them in the store. An error counts as none, since the menu works without the number.
 func (s *Service) countNow(r *http.Request, c request.Caller) int {
 	places := places{c.Store, map[place]status{}}
 	n, err := extract.NewReviewer(c.Store).Count(r.Context(), mostCounted, func(p extract.Pending) bool {

@@ -13,7 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// What an admin does to the account of another user that gives access, or ends it for good. Both ask who is there.
+// Two steps of an admin on another user's account: one gives access to it, the other deletes it for good. Both ask the
+// admin to confirm their identity.
 
 // accountPage is the data of the page after such a step.
 type accountPage struct {

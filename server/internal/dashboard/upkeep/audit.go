@@ -28,7 +28,7 @@ type auditPage struct {
 	Entries []auditRow
 	Older   string // path of the next part; empty: none
 	Newest  string // path of the first part; empty: this is it
-	Wrong   string // what the address asks for in vain
+	Wrong   string // error in the address; empty: none
 
 	Anchor    web.Field // to verify with
 	Verifying bool      // a report was asked for
@@ -129,7 +129,7 @@ func (s *Service) audit(r *http.Request, c request.Caller) (web.Page, *auditPage
 		if here {
 			thing = things.of(e)
 		} else {
-			nameOf = foreignName // its ids may be those of other users and things here
+			nameOf = foreignName // its ids may belong to other users and objects here
 		}
 		row := auditRow{AuditEntry: e, By: auditNoUser[e.Actor.Via], Text: AuditText(e, nameOf, thing),
 			Way: auditWay(e.Actor), Details: auditDetails(e, nameOf)}
@@ -251,7 +251,7 @@ func (n *AuditNames) Of(id string) string {
 	}
 	name := "deleted user " + textview.Clip(id, 8)
 	switch u, err := n.accounts.GetUser(n.ctx, id); {
-	case err == nil && u.ID == id: // and not another one, who is called so
+	case err == nil && u.ID == id: // and not another user with that name
 		name = u.Name
 	case err != nil && !errors.Is(err, souvenir.ErrNotFound) && !errors.Is(err, souvenir.ErrInvalid):
 		n.err = errors.Join(n.err, err)

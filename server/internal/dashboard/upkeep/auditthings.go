@@ -10,7 +10,7 @@ import (
 )
 
 // auditThings names the objects of entries: an admin's own tokens and applications, and the projects and collections
-// that they see. Those of others stay without a name. It lists the objects of a kind when the first entry has one.
+// that they see. Those of others stay without a name. It lists the objects of a kind for the first entry that has one.
 type auditThings struct {
 	ctx   context.Context // of the request for which it lives
 	c     request.Caller

@@ -74,8 +74,8 @@ var AuditSentences = map[string]string{
 	"audit.accept": "accepted entries of this log that do not match",
 }
 
-// AuditText describes the action of an entry, as what follows its actor, with the name of its object, if it is known.
-// An action that is not known is given as it is.
+// AuditText describes the action of an entry, worded to follow the actor, with the name of its object if that is known.
+// It returns an unknown action unchanged.
 func AuditText(e souvenir.AuditEntry, nameOf func(id string) string, thing string) string {
 	sentence, known := AuditSentences[e.Action]
 	if !known {
@@ -122,7 +122,7 @@ func expand(sentence string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(sentence)
 }
 
-// lazily asks for a value only if the sentence has its place.
+// lazily computes a value only if the sentence has its place.
 func lazily(sentence, place string, value func() string) string {
 	if !strings.Contains(sentence, place) {
 		return ""
@@ -130,7 +130,7 @@ func lazily(sentence, place string, value func() string) string {
 	return value()
 }
 
-// auditNoUser says who did what no user did.
+// auditNoUser names the actors of entries without a user.
 var auditNoUser = map[souvenir.ActorVia]string{souvenir.ViaServer: "Someone who had not signed in",
 	souvenir.ViaCommand: "The operator", souvenir.ViaUpkeep: "The server", "": "A program"}
 
@@ -149,8 +149,8 @@ func auditWay(a souvenir.Actor) string {
 	return way
 }
 
-// auditDetails are the details of an entry in one line, in the order of their names, without what the sentence has and
-// without what says nothing: no, none and 0.
+// auditDetails are the details of an entry in one line, in the order of their names, without the values that the
+// sentence has and without empty ones: no, none and 0.
 func auditDetails(e souvenir.AuditEntry, nameOf func(id string) string) string {
 	said := AuditSentences[e.Action]
 	var parts []string

@@ -213,7 +213,7 @@ func (s *Service) workOf(kind string, keep int) (title string,
 	return "", nil, failure.Invalid("work", "work is "+failure.Quote(kind)+"; expected "+strings.Join(upkeep, ", "))
 }
 
-// orNothing returns a result, or with an error none.
+// orNothing returns a result, or nil if there is an error.
 func orNothing[T any](result T, err error) (any, error) {
 	if err != nil {
 		return nil, err

@@ -102,7 +102,7 @@ func (k kindOfSetting) inWords(value int64) string {
 	return strings.TrimSuffix(web.Thousands(int(value))+" "+k.units(value), " ")
 }
 
-// units is the unit of so many.
+// units returns the unit for a number.
 func (k kindOfSetting) units(n int64) string {
 	if k.unit == "" || k.unit == mebibytes {
 		return k.unit
@@ -159,7 +159,7 @@ func (s *Service) setBy(name string) string {
 	return "the default"
 }
 
-// changeServer changes a setting of the server. It asks first where something would be deleted.
+// changeServer changes a setting of the server. It asks first if something would be deleted.
 func (s *Service) changeServer(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	form, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *Service) changeServer(w http.ResponseWriter, r *http.Request, c request
 		}}), nil
 }
 
-// unchangedSince returns an error if a setting has been changed again: what another admin wants is not undone.
+// unchangedSince returns an error if a setting has been changed again: another admin's change is not undone.
 func (s *Service) unchangedSince(ctx context.Context, name souvenir.SettingName, value int64) error {
 	all, err := s.store.Upkeep().ListSettings(ctx)
 	if err != nil {

@@ -125,7 +125,7 @@ func (s *Service) choices(name string) string {
 	return ""
 }
 
-// from adds to a value what set it, or could.
+// from adds to a value what set it, and for a default the flag that changes it.
 func (s *Service) from(flag, value string) string {
 	by := s.setBy(flag)
 	if by == "the default" {
@@ -134,7 +134,8 @@ func (s *Service) from(flag, value string) string {
 	return value + " · " + by
 }
 
-// backups describes the scheduled backups: where, for how often and how many are settings that admins change.
+// backups describes the scheduled backups: only where they go, since how often and how many are settings that admins
+// change.
 func (s *Service) backups() string {
 	to := ""
 	for _, flag := range s.config.Flags {
@@ -300,7 +301,8 @@ func (s *Service) replaceSettings(w http.ResponseWriter, r *http.Request, c requ
 var settingsChanged = &failure.Error{Status: http.StatusConflict,
 	Message: "this cannot be undone: the preferences have been changed again since"}
 
-// backTo returns what undoes a change of preferences, in one transaction, while they still are as it left them.
+// backTo returns a function that undoes a change of preferences, in one transaction, if they are still as the change
+// left them.
 func backTo(view *souvenir.Store, still func(now map[string]any) bool,
 	back func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
