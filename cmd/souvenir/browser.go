@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// openBrowser opens a link in the person's browser, if there is one: the link was printed, so that it is no error if
-// there is none.
+// openBrowser opens a link in the person's browser, if there is one. A missing browser is no error, since the link has
+// been printed.
 func openBrowser(ctx context.Context, link string) {
 	var command *exec.Cmd
 	switch runtime.GOOS {

@@ -113,7 +113,7 @@ func (c *cli) printCheck(report souvenir.CheckReport) error {
 	return nil
 }
 
-// printVerified says how much of the store is verified to be what was stored.
+// printVerified prints how much of the store is verified to be as it was stored.
 func (c *cli) printVerified(report souvenir.CheckReport) {
 	fmt.Fprintf(&c.out, "%d rows are verified by their hashes, %d are damaged or lost, %d could not be verified\n",
 		report.Verified, len(report.Damaged), report.Unverified)

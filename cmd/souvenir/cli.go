@@ -167,7 +167,7 @@ func (c *cli) command(command *cobra.Command, run func(ctx context.Context, args
 	return command
 }
 
-// actingAs returns a context whose calls the audit log attributes to a way, and to no user.
+// actingAs returns a context whose calls the audit log attributes to a way of access, and to no user.
 func actingAs(ctx context.Context, via souvenir.ActorVia) context.Context {
 	return souvenir.WithActor(ctx, func() souvenir.Actor { return souvenir.Actor{Via: via} })
 }

@@ -66,13 +66,13 @@ is missing or different.`,
 			})
 		})
 		if err != nil {
-			return errors.New(strings.ReplaceAll(err.Error(), "--db: ", "")) // its location says which of the two it is
+			return errors.New(strings.ReplaceAll(err.Error(), "--db: ", "")) // the location in it tells which store it is
 		}
 		return c.printCopied(*asJSON, to, done)
 	})
 }
 
-// keysFlag adds a flag for what of a store the master key is for.
+// keysFlag adds a flag for the part of a store that the master key is for.
 func keysFlag(command *cobra.Command, name, of string) *string {
 	value := command.Flags().String(name, string(keysAll), "what the master key protects in "+of+": `all`, file (no user "+
 		"keys), users (the file is not encrypted), or none")
@@ -99,7 +99,7 @@ func (c *cli) copyStore(ctx context.Context, source, target *souvenir.Store) (do
 	exported := make(chan error, 1)
 	go func() {
 		counted := rows.counting(1)
-		// The export knows how much there is, and is never far ahead of the import.
+		// The progress is that of the export: it has a total, and is never far ahead of the import.
 		_, err := source.Upkeep().Export(ctx, io.MultiWriter(write, counted), &souvenir.ExportOptions{Credentials: true,
 			Progress: staged("copy", progress)})
 		exported <- write.CloseWithError(err)

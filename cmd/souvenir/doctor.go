@@ -115,7 +115,7 @@ func levelPaint(level doctor.Level) paint {
 	return red
 }
 
-// ringsBesideBackups says whether user keys are in a folder of backups.
+// ringsBesideBackups reports whether user keys are in a folder of backups.
 func ringsBesideBackups(dir string) doctor.Finding {
 	const check = "keys"
 	found := ringsIn(dir)

@@ -81,7 +81,7 @@ func drill(ctx context.Context, backup, dir string, progress souvenir.Progress) 
 	return d, err
 }
 
-// apart returns a context without object storage. What is restored in a drill must not write to the bucket of the real
+// apart returns a context without object storage. A store restored in a drill must not write to the bucket of the real
 // store, where it would delete the objects of files that were unfinished when the backup was made.
 func apart(ctx context.Context) context.Context {
 	return context.WithValue(ctx, objectsKey{}, objects{})

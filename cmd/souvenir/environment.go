@@ -121,7 +121,7 @@ func (s *secret) read() (string, error) {
 	return firstLine(string(content)), nil
 }
 
-// firstLine cuts the line's end off a text, which editors and echo append.
+// firstLine returns the first line of a text without its end, which editors and echo append.
 func firstLine(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	return strings.TrimSuffix(text, "\r")

@@ -6,20 +6,20 @@ import (
 	"runtime/metrics"
 )
 
-// The collector of garbage lets the heap grow to twice its use before it runs again. Most of what a server has
-// in use is the search index, which hardly changes, so that would be as much again for nothing. Here the heap may grow
-// by a quarter of its use, at least by leastHeadroom.
+// The garbage collector lets the heap grow to twice its use before it runs again. A server uses most of its heap for
+// the search index, which hardly changes, so the growth would be wasted. Here the heap may grow by a quarter of its
+// use, and by at least leastHeadroom.
 const leastHeadroom = 32 << 20 // bytes
 
 // collectPercent returns how much the heap may grow, in percent of its use.
 func collectPercent(inUse uint64) int {
 	if inUse <= leastHeadroom {
-		return 100 // the usual
+		return 100 // the default
 	}
 	return max(25, int(leastHeadroom*100/inUse))
 }
 
-// paceCollection sets after each collection when the next one is due, unless the operator has said so by GOGC.
+// paceCollection sets after each collection when the next one is due, unless the operator has set GOGC.
 func paceCollection(gogc string) (paces bool) {
 	if gogc != "" {
 		return false

@@ -46,7 +46,7 @@ type manPage struct {
 	text []byte
 }
 
-// manPages returns the pages of a command and all below it that people see.
+// manPages returns the pages of a command and of all visible commands below it.
 func manPages(command *cobra.Command) []manPage {
 	pages := []manPage{{name: manName(command) + ".1", text: manText(command)}}
 	for _, child := range command.Commands() {
@@ -102,7 +102,7 @@ func manText(command *cobra.Command) []byte {
 // manual is a page that is being written.
 type manual struct{ text bytes.Buffer }
 
-// roff escapes a text, such that it is shown as it is.
+// roff escapes a text so that it is shown literally.
 func roff(text string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", `\(ga`, "'", `\(aq`, "^", `\(ha`, "~", `\(ti`).Replace(text)
 }

@@ -26,7 +26,7 @@ type mcpSettings struct {
 	readOnly    *bool
 	indexMemory byteSize
 	trashDays   *int
-	changeable  func() []souvenir.SettingName // what no flag fixes
+	changeable  func() []souvenir.SettingName // the settings that no flag fixes
 	logLevel    *string
 	embedder    embedderFlags
 }

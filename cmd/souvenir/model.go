@@ -15,7 +15,7 @@ type modelFlags struct {
 	key                      *secret
 }
 
-// modelAPIs are the interfaces that models are asked by.
+// modelAPIs are the APIs by which models are called.
 var modelAPIs = []string{"chat", "anthropic"}
 
 func newModelFlags(command *cobra.Command) modelFlags {

@@ -36,7 +36,7 @@ func newObjectFlags(command *cobra.Command) *objectFlags {
 	return f
 }
 
-// storing is command for a command that reads or writes the content of files: it has the flags for object storage.
+// storing is like command, for commands that read or write the content of files: it adds the flags for object storage.
 func (c *cli) storing(command *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
 	f := newObjectFlags(command)
 	return c.command(command, func(ctx context.Context, args []string) error {

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// understandsPaint has a console understand SGR sequences, and reports whether it does. Those before Windows 10 do not.
+// understandsPaint makes a console understand SGR sequences, and reports whether it does. Consoles before Windows 10 do
+// not.
 func understandsPaint(file *os.File) bool {
 	console := windows.Handle(file.Fd())
 	var mode uint32

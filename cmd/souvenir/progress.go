@@ -70,7 +70,7 @@ func showOpening(ctx context.Context) (end func()) {
 	return func() {}
 }
 
-// tick draws every second for how long something has been done.
+// tick draws, every second, how long a task has been running.
 func (b *bar) tick(doing string) (end func()) {
 	began := time.Now()
 	done, ended := make(chan struct{}), make(chan struct{})

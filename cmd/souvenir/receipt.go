@@ -236,7 +236,8 @@ the audit log: the store drops an old key an hour after it is replaced.`,
 	})
 }
 
-// writeReceipt writes a receipt into a new file. What it proves is done: if that fails, it is printed.
+// writeReceipt writes a receipt into a new file. If that fails, it prints the receipt, since the operation that the
+// receipt proves is done.
 func (c *cli) writeReceipt(path string, r souvenir.Receipt) error {
 	encoded, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -254,7 +255,7 @@ func (c *cli) writeReceipt(path string, r souvenir.Receipt) error {
 	return nil
 }
 
-// proving makes room for a receipt if there is a path for it, which must be free, and returns how to open the store.
+// proving allocates a receipt if there is a path for it, which must be free, and returns how to open the store.
 func proving(path string, into **souvenir.Receipt) (opening, error) {
 	if path == "" {
 		return forReading, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// roleFlags are --role and, for short, --admin, which every command has that gives a user a role.
+// roleFlags are --role and, for short, --admin, for every command that gives a user a role.
 type roleFlags struct {
 	flags *pflag.FlagSet
 	role  *string

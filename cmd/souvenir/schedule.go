@@ -31,7 +31,7 @@ type schedule struct {
 	often    *atomic.Int64                   // the last one announced
 }
 
-// state returns what tells admins how the backups are; nil: none are made.
+// state returns the function that reports the state of the backups to admins; nil: none are made.
 func (b *schedule) state() func() server.Backups {
 	if b.dir == "" {
 		return nil
@@ -87,7 +87,7 @@ func (b schedule) start(ctx context.Context, store *souvenir.Store, log *slog.Lo
 	}
 }
 
-// repeat makes backups until the context ends. It looks at the settings again and again, at most so far apart.
+// repeat makes backups until the context ends. It rereads the settings at intervals of at most look.
 func (b schedule) repeat(ctx context.Context, store *souvenir.Store, log *slog.Logger, look time.Duration) {
 	b = b.asSet(ctx, store)
 	b.announce(b.every)
@@ -124,7 +124,7 @@ func (b schedule) repeat(ctx context.Context, store *souvenir.Store, log *slog.L
 	}
 }
 
-// asSet returns the schedule with what admins have changed.
+// asSet returns the schedule with the settings that admins have changed.
 func (b schedule) asSet(ctx context.Context, store *souvenir.Store) schedule {
 	c, err := store.Upkeep().Configuration(ctx)
 	if err == nil && c.BackupEvery > 0 && c.KeepBackups > 0 {
@@ -203,8 +203,8 @@ func (b schedule) run(ctx context.Context, store *souvenir.Store) (d drilled, er
 // finds it after a crash, and other drills in the folder are left alone.
 const scheduledDrill = ".souvenir-scheduled-drill"
 
-// clear deletes what a server that was killed during a backup has left. Otherwise a server that ends in each one, for
-// lack of memory, would fill the disk.
+// clear deletes the files that a server left when it was killed during a backup. Otherwise a server that is killed in
+// each backup, for lack of memory, would fill the disk.
 func (b schedule) clear() error {
 	entries, err := os.ReadDir(b.dir)
 	for _, e := range entries {
@@ -216,8 +216,8 @@ func (b schedule) clear() error {
 	return err
 }
 
-// forget deletes the oldest backups beyond those to keep. One from the future, made while the clock was wrong, is older
-// than it says, and goes first: it must not take the place of one that was just made.
+// forget deletes the oldest backups beyond those to keep. A backup dated in the future was made while the clock was
+// wrong. It is older than its date and goes first: it must not take the place of one that was just made.
 func (b schedule) forget() error {
 	names, err := backups(b.dir)
 	now := b.now().UTC().Format(backupTime)

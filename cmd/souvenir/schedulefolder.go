@@ -13,13 +13,13 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// folderOf is the file in a folder of scheduled backups that says whose they are: the users whom the store had
-// at its last backup, each with the time of its making. A store that was restored or moved has some of them, another
-// store has none.
+// folderOf is the file in a folder of scheduled backups that identifies their store. It lists the users whom the store
+// had at its last backup, each with the time of their creation. A store that was restored or moved has some of them,
+// another store has none.
 const folderOf = ".souvenir-backups-of"
 
-// claim notes that the backups in the folder are of a store, and refuses a folder with those of another one: the two
-// would delete each other's.
+// claim notes the store whose backups are in the folder, and refuses a folder with backups of another store: the two
+// would delete each other's backups.
 func (b schedule) claim(ctx context.Context, store *souvenir.Store) error {
 	var ids []string
 	for u, err := range store.Accounts().Users(ctx) {
@@ -44,7 +44,7 @@ func (b schedule) claim(ctx context.Context, store *souvenir.Store) error {
 	if content == string(known) {
 		return nil
 	}
-	// It is there whole or as it was: with half an id the store would find the folder to be another one's.
+	// The file is replaced as a whole: half an id would make the folder look like that of another store.
 	if err := os.WriteFile(path+unverified, []byte(content), 0o600); err != nil {
 		return err
 	}

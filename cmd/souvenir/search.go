@@ -87,7 +87,7 @@ type searchResult struct {
 	HasMore  bool               `json:"has_more"`
 	Warnings []string           `json:"warnings"`
 
-	Documents []souvenir.DocumentHit `json:"documents,omitempty"` // files found by what they say
+	Documents []souvenir.DocumentHit `json:"documents,omitempty"` // files found by their content
 }
 
 // projectRef finds the project given on a command line, where a name and an id look alike.
@@ -145,7 +145,7 @@ func (c *cli) printHits(found souvenir.Results) error {
 	return c.printDocuments(found.Documents, columns)
 }
 
-// printDocuments prints the files found by what they say.
+// printDocuments prints the files found by their content.
 func (c *cli) printDocuments(found []souvenir.DocumentHit, columns int) error {
 	if len(found) == 0 {
 		return nil

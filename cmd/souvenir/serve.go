@@ -50,7 +50,7 @@ type settings struct {
 	metrics             *string
 	backups             schedule
 	listed              func() []server.Setting
-	changeable          func() []souvenir.SettingName // what no flag fixes
+	changeable          func() []souvenir.SettingName // the settings that no flag fixes
 	provider            providerFlags
 	embedder            embedderFlags
 }
@@ -163,8 +163,8 @@ func (c *cli) serveCommand() *cobra.Command {
 	return c.storing(command, func(ctx context.Context, _ []string) error { return c.serve(ctx, s) })
 }
 
-// limitFlags adds the flags that bound what users may store and what memory it takes, and which proxies the server
-// trusts.
+// limitFlags adds the flags that limit what users may store and how much memory that takes, and those for the proxies
+// that the server trusts.
 func limitFlags(flags *pflag.FlagSet, s *settings) {
 	flags.Var(&s.trustedProxies, "trusted-proxies",
 		"`addresses` and networks of proxies, separated by commas, whose X-Forwarded-For is trusted; none: no proxy "+
@@ -337,7 +337,7 @@ func (s *settings) hooks(m *metrics.Metrics) []souvenir.Hooks {
 	return []souvenir.Hooks{m.Hooks()}
 }
 
-// startUpkeep begins the daily cleanup, the scheduled backups and the reading ahead of the first pages, and returns a
+// startUpkeep begins the daily cleanup, the scheduled backups and the warm-up for the first pages, and returns a
 // function that ends them and waits.
 func (s *settings) startUpkeep(ctx context.Context, store *souvenir.Store, m *metrics.Metrics,
 	log *slog.Logger) (stop func()) {
@@ -375,8 +375,8 @@ var settingsOfServers = map[string]souvenir.SettingName{
 	"index-memory": souvenir.SettingIndex, "backup-every": souvenir.SettingBackups, "keep-backups": souvenir.SettingKept,
 }
 
-// changeable returns the settings whose flags are not given, and so may be changed while the program runs, by the
-// server on the same store if not by itself.
+// changeable returns the settings whose flags are not given. They may be changed while the program runs: by the program
+// itself, or else by the server on the same store.
 func changeable(flags *pflag.FlagSet) (names []souvenir.SettingName) {
 	for flag, name := range settingsOfFlags {
 		if f := flags.Lookup(flag); f == nil || !f.Changed {
@@ -454,7 +454,7 @@ func (s *settings) admin() (*souvenir.NewUser, error) {
 	return &souvenir.NewUser{Name: *s.adminUser, Password: password, Role: souvenir.RoleAdmin}, nil
 }
 
-// firstUser says which users a store had when the server began.
+// firstUser describes the users of a store when the server started.
 type firstUser struct {
 	missing bool   // there are no accounts
 	added   string // name of the new admin
@@ -501,7 +501,7 @@ func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.Ne
 	return firstUser{added: added.Name}, nil
 }
 
-// setUpAs gives an account without a password that of the first user, as the link does that a start prints.
+// setUpAs gives an account without a password the password of the first user, as the link that a start prints does.
 func setUpAs(ctx context.Context, store *souvenir.Store, admin souvenir.NewUser) (souvenir.User, error) {
 	i, err := store.Accounts().AddInvitation(ctx, souvenir.NewInvitation{Purpose: souvenir.InvitationSetup})
 	if err != nil {

@@ -72,7 +72,7 @@ copy a whole store, "souvenir backup" is quicker.
 			}
 			if out == standardStream {
 				if !isRegular(c.stdout) {
-					options.Progress = nil // both streams share the terminal, or so does what reads the pipe
+					options.Progress = nil // both streams share the terminal, or the program that reads the pipe prints to it
 				}
 				_, err := store.Upkeep().Export(ctx, &c.out, options)
 				if err == nil && *proof != "" {
@@ -248,7 +248,7 @@ func reader(file *os.File) io.Reader {
 	return struct{ io.Reader }{file}
 }
 
-// isRegular reports whether a stream is a file, no pipe and no terminal.
+// isRegular reports whether a stream is a file, not a pipe or a terminal.
 func isRegular(file *os.File) bool {
 	info, err := file.Stat()
 	return err == nil && info.Mode().IsRegular()

@@ -21,7 +21,7 @@ const (
 	keyForVariable   = "SOUVENIR_MASTER_KEY_FOR"
 )
 
-// keysUse says what of a store the master key is for.
+// keysUse is the part of a store that the master key is for.
 type keysUse string
 
 const (
@@ -181,7 +181,7 @@ func (c *cli) keyUsersStatus() *cobra.Command {
 	})
 }
 
-// withUserKeysOf opens the store, and calls fn with what it says of its keys.
+// withUserKeysOf opens the store, and calls fn with the report on its user keys.
 func (c *cli) withUserKeysOf(ctx context.Context, db location, how opening, o *souvenir.UserKeysOptions,
 	fn func(souvenir.UserKeysReport) error) error {
 	return withStore(ctx, db, how, func(store *souvenir.Store) error {
@@ -307,8 +307,8 @@ store itself, not on a copy or an older backup.`,
 	})
 }
 
-// changeMasterKey puts a store under another master key: the ring first, then the file. After a change that was cut off
-// in between the ring needs the new key already.
+// changeMasterKey puts a store under another master key: the ring first, then the file. After a change that was
+// interrupted in between, the ring already needs the new key.
 func changeMasterKey(ctx context.Context, db location, to souvenir.MasterKey) error {
 	keys, err := userKeysOf(ctx, db)
 	if err != nil {
@@ -382,8 +382,8 @@ func ringMissing(ctx context.Context, l location) error {
 	return err
 }
 
-// warnOfRings warns of user keys in the folder of backups: who gets at the one gets at the other, and an old copy
-// of the ring there brings back users who were deleted.
+// warnOfRings warns of user keys in the folder of backups: anyone who gets the backups gets the keys, too, and an old
+// copy of the ring there brings back deleted users.
 func warnOfRings(dir string, log *slog.Logger) {
 	for _, name := range ringsIn(dir) {
 		log.Warn("user keys are in the folder of the backups, where they can decrypt the data of deleted users; keep them "+

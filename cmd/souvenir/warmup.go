@@ -21,13 +21,13 @@ const (
 	warmedAlike = 0.8 // as on the overview
 )
 
-// startWarming has the store count and order in the background what the first pages after a start show, so that these
-// need not wait for it. It returns a function that ends that and waits.
+// startWarming makes the store compute, in the background, the counts and orders that the first pages after a start
+// show, so that these pages need not wait for them. It returns a function that ends that and waits.
 func startWarming(ctx context.Context, store *souvenir.Store, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		defer func() { // what only saves time must not end the server
+		defer func() { // work that only saves time must not end the server
 			if broken := recover(); broken != nil {
 				log.Error("the first pages may be slow: warming up the dashboard panicked", "error", broken,
 					"stack", string(debug.Stack()))
@@ -48,7 +48,7 @@ func startWarming(ctx context.Context, store *souvenir.Store, log *slog.Logger) 
 	}
 }
 
-// warm does that for the users who were seen last, of the first souvenir.MaxUserLimit, and returns their ids.
+// warm warms the pages of the users who were seen last, of the first souvenir.MaxUserLimit, and returns their ids.
 func warm(ctx context.Context, store *souvenir.Store, now time.Time) (warmed []string, err error) {
 	page, err := store.Accounts().UserPage(ctx, souvenir.UserQuery{Limit: souvenir.MaxUserLimit})
 	if err != nil {
@@ -68,7 +68,8 @@ func warm(ctx context.Context, store *souvenir.Store, now time.Time) (warmed []s
 	return warmed, nil
 }
 
-// warmPages asks for what the overview and the list of memories show, whole and by filters that many memories match.
+// warmPages requests the data that the overview and the list of memories show, without filters and with filters that
+// many memories match.
 func warmPages(ctx context.Context, view *souvenir.Store) error {
 	insights := view.Insights()
 	overview, err := insights.Overview(ctx, souvenir.OverviewQuery{})
@@ -107,7 +108,7 @@ func warmPages(ctx context.Context, view *souvenir.Store) error {
 	return nil
 }
 
-// spread returns some of so many memories: new ones and older ones.
+// spread returns a sample of the memories, whose number is given: new ones and older ones.
 func spread(ctx context.Context, view *souvenir.Store, memories int) (some []souvenir.Hit, err error) {
 	for part := range 4 {
 		found, err := view.Search(ctx, souvenir.Query{Sort: souvenir.SortUpdatedDesc, Limit: souvenir.MaxLimit,
@@ -120,7 +121,7 @@ func spread(ctx context.Context, view *souvenir.Store, memories int) (some []sou
 	return some, nil
 }
 
-// usualKeys are the keys of own metadata that most of some memories have.
+// usualKeys returns the most frequent keys of own metadata in some memories.
 func usualKeys(some []souvenir.Hit) []string {
 	counts := map[string]int{}
 	for _, m := range some {

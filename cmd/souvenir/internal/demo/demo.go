@@ -18,7 +18,7 @@ import (
 const (
 	days = 70 // that the story lasts, today included
 
-	related = 0.1 // the score from which on a client links a memory to another
+	related = 0.1 // the least score at which a client links a memory to another
 
 	// KeepActivity keeps the calls of the whole story.
 	KeepActivity = 365 * 24 * time.Hour
@@ -29,7 +29,7 @@ type Options struct {
 	PublicURL string // of the server, for which an application is authorized
 	Password  string // of the user
 
-	// Documents reads the files, so that searches find them by what they say; nil: they are not read.
+	// Documents reads the files, so that searches find them by their content; nil: they are not read.
 	Documents souvenir.DocumentReader
 
 	Progress souvenir.Progress // nil: none
@@ -111,7 +111,7 @@ func (f *filler) at(t time.Time) {
 	f.clock.Set(t)
 }
 
-// weeks stores the memories day by day, with what else the clients did on each. It ends yesterday.
+// weeks stores the memories day by day, and lets the clients do the other work of each day. It ends yesterday.
 func (f *filler) weeks() error {
 	all, err := data.Memories()
 	if err != nil {
@@ -193,8 +193,8 @@ func (f *filler) day(day time.Time, memories []souvenir.NewMemory) error {
 	return nil
 }
 
-// remember stores one memory through a client (negative: the one whose business it is), linked to the ones before that
-// share a tag, or else to the main memory of its project, or to what says most nearly the same.
+// remember stores one memory through a client (negative: the client that works in its project). It links the memory to
+// earlier ones that share a tag, or else to the main memory of its project, or to the most similar memory.
 func (f *filler) remember(m souvenir.NewMemory, by int) error {
 	project, tags := m.ProjectName, m.Tags
 	if name, ok := m.ShownMetadata["project_name"].(string); ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// mattersText holds what clients kept noting about some matters over the weeks. A line that begins with # begins a
-// matter and has its project, which may be empty, its tags and its type. The others are a memory each, after its day.
+// mattersText holds the notes that clients made on some matters over the weeks. A line that begins with # begins a
+// matter and has its project, which may be empty, its tags and its type. Each other line is a memory, after its day.
 //
 //go:embed matters.txt
 var mattersText string

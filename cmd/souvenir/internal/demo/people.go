@@ -68,7 +68,8 @@ func (f *filler) connect() error {
 	return err
 }
 
-// authorize connects an application as the consent page does, and returns its id, and what gets new tokens for it.
+// authorize connects an application as the consent page does, and returns its id, and a function that gets new tokens
+// for it.
 func (f *filler) authorize(name string) (id string, use func() error, err error) {
 	const callback, verifier = "https://claude.ai/api/mcp/auth_callback", "a-verifier-of-43-characters-or-more-for-pkce"
 	added, err := f.store.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{ClientName: name,

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/extract"
 )
 
-// steps returns what the projects got besides memories, by the day of the story.
+// steps returns the functions that add more than memories to the projects, by the day of the story.
 func (f *filler) steps() map[int]func() error {
 	return map[int]func() error{
 		5: f.rules, 18: f.files, 30: f.todos,
@@ -266,7 +266,7 @@ func (f *filler) today() error {
 	return f.deletions()
 }
 
-// propose has near duplicates wait for a decision, as "souvenir learn --consolidate" does without a model.
+// propose adds near duplicates that wait for a decision, as "souvenir learn --consolidate" does without a model.
 func (f *filler) propose() error {
 	berth, err := f.view.GetProject(f.ctx, souvenir.ProjectRef{Name: "berth"})
 	if err != nil {
@@ -285,7 +285,7 @@ func (f *filler) propose() error {
 	return nil
 }
 
-// deletions puts into the trash what a client and the user have thrown away.
+// deletions puts memories into the trash that the clients and the user have deleted.
 func (f *filler) deletions() error {
 	for i, content := range []string{
 		"Test: does the memory work? Please remember the number 17.",

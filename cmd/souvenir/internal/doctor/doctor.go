@@ -36,7 +36,7 @@ type Finding struct {
 // Options configure [Examine].
 type Options struct {
 	Token      string        // an MCP token or an access token, for calls of tools; empty: no calls
-	NoRegister bool          // skip what leaves traces on the server: registrations
+	NoRegister bool          // skip checks that leave traces on the server: registrations
 	Timeout    time.Duration // of each request; zero means 10 seconds
 	Client     *http.Client  // whose Transport is used; nil means one without a proxy
 }
