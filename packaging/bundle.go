@@ -1,5 +1,5 @@
-// Command packaging makes what a release offers to desktop clients: a bundle (MCPB) for each system, and the entry for
-// the MCP registry that names them with their hashes.
+// Command packaging makes the files of a release for desktop clients: a bundle (MCPB) for each system, and the entry
+// for the MCP registry that names them with their hashes.
 //
 //	go run ./packaging --version 1.2.3 --out dist
 //
@@ -23,10 +23,10 @@ import (
 	"strings"
 )
 
-// system is one that bundles are made for.
+// system is an operating system that bundles are made for.
 type system struct {
 	goos, goarch string
-	platform     string // as manifests have it
+	platform     string // as in manifests
 }
 
 var systems = []system{
@@ -147,7 +147,7 @@ type member struct {
 	content []byte
 }
 
-// pack is a ZIP archive that has the same bytes each time.
+// pack returns a ZIP archive that has the same bytes each time.
 func pack(members []member) ([]byte, error) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)

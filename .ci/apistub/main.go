@@ -1,6 +1,6 @@
 // Command apistub writes the Go API of this module as text: Go files with all that is exported and nothing else, one
-// after the other, in the form of a txtar archive. apidiff reads them like any module, so a text that people can
-// review is the state that a change is compared with.
+// after the other, in the form of a txtar archive. apidiff reads them like any module, so each change is compared with
+// a text that people can review.
 //
 //	go run ./.ci/apistub > .ci/api.txt            # records the API
 //	go run ./.ci/apistub -extract DIR .ci/api.txt # makes a module of what was recorded

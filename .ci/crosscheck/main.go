@@ -1,6 +1,6 @@
-// Command crosscheck type-checks this module, its tests included, for other systems and processors. It reads
-// everything from source, the standard library too, and generates no code. That finds what a build for the system
-// would refuse, but for what only an assembler or the linker sees, in a tenth of the time.
+// Command crosscheck type-checks this module, its tests included, for other systems and processors. It reads everything
+// from source, the standard library too, and generates no code. It finds the errors of a build for the system, except
+// those that only an assembler or the linker finds, in a tenth of the time.
 //
 //	go run ./.ci/crosscheck darwin/arm64 windows/amd64
 package main
@@ -169,7 +169,7 @@ func (c *checker) needBodies(parsed []*ast.File) {
 	}
 }
 
-// importer finds what one package imports among the packages checked before it.
+// importer finds the imports of one package among the packages checked before it.
 type importer struct {
 	c    *checker
 	maps map[string]string // import paths that stand for others: vendored ones, and those of tests

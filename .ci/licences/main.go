@@ -97,7 +97,7 @@ func run(check string) error {
 	return nil
 }
 
-// modules adds the modules of what some packages import, by path.
+// modules adds the modules that some packages import, by path.
 func modules(all map[string]module, system string, arguments ...string) error {
 	list := exec.Command("go", append([]string{"list", "-deps", "-json=Module"}, arguments...)...)
 	list.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
@@ -150,7 +150,7 @@ func licenceOf(m module) (licence, error) {
 // named are the files with licences and notices.
 var named = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-](md|txt|mit|bsd))?$`)
 
-// tidied removes what differs without meaning.
+// tidied removes differences without meaning.
 func tidied(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i := range lines {

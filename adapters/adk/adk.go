@@ -4,8 +4,8 @@
 //	memory := adk.NewMemoryService(store, nil)
 //	r, err := runner.New(runner.Config{AppName: "travel", Agent: a, SessionService: sessions, MemoryService: memory})
 //
-// Sessions become conversations whose turns are memories. Applications and users are apart: AppName is the namespace,
-// UserID the user.
+// Sessions become conversations whose turns are memories. Applications and users are kept apart: AppName is the
+// namespace, UserID the user.
 package adk
 
 import (
@@ -40,7 +40,7 @@ type MemoryOptions struct {
 	// 0.2, which with the built-in model leaves out the unrelated ones; a negative value keeps all, up to the limit.
 	MinScore float64
 
-	// Access says whose memories those of an application's user are. Nil means AppAccess.
+	// Access maps a user of an application to a user of the store. Nil means AppAccess.
 	Access func(appName, userID string) souvenir.Access
 }
 
@@ -49,7 +49,7 @@ func AppAccess(appName, userID string) souvenir.Access {
 	return souvenir.Access{Namespace: appName, User: userID}
 }
 
-// MemoryService keeps sessions in a store, and finds in it. It is safe for concurrent use.
+// MemoryService keeps sessions in a store, and searches it. It is safe for concurrent use.
 type MemoryService struct {
 	store   *souvenir.Store
 	options MemoryOptions
@@ -73,7 +73,7 @@ func NewMemoryService(store *souvenir.Store, options *MemoryOptions) *MemoryServ
 	return &s
 }
 
-// View returns the store for an application's user, for all that the kit's interface lacks, such as to delete a
+// View returns the store for an application's user, for everything that the kit's interface lacks, such as deleting a
 // session: View(app, user).Conversation(sessionID).Clear(ctx, nil). Without a user it has no access to anything.
 func (s *MemoryService) View(appName, userID string) *souvenir.Store {
 	if userID == "" {
@@ -83,8 +83,8 @@ func (s *MemoryService) View(appName, userID string) *souvenir.Store {
 }
 
 // AddSessionToMemory stores the events of a session that have text as turns of the conversation with the session's id.
-// Events that it has are not stored again, so it may be called after each answer. Partial events and thoughts are left
-// out.
+// Events that are already stored are not stored again, so it may be called after each answer. Partial events and
+// thoughts are left out.
 func (s *MemoryService) AddSessionToMemory(ctx context.Context, of session.Session) error {
 	if of.UserID() == "" {
 		return fmt.Errorf("session %q has no user id; memories belong to a user", of.ID())
@@ -109,7 +109,7 @@ func turnsOf(of session.Session) []souvenir.Turn {
 		}
 		t := souvenir.Turn{Key: event.ID, Role: event.Content.Role, Speaker: event.Author, Content: text,
 			Time: event.Timestamp, Metadata: map[string]any{}}
-		if event.ID == "" || len(event.ID) > souvenir.MaxTurnKey { // known by what it says, and when
+		if event.ID == "" || len(event.ID) > souvenir.MaxTurnKey { // identified by its text and time
 			sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%s", event.ID, event.Timestamp.UnixNano(), event.Author,
 				text))
 			seen[string(sum[:])]++
@@ -126,7 +126,7 @@ func turnsOf(of session.Session) []souvenir.Turn {
 	return turns
 }
 
-// textOf joins the texts of a content, without thoughts. What a store cannot hold is replaced or cut off.
+// textOf joins the texts of a content, without thoughts. Text that a store cannot hold is replaced or cut off.
 func textOf(content *genai.Content) string {
 	if content == nil {
 		return ""

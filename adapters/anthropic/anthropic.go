@@ -26,19 +26,19 @@ type Options struct {
 	// Only names the tools to offer, as in tools.List. None means all.
 	Only []string
 
-	// Prefix is put before the names of the tools, such as souvenir_. The API wants names that are unique, and the
-	// tool memory has the name of Anthropic's own: give a prefix to offer both.
+	// Prefix is put before the names of the tools, such as souvenir_. The API requires unique names, and the tool memory
+	// has the name of Anthropic's own: give a prefix to offer both.
 	Prefix string
 
 	// Tools limits what calls may do, and reports them. Nil means neither.
 	Tools *tools.Options
 }
 
-// Set is tools for one request. Append tools of your own.
+// Set is a list of tools for one request. Append tools of your own.
 type Set []sdk.BetaTool
 
 // Tools returns Souvenir's tools for a store, or for a view of it. An unknown name in Only, or a Prefix that makes
-// other names than 1 to 64 letters, digits, _ and -, is souvenir.ErrInvalid.
+// names other than 1 to 64 letters, digits, _ and -, is souvenir.ErrInvalid.
 func Tools(store *souvenir.Store, options *Options) (Set, error) {
 	var o Options
 	if options != nil {
@@ -125,8 +125,8 @@ func (s Set) BetaParams() []sdk.BetaToolUnionParam {
 }
 
 // Results carries out the calls in a message, one after the other, and returns the results for the next message of the
-// user: none if the message calls no tool. A failed call is a result with is_error, from which the model can learn. Of
-// what tools of your own return, it passes on the text.
+// user: none if the message calls no tool. A failed call is a result with is_error, from which the model can learn.
+// From the results of your own tools, it passes on only the text.
 func (s Set) Results(ctx context.Context, message *sdk.Message) []sdk.ContentBlockParamUnion {
 	var results []sdk.ContentBlockParamUnion
 	for _, block := range message.Content {

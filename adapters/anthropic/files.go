@@ -17,7 +17,7 @@ import (
 // root is the directory of all files of the memory tool.
 const root = "/memories"
 
-// What marks the memory of a file: its event type, and keys of its metadata.
+// The marks of the memory of a file: its event type, and keys of its metadata.
 const (
 	eventFile = "memory_file"
 	keyPath   = "path"        // of the file, from /memories on
@@ -212,7 +212,7 @@ func (e entry) size() string {
 	return strings.TrimSuffix(strconv.FormatFloat(size, 'f', 1, 64), ".0") + units[:1]
 }
 
-// entries lists a directory, itself first, and what is in it up to two levels deep.
+// entries lists a directory, itself first, and its content up to two levels deep.
 func (f files) entries(ctx context.Context, directory string) ([]entry, error) {
 	found, err := f.read(ctx, below(directory), false)
 	if err != nil {
@@ -246,8 +246,8 @@ func isBlank(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) }) < 0
 }
 
-// stored returns the content of a file's memory. A memory is never blank, so that of a blank file has its path as the
-// content and the text in the metadata; blank is nil for others.
+// stored returns the content of a file's memory. A memory is never blank, so the memory of a blank file has the path as
+// its content and the text in its metadata; blank is nil for other files.
 func stored(path, text string) (content string, blank any, err error) {
 	if len(text) > souvenir.MaxContent {
 		return "", nil, refuse("Error: %s would have %d bytes; a file may have %d", path, len(text), souvenir.MaxContent)

@@ -18,7 +18,7 @@ const checkPointCategory = "eino-checkpoint"
 
 // CheckPointStore keeps the checkpoints of graphs and agents in files of a store, apart from its memories: searches do
 // not find them. Ids and checkpoints are any bytes. A file's tag is the SHA-256 of the id, in hexadecimal, since tags
-// must be text. It is safe for concurrent use, in several processes, too.
+// must be text. It is safe for concurrent use, also by several processes.
 type CheckPointStore struct{ store *souvenir.Store }
 
 var _ compose.CheckPointStore = (*CheckPointStore)(nil)

@@ -1,6 +1,6 @@
 // Package eino makes a Souvenir store the memory of programs with eino: as a [Retriever], an [Indexer], tools for
 // agents ([NewTools]) and a [CheckPointStore]. It is a module of its own, so that programs without eino do not depend
-// on it. docs/frameworks/eino.md says what maps to what.
+// on it. docs/frameworks/eino.md describes the mapping.
 //
 // A view of the store decides whose data it is: give each user their own, with [souvenir.Store.As].
 package eino
@@ -33,8 +33,8 @@ var (
 // typeName is the type of the components in eino's callbacks.
 const typeName = "Souvenir"
 
-// The keys of eino in a document's MetaData that are not stored: a score is of one search, and the store has vectors of
-// its own. Sub-indexes are tags.
+// The keys of eino in a document's MetaData that are not stored: a score belongs to one search, and the store has
+// vectors of its own. Sub-indexes are tags.
 var notStored = []string{"_score", "_dense_vector", "_sparse_vector", "_sub_indexes"}
 
 // Retriever finds memories of any kind: documents, facts, turns of conversations. It is safe for concurrent use.
@@ -43,8 +43,8 @@ type Retriever struct {
 	query souvenir.Query
 }
 
-// NewRetriever returns a retriever. The query says where and how to search; its Text is that of each call. The zero
-// value means everything that the store, or the view of it, can see.
+// NewRetriever returns a retriever. The query says where and how to search; each call sets its Text. The zero value
+// means everything that the store, or the view of it, can see.
 func NewRetriever(store *souvenir.Store, query souvenir.Query) *Retriever {
 	return &Retriever{store: store, query: query}
 }
@@ -79,7 +79,7 @@ func (r *Retriever) Retrieve(ctx context.Context, query string, opts ...retrieve
 	return docs, err
 }
 
-// search returns what a query finds.
+// search returns the documents that a query finds.
 func (r *Retriever) search(ctx context.Context, q souvenir.Query) ([]*schema.Document, error) {
 	docs := []*schema.Document{}
 	if q.Limit <= souvenir.MaxLimit {
@@ -105,7 +105,7 @@ func (r *Retriever) search(ctx context.Context, q souvenir.Query) ([]*schema.Doc
 // queryOf returns the query of a call.
 func (r *Retriever) queryOf(text string, opts []retriever.Option) (souvenir.Query, error) {
 	q := r.query
-	if q.Text = text; len(text) > souvenir.MaxQuery { // its beginning says enough
+	if q.Text = text; len(text) > souvenir.MaxQuery { // its beginning suffices
 		q.Text = strings.ToValidUTF8(text[:souvenir.MaxQuery], "")
 	}
 	o := retriever.GetCommonOptions(nil, opts...)

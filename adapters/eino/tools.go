@@ -20,7 +20,7 @@ type ToolsConfig struct {
 	// Prefix precedes the name of each tool, to keep it apart from others, such as "souvenir_".
 	Prefix string
 
-	// ReadOnly leaves out the tools that change something, and what changes something from the others.
+	// ReadOnly leaves out the tools, and the actions of other tools, that change something.
 	ReadOnly bool
 
 	// OnCall is called after every call, including failed ones. Nil means no reports.
@@ -67,8 +67,8 @@ func (t *memoryTool) Info(context.Context) (*schema.ToolInfo, error) {
 	return &info, nil
 }
 
-// InvokableRun runs a call and returns its result as JSON. What a model can put right, such as a wrong argument, is a
-// result, too, which begins with "error: ". Other failures are errors.
+// InvokableRun runs a call and returns its result as JSON. A failure that a model can put right, such as a wrong
+// argument, is also a result, which begins with "error: ". Other failures are errors.
 func (t *memoryTool) InvokableRun(ctx context.Context, arguments string, _ ...tool.Option) (string, error) {
 	return t.set.CallText(ctx, t.name, json.RawMessage(arguments))
 }

@@ -58,10 +58,10 @@ func New(store *souvenir.Store, config *Config) *DocStore {
 	return &d
 }
 
-// RetrieverOptions are the options of a request, with ai.WithConfig. Maps of this JSON are taken, too.
+// RetrieverOptions are the options of a request, with ai.WithConfig. Maps with these JSON names are accepted, too.
 type RetrieverOptions struct {
 	K        int            `json:"k,omitempty"`        // documents to return, 1 to 100; 0 means 7
-	MinScore float64        `json:"minScore,omitempty"` // leaves out less confidence that it is about the query, 0 to 1
+	MinScore float64        `json:"minScore,omitempty"` // least confidence that a document is about the query, 0 to 1
 	Filter   map[string]any `json:"filter,omitempty"`   // conditions on metadata, as in souvenir.Filter
 }
 
@@ -141,8 +141,8 @@ func optionsOf(given any) (options RetrieverOptions, err error) {
 }
 
 // Index stores documents, all of them or, after an error, none, and returns their ids. The id of a document is the text
-// in its metadata under "id", or else a hash of the document. One whose id is stored already is replaced, and stays as
-// it is if it is the same.
+// in its metadata under "id", or else a hash of the document. A document whose id is already stored is replaced, or
+// stays as it is if it is the same.
 func (d *DocStore) Index(ctx context.Context, documents ...*ai.Document) (ids []string, err error) {
 	memories := make([]souvenir.NewMemory, len(documents))
 	for i, document := range documents {

@@ -1,6 +1,6 @@
 // Package langchaingo lets programs with langchaingo keep their chat histories and documents in a Souvenir store: as
 // [ChatMessageHistory], [Memory], [VectorStore] and [Retriever]. It is a module of its own, so that programs without
-// langchaingo do not depend on it. docs/frameworks/langchaingo.md says what maps to what.
+// langchaingo do not depend on it. docs/frameworks/langchaingo.md describes the mapping.
 //
 // A view of the store decides whose data it is: give each user their own, with [souvenir.Store.As].
 package langchaingo
@@ -31,7 +31,7 @@ const (
 	roleGeneric   = "generic"
 )
 
-// The metadata of turns in which parts of a message are kept that a turn has no field for.
+// The keys of a turn's metadata for the parts of a message that a turn has no field for.
 const (
 	keyRole      = "message_role"      // the Role of a generic message, whose turn has the role generic
 	keyCallID    = "tool_call_id"      // the ID of a tool message
@@ -43,8 +43,8 @@ const (
 // blankContent is the content of a turn whose message has none: a turn needs some.
 const blankContent = "(empty message)"
 
-// toolCall is a tool call in the form that most programs use, and that of a turn. The JSON of an llms.ToolCall is of
-// another form, and loses the function when it is read.
+// toolCall is a tool call in the form that most programs use, and turns. The JSON of an llms.ToolCall has another form,
+// and loses the function when it is read.
 type toolCall struct {
 	ID       string             `json:"id"`
 	Type     string             `json:"type,omitempty"`
@@ -52,7 +52,7 @@ type toolCall struct {
 }
 
 // ChatMessageHistory is a chat history in a conversation of a store. Each message is a turn of it, which searches find.
-// It is safe for concurrent use, and several of one key share their messages.
+// It is safe for concurrent use, and several histories with one key share their messages.
 type ChatMessageHistory struct {
 	store        *souvenir.Store
 	conversation *souvenir.Conversation

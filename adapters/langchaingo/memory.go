@@ -49,8 +49,9 @@ func (m *Memory) MemoryVariables(context.Context) []string {
 	return []string{m.MemoryKey, m.RecallKey}
 }
 
-// LoadMemoryVariables returns the last messages, as []llms.ChatMessage if ReturnMessages is set, else as a text; and
-// what is recalled about the input, if RecallKey is set. Messages among the last ones are not recalled as well.
+// LoadMemoryVariables returns the last messages, as []llms.ChatMessage if ReturnMessages is set, else as a text; and,
+// if RecallKey is set, the memories that it recalls about the input. It does not recall messages that are among the
+// last ones.
 func (m *Memory) LoadMemoryVariables(ctx context.Context, inputs map[string]any) (map[string]any, error) {
 	turns, err := m.history.conversation.Window(ctx, m.Tokens)
 	if err != nil {

@@ -24,8 +24,8 @@ type VectorStoreOptions struct {
 	// ProjectID is the project of the documents. Empty means none, or the one project of a view that is limited to one.
 	ProjectID string
 
-	// IDKey names the metadata in which documents have ids of their own, which must be strings. A document whose id is
-	// stored already replaces the stored one. Empty means that documents have none; each call adds them again.
+	// IDKey is the key of the metadata in which documents have ids of their own, which must be strings. A document whose
+	// id is stored already replaces the stored one. Empty means that documents have none; each call adds them again.
 	IDKey string
 }
 
@@ -204,7 +204,7 @@ func (r *Retriever) GetRelevantDocuments(ctx context.Context, query string) ([]s
 	return search(ctx, r.store, q)
 }
 
-// search returns what a query finds.
+// search returns the documents that a query finds.
 func search(ctx context.Context, store *souvenir.Store, q souvenir.Query) ([]schema.Document, error) {
 	docs := []schema.Document{}
 	if isBlank(q.Text) {

@@ -1,6 +1,6 @@
 // Package openai gives models behind the OpenAI API the tools of a Souvenir store, with openai-go: their definitions
 // for chat completions and for responses, and the calls. It is a module of its own, so that programs without openai-go
-// do not depend on it. docs/frameworks/openai.md says what maps to what.
+// do not depend on it. docs/frameworks/openai.md describes the mapping.
 //
 // A view of the store decides whose memory it is: give each user their own, with [souvenir.Store.As].
 package openai
@@ -30,7 +30,7 @@ type ToolsConfig struct {
 	// Prefix precedes the name of each tool, to keep it apart from others, such as "souvenir_".
 	Prefix string
 
-	// ReadOnly leaves out the tools that change something, and what changes something from the others.
+	// ReadOnly leaves out the tools, and the actions of other tools, that change something.
 	ReadOnly bool
 
 	// MaxRequests is how many requests one call of Complete or Respond makes at most. Zero means 10.
@@ -98,8 +98,8 @@ func (t *Tools) ChatTools() []openai.ChatCompletionToolUnionParam {
 }
 
 // RunChat runs the calls of these tools in a message, in their order, and returns the messages with their results.
-// Calls of other tools are left to the caller. What a model can put right, such as a wrong argument, is a result, too,
-// which begins with "error: ". Other failures are errors.
+// Calls of other tools are left to the caller. A failure that a model can put right, such as a wrong argument, is also
+// a result, which begins with "error: ". Other failures are errors.
 func (t *Tools) RunChat(ctx context.Context, message openai.ChatCompletionMessage) (
 	[]openai.ChatCompletionMessageParamUnion, error) {
 	var results []openai.ChatCompletionMessageParamUnion
@@ -117,9 +117,9 @@ func (t *Tools) RunChat(ctx context.Context, message openai.ChatCompletionMessag
 }
 
 // Complete makes a chat completion with these tools beside those of params, runs their calls, and asks again until the
-// model calls none of them, or also another tool. It appends the model's messages and the results to params.Messages,
-// so that a program can answer the calls of its own tools, which [Tools.Has] tells apart, and call Complete again. Of
-// several choices it continues the first.
+// model calls none of them, or calls another tool as well. It appends the model's messages and the results to
+// params.Messages, so that a program can answer the calls of its own tools, which [Tools.Has] tells apart, and call
+// Complete again. Of several choices it continues the first.
 func (t *Tools) Complete(ctx context.Context, completions openai.ChatCompletionService,
 	params *openai.ChatCompletionNewParams, opts ...option.RequestOption) (*openai.ChatCompletion, error) {
 	request := *params
@@ -231,7 +231,7 @@ func callsIn(response *responses.Response) (n int) {
 	return n
 }
 
-// forPrograms are the types of items that ask the program for something; the API does the others itself.
+// forPrograms are the types of items that ask the program for something; the API handles the others itself.
 var forPrograms = []string{"function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call",
 	"apply_patch_call", "mcp_approval_request"}
 

@@ -4,7 +4,8 @@
 //	service := trpcagent.New[memory.UserKey, memory.Key, memory.Entry, tool.Tool, session.Session](store,
 //		memory.ResolveAddOptions, memory.ResolveUpdateOptions, memory.ResolveUpdateResult, memory.ResolveSearchOptions)
 //
-// With these, service is a memory.Service. Applications and users are apart: AppName is the namespace, UserID the user.
+// With these, service is a memory.Service. Applications and users are kept apart: AppName is the namespace, UserID the
+// user.
 package trpcagent
 
 import (
@@ -27,7 +28,7 @@ const (
 	keyLocation     = "location"
 )
 
-// defaultResults is how many memories a search returns that does not say.
+// defaultResults is how many memories a search without a limit returns.
 const defaultResults = 10
 
 // Service keeps the memories of a store's users. Set its fields before the first call. It is safe for concurrent use.
@@ -42,7 +43,7 @@ type Service[UserKey, Key, Entry, Tool, Session, AddOption, UpdateOption, Search
 	// Collection is where the memories are. Empty means souvenir.DefaultCollection; any other must exist.
 	Collection string
 
-	// Access says whose memories those of an application's user are. Nil means the user in the namespace AppName.
+	// Access maps a user of an application to a user of the store. Nil means the user in the namespace AppName.
 	Access func(appName, userID string) souvenir.Access
 
 	store   *souvenir.Store
@@ -116,7 +117,7 @@ type content struct {
 	Location     string    `json:"location,omitempty"`
 }
 
-// convert copies between a type of the framework and its likeness here, by the names of their fields in JSON.
+// convert copies between a type of the framework and its counterpart here, by the JSON names of their fields.
 func convert(from, to any) error {
 	encoded, err := json.Marshal(from)
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *Service[U, K, E, T, S, A, P, Q]) filter() souvenir.Filter {
 	return souvenir.Filter{"project_id": nil, "collection_name": cmp.Or(s.Collection, souvenir.DefaultCollection)}
 }
 
-// AddMemory stores a memory. If the user has one with this text, that gets the topics and the metadata.
+// AddMemory stores a memory. If the user already has one with this text, that memory gets the topics and the metadata.
 func (s *Service[U, K, E, T, S, A, P, Q]) AddMemory(
 	ctx context.Context, user U, memory string, topics []string, options ...A) error {
 	store, _, err := s.view(user)

@@ -1,6 +1,6 @@
-// Bandwidth measures how fast this machine reads memory, and how near to that the parts of a search come that read
-// something of each memory: the upper halves of codes of 256 numbers, and the sketches of texts. The least of many
-// times counts, which other work on the machine disturbs the least.
+// Bandwidth measures how fast this machine reads memory, and how close to that the parts of a search come that read
+// some data of each memory: the upper halves of codes of 256 numbers, and the sketches of texts. The shortest of many
+// times counts, since other work on the machine disturbs it least.
 //
 //	go run ./bandwidth [-rounds 50]
 package main

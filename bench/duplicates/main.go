@@ -1,4 +1,4 @@
-// Duplicates measures what is offered as near duplicates on labelled pairs:
+// Duplicates measures the detection of near duplicates on labelled pairs:
 //
 //	go run ./duplicates ../internal/alike/testdata/pairs.jsonl stsb_en.jsonl.gz
 //

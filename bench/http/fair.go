@@ -19,8 +19,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// fair measures how long one user's searches take while another user has 20, 200 and 600 under way at a time, more
-// than may wait. Both users have as many memories. Each round has all four, so that the machine's other work weighs on
+// fair measures how long one user's searches take while another user has 20, 200 and 600 under way at a time, more than
+// may wait. Both users have as many memories. Each round has all four cases, so that other work on the machine affects
 // all of them.
 //
 // Three processes stand in for three machines. The measured user's client runs as soon as it can, the server when that
@@ -144,7 +144,7 @@ func searches(address, token string, queries []string, during time.Duration) ([]
 	return rate(address, requests, 1, during)
 }
 
-// attack keeps so many searches under way until it is stopped; what is refused is sent again at once.
+// attack keeps a number of searches under way until it is stopped; a refused search is sent again at once.
 func attack(address, token string, queries []string, connections int) (stop func() (answered, refused int64)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var answered, refused atomic.Int64

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// connection is one kept-alive connection. Requests are written as they were made beforehand, so that the client leaves
-// the processors to the server.
+// connection is one kept-alive connection. Requests are made beforehand, so that the client leaves the processors to
+// the server.
 type connection struct {
 	net.Conn
 	in *bufio.Reader

@@ -203,7 +203,7 @@ func full(binary string, s settings) (err error) {
 }
 
 // latency compares a search over one connection, with and without MCP, with one through the library, in turns, so that
-// other work on the machine weighs on both.
+// other work on the machine affects both.
 func latency(p *process, path, user, token string) error {
 	ctx := context.Background()
 	whole, err := souvenir.Open(ctx, path, nil)

@@ -117,8 +117,8 @@ func (p *process) resident() (now, most int64, err error) {
 	return now, most, nil
 }
 
-// processorTime is how long the process has worked, in its own code and in the kernel: unlike time on the clock it says
-// the same beside other work on the machine.
+// processorTime is how long the process has worked, in its own code and in the kernel: unlike time on the clock, it
+// does not depend on other work on the machine.
 func (p *process) processorTime() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/bench/internal/corpus"
 )
 
-// fewest and most are the words of a text.
+// fewest and most bound the number of words of a text.
 const (
 	fewest = 6
 	most   = 60
@@ -118,7 +118,7 @@ func descriptions() (texts []string, err error) {
 	return texts, errors.Join(lines.Err(), command.Wait())
 }
 
-// appendText appends a text of a length that a memory may have, its spaces made one.
+// appendText appends a text of a length that a memory may have, with single spaces.
 func appendText(texts []string, text string) []string {
 	words := strings.Fields(text)
 	if len(words) < fewest || !utf8.ValidString(text) || strings.Contains(text, "\x00") {

@@ -1,4 +1,4 @@
-// Peers measures Souvenir beside other stores that a Go program can hold, in one run on one machine: adding texts,
+// Peers measures Souvenir beside other stores that a Go program can embed, in one run on one machine: adding texts,
 // finding by vector and by words, opening, memory and disk. All of them get the same texts and the same model, and each
 // works in a process of its own.
 //
@@ -137,7 +137,7 @@ func run(ctx context.Context, s settings) (err error) {
 	return os.WriteFile(s.chart, draw(all), 0o644)
 }
 
-// measured has one peer add the texts in a process and search them in another.
+// measured makes one peer add the texts in a process and search them in another.
 func measured(ctx context.Context, name, folder string, size int) (r result, err error) {
 	self, err := os.Executable()
 	if err != nil {

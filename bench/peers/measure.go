@@ -65,7 +65,8 @@ func measure(ctx context.Context, s settings) (err error) {
 	return json.NewEncoder(os.Stdout).Encode(r.stage())
 }
 
-// stage returns the result without what this process has not measured, which would overwrite the other's.
+// stage returns the result without the values that this process has not measured, which would overwrite those of the
+// other process.
 func (r result) stage() map[string]any {
 	if r.PerSecond > 0 {
 		return map[string]any{"per_second": r.PerSecond, "bytes": r.Bytes}

@@ -1,7 +1,7 @@
 //go:build cgo
 
 // sqlite-vec in C needs a C compiler, and sqlite3.h of the system (Debian: libsqlite3-dev). CGO_CFLAGS=-O3 -mavx
-// -DSQLITE_VEC_ENABLE_AVX builds it with AVX; by itself it is built as its makers' package for Go does.
+// -DSQLITE_VEC_ENABLE_AVX builds it with AVX; without it, it is built as in its authors' package for Go.
 
 package main
 

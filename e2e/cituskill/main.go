@@ -52,7 +52,7 @@ const (
 	phases
 )
 
-// store is a store with several servers, and what it was asked.
+// store is a store with several servers, and the requests to it.
 type store struct {
 	token   string
 	servers []string
@@ -208,7 +208,7 @@ func shell(command string) error {
 	return nil
 }
 
-// check looks at what the servers answered, and for all that they acknowledged.
+// check examines the servers' answers, and looks for everything that they acknowledged.
 func (s *store) check(ended bool) error {
 	missing, late := 0, 0
 	for id, content := range s.stored {

@@ -1,5 +1,5 @@
-// Command goclients lets two OAuth clients written in Go in, as a person would: golang.org/x/oauth2, with a secret, and
-// the client of github.com/modelcontextprotocol/go-sdk, from a 401 to a tool call. e2e/oauth.sh runs it.
+// Command goclients authorizes two OAuth clients written in Go, as a person would: golang.org/x/oauth2, with a secret,
+// and the client of github.com/modelcontextprotocol/go-sdk, from a 401 to a tool call. e2e/oauth.sh runs it.
 //
 // It takes what it needs from the environment: SOUVENIR_AT, PERSON_NAME, PERSON_PASSWORD, CLIENT_ID and CLIENT_SECRET.
 package main
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// letIn lets all clients in, one after the other.
+// letIn authorizes all clients, one after the other.
 func letIn(at string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

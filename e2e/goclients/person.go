@@ -25,8 +25,8 @@ func newPerson() person {
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 
-// answer opens the address that a client sends a browser to, signs in, lets the client in as it asks, and returns where
-// the browser is sent outside the server.
+// answer opens the address that a client sends a browser to, signs in, authorizes the client as it asks, and returns
+// where the browser is sent outside the server.
 func (p person) answer(address string) (*url.URL, error) {
 	request, err := http.NewRequest(http.MethodGet, address, nil)
 	for range 10 {

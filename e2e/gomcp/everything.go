@@ -43,7 +43,7 @@ func everything(ctx context.Context, session *mcp.ClientSession, name string) er
 	return mistakes(ctx, session)
 }
 
-// calls calls a tool, which must succeed and answer with structure and, as text, with the same.
+// calls calls a tool, which must succeed and answer with structured content, and with the same content as text.
 func calls(ctx context.Context, session *mcp.ClientSession, tool string, arguments object) (object, error) {
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil {

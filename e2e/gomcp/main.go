@@ -98,7 +98,7 @@ func addToken(ctx context.Context, name, scopes string) (string, error) {
 	return program(ctx, "", "token", "add", "--user", name, "--name", name, "--scope", scopes)
 }
 
-// connected lets something be done with a session in a revision.
+// connected calls do with a session in a revision.
 func connected(ctx context.Context, place mcp.Transport, revision string, do func(*mcp.ClientSession) error) error {
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).Connect(ctx, place,
 		&mcp.ClientSessionOptions{ProtocolVersion: revision})

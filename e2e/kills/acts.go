@@ -247,7 +247,7 @@ func (c *client) asked(p *server, what string, status int, text []byte, err erro
 	return c.settle(p, &o, state{}, what, status, text, err)
 }
 
-// search looks for a memory that was answered, by words of its own.
+// search looks for a memory whose calls were answered, by words of its own.
 func (c *client) search(p *server) {
 	if o := c.pick(memory, there); o != nil {
 		found, text, ok := c.find(p, o)
@@ -270,7 +270,7 @@ func (c *client) find(p *server, o *object) (found bool, text []byte, ok bool) {
 	return found, text, true
 }
 
-// retrieve reads a memory that was answered.
+// retrieve reads a memory whose calls were answered.
 func (c *client) retrieve(p *server) {
 	if o := c.pick(memory, there); o != nil {
 		var got struct{ Memory memoryAnswer }

@@ -27,7 +27,7 @@ type connection struct {
 	http  *http.Client
 	token string
 	took  latencies
-	// uploads are apart, as their answers wait up to two seconds for what searches find of the file.
+	// uploads are separate, since their answers wait up to two seconds until the file is indexed.
 	uploads latencies
 }
 

@@ -135,7 +135,7 @@ func (l *load) listTrash(url string, f *found) error {
 	}
 }
 
-// compare looks whether the store has what was answered, and nothing else.
+// compare checks that the store has everything that was answered, and nothing else.
 func (l *load) compare(servers []*server, round int, sum *totals) error {
 	p := servers[l.random.IntN(len(servers))]
 	f, err := l.list(p.url)

@@ -146,7 +146,8 @@ func (c *client) settle(p *server, o *object, next state, what string, status in
 	return false
 }
 
-// settled are the client's objects of a kind that satisfy a condition, and whose calls were all answered.
+// pick returns one of the client's objects of a kind that satisfies a condition and whose calls were all answered; nil:
+// there is none.
 func (c *client) pick(k kind, which func(*object) bool) *object {
 	var found *object
 	n := 0

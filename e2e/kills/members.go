@@ -10,8 +10,8 @@ import (
 // colleague is the user who is invited to the projects of the load.
 const colleague = "ben"
 
-// invite does the next thing to the colleague in the client's project: it invites, lets the colleague accept, takes
-// rights away, and removes. The text of a member is its status and role.
+// invite takes the next step with the colleague in the client's project: it invites, lets the colleague accept, takes
+// rights away, or removes. The text of a member is its status and role.
 func (c *client) invite(p *server) {
 	project := c.pick(rule, there)
 	o := c.pick(member, func(*object) bool { return true })

@@ -34,7 +34,7 @@ type state struct {
 	Revision int
 }
 
-// object is something in the store that one client alone changes. Its mark is in its text, by which it can be told.
+// object is something in the store that one client alone changes. The mark in its text identifies it.
 type object struct {
 	kind    kind
 	mark    string
@@ -60,7 +60,7 @@ func (o *object) states() []state {
 	return []state{o.now, *o.next}
 }
 
-// accept takes the state that was found, if it is one that may be.
+// accept takes the state that was found, if the object may be in it.
 func (o *object) accept(found state) bool {
 	return slices.Contains(o.states(), found)
 }
@@ -112,7 +112,7 @@ type memoryAnswer struct {
 	Revision int            `json:"revision"`
 }
 
-// seen is the state that a memory of an answer is in, and its object's mark.
+// seen returns the mark of a memory in an answer, and the state that it is in.
 func (m *memoryAnswer) seen() (string, state) {
 	s := state{There: true, Text: m.Content, Revision: max(m.Revision, 1)}
 	s.Project, _ = m.Metadata["project_id"].(string)

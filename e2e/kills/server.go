@@ -87,7 +87,7 @@ func (l *load) start(sum *totals) ([]*server, error) {
 	return all, nil
 }
 
-// starve lets the server have only so many MiB of addresses more than it has now.
+// starve lets the server have only the given number of MiB of addresses more than it has now.
 func (p *server) starve(more int) error {
 	pid := p.cmd.Process.Pid
 	pages, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))

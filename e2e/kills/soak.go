@@ -64,7 +64,7 @@ type soak struct {
 // sample is the usage at one time.
 type sample [4]float64
 
-// used names the numbers of a sample, and how much of a rise is none: a part, and in units.
+// used names the numbers of a sample, and how much of a rise counts as none: as a part, and in units.
 var used = [...]struct {
 	name, metric string
 	unit         float64
@@ -90,7 +90,8 @@ func (k *soak) flags() []string {
 	return []string{"--metrics", k.metrics, "--backup-to", k.settings.backups, "--backup-every", "1m", "--keep-backups", "2"}
 }
 
-// watch loads for the time of a round: it takes samples, and has another process back up and delete past versions.
+// watch watches the load for the time of a round: it takes samples, and makes other processes back up and delete past
+// versions.
 func (k *soak) watch() error {
 	const samples = 5
 	var all []sample
@@ -146,7 +147,7 @@ func (k *soak) sample() (now sample, err error) {
 	return now, errors.Join(err, lines.Err())
 }
 
-// sizeOf is the size of a store with its log and what else is beside it.
+// sizeOf returns the size of a store with its log and the other files beside it.
 func sizeOf(db string) (sum float64, err error) {
 	all, err := filepath.Glob(db + "*")
 	for _, name := range all {

@@ -1,9 +1,9 @@
-// Command seed makes a store file for tests of the dashboard and fills it. It prints what they have to know of it, as
-// JSON.
+// Command seed makes a store file for tests of the dashboard and fills it. It prints what the tests must know about it,
+// as JSON.
 //
 //	seed [-memories N | -hostile | -wide N] FILE
 //
-// Of 100,000 memories it takes some minutes.
+// With 100,000 memories it takes some minutes.
 package main
 
 import (

@@ -26,7 +26,7 @@ func (obedient) Extract(_ context.Context, c extract.Conversation) (extract.Extr
 	return extract.Extraction{Proposals: []extract.Proposal{p}}, nil
 }
 
-// propose lets proposals wait: of each kind, or with the texts of a hostile store.
+// propose adds pending proposals: of each kind, or with the texts of a hostile store.
 func propose(ctx context.Context, path string, filled seed.Filled, hostile bool) error {
 	store, err := souvenir.Open(ctx, path, nil)
 	if err != nil {

@@ -7,5 +7,5 @@ import "time"
 
 var began = time.Now()
 
-// Seconds is the clock's time where the processor's is not to be had.
+// Seconds returns the time on the clock, where the processor's is not available.
 func Seconds() float64 { return time.Since(began).Seconds() }

@@ -5,8 +5,8 @@ package usage
 
 import "syscall"
 
-// Seconds is the processor time that this process has used. Unlike the clock's time it hardly depends on what
-// else the machine does.
+// Seconds returns the processor time that this process has used. Unlike time on the clock, it hardly depends on other
+// work on the machine.
 func Seconds() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -76,7 +76,7 @@ type SearchOptions struct {
 	HybridRRFK            int
 }
 
-// UpdateResult is where an update puts the id that the memory then has.
+// UpdateResult receives the id that the memory has after an update.
 type UpdateResult struct{ MemoryID string }
 
 // AddOption is an option of AddMemory.
