@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Requests that no honest client sends: broken, slow, huge, sly. The server must answer each as it should or drop it, and go
-# on. Then it is stopped during uploads; it must shut down cleanly, with a sound file and a clean log.
+# Requests that no honest client sends: broken, slow, huge, sly. The server must answer each correctly or drop it, and
+# go on. Then it is stopped during uploads; it must shut down cleanly, with a sound file and a clean log.
 #
 #   e2e/attack.sh
 #
@@ -11,7 +11,8 @@ need python3
 start_server --max-file 32MiB --log-level debug
 python3 "$root/e2e/attack.py" "$url" "$admin" "$member" "$limited"
 
-# What ends in the midst of an upload ends in good order: stop_server fails otherwise, and checks the file.
+# A server that is stopped in the middle of an upload must shut down cleanly: stop_server fails otherwise, and checks
+# the file.
 upload_slowly() {
 	head -c 20000000 /dev/zero | curl --silent --output /dev/null --limit-rate 4M -H "Authorization: Bearer $admin" \
 		-F 'file=@-;filename=slow.bin' "$url/api/files/upload" || true

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Stores on a Citus cluster: a coordinator and two workers on loopback, a store on each worker. The engine's tests and the
-# conformance suite run there; then servers of both stores are asked at once while one of the workers ends as in a crash
-# and comes back; and a store moves to the other worker while it is asked.
+# Stores on a Citus cluster: a coordinator and two workers on loopback, a store on each worker. The engine's tests and
+# the conformance suite run there; then servers of both stores get requests while one of the workers crashes and comes
+# back; and a store moves to the other worker under load.
 #
 #   e2e/citus.sh [--short]
 #
@@ -47,14 +47,14 @@ fi
 souvenir=$work/souvenir
 (cd "$root" && go build -ldflags='-s -w' -o "$souvenir" ./cmd/souvenir && go build -o "$work/cituskill" ./e2e/cituskill)
 
-# sql NAME ARGUMENT... runs psql, that of the cluster's package or another one, with a schema.
+# sql NAME ARGUMENT... runs psql, from the cluster's package or another one, with a schema.
 sql() {
 	local name=$1
 	shift
 	LD_LIBRARY_PATH=$package/lib PATH=$package/bin:$PATH psql "$address&options=-csearch_path%3D$name" -X -q -A -t -v ON_ERROR_STOP=1 "$@"
 }
 
-# The worker that has a schema, as w1 or w2.
+# Prints the worker that has a schema, as w1 or w2.
 node="SELECT DISTINCT 'w' || nodeport - $PORT FROM pg_catalog.citus_shards WHERE table_name = 'memory'::regclass"
 
 # make_store NAME makes a store on a worker, and starts two servers; it prints TOKEN@URL,URL.

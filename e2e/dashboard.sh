@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# The dashboard in a real browser, with scripts: every page on an empty store, a small one, one full of hostile text and one of 100,000
-# memories. Each page is looked at by axe, in light and dark, on a phone and on a wide screen; what goes wrong in the browser, what is
-# loaded from elsewhere, and reports pages that are too wide, too large or too slow, and targets too small for a finger. Then people do what they do there,
-# by mouse, by keyboard, and without scripts; what they do is done on a wide screen and on a phone.
+# The dashboard in a real browser, with scripts: every page on an empty store, a small one, one full of hostile text and
+# one of 100,000 memories. axe checks each page, in light and dark, on a phone and on a wide screen. The test reports
+# errors in the browser, files loaded from elsewhere, pages that are too wide, too large or too slow, and targets too
+# small for a finger. Then it carries out the users' tasks, by mouse, by keyboard, and without scripts, on a wide screen
+# and on a phone.
 #
 #   e2e/dashboard.sh [--short] [FOLDER]      leaves screenshots in the folder, if one is named
 #
-# The short form leaves out the empty store, the large one and most of what people do, and looks at each page of the hostile one once. E2E_STORES names a folder where the stores are kept for the next
-# time, E2E_PASSES some of the stores, ONLY some of the flows (projects,files), without the look at each page, and E2E_PATIENCE how many
-# times as long everything may take as on a machine that has nothing else to do. It needs Go, Node 20 with npm and its registry, and Chromium.
+# The short form leaves out the empty store, the large one and most tasks, and checks each page of the hostile one once.
+# E2E_STORES names a folder where the stores are kept for the next time; E2E_PASSES selects some of the stores, and ONLY
+# some of the flows (projects,files), without the check of each page. E2E_PATIENCE says how many times longer everything
+# may take than on an idle machine. It needs Go, Node 20 with npm and its registry, and Chromium.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 read -ra stores <<<"${E2E_PASSES:-empty small phone hostile large}"
-short= # phone is the small one again, for what people do
+short= # phone is the small one again, for the tasks
 if [[ ${1-} == --short ]]; then
 	stores=(small hostile) short=true
 	shift
@@ -30,7 +32,7 @@ cp -r "$root"/e2e/dashboard/* "$work"
 }
 souvenir=$work/souvenir
 (cd "$root" && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$souvenir" ./cmd/souvenir && go build -o "$work/seed" ./e2e/seed)
-# The paths of all pages of people who have signed in, as the tables of the server have them: none may be forgotten.
+# The paths of all pages for signed-in users, as in the tables of the server: none may be forgotten.
 routes=$(cd "$root" && go test ./server -run '^TestPagesAreListed$' -count=1 -v | sed -n 's/^page //p')
 [[ -n $routes ]]
 

@@ -13,9 +13,9 @@ export SOUVENIR_LONG_TESTS=1 CGO_ENABLED=0
 counted='^ok|histories,|^FAIL|--- |points|crashes|damages|recovered|versions'
 
 SOUVENIR_FAULTS=$points go test -vet=off -timeout 0 -v ./internal/faulttest | grep -E "$counted"
-# A damage is checked, repaired and recovered: a tenth of the points.
+# Each damage is checked, repaired and recovered, so this takes a tenth of the points.
 SOUVENIR_FAULTS=$(((points + 9) / 10)) go test -vet=off -timeout 0 -v \
 	-run 'NoDamagedFile|RecoverOfAnyDamage|FilesOfEachVersion' ./internal/systemtest | grep -E "$counted" | grep -v -- '--- PASS: .*/'
-# Histories are looked at with one server and with three.
+# Histories are checked with one server and with three.
 SOUVENIR_TEST_HISTORIES=$(((points + 1) / 2)) go test -vet=off -timeout 0 -v -run TestHistoriesAreLinearizable \
 	./internal/systemtest | grep -E "$counted"

@@ -5,12 +5,12 @@
 #
 #   e2e/fuzz.sh [-t 10m] [-p WORKERS] [-o FILE] [PATTERN]
 #
-# PATTERN selects among lines such as "./tools FuzzCall". With -o rows go to a file as well, and targets that are in it
-# already are left out, so that a run that was broken off goes on. A failing input is kept in the package's testdata.
-# It ends non-zero if a target failed. All targets take about ten hours; it needs Go.
+# PATTERN selects among lines such as "./tools FuzzCall". With -o rows also go to a file, and targets that are already
+# in it are left out, so that an interrupted run can be continued. A failing input is kept in the package's testdata. It
+# ends non-zero if a target failed. All targets take about ten hours; it needs Go.
 #
-# SQLite is compiled without instrumentation, which makes every statement slower and guides to nothing in our
-# code. So the compiler is called through this script, and what it makes is in a cache of its own.
+# SQLite is compiled without instrumentation, which makes every statement slower and guides the fuzzer to no code of
+# this project. So the compiler is called through this script, and its output is in a cache of its own.
 set -euo pipefail
 script=$(realpath "${BASH_SOURCE[0]}")
 if [[ ${1-} == --tool ]]; then
@@ -52,8 +52,8 @@ targets() {
 	done | sort
 }
 
-# fuzz FOLDER NAME runs a target in its module. To make an input that reached new code smaller, ten tries must do: by
-# default the fuzzer takes a minute for each, and a target that needs a store tried nine inputs in forty seconds.
+# fuzz FOLDER NAME runs a target in its module. To make an input that reached new code smaller, ten tries must suffice:
+# by default the fuzzer takes a minute for each, and a target that needs a store tried nine inputs in forty seconds.
 fuzz() {
 	(cd "$1" && go test -toolexec "$script --tool" -vet=off -run '^$' -fuzz "^$2\$" -fuzztime "$time" \
 		-fuzzminimizetime 10x -parallel "$workers" -timeout 0 .)

@@ -8,10 +8,10 @@
 #   e2e/kills.sh soak [-soak 30m] [-load 1m]        30 minutes of load with a kill each minute, and backups underneath;
 #                                                   what the server uses must not rise, and it prints how long calls took
 #
-# On PostgreSQL two servers share the store. On the cluster the worker that has the store ends, too, and each second time
-# servers with it. ROUNDS is how many rounds; flags are those of e2e/kills, such as -seed of a run before. A run on
-# PostgreSQL needs a script that starts one: CITUS_CLUSTER, or ../shared/citus/cluster.sh beside the checkout; see
-# e2e/citus.sh. Where it runs must not matter to anyone else: it needs Go and about 200 MB.
+# On PostgreSQL two servers share the store. On the cluster the worker that has the store is also killed, and every
+# second time the servers with it. ROUNDS is how many rounds; flags are those of e2e/kills, such as -seed of an earlier
+# run. A run on PostgreSQL needs a script that starts one: CITUS_CLUSTER, or ../shared/citus/cluster.sh beside the
+# checkout; see e2e/citus.sh. Run it on a machine that does nothing else of importance. It needs Go and about 200 MB.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 where=file

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Real OAuth and MCP clients against the server, each from the address alone to a tool call: a person, played by a script that
-# posts the forms of the pages, signs in and lets them in. Then a real browser does so.
+# Real OAuth and MCP clients against the server, each from the address alone to a tool call: a person, played by a
+# script that posts the forms of the pages, signs in and authorizes them. Then a real browser does so.
 #
 #   e2e/oauth.sh [--short]
 #
@@ -15,7 +15,7 @@ install_clients
 start_server
 (cd "$root" && go build -o "$work/goclients" ./e2e/goclients)
 
-# A second server on the same file, which people in the house reach by a name and without TLS.
+# A second server on the same file, which people on the local network reach by a name and without TLS.
 : >"$work/stdout2"
 "$souvenir" serve --db "$db" --listen 127.0.0.1:0 --public-url http://memory.test >"$work/stdout2" 2>"$work/server2.log" &
 second_pid=$!

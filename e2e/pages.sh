@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The pages in a real browser, without scripts, from the link of the first start on: set-up, invitation, sign-in, profile, users;
-# by keyboard alone; wrong input. Each page is looked at by axe, in light and dark, wide and on a phone.
+# The pages in a real browser, without scripts, from the link of the first start on: set-up, invitation, sign-in,
+# profile, users; by keyboard alone; wrong input. axe checks each page, in light and dark, wide and on a phone.
 #
 #   e2e/pages.sh [FOLDER]      leaves screenshots in the folder, if one is named
 #
@@ -18,7 +18,7 @@ cp "$root"/e2e/pages/* "$work"
 }
 souvenir=$work/souvenir db=$work/souvenir.db
 (cd "$root" && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$souvenir" ./cmd/souvenir)
-# The browser knows the server by a name, without TLS: where it sends less of what tells sites apart.
+# The browser reaches the server by a name and without TLS, where it sends less of the data that distinguishes sites.
 "$souvenir" serve --db "$db" --listen 127.0.0.1:0 --public-url http://memory.test >"$work/stdout" 2>"$work/server.log" &
 server_pid=$!
 for _ in {1..200}; do

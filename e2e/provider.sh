@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Signing in at an external OpenID Connect provider: npm oidc-provider on this machine, and a browser that fills in its forms.
-# Accounts by e-mail domain, linking and unlinking, wrong passwords there; a second factor that is wanted, by amr and by acr; a
-# provider that is down.
+# Signing in at an external OpenID Connect provider: npm oidc-provider on this machine, and a browser that fills in its
+# forms. Accounts by e-mail domain, linking and unlinking, wrong passwords there; a required second factor, by amr and
+# by acr; a provider that is down.
 #
 #   e2e/provider.sh [--short]
 #
-# It takes some ten seconds; the short form leaves out acr and the provider that is down. It needs Go, curl, Node 20 and npm.
+# It takes about ten seconds; the short form leaves out acr and the provider that is down. It needs Go, curl, Node 20
+# and npm.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 provider_version=9.5.1
@@ -40,7 +41,7 @@ if [[ -z $issuer ]]; then
 	exit 1
 fi
 
-# with NAME [FLAG...] runs a part against a server of its own, and sees that the log keeps what it must.
+# with NAME [FLAG...] runs a part against a server of its own, and checks that the log keeps secrets.
 with() {
 	local part=$1
 	shift

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The configurations of docs/proxy.md that are marked as tried: Caddy and nginx, at the root of a host and below a path, each before
-# a server, and "souvenir doctor" as the client. What is changed in them is names, ports and certificates, for this machine.
+# The configurations of docs/proxy.md that are marked as tried: Caddy and nginx, at the root of a host and below a path,
+# each before a server, and "souvenir doctor" as the client. Only names, ports and certificates are changed in them, for
+# this machine.
 #
 #   e2e/proxy.sh [--short]
 #
-# It takes some twenty seconds; the short form leaves out what lies below a path, and what people get wrong. It needs Go, curl, Caddy, nginx and OpenSSL.
+# It takes about twenty seconds; the short form leaves out paths below the root, and common mistakes. It needs Go, curl,
+# Caddy, nginx and OpenSSL.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 short=false
@@ -56,8 +58,8 @@ GO
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 60 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
 	-keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
 
-# try NAME PATH [PROBLEM] starts the server and the proxy, whose configuration is $work/config, and lets the doctor look.
-# Nothing may be wrong, or else the problem that is named, which is the beginning of a line.
+# try NAME PATH [PROBLEM] starts the server and the proxy, whose configuration is $work/config, and runs the doctor. It
+# must find nothing, or only PROBLEM, which is the beginning of a line.
 try() {
 	local name=$1 path=$2 problem=${3-}
 	rm -f "$work"/souvenir.db*
@@ -139,7 +141,7 @@ if ! $short; then
 	nginx_config nginx-path
 	try nginx /memory
 
-	# What people get wrong.
+	# Common mistakes.
 	port=$(free_port)
 	nginx_config
 	sed -i '/client_max_body_size/d' "$work/config"

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# Two versions of the server on one PostgreSQL: a server of an older commit, whose tables have an older version, is under
-# load; then the present one starts beside it and migrates. It prints what each of them answered before and after, and
-# fails if something that was answered is missing, if the tables are not sound, or if a start of the older one is not
-# refused.
+# Two versions of the server on one PostgreSQL: a server of an older commit, whose tables have an older version, is
+# under load; then the present one starts beside it and migrates. It prints the answers of each before and after. It
+# fails if acknowledged data is missing, if the tables are not sound, or if the older one can start again.
 #
 #   e2e/rolling.sh [COMMIT|next] [SECONDS]
 #
-# COMMIT is of the older server: by default the last one with version 37 of the tables. With next the present server is
-# the older one, and the newer one is the same with one more migration: then nothing may be stored by the older one once
-# the tables are newer. It needs Go, curl, the history of the repository, and a script that starts PostgreSQL:
-# CITUS_CLUSTER, or ../shared/citus/cluster.sh.
+# COMMIT is the version of the older server: by default the last one with version 37 of the tables. With next the
+# present server is the older one, and the newer one is the same with one more migration: then nothing may be stored by
+# the older one once the tables are newer. It needs Go, curl, the history of the repository, and a script that starts
+# PostgreSQL: CITUS_CLUSTER, or ../shared/citus/cluster.sh.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 commit=${1:-27cea53^} seconds=${2:-10}
@@ -34,7 +33,7 @@ chmod o+x "$work"
 
 souvenir=$work/souvenir
 (cd "$root" && go build -ldflags='-s -w' -o "$souvenir" ./cmd/souvenir)
-old=${OLD_PROGRAM-} # one that is built already
+old=${OLD_PROGRAM-} # one that is already built
 if [[ $commit == next ]]; then
 	old=$work/souvenir.old
 	mv "$souvenir" "$old"

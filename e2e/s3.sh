@@ -5,7 +5,7 @@
 #
 #   e2e/s3.sh
 #
-# It needs Go and curl. SOUVENIR_VERSITYGW names a gateway that is built already; otherwise this builds one, which takes
+# It needs Go and curl. SOUVENIR_VERSITYGW names a gateway that is already built; otherwise this builds one, which takes
 # about two minutes of processor time.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
@@ -44,7 +44,7 @@ start_gateway() {
 	return 1
 }
 
-# objects counts what is in the bucket of the content of files.
+# objects counts the objects with the content of files in the bucket.
 objects() { find "$bucket" -type f ! -name 'owner-*' | wc -l; }
 
 # want WHAT GOT WANTED fails if the two differ.
@@ -56,7 +56,7 @@ want() {
 	}
 }
 
-# soon WANTED waits until the bucket has so many objects.
+# soon WANTED waits until the bucket has this number of objects.
 soon() {
 	for _ in {1..600}; do
 		[[ $(objects) != "$1" ]] || return 0
@@ -104,7 +104,7 @@ want "objects of both files" "$(objects)" 13
 same "$large" "$work/large"
 same "$small" "$work/small"
 
-# Without the storage: what needs it is answered with 503, the rest goes on.
+# Without the storage: requests that need it get 503, the others still work.
 end_gateway
 want "uploading without the storage" "$(status POST /api/files/upload -F "file=@$work/small")" 503
 want "downloading without the storage" "$(status GET "/api/files/$small")" 503
@@ -141,7 +141,7 @@ fi
 grep -q 'not what was stored' "$work/check"
 cp "$work/kept" "$one"
 
-# Erased for good, nothing is left. The server does it by itself.
+# After files are erased, no object is left. The server deletes them by itself.
 want "deleting" "$(status DELETE "/api/files/$large")" 200
 want "objects of a file in the trash" "$(objects)" 26
 "$souvenir" user add root --admin --password-stdin --db "$work/copy.db" <<<"$(random_password)" >/dev/null

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Schemathesis against the server: requests made from /openapi.json, right and wrong ones, and each answer compared with what
-# the document says; first as an admin, then with a token that may hardly do anything. Then the log is read: no server
-# error, no panic, no token; and the file is checked.
+# Schemathesis against the server: valid and invalid requests made from /openapi.json, with each answer compared with
+# the document; first as an admin, then with a token that may hardly do anything. Then the log is read: no server error,
+# no panic, no token; and the file is checked.
 #
 #   e2e/schemathesis.sh [--short] [SCHEMATHESIS-FLAG...]
 #
-# The short form takes about a minute and sends the same requests each time, but for ids and times that the server makes up; the
-# full one takes some five, and Schemathesis prints its seed at the end; repeat it with --seed.
-# It needs Go, curl, Python 3.10 or later with venv, and PyPI.
+# The short form takes about a minute and sends the same requests each time, but for ids and times that the server makes
+# up; the full one takes about five, and Schemathesis prints its seed at the end; repeat it with --seed. It needs Go,
+# curl, Python 3.10 or later with venv, and PyPI.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 schemathesis_version=4.32.5
 
-# How far a run goes: the full form until a time is over, the short one through so many examples. A run that looked at the clock
-# would not be the same one twice.
+# The length of a run: the full form ends after a time, the short one after a number of examples. A run limited by time
+# would not be repeatable.
 how=(--max-examples 300 --generation-database none) everything=(--max-time 240) tokens=(--max-time 30) refused=(--max-time 45)
 if [[ ${1-} == --short ]]; then
 	how=(--max-examples 20 --generation-deterministic) everything=() tokens=() refused=() # no seed: it follows from what is tried
@@ -25,7 +25,7 @@ python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet --disable-pip-version-check "schemathesis==$schemathesis_version"
 start_server --max-file 1MiB
 
-# run_as TOKEN [FLAG...] runs all checks but those that the configuration takes out.
+# run_as TOKEN [FLAG...] runs all checks except those that the configuration excludes.
 run_as() {
 	local token=$1
 	shift
@@ -37,11 +37,12 @@ run_as() {
 	)
 }
 
-# Tokens are deleted apart, with one that may go: whatever is listed is deleted, and everything behind that would be 401.
+# Tokens are deleted in a run of their own, with a token that may be lost: every listed token is deleted, and all later
+# requests would get 401.
 run_as "$admin" "${everything[@]}" --exclude-operation-id delete_api_mcp_tokens_id "$@"
 spare=$("$souvenir" token add --db "$db" --user ben --name spare --scope memory:read,memory:write,account)
 run_as "$spare" "${tokens[@]}" --include-path-regex '^/api/mcp-tokens' "$@"
-# What it is refused is right, so that nothing is said of data that is accepted.
+# Its requests are rightly refused, so the check of accepted data does not apply.
 run_as "$limited" "${refused[@]}" --phases coverage,fuzzing --exclude-checks positive_data_acceptance "$@"
 
 if [[ $(curl --silent --output /dev/null --write-out '%{http_code}' -H "Authorization: Bearer $admin" "$url/api/projects") != 200 ]]; then

@@ -19,6 +19,6 @@ for _ in {1..200}; do
 	sleep 0.1
 done
 (cd "$work" && BROWSER=$browser LINK=$link FOLDER=$root/docs/dashboard node screenshots.mjs)
-kill -TERM "$server_pid" # it deletes what it showed
+kill -TERM "$server_pid" # it deletes its store
 wait "$server_pid" || true
 server_pid=

@@ -5,12 +5,13 @@
 #
 #   e2e/selfhosting.sh [EARLIER]      EARLIER: the commit to upgrade from; otherwise the one five migrations ago
 #
-# E2E_PATIENCE says how many times as long everything may take as on a machine that has nothing else to do.
+# E2E_PATIENCE says how many times longer everything may take than on an idle machine.
 #
-# Nothing of this machine changes: the unit runs under a systemd of its own, which boots a Debian or another system as this
-# one is, with what it writes in memory; Docker runs as a daemon of its own; and both have a network of their own, so that
-# even the ports are those of the page. It needs root, Go, git, curl, iproute2, util-linux, systemd, and dockerd, docker
-# and docker compose, in Debian the packages docker.io and docker-compose. What could not be tried is said in the end.
+# Nothing of this machine changes: the unit runs under a systemd of its own, which boots this Debian or other system,
+# with its writes in memory; Docker runs as a daemon of its own; and both have a network of their own, so that even the
+# ports are those of the page. It needs root, Go, git, curl, iproute2, util-linux, systemd, and dockerd, docker and
+# docker compose, in Debian the packages docker.io and docker-compose. Recipes that could not be tried are listed at the
+# end.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 need go git curl ip unshare nsenter script systemd-analyze dockerd docker
@@ -34,7 +35,7 @@ end_places() {
 }
 trap end_places EXIT
 
-# fail prints words, and what the last commands printed.
+# fail prints words, and the output of the last commands.
 fail() {
 	printf '%s\n' "$@" >&2
 	tail -n 20 "$work"/*.log >&2
@@ -104,7 +105,8 @@ clone=$work/clone
 earlier=${1-}
 for ((skip = 4; ${#earlier} == 0 && skip < 12; skip++)); do
 	earlier=$(git -C "$root" log -1 --skip=$skip --format=%H -- internal/sqlite/migrations)^
-	# Where two were written at a time, there are commits with a gap between their numbers, and no program of them starts.
+	# If two were written at the same time, some commits have a gap between their numbers, and their programs do not
+	# start.
 	git -C "$root" ls-tree --name-only "$earlier" internal/sqlite/migrations/ 2>/dev/null | sed -n 's|.*/0*\([0-9]*\)_.*\.sql$|\1|p' |
 		awk '$1 != NR { exit 1 }' || earlier=
 done

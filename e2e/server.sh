@@ -22,7 +22,7 @@ end_all() {
 	rm -rf "$work"
 }
 
-# need PROGRAM... fails, rather than skips, where a program is missing: a check that is left out in silence is none.
+# need PROGRAM... fails, rather than skips, where a program is missing: a check that is silently left out is no check.
 need() {
 	local program
 	for program in "$@"; do
@@ -66,8 +66,8 @@ start_server() {
 	limited=$("$souvenir" token add --db "$db" --user anna --name limited --scope memory:read --project atlas)
 }
 
-# install_clients lays the scripts of e2e/clients with the npm packages that they need into $work. Where E2E_PACKAGES names a folder,
-# the packages are kept there, so that several scripts install them once.
+# install_clients copies the scripts of e2e/clients, with the npm packages that they need, into $work. If E2E_PACKAGES
+# names a folder, the packages are kept there, so that several scripts install them only once.
 install_clients() {
 	local packages=${E2E_PACKAGES:-$work}
 	need node npm
@@ -84,7 +84,7 @@ install_clients() {
 	[[ $packages == "$work" ]] || ln -s "$packages/node_modules" "$work/node_modules"
 }
 
-# stop_server ends the server as an operator does, and fails if it did not end in good order or the file is not sound.
+# stop_server stops the server as an operator does, and fails if it did not shut down cleanly or the file is not sound.
 stop_server() {
 	local status=0
 	[[ -n $server_pid ]] || return 0
@@ -115,7 +115,7 @@ find_browser() {
 	fi
 }
 
-# check_log [PATTERN [LOG...]] fails if a log has a token, a session, an error, or what the pattern says, in it.
+# check_log [PATTERN [LOG...]] fails if a log contains a token, a session, an error, or a match of the pattern.
 check_log() {
 	local pattern='(mcp|ses)_[A-Za-z0-9]{8,}|panic|level=ERROR'
 	[[ $# -eq 0 ]] || pattern+="|$1"

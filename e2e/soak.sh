@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Four "souvenir mcp" processes and the server write 10,000 memories each into one file, at the same time. Afterwards none may
-# be lost, none be there twice, nothing have failed for a lock, and the file be sound.
+# Four "souvenir mcp" processes and the server write 10,000 memories each into one file, at the same time. Afterwards,
+# no memory may be lost or there twice, no call may have failed for a lock, and the file must be sound.
 #
 #   e2e/soak.sh [--short]
 #
-# The short form writes 300 each, in some seconds. It needs Go, curl and Python 3.9 or later.
+# The short form writes 300 each, in a few seconds. It needs Go, curl and Python 3.9 or later.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 count=10000 seconds=1200

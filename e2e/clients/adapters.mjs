@@ -1,5 +1,5 @@
-// The clients that everything.mjs puts through their paces, behind one interface: the older and the newer SDK in TypeScript and
-// the command line of the Inspector, each over HTTP with a token and over the streams of a program that it starts.
+// The clients that everything.mjs tests, behind one interface: the older and the newer SDK in TypeScript and the
+// command line of the Inspector, each over HTTP with a token and over the streams of a program that it starts.
 
 import { execFile } from "node:child_process";
 import { Client as OlderClient } from "@modelcontextprotocol/sdk/client/index.js";
@@ -49,7 +49,7 @@ export async function newer(place, revision) {
   return through(client, client.getNegotiatedProtocolVersion());
 }
 
-// inspector runs the Inspector again for everything that is asked.
+// inspector runs the Inspector anew for each request.
 export async function inspector(place, revision) {
   const where = place.url ? ["--server-url", place.url, "--transport", "http", "--header", `Authorization: Bearer ${place.token}`, "--stored-auth-only"] : [place.command, ...place.args];
   const ask = (method, ...more) => new Promise((resolve, reject) => {
@@ -68,6 +68,6 @@ export async function inspector(place, revision) {
     call: (name, args) => ask("tools/call", "--tool-name", name, "--tool-args-json", JSON.stringify(args)),
     read: async (uri) => (await ask("resources/read", "--uri", uri)).contents,
     prompt: async (name, args) => (await ask("prompts/get", "--prompt-name", name, ...pairs("--prompt-args", args))).messages,
-    looksFirst: true, // it asks for the list of tools, and does not call one that is not on it
+    looksFirst: true, // it requests the list of tools, and calls none that is not on it
   };
 }

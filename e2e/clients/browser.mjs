@@ -1,5 +1,5 @@
-// A real browser: sign-in and consent by keyboard, with scripts and without, in a window that an application has opened, and
-// over plain HTTP under a name of the house, where browsers tell less of where a form comes from.
+// A real browser: sign-in and consent by keyboard, with scripts and without, in a window that an application has
+// opened, and over plain HTTP under a name of the local network, where browsers reveal less about the origin of a form.
 //
 //   BROWSER=/usr/bin/chromium node browser.mjs [--short | FOLDER-FOR-SCREENSHOTS]
 
@@ -14,7 +14,7 @@ const pictures = short ? undefined : process.argv[2];
 const houseName = process.env.SOUVENIR_IN_THE_HOUSE; // public URL of a second server on the file, such as http://memory.test
 const houseAt = process.env.SOUVENIR_IN_THE_HOUSE_AT; // where it really listens
 
-// An application with a page that opens a window, and a callback that tells the page how it went.
+// An application with a page that opens a window, and a callback that tells the page the outcome.
 const application = createServer((request, response) => {
   response.setHeader("content-type", "text/html");
   const to = new URL(request.url, "http://localhost");
@@ -84,13 +84,13 @@ for (const javaScriptEnabled of short ? [false] : [true, false]) {
   await page.waitForURL((address) => address.href.startsWith(callback));
   assert.ok(arrived(page.url()).get("code"));
 
-  // Signed in already; and this time the answer is no.
+  // Already signed in, and this time the answer is no.
   await page.goto(await asks(url));
   await page.getByRole("button", { name: "Deny" }).click();
   await page.waitForURL((address) => address.href.startsWith(callback));
   assert.equal(arrived(page.url()).get("error"), "access_denied");
 
-  // Going back brings a new page, on which one may decide otherwise.
+  // Going back loads a new page, on which the user may decide otherwise.
   await page.goBack();
   await page.getByRole("button", { name: "Allow", exact: true }).click();
   await page.waitForURL((address) => address.href.startsWith(callback));
@@ -98,7 +98,7 @@ for (const javaScriptEnabled of short ? [false] : [true, false]) {
   await page.context().close();
 }
 
-// In a window of an application, which hears from it once it is back.
+// In a window of an application, which gets the outcome when the browser is back there.
 {
   const page = await newPage();
   await page.goto(`${at}/?open=${encodeURIComponent(await asks(url))}`);
@@ -121,7 +121,7 @@ if (houseName) {
   await page.context().close();
 }
 
-// A page elsewhere cannot show ours in a frame, nor send its form.
+// A page of another site cannot show a page of the server in a frame, nor send its form.
 if (!short) {
   const page = await newPage();
   await page.goto(await asks(url));
@@ -135,7 +135,7 @@ if (!short) {
   await framed.route("http://evil.test/", (route) => route.fulfill({ contentType: "text/html", body: `<iframe src="${url}/login"></iframe>` }));
   await framed.goto("http://evil.test/");
   assert.equal(await framed.frames()[1]?.locator("form").count(), 0, "a frame shows the page");
-  complaints.length = 0; // about exactly this
+  complaints.length = 0; // the expected ones
 }
 
 if (pictures) {

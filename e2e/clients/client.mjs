@@ -35,7 +35,7 @@ async function through(mark, options) {
   return revision;
 }
 
-// A right that the person left out is asked for when it is needed, and given then.
+// A scope that the person left out is requested when it is needed, and granted then.
 async function stepUp() {
   const provider = new Provider("One that asks for more", "http://localhost:8787/callback", [{ scope: ["memory:read"], projects: "all" }, { scope: ["memory:read", "memory:write"], projects: "all" }]);
   const { transport } = await connect(provider);

@@ -1,6 +1,6 @@
-// The conformance suite of the Model Context Protocol: its scenarios for servers in each revision that it has them for, and those for
-// authorization servers. A check may fail only if it is in the baseline, for the reason that stands there; one in the
-// baseline that does not fail for that reason must be taken out.
+// The conformance suite of the Model Context Protocol: its scenarios for servers, in each revision that has some, and
+// its scenarios for authorization servers. A check may fail only if it is in the baseline, for the reason given there;
+// one in the baseline that does not fail for that reason must be removed.
 //
 //   node conformance.mjs BASELINE
 //
@@ -16,10 +16,10 @@ import { Person, url } from "./person.mjs";
 const suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
 const revisions = ["2025-06-18", "2025-11-25", "2026-07-28"];
 
-// listens starts a server on a port that is free.
+// listens starts a server on a free port.
 const listens = (server) => new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server.address().port)));
 
-// proxy passes everything on as it came, with the token.
+// proxy forwards everything unchanged, with the token.
 function proxy() {
   const to = new URL(url);
   return createServer((incoming, answer) => {
@@ -32,8 +32,8 @@ function proxy() {
   });
 }
 
-// run runs the suite, hands on its lines, and returns the checks: scenario, id, status and what is said of it. Its exit
-// status tells less than they do.
+// run runs the suite, prints its lines, and returns the checks: scenario, id, status and message. They say more than
+// its exit status.
 async function run(args, hears = () => {}) {
   const results = mkdtempSync("results-");
   const child = spawn(process.execPath, [suite, ...args, "--output-dir", results], { stdio: ["ignore", "pipe", "inherit"] });
@@ -52,7 +52,7 @@ async function run(args, hears = () => {}) {
   });
 }
 
-// baseline are the lines SCENARIO CHECK REASON, the last of which is what the suite must say of the check.
+// baseline holds the lines SCENARIO CHECK REASON. REASON is the message that the suite must give for the check.
 const baseline = readFileSync(process.argv[2], "utf8").split("\n").filter((line) => line && !line.startsWith("#")).map((line) => {
   const [, scenario, id, reason] = line.match(/^(\S+)\s+(\S+)\s+(.+)$/) ?? assert.fail(`the baseline has the line ${line}`);
   return { scenario, id, reason, failed: 0 };
@@ -80,7 +80,8 @@ for (const revision of revisions) {
 front.close();
 for (const { scenario, id, failed } of baseline) if (!failed) complaints.push(`${scenario} ${id} never failed, and must be taken out of the baseline`);
 
-// A public client: the suite shows no secret to a server that takes clients without. oauth4webapi.mjs tries the others.
+// A public client: the suite sends no secret to a server that accepts clients without one. oauth4webapi.mjs tests the
+// other ways.
 execFileSync(process.env.SOUVENIR, ["client", "add", "--db", process.env.DB, "--user", process.env.PERSON_NAME, "--id", "conformance", "--public", "--redirect-uri", "http://127.0.0.1/callback"]);
 const spare = createServer();
 const callback = await listens(spare);

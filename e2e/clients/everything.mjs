@@ -1,5 +1,5 @@
-// What every client does: it lists and calls every tool, reads every resource, gets every prompt, completes arguments and makes
-// mistakes, as a user who begins with nothing, so that everything that it is answered is known beforehand.
+// The actions of every client: it lists and calls every tool, reads every resource, gets every prompt, completes
+// arguments and makes mistakes. Its user begins with no data, so that every answer is known beforehand.
 
 import assert from "node:assert/strict";
 import { newest } from "./adapters.mjs";
@@ -20,7 +20,7 @@ export async function list(client, kind) {
   }
 }
 
-// reads reads a resource, which is one piece.
+// reads reads a resource, which has one content.
 async function reads(client, uri) {
   const contents = await client.read(uri);
   assert.equal(contents.length, 1, uri);
@@ -37,7 +37,7 @@ async function says(client, name, args, expected) {
 
 export async function everything(client, name) {
   const called = new Set();
-  // calls calls a tool and returns what it answers, which stands there twice.
+  // calls calls a tool and returns its answer, which is there twice: as structured content and as text.
   const calls = async (tool, args) => {
     called.add(tool);
     const result = await client.call(tool, args);
@@ -87,7 +87,7 @@ export async function everything(client, name) {
   assert.equal(fetched.text, `# Tiles\n\nA tile has 512 pixels, ${name} decided.`);
   assert.deepEqual([...called].sort(), [...toolNames].sort(), "every tool was called");
 
-  // Resources: those that are listed and those behind templates, each with all that is in it.
+  // Resources: the listed ones and the ones of templates, each with its whole content.
   const at = `souvenir://projects/${(await projects(client))[0].project_id}`;
   const known = {
     [`${at}/main`]: ["text/markdown", prose],
@@ -162,7 +162,7 @@ async function mistakes(client) {
   await assert.rejects(client.read("https://elsewhere.example/"), /[Nn]ot found/);
 }
 
-// pagesOf asserts that a long list comes in pages, which the newer SDK goes through by itself, and is whole in the end.
+// pagesOf asserts that a long list comes in pages, which the newer SDK follows by itself, and is complete at the end.
 export async function pagesOf(client, count) {
   const { items, next } = await client.page("resources");
   assert.equal(items.length, next ? 100 : count);
@@ -179,7 +179,7 @@ export async function onlyReads(client, offered) {
   await says(client, "memory", { action: "store", content: "No." }, offered ? /memory:write/ : /read/);
 }
 
-// endsWithItsToken asserts that a token that has ended between two calls is worth nothing at the next.
+// endsWithItsToken asserts that a call fails after its token has ended since the call before.
 export async function endsWithItsToken(client, end) {
   assert.ok(!(await client.call("list_collections", {})).isError);
   await end();

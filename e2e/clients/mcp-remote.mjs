@@ -1,4 +1,4 @@
-// mcp-remote: what a client that speaks over standard input and output only uses to get here. It prints the address for the
+// mcp-remote: the bridge for clients that support only standard input and output. It prints the address for the
 // browser, listens for the answer on a port of its own, and passes messages on.
 
 import assert from "node:assert/strict";

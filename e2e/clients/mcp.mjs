@@ -41,7 +41,7 @@ const matrix = [];
 for (const [of, kind, speaks] of [["older", older, handshakes], ["newer", newer, revisions], ["inspector", inspector, [handshakes.at(-1), newest]]]) {
   for (const revision of speaks) {
     for (const transport of ["http", "stdio"]) {
-      // The Inspector starts Node for everything that it is asked; the short form has it do everything once.
+      // The Inspector starts Node for each request; the short form does everything once with it.
       const leave = short && kind === inspector && (revision !== newest || transport !== "http");
       if (!leave) matrix.push({ name: `${of}-${transport}-${revision}`, kind, transport, revision });
     }

@@ -1,5 +1,5 @@
-// oauth4webapi, which checks all that a client may check: discovery, registration, PKCE, resource indicators, the issuer in
-// answers, refreshing, revoking, and each way of showing a secret.
+// oauth4webapi, which makes all checks that a client may make: discovery, registration, PKCE, resource indicators, the
+// issuer in answers, refreshing, revoking, and each way of showing a secret.
 
 import assert from "node:assert/strict";
 import * as oauth from "oauth4webapi";
@@ -75,14 +75,14 @@ for (const [method, show] of [["none", () => oauth.None()], ["client_secret_basi
   await assert.rejects(call(again.access_token), /401|unauthorized|challenge/i, "a revoked grant's access token");
   await rejects(oauth.processRefreshTokenResponse(as, client, await oauth.refreshTokenGrantRequest(as, client, authentication, again.refresh_token, http)), "invalid_grant", "a revoked refresh token");
 
-  // A code that is used twice ends what it gave.
+  // A code that is used twice ends the tokens that it gave.
   const twice = await authorize(client, person);
   const first = await exchange(client, authentication, twice);
   await rejects(exchange(client, authentication, twice), "invalid_grant", "a code that is used twice");
   await assert.rejects(call(first.access_token), /401|unauthorized|challenge/i, "the tokens of a code that was used twice");
 }
 
-// What the person leaves out is not given, and no is no.
+// Scopes that the person leaves out are not granted, and a denied request gets none.
 const client = await register("none");
 const less = await exchange(client, oauth.None(), await authorize(client, new Person(), { choices: { scope: ["memory:read"], projects: "all" } }));
 assert.equal(less.scope, "memory:read");

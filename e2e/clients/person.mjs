@@ -21,7 +21,7 @@ function hidden(page) {
 // Person keeps the cookies of one browser.
 export class Person {
   #cookies = new Map();
-  pages = []; // what was shown, in order
+  pages = []; // the pages shown, in order
 
   async #fetch(address, options = {}) {
     const headers = { ...options.headers };
@@ -35,8 +35,9 @@ export class Person {
     return answer;
   }
 
-  // answer opens the address that a client sends a browser to, signs in if asked to, and decides. It returns the address, outside
-  // the server, to which the browser is sent in the end. Choices are fields of the form: none leaves what is ticked.
+  // answer opens the address that a client sends a browser to, signs in if asked to, and decides. It returns the
+  // address, outside the server, to which the browser is sent at the end. Choices are fields of the form; without any,
+  // it stays as preselected.
   async answer(address, decision = "allow", choices = {}) {
     let response = await this.#fetch(address);
     for (let step = 0; step < 10; step++) {

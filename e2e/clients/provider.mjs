@@ -1,4 +1,5 @@
-// What both SDKs of the Model Context Protocol ask of a client that signs in: to keep what it is given, and to open a browser.
+// The part that both SDKs of the Model Context Protocol leave to a client that signs in: to store its credentials, and
+// to open a browser.
 
 import assert from "node:assert/strict";
 import { Person } from "./person.mjs";
@@ -8,7 +9,8 @@ export class Provider {
   back; // where the browser was sent in the end
   asked = 0;
 
-  // Choices are what the person changes on the page, the first time and later; nothing: all stays as it is ticked.
+  // Choices are the fields that the person changes on the page, the first time and later; nothing: all stay as
+  // preselected.
   constructor(clientName, redirectUrl, choices) {
     Object.assign(this, { clientName, redirectUrl, choices, person: new Person() });
   }

@@ -1,11 +1,11 @@
-// A browser that complains: about what goes wrong in a page, what its policy forbids, and what is loaded from elsewhere.
+// A browser that reports errors in a page, violations of its policy, and files loaded from elsewhere.
 import { chromium } from 'playwright-core'
 
 const { BROWSER, LISTENING } = process.env
 export const site = 'http://memory.test' // a name without TLS, where browsers allow least
 export const password = 'nine blue kettles'
 
-export const patience = Number(process.env.E2E_PATIENCE ?? 1) // how much longer all may take on a busy machine
+export const patience = Number(process.env.E2E_PATIENCE ?? 1) // factor for all times on a busy machine
 
 export const complaints = []
 export function complain(text) {
@@ -25,7 +25,7 @@ export const browser = await chromium.launch({
 export const wide = { colorScheme: 'light', viewport: { width: 1440, height: 900 } }
 export const phone = { colorScheme: 'dark', viewport: { width: 320, height: 640 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }
 
-// open opens a browser of its own, without a session. What statuses the test asks for are expected ones.
+// open opens a separate browser without a session. The statuses that the test names are expected.
 export async function open(look = wide, more = {}) {
   const context = await browser.newContext({ ...look, ...more })
   context.setDefaultTimeout(10_000 * patience)
@@ -35,8 +35,9 @@ export async function open(look = wide, more = {}) {
   return page
 }
 
-// watch has a page complain. page.expected holds statuses that the test means to get; page.transfers what was loaded since it was emptied;
-// page.away the origin of an application that the test means to be led to; page.home that of another server that it looks at.
+// watch makes a page report errors. page.expected holds the statuses that the test expects; page.transfers the files
+// loaded since it was emptied; page.away the origin of an application to which the test expects to be led; page.home
+// the origin of another server under test.
 export function watch(page) {
   page.expected = []
   page.away = ''
@@ -69,7 +70,8 @@ export function watch(page) {
   })
 }
 
-// settle waits until a page has loaded all that it wants, also what its scripts want later; what asks again and again is not waited for.
+// settle waits until a page has loaded all its files, including those that its scripts load later. It does not wait for
+// polling.
 export async function settle(page) {
   await page.waitForLoadState('load')
   for (let quiet = 0, tries = 0; quiet < 3 && tries < 100; tries++) {
@@ -79,8 +81,8 @@ export async function settle(page) {
   await still(page)
 }
 
-// still waits for the end of what moves and fades, for half a colour is none; a second at most, by the clock of this side: where scripts are
-// off, a page has none.
+// still waits for the end of animations, since colours are wrong during them; at most a second, by the clock of the
+// test: with scripts off, a page has none.
 export const still = (page) => Promise.race([
   page.evaluate(() => Promise.allSettled(document.getAnimations().map((animation) => animation.finished)).then(() => {})).catch(() => {}),
   new Promise((resolve) => setTimeout(resolve, 1000)),
@@ -102,10 +104,10 @@ export async function go(page, path, status = 200) {
   return response
 }
 
-const cookies = new Map() // of those who have signed in
+const cookies = new Map() // of the users who have signed in
 const signedIn = new Map() // when
 
-// enter opens a page with a session from before, if that is not so old that the server wants the password again.
+// enter opens a page with an earlier session, unless that is so old that the server would ask for the password again.
 export async function enter(page, name) {
   if (performance.now() - (signedIn.get(name) ?? -Infinity) > 8 * 60_000) {
     const other = await browser.newPage()

@@ -1,4 +1,4 @@
-// Looks at every page of a server on one store, and does there what people do. See ../dashboard.sh.
+// Checks every page of a server on one store, and carries out the users' tasks there. See ../dashboard.sh.
 import { browser, complaints } from './browser.mjs'
 import { tell } from './figures.mjs'
 import { flows } from './flows.mjs'

@@ -1,4 +1,5 @@
-// How much is loaded, and how long the server takes. Figures are printed; only values far off fail, since machines may be busy.
+// The bytes loaded, and the time that the server takes. All figures are printed; only values far above the limits fail,
+// since machines may be busy.
 import { complain, go } from './browser.mjs'
 
 const { STORE, SHORT } = process.env
@@ -8,7 +9,7 @@ const pages = new Map() // by pattern
 
 export const median = (all) => [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)]
 
-// measure notes what the page that was just opened has loaded, and asks for it some times more on a large store.
+// measure notes the files that the page just opened has loaded; on a large store it requests the page a few more times.
 export async function measure(page, path, pattern) {
   let bytes = 0
   for (const request of page.transfers) {
@@ -45,7 +46,7 @@ export function figure(name, value, unit, most) {
   if (value > 10 * most) complain(`${STORE}: ${name}: ${value.toFixed(1)} ${unit}, where ${most} are wanted`)
 }
 
-// tell prints the table.
+// tell prints the table of figures.
 export function tell() {
   if (SHORT && !['small', 'large'].includes(STORE)) return
   console.log(`  ${'page'.padEnd(44)} ${'KB'.padStart(8)} ${'ms on the server'.padStart(18)}`)

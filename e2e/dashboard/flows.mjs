@@ -1,15 +1,15 @@
-// Runs what people do, each in a browser of its own; one that fails does not keep the others from running.
+// Runs the users' tasks, each in a browser of its own. One that fails does not stop the others.
 import fs from 'node:fs'
 import { complain, enter, go, open, patience, phone, settle, wide } from './browser.mjs'
 
 const { STORE, SHOTS, ONLY, SHORT, LOOK, FLOW } = process.env
 
-// The look of who asks for none. Flows change what is stored, so that a store of its own has them on a phone; those that
-// name the phone themselves have been on one.
+// The default look of a flow. Flows change the store, so they run on a phone with a store of its own, except those that
+// name the phone themselves.
 const usual = LOOK === 'phone' ? phone : wide
 const namesThePhone = /\b(phone|looks)\b/
 
-// What the short form runs: one flow at least of each kind of page.
+// The flows of the short form: at least one for each kind of page.
 const main = [
   'administration: what an admin did is in the audit log which is verified',
   'connect: a client is connected and its first call is seen',
@@ -34,8 +34,8 @@ const main = [
   'upkeep: a token is made used and ended',
 ]
 
-// flows runs the files of the folder flows that are for the store. Each has functions named after what they do; a file that exports
-// stores says on which it runs, and otherwise it is the small one.
+// flows runs the files of the folder flows that are for the store. Each has functions named after their task. A file
+// runs on the stores that it exports as stores, by default on the small one.
 export async function flows(seeded) {
   const left = new Set(SHORT && STORE === 'small' && !ONLY ? main : [])
   for (const file of fs.readdirSync(new URL('flows', import.meta.url)).sort()) {
@@ -70,7 +70,7 @@ export async function flows(seeded) {
   for (const title of left) complain(`there is no flow "${title}"`)
 }
 
-// within waits no longer than so many seconds: a browser that hangs must not hold up everything.
+// within waits at most a number of seconds: a browser that hangs must not hold up everything.
 function within(seconds, promise) {
   let timer
   const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`it took more than ${seconds} s`)), seconds * 1000)))
@@ -85,7 +85,7 @@ async function unfold(page) {
   if (await folded.isVisible()) await folded.click()
 }
 
-// person is a page with what people do to it.
+// person is a page with the actions of a user.
 function person(page) {
   return Object.assign(page, {
     unfold: () => unfold(page),
@@ -93,7 +93,7 @@ function person(page) {
     settle: () => settle(page),
     heading: async () => (await page.textContent('h1')).trim(),
     main: () => page.innerText('main'),
-    // send presses a button, by what is on it, and waits for what comes of it.
+    // send presses a button, named by its text, and waits for the result.
     send: async (text, within = 'main') => {
       if (within !== 'main') await unfold(page)
       await page.locator(within).getByRole('button', { name: text }).first().click()

@@ -1,11 +1,11 @@
-// What holds for every page.
+// The checks that hold for every page.
 import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import { complain, still } from './browser.mjs'
 
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-// inspect checks what a page is made of, as it is shown now.
+// inspect checks the elements of a page as it is shown now.
 export async function inspect(page, name) {
   const found = await page.evaluate(() => ({
     title: document.title,
@@ -35,7 +35,7 @@ export async function inspect(page, name) {
 export async function look(page, name, { touch } = {}) {
   touch ??= await page.evaluate(() => matchMedia('(pointer: coarse)').matches)
   const { width } = page.viewportSize()
-  // Axe takes what is in a closed element for hidden, but beside a wide page the menu is shown all the same.
+  // axe takes the content of a closed element for hidden, but beside a wide page the menu is shown all the same.
   if (!touch) await page.evaluate(() => document.querySelectorAll('header details:not([open])').forEach((details) => { details.open = details.dataset.opened = true }))
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))) // the look may just have changed
   await still(page)
@@ -70,7 +70,7 @@ export async function look(page, name, { touch } = {}) {
   }
 }
 
-// rulesBroken runs in the page. Which levels the headings of a stored text have is up to who wrote it.
+// rulesBroken runs in the page. The author of a stored text chooses the levels of its headings.
 async function rulesBroken() {
   const { violations } = await globalThis.axe.run({ resultTypes: ['violations'] })
   return violations
@@ -78,7 +78,7 @@ async function rulesBroken() {
     .filter(({ nodes }) => nodes.length > 0)
 }
 
-// openAll opens what is folded up, for what is in there is looked at, too.
+// openAll opens folded parts, since their content is checked, too.
 export async function openAll(page) {
   await page.evaluate(() => document.querySelectorAll('main details').forEach((details) => {
     details.removeAttribute('name')
@@ -86,7 +86,7 @@ export async function openAll(page) {
   }))
 }
 
-// tabThrough goes through a page by the Tab key: everything that has the focus must show it, and be something.
+// tabThrough goes through a page by the Tab key: every element that gets the focus must show it, and be in sight.
 export async function tabThrough(page, name) {
   await page.evaluate(() => document.activeElement?.blur())
   for (let i = 0; i < 60; i++) {
@@ -94,7 +94,7 @@ export async function tabThrough(page, name) {
     const focus = await page.evaluate(() => {
       const element = document.activeElement
       if (!element || element === document.body) return null
-      // The focus may be shown on what is drawn over the element, or on the card around it.
+      // The focus may be shown on an element drawn over this one, or on the card around it.
       const places = [element, element.parentElement, element.parentElement?.parentElement, element.parentElement?.parentElement?.parentElement].filter(Boolean)
       const styles = [...places.map((place) => getComputedStyle(place)), getComputedStyle(element, '::after'), getComputedStyle(element, '::before')]
       const box = element.getBoundingClientRect()

@@ -1,4 +1,4 @@
-// Breaks a page in every way that the checks are there for, and sees that each is noticed.
+// Breaks a page in every way that the checks cover, and verifies that each is noticed.
 import assert from 'node:assert/strict'
 import { complaints, enter, go, open, phone, settle } from './browser.mjs'
 import { inspect, look } from './inspect.mjs'

@@ -1,4 +1,4 @@
-// Finds every page by its links, and looks at each in every look.
+// Finds every page by its links, and checks each in every look.
 import { complain, enter, go, open, phone, site, wide } from './browser.mjs'
 import { inspect, look, openAll, tabThrough } from './inspect.mjs'
 import { measure } from './figures.mjs'
@@ -23,8 +23,8 @@ function kindOf(address) {
 const linksOf = (page) => page.evaluate(() =>
   [...document.querySelectorAll('a[href]')].filter((link) => !link.hasAttribute('download')).map((link) => link.href))
 
-// follow opens the pages that links lead to from the start on, two of each kind, and has each visited. It returns their paths. What the store
-// is known to hold comes first.
+// follow opens the pages that can be reached by links from the home page, two of each kind, and calls visit for each.
+// It returns their paths. Pages with known content come first.
 async function follow(page, seeded, visit) {
   const found = new Map() // kind: paths
   const queue = ['/', '/attention', '/trends', ...knownPaths(seeded)] // scripts put these two in place of the links to them
@@ -57,7 +57,8 @@ async function follow(page, seeded, visit) {
   return [...found.values()].flat()
 }
 
-// partsAndDownloads are GET routes that are no pages: data of pictures, parts that scripts fetch, previews and files to keep.
+// partsAndDownloads are GET routes that are not pages: data of pictures, parts that scripts fetch, previews and
+// downloads.
 const partsAndDownloads = /\/(data|found|preview|similar|download|content|shown|merge)$|^\/graph\/memories\//
 
 // knownPaths are the pages with the most content.
@@ -69,7 +70,8 @@ function knownPaths({ user_id, memory, project, file }) {
   return paths
 }
 
-// walk looks at every page of a store, as a user sees it: in the short form in one look only, which is the phone where texts are hostile.
+// walk checks every page of a store, as a user sees it: in the short form in one look only, which for hostile texts is
+// the phone.
 export async function walk(seeded) {
   const first = SHORT && STORE === 'hostile' ? phone : wide
   const page = await open(first)
@@ -136,7 +138,7 @@ async function shoot(page, path, name) {
   await page.screenshot({ path: `${SHOTS}/${file}.png`, fullPage: name !== 'phone' || STORE !== 'hostile' })
 }
 
-// withoutScripts sees that each form can be sent, and that nothing is shown that would need a script.
+// withoutScripts checks that each form can be sent, and that nothing is shown that would need a script.
 async function withoutScripts(seeded, paths) {
   const page = await open(wide, { javaScriptEnabled: false })
   await enter(page, seeded.user)
@@ -155,7 +157,7 @@ async function withoutScripts(seeded, paths) {
   await page.context().close()
 }
 
-// nowhere checks that missing things get a page that says so.
+// nowhere checks that missing objects get a page that says so.
 async function nowhere(page) {
   for (const path of ['/nowhere', '/memories/00000000-0000-7000-8000-000000000000']) {
     await go(page, path, 404)

@@ -20,7 +20,7 @@ const looks = [
   { name: 'phone-dark', colorScheme: 'dark', viewport: { width: 320, height: 640 } },
 ]
 
-// What went wrong in the browser itself, such as something that a page's policy forbids.
+// Errors in the browser itself, such as a violation of a page's policy.
 const complaints = []
 async function open(look = looks[0], more = {}) {
   const context = await browser.newContext({ ...look, javaScriptEnabled: false, ...more })
@@ -38,20 +38,20 @@ async function open(look = looks[0], more = {}) {
   return page
 }
 
-// inspect looks at a page with axe, in every look, and takes screenshots. Its scripts run in a copy of the page, for the page
-// itself allows none.
+// inspect checks a page with axe, in every look, and takes screenshots. Its scripts run in a copy of the page, since
+// the page itself allows none.
 const css = await (await fetch(`${LISTENING}/static/souvenir.css`)).text()
 const copies = []
 for (const look of looks) copies.push([look.name, await (await browser.newContext(look)).newPage()])
 async function inspect(name, page) {
-  await page.waitForLoadState() // after a click the page may have arrived in part
+  await page.waitForLoadState() // after a click the page may have arrived only in part
   const html = (await page.content()).replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${css}</style>`).replace(/<link rel="icon"[^>]*>/, '')
   for (const [look, copy] of copies) {
     await copy.setContent(html)
     if (SHOTS) await copy.screenshot({ path: `${SHOTS}/${name}-${look}.png`, fullPage: true })
     await copy.evaluate(() => document.querySelectorAll('details').forEach((details) => details.removeAttribute('name')))
     await copy.evaluate(() => document.querySelectorAll('details').forEach((details) => (details.open = true)))
-    await copy.evaluate(() => document.getAnimations().forEach((animation) => animation.finish())) // what is guarded is dim for a moment
+    await copy.evaluate(() => document.getAnimations().forEach((animation) => animation.finish())) // guarded buttons are dim at first
     await copy.evaluate(axe)
     const { violations } = await copy.evaluate(() => globalThis.axe.run())
     for (const { id, help, nodes } of violations) complaints.push(`${name} (${look}): ${id}: ${help}: ${nodes.map((node) => node.html).join(' ')}`)
@@ -90,7 +90,7 @@ assert.equal(await heading(anna), 'You are set up')
 await inspect('connect', anna)
 
 // A further person, by an invitation
-await anna.click('nav summary') // what admins manage is folded
+await anna.click('nav summary') // the admins' part of the menu is folded
 await anna.click('nav a[href$="/invitations"]')
 await inspect('invitations', anna)
 await fill(anna, { note: 'Ben, at home' })

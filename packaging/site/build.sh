@@ -13,7 +13,7 @@ python3 -m venv "$work/python"
 cp mkdocs.yml "$work"
 python3 prepare.py ../.. "$work/source"
 "$work/python/bin/mkdocs" --quiet build --strict --config-file "$work/mkdocs.yml" --site-dir "$out"
-# A page loads what is in the folder, and nothing else.
+# A page loads only files of the folder.
 if grep -rEl '<(script|img|iframe|link rel="(stylesheet|preconnect)")[^>]* (src|href)="?https?://' "$out" --include='*.html'; then
 	echo "these pages load something from elsewhere" >&2
 	exit 1

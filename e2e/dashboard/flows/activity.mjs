@@ -1,4 +1,4 @@
-// What clients did, in sentences, in charts, and client by client.
+// The activity of clients, in sentences, in charts, and client by client.
 import assert from 'node:assert/strict'
 import { call } from '../client.mjs'
 import { look } from '../inspect.mjs'
@@ -61,7 +61,7 @@ export async function deedsAreSentencesByDayAndByClient(someone, { user, project
   assert.match((await page.locator('main li', { hasText: 'Deploy window' }).first().innerText()).replaceAll(/\s+/g, ' '), new RegExp(`in The atlas · deleted by ${user} through Cursor`))
 }
 
-// Names that would do harm are text, and another one's client is not found by its address.
+// Hostile names are shown as text, and another user's client is not found by its address.
 export async function hostileNamesAreTextAndOthersClientsStayTheirs(someone, { user, other }) {
   const page = await someone(user)
   await page.go('/tokens')

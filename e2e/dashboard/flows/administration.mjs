@@ -1,4 +1,4 @@
-// What administrators do for all: the audit log, and the settings of the server.
+// The administrators' pages: the audit log, and the settings of the server.
 import assert from 'node:assert/strict'
 import { phone } from '../browser.mjs'
 import { look } from '../inspect.mjs'

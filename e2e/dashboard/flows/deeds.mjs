@@ -1,4 +1,4 @@
-// What clients did and what was deleted: read, paused, erased; and what admins do to accounts.
+// The activity of clients and the trash: read, paused, erased; and the changes that admins make to accounts.
 import assert from 'node:assert/strict'
 import { phone, site } from '../browser.mjs'
 import { look } from '../inspect.mjs'
@@ -69,7 +69,7 @@ export async function anAdminIsAskedBeforeAnAccountIsDeleted(someone, { user, ot
   }
 }
 
-// A user comes by a link, is seen, gets another password, and is deleted: the page that says so is a receipt.
+// A user signs up by a link, is listed, gets another password, and is deleted; the last page is a receipt.
 export async function anAdminResetsAPasswordAndDeletesAnAccount(someone, { user }) {
   for (const how of looks) {
     const [page, name] = [await someone(user, how), how ? 'paula' : 'pavel']

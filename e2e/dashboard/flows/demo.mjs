@@ -1,8 +1,9 @@
-// The demonstration, as who tries it sees it: signed in by its link, with a story on every page.
+// The demonstration, as a new user sees it: signed in by its link, with a story on every page.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 
-// demonstration starts one, and returns the page of who has followed its link, which is for one sign-in, on an address of its own.
+// demonstration starts one on an address of its own, and returns the page of a user who has followed its link, which is
+// for one sign-in.
 async function demonstration(someone, see) {
   const demo = spawn(process.env.SOUVENIR, ['demo', '--no-open', '--listen', '127.0.0.1:0'], { stdio: ['ignore', 'pipe', 'inherit'] })
   try {
@@ -50,14 +51,15 @@ export const theDemonstrationTellsAStory = (someone) => demonstration(someone, a
   assert.doesNotMatch(await page.main(), /not used yet|does not expire/)
 })
 
-// drawn waits until a picture is there.
+// drawn waits until a picture is drawn.
 async function drawn(page) {
   await page.waitForFunction(() => document.querySelector('#stage canvas') && document.getElementById('drawing').hidden)
   await page.waitForFunction(() => document.querySelectorAll('#cluster-list button').length > 2)
   await page.settle()
 }
 
-// Clusters have names, what is not linked is folded into them, connections say why, and a map is kept once it is arranged.
+// Clusters have names, memories without links are folded into them, connections have reasons, and a map is kept once it
+// is arranged.
 export const itsPicturesSayWhatTheyShow = (someone) => demonstration(someone, async (page, go) => {
   const listed = () => page.locator('#near .hits li').allInnerTexts()
   await go('/graph')

@@ -67,7 +67,7 @@ export async function theListOfFilesIsFiltered(someone, { user }) {
 // zip makes an archive of one entry.
 function zip(name, text) {
   const [plain, packed] = [Buffer.from(text), zlib.deflateRawSync(text)]
-  const common = Buffer.alloc(26) // what both headers of the entry say
+  const common = Buffer.alloc(26) // the part that both headers of the entry share
   common.writeUInt16LE(20, 0)
   common.writeUInt16LE(8, 4)
   common.writeUInt32LE(zlib.crc32(plain), 10)
@@ -85,7 +85,7 @@ function zip(name, text) {
   return Buffer.concat([entry, listed, end])
 }
 
-// A file that is made to harm who reads it is kept, its page says what was read of it, and others are found by their texts.
+// A hostile file is kept, its page says what was read of it, and other files are found by their texts.
 export async function hostileFilesHarmNobody(someone, { user }) {
   const paragraph = '<w:p><w:r><w:t>weight upon weight </w:t></w:r></w:p>'
   const heavy = `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>${paragraph.repeat(1e6)}</w:body></w:document>`

@@ -1,4 +1,4 @@
-// What all pages have in common: the menu, the keyboard, ways back, and the end.
+// The common parts of all pages: the menu, the keyboard, ways back, and the end.
 import assert from 'node:assert/strict'
 import { phone, signIn } from '../browser.mjs'
 import { look } from '../inspect.mjs'
@@ -134,7 +134,7 @@ export async function aSessionThatHasEndedLeadsToTheSignIn(someone, { user }) {
   assert.match(await page.main(), /Sign in|out of date/)
 }
 
-// What is typed outlives a session: signed in again in another window, or on the page that asks.
+// Input outlives a session: after a new sign-in in another window, or on the page that asks for it.
 export async function whatIsTypedOutlivesANewSignIn(someone, { user }) {
   for (const how of [undefined, phone]) {
     const page = await someone(user, how)

@@ -65,7 +65,7 @@ export async function whatOneHasTypedIsNotLostByLeaving(someone, { user, memory 
   assert.match(page.url(), /\/edit$/)
 }
 
-// New and Edit are one form, and the page of a memory says its text once: not again as its heading.
+// New and Edit are one form, and the page of a memory shows its text once, not again as its heading.
 export async function oneFormWritesAMemoryAndItsPageSaysTheTextOnce(someone, { user, token }) {
   const text = 'Seven herons stand in the shallows before the rain comes.'
   const { id } = await call(token, 'memory', { action: 'store', content: text })

@@ -1,4 +1,4 @@
-// The graph and the map: drawn, searched, and left by a click for what is chosen.
+// The graph and the map: drawn, searched, and left by a click on a chosen memory.
 import assert from 'node:assert/strict'
 import { patience, phone, wide } from '../browser.mjs'
 import { figure } from '../figures.mjs'
@@ -98,7 +98,7 @@ export async function manyAreSelectedWithALassoAndTagged(someone, { user }) {
   }
 }
 
-// looked is what axe and the rest say about the page as it is now.
+// looked returns the findings of axe and the other checks about the page as it is now.
 async function looked(page) {
   const coarse = await page.evaluate(() => matchMedia('(pointer: coarse)').matches)
   for (const colorScheme of ['light', 'dark']) {
@@ -157,7 +157,7 @@ export async function namesOfClustersCoverNoMemories(someone, { user }) {
   }
 }
 
-// Whatever part of a picture one looks at, titles and names cover no memory, no other text and no button.
+// In every part of a picture, titles and names cover no memory, no other text and no button.
 export async function titlesAndNamesCoverNothing(someone, { user }) {
   for (const size of [wide, { ...wide, viewport: { width: 900, height: 800 } }, { ...phone, viewport: { width: 390, height: 844 } }]) {
     const page = await someone(user, size)

@@ -1,4 +1,5 @@
-// What pages promise beside what people do there: filters in one line, days of the reader, what set a setting, and what needs attention.
+// Promises of pages apart from tasks: filters in one line, days of the reader, the origin of a setting, and items that
+// need attention.
 import assert from 'node:assert/strict'
 import { call } from '../client.mjs'
 import { phone, wide } from '../browser.mjs'

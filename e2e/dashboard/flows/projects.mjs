@@ -124,7 +124,7 @@ export async function countsAreLinks(someone, { user, user_id, project }) {
   }
 }
 
-// Whom one knows is found by a part of the name, invited by a click, and pending until the answer.
+// A known user is found by a part of the name, invited by a click, and pending until the answer.
 export async function someoneIsFoundAndInvited(someone, { user, other }) {
   const page = await someone(user)
   await page.go('/projects')

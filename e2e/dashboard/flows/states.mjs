@@ -1,4 +1,4 @@
-// What pages say when something is not as usual: missing, paused, refused, asked for too often; and the day of the reader.
+// Pages in unusual states: missing, paused, refused, too many requests; and the day of the reader.
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import fs from 'node:fs'
@@ -74,7 +74,7 @@ export async function aPausedApplicationIsShownWhereOneConnects(someone, { user 
   }
 }
 
-// Allow is dim while a double click could press it; Deny never waits, and what reaches beyond memories is not ticked.
+// Allow is dim while a double click could press it; Deny never waits, and scopes beyond memories are not ticked.
 export async function consentGuardsAllowAlone(someone, { user }) {
   for (const how of looks) {
     const page = await someone(user, how)
@@ -144,7 +144,8 @@ export async function tooManyTriesSaySoAndWhenToComeBack(someone) {
   }
 }
 
-// readOnly serves a copy of the store that cannot be written, as a user who may only read it, and returns its address and how to end it.
+// readOnly serves a copy of the store that cannot be written, as a user who may only read it. It returns the address,
+// and a function that ends the server.
 async function readOnly() {
   const folder = fs.mkdtempSync(`${os.tmpdir()}/souvenir-read-only-`)
   fs.chmodSync(folder, 0o755)
@@ -171,7 +172,7 @@ async function readOnly() {
 
 export async function aReadOnlyServerSaysSo(someone, { user, memory }) {
   for (const how of looks) {
-    const page = await someone(user, how) // who signed in before
+    const page = await someone(user, how) // who has signed in before
     const { home, end } = await readOnly()
     try {
       const cookies = (await page.context().cookies(site)).map(({ name, value }) => ({ name, value, url: home }))

@@ -1,5 +1,5 @@
-// What people come for, each from the overview, with the clicks counted: the most that docs/dashboard.md says. Keys that
-// send what was typed count as clicks; typing does not.
+// The users' tasks, each from the overview, with at most the number of clicks that docs/dashboard.md gives. Keys that
+// send input count as clicks; typing does not.
 import assert from 'node:assert/strict'
 import { phone } from '../browser.mjs'
 import { call } from '../client.mjs'
@@ -196,7 +196,7 @@ export async function noListShowsIds(someone, { user, memory, file }) {
   }
 }
 
-// A new memory has the form of one that is edited: a preview, links found by a search, and what was wrong at its field.
+// A new memory has the form of one that is edited: a preview, links found by a search, and errors at their fields.
 export async function aMemoryIsWrittenWithAPreviewAndALink(someone, { user, token }) {
   await call(token, 'memory', { action: 'store', content: 'Otters sleep under the pier.' })
   for (const how of looks) {

@@ -1,4 +1,4 @@
-// Everything is exported, and what was exported is looked at and brought in again.
+// Everything is exported, and the export is previewed and imported again.
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { patience } from '../browser.mjs'

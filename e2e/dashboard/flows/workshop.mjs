@@ -23,7 +23,7 @@ export async function ctrlKLeadsAnywhere(someone, { user }) {
   await page.waitForURL('**/trash')
   await page.settle()
   await page.keyboard.press('Control+k')
-  await page.keyboard.type('harbour') // which no page is called: Enter waits for what is found
+  await page.keyboard.type('harbour') // no page has this name: Enter waits for the results
   await page.keyboard.press('Enter')
   await page.waitForURL('**/harbour')
   await page.settle()
