@@ -5,7 +5,8 @@ const numbers = new Intl.NumberFormat('en')
 const mostLabels = 14
 const mostListed = 20
 
-// clustersOf reads the clusters from the data of a picture: members, of them the drawn ones, and the folded ones.
+// clustersOf reads the clusters from the data of a picture: the members, the drawn ones among them, and the folded
+// ones.
 export function clustersOf(data) {
   const folded = new Set(data.folded)
   const clusters = data.clusters.map((name, number) => ({ name, number, title: name || 'No common words', members: [], drawn: [], folded: 0 }))
@@ -38,8 +39,9 @@ export function list(clusters, choose) {
   }))
 }
 
-// label puts the names of clusters beside their memories, the largest clusters first. at returns where a memory is in the stage, and how large, or
-// null if it is hidden; boxes are those of what is written there, or lies over it. A name that has no free place is left out.
+// label puts the names of clusters beside their memories, the largest clusters first. at returns the place and size of
+// a memory in the stage, or null if it is hidden; boxes are those of texts in the stage, and of elements over it. A
+// name that has no free place is left out.
 export function label(clusters, at, choose, boxes = []) {
   const stage = element('cluster-labels')
   const { clientWidth: width, clientHeight: height } = stage
@@ -89,7 +91,7 @@ export function label(clusters, at, choose, boxes = []) {
 
 const measure = document.createElement('canvas').getContext('2d')
 
-// fitting returns as much of a cluster's name as there is a place for, its size and its place: all of its words, or fewer.
+// fitting returns as many words of a cluster's name as have room, with their size and place.
 function fitting(cluster, find) {
   measure.font = `600 13px ${getComputedStyle(document.body).fontFamily}`
   const words = cluster.name.split(', ')

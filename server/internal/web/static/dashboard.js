@@ -11,10 +11,10 @@ addEventListener('keydown', (event) => {
   }
 })
 
-// Where a browser cannot show what a closed element holds, the menu beside a wide page is opened.
+// If a browser cannot show the content of a closed element, the menu beside a wide page is opened.
 if (!CSS.supports('selector(::details-content)') && matchMedia('(min-width: 52rem)').matches) document.querySelector('.menu')?.setAttribute('open', '')
 
-// The theme changes at once, and what is typed on the page stays. The server keeps it for the next one.
+// The theme changes at once, and input on the page stays. The server keeps it for the next one.
 addEventListener('submit', (event) => {
   const form = event.target.closest?.('.themes')
   const theme = event.submitter?.value
@@ -28,7 +28,7 @@ addEventListener('submit', (event) => {
     .catch(() => problem('The server does not answer, so the theme is not kept. Check your connection.'))
 })
 
-// Where tabs have to be scrolled, the open one is in sight.
+// If tabs have to be scrolled, the open one is in sight.
 document.querySelector('.tabs [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
 
 // Times in the reader's own zone.
@@ -91,13 +91,13 @@ addEventListener('click', async (event) => {
   setTimeout(() => (button.textContent = label), 2000)
 })
 
-// <form data-confirm="…"> asks before something that cannot be taken back.
+// <form data-confirm="…"> asks before an action that cannot be undone.
 addEventListener('submit', (event) => {
   const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm
   if (question && !confirm(question)) event.preventDefault()
 }, true)
 
-// announce tells something to those who listen to the page.
+// announce makes screen readers read a text.
 export function announce(text) {
   let region = document.getElementById('announcements')
   if (!region) {
@@ -117,7 +117,7 @@ function problem(text) {
   p.textContent = text
   place.replaceChildren(p)
 }
-// Without a connection nothing is sent: the browser would show an error in place of what is typed here.
+// Without a connection nothing is sent: the browser would show an error page in place of the input.
 const offlineText = 'You are offline. What you typed stays here; send it when you are connected again.'
 function offline() {
   const place = document.getElementById('offline')

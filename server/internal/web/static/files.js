@@ -36,7 +36,7 @@ addEventListener('beforeunload', (event) => {
   if (busy) event.preventDefault()
 })
 
-// What the form says counts for the files that are chosen then.
+// The form's values apply to the files that are chosen next.
 function add(files) {
   const fields = [...new FormData(form)].filter(([name, value]) => name !== 'csrf' && name !== 'file' && value !== '')
   const most = Number(form.dataset.most)
@@ -88,19 +88,19 @@ function stop(one) {
   }
 }
 
-// What the server says is a sentence without its beginning and end.
+// The server's messages are sentences without a capital and a full stop.
 function reason(request) {
   let text = ''
   try {
     text = JSON.parse(request.responseText).error
   } catch {
-    // something between here and the server has answered
+    // a proxy on the way to the server has answered
   }
   if (!text) return `The server answered ${request.status}. Try again.`
   return text[0].toUpperCase() + text.slice(1) + '.'
 }
 
-// What searches find of a stored file.
+// The text by which searches find a stored file.
 function indexed(text) {
   if (!text) return ''
   const count = (number, noun) => `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`
@@ -160,7 +160,7 @@ function line(file) {
   }
 }
 
-// Those who listen to the page hear how each file went.
+// Screen readers read the outcome of each file.
 const region = document.createElement('p')
 region.className = 'visually-hidden'
 region.setAttribute('role', 'status')

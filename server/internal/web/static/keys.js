@@ -1,4 +1,4 @@
-// Ctrl+K (or Cmd+K) opens a search over every page, and ? tells the keys.
+// Ctrl+K (or Cmd+K) opens a search over every page, and ? shows the keys.
 
 const base = document.querySelector('.brand').getAttribute('href').replace(/\/$/, '')
 const make = (name, attributes = {}, ...children) => {
@@ -42,10 +42,10 @@ function openPalette() {
   palette.showModal()
 }
 
-// nameOf is what a link of the menu says, without its icon and what is new.
+// nameOf returns the text of a link of the menu, without its icon and its count.
 const nameOf = (link) => [...link.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.textContent).join('').trim()
 
-// listPages lists the pages of the menu, and what is made anew.
+// listPages lists the pages of the menu, and two more, that match the input.
 function listPages() {
   const sought = palette.field.value.trim().toLowerCase()
   const places = [...document.querySelectorAll('.menu nav a')].map((link) => [nameOf(link), link.href])
@@ -54,7 +54,7 @@ function listPages() {
 }
 
 let asked
-let pending = false // what is shown from the server may be of an earlier text
+let pending = false // the results shown may be for an earlier text
 let entered = false // Enter was pressed meanwhile
 async function ask() {
   asked?.abort()

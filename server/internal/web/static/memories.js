@@ -1,6 +1,6 @@
-// The list of memories: addresses without what is empty, and how many are chosen.
+// The list of memories: addresses without empty parameters, and the number of chosen memories.
 
-// An address says what is chosen, and nothing of what is not.
+// An address has no empty parameters, and each value once.
 addEventListener('htmx:configRequest', (event) => {
   const parameters = event.detail.formData
   for (const name of [...parameters.keys()]) {
@@ -10,7 +10,7 @@ addEventListener('htmx:configRequest', (event) => {
   }
 })
 
-// What is folded away is not chosen with all.
+// Folded memories are not chosen with all.
 const boxes = () => [...document.querySelectorAll('input[form=bulk][name=id]')].filter((box) => box.checked || !box.closest('details:not([open])'))
 
 function count() {
@@ -52,7 +52,7 @@ addEventListener('click', (event) => {
   document.getElementById('all-here')?.focus()
 })
 
-// Who begins to search gets the best matches first, whatever the order of the list was.
+// A new search shows the best matches first, in place of the order of the list.
 const search = document.getElementById('q')
 let sought = search?.value.trim() !== ''
 search?.addEventListener('input', () => {
@@ -96,7 +96,7 @@ addEventListener('htmx:afterSettle', (event) => {
 })
 count()
 
-// On the page that makes several memories one: the text of one of them to begin with.
+// On the page that merges memories: begins with the text of one of them.
 addEventListener('click', (event) => {
   const source = event.target.dataset?.take
   if (!source) return

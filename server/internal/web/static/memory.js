@@ -1,4 +1,4 @@
-// What was typed is not left behind without a question, and Ctrl+Enter saves it.
+// Input is not lost without a question, and Ctrl+Enter saves it.
 
 const form = document.querySelector('form[data-unsaved]')
 let changed = form?.hasAttribute('data-changed') ?? false
@@ -15,7 +15,7 @@ addEventListener('beforeunload', (event) => {
   if (changed) event.preventDefault()
 })
 
-// What was found and ticked stays when something else is looked for.
+// Ticked results stay during another search.
 addEventListener('change', (event) => {
   const found = event.target.closest?.('#seen li')
   if (!found) return

@@ -4,8 +4,8 @@ const element = (id) => document.getElementById(id)
 const numbers = new Intl.NumberFormat('en')
 const most = 1000 // memories that the server changes at once
 
-// picking returns the set of selected memories, and what changes it. picture has ids, at(i): where memory i is in the stage, or null if it is not
-// shown, and redraw().
+// picking returns the set of selected memories, and the functions that change it. picture has ids, redraw(), and at(i):
+// the place of memory i in the stage, or null if it is not shown.
 export function picking(picture) {
   const picked = new Set()
   const form = element('bulk')
@@ -67,7 +67,7 @@ export function within({ x, y }, line) {
   return inside
 }
 
-// lasso lets one draw around memories while its button is pressed.
+// lasso lets the user draw around memories while its button is pressed.
 function lasso(done) {
   const button = element('lasso-on')
   const canvas = element('lasso')

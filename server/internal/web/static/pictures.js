@@ -3,7 +3,7 @@ import { clustersOf, label, list } from './clusters.js'
 import { shortened, titling } from './titles.js'
 import { picking } from './picking.js'
 
-let place = null // what holds the picture
+let place = null // the element with the picture
 const source = location.pathname + '/data' + location.search
 const element = (id) => document.getElementById(id)
 const numbers = new Intl.NumberFormat('en')
@@ -12,20 +12,20 @@ const still = matchMedia('(prefers-reduced-motion: reduce)')
 const largest = 7 // groups that have a colour of their own
 
 const state = {
-  data: null, // what the server sent
+  data: null, // the data from the server
   near: [], // of each memory: [other, similarity in hundredths or 0 for a link, whether it comes in]
-  groupOf: [], groups: [], // by what memories are coloured
+  groupOf: [], groups: [], // by the property that memories are coloured by
   hidden: new Set(), // groups that were switched off
   chosen: -1, lit: null, // a memory, and it with its neighbours
-  found: null, // memories that were searched for; null: nothing was
+  found: null, // memories that a search found; null: no search
   colours: null, sigma: null, graph: null,
   cluster: null, clusters: [], folded: new Set(), // memories that are not drawn, as nothing connects them
   since: 0, until: 0, // days of the slider
-  pick: null, // what is selected to be changed
+  pick: null, // the memories selected to be changed
   titles: null, // those of memories, drawn frame by frame
 }
 
-// seen is where memories, titles, names of clusters and buttons are in the stage, in pixels.
+// seen returns the places of memories, titles, names of clusters and buttons in the stage, in pixels.
 export function seen() {
   const { left, top } = element('stage').getBoundingClientRect()
   const names = [...document.querySelectorAll('#cluster-labels span')].map((one) => ({ text: one.textContent, box: one.getBoundingClientRect() }))
@@ -33,7 +33,7 @@ export function seen() {
   return { points: state.data.ids.map((_, i) => placeOf(i)).filter(Boolean), titles: state.titles.boxes(), names, buttons: buttons() }
 }
 
-// fetched asks the server for data; what it says is wrong becomes the error.
+// fetched requests data from the server; a message of the server becomes the error.
 async function fetched(address, signal) {
   const answer = await fetch(address, { headers: { 'HX-Request': 'true' }, signal })
   const signIn = answer.headers.get('HX-Redirect')
@@ -51,7 +51,7 @@ function say(text) {
   element('drawing').hidden = !text
 }
 
-// start asks for the data at once, while the rest of the page is on its way.
+// start requests the data at once, while the rest of the page is on its way.
 async function start() {
   const sent = fetched(source)
   sent.catch(() => {}) // reported below
@@ -94,8 +94,8 @@ function gather() {
   list(state.clusters, chooseCluster)
 }
 
-// arrange asks again for places that were still being computed, and moves the memories there. Others that have come since are drawn when the page is
-// opened again.
+// arrange requests again places that were still being computed, and moves the memories there. Newer memories are drawn
+// when the page is opened again.
 async function arrange(tries) {
   const most = 80
   let data
@@ -141,7 +141,7 @@ function slide() {
   read()
 }
 
-// isShown reports whether a memory is shown: it is drawn, its colour is on, and it is of the time that was chosen.
+// isShown reports whether a memory is shown: it is drawn, its colour is on, and its day is within the chosen time.
 function isShown(i) {
   const { data, since, until } = state
   return !state.folded.has(i) && !state.hidden.has(state.groupOf[i]) && data.day[i] >= since && data.day[i] <= until
@@ -154,7 +154,7 @@ function placeOf(i) {
   return { ...state.sigma.graphToViewport({ x: state.data.x[i], y: state.data.y[i] }), radius }
 }
 
-// buttons returns the box of those that lie over the stage, in pixels of the stage.
+// buttons returns the boxes of the buttons over the stage, in pixels of the stage.
 function buttons() {
   const gap = 4
   const { left, top } = element('stage').getBoundingClientRect()
@@ -162,7 +162,7 @@ function buttons() {
     .map((box) => ({ left: box.left - left - gap, right: box.right - left + gap, top: box.top - top - gap, bottom: box.bottom - top + gap }))
 }
 
-// chooseCluster shows a cluster: its memories light up, and are listed beside, the folded ones, too.
+// chooseCluster shows a cluster: its memories, including the folded ones, light up and are listed beside the picture.
 function chooseCluster(cluster) {
   choose(-1)
   state.found = new Set(cluster.members)
@@ -177,12 +177,12 @@ function chooseCluster(cluster) {
   element('near').querySelector('h2').after(button)
   redraw()
   element('panel').focus({ preventScroll: true })
-  element('stage').scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' }) // which the list is below, on a phone
+  element('stage').scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' }) // on a phone, the list is below the stage
   const drawn = cluster.drawn[cluster.drawn.length >> 1]
   if (drawn !== undefined) look(drawn)
 }
 
-// describe says in words what the picture shows.
+// describe describes the picture in words.
 function describe() {
   const { ids, total, unplaced, edges, warnings, arranging } = state.data
   let text = count(ids.length, 'memory', 'memories')
@@ -204,7 +204,7 @@ function describe() {
   element('types').replaceChildren(...state.data.types.filter((name) => name !== 'no type').map((name) => new Option(name)))
 }
 
-// connect notes with whom each memory is connected.
+// connect notes the connections of each memory.
 function connect() {
   const { ids, edges, shared, words } = state.data
   state.near = ids.map(() => [])
@@ -233,7 +233,8 @@ function mix(colour, ground, part) {
   return '#' + a.map((value, i) => Math.round(value + (b[i] - value) * part).toString(16).padStart(2, '0')).join('')
 }
 
-// group sorts the memories by what they are coloured by: the groups that have the most get a colour each, the rest share one.
+// group groups the memories by the property that they are coloured by: the largest groups get a colour each, the rest
+// share one.
 function group(by) {
   const names = { project: state.data.projects, type: state.data.types, collection: state.data.collections }[by]
   const numbersOf = state.data[by]
@@ -345,7 +346,7 @@ function redraw() {
   state.sigma?.refresh({ skipIndexation: false })
 }
 
-// reduceNode says how a memory looks now.
+// reduceNode returns the current look of a memory.
 function reduceNode(node, data) {
   const i = Number(node)
   const group = state.groupOf[i]
@@ -364,7 +365,7 @@ function reduceNode(node, data) {
   return look
 }
 
-// reduceEdge says how a connection looks now.
+// reduceEdge returns the current look of a connection.
 function reduceEdge(edge, data) {
   const [from, to] = state.graph.extremities(edge).map(Number)
   if (!isShown(from) || !isShown(to)) return { ...data, hidden: true }
@@ -409,8 +410,8 @@ function drawHover(context, data, settings) {
   context.fill()
 }
 
-// choose shows a memory beside the picture, and with what it is connected; -1 lets go. To look is to move there, too; where it is seen
-// already, on a small screen, what is said about it is brought into sight.
+// choose shows a memory and its connections beside the picture; -1 clears the choice. With how = 'look' the picture
+// moves to the memory; with 'seen', a small screen scrolls to its description.
 function choose(i, how) {
   if (state.cluster) state.found = null
   state.cluster = null
@@ -482,7 +483,7 @@ function near(title, entries, hint) {
   element('near').replaceChildren(...parts)
 }
 
-// restNear is what is next to the picture as long as no memory is chosen.
+// restNear shows the content beside the picture while no memory is chosen.
 function restNear() {
   if (place.dataset.kind === 'map') return near('Nothing selected', [], 'Click a memory to read it here, and to see the nearest ones.')
   state.cluster = null
@@ -491,7 +492,7 @@ function restNear() {
   near('Most connected', order.map(([n, i]) => [i, numbers.format(n)]))
 }
 
-// nearOf lists what a memory is connected with, or what lies nearest on the map.
+// nearOf lists the connections of a memory, or the nearest memories on the map.
 function nearOf(i) {
   if (place.dataset.kind === 'map') {
     const { x, y } = state.data
@@ -510,7 +511,7 @@ function nearOf(i) {
 let asking = null
 let soon = 0
 
-// find lights up the memories that have a text in their first line, or are about it, as the server's search says.
+// find lights up the memories that have a text in their first line, or are about it by the server's search.
 async function find(text) {
   asking?.abort()
   asking = null

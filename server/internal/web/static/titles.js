@@ -1,13 +1,13 @@
-// Titles of memories in a picture: each is where it covers no memory, no other title and no button, or is left out. The picture itself is in
-// pictures.js.
+// Titles of memories in a picture: each has a place where it covers no memory, no other title and no button, or is left
+// out. The picture itself is in pictures.js.
 
 const most = 38 // characters of a title
 const gap = 3 // pixels
 
 export const shortened = (text, most) => (text.length > most ? text.slice(0, most - 1).trimEnd() + '…' : text)
 
-// titling draws titles, frame by frame. places returns where the memories are in the stage, and how large; buttons the boxes of what lies over
-// the stage; colours the colours of the page.
+// titling draws titles, frame by frame. places returns the places and sizes of the memories in the stage; buttons the
+// boxes of the buttons over the stage; colours the colours of the page.
 export function titling(places, buttons, colours) {
   let points = null // of this frame
   let boxes = [] // of the titles in it

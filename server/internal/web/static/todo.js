@@ -2,9 +2,9 @@
 
 const card = (element) => element.closest('section[id^="card-"]')
 const rowOf = (element) => element.closest?.('.boxes > li[data-mark]')
-let again // what gets the focus when the section has been shown anew
+let again // the element that gets the focus when the section has been reloaded
 
-// send moves a task: the form has the section, and what of it is shown.
+// send moves a task: the form has the section, and the part of it that is shown.
 function send(row, values) {
   const form = row.closest('form')
   const all = { ...Object.fromEntries(['csrf', 'section', 'show', 'part', 'board'].filter((name) => form.elements[name]).map((name) => [name, form.elements[name].value])), ...values }

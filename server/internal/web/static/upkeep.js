@@ -1,4 +1,4 @@
-// <form data-upload="PATH"> shows how much of its file has been sent, and goes on at the path once all is there.
+// <form data-upload="PATH"> shows how much of its file has been sent, and then opens the path.
 addEventListener('submit', (event) => {
   const form = event.target
   if (!form.dataset.upload || event.defaultPrevented) return

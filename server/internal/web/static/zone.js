@@ -1,4 +1,5 @@
-// Tells the server in which zone the reader lives, so that days begin and end there; what was shown by other days is fetched anew.
+// Tells the server the reader's time zone, so that days begin and end there. Lists by days of another zone are
+// reloaded.
 
 addEventListener('DOMContentLoaded', () => {
   const place = document.querySelector('[data-zone]:not(input)')
