@@ -110,9 +110,9 @@ func TestWhatCallsStoreIsIndexedAsItIsRead(t *testing.T) {
 				}
 				return interrupted{engine, &happens}
 			})
+			s.worker.Stop() // first: what happens is not for its writes
 			s.index.SegmentAt = 30
 			mustAddCollection(t, s, NewCollection{Name: "own", OwnVectors: true, VectorSize: len(wordVector("x"))})
-			s.worker.Stop()
 			texts := reopen(t, s, Options{})
 			texts.worker.Stop()
 			for range longtest.Size(20, 10) {

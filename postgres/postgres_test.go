@@ -73,8 +73,8 @@ func TestALostCommitAnswerIsOutcomeUnknown(t *testing.T) {
 		proxy.Cut.Store(int32(pgtest.AfterCommit))
 		_, err = s.AddMemory(t.Context(), souvenir.NewMemory{Content: fmt.Sprintf("The courier number %d comes.", n)})
 	}
-	if !errors.Is(err, souvenir.ErrOutcomeUnknown) || !strings.Contains(err.Error(), "look before trying again") {
-		t.Errorf(`a memory whose answer is lost: got %v, want %v and "look before trying again"`, err,
+	if !errors.Is(err, souvenir.ErrOutcomeUnknown) || !strings.Contains(err.Error(), "check before trying again") {
+		t.Errorf(`a memory whose answer is lost: got %v, want %v and "check before trying again"`, err,
 			souvenir.ErrOutcomeUnknown)
 	}
 }

@@ -228,7 +228,7 @@ func (k kindOfSetting) typed(text string, within souvenir.Setting) (int64, error
 	value, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || value < least || value > most {
 		return 0, failure.Invalid(string(k.name), fmt.Sprintf("%s is %q; give a whole number from %d to %s", k.name,
-			textview.Clip(text, 40), least, strings.TrimSuffix(web.Thousands(int(most))+" "+k.units(int64(most)), " ")))
+			textview.Clip(text, 40), least, strings.TrimSuffix(web.Thousands(int(most))+" "+k.units(most), " ")))
 	}
 	return value * k.size, nil
 }
