@@ -34,7 +34,7 @@ func (s *service) watch(ctx context.Context, method string, request mcp.Request)
 		case "initialize", "resources/read", "prompts/get":
 		case callTool:
 			if err == nil {
-				return // the tool call is recorded already
+				return // the tool has recorded the call
 			}
 		default:
 			return
@@ -67,7 +67,7 @@ func (s *service) noteCall(ctx context.Context, c tools.Call) {
 	}
 }
 
-// noting reports the calls of a tool outside package tools.
+// noting wraps a tool outside package tools so that its calls are reported.
 func (s *service) noting(name string, call func(context.Context, json.RawMessage) (any, error)) func(context.Context,
 	json.RawMessage) (any, error) {
 	return func(ctx context.Context, arguments json.RawMessage) (any, error) {
@@ -82,7 +82,7 @@ func (s *service) noting(name string, call func(context.Context, json.RawMessage
 	}
 }
 
-// clientOf returns the client's name for itself.
+// clientOf returns the name and version that the client gives itself.
 func clientOf(request mcp.Request) string {
 	var info *mcp.Implementation
 	switch params := request.GetParams().(type) {

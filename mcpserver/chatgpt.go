@@ -13,12 +13,12 @@ import (
 // ChatGPT's connectors and deep research call two tools with prescribed names, arguments and results: search
 // returns ids, titles and URLs to cite, fetch returns the text of one.
 
-// chatGPTResults is how many results search returns: there is no second page.
+// chatGPTResults is the number of results that search returns; there is no second page.
 const chatGPTResults = 10
 
 const (
-	chatGPTDocuments = 3       // files in the results, besides
-	documentID       = "file:" // the beginning of their ids
+	chatGPTDocuments = 3       // files in the results, in addition
+	documentID       = "file:" // the prefix of their ids
 )
 
 // found is a result of search.
@@ -88,7 +88,7 @@ func (s *service) searchForChatGPT(ctx context.Context, arguments json.RawMessag
 	return map[string]any{"results": list}, nil
 }
 
-// foundDocument returns the passage of a file as a source to cite. Its id has the query, by which fetch finds the
+// foundDocument returns the passage of a file as a source to cite. Its id contains the query, so that fetch finds the
 // passage again.
 func (s *service) foundDocument(h souvenir.DocumentHit, query string) found {
 	url := address{kindFile, h.FileID}.uri()

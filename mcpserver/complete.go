@@ -107,8 +107,8 @@ func fileIDs(ctx context.Context, store *souvenir.Store, typed string) ([]string
 	return fitting(files, typed, func(f souvenir.File) (value, other string) { return f.ID, f.Filename }), nil
 }
 
-// fitting returns the values of the things that match the typed text: first values that begin with it, then values
-// that contain it, in the order of the things.
+// fitting returns the values of the things that match the typed text: first those that begin with it, then those that
+// contain it, each in the order of the things.
 func fitting[T any](things []T, typed string, of func(T) (value, other string)) []string {
 	var begin, contain []string
 	for _, thing := range things {

@@ -14,11 +14,12 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// maxFile is the most bytes of a file read as a resource: it comes in one piece, and as base64 unless it is text.
+// maxFile is the maximum size in bytes of a file read as a resource, since it is sent in one piece, and as base64
+// unless it is text.
 const maxFile = 1 << 20
 
-// read reads the resource at an address. A part that a known project does not have yet reads as a text that says how to
-// create it.
+// read reads the resource at an address. If a known project does not have a part yet, the result is a text that
+// explains how to create it.
 func read(ctx context.Context, store *souvenir.Store, a address) (*mcp.ResourceContents, error) {
 	switch a.kind {
 	case kindMemory:

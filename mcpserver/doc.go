@@ -7,7 +7,7 @@
 //
 // Package server mounts it at /mcp, for many callers at once.
 //
-// The view of the store that a request works through, and the scopes of its credential, decide what a caller sees
-// and may do. An error in a tool is a result that tells a model how to correct its call; an error in a message is
-// an error of the protocol.
+// The view of the store that serves a request, and the scopes of its credential, decide what a caller sees and may do.
+// An error in a tool is a result that tells a model how to correct its call; an error in a message is an error of the
+// protocol.
 package mcpserver

@@ -18,7 +18,7 @@ import (
 // callTool is the method that calls a tool.
 const callTool = "tools/call"
 
-// serverError is all that a client learns about an error that it did not cause.
+// serverError is the only message that a client gets about an error that it did not cause.
 const serverError = "the server failed; its log has the cause"
 
 // isCallers reports whether an error is about the caller's input, and so safe to show to the caller.
@@ -27,7 +27,7 @@ func isCallers(err error) bool {
 	return errors.As(err, &known) && slices.Contains(fault.Callers, known.Kind)
 }
 
-// describe returns the error for the client. It reports every error to OnError, and logs those of the server.
+// describe returns the error for the client. It reports every error to OnError, and logs the server's own.
 func (s *service) describe(ctx context.Context, method string, err error) string {
 	if s.OnError != nil {
 		s.OnError(ctx, method, err)

@@ -26,8 +26,8 @@ type lineConn struct {
 	closing    sync.Once
 	slots      chan struct{} // one slot for each request that is being answered
 
-	queue  []queued // parsed but not yet handed on; used by Read alone
-	failed error    // why the input ended, io.EOF at the end; used by Read alone
+	queue  []queued // parsed but not yet returned; used only by Read
+	failed error    // why the input ended, io.EOF at the end; used only by Read
 
 	writing sync.Mutex // one message at a time
 
@@ -61,7 +61,7 @@ type batch struct {
 // methodInitialize is the request that begins a session.
 const methodInitialize = "initialize"
 
-// methodListen is the request that stays open: notifications that a client subscribes to follow it.
+// methodListen is the request that stays open for the notifications that a client subscribes to.
 const methodListen = "subscriptions/listen"
 
 // mostLasting bounds the open requests. A client needs one.
@@ -82,7 +82,7 @@ func newLineConn(in io.Reader, out io.Writer, options StdioOptions) *lineConn {
 	}
 }
 
-// Connect returns the connection itself: there is only one.
+// Connect returns the connection itself, since there is only one.
 func (c *lineConn) Connect(context.Context) (mcp.Connection, error) {
 	go c.readLines()
 	return c, nil
@@ -215,7 +215,7 @@ func (c *lineConn) accept(next queued) (bool, error) {
 	c.mu.Lock()
 	var refused *refusal
 	switch {
-	case c.calls[request.ID] != nil: // its answer would be taken for the other request's
+	case c.calls[request.ID] != nil: // its answer would be mistaken for the other request's
 		refused = refuse(jsonrpc.CodeInvalidRequest,
 			"id %v belongs to an unanswered request; give each request its own id", request.ID.Raw())
 	case lasts && c.lasting >= mostLasting:
@@ -252,7 +252,7 @@ func (c *lineConn) Write(_ context.Context, message jsonrpc.Message) error {
 	}
 	c.mu.Lock()
 	answered, asked := c.calls[response.ID]
-	delete(c.calls, response.ID) // before the answer is written: the client may reuse the id as soon as it has it
+	delete(c.calls, response.ID) // before the answer is written, since the client may then reuse the id
 	if !asked {
 		answered = &call{}
 	}

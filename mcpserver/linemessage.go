@@ -86,7 +86,7 @@ func (c *lineConn) understandBatch(text []byte) error {
 			"batches are not supported in this protocol revision; send one message per line")
 	case len(members) == 0:
 		refused = refuse(jsonrpc.CodeInvalidRequest, "the batch is empty")
-	case len(members) > c.options.MaxRequests: // so that it can be answered at once
+	case len(members) > c.options.MaxRequests: // a larger batch could not be answered at once
 		refused = refuse(jsonrpc.CodeInvalidRequest, "the batch has %d messages; at most %d are allowed", len(members),
 			c.options.MaxRequests)
 	}
@@ -117,7 +117,7 @@ func (c *lineConn) understandBatch(text []byte) error {
 	return nil
 }
 
-// parseMessage parses a message, or says what is wrong with it. Both results are nil for an invalid response: a
+// parseMessage returns a message, or the refusal of an invalid one. Both results are nil for an invalid response: a
 // response is never answered.
 func parseMessage(text []byte) (jsonrpc.Message, *refusal) {
 	var members map[string]json.RawMessage
@@ -186,8 +186,8 @@ func beginning(text []byte) []byte {
 	return text
 }
 
-// withCode adds a code to an error if the SDK gives none. With untimely, the request is wrong: something before
-// initialize, or initialize again.
+// withCode adds a code to an error if the SDK gives none. With untimely, the request comes at the wrong time: before
+// initialize, or a second initialize.
 func withCode(response *jsonrpc.Response, untimely bool) *jsonrpc.Response {
 	var known *jsonrpc.Error
 	if errors.As(response.Error, &known) && known.Code != 0 {
@@ -205,7 +205,7 @@ func agreedRevision(result json.RawMessage) string {
 	var initialized struct {
 		Revision string `json:"protocolVersion"`
 	}
-	_ = json.Unmarshal(result, &initialized) // it is the SDK's own
+	_ = json.Unmarshal(result, &initialized) // the SDK has encoded it
 	return initialized.Revision
 }
 
@@ -222,7 +222,7 @@ type idFinder struct {
 	found    []byte
 }
 
-// longestID is the most bytes of an id.
+// longestID is the maximum length of an id in bytes.
 const longestID = 256
 
 // scan reads the next piece of the message.

@@ -16,7 +16,7 @@ import (
 // projectArgument is the argument of prompts that names a project.
 const projectArgument = "project"
 
-// Bounds of a prompt's text, which begins a conversation and does not show the whole store.
+// Limits of a prompt's text, which begins a conversation and cannot show the whole store.
 const (
 	promptTokens   = 6000 // of the context
 	promptText     = 6000 // characters of one document
@@ -130,7 +130,7 @@ type known struct {
 	openTask []souvenir.Task
 }
 
-// know collects the content of a project.
+// know collects the facts about a project.
 func know(ctx context.Context, store *souvenir.Store, p souvenir.Project, query string) (k known, err error) {
 	k.Project = p
 	ref := souvenir.ProjectRef{ID: p.Ref()}
@@ -164,7 +164,7 @@ func know(ctx context.Context, store *souvenir.Store, p souvenir.Project, query 
 	return k, nil
 }
 
-// heading returns how a prompt names the project.
+// heading returns the project's name in a prompt.
 func (k *known) heading() string {
 	heading := fmt.Sprintf("Project: %s (project_id %q)", k.Name, k.Ref())
 	if by := sharer(k.Project); by != "" {

@@ -63,8 +63,8 @@ func (s *service) resources(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// listResources lists a page of the caller's resources. The cursor is a place in the list: memories stored between
-// two pages can push a resource to the next page, where it is listed again.
+// listResources lists a page of the caller's resources. The cursor is a place in the list, so memories stored between
+// two pages can move a resource to the next page, where it is listed again.
 func (s *service) listResources(ctx context.Context, params *mcp.ListResourcesParams) (*mcp.ListResourcesResult,
 	error) {
 	first := 0
@@ -194,7 +194,7 @@ func changed(at time.Time) *mcp.Annotations {
 
 func titleOf(content string) string { return cmp.Or(shorten.Title(content, 80), "Memory") }
 
-// readResource reads a resource. One that the caller may not see looks like one that does not exist.
+// readResource reads a resource. A resource that the caller may not see looks like a missing one.
 func (s *service) readResource(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	a, ok := parseURI(request.Params.URI)
 	if !ok {
@@ -224,8 +224,8 @@ func (s *service) readResource(ctx context.Context, request *mcp.ReadResourceReq
 	return result, nil
 }
 
-// completeRead starts a result: from the revision 2026-07-28 on it must say that nothing more is requested. The
-// SDK adds that only to results from its own table of resources, and lets others add it in JSON only.
+// completeRead starts a result. From the revision 2026-07-28 on, it must state that nothing more is requested. The SDK
+// adds this only to results from its own table of resources, and others can add it only as JSON.
 func completeRead(revision string) (*mcp.ReadResourceResult, error) {
 	result := &mcp.ReadResourceResult{}
 	if revision < "2026-07-28" {

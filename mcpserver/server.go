@@ -15,10 +15,10 @@ import (
 type Toolset string
 
 const (
-	// ToolsetMemory is the eight tools of package tools.
+	// ToolsetMemory has the eight tools of package tools.
 	ToolsetMemory Toolset = "memory"
 
-	// ToolsetChatGPT is search and fetch, two reading tools in the form that ChatGPT's connectors require.
+	// ToolsetChatGPT has search and fetch, two read-only tools in the form that ChatGPT's connectors require.
 	ToolsetChatGPT Toolset = "chatgpt"
 )
 
@@ -31,15 +31,16 @@ type Options struct {
 	// with a text that names it. Nil allows everything.
 	Allows func(souvenir.Scope) bool
 
-	// View returns the view that answers a request, and what its credential carries, from the request's context:
-	// so one server serves many callers. Neither may be nil. Nil means the store passed to New, and Allows.
+	// View returns the view that answers a request, and a function like Allows for its credential, from the request's
+	// context, so that one server serves many callers. Neither result may be nil. A nil View means the store passed to
+	// New, and Allows.
 	View func(context.Context) (*souvenir.Store, func(souvenir.Scope) bool)
 
 	// Toolsets are the toolsets to offer; unknown ones are ignored. Nil means ToolsetMemory.
 	Toolsets []Toolset
 
-	// ReadOnly leaves out the tools and actions that change something; calls of them are refused. The view decides
-	// what else may be changed; nothing else here changes anything.
+	// ReadOnly leaves out the tools and actions that change something, and refuses calls of them. Nothing else in the
+	// server changes data.
 	ReadOnly bool
 
 	// Version is the program's version, as reported to clients. Empty means unknown.
@@ -108,18 +109,18 @@ func New(store *souvenir.Store, options *Options) *mcp.Server {
 }
 
 const (
-	// private is the cache scope for what one caller sees.
+	// private is the cache scope for results that depend on the caller.
 	private = "private"
 
-	// staticTTL is how many milliseconds a client may cache what only another version of the program changes: all
-	// but the resources, which may not be cached.
+	// staticTTL is the time in milliseconds for which a client may cache results that only change with the version of the
+	// program: all except resources, which must not be cached.
 	staticTTL = 5 * 60 * 1000
 )
 
 // offers reports whether a toolset is offered.
 func (s *service) offers(set Toolset) bool { return slices.Contains(s.Toolsets, set) }
 
-// view returns the view that answers a request, and what its credential carries.
+// view returns the view that answers a request, and whether its credential carries a scope.
 func (s *service) view(ctx context.Context) (*souvenir.Store, func(souvenir.Scope) bool) {
 	if s.View != nil {
 		return s.View(ctx)
@@ -130,8 +131,8 @@ func (s *service) view(ctx context.Context) (*souvenir.Store, func(souvenir.Scop
 	return s.store, func(souvenir.Scope) bool { return true }
 }
 
-// guard wraps everything that answers requests: it converts errors to those of the protocol, and keeps a panic
-// caused by a message from ending the program.
+// guard wraps all handlers of requests. It converts errors to those of the protocol, and keeps a panic caused by a
+// message from ending the program.
 func (s *service) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (result mcp.Result, err error) {
 		ctx, over := s.watch(ctx, method, request)

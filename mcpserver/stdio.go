@@ -15,13 +15,13 @@ import (
 
 // StdioOptions configure [ServeStdio]. Nil options mean the zero value of each field.
 type StdioOptions struct {
-	// MaxMessage is the most bytes of a message; a longer one is skipped and answered with an error. Zero means
-	// [tools.MaxArguments] plus 64 KiB for the rest of the message.
+	// MaxMessage is the maximum length of a message in bytes; a longer one is skipped and answered with an error. Zero
+	// means [tools.MaxArguments] plus 64 KiB for the rest of the message.
 	MaxMessage int
 
-	// MaxRequests is the most requests that are answered at the same time, and the most in a batch. The next one is
-	// read only after one of them is answered, so that a client that never reads its answers costs a bounded amount of
-	// memory. Zero means 32.
+	// MaxRequests is the maximum number of requests answered at the same time, and of requests in a batch. The next
+	// request is read only after one of them is answered, so a client that never reads its answers costs a bounded amount
+	// of memory. Zero means 32.
 	MaxRequests int
 
 	// Grace is how long requests may go on after the end of the input or of the context. Zero means 10 seconds.
@@ -62,10 +62,10 @@ func (o *StdioOptions) withDefaults() StdioOptions {
 // request that was read is answered. It returns an error when a stream fails, or when requests are still
 // unanswered after [StdioOptions.Grace], because they take too long or because the client reads no answers.
 //
-// It differs from the SDK's own transport where clients and people at a terminal need it: an invalid message is
-// answered with a JSON-RPC error and does not end the session; the end of the input loses no answer.
+// Unlike the SDK's own transport, it answers an invalid message with a JSON-RPC error and continues the session, and it
+// loses no answer at the end of the input.
 //
-// It closes neither stream. One that blocks in a read or a write keeps a goroutine until it returns.
+// It closes neither stream. A stream that blocks in a read or a write keeps a goroutine until it returns.
 func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Writer, options *StdioOptions) error {
 	o := options.withDefaults()
 	conn := newLineConn(in, out, o)
@@ -96,7 +96,7 @@ func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Wr
 	}
 }
 
-// streamError says what ended a session early.
+// streamError returns the error that ended a session early.
 func streamError(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return nil

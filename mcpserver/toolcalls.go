@@ -35,8 +35,7 @@ func (s *service) addTools(server *mcp.Server) {
 	}
 }
 
-// addTool adds a tool. It gets its arguments unchanged: it knows better than a schema which mistakes can be
-// forgiven.
+// addTool adds a tool. The tool gets its arguments unvalidated, since it accepts mistakes that a schema would refuse.
 func (s *service) addTool(server *mcp.Server, t tools.Tool, call func(context.Context, json.RawMessage) (any, error)) {
 	listed := &mcp.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
@@ -57,8 +56,8 @@ func (s *service) addTool(server *mcp.Server, t tools.Tool, call func(context.Co
 
 type argumentsKey struct{}
 
-// WithArguments returns a context whose tool calls have these arguments, in place of those in their messages. With
-// it, a transport can keep large arguments out of what the SDK decodes and copies.
+// WithArguments returns a context whose tool calls have these arguments, in place of those in their messages. With it,
+// a transport can keep large arguments out of the messages that the SDK decodes and copies.
 func WithArguments(ctx context.Context, arguments json.RawMessage) context.Context {
 	return context.WithValue(ctx, argumentsKey{}, arguments)
 }
@@ -82,7 +81,7 @@ func toolResult(result any) (*mcp.CallToolResult, error) {
 		StructuredContent: json.RawMessage(encoded)}, nil
 }
 
-// toolError returns the result of a failed tool. It is not a protocol error, which a model does not see.
+// toolError returns the result of a failed tool. It is not a protocol error, since a model does not see those.
 func (s *service) toolError(ctx context.Context, err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + s.describe(ctx, callTool, err)}},
 		IsError: true}
@@ -112,7 +111,7 @@ func (s *service) checkNames(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// plainJSON encodes a value as JSON without escaping <, > and &: models read it, not browsers.
+// plainJSON encodes a value as JSON without escaping <, > and &, since models read it, not browsers.
 func plainJSON(value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

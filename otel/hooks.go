@@ -7,10 +7,10 @@
 //	}
 //	store, err := souvenir.Open(ctx, "memory.db", &souvenir.Options{Hooks: []souvenir.Hooks{hooks}})
 //
-// Put these hooks first in the list, so that they see what others refuse and how long others take.
+// Put these hooks first in the list, so that they see the refusals of others and the time they take.
 //
-// Each operation is a span, whose parent is the span in the context of the call, and which is the parent of what an
-// embedder does for it. Names and attributes follow the semantic conventions for memory operations of generative AI,
+// Each operation is a span. Its parent is the span in the context of the call, and its children are the spans of an
+// embedder. Names and attributes follow the semantic conventions for memory operations of generative AI,
 // https://github.com/open-telemetry/semantic-conventions-genai, which are in development (as of November 2026):
 //
 //   - gen_ai.operation.name: create_memory, upsert_memory (by key, rules, to-dos, identities), update_memory,
@@ -71,14 +71,14 @@ type Options struct {
 	// StoreID is the name of the store in spans and metrics, such as its file's name. Empty means none.
 	StoreID string
 
-	// Users records user ids in spans. They are personal data; false records none.
+	// Users records user ids, which are personal data, in spans. False records none.
 	Users bool
 
-	// Texts records what is searched for in spans. Contents of memories are never recorded.
+	// Texts records the texts of searches in spans. Contents of memories are never recorded.
 	Texts bool
 }
 
-// Hooks returns hooks that record spans and metrics. They change and refuse nothing.
+// Hooks returns hooks that record spans and metrics. They neither change nor refuse anything.
 func Hooks(options *Options) (souvenir.Hooks, error) {
 	var o Options
 	if options != nil {
@@ -114,7 +114,8 @@ type recorder struct {
 	records  metric.Int64Counter
 }
 
-// spanKey is the key of an operation's span in its context: another hook may have put a span of its own over it.
+// spanKey is the key of an operation's span in its context, since another hook may have set its own span as the current
+// one.
 type spanKey struct{ r *recorder }
 
 func (r *recorder) start(ctx context.Context, o souvenir.Operation) context.Context {
@@ -190,7 +191,7 @@ func nameOf(o souvenir.Operation) string {
 	return "create_memory"
 }
 
-// same reports whether all ids are one.
+// same reports whether all ids are equal.
 func same(ids []string) bool {
 	for _, id := range ids {
 		if id != ids[0] {

@@ -1,7 +1,7 @@
 // Package postgres opens stores in a PostgreSQL database, 15 or newer, instead of a file: the same [souvenir.Store] for
-// several servers at once. It has a server's limits, not a file's: backups and restores are those of PostgreSQL.
+// several servers at once. Backups and restores are those of PostgreSQL.
 //
-// This engine is new. What it does not do yet: nothing is sharded.
+// This engine is new. It does not shard data yet.
 package postgres
 
 import (
@@ -15,10 +15,10 @@ import (
 // Open opens the store in a database, postgres://user:password@host:5432/name, and makes its tables if there are none.
 // The tables are in the first schema of the connection's search path; search_path=NAME in the address chooses one,
 // which must exist. Nil options mean the defaults; Reserve has no effect here. Keys of users, Options.UserKeys, are in
-// the schema NAME_keys, which is made, unless they have another place.
+// the schema NAME_keys, which Open creates, unless they have another place.
 //
-// A database that cannot be reached is ErrBusy, one whose schema has tables of another program ErrForeign, one of a
-// newer version ErrNewer.
+// The error is ErrBusy if the database cannot be reached, ErrForeign if the schema has tables of another program, and
+// ErrNewer if a newer version made the tables.
 func Open(ctx context.Context, url string, options *souvenir.Options) (*souvenir.Store, error) {
 	ctx = db.WithOpener(ctx, func(ctx context.Context, o db.Opening) (db.DB, error) {
 		engine, err := postgres.Open(ctx, url, o)

@@ -1,5 +1,5 @@
 // Package s3 keeps the content of files in a bucket of a service that speaks the protocol of Amazon S3: AWS, Ceph,
-// MinIO, Garage, SeaweedFS and many others. A [Storage] goes into souvenir.Options.Objects.
+// MinIO, Garage, SeaweedFS and many others. Set souvenir.Options.Objects to a [Storage].
 package s3
 
 import (
@@ -19,11 +19,12 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// Config says where a bucket is, and who uses it. The keys need permission to get, put and delete objects in it.
+// Config has the place of a bucket, and the keys to use it. The keys need permission to get, put and delete objects in
+// it.
 type Config struct {
-	Endpoint  string // of the service, such as https://s3.eu-central-1.amazonaws.com; http is for this machine
-	Bucket    string // it must exist
-	Prefix    string // of the names of all objects; end it with / for a folder. A store needs one for itself
+	Endpoint  string // of the service, such as https://s3.eu-central-1.amazonaws.com; http only for this machine
+	Bucket    string // must exist
+	Prefix    string // of the names of all objects; end it with / for a folder. Each store needs its own
 	Region    string // empty: us-east-1, which most services other than AWS accept
 	AccessKey string
 	SecretKey string
@@ -34,7 +35,7 @@ func (c Config) String() string {
 	return strings.TrimSuffix(c.Endpoint, "/") + "/" + c.Bucket + "/" + c.Prefix
 }
 
-// GoString is String: %#v prints no keys either.
+// GoString is String, so that %#v prints no keys either.
 func (c Config) GoString() string { return c.String() }
 
 // Storage is the object storage in a bucket. It is safe for concurrent use.
@@ -46,10 +47,10 @@ type Storage struct {
 const (
 	defaultRegion = "us-east-1"
 	tries         = 3
-	largest       = 1 << 20 // bytes of an object that is read: more than a store writes
+	largest       = 1 << 20 // maximum bytes of an object to read, more than a store writes
 )
 
-// New returns the storage in a bucket. It checks the configuration, and connects to nothing; see [Storage.Check].
+// New returns the storage in a bucket. It checks the configuration but does not connect; see [Storage.Check].
 func New(c Config) (*Storage, error) {
 	endpoint, err := url.Parse(c.Endpoint)
 	switch {
@@ -81,12 +82,12 @@ func New(c Config) (*Storage, error) {
 	return &Storage{config: c, client: client}, nil
 }
 
-// odd reports whether a prefix should not have a character.
+// odd reports whether a character should not be in a prefix.
 func odd(r rune) bool {
 	return !strings.ContainsRune("-_./", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-// hidden returns an address without what may be a password.
+// hidden returns an address without a possible password.
 func hidden(address string) string {
 	if at := strings.LastIndex(address, "@"); at >= 0 {
 		return "..." + address[at:]
@@ -106,8 +107,8 @@ func (s *Storage) Check(ctx context.Context) error {
 	return err
 }
 
-// Put stores an object. The service compares it with its hash, which is signed: no request is sent in signed chunks,
-// which not every service takes.
+// Put stores an object. The service compares it with its hash, which is signed. Requests are not sent in signed chunks,
+// which some services do not accept.
 func (s *Storage) Put(ctx context.Context, key string, data []byte) error {
 	sum := sha256.Sum256(data)
 	_, err := s.client.PutObject(ctx, s.config.Bucket, s.config.Prefix+key, bytes.NewReader(data), int64(len(data)), "",
@@ -118,7 +119,7 @@ func (s *Storage) Put(ctx context.Context, key string, data []byte) error {
 	return s.failed(ctx, "put", err)
 }
 
-// Get returns an object; fs.ErrNotExist if there is none.
+// Get returns an object. The error is fs.ErrNotExist if it does not exist.
 func (s *Storage) Get(ctx context.Context, key string) ([]byte, error) {
 	body, info, _, err := s.client.GetObject(ctx, s.config.Bucket, s.config.Prefix+key, minio.GetObjectOptions{})
 	if err != nil {
@@ -135,7 +136,7 @@ func (s *Storage) Get(ctx context.Context, key string) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// Delete deletes objects. Missing ones are no error.
+// Delete deletes objects. It ignores missing ones.
 func (s *Storage) Delete(ctx context.Context, keys []string) error {
 	if len(keys) == 1 {
 		err := s.client.RemoveObject(ctx, s.config.Bucket, s.config.Prefix+keys[0], minio.RemoveObjectOptions{})
@@ -166,7 +167,7 @@ func (s *Storage) Delete(ctx context.Context, keys []string) error {
 	return first
 }
 
-// unlessGone is failed for a deletion: an object that is already gone is no error.
+// unlessGone is failed for a deletion, where a missing object is not an error.
 func (s *Storage) unlessGone(ctx context.Context, err error) error {
 	if err = s.failed(ctx, "delete", err); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -1,6 +1,6 @@
 // Package secrets recognises API keys, tokens and private keys in stored texts, and flags, masks or refuses them. Its
-// rules are those of Gitleaks (rules.json, LICENSES.txt): a word that a text must contain, then a regular
-// expression in linear time, then the entropy of what was found.
+// rules are those of Gitleaks (rules.json, LICENSES.txt): a word that a text must contain, then a regular expression in
+// linear time, then the entropy of the match.
 //
 //	finder, err := secrets.New(secrets.Mask)
 //	if err != nil {
@@ -8,7 +8,7 @@
 //	}
 //	store, err := souvenir.Open(ctx, "memory.db", &souvenir.Options{Hooks: []souvenir.Hooks{finder.Hooks()}})
 //
-// Nothing recognises all secrets: a password in plain words looks like any other word.
+// No rules recognise all secrets: a password in plain words looks like any other word.
 package secrets
 
 import (
@@ -34,9 +34,9 @@ type Mode string
 // The values of [Mode].
 const (
 	Off    Mode = "off"
-	Flag   Mode = "flag"   // it is stored; the metadata of the memory names the rules under [Key]
-	Mask   Mode = "mask"   // [secret: RULE] is stored in its place
-	Refuse Mode = "refuse" // the call fails with ErrInvalid, which does not repeat it
+	Flag   Mode = "flag"   // the secret is stored; the memory's metadata names the rules under [Key]
+	Mask   Mode = "mask"   // [secret: RULE] is stored instead
+	Refuse Mode = "refuse" // the call fails with ErrInvalid, which does not repeat the secret
 )
 
 // Key is the key of metadata under which flagged memories have a list of rules, such as "aws-access-token".
@@ -67,8 +67,8 @@ type rule struct {
 	ID       string      `json:"id"`
 	Regex    string      `json:"regex"`
 	Keywords []string    `json:"keywords"`
-	Entropy  float64     `json:"entropy"` // what is found must have more, in bits for each byte; 0: anything
-	Group    int         `json:"group"`   // of the expression, with the secret; 0: the first that is not empty
+	Entropy  float64     `json:"entropy"` // a match must have more, in bits per byte; 0: any
+	Group    int         `json:"group"`   // group of the expression with the secret; 0: the first that is not empty
 	Allow    []allowance `json:"allow"`
 
 	compiled func() *regexp.Regexp
@@ -102,7 +102,7 @@ func New(mode Mode) (*Finder, error) {
 	byWord := map[string][]int{}
 	for i, r := range f.rules {
 		r.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })
-		if r.ID == general { // "key: " is before ids as often as before secrets
+		if r.ID == general { // "key: " precedes ids as often as secrets
 			r.Allow = append(r.Allow, allowance{Regexes: []string{uuids}})
 		}
 		prepare(r.Allow)
@@ -130,23 +130,23 @@ func prepare(list []allowance) {
 }
 
 const (
-	// A secret is at least shortest bytes without white space, and looks like no word of a language.
+	// A secret has at least shortest bytes without white space, and does not look like a word.
 	shortest = 10
-	// around is how far the words of a rule are from the secret: a rule looks at what is between.
+	// around is the maximum distance in bytes between the words of a rule and the secret.
 	around = 250
-	// most is how many bytes all rules together look at in one text, which bounds the time: about a second.
+	// most is the number of bytes that all rules together examine in one text, which bounds the time to about a second.
 	most = 2 << 20
-	// mostFound is how many findings in one text are compared with what is allowed.
+	// mostFound is the maximum number of matches in one text that are compared with the allowances.
 	mostFound = 1000
 )
 
-// Find returns the secrets in a text, in their order, without overlaps. It reports false if it has not looked at the
-// whole text, because too much of it may be a secret.
+// Find returns the secrets in a text, in order and without overlaps. whole is false if it has not examined the whole
+// text, because too much of it may be a secret.
 func (f *Finder) Find(text string) (found []Finding, whole bool) {
 	left, hits := most, 0
 	for start, end := range candidates(text) {
 		part := lower(text[start:end])
-		near := map[int][][2]int{} // by rule: where its words are
+		near := map[int][][2]int{} // by rule: the places of its words
 		for _, w := range f.words {
 			for at := strings.Index(part, w.text); at >= 0; {
 				for _, i := range w.rules {
@@ -176,7 +176,7 @@ func (f *Finder) Find(text string) (found []Finding, whole bool) {
 	return apart(found), true
 }
 
-// lower is strings.ToLower for the letters of ASCII, and keeps the places of all bytes.
+// lower is strings.ToLower for ASCII letters only, so that all bytes keep their places.
 func lower(text string) string {
 	b := []byte(text)
 	for i, c := range b {
@@ -189,7 +189,7 @@ func lower(text string) string {
 
 func blank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
-// candidates iterates over the parts of a text that can have secrets with the words around them. Prose has none.
+// candidates iterates over the parts of a text that may contain secrets and the words around them. Prose has none.
 func candidates(text string) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		start, end := -1, -1
@@ -222,8 +222,8 @@ func candidates(text string) iter.Seq2[int, int] {
 	}
 }
 
-// odd reports whether a run without white space has a digit or a capital letter inside, or is very long: words of
-// languages rarely do.
+// odd reports whether a run without white space has a digit or an inner capital letter, or is very long. Ordinary words
+// rarely do.
 func odd(run string) bool {
 	if len(run) >= 3*shortest {
 		return true
@@ -236,8 +236,8 @@ func odd(run string) bool {
 	return false
 }
 
-// spans returns the surroundings of the words of a rule within a part of a text, joined where they meet, to whole runs
-// without white space. Those of a rule for many lines end with the part.
+// spans returns the surroundings of a rule's words within a part of a text, extended to whole runs without white space,
+// and joined where they meet. For a rule that spans lines, they extend to the end of the part.
 func spans(text string, words [][2]int, start, end int, lines bool) (joined [][2]int) {
 	slices.SortFunc(words, func(a, b [2]int) int { return a[0] - b[0] })
 	for _, w := range words {
@@ -258,7 +258,7 @@ func spans(text string, words [][2]int, start, end int, lines bool) (joined [][2
 	return joined
 }
 
-// with returns what one rule finds, and counts what it had to compare with what is allowed.
+// with returns the findings of one rule, and adds its matches to hits.
 func (f *Finder) with(r *rule, text string, hits *int) (found []Finding) {
 	for _, at := range r.compiled().FindAllStringSubmatchIndex(text, mostFound+1) {
 		if *hits++; *hits > mostFound {
@@ -286,7 +286,7 @@ func (f *Finder) with(r *rule, text string, hits *int) (found []Finding) {
 	return found
 }
 
-// allowed reports whether a finding is no secret.
+// allowed reports whether a match is not a secret.
 func allowed(list []allowance, text string, start, end int, secret string) bool {
 	lower := strings.ToLower(secret)
 	for _, a := range list {
@@ -310,7 +310,7 @@ func allowed(list []allowance, text string, start, end int, secret string) bool 
 	return false
 }
 
-// entropy is the entropy of a text's bytes, in bits for each.
+// entropy returns the entropy of a text, in bits per byte.
 func entropy(text string) (bits float64) {
 	var counts [256]int
 	for i := range len(text) {
@@ -325,13 +325,13 @@ func entropy(text string) (bits float64) {
 	return bits
 }
 
-// general is the rule for what has no rule of its own.
+// general is the rule for secrets without a rule of their own.
 const general = "generic-api-key"
 
 // uuids is the form of UUIDs (RFC 9562).
 const uuids = `^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`
 
-// apart joins findings that overlap, under the name of the most special rule.
+// apart joins overlapping findings, under the name of the most specific rule.
 func apart(found []Finding) []Finding {
 	slices.SortFunc(found, func(a, b Finding) int {
 		if a.Start != b.Start {
@@ -354,7 +354,7 @@ func apart(found []Finding) []Finding {
 	return joined
 }
 
-// unexamined stands for a rule in texts that were not looked at as a whole.
+// unexamined is the name in place of a rule for texts that were not examined completely.
 const unexamined = "unexamined"
 
 // MaskText returns a text with each secret replaced by the name of its rule, and these names; whole is as for
@@ -374,8 +374,8 @@ func (f *Finder) MaskText(text string) (masked string, names []string, whole boo
 }
 
 // Hooks returns the functions that treat secrets in memories, rules, to-do documents and turns of conversations before
-// they are stored or changed: in texts, tags, and in the keys and texts of metadata. Searches and files are not looked
-// at.
+// they are stored or changed: in texts, tags, and in the keys and texts of metadata. Searches and files are not
+// examined.
 func (f *Finder) Hooks() souvenir.Hooks {
 	if f.mode == Off {
 		return souvenir.Hooks{}
@@ -407,12 +407,13 @@ func (f *Finder) Hooks() souvenir.Hooks {
 	}
 }
 
-// flag brings the names of rules up to date in an update, in which c was found: for what stays of the memory, too.
+// flag updates the names of rules in an update with the findings c. It includes the parts of the memory that the update
+// keeps.
 func (f *Finder) flag(ctx context.Context, o souvenir.Operation, u *souvenir.MemoryUpdate, c collector) error {
 	if u.Content == nil && u.Tags == nil && len(u.Metadata)+len(u.ShownMetadata) == 0 {
 		return nil
 	}
-	if len(o.IDs) != 1 { // of many, each has something else that stays: their names are only added to
+	if len(o.IDs) != 1 { // several memories keep different parts, so names are only added
 		if len(c.names) > 0 {
 			u.Metadata = flagged(u.Metadata, c.sorted())
 		}
@@ -420,7 +421,7 @@ func (f *Finder) flag(ctx context.Context, o souvenir.Operation, u *souvenir.Mem
 	}
 	m, err := o.Memory(ctx)
 	if errors.Is(err, souvenir.ErrNotFound) {
-		return nil // the update says so
+		return nil // the update itself returns the error
 	}
 	if err != nil {
 		return err
@@ -445,7 +446,7 @@ func (f *Finder) flag(ctx context.Context, o souvenir.Operation, u *souvenir.Mem
 	return c.err
 }
 
-// flagged returns metadata that names rules; none: that removes the names.
+// flagged returns metadata with the names of rules, or without names, metadata that removes them.
 func flagged(metadata map[string]any, names []any) map[string]any {
 	metadata = maps.Clone(metadata)
 	if metadata == nil {
@@ -492,7 +493,7 @@ func (f *Finder) text(c *collector, argument string, text *string) {
 	}
 }
 
-// unexamined treats a text that was not looked at as a whole: what may have a secret is not stored unmasked.
+// unexamined handles a text that was not examined completely. It must not be stored unmasked.
 func (f *Finder) unexamined(c *collector, argument string) {
 	if c.names = append(c.names, unexamined); f.mode != Flag {
 		c.err = &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: argument + " has too much that " +
@@ -500,7 +501,7 @@ func (f *Finder) unexamined(c *collector, argument string) {
 	}
 }
 
-// refuse gives the error of an argument with a secret. It does not repeat the secret.
+// refuse sets the error for an argument with a secret, without the secret itself.
 func (c *collector) refuse(argument, rule string) {
 	c.err = &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: argument + " has what looks like " +
 		"a secret (" + rule + "), which this store does not keep; omit it, or say where it is kept instead"}
@@ -512,13 +513,13 @@ func (f *Finder) list(c *collector, argument string, texts []string) {
 	}
 }
 
-// object treats the keys and the texts in metadata in place. Many rules need the name of what a secret is for, so each
-// text is read as KEY = "TEXT".
+// object treats the keys and the texts in metadata in place. Many rules need a name before the secret, so each text is
+// read as KEY = "TEXT".
 func (f *Finder) object(c *collector, argument string, object map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		value := object[key]
 		if value == nil || c.err != nil {
-			continue // in an update it removes the key
+			continue // in an update, null removes the key
 		}
 		value = f.value(c, argument, key, value)
 		name := key

@@ -20,8 +20,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
-// MaxArguments is the most bytes of a call's arguments, as JSON. The largest memory fits, even with all characters
-// escaped.
+// MaxArguments is the maximum length of a call's arguments as JSON, in bytes. The largest memory fits, even with all
+// characters escaped.
 const MaxArguments = 8 << 20
 
 // arguments is the decoded input of a call: a pointer to the struct of a tool's arguments. Absent ones have the
@@ -47,8 +47,8 @@ func (p *project) ref() souvenir.ProjectRef {
 	return souvenir.ProjectRef{ID: p.ProjectID, Name: p.ProjectName}
 }
 
-// maxValues is the most values in the arguments of a call: elements of lists and members of objects, including
-// nested ones. Each takes many times its length in memory.
+// maxValues is the maximum number of values in the arguments of a call: elements of lists and members of objects,
+// including nested ones. Each takes many times its length in memory.
 const maxValues = 100_000
 
 // parse parses the arguments of a call: a JSON object, or a JSON string that holds one.
@@ -146,7 +146,7 @@ func fold(name string) string {
 	}, strings.ToLower(strings.TrimSpace(name)))
 }
 
-// nameIn returns the name of an argument in the call: its own or, failing that, another spelling of it.
+// nameIn returns the name of an argument in the call: its exact name, or else another spelling of it.
 func nameIn(given map[string]any, name string) string {
 	if _, ok := given[name]; ok {
 		return name
@@ -219,7 +219,7 @@ func (n *notes) noteUnknown(d *definition, act *action, given map[string]any, us
 		taken)
 }
 
-// isAbsent reports whether a value counts as absent: null, or a text without visible characters.
+// isAbsent reports whether a value is null or a text without visible characters, and so counts as absent.
 func isAbsent(given any) bool {
 	s, isText := given.(string)
 	return given == nil || isText && strings.TrimSpace(s) == ""
@@ -235,8 +235,8 @@ func isEmpty(given any) bool {
 	return isAbsent(given)
 }
 
-// decode converts one value to the parameter's type; nil means that it is absent. Messages call it label: its
-// name, or where it stands.
+// decode converts one value to the parameter's type; nil means that it is absent. Messages call it label, its name or
+// its place.
 func (p *parameter) decode(label string, given any) (any, error) {
 	if given == nil {
 		return nil, nil
@@ -303,7 +303,7 @@ func (p *parameter) decodeInteger(label string, given any) (any, error) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil { // 7.0 and 1e2 are whole, too
 		f, err := strconv.ParseFloat(number, 64)
-		const exact = 1 << 53 // beyond this, not every whole number is a float64
+		const exact = 1 << 53 // above this, a float64 cannot hold every whole number
 		if err != nil || f != float64(int64(f)) || f > exact || f < -exact {
 			return nil, p.mismatch(label, given, expected)
 		}
@@ -442,8 +442,8 @@ func (p *parameter) decodeObject(label string, given any) (any, error) {
 	return decoded, nil
 }
 
-// outOfRange finds a number in a JSON value that is too large for a float64. It is valid JSON, but every reader
-// would have to be able to read it, and few programs can.
+// outOfRange finds a number in a JSON value that is too large for a float64. It is valid JSON, but few programs can
+// read it.
 func outOfRange(given any) (string, bool) {
 	switch v := given.(type) {
 	case json.Number:

@@ -10,14 +10,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-// Call is one call, as reported to OnCall: without any stored content, search text or answer.
+// Call is one call, as reported to OnCall. It contains no stored content, search text or answer.
 type Call struct {
 	Tool     string              // empty: the requested tool is unknown
 	Action   string              // empty: the tool has no actions, or the requested one is unknown
 	Project  souvenir.ProjectRef // as named in the call, or the project of the memory that it changes
 	MemoryID string              // the memory of the call; empty for none, and for failed calls
 	FileID   string              // the file of the call; empty for none, and for failed calls
-	Hits     *int                // how many memories a search found; nil for other calls, and for failed ones
+	Hits     *int                // number of memories that a search found; nil for other calls, and for failed ones
 	Duration time.Duration
 	Err      error // nil: it succeeded
 }
@@ -28,8 +28,8 @@ func (c Call) Activity() souvenir.NewActivity {
 		Hits: c.Hits, Duration: c.Duration, Outcome: souvenir.OutcomeOf(c.Err)}
 }
 
-// Call calls a tool by name. Arguments are a JSON object; none and null count as an empty one. The result marshals
-// to one JSON object. An unknown tool is ErrNotFound with the argument "name".
+// Call calls a tool by name. Arguments are a JSON object; none and null count as an empty one. The result marshals to
+// one JSON object. For an unknown tool, the error is ErrNotFound with the argument "name".
 func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) (any, error) {
 	var c Call
 	began := time.Now()
@@ -89,7 +89,7 @@ func (s *Set) call(ctx context.Context, name string, arguments json.RawMessage, 
 	return noted(result, a.noted().warnings), nil
 }
 
-// noteProject records the project of a memory before a change or deletion, after which it may be gone.
+// noteProject records the project of a memory before a change or deletion, since it may be gone afterwards.
 func (s *Set) noteProject(ctx context.Context, id string, c *Call) {
 	if c.Project != (souvenir.ProjectRef{}) || id == "" {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-// Choice says which tools a model gets, and under which names. The zero value means all of them, under their own names.
+// Choice selects the tools for a model, and their names. The zero value means all tools, under their own names.
 type Choice struct {
 	// Only names the tools, as in [List]. None means all.
 	Only []string
@@ -19,21 +19,21 @@ type Choice struct {
 	// Prefix precedes the name of each tool, to keep it apart from others, such as "souvenir_".
 	Prefix string
 
-	// ReadOnly chooses from [ListReadOnly]. Set [Options.ReadOnly], too, so that calls are refused.
+	// ReadOnly chooses from [ListReadOnly]. Also set [Options.ReadOnly], so that calls of other tools are refused.
 	ReadOnly bool
 }
 
-// Chosen is a tool under the name that a model knows it by. Its own name is the one that [Set.Call] takes.
+// Chosen is a tool with its name for a model, Alias. [Set.Call] takes the tool's own name.
 type Chosen struct {
 	Tool
 	Alias string
 }
 
-// alias is the form of names that models take.
+// alias is the form of names that models accept.
 var alias = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// Choose returns the chosen tools, in the order of [List]. An unknown name in Only is ErrInvalid, and so is a Prefix
-// that makes a name other than 1 to 64 letters, digits, _ and -.
+// Choose returns the chosen tools, in the order of [List]. It returns ErrInvalid for an unknown name in Only, and for a
+// Prefix that makes a name other than 1 to 64 letters, digits, _ and -.
 func Choose(c Choice) ([]Chosen, error) {
 	list := List()
 	if c.ReadOnly {
@@ -62,8 +62,8 @@ func Choose(c Choice) ([]Chosen, error) {
 	return chosen, nil
 }
 
-// CallText is [Set.Call] for frameworks whose tools return text: the result as JSON. What a model can put right, such
-// as a wrong argument, is a result, too, which begins with "error: ". Other failures are errors.
+// CallText is [Set.Call] for frameworks whose tools return text: the result as JSON. An error that a model can correct,
+// such as a wrong argument, is also a result, which begins with "error: ". Other failures are errors.
 func (s *Set) CallText(ctx context.Context, name string, arguments json.RawMessage) (string, error) {
 	result, err := s.Call(ctx, name, arguments)
 	var known *souvenir.Error
@@ -76,6 +76,6 @@ func (s *Set) CallText(ctx context.Context, name string, arguments json.RawMessa
 	return string(encoded), err
 }
 
-// forModels are the kinds of errors that a model can do something about.
+// forModels are the kinds of errors that a model can correct.
 var forModels = []souvenir.Kind{souvenir.KindInvalid, souvenir.KindNotFound, souvenir.KindForbidden,
 	souvenir.KindConflict, souvenir.KindTooLarge, souvenir.KindReadOnly}

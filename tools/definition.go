@@ -53,7 +53,7 @@ type parameter struct {
 	name        string
 	kind        kind
 	description string   // for models
-	allowed     []string // of a word: the allowed values, if limited
+	allowed     []string // of a word: the allowed values; empty: any
 	least, most int      // of a number: its bounds; both zero: only those of the store
 	preset      int      // of an integer: the store's default; zero: not in the schema
 	keepsEmpty  bool     // an empty text is a value, not an absent one
@@ -229,7 +229,7 @@ func (list properties) MarshalJSON() ([]byte, error) {
 }
 
 // schema returns the JSON Schema of the arguments. It is flat, and open to further arguments: many clients do not
-// support conditions, and one extra argument must not fail a model's call. The descriptions say in words what an
+// support conditions, and one extra argument must not fail a model's call. The descriptions name the arguments that an
 // action needs.
 func (d *definition) schema() json.RawMessage {
 	listed := struct {

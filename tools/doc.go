@@ -1,6 +1,6 @@
 // Package tools offers Souvenir as eight tools for language models: their names, their descriptions for models, the
-// JSON schemas of their arguments, and the calls themselves. It knows neither HTTP nor any protocol: package server
-// exposes the same registry over both, and a program with an agent loop of its own uses it directly.
+// JSON schemas of their arguments, and the calls themselves. It is independent of HTTP and any protocol: package server
+// exposes the same registry over both, and a program with its own agent loop uses it directly.
 //
 //	set := tools.New(store, nil)
 //	for _, tool := range tools.List() {

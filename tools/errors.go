@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
-// MissingScope is the cause of the ErrForbidden for a call whose credential does not carry the required scope. Get
-// it with errors.As.
+// MissingScope is the cause of ErrForbidden if the credential of a call does not carry the required scope. Get it with
+// errors.As.
 type MissingScope struct {
 	Scope souvenir.Scope // the required scope
 }

@@ -11,7 +11,7 @@ import (
 const maxUnknown = 1000
 
 // lighten removes the values of unknown arguments before decoding, if the arguments have very many values. Their names
-// stay, for the warning. Known arguments must not have too many values by themselves.
+// stay for the warning. It is an error if the known arguments alone have too many values.
 func (d *definition) lighten(encoded json.RawMessage) (json.RawMessage, error) {
 	if jsonbound.Count(encoded) <= maxValues {
 		return encoded, nil

@@ -109,9 +109,9 @@ Name the project whenever you work on one.`,
 	},
 })
 
-// takeKnown moves the known keys from the argument metadata to the arguments, unless these are given themselves:
-// so they are read in the same way in both places. It returns the rest of the metadata. A null stays there: in an
-// update it removes the key.
+// takeKnown moves the known keys from the argument metadata to the arguments, unless these are given as well. So they
+// are read in the same way in both places. It returns the rest of the metadata. A null stays there, since it removes
+// the key in an update.
 func (a *memoryArguments) takeKnown() (rest map[string]any, err error) {
 	rest = maps.Clone(a.Metadata)
 	known := reflect.ValueOf(&a.knownKeys).Elem()
@@ -146,7 +146,7 @@ func (a *memoryArguments) takeKnown() (rest map[string]any, err error) {
 
 func (s *Set) getContext(ctx context.Context, a *memoryArguments) (any, error) {
 	store := s.store
-	if !s.allows(souvenir.ScopeMemoryWrite) { // do not suggest it to a caller who may not store
+	if !s.allows(souvenir.ScopeMemoryWrite) { // no suggestion to a caller who may not store
 		access := store.Access()
 		access.ReadOnly = true
 		store = store.As(access)
@@ -174,13 +174,13 @@ func (s *Set) getContext(ctx context.Context, a *memoryArguments) (any, error) {
 	return s.withDocuments(ctx, store, found, a)
 }
 
-// mostSimilar is how many near duplicates store reports, mostPreview how many characters of each.
+// mostSimilar is the number of near duplicates that store reports, mostPreview the number of characters of each.
 const (
 	mostSimilar = 3
 	mostPreview = 200
 )
 
-// threeDigits rounds a score: more digits mean nothing to a model.
+// threeDigits rounds a score, since more digits mean nothing to a model.
 func threeDigits(score float64) float64 { return math.Round(score*1000) / 1000 }
 
 // similarMemory is a near duplicate of a stored memory.
@@ -192,7 +192,7 @@ type similarMemory struct {
 	SharedBy   string  `json:"shared_by,omitempty"` // the project's owner, if another user
 }
 
-// storeResult is the result of memory store. It does not repeat the content: the caller has just sent it.
+// storeResult is the result of memory store. It does not repeat the content, which the caller has just sent.
 type storeResult struct {
 	ID          string          `json:"id"`
 	Collection  string          `json:"collection_name"`

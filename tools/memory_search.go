@@ -24,9 +24,9 @@ type searchResult struct {
 	Sort     souvenir.SortOrder `json:"sort_order"` // the order used
 	HasMore  bool               `json:"has_more"`
 	Warnings []string           `json:"warnings"`
-	Way      souvenir.Way       `json:"way,omitempty"` // how it was searched, if explain was given
+	Way      souvenir.Way       `json:"way,omitempty"` // the way of the search, if explain was given
 
-	Documents []foundDocument `json:"documents,omitempty"` // files found by what they say, on the first page
+	Documents []foundDocument `json:"documents,omitempty"` // files found by their text, on the first page
 }
 
 // foundDocument is a file whose text is about the query.
@@ -76,8 +76,8 @@ func (c contextWithDocuments) MarshalJSON() ([]byte, error) {
 	return slices.Concat(encoded[:len(encoded)-1], []byte(`,"documents":`), documents, []byte("}")), nil
 }
 
-// withDocuments adds the files that are about a query to its context, as many as its budget has room for. The context
-// is worth having without them, so a search that fails adds none.
+// withDocuments adds the files that are about a query to its context, within its budget. The context is useful without
+// them, so a failed search adds none and is not an error.
 func (s *Set) withDocuments(ctx context.Context, store *souvenir.Store, found souvenir.Context,
 	a *memoryArguments) (any, error) {
 	if strings.TrimSpace(a.Query) == "" || !s.allows(souvenir.ScopeFilesRead) {
@@ -214,8 +214,8 @@ func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, erro
 	return result, nil
 }
 
-// filter returns the filter of a search, and its project. Arguments that are known keys are part of it and win
-// over its own values. A project in it is found as elsewhere: the caller's own first.
+// filter returns the filter of a search, and its project. Arguments that are known keys are part of it and win over its
+// own values. A project in it is looked up as elsewhere, the caller's own first.
 func (a *memoryArguments) filter() (souvenir.Filter, souvenir.ProjectRef, error) {
 	project := a.ref()
 	filter := souvenir.Filter(maps.Clone(a.Filter))

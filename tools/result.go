@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// noted appends warnings about the arguments to those of a result.
+// noted appends warnings about the arguments to the warnings of a result.
 func noted(result any, warnings []string) any {
 	if len(warnings) == 0 {
 		return result

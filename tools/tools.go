@@ -20,11 +20,11 @@ type Tool struct {
 // Annotations tell a client how careful to be with a tool, in the terms of the Model Context Protocol. All four
 // are always in the JSON, since some of the protocol's defaults are true.
 type Annotations struct {
-	ReadOnly bool `json:"readOnlyHint"` // it changes nothing
-	// it can delete; changes that keep the previous state as a revision do not count
+	ReadOnly bool `json:"readOnlyHint"` // changes nothing
+	// can delete; changes that keep the previous state as a revision do not count
 	Destructive bool `json:"destructiveHint"`
 	Idempotent  bool `json:"idempotentHint"` // the same call again changes nothing more
-	OpenWorld   bool `json:"openWorldHint"`  // it reaches beyond the store; false for all
+	OpenWorld   bool `json:"openWorldHint"`  // reaches beyond the store; false for all
 }
 
 // Options configure a [Set]. Nil options mean the zero value.
@@ -40,7 +40,7 @@ type Options struct {
 	OnCall func(context.Context, Call)
 }
 
-// Set is the tools of one store, or of one view of it. It is safe for concurrent use.
+// Set has the tools of one store, or of one view of it. It is safe for concurrent use.
 type Set struct {
 	store    *souvenir.Store
 	allows   func(souvenir.Scope) bool

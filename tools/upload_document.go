@@ -83,17 +83,17 @@ func (s *Set) uploadDocument(ctx context.Context, a *uploadDocumentArguments) (a
 	return s.indexed(ctx, added), nil
 }
 
-// readSoon is how long an answer waits for what searches find of a file.
+// readSoon is how long an answer waits for the text of a file.
 const readSoon = 2 * time.Second
 
-// indexed returns a file with what searches find of it, if that is known soon.
+// indexed returns a file, with the state of its text if that is known soon.
 func (s *Set) indexed(ctx context.Context, f souvenir.File) souvenir.File {
 	ctx, cancel := context.WithTimeout(ctx, readSoon)
 	defer cancel()
 	if read, err := s.store.WaitIndexed(ctx, f.ID); err == nil {
 		return read
 	}
-	return f // it is read later, or has just been deleted
+	return f // the file is read later, or has just been deleted
 }
 
 // linkFile links a file to a memory, and updates the file's description, category and tags.
@@ -123,8 +123,8 @@ func (s *Set) linkFile(ctx context.Context, a *uploadDocumentArguments) (any, er
 	return s.indexed(ctx, linked), nil
 }
 
-// decodeBase64 decodes the base64 of RFC 4648, with either alphabet, with or without padding, in one line or
-// several; a data URL (RFC 2397) may wrap it, whose type it returns.
+// decodeBase64 decodes the base64 of RFC 4648, with either alphabet, with or without padding, in one line or several; a
+// data URL (RFC 2397) may wrap it, and then its type is returned.
 func decodeBase64(encoded string) (content []byte, declared string, err error) {
 	encoded = strings.TrimSpace(encoded)
 	if header, data, ok := strings.Cut(encoded, ","); ok && strings.HasPrefix(header, "data:") &&
