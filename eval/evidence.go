@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/calibrate"
 )
 
-// judgedHits is how many of the best hits of a question are judged.
+// judgedHits is the number of best hits of a question that are judged.
 const judgedHits = 10
 
 // judged is a question with the evidence of its best hits.

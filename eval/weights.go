@@ -93,7 +93,7 @@ func (f *fit) close() {
 	}
 }
 
-// load stores a set and the questions to fit on, without the test half.
+// load stores a set and its questions to fit on, those with evidence outside of the half "test".
 func (f *fit) load(ctx context.Context, path string) error {
 	s, err := readSet(path)
 	if err != nil {

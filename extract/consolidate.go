@@ -191,8 +191,8 @@ func (r *run) leave(ctx context.Context, g group) error {
 	return err
 }
 
-// groupOf returns a memory with the hits that say the same, or else with one that contradicts it. A group for a model
-// has all of these, and the hits that are probably about the same.
+// groupOf returns a memory with the hits that have the same meaning, or else with one that contradicts it. A group for
+// a model has all of these, and the hits that are probably about the same thing.
 func groupOf(m souvenir.Memory, hits []souvenir.Hit, forModel bool) group {
 	g := group{memories: []souvenir.Memory{m}}
 	for _, h := range hits {

@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Answer says how to accept a proposal.
+// Answer has the options to accept a proposal.
 type Answer struct {
 	Content  string // instead of the proposal's own; empty means that one
 	Revision int    // of the proposal that was read; if it has another one, Accept returns ErrConflict. Zero means any.

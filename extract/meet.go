@@ -153,7 +153,7 @@ func (r *run) withoutRepetitions(ctx context.Context, proposals []Proposal, chan
 	return kept, nil
 }
 
-// meetHits turns an addition into None or Update if one of the hits says the same.
+// meetHits turns an addition into None or Update if one of the hits has the same meaning.
 func (p *Proposal) meetHits(hits []souvenir.Hit, changed map[string]bool) {
 	for _, h := range hits {
 		more, continued := extends(p.Content, h.Content)

@@ -30,7 +30,7 @@ type ReviewPage struct {
 	Total   int       `json:"total"` // of all pages
 }
 
-// Waiting is a proposal that waits, with what a person needs to decide.
+// Waiting is a proposal that waits, with the details that a person needs to decide.
 type Waiting struct {
 	Pending
 
@@ -124,7 +124,7 @@ func (v *Reviewer) Refuse(ctx context.Context, id string) (Decision, error) {
 }
 
 // Undo restores a proposal that was accepted or refused by any reviewer of the same store, and reverts the changes of
-// accepting it, in one transaction. If the memory was changed since, or the trash no longer has what was deleted, the
+// accepting it, in one transaction. If the memory was changed since, or the trash no longer has a deleted item, the
 // error is ErrConflict or ErrNotFound, and nothing is changed.
 func (v *Reviewer) Undo(ctx context.Context, d Decision) error {
 	return v.store.Transaction(ctx, func(ctx context.Context) error { return undo(ctx, v.store, d) })

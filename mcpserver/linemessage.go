@@ -205,7 +205,7 @@ func agreedRevision(result json.RawMessage) string {
 	var initialized struct {
 		Revision string `json:"protocolVersion"`
 	}
-	_ = json.Unmarshal(result, &initialized) // the SDK has encoded it
+	_ = json.Unmarshal(result, &initialized) // it comes from the SDK
 	return initialized.Revision
 }
 

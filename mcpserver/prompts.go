@@ -126,7 +126,7 @@ type known struct {
 	main     string // empty: none
 	context  souvenir.Context
 	todo     souvenir.Todo // its ID is empty: none
-	missing  []string      // what the project does not have yet
+	missing  []string      // parts that the project does not have yet
 	openTask []souvenir.Task
 }
 

@@ -39,8 +39,8 @@ type Options struct {
 	// Toolsets are the toolsets to offer; unknown ones are ignored. Nil means ToolsetMemory.
 	Toolsets []Toolset
 
-	// ReadOnly leaves out the tools and actions that change something, and refuses calls of them. Nothing else in the
-	// server changes data.
+	// ReadOnly leaves out the tools and actions that change something, and refuses calls of them. The view decides about
+	// other changes; nothing else in the server changes data.
 	ReadOnly bool
 
 	// Version is the program's version, as reported to clients. Empty means unknown.

@@ -12,7 +12,7 @@ import (
 type Tool struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title"`       // for people
-	Description string          `json:"description"` // for models: when to use it, what it returns, what to do next
+	Description string          `json:"description"` // for models: when to use it, its result, and the next step
 	InputSchema json.RawMessage `json:"inputSchema"` // JSON Schema of the arguments: a flat object
 	Annotations Annotations     `json:"annotations"`
 }

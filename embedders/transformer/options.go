@@ -30,7 +30,7 @@ type Pooling int
 
 // The values of [Pooling].
 const (
-	PoolingOfModel Pooling = iota // as 1_Pooling/config.json says; the mean if there is no such file
+	PoolingOfModel Pooling = iota // as in 1_Pooling/config.json; the mean if there is no such file
 	Mean                          // the mean of all tokens
 	CLS                           // the first token
 )
@@ -58,14 +58,14 @@ type Options struct {
 
 	// QueryPrefix and DocumentPrefix are prefixes for all texts of their purpose. Nil means the prefixes that the model
 	// was trained with: the prompts of config_sentence_transformers.json (query; document or passage), "query: " and
-	// "passage: " for models whose name or folder says e5, and otherwise none.
+	// "passage: " for models whose name or folder contains e5, and otherwise none.
 	QueryPrefix, DocumentPrefix *string
 
 	// MaxTokens is the maximum number of tokens of a text, including special tokens; a longer text is cut at its end.
 	// Zero means that of the model's files; it cannot exceed the model's number of positions.
 	MaxTokens int
 
-	// Workers is how many goroutines compute at once, in all calls together. Zero means GOMAXPROCS.
+	// Workers is the number of goroutines that compute at once, in all calls together. Zero means GOMAXPROCS.
 	Workers int
 
 	// Mean is subtracted from the vector of every text, which then gets unit length again. The cosines of some models

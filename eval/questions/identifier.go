@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// identifier makes four memories with identifiers that differ in one character. The one that is asked for is in a long
-// text; so are some of the others.
+// identifier makes four memories with identifiers that differ in one character. The wanted one is in a long text, like
+// some of the others.
 func (m *maker) identifier(i int, f frame) {
 	values := m.random.permuted(f.values)
 	group := "identifier " + f.category

@@ -34,7 +34,7 @@ const (
 	base64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 )
 
-// Refusal is the error for a token that is not valid; it says why.
+// Refusal is the error for an invalid token; its text is the reason.
 type Refusal string
 
 func (r Refusal) Error() string { return string(r) }

@@ -31,7 +31,7 @@ const (
 	substitute   // the same words around another word, weighted by how different it is
 	swapped      // the same words around another name
 	slot         // nothing else is different
-	facts        // all numbers and names in common, and words besides
+	facts        // all numbers and names in common, and other words
 	length       // logarithm of the ratio of lengths
 	exact        // the same words in the same order
 	wideCosine   // cosine, in a script without spaces

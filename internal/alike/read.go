@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// Bounds on the compared part of a text: its beginning stands for all of it.
+// Limits of the compared part of a text, its beginning.
 const (
 	MaxBytes  = 4 << 10
 	maxTokens = 256

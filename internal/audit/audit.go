@@ -282,10 +282,10 @@ func (v *verification) refuse(seq int64, format string, args ...any) {
 	v.report.Problems = append(v.report.Problems, Problem{Seq: seq, Problem: fmt.Sprintf(format, args...)})
 }
 
-// errNoEntry says that an anchor is not in the chain.
+// errNoEntry means that an anchor is not in the chain.
 var errNoEntry = errors.New("no entry has this number and hash")
 
-// IsNoEntry reports whether an error of Remove says that the anchor is not in the chain.
+// IsNoEntry reports whether an error of Remove means that the anchor is not in the chain.
 func IsNoEntry(err error) bool { return errors.Is(err, errNoEntry) }
 
 // Remove deletes all entries up to one, and records that in a new entry, e. The caller passes the hash of the last

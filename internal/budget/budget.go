@@ -123,7 +123,7 @@ func FitList[T any](list []T, room int, piece func(*T) Piece) (kept []T, left, r
 	return kept, 0, room
 }
 
-// ShortenedWarning says which parts were shortened.
+// ShortenedWarning returns a warning that names the shortened parts.
 func ShortenedWarning(budget int, parts []Part) string {
 	names := make([]string, len(parts))
 	for i, p := range parts {
@@ -140,7 +140,7 @@ type LeftOut struct {
 	Count int
 }
 
-// LeftOutWarning says what was left out.
+// LeftOutWarning returns a warning about the left out elements.
 func LeftOutWarning(budget int, lists ...LeftOut) string {
 	var names []string
 	for _, l := range lists {

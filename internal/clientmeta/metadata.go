@@ -174,7 +174,7 @@ func (m Metadata) Checked(methods []string) (Metadata, error) {
 	return m.copied()
 }
 
-// copied returns a deep copy of the metadata, made by way of JSON, so that nothing is shared with the caller.
+// copied returns a deep copy of the metadata, made through JSON, so that nothing is shared with the caller.
 func (m Metadata) copied() (Metadata, error) {
 	object := m.Object()
 	if err := jsonobject.CheckTexts("metadata", object); err != nil {

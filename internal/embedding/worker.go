@@ -41,7 +41,7 @@ const (
 	lookAgain = time.Second
 )
 
-// errElsewhere says that another process does the work.
+// errElsewhere means that another process does the work.
 var errElsewhere = errors.New("another process embeds")
 
 // NewWorker returns a worker that also calls a function before each look for work. It does nothing before

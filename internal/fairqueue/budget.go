@@ -90,7 +90,7 @@ func (b *Budget) Held() int64 {
 	return b.held
 }
 
-// share returns the most bytes of one user.
+// share returns the maximum number of bytes of one user.
 func (b *Budget) share() int64 { return max(b.total/2, 1) }
 
 // serve serves waiting claims in order. It passes over users at their share; when too little is left for one

@@ -2,7 +2,7 @@
 // of their own, and the lines take turns. So a user with hundreds of calls delays the others by no more than the
 // calls that are running.
 //
-// A call that waits for something other than a processor, such as the disk, releases its place meanwhile; see
+// A call that waits for something other than a processor, such as the disk, releases its place while it waits; see
 // [Pause].
 package fairqueue
 
@@ -156,7 +156,7 @@ func (t *Ticket) Leave() {
 	}
 }
 
-// Turn waits for a turn of the user and ends it at once. It paces work that goes on after a call, or beside one,
+// Turn waits for a turn of the user and ends it at once. It paces work that continues after a call or runs next to it,
 // such as a stream. It is never refused.
 func (t *Ticket) Turn(ctx context.Context, name string) {
 	if t == nil || name == "" {
@@ -204,7 +204,7 @@ func (t *Ticket) resume(ctx context.Context) {
 	case !runs: // its caller is gone, and it will end soon
 	case t.state == paused && t.depth == 0:
 		t.state = running
-	default: // it has left meanwhile, or is paused again
+	default: // it has left in the meantime, or is paused again
 		t.queue.leave(t.user, true, false)
 	}
 }
@@ -396,8 +396,8 @@ func (q *Queue) lineOf(u *user) *list.List {
 	return nil
 }
 
-// mayBorrow reports whether a user may run more calls than one user may beside others: no other user has a call
-// that runs or waits, or had one lately.
+// mayBorrow reports whether a user may run more than RunningPerUser calls: no other user has a call that runs or waits,
+// or had one lately.
 func (q *Queue) mayBorrow(u *user) bool {
 	if q.limits.Alone == 0 || q.running >= q.limits.Running || q.running > u.running || q.turns.Len() > 1 {
 		return false

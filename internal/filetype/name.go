@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// MaxFilename is the most bytes of a name: the limit of file systems.
+	// MaxFilename is the maximum length of a name in bytes, the limit of file systems.
 	MaxFilename  = 255
 	maxExtension = 32 // bytes kept as an extension when a name is cut, with its dot
 )

@@ -56,7 +56,7 @@ type Finding struct {
 	Repairable, Repaired bool
 }
 
-// DamagedRow is a row of the file that differs from what was stored, or is missing.
+// DamagedRow is a row of the file that has changed since it was stored, or is missing.
 type DamagedRow struct {
 	Table string
 	Row   int64

@@ -76,7 +76,7 @@ func (o *Objects) own(ctx context.Context) error {
 	}
 }
 
-// Adopt makes this database the one that deletes objects of the storage, in place of any other.
+// Adopt makes this database, instead of any other, the one that deletes objects of the storage.
 func (o *Objects) Adopt(ctx context.Context) error {
 	if o.Storage == nil {
 		return ErrNone

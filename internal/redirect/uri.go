@@ -26,9 +26,9 @@ var forbiddenSchemes = []string{
 	"search-ms", "shell", "sms", "smb", "ssh", "tel", "telnet", "urn", "vbscript", "view-source", "ws", "wss",
 }
 
-// Match reports whether a client's redirect URI is one that it has registered: the same string, byte by byte. An
-// http URI on a loopback address may differ in its port, which an application learns when it starts (RFC 8252,
-// 7.3); host, path and query must be the same. A URI that WhyNot refuses matches nothing.
+// Match reports whether a client's redirect URI equals a registered one, byte by byte. An http URI on a loopback
+// address may differ in its port, which an application learns when it starts (RFC 8252, 7.3); host, path and query must
+// be the same. A URI that WhyNot refuses matches nothing.
 func Match(registered, given string) bool {
 	if WhyNot(registered) != "" || WhyNot(given) != "" {
 		return false

@@ -344,7 +344,7 @@ func plain(a any) (stored any, other bool) {
 	}
 	value, _, err := db.ToValue(a)
 	if err != nil {
-		return nil, false // the engine says so
+		return nil, false // the engine reports it
 	}
 	switch v := value.(type) {
 	case string:
@@ -535,7 +535,7 @@ func (b *beginning) Scan(src any) error {
 			text = text[min(foldedSize, len(text)):]
 		}
 		part, err := base64.RawStdEncoding.AppendDecode(*b, []byte(text[:min(len(text), head*4/3)/4*4]))
-		if err == nil { // otherwise it is damaged, which check says
+		if err == nil { // otherwise it is damaged, which check reports
 			*b = part
 		}
 	case []byte:

@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// batch is how many memories are stored at once: the clock advances between batches, and later ones may link to
+// batch is the number of memories stored at once. The clock advances between batches, and later memories may link to
 // earlier ones.
 const batch = 500
 

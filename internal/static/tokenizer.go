@@ -26,7 +26,7 @@ type tokenizer struct {
 	word    [maxWord]byte
 	n, at   int   // bytes in word, bytes matched
 	kind    class // of the word
-	partial bool  // the run of unspaced characters goes on past the buffer
+	partial bool  // the run of unspaced characters continues past the buffer
 }
 
 // advance reads the next folded character.

@@ -12,7 +12,7 @@ const MaxQueryTerms = 256
 // Term is one term of a search.
 type Term struct {
 	Text   string
-	Weight float32 // its weight beside the others; 1 is a plain word
+	Weight float32 // its weight relative to the others; 1 is a plain word
 	Exact  Exactness
 	Chunk  int // terms of one address or path have the same number, above 0; 0 = of none
 }

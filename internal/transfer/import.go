@@ -187,7 +187,7 @@ func (c *seal) open(lines *lineReader) error {
 	return nil
 }
 
-// MaxKinds is how many types of lines an export may have, of this version and of later ones.
+// MaxKinds is the maximum number of types of lines in an export, of this version and of later ones.
 const MaxKinds = 1000
 
 func (c *seal) add(kind string, line []byte) {

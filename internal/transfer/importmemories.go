@@ -84,7 +84,7 @@ func (l memoryLine) fields() (m kernel.DraftFields, err error) {
 	return m, err
 }
 
-// setTimes sets the times of a memory and what it supersedes.
+// setTimes sets the times of a memory and the memory it supersedes.
 func (l memoryLine) setTimes(m *kernel.DraftFields) (err error) {
 	for _, at := range []struct {
 		argument string

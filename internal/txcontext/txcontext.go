@@ -197,7 +197,7 @@ func (d *DB) Transaction(ctx context.Context, fn func(context.Context) error) (e
 		if err := fn(context.WithValue(ctx, spanKey{d}, s)); err != nil {
 			return err
 		}
-		return s.usable(ctx) // if the context has ended meanwhile, nothing is committed
+		return s.usable(ctx) // if the context has ended, nothing is committed
 	})
 	return err
 }

@@ -25,7 +25,7 @@ type Provider struct {
 
 	Path   string                                             // of requests
 	Header string                                             // that holds the key
-	Texts  func(body []byte) (texts []string, purpose string) // what a request asks for
+	Texts  func(body []byte) (texts []string, purpose string) // the texts and the purpose of a request
 	Answer func(vectors [][]float32) any                      // with a vector for each text
 
 	Query, Document string // the values of the purpose; "" for providers without

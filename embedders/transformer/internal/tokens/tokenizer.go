@@ -127,8 +127,8 @@ type added struct {
 type addedToken struct {
 	id          int32
 	text        string
-	singleWord  bool // only where no letter or digit is beside it
-	left, right bool // includes the white space beside it
+	singleWord  bool // only where no letter or digit is next to it
+	left, right bool // includes the white space next to it
 }
 
 // part is a piece of a text, or a token found in it.

@@ -9,7 +9,7 @@ import (
 const (
 	maxVocabulary = 4_000_000
 	longestPiece  = 1024 // bytes
-	// unknownPenalty is how much less likely an unknown character is than the least likely piece.
+	// unknownPenalty is subtracted from the score of the least likely piece for an unknown character.
 	unknownPenalty = 10
 )
 
@@ -60,8 +60,8 @@ type node struct {
 	id    int32
 }
 
-// encode finds the best way to cut the text, from left to right (Viterbi). Unknown characters beside each other
-// become one unknown piece.
+// encode finds the best way to cut the text, from left to right (Viterbi). Adjacent unknown characters become one
+// unknown piece.
 func (u *unigram) encode(ids []int32, text string) []int32 {
 	if id, ok := u.ids[text]; ok && utf8.RuneCountInString(text) == 1 {
 		return append(ids, id)

@@ -29,7 +29,7 @@ type onnx struct {
 	weights map[string]onnxWeight
 }
 
-// onnxWeight says how a weight is made of initializers.
+// onnxWeight describes how a weight is made of initializers.
 type onnxWeight struct {
 	tensor      string
 	turned      bool   // the initializer holds columns where the weight has rows
@@ -420,7 +420,7 @@ func (o *onnx) dequantise(values []float32, shape []int, w onnxWeight) error {
 	}
 	n := scale.Len()
 	byColumn := n == columns && (w.turned || n != len(values)/columns)
-	if len(scale.Shape) == 2 { // its shape says which
+	if len(scale.Shape) == 2 { // its shape shows which
 		byColumn = n == columns && scale.Shape[0] == 1
 	}
 	switch {
