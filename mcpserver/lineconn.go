@@ -197,8 +197,8 @@ func (c *lineConn) drain() {
 	}
 }
 
-// accept lets a message through. A request waits until fewer than MaxRequests are being answered; one whose id is
-// in use, or one lasting request too many, is refused.
+// accept lets a message through. A request waits until fewer than MaxRequests are being answered. It is refused if its
+// id is in use, or if there are too many lasting requests.
 func (c *lineConn) accept(next queued) (bool, error) {
 	request, ok := next.message.(*jsonrpc.Request)
 	if !ok || !request.IsCall() {

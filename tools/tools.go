@@ -29,7 +29,7 @@ type Annotations struct {
 
 // Options configure a [Set]. Nil options mean the zero value.
 type Options struct {
-	// Allows reports whether the caller's credential carries a scope. A call that needs a missing scope is
+	// Allows reports whether the caller's credential carries a scope. A call that needs a missing scope returns
 	// ErrForbidden, caused by a [MissingScope]. Nil allows everything.
 	Allows func(souvenir.Scope) bool
 

@@ -34,7 +34,7 @@ const (
 	maxTokenizer = 128 << 20
 )
 
-// readFile reads a file of the folder, up to a maximum size. A missing file is fs.ErrNotExist.
+// readFile reads a file of the folder, up to a maximum size. The error for a missing file is fs.ErrNotExist.
 func readFile(dir, name string, most int64) ([]byte, error) {
 	path := filepath.Join(dir, name)
 	file, err := os.Open(path)

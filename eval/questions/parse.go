@@ -77,7 +77,7 @@ func parse(language, content string) (texts, error) {
 	return t, nil
 }
 
-// open reads a line that stands by itself or begins a section.
+// open reads a line outside of a section, or one that begins a section.
 func (t *texts) open(key, value string) (bool, error) {
 	switch key {
 	case "projects", "people":

@@ -144,7 +144,7 @@ func (c *Counts) settled(last bound) bound {
 	return c.complete
 }
 
-// findNewest notes the user's newest row, if it is one of those just counted.
+// findNewest records the user's newest row, if it was just counted.
 func (k *counted) findNewest(tx db.Tx, more []Span) error {
 	if len(more) == 0 {
 		return nil

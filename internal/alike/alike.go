@@ -1,10 +1,10 @@
 // Package alike estimates how likely it is that two texts say the same.
 //
-// The cosine similarity of two vectors shows whether texts are about the same thing. Whether they say the same
-// about it depends on details: a number, a name, a not. So the likeness of two texts combines the cosine with
-// evidence from their words, by a logistic regression fitted on labelled pairs: STS-B, and pairs in English,
-// German, Spanish, Chinese and Japanese (testdata/README.md). The hard ones among these are sentences that differ
-// in one number, name or negation.
+// The cosine similarity of two vectors shows whether texts are about the same thing. Whether they say the same about it
+// depends on details such as a number, a name or a negation. So the likeness of two texts combines the cosine with
+// evidence from their words, by a logistic regression fitted on labelled pairs: STS-B, and pairs in English, German,
+// Spanish, Chinese and Japanese (testdata/README.md). The hard ones among these are sentences that differ in one
+// number, name or negation.
 package alike
 
 import (
@@ -145,10 +145,10 @@ func unmatched(a, b Text, of func(token) bool) (both, one float64) {
 	return min(missingA, missingB) / math.Sqrt(most), math.Abs(missingA-missingB) / math.Sqrt(most)
 }
 
-// substituted measures how much two texts look like one sentence with different words put in. It returns the part
-// of the words that are the same and in the same order, times how different the words replaced between them are;
-// the same for names replaced by others; and that part cubed if nothing else differs. It measures how different
-// words are only in scripts without spaces, the only ones where this has weight.
+// substituted measures how much two texts look like one sentence with different words put in. It returns the part of
+// the words that are the same and in the same order, times the difference of the words replaced between them; the same
+// for replaced names; and that part cubed if nothing else differs. It measures the difference of words only in scripts
+// without spaces, where alone it has weight.
 func substituted(a, b Text) (differs, swaps, alone float64) {
 	n, m := len(a.tokens), len(b.tokens)
 	if n == 0 || m == 0 {

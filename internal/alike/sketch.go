@@ -241,7 +241,7 @@ func (p *Probe) evidence(s *Sketch, common, factsInCommon int, similarity float6
 	return sum
 }
 
-// siftAtOnce is the number of sketches to read at a time before the needs of their kinds are known.
+// siftAtOnce is the number of sketches in one call of the sieve, which learns the needs of new kinds between calls.
 const siftAtOnce = 512
 
 // Scan appends the places of the sketches whose texts may be like the given one if their vectors are equal.

@@ -60,7 +60,7 @@ type Piece interface {
 }
 
 // Within shortens a piece until its JSON has at most most bytes: it cuts the text and, if little of that would remain,
-// strips the piece. What identifies it stays, so the result may still be larger.
+// strips the piece. Its identifying fields stay, so the result may still be larger.
 func Within(p Piece, most int) {
 	if Size(p) <= most {
 		return

@@ -249,7 +249,7 @@ func (w *Worker) embedAnew(memories []outdated) error {
 	})
 }
 
-// endChange lets vectors be compared again, unless outdated memories have turned up since.
+// endChange allows comparisons of vectors again, unless new outdated memories were found.
 func (v *Vectors) endChange(tx db.Tx) error {
 	due, err := v.changeIsDue(tx)
 	if err != nil || !due {

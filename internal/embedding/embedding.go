@@ -94,8 +94,8 @@ func Pending(tx db.Tx, partitions string, limit int) (n int, err error) {
 	return n, err
 }
 
-// embedEach embeds texts; if that fails, one by one, so that a refused text does not cost the others their vectors. It
-// returns nil for refused texts, and an error when any failed; vectors is nil when all failed.
+// embedEach embeds texts together or, if that fails, one by one, so that one refused text does not affect the others.
+// It returns nil for refused texts, and an error when any failed; vectors is nil when all failed.
 func (v *Vectors) embedEach(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := v.Embed(ctx, texts)
 	if err == nil || len(texts) == 1 || ctx.Err() != nil {

@@ -279,7 +279,7 @@ const (
 		FROM memory m WHERE m.partition_id IN (` + kernel.TextPartitions + `))) OR text_id IS NULL AND text_state = 'indexed'`
 )
 
-// Repair deletes the texts that are [Astray], and makes the files that have [Lost] theirs wait to be read again.
+// Repair deletes the texts that are [Astray], and makes the files in [Lost] wait to be read again.
 func Repair(tx db.Tx) error {
 	for _, statement := range []string{
 		`UPDATE file SET text_state = 'waiting', text_id = NULL, text_info = '', text_places = '' WHERE id IN (` + Lost + `)`,

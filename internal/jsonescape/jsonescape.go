@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// LoneSurrogate returns the first escape \uD800 to \uDFFF of a JSON text that is not half of a pair, and its
-// offset in bytes; -1 if there is none. Such an escape stands for no character (RFC 8259, section 8.2), and
-// encoding/json replaces it with U+FFFD.
+// LoneSurrogate returns the first escape \uD800 to \uDFFF of a JSON text that is not half of a pair, and its offset in
+// bytes; -1 if there is none. Such an escape represents no character (RFC 8259, section 8.2), and encoding/json
+// replaces it with U+FFFD.
 func LoneSurrogate(encoded []byte) (escape string, offset int) {
 	for at := 0; ; {
 		next := bytes.IndexByte(encoded[at:], '\\')

@@ -179,7 +179,7 @@ type Bound struct {
 	made, erased int64
 }
 
-// Errors about a ring and a store that do not belong together. ErrStale is ErrOther, too.
+// Errors about a ring and a store that do not belong together. ErrStale wraps ErrOther.
 var (
 	ErrOther = errors.New("the keys are not those of the store")
 	ErrStale = fmt.Errorf("%w as it is now: they are an older copy", ErrOther)

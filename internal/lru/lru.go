@@ -42,7 +42,7 @@ func (c *Cache) get(key any) any {
 }
 
 // Put keeps a value of some bytes, and replaces the key's previous one. It drops the least recently used values while
-// there are more than most bytes, if necessary even the new one.
+// all together exceed most bytes, if necessary even the new one.
 func (c *Cache) Put(key, value any, bytes, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -66,8 +66,8 @@ func Hash[V any](names string, values []V) ([]byte, error) {
 	return sum[:Size:Size], nil
 }
 
-// Xor combines the hashes of the rows of a set, independent of their order; combining a hash twice removes it
-// again. A hash of another length stands for known damage, and stays.
+// Xor combines the hashes of the rows of a set, independent of their order; combining a hash twice removes it again. A
+// hash of another length marks known damage, and stays.
 func Xor(a, b []byte) []byte {
 	if len(a) != Size || len(b) != Size {
 		return []byte{}

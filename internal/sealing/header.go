@@ -38,7 +38,7 @@ func IsSealed(start []byte) bool {
 }
 
 // Ring is a master key, and the keys of files that it has opened. It keeps these, so that a file stays open when
-// another process rewraps its key. It is not safe for concurrent use by itself.
+// another process rewraps its key. It is not safe for concurrent use.
 type Ring struct {
 	master MasterKey
 	files  map[[fileSize]byte]*File

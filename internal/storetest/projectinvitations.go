@@ -537,7 +537,7 @@ func invitedRace(f *fixture) {
 		same(f, "waiting", p.stranger.waiting(), nil)
 		same(f, "projects of the stranger", p.stranger.projects(), nil)
 	}
-	// If many accept one invitation at once, one succeeds.
+	// If many calls accept one invitation at once, only one succeeds.
 	p.owner.inviteTo("apollo", "sam", souvenir.MemberReader)
 	id := p.stranger.only().ID
 	var group sync.WaitGroup

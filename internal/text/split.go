@@ -15,11 +15,10 @@ type Span struct{ Start, End int }
 // Split cuts s into passages of at most max bytes, in order and without overlap. The caller derives max from the
 // input size of its embedder; a max below utf8.UTFMax, which one character may need, counts as that.
 //
-// Content that fits is one passage. Longer content is cut at the strongest place that leaves a passage of fair
+// Content that fits is a single passage. Longer content is cut at the strongest place that leaves a passage of fair
 // size: before a heading, between blocks (paragraphs, lists, tables, fenced code), between list items, between
-// sentences, between lines, between words, between characters; and the pieces are packed greedily. A piece that
-// fits whole is cut only to keep the passage before it from being a scrap. A heading stays with the text that
-// follows it.
+// sentences, between lines, between words, between characters; and the pieces are packed greedily. A piece that fits
+// whole is cut only to keep the passage before it from being a scrap. A heading stays with the text that follows it.
 //
 // A passage begins and ends with something other than white space, and only white space is between passages. Text with
 // only white space has no passages. Invalid UTF-8 is kept, byte by byte.

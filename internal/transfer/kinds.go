@@ -76,7 +76,7 @@ type RecordField struct {
 	Check      func(argument, value string) error
 }
 
-// Record is a kind of line that stands for one row and follows one pattern. Composite kinds (memories, files) have
+// Record is a kind of line that represents one row and follows one pattern. Composite kinds (memories, files) have
 // their own code.
 type Record struct {
 	kind       string

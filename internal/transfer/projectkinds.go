@@ -7,8 +7,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// formerNameRecord is a former name of a project. ?5 is the name folded. A current name of one of the owner's
-// projects is not a former one.
+// formerNameRecord is a former name of a project. ?5 is the folded name. A current name of one of the owner's projects
+// is not a former one.
 func formerNameRecord() Record {
 	return Record{
 		kind: kindFormerName, Table: "project_alias", owner: `a.owner_id`, namespace: `u.namespace`, Key: 3,

@@ -14,8 +14,8 @@ type Attention struct {
 	zeros  [maxWidth]float32
 }
 
-// Attend computes softmax(q * k' / sqrt(size)) * v of one head of one text of n tokens, and writes it to out. Each
-// row of q, k and v is at stride numbers from the one before it; each row of out at outStride.
+// Attend computes softmax(q * k' / sqrt(size)) * v of one head of one text of n tokens, and writes it to out. The rows
+// of q, k and v are stride numbers apart, those of out outStride numbers.
 func (k *Kernels) Attend(w *Attention, out []float32, outStride int, q, keys, values []float32, stride, n, size int) {
 	width := k.width
 	padded := (n + width - 1) / width * width
