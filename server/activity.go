@@ -247,7 +247,7 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.
 		return nil, err
 	}
 	if q.User == "" || q.User == c.Access.User || q.User == c.User.Name || c.Access.Projects != nil {
-		q.User = "" // a view limited to projects gets none of it
+		q.User = "" // own calls; a view limited to projects sees no others
 		return c.Store.Insights().ActivityPage(r.Context(), q)
 	}
 	if !c.Allows(souvenir.ScopeAdmin) {

@@ -23,7 +23,7 @@ type Answered struct {
 	Refusal  Refusal // why it was refused; empty: it was not, or for another reason
 }
 
-// Refusal is the reason why a request was refused, for reasons that an operator should watch.
+// Refusal is why a request was refused. It has values only for refusals that an operator should watch.
 type Refusal string
 
 // The values of [Refusal].

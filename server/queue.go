@@ -87,7 +87,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, rt dialectRoute
 		}
 	}
 	if rt.Pattern == "/mcp" {
-		return nil // the message decides
+		return nil // the message decides whether it takes a turn
 	}
 	return takeTurn(r)
 }

@@ -169,7 +169,7 @@ func (l *learning) step(o extract.Options, call func(*extract.Learner) (extract.
 	return !r.More, renamed(err, "Options.ProjectID", "--project")
 }
 
-// consolidate compares the memories of a place.
+// consolidate makes the learner consolidate the memories of a place.
 func (l *learning) consolidate(ctx context.Context) error {
 	o := l.options
 	o.Progress = func(done int) { l.show("groups", done, 0) }

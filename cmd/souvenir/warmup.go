@@ -108,7 +108,7 @@ func warmPages(ctx context.Context, view *souvenir.Store) error {
 	return nil
 }
 
-// spread returns a sample of the memories, whose number is given: new ones and older ones.
+// spread returns a sample of a user's memories, given their number: new ones and older ones.
 func spread(ctx context.Context, view *souvenir.Store, memories int) (some []souvenir.Hit, err error) {
 	for part := range 4 {
 		found, err := view.Search(ctx, souvenir.Query{Sort: souvenir.SortUpdatedDesc, Limit: souvenir.MaxLimit,

@@ -28,7 +28,7 @@ func (s *Server) showClient(ctx context.Context, c request.Caller, a *asking) (c
 	view := clientView{Name: web.ShortName(a.client.Metadata.ClientName), ID: a.clientID}
 	u, err := url.Parse(a.redirect)
 	if err != nil {
-		return view, err // cannot happen: registration has parsed it
+		return view, err // a registered URI always parses
 	}
 	web := u.Scheme == "https" || u.Scheme == "http"
 	switch {

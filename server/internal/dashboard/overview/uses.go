@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// The numbers of what clients did are those of the latest calls only, so that the cost of the page does not grow with
-// the number of calls.
+// The activity of clients is counted over the latest calls only, so that the cost of the page does not grow with the
+// number of calls.
 
 // clientUse is the activity of a client.
 type clientUse struct {

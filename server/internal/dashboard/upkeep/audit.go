@@ -53,7 +53,7 @@ type auditRow struct {
 	Details string // that the sentence does not have
 }
 
-// auditPrefixes are the filters: what actions begin with.
+// auditPrefixes are the filters, as prefixes of actions.
 var auditPrefixes = []struct{ prefix, name string }{
 	{"", "Everything"}, {"user", "Users"}, {"invitation", "Links for new users"}, {"access", "Ended access"},
 	{"identity", "External sign-in"}, {"token", "Tokens"}, {"client", "OAuth clients"}, {"grant", "Applications"},

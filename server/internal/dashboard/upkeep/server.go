@@ -111,7 +111,7 @@ func (k kindOfSetting) units(n int64) string {
 	return units
 }
 
-// serverSettings loads the settings with what set them.
+// serverSettings loads the settings with the origin of each.
 func (s *Service) serverSettings(ctx context.Context) ([]serverSetting, error) {
 	c, err := s.store.Upkeep().Configuration(ctx)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Service) serverSettings(ctx context.Context) ([]serverSetting, error) {
 	return all, nil
 }
 
-// setBy says what set a flag.
+// setBy returns what set a flag, in words.
 func (s *Service) setBy(name string) string {
 	for _, flag := range s.config.Flags {
 		switch {

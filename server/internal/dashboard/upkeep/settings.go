@@ -69,7 +69,7 @@ func (s *Service) settings(r *http.Request, c request.Caller) (web.Page, *settin
 	return web.Page{Template: "settings", Title: "Settings", Data: data}, data, err
 }
 
-// facts returns how the server is configured, with what set each, for admins.
+// facts returns the configuration of the server, each value with its origin, for admins.
 func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 	c, err := s.store.Upkeep().Configuration(ctx)
 	if err != nil {
