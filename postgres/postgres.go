@@ -14,7 +14,7 @@ import (
 
 // Open opens the store in a database, postgres://user:password@host:5432/name, and makes its tables if there are none.
 // The tables are in the first schema of the connection's search path; search_path=NAME in the address chooses one,
-// which must exist. Nil options mean the defaults; Reserve has no effect here. Keys of users, Options.UserKeys, are in
+// which must exist. Nil options mean the defaults; Reserve has no effect here. User keys, Options.UserKeys, are in
 // the schema NAME_keys, which Open creates, unless they have another place.
 //
 // The error is ErrBusy if the database cannot be reached, ErrForeign if the schema has tables of another program, and
