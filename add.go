@@ -316,10 +316,10 @@ func (s *Store) storeAlone(ctx context.Context, a *addition) error {
 	}
 	prepares := len(a.drafts) > fewMemories && s.batches == nil && !s.db.InTransaction(ctx)
 	var ready *retrieval.Ready
-	defer func() { ready.End() }()
+	defer func() { ready.Discard() }()
 	err := s.writeAhead(ctx, ahead, func(tx db.Tx, v viewer) error {
 		w, err := s.newWriter(tx, v)
-		if ready.End(); err == nil && prepares {
+		if ready.Discard(); err == nil && prepares {
 			ready = s.index.Prepare()
 			w.ready = ready
 		}

@@ -84,3 +84,11 @@ func (w *Writer) columns(at *Place, m MemoryRow) ([]any, error) {
 		db.OrNull(m.Classification), db.OrNull(m.RuleType), key, m.EventTime, m.Times.Expires, m.Times.From,
 		m.Times.Until, db.OrNull(m.Times.Supersedes), metadata, m.Revision, m.Created, m.Updated}, err
 }
+
+// KeepRule marks a memory that was just written as the rule of its project, or as none. The schema allows one rule per
+// type and project; a second one is db.ErrUnique.
+func KeepRule(tx db.Tx, row int64) error {
+	_, err := tx.Exec(`UPDATE memory SET rule_of = CASE WHEN rule_type IS NOT NULL THEN (SELECT p.project_id
+		FROM partition p WHERE p.id = memory.partition_id) END WHERE id = ?`, row)
+	return err
+}

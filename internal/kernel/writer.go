@@ -591,11 +591,3 @@ func HasStored(tx db.Tx, collection, project int64, key, content string) (bool, 
 		WHERE p.collection_id = ?2 AND coalesce(p.project_id, 0) = ?3 AND `+condition+` LIMIT 1`, args...)
 	return len(same) > 0, err
 }
-
-// KeepRule marks a memory that was just written as the rule of its project, or as none. The schema allows one rule per
-// type and project; a second one is db.ErrUnique.
-func KeepRule(tx db.Tx, row int64) error {
-	_, err := tx.Exec(`UPDATE memory SET rule_of = CASE WHEN rule_type IS NOT NULL THEN (SELECT p.project_id
-		FROM partition p WHERE p.id = memory.partition_id) END WHERE id = ?`, row)
-	return err
-}

@@ -39,7 +39,7 @@ const mostReady = 4096
 // waiting is how many memories a write may be ahead.
 const waiting = 512
 
-// Prepare returns what makes the indexed data of the memories that a write adds. End it in any case.
+// Prepare returns what makes the indexed data of the memories that a write adds. Discard it in any case.
 func (c *Cache) Prepare() *Ready {
 	if c.limit.Load() < 0 {
 		return nil
@@ -78,6 +78,14 @@ func (r *Ready) Written(tx db.Tx) (err error) {
 func (r *Ready) End() {
 	if r != nil {
 		r.end.Do(func() { close(r.given) })
+	}
+}
+
+// Discard ends the work and waits for its end. After [Cache.Adopt] it does nothing.
+func (r *Ready) Discard() {
+	if r != nil {
+		r.End()
+		<-r.made
 	}
 }
 
