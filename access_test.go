@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // The matrix of a project: who does what with what is in it. Everything in it was first stored by a person who has

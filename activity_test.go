@@ -9,7 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // While another process holds the file, calls wait; of too many the oldest are lost, and counted.

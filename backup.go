@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/recovery"
-	"github.com/souvenir-ai/souvenir/internal/salvage"
+	"github.com/souvenir-ai/souvenir/internal/recovery/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/storefile"
 )

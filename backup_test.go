@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/storefile"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // filesIn lists what is in a folder.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // Import, UpdateMemories and DeleteMemories end their transactions early while others write, and still do all of it.

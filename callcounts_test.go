@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // Counts of calls that are kept agree with the rows, in any time zone, while calls are recorded, and the oldest or all

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // Calls of every method there is, found by reflection, so that none can be forgotten.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite/consistent"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(longtest.MainWithCheapPasswords(m)) }

@@ -15,9 +15,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/standing"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // Contexts are asked for at the beginning of every interaction: what they gather must not be looked for among

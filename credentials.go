@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/accesstoken"
 	"github.com/souvenir-ai/souvenir/internal/audit"
+	"github.com/souvenir-ai/souvenir/internal/auth/accesstoken"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"

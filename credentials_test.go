@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/auth/passwords"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
-	"github.com/souvenir-ai/souvenir/internal/passwords"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // setHash plants a hash, as a file from elsewhere may have it.
@@ -57,7 +57,7 @@ func TestPasswordsAreHashedWithArgon2idAsOWASPSays(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "p.db"), Options{})
 	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Password: "the same password"})
 	mustAddUser(t, s, NewUser{ID: "ben", Name: "ben", Password: "the same password"})
-	cost := "$argon2id$v=19$m=8,t=1,p=1$" // that of the short form; internal/passwords tests the cost in use, too
+	cost := "$argon2id$v=19$m=8,t=1,p=1$" // that of the short form; internal/auth/passwords tests the cost in use, too
 	if longtest.On() {
 		cost = "$argon2id$v=19$m=19456,t=2,p=1$"
 	}
@@ -74,7 +74,7 @@ func TestPasswordsAreHashedWithArgon2idAsOWASPSays(t *testing.T) {
 }
 
 // The hashes are those of the reference implementation's own tests (phc-winner-argon2, src/test.c).
-// internal/passwords tests which are weak in the short form, too.
+// internal/auth/passwords tests which are weak in the short form, too.
 func TestForeignPasswordHashesVerifyAndWeakOnesAreRenewed(t *testing.T) {
 	longtest.Only(t) // otherwise new hashes are weaker than any
 	const (

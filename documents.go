@@ -11,16 +11,16 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
-	"github.com/souvenir-ai/souvenir/internal/filetext"
+	"github.com/souvenir-ai/souvenir/internal/files/filetext"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
-	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
 // Searches find files by their text. A worker passes each stored file to Options.Documents, and keeps the text in the
-// file's place (internal/filetext); searches rank these texts as they rank memories. Every user who can see a file can
-// find it.
+// file's place (internal/files/filetext); searches rank these texts as they rank memories. Every user who can see a
+// file can find it.
 
 // MaxDocuments is the most files that Query.Documents may ask for.
 const MaxDocuments = 20
@@ -80,7 +80,7 @@ const (
 // defaultMinScore is the MinScore of a search of documents with the built-in model.
 const defaultMinScore = 0.25
 
-// documentReader adapts a DocumentReader to internal/filetext, whose types have the same fields.
+// documentReader adapts a DocumentReader to internal/files/filetext, whose types have the same fields.
 type documentReader struct{ reader DocumentReader }
 
 func (r documentReader) ReadDocument(ctx context.Context, d filetext.Document) (filetext.Text, error) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // The first dos and don'ts of a context are kept, so each kind of change must show, also one of another handle.

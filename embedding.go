@@ -10,10 +10,10 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
+	"github.com/souvenir-ai/souvenir/internal/embedding/static"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
-	"github.com/souvenir-ai/souvenir/internal/filetext"
+	"github.com/souvenir-ai/souvenir/internal/files/filetext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/static"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -74,7 +74,7 @@ func (e embedderFunc) Embed(ctx context.Context, purpose Purpose, texts []string
 
 // Builtin returns the embedder that is part of this package: a static model (a table of token vectors, averaged), held
 // in the binary. It needs no network and no key, and embeds tens of thousands of short texts a second.
-// See internal/static/MODEL_CARD.md for how it was made.
+// See internal/embedding/static/MODEL_CARD.md for how it was made.
 func Builtin() Embedder { return builtin{static.Default()} }
 
 type builtin struct{ model *static.Model }

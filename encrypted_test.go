@@ -12,7 +12,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // All that copies or repairs files keeps an encrypted store encrypted, and what is in it.

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/storefile"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // rerunning is an engine that runs the function of each Write twice, as one may that finds out at COMMIT that two

@@ -11,12 +11,12 @@ import (
 	"math"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/chunked"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/filetype"
+	"github.com/souvenir-ai/souvenir/internal/files/chunked"
+	"github.com/souvenir-ai/souvenir/internal/files/filetype"
+	"github.com/souvenir-ai/souvenir/internal/files/objects"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/keyring"
-	"github.com/souvenir-ai/souvenir/internal/objects"
+	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 

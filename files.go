@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/filetext"
-	"github.com/souvenir-ai/souvenir/internal/filetype"
-	"github.com/souvenir-ai/souvenir/internal/filter"
+	"github.com/souvenir-ai/souvenir/internal/files/filetext"
+	"github.com/souvenir-ai/souvenir/internal/files/filetype"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
+	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )

@@ -11,8 +11,8 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // How calls about files end before they are through.

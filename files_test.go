@@ -20,9 +20,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/filetype"
+	"github.com/souvenir-ai/souvenir/internal/files/filetype"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"golang.org/x/text/unicode/norm"
 )
 

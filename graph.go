@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/layout"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
-	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/topic"
 )

@@ -15,10 +15,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/storefile"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // behindTheBack runs SQL on a store's file as a disk would change it: without triggers, and unnoticed.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // The methods of Store that write memories, search for them, or delete them, and what each does with hooks.

@@ -18,8 +18,8 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/linediff"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/linediff"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 

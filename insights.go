@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
 // Insights provides the data of a dashboard: overview, graph and map, the tags and modules in use, recorded activity,

@@ -2,7 +2,7 @@ package souvenir
 
 import (
 	"fmt"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"

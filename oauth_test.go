@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/accesstoken"
-	"github.com/souvenir-ai/souvenir/internal/clientmeta"
+	"github.com/souvenir-ai/souvenir/internal/auth/accesstoken"
+	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // What of OAuth is not seen from outside: users who are disabled, what the file keeps, limits, damage, and forgeries.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/redirect"
+	"github.com/souvenir-ai/souvenir/internal/auth/redirect"
 )
 
 func TestAllowedRedirectURIs(t *testing.T) {

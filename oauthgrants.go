@@ -12,14 +12,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/accesstoken"
 	"github.com/souvenir-ai/souvenir/internal/audit"
-	"github.com/souvenir-ai/souvenir/internal/browsermark"
-	"github.com/souvenir-ai/souvenir/internal/clientmeta"
+	"github.com/souvenir-ai/souvenir/internal/auth/accesstoken"
+	"github.com/souvenir-ai/souvenir/internal/auth/browsermark"
+	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
+	"github.com/souvenir-ai/souvenir/internal/auth/redirect"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
-	"github.com/souvenir-ai/souvenir/internal/redirect"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/accesstoken"
-	"github.com/souvenir-ai/souvenir/internal/clientmeta"
+	"github.com/souvenir-ai/souvenir/internal/auth/accesstoken"
+	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"

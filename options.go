@@ -11,8 +11,8 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/files/objects"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/objects"
 )
 
 // Options change how [Open] works. The zero value of a field means its documented default; a nil *Options means all

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // ownRows counts the rows of the index of own metadata.

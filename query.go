@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 

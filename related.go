@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
-	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
 // Direction is the direction of a link, seen from the start of a walk.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // TestDuplicatesAreAllOrThoseOfTheNearest compares the near duplicates that are found by sketches with those among all

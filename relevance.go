@@ -13,14 +13,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
-	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
 // bm25 are the constants of BM25, fitted on the development part of LoCoMo and on Cranfield (docs/retrieval.md). The
-// other constants of the ranking are in internal/ranking.
+// other constants of the ranking are in internal/retrieval/ranking.
 var bm25 = index.BM25{K1: 0.9, B: 0.75, Pivot: 80}
 
 // exactness converts the analysis of a search text to the weights of the index.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
 // TestPassageOfAnotherContentIsTheWhole covers an index that is ahead of the snapshot in which a memory is read.

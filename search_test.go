@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // pageAttacks are on parts of results.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // mustPersist stores the index of all partitions with some memories.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 func mustAddSignIn(t *testing.T, s *Store, n NewSignIn) AddedSignIn {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // kindsOf returns the kinds of a store's problems.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // counting is an embedder that notes what it embeds, and calls a function before.

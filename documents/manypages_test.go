@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // manyPages returns a PDF file with pages in one flat list, each with a number in its text. The resources are of each

@@ -36,10 +36,10 @@ if [[ -z ${CITUS_LOAD_ONLY-} ]]; then
 	go test -vet=off -count=1 -timeout 30m ./internal/postgres/...
 	if [[ $short == --short ]]; then
 		go test -vet=off -count=1 -short -timeout 30m -run '/postgres' \
-			-skip 'TheStoreKeeps|EveryFunction|Process|Killed|BackupWhileOthers|Damage|Recover|FilesOf' ./internal/systemtest
+			-skip 'TheStoreKeeps|EveryFunction|Process|Killed|BackupWhileOthers|Damage|Recover|FilesOf' ./internal/testing/systemtest
 	else
 		go test -vet=off -count=1 -timeout 30m ./postgres
-		SOUVENIR_LONG_TESTS=1 go test -vet=off -count=1 -timeout 90m -run '/postgres' ./internal/systemtest
+		SOUVENIR_LONG_TESTS=1 go test -vet=off -count=1 -timeout 90m -run '/postgres' ./internal/testing/systemtest
 		go test -vet=off -count=1 -timeout 60m ./server ./server/internal/dashboard ./mcpserver/...
 	fi
 fi

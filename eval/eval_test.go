@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/ranking"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 )
 
 // tiny is a set of two conversations. The second holds the answer to the first one's last question, which must not be

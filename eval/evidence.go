@@ -6,7 +6,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/eval/questions"
-	"github.com/souvenir-ai/souvenir/internal/calibrate"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/calibrate"
 )
 
 // judgedHits is the number of best hits of a question that are judged.

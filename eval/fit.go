@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/calibrate"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/calibrate"
 )
 
 // refused is the share of the questions without an answer that the fit refuses: none of their hits reaches 0.5.

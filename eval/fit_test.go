@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/calibrate"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/calibrate"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // TestLogisticFindsTheWeights draws labels from known weights and fits them.

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // floors are the least recall@10, in per cent, of the project's own questions among 1,500 memories of each language:

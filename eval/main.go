@@ -17,8 +17,8 @@
 // memories of each language, or "own:SIZE" (questions/README.md). A setting is a list of words, such as "hybrid" or
 // "text,disk" or "hybrid,late=0" (setting.go).
 //
-// fit fits the calibration of internal/calibrate on the development halves of the sets, and prints which hits it lets
-// through on the other halves.
+// fit fits the calibration of internal/retrieval/calibrate on the development halves of the sets, and prints which hits
+// it lets through on the other halves.
 //
 // weights fits the weights of the ranking to recall@5, @10 and @20, the same for each set, by coordinate ascent.
 // Questions of the half "test" take no part. It also fits them once without each part of the conversations, and prints
@@ -39,7 +39,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/ranking"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 )
 
 func main() {

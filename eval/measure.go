@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/ranking"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/ranking"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 )
 
 // setting is one way to store and to search.
@@ -65,7 +65,7 @@ func settingHelp() string {
 	}
 	fmt.Fprintf(&b, "  %-12s embed with a transformer in a folder, or with a service and the key in "+
 		"SOUVENIR_EMBEDDER_KEY: %s\n", "model=NAME", strings.Join(serviceNames(), ", "))
-	fmt.Fprintf(&b, "  %-12s a weight of internal/ranking: late=0; also %s\n", "NAME=VALUE",
+	fmt.Fprintf(&b, "  %-12s a weight of internal/retrieval/ranking: late=0; also %s\n", "NAME=VALUE",
 		strings.Join(weightNames(), ", "))
 	return b.String()
 }

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/ranking"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 )
 
 // The search for weights: each is multiplied and divided by 1 + firstStep, then by steps half as large, to lastStep. A

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/ranking"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 )
 
 // TestFitFindsTheBestWeights fits two weights to a function whose best place is known; one set wants another one, and

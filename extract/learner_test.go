@@ -14,8 +14,8 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/extract"
-	"github.com/souvenir-ai/souvenir/internal/emptystore"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/emptystore"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 func open(t *testing.T) *souvenir.Store {

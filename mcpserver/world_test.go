@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/storetest"
+	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
 	"github.com/souvenir-ai/souvenir/mcpserver"
 )
 

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/objects/objectstest"
+	"github.com/souvenir-ai/souvenir/internal/files/objects/objectstest"
 	"github.com/souvenir-ai/souvenir/s3"
 )
 

@@ -1,7 +1,7 @@
 package server_test
 
 import (
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 
 	"net/http"

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // link links the account at the provider to that of the signed-in user, as far as the callback.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 

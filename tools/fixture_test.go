@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
-	"github.com/souvenir-ai/souvenir/internal/storetest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/storetest"
+	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 

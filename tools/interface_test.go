@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // memoryFields are those of a memory wherever one is shown as a whole.

@@ -161,7 +161,11 @@ func tidied(text string) string {
 
 // written returns the notices. Modules with the same text share it.
 func written(linked map[string]module, found map[string]licence) ([]byte, error) {
-	goes, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "LICENSE")) //nolint:staticcheck // of the go that runs this
+	root, err := exec.Command("go", "env", "GOROOT").Output() // runtime.GOROOT is empty in a trimmed binary
+	if err != nil {
+		return nil, fmt.Errorf("the folder of Go: %w", err)
+	}
+	goes, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "LICENSE"))
 	if err != nil {
 		return nil, fmt.Errorf("the licence of Go: %w", err)
 	}
@@ -184,7 +188,7 @@ func written(linked map[string]module, found map[string]licence) ([]byte, error)
 	for _, text := range texts {
 		fmt.Fprintf(&out, "\n%s\n%s\n(%s)\n\n%s", strings.Repeat("=", 80), strings.Join(users[text], "\n"), names[text], text)
 	}
-	for _, own := range []string{"internal/static/LICENSES.txt", "secrets/LICENSES.txt",
+	for _, own := range []string{"internal/embedding/static/LICENSES.txt", "secrets/LICENSES.txt",
 		"server/internal/web/static/vendor/LICENSES.txt"} {
 		content, err := os.ReadFile(own) // of the model, of rules, and of what pages show
 		if err != nil {

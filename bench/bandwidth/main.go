@@ -14,7 +14,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/souvenir-ai/souvenir/internal/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 

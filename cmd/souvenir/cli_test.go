@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // everyCommand visits the commands that people see, the completion of the command line aside.
@@ -324,7 +324,7 @@ func TestCompletionScripts(t *testing.T) {
 func TestTheProgramShowsTheLicencesOfWhatItContains(t *testing.T) {
 	got := call{dir: t.TempDir()}.ok(t, "version", "--licenses")
 	for _, part := range []string{"the Go standard library", "modernc.org/sqlite v", "github.com/jackc/pgx/v5 v",
-		"github.com/prometheus/client_golang v", "Apache License", "internal/static/LICENSES.txt"} {
+		"github.com/prometheus/client_golang v", "Apache License", "internal/embedding/static/LICENSES.txt"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("the licences lack %q, want it", part)
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // rowsOf returns the lines of a store's export, without the first and the last one.

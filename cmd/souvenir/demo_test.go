@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 func TestDemoLeavesNothingBehind(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/cmd/souvenir/internal/demo"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // The map of the demonstration keeps more neighbours together than two principal components do: its trustworthiness at

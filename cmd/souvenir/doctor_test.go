@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/cmd/souvenir/internal/doctor"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 func TestDoctor(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/storefile"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 func TestForeignAndDamagedFilesAreLeftAsTheyAre(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/extract"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 const modelKey = "sk-secret-0123456789"

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // shelves is a service with the protocol of Amazon S3, as far as the program needs it.

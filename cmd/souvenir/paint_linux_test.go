@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // shown runs the program with its error output, and, if asked, its output, on a terminal, and returns what that shows.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // inDatabase returns a program whose variables name an empty database, and the address there, with a password.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // proven is a store with an export of a user's data and its receipt.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // A user with tokens only, as scripts make one before the set-up, does not end it: the link is printed, and the first

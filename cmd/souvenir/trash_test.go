@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // trashed is a store with a file whose users have deleted something, and the ids of it: three memories of anna, one of

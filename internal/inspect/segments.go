@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/keyring"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 )
 
 // checkSegments verifies that the segments of the search index are unchanged and contain exactly the right memories. It

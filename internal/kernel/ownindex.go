@@ -2,7 +2,7 @@ package kernel
 
 import (
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
 // IndexedMetadata is the default limit, in bytes, for metadata to be indexed by key and value. The triggers of

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
 // ErrOutside is the cause of a damaged passage.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
 // noMetadata is metadata without a key, which are not sealed: there is nothing in them.

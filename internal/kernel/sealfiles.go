@@ -2,7 +2,7 @@ package kernel
 
 import (
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
 // FileDetails are the texts in a file's row.

@@ -2,7 +2,7 @@ package kernel
 
 import (
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
 // LocalUser is the id of the user for whom a store works by default.

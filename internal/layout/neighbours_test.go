@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // balls makes points around centres in many dimensions, and the nearest others of each.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/migrate"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // cutInHalf cuts a file of a folder in half, and returns its path.

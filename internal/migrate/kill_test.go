@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/migrate"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // importKilled imports in a process of its own, which is killed after the items of one, two and three transactions.

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/emptystore"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/migrate"
+	"github.com/souvenir-ai/souvenir/internal/testing/emptystore"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 const chatGPTExport = `[{"conversation_id":"c1","title":"Trip","current_node":"n4","mapping":{

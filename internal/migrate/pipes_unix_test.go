@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/migrate"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // A pipe in a folder would never end, and a link may lead to a file that is none of the export's.

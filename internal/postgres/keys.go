@@ -14,7 +14,7 @@ import (
 // of package keyring.
 type Keys struct{ d *DB }
 
-// keysSchema makes the tables; see internal/keyring.
+// keysSchema makes the tables; see internal/sealing/keyring.
 const keysSchema = `CREATE TABLE IF NOT EXISTS ring (
 		one    bigint PRIMARY KEY CHECK (one = 1),
 		header bytea NOT NULL, -- with the ring's key, wrapped by the master key

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/recovery/salvage"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
-	"github.com/souvenir-ai/souvenir/internal/salvage"
 )
 
 // readFile assigns the pages to tables, and reads the hashes.

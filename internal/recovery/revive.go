@@ -12,8 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/salvage"
-	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/recovery/salvage"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
 // reviveMemories restores lost memories from their newest remaining past version.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/recovery/salvage"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
-	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/files/objects"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/objects"
+	"github.com/souvenir-ai/souvenir/internal/recovery/salvage"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
-	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
 // again ranks the best of the hits again, as the index in memory does, with data from the database.

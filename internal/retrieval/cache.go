@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 )
 

@@ -3,12 +3,12 @@ package retrieval
 import (
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/embedding/static"
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/static"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/turns"
 )

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/filter"
-	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/lru"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
 // Filters keeps which memories match the conditions that were used last, in step with the log of changes: when a

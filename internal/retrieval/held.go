@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
 // staleMemory is a memory that differs, in the database, from what the index has of it.

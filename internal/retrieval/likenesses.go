@@ -2,8 +2,8 @@ package retrieval
 
 import (
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/lru"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
 // Likenesses keeps how likely pairs of memories say the same, for the sets of memories that were compared last. A

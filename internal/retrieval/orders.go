@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/lru"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
 // Orders keeps the memories of the partitions that were listed last, ordered by time, in step with the log of changes.

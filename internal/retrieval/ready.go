@@ -4,8 +4,8 @@ import (
 	"sync"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/static"
+	"github.com/souvenir-ai/souvenir/internal/embedding/static"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
 // Ready holds the indexed data of memories that a write adds. It is made beside the write from what the write knows, so

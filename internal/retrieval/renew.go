@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
 // segmentRow is a row of the table segment, without its data. A segment is never changed: another one replaces it.

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/keyring"
-	"github.com/souvenir-ai/souvenir/internal/static"
+	"github.com/souvenir-ai/souvenir/internal/embedding/static"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 

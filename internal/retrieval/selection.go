@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
 )
 
 // Selection is the part of the store that a query covers.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	base "github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // grow writes about so many bytes in transactions of 256 KiB.

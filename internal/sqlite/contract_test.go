@@ -11,8 +11,8 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/db/dbtest"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 func TestSQLiteKeepsTheContract(t *testing.T) {

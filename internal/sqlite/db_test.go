@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	base "github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 func TestCloseWaitsForRunningWorkAndRefusesNewWork(t *testing.T) {

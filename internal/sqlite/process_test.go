@@ -13,7 +13,7 @@ import (
 
 	base "github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/db/dbtest"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // The tests with several processes start this test binary again, with what to do in the environment.

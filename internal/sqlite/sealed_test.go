@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	base "github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 const secretWord = "marzipan-in-the-basement"

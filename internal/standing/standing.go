@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/lru"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
 const eventProjectRule = "project-rule"

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 func mustParse(t *testing.T, content string) Document {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/layout"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
 // Cluster is a group of texts that belong together.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
 // sealedField is a field that is stored as a value of a sealed column. Keys with such a field are looked up in sealed

@@ -17,7 +17,7 @@ export async function searchAnswersAsOneTypes(someone, { user }) {
   assert.equal(await page.focused(), 'q')
   page.transfers = []
   await page.locator('#q').pressSequentially('tiles of the coast', { delay: 160 })
-  await page.waitForFunction(() => /\bfits?\b/.test(document.getElementById('found').textContent))
+  await page.waitForFunction(() => /\bmatch(es)?\b/.test(document.getElementById('found').textContent))
   await page.settle()
   assert.equal(await page.locator('#sort option:checked').textContent(), 'Best match')
   assert.match(page.url(), /q=tiles/)
@@ -207,7 +207,7 @@ export async function theListWorksWithoutScripts(someone, { user }) {
   await page.fill('#q', 'tiles of the coast')
   await page.keyboard.press('Enter')
   await page.settle()
-  assert.match(await page.textContent('#found'), /\bfits?\b/)
+  assert.match(await page.textContent('#found'), /\bmatch(es)?\b/)
   await rows(page).first().locator('input[type=checkbox]').check()
   await page.locator('#bulk').getByRole('button', { name: 'Archive' }).click()
   await page.settle()

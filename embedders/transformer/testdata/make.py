@@ -32,7 +32,7 @@ from transformers import BertConfig, FlaxBertModel, FlaxXLMRobertaModel, XLMRobe
 import graph
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DISTILL = os.path.join(HERE, "../../../internal/static/distill")
+DISTILL = os.path.join(HERE, "../../../internal/embedding/static/distill")
 jax.config.update("jax_default_matmul_precision", "highest")
 
 # Texts that tokenizers disagree about, beside those of the static model's fixtures.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // valuesKept stores texts, bytes and numbers, and reads them again.

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/postgres"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // wrong is an engine with a fault: a sound one, of which some parts are replaced.

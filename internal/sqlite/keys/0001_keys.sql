@@ -1,4 +1,4 @@
--- The keys of users, in a file beside the store: see internal/keyring.
+-- The keys of users, in a file beside the store: see internal/sealing/keyring.
 CREATE TABLE ring (
 	one    INTEGER PRIMARY KEY CHECK (one = 1),
 	header BLOB NOT NULL, -- with the ring's key, wrapped by the master key

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/emptystore"
+	"github.com/souvenir-ai/souvenir/internal/testing/emptystore"
 	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
 	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
 	"github.com/souvenir-ai/souvenir/server/internal/request"

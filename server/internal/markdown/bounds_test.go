@@ -2,7 +2,7 @@ package markdown
 
 import (
 	"fmt"
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"html/template"
 	"runtime"
 	"strings"

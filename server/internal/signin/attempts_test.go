@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // testedAttempts counts tries by a clock that the test moves on.

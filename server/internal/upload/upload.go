@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/chunked"
+	"github.com/souvenir-ai/souvenir/internal/files/chunked"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(longtest.MainWithCheapPasswords(m)) }

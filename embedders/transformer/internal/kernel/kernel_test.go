@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 func random(g *rand.Rand, n int, size float64) []float32 {

@@ -1,0 +1,328 @@
+// Package clientmeta reads, validates and writes the metadata of OAuth clients: of registration requests (RFC 7591) and
+// client id metadata documents. Its errors are of the kinds KindInvalid and KindTooLarge.
+package clientmeta
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/auth/redirect"
+	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/valid"
+)
+
+// Limits of a client's registration.
+const (
+	MaxBytes        = 16 << 10 // bytes, as JSON
+	maxRedirectURIs = 20
+	maxClientName   = 200 // characters
+)
+
+// The grant and response types.
+const (
+	grantCode    = "authorization_code"
+	GrantRefresh = "refresh_token"
+	responseCode = "code"
+)
+
+// Metadata is the metadata of an OAuth client, in the fields of [souvenir.ClientRegistration].
+type Metadata struct {
+	RedirectURIs                          []string
+	ClientName                            string
+	TokenEndpointAuthMethod               string
+	GrantTypes                            []string
+	ResponseTypes                         []string
+	Scope                                 string
+	ClientURI, LogoURI, TosURI, PolicyURI string
+	Contacts                              []string
+	SoftwareID, SoftwareVersion           string
+	Extra                                 map[string]any
+}
+
+// issuedMembers are the members that only the server sets.
+var issuedMembers = []string{
+	"client_id", "client_id_issued_at", "client_secret", "client_secret_expires_at",
+	"registration_access_token", "registration_client_uri", "software_statement",
+}
+
+// members pairs the names of RFC 7591 with the fields.
+func (m *Metadata) members() map[string]any {
+	return map[string]any{
+		"redirect_uris":              &m.RedirectURIs,
+		"client_name":                &m.ClientName,
+		"token_endpoint_auth_method": &m.TokenEndpointAuthMethod,
+		"grant_types":                &m.GrantTypes,
+		"response_types":             &m.ResponseTypes,
+		"scope":                      &m.Scope,
+		"client_uri":                 &m.ClientURI,
+		"logo_uri":                   &m.LogoURI,
+		"tos_uri":                    &m.TosURI,
+		"policy_uri":                 &m.PolicyURI,
+		"contacts":                   &m.Contacts,
+		"software_id":                &m.SoftwareID,
+		"software_version":           &m.SoftwareVersion,
+	}
+}
+
+// UnmarshalJSON reads a JSON object. A member of a wrong type is an error; null counts as absent.
+func (m *Metadata) UnmarshalJSON(encoded []byte) error {
+	*m = Metadata{}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(encoded, &object); err != nil || object == nil {
+		return fault.Invalid("", "the metadata of a client is %s; expected a JSON object", fault.Show(string(encoded)))
+	}
+	fields := m.members()
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		raw := object[name]
+		if string(raw) == "null" {
+			continue
+		}
+		if field, known := fields[name]; known {
+			if json.Unmarshal(raw, field) != nil {
+				return fault.Invalid(name, "{} is %s, which has a wrong type", fault.Show(string(raw)))
+			}
+			continue
+		}
+		value, err := jsonobject.Decode([]byte(`{"":` + string(raw) + `}`))
+		if err != nil {
+			return fault.Invalid(name, "{} cannot be read: %v", err)
+		}
+		if m.Extra == nil {
+			m.Extra = map[string]any{}
+		}
+		m.Extra[name] = value[""]
+	}
+	return nil
+}
+
+// MarshalJSON writes a JSON object without empty members.
+func (m Metadata) MarshalJSON() ([]byte, error) { return json.Marshal(m.Object()) }
+
+// Object returns the members that are not empty.
+func (m Metadata) Object() map[string]any {
+	object := map[string]any{}
+	fields := m.members()
+	for name, value := range m.Extra {
+		if _, known := fields[name]; !known && value != nil {
+			object[name] = value
+		}
+	}
+	for name, field := range fields {
+		switch value := field.(type) {
+		case *string:
+			if *value != "" {
+				object[name] = *value
+			}
+		case *[]string:
+			if len(*value) > 0 {
+				object[name] = *value
+			}
+		}
+	}
+	return object
+}
+
+// Stored returns the redirect URIs and the rest of the metadata as JSON, without the name and the method, which have
+// columns of their own.
+func (m Metadata) Stored() (uris, rest string, err error) {
+	list, err := json.Marshal(m.RedirectURIs)
+	if err != nil {
+		return "", "", err
+	}
+	m.RedirectURIs, m.ClientName, m.TokenEndpointAuthMethod = nil, "", ""
+	object, err := json.Marshal(m)
+	return string(list), string(object), err
+}
+
+// Checked returns the metadata, validated and in their stored form. The methods are the allowed ones to authenticate,
+// the default first.
+func (m Metadata) Checked(methods []string) (Metadata, error) {
+	var err error
+	if m.RedirectURIs, err = checkRedirectURIs(m.RedirectURIs); err != nil {
+		return m, err
+	}
+	if err := checkClientName(m.ClientName); err != nil {
+		return m, err
+	}
+	if err := m.checkAuthMethod(methods); err != nil {
+		return m, err
+	}
+	if m.GrantTypes, err = supported("grant_types", m.GrantTypes, grantCode, GrantRefresh); err != nil {
+		return m, err
+	}
+	if m.ResponseTypes, err = supported("response_types", m.ResponseTypes, responseCode); err != nil {
+		return m, err
+	}
+	for name, value := range map[string]string{"client_uri": m.ClientURI, "logo_uri": m.LogoURI, "tos_uri": m.TosURI,
+		"policy_uri": m.PolicyURI} {
+		if err := checkPublicURI(name, value); err != nil {
+			return m, err
+		}
+	}
+	m.Contacts = slices.Clone(m.Contacts)
+	m.Extra = maps.Clone(m.Extra)
+	for _, name := range issuedMembers {
+		delete(m.Extra, name)
+	}
+	return m.copied()
+}
+
+// copied returns a deep copy of the metadata, made through JSON, so that nothing is shared with the caller.
+func (m Metadata) copied() (Metadata, error) {
+	object := m.Object()
+	if err := jsonobject.CheckTexts("metadata", object); err != nil {
+		return m, err
+	}
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return m, fault.Invalid("", "the metadata of the client is not JSON: %v", err)
+	}
+	if len(encoded) > MaxBytes {
+		return m, fault.New(fault.KindTooLarge, "",
+			"the metadata of the client is %d bytes as JSON; at most %d are allowed", len(encoded), MaxBytes)
+	}
+	var copied Metadata
+	if err := json.Unmarshal(encoded, &copied); err != nil {
+		return m, err
+	}
+	if jsonobject.Depth(copied.Extra) > valid.MaxDepth {
+		return m, fault.New(fault.KindTooLarge, "",
+			"the metadata of the client is nested more than %d deep", valid.MaxDepth)
+	}
+	return copied, nil
+}
+
+func checkRedirectURIs(uris []string) ([]string, error) {
+	uris = valid.Distinct(uris)
+	switch {
+	case len(uris) == 0:
+		return nil, fault.Invalid("redirect_uris",
+			"Invalid redirect_uri: {} is empty; expected at least one")
+	case len(uris) > maxRedirectURIs:
+		return nil, fault.New(fault.KindTooLarge, "redirect_uris",
+			"Invalid redirect_uri: {} has %d URIs; at most %d are allowed", len(uris), maxRedirectURIs)
+	}
+	for _, uri := range uris {
+		if err := CheckRedirectURI(uri); err != nil {
+			return nil, err
+		}
+	}
+	return uris, nil
+}
+
+// checkClientName refuses names that do not look like what they are on a screen. An empty name means none.
+func checkClientName(name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := valid.Line("client_name", name, maxClientName); err != nil {
+		return err
+	}
+	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsSpace(r) && !foldname.Unseen(r) }) {
+		return fault.Invalid("client_name",
+			"{} is %s, which has no visible character; give a visible name, or none", fault.Show(name))
+	}
+	for _, r := range name {
+		if unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == utf8.RuneError {
+			return fault.Invalid("client_name",
+				"{} is %s, which contains %U; characters that change the direction or the line are not allowed",
+				fault.Show(name), r)
+		}
+	}
+	return nil
+}
+
+func (m *Metadata) checkAuthMethod(allowed []string) error {
+	if m.TokenEndpointAuthMethod == "" {
+		m.TokenEndpointAuthMethod = allowed[0]
+	}
+	return valid.Enum("token_endpoint_auth_method", m.TokenEndpointAuthMethod, allowed)
+}
+
+// supported drops the values that this server does not support. The first supported value must remain.
+func supported(name string, wanted []string, all ...string) ([]string, error) {
+	if len(wanted) == 0 {
+		return all, nil
+	}
+	if !slices.Contains(wanted, all[0]) {
+		return nil, fault.Invalid(name, "{} is %s; it must include %s", fault.OneOf(wanted[:min(len(wanted), 10)]),
+			fault.Show(all[0]))
+	}
+	return slices.DeleteFunc(all, func(value string) bool { return !slices.Contains(wanted, value) }), nil
+}
+
+// checkPublicURI checks a URI that people may see as a link.
+func checkPublicURI(name, value string) error {
+	if value == "" {
+		return nil
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
+		len(value) > redirect.MaxURI {
+		return fault.Invalid(name, "{} is %s; expected an absolute https or http URI of at most %d bytes",
+			fault.Show(value), redirect.MaxURI)
+	}
+	return nil
+}
+
+// CheckRedirectURI returns an error if a client may not register a redirect URI.
+func CheckRedirectURI(uri string) error {
+	if why := redirect.WhyNot(uri); why != "" {
+		return fault.Invalid("redirect_uris", "Invalid redirect_uri: %s %s", fault.Show(uri), why)
+	}
+	return nil
+}
+
+// IsDocumentURL reports whether a client_id can be the URL of a client id metadata document: https, with a path,
+// without user, query, fragment and dot segments, in its shortest spelling.
+func IsDocumentURL(id string) bool {
+	u, err := url.Parse(id)
+	return err == nil && len(id) <= redirect.MaxURI && u.Scheme == "https" && redirect.IsHostAndPort(u.Host) &&
+		u.Path != "" && u.Path != "/" && u.User == nil && u.RawQuery == "" && !strings.ContainsAny(id, "#?\\") &&
+		u.String() == id && u.JoinPath().Path == u.Path
+}
+
+// CheckVisibleASCII checks a value for forms, headers and paths. Errors do not repeat a secret.
+func CheckVisibleASCII(argument, value string, most int) error {
+	if len(value) > most {
+		return fault.New(fault.KindTooLarge, argument, "{} is %d characters long; at most %d are allowed",
+			len(value),
+			most)
+	}
+	for i := range len(value) {
+		if value[i] <= ' ' || value[i] > '~' {
+			return fault.Invalid(argument,
+				"{} has the byte 0x%02x at offset %d; expected ASCII letters, digits and signs, without spaces",
+				value[i], i)
+		}
+	}
+	return nil
+}
+
+// CanonicalResource converts a resource indicator (RFC 8707: an absolute URI without a fragment) to its stored form:
+// scheme and host in lower case, without a slash at the end. Empty stays empty.
+func CanonicalResource(resource string) (string, error) {
+	if resource == "" {
+		return "", nil
+	}
+	u, err := url.Parse(resource)
+	switch {
+	case len(resource) > redirect.MaxURI:
+		return "", fault.New(fault.KindTooLarge, "resource", "{} is %d bytes; at most %d are allowed", len(resource),
+			redirect.MaxURI)
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		strings.Contains(resource, "#"):
+		return "", fault.Invalid("resource",
+			"{} is %s; expected the absolute http or https URI of a service, without user and fragment",
+			fault.Show(resource))
+	}
+	u.Host = strings.ToLower(u.Host)
+	return strings.TrimSuffix(u.String(), "/"), nil
+}

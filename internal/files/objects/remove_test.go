@@ -1,0 +1,58 @@
+package objects_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/files/objects"
+	"github.com/souvenir-ai/souvenir/internal/files/objects/objectstest"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// rerun is a database in which the function of each Write runs first on a state that is undone, without any objects.
+type rerun struct{ db.DB }
+
+func (d rerun) Write(ctx context.Context, fn func(db.Tx) error) error {
+	undone := errors.New("undone")
+	err := d.DB.Write(ctx, func(tx db.Tx) error {
+		if _, err := tx.Exec(`DELETE FROM file_object`); err != nil {
+			return err
+		}
+		return errors.Join(fn(tx), undone)
+	})
+	if !errors.Is(err, undone) {
+		return err
+	}
+	return d.DB.Write(ctx, fn)
+}
+
+// What a first run of a Write did not find is removed by the next.
+func TestObjectsAreRemovedAfterARerun(t *testing.T) {
+	file, err := sqlite.Open(t.Context(),
+		sqlite.Config{Path: ":memory:", ApplicationID: 0x534f5556, Migrations: sqlite.Migrations()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	storage := &objectstest.Memory{}
+	o := &objects.Objects{Storage: storage, DB: rerun{file}, Log: slog.New(slog.DiscardHandler),
+		Now: func() int64 { return time.Now().UnixMicro() }}
+	if err := storage.Put(t.Context(), "a", []byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Write(t.Context(), func(tx db.Tx) error {
+		_, err := tx.Exec(`INSERT INTO file_object (key, state, size, due_at) VALUES ('a', 'leaving', 7, 1)`)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := o.Remove(t.Context(), 10)
+	if err != nil || removed != 1 || slices.Contains(storage.Keys(), "a") {
+		t.Errorf("got %d removed, %v and the objects %v, want the one that was due removed", removed, err, storage.Keys())
+	}
+}

@@ -1,0 +1,169 @@
+package index
+
+import (
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+)
+
+// PutSegment adds the memories of a segment to a partition, except the rows that skip selects; nil = skips none. The
+// added memories replace everything that the index holds for the same rows. It returns ErrSegment, and adds nothing, if
+// this index holds vectors in another way than the one that made the segment.
+func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bool) error {
+	for _, m := range s.matrices {
+		if (m.width != 0) != ix.codes(m.size) {
+			return ErrSegment
+		}
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	skipped := make([]bool, len(s.rows))
+	living, highest := 0, ix.highest
+	for i, row := range s.rows {
+		if skip != nil && skip(row) {
+			skipped[i] = true
+			continue
+		}
+		if row <= highest {
+			ix.remove(row)
+		}
+		ix.highest = max(ix.highest, row)
+		living += int(s.counts[i])
+	}
+	if living == 0 {
+		return nil
+	}
+	p := ix.open(partition)
+	p.settle()
+	p.changes++
+	base := uint32(len(p.owners))
+	before := p.shared()
+	room := ix.expected.room(p, len(s.passages))
+	p.grow(room)
+	if len(ix.memories) == 0 {
+		ix.memories = make(map[int64]*memory, room)
+	}
+	held := p.addMemories(s, skipped)
+	for i := range held {
+		if !skipped[i] {
+			ix.memories[held[i].row] = &held[i]
+		}
+	}
+	p.addVectors(s, base, ix.codes, room)
+	if len(s.postings.groups) > 0 {
+		added := s.postings
+		added.base, added.slots = base, uint32(len(p.owners))-base
+		p.frozen = append(p.frozen, added)
+	}
+	p.settled = uint32(len(p.owners))
+	p.unused += max(0, s.size-(p.shared()-before))
+	ix.peak = max(ix.peak, len(ix.memories))
+	ix.passages += living
+	if p.wasteful() {
+		p.compact()
+	}
+	ix.account(p)
+	return nil
+}
+
+// Expect announces about how many passages a partition will have once all of its segments are put. So putting one need
+// not copy the earlier ones.
+func (ix *Index) Expect(partition int64, passages int) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.expected = expected{partition, passages}
+}
+
+// expected holds the arguments of the last Expect.
+type expected struct {
+	partition int64
+	passages  int
+}
+
+// mostAhead limits how far expected passages count, as a multiple of the present ones.
+const mostAhead = 8
+
+// room returns how many passages a partition should have room for when it gets more.
+func (e expected) room(p *partition, more int) int {
+	n := len(p.owners) + more
+	if p.id != e.partition || n <= cap(p.owners) {
+		return n
+	}
+	return max(n, min(e.passages, mostAhead*n))
+}
+
+// grow makes room for passages.
+func (p *partition) grow(room int) {
+	more := room - len(p.owners)
+	p.owners, p.passages = slices.Grow(p.owners, more), slices.Grow(p.passages, more)
+	p.spans, p.lengths = slices.Grow(p.spans, more), slices.Grow(p.lengths, more)
+	p.sketches = slices.Grow(p.sketches, more)
+}
+
+// addMemories assigns the next slots to the passages of a segment. Those of skipped memories are dead.
+func (p *partition) addMemories(s *Segment, skipped []bool) []memory {
+	held := make([]memory, len(s.rows))
+	turns := s.turns
+	for i, row := range s.rows {
+		var t *Turn
+		if len(turns) > 0 && turns[0].memory == i {
+			t, turns = &turns[0].Turn, turns[1:]
+		}
+		m := &held[i]
+		*m = memory{row: row, id: s.ids[i], partition: p, first: uint32(len(p.owners)), count: s.counts[i]}
+		owner := m
+		if skipped[i] {
+			owner = nil
+			p.dead += int(m.count)
+		} else {
+			p.memories++
+			p.idChars += len(m.id)
+			p.join(m, t)
+		}
+		for range m.count {
+			p.owners = append(p.owners, owner)
+			p.sketches = append(p.sketches, alike.Sketch{})
+		}
+		p.sketches[m.first] = s.sketches[i]
+	}
+	p.passages = append(p.passages, s.passages...)
+	p.spans = append(p.spans, s.spans...)
+	p.lengths = append(p.lengths, s.lengths...)
+	p.words.append(s.wordEnds, s.words)
+	return held
+}
+
+// shared returns the bytes that may be held within a segment.
+func (p *partition) shared() int {
+	n := p.words.bytes()
+	for i := range p.frozen {
+		n += p.frozen[i].bytes()
+	}
+	for _, m := range p.matrices {
+		n += m.upper.room() + m.lower.room() + m.fine.room()
+	}
+	return n
+}
+
+func (p *partition) addVectors(s *Segment, base uint32, codes func(size int) bool, room int) {
+	for i := range s.matrices {
+		from := &s.matrices[i]
+		to := p.matrix(from.size, codes)
+		to.longest = max(to.longest, from.longest)
+		if len(from.slots) == len(s.passages) { // as nearly always
+			to.slots = slices.Grow(to.slots, room-int(base))
+			to.coarse = slices.Grow(to.coarse, len(from.coarse)*(room-int(base))/len(from.slots))
+		}
+		for _, slot := range from.slots {
+			to.slots = append(to.slots, base+slot)
+		}
+		if from.width == 0 {
+			to.rows.append(from.rows)
+			continue
+		}
+		to.coarse = append(to.coarse, from.coarse...)
+		to.upper.append(from.upper)
+		to.lower.append(from.lower)
+		to.fine.append(from.fine)
+	}
+}

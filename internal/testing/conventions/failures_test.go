@@ -1,0 +1,160 @@
+package conventions
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// comparing are functions that compare a result with what was wanted.
+var comparing = []string{"errors.Is", "slices.Equal", "maps.Equal", "bytes.Equal", "reflect.DeepEqual",
+	"strings.Contains"}
+
+// compares reports whether a condition is a single comparison that fails: x != y, or not one of comparing. An error
+// that is not nil needs no word about what was wanted.
+func compares(condition ast.Expr) bool {
+	switch c := condition.(type) {
+	case *ast.BinaryExpr:
+		y, ident := c.Y.(*ast.Ident)
+		return c.Op == token.NEQ && !(ident && y.Name == "nil")
+	case *ast.UnaryExpr:
+		call, isCall := c.X.(*ast.CallExpr)
+		if c.Op != token.NOT || !isCall {
+			return false
+		}
+		f, isSelector := call.Fun.(*ast.SelectorExpr)
+		if !isSelector {
+			return false
+		}
+		p, isIdent := f.X.(*ast.Ident)
+		return isIdent && slices.Contains(comparing, p.Name+"."+f.Sel.Name)
+	}
+	return false
+}
+
+// onlyNil reports whether a condition compares with nothing but nil.
+func onlyNil(condition ast.Expr) bool {
+	only := true
+	ast.Inspect(condition, func(n ast.Node) bool {
+		switch c := n.(type) {
+		case *ast.BinaryExpr:
+			y, ident := c.Y.(*ast.Ident)
+			logical := c.Op == token.LAND || c.Op == token.LOR
+			only = only && (logical || ident && y.Name == "nil")
+		case *ast.UnaryExpr, *ast.CallExpr, *ast.IndexExpr:
+			only = false
+		}
+		return only
+	})
+	return only
+}
+
+// verbs are the verbs of a format, and the escapes of white space.
+var verbs = regexp.MustCompile(`%[-+# 0]*[\d.*\[\]]*[A-Za-z]|\\[nt]`)
+
+// wordless reports whether a call's format has verbs alone, and no word.
+func wordless(call *ast.CallExpr) bool {
+	if len(call.Args) == 0 {
+		return false
+	}
+	format, ok := call.Args[0].(*ast.BasicLit)
+	return ok && format.Kind == token.STRING && !strings.ContainsFunc(verbs.ReplaceAllString(format.Value, ""),
+		unicode.IsLetter)
+}
+
+// wantless returns the positions of failures after a comparison whose message does not say what was wanted, and of
+// ones that print values alone.
+func wantless(set *token.FileSet, file *ast.File) (found []token.Position) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		check, ok := n.(*ast.IfStmt)
+		if !ok || onlyNil(check.Cond) {
+			return true
+		}
+		compared := compares(check.Cond)
+		for _, s := range check.Body.List {
+			statement, ok := s.(*ast.ExprStmt)
+			if !ok {
+				continue
+			}
+			call, ok := statement.X.(*ast.CallExpr)
+			if !ok {
+				continue
+			}
+			f, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || !slices.Contains([]string{"Error", "Errorf", "Fatal", "Fatalf"}, f.Sel.Name) {
+				continue
+			}
+			said := !compared && !wordless(call)
+			ast.Inspect(call, func(n ast.Node) bool {
+				text, ok := n.(*ast.BasicLit)
+				said = said || ok && text.Kind == token.STRING && strings.Contains(text.Value, "want")
+				return true
+			})
+			if !said {
+				found = append(found, set.Position(call.Pos()))
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// TestFailuresSayGotAndWant finds failures of tests that say only what they got, where a result was compared with
+// something.
+func TestFailuresSayGotAndWant(t *testing.T) {
+	atRoot(t)
+	set := token.NewFileSet()
+	sample, err := parser.ParseFile(set, "sample_test.go", `package p
+		func f() {
+			if got != 1 { t.Errorf("got %d", got) }
+			if got != 1 { t.Errorf("got %d, want 1", got) }
+			if !errors.Is(err, fs.ErrExist) { t.Fatal(err) }
+			if err != nil { t.Fatal(err) }
+			if len(got) == 0 || got[0] < 1 { t.Errorf("%s: %+v", name, got) }
+			if len(got) == 0 || got[0] < 1 { t.Errorf("%s has %+v", name, got) }
+			if got, err := f(); got == nil && err != nil { t.Errorf("%s: %v", name, err) }
+		}`, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []int{}
+	for _, at := range wantless(set, sample) {
+		lines = append(lines, at.Line)
+	}
+	if want := []int{3, 5, 7}; !slices.Equal(lines, want) {
+		t.Errorf("in the sample: got lines %v, want %v", lines, want)
+	}
+	read := 0
+	err = filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		name := filepath.ToSlash(path)
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == ".git" || entry.Name() == "node_modules" || entry.Name() == "testdata"):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(name, "_test.go") &&
+			!strings.HasPrefix(name, "internal/testing/storetest/") &&
+			!strings.HasPrefix(name, "internal/db/dbtest/") || !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		read++
+		for _, at := range wantless(set, file) {
+			t.Errorf("%s:%d: a failure says what it got, want what was wanted, too", name, at.Line)
+		}
+		return nil
+	})
+	if err != nil || read < 300 {
+		t.Errorf("got %v after %d files, want at least 300 files", err, read)
+	}
+}

@@ -1,0 +1,176 @@
+package conventions
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestTheRootFolderCanBeTakenIn holds the root to a number of files that a reader can take in, each with a concept of
+// its own.
+func TestTheRootFolderCanBeTakenIn(t *testing.T) {
+	atRoot(t)
+	const most, shortest, longest = 50, 60, 600
+	all, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	for _, name := range all {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		files++
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := bytes.Count(content, []byte("\n")); lines < shortest || lines > longest {
+			t.Errorf("%s: got %d lines, want %d to %d; put it where it belongs, or cut it", name, lines, shortest, longest)
+		}
+	}
+	if files == 0 || files > most {
+		t.Errorf("got %d files in the root, want at most %d; move machinery into internal/", files, most)
+	}
+}
+
+// TestTheFoldersBelowTheAPICanBeTakenIn holds internal to a number of folders that a reader can take in.
+func TestTheFoldersBelowTheAPICanBeTakenIn(t *testing.T) {
+	atRoot(t)
+	const most = 50
+	folders, err := os.ReadDir("internal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(folders) == 0 || len(folders) > most {
+		t.Errorf("got %d folders in internal, want at most %d; put related packages into one folder", len(folders), most)
+	}
+}
+
+// TestTheDocumentsNameWhatExists finds paths in the documents on the code that do not exist, and packages that the
+// architecture leaves out.
+func TestTheDocumentsNameWhatExists(t *testing.T) {
+	atRoot(t)
+	paths := regexp.MustCompile("`((?:[a-z0-9_]+/)*[a-z0-9_]+\\.go|(?:internal|server|cmd)/[a-z0-9/]+)`")
+	named := ""
+	for _, name := range []string{"docs/walks.md", "docs/architecture.md"} {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "docs/architecture.md" {
+			named = string(content)
+		}
+		found := paths.FindAllStringSubmatch(string(content), -1)
+		if len(found) == 0 {
+			t.Errorf("%s: got no path, want some", name)
+		}
+		for _, match := range found {
+			if _, err := os.Stat(match[1]); err != nil {
+				t.Errorf("%s names %s: got %v, want a path that exists", name, match[1], err)
+			}
+		}
+	}
+	for _, folder := range []string{"internal", "internal/*", "server/internal"} {
+		packages, err := filepath.Glob(folder + "/*/*.go")
+		if err != nil || len(packages) == 0 {
+			t.Fatalf("%s: got %d files of packages and %v, want some", folder, len(packages), err)
+		}
+		for _, p := range packages {
+			p = path.Dir(filepath.ToSlash(p))
+			if name := path.Base(p); !strings.Contains(named, "`"+name+"`") && !strings.Contains(named, "/"+name) {
+				t.Errorf("docs/architecture.md lacks %s", p)
+			}
+		}
+	}
+}
+
+// TestTheTableOfWalksCountsTheirFiles compares the numbers in the table of docs/walks.md with the lists below it.
+func TestTheTableOfWalksCountsTheirFiles(t *testing.T) {
+	atRoot(t)
+	content, err := os.ReadFile("docs/walks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, lists, _ := strings.Cut(string(content), "\n## ")
+	step := regexp.MustCompile(`(?m)^[0-9]+\. ([^:]*):`)
+	file := regexp.MustCompile("`([^`]+\\.go)`")
+	walks := strings.Split(lists, "\n## ")
+	if len(walks) < 3 {
+		t.Fatalf("got %d walks, want at least 3", len(walks))
+	}
+	for _, walk := range walks {
+		name, _, _ := strings.Cut(walk, "\n")
+		files, inRoot, packages := 0, 0, map[string]bool{}
+		for _, match := range step.FindAllStringSubmatch(walk, -1) {
+			for _, named := range file.FindAllStringSubmatch(match[1], -1) {
+				folder := path.Dir(named[1])
+				files, packages[folder] = files+1, true
+				if folder == "." {
+					inRoot++
+				}
+			}
+		}
+		row := fmt.Sprintf(" | %d | %d | %d |\n", files, inRoot, len(packages))
+		got := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + ` \|.*\n`).FindString(head)
+		if !strings.HasSuffix(got, row) {
+			t.Errorf("docs/walks.md: the row of %s is %q, want it to end with %q", name, got, row)
+		}
+	}
+}
+
+// TestEachDocumentIsLinked finds pages in docs that the pages where a reader begins do not link.
+func TestEachDocumentIsLinked(t *testing.T) {
+	atRoot(t)
+	begin := ""
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "docs/architecture.md"} {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin += strings.ReplaceAll(string(content), "](docs/", "](")
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("got %d pages, %v; want at least 20", len(pages), err)
+	}
+	for _, page := range pages {
+		if !strings.Contains(begin, "]("+filepath.Base(page)) {
+			t.Errorf("got no link to %s, want one in README.md, CONTRIBUTING.md or docs/architecture.md", page)
+		}
+	}
+}
+
+// TestDecisionsAreNewestFirst finds headings of docs/decisions.md without a date, dates that rise, and headings that
+// are there twice.
+func TestDecisionsAreNewestFirst(t *testing.T) {
+	atRoot(t)
+	content, err := os.ReadFile("docs/decisions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	headings := regexp.MustCompile(`(?m)^##+ .*`).FindAllString(string(content), -1)
+	dated := regexp.MustCompile(`^## (20\d\d-\d\d-\d\d) \S`)
+	before := "9"
+	for i, heading := range headings {
+		if slices.Contains(headings[:i], heading) {
+			t.Errorf("docs/decisions.md: got %q twice, want it once", heading)
+		}
+		date := dated.FindStringSubmatch(heading)
+		if date == nil || date[1] > before {
+			t.Errorf("docs/decisions.md: got %q after %s, want a heading like \"## 2026-11-21 Files\", the newest first",
+				heading, before)
+			continue
+		}
+		before = date[1]
+	}
+	if len(headings) < 100 {
+		t.Errorf("got %d decisions, want at least 100", len(headings))
+	}
+}

@@ -1,0 +1,254 @@
+package conventions
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var updatePortability = flag.Bool("update-portability", false, "rewrite docs/portability.txt")
+
+// sqliteOnly is spelling that other engines do not have. What has a name in internal/db is not found: there, an
+// engine's dialect puts its own text in its place.
+var sqliteOnly = []struct {
+	name    string
+	pattern *regexp.Regexp
+}{
+	{"ifnull", regexp.MustCompile(`(?i)\bifnull\(`)},
+	{"iif", regexp.MustCompile(`(?i)\biif\(`)},
+	{"IS ?", regexp.MustCompile(`\bIS (NOT )?(\?|'|[a-z_]+\.)`)},
+	{"COLLATE", regexp.MustCompile(`\bCOLLATE\b`)},
+	{"JSON function", regexp.MustCompile(`\bjson_\w+\(|->>`)},
+	{"group_concat", regexp.MustCompile(`\bgroup_concat\b`)},
+	{"char()", regexp.MustCompile(`\bchar\(\d`)},
+	{"typeof", regexp.MustCompile(`\btypeof\(`)},
+	{"instr", regexp.MustCompile(`\binstr\(`)},
+	{"INDEXED BY", regexp.MustCompile(`\bINDEXED BY\b`)},
+	{"CROSS JOIN", regexp.MustCompile(`\bCROSS JOIN\b`)},
+	{"ON CONFLICT DO UPDATE", regexp.MustCompile(`\bON CONFLICT DO UPDATE\b`)},
+	{"OR IGNORE", regexp.MustCompile(`\b(INSERT|UPDATE) OR \w+`)},
+	{"REPLACE INTO", regexp.MustCompile(`\bREPLACE INTO\b`)},
+	{"LIMIT -1", regexp.MustCompile(`\bLIMIT -1\b`)},
+	{"max, min of several", regexp.MustCompile(`\b(max|min)\([^()]*(\([^()]*\)[^()]*)*,`)},
+	{"blob", regexp.MustCompile(`\b[xX]'[0-9a-f]*'|\bzeroblob\(|\bAS BLOB\b`)},
+	{"rowid", regexp.MustCompile(`\browid\b`)},
+	{"PRAGMA", regexp.MustCompile(`\bPRAGMA \w|\bpragma_\w+`)},
+	{"sqlite table", regexp.MustCompile(`\bsqlite_(schema|sequence|master)\b`)},
+	{"temporary trigger", regexp.MustCompile(`\bCREATE TEMP\b`)},
+	{"reserved word", regexp.MustCompile(
+		`\b(FROM|JOIN|INTO|UPDATE|TABLE) (user|order|group|table|column|grant|references|end)\b`)},
+	{"unary +", regexp.MustCompile(`(^|\b(SELECT|AND|OR|WHERE|ON|BY|WHEN)|[,(])\s*\+[a-z(?]`)},
+	{">>", regexp.MustCompile(`<<|>>`)},
+	{"an engine's table", regexp.MustCompile(`\b(FROM|JOIN|INTO|UPDATE) (passage_text|passage_term|change)\b`)},
+	{"list as IN", regexp.MustCompile(`\bIN [a-z_]+\b[^(.]`)},
+	{"/", regexp.MustCompile(`[\w?)] ?/ ?[\w?(]+ `)},        // see db.Quotient
+	{"LIKE", regexp.MustCompile(`\bLIKE\b`)},                // with or without regard to case
+	{"NULLS", regexp.MustCompile(`\bNULLS (FIRST|LAST)\b`)}, // not everywhere, and the order without it differs
+	{"AS INTEGER", regexp.MustCompile(`\bAS INTEGER\b`)},    // of 32 bits elsewhere
+}
+
+// statement tells SQL from other texts.
+var statement = regexp.MustCompile(
+	`\b(SELECT|INSERT|REPLACE INTO|UPDATE|DELETE ` +
+		`FROM|FROM|JOIN|WHERE|AND|EXISTS|CREATE|coalesce|CASE WHEN|json_\w+|ON CONFLICT|PRAGMA|LIMIT|IN)\b`)
+
+// spelledOnlyForSQLite counts, by file, what SQL above the engines is spelled for SQLite alone. Commands, server and
+// tools have no SQL: layering_test.go sees to that. That of internal/migrate is for other programs' files of SQLite.
+func spelledOnlyForSQLite(t *testing.T) string {
+	t.Helper()
+	counts := map[string]int{} // by file and spelling
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		slashed := filepath.ToSlash(path)
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{"internal/db", "cmd", "server", "mcpserver", "tools", "examples",
+			"bench", "e2e", ".git", "internal/migrate"}, slashed):
+			return fs.SkipDir
+		case entry.IsDir() && slices.ContainsFunc(engines, func(e engine) bool { return e.dir == "./"+slashed }):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.BasicLit)
+			if call, isCall := n.(*ast.CallExpr); isCall {
+				if name, isName := call.Fun.(*ast.SelectorExpr); isName && name.Sel.Name == "MustCompile" {
+					return false
+				}
+			}
+			if !ok || literal.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(literal.Value)
+			if err != nil || !statement.MatchString(text) {
+				return true
+			}
+			for _, s := range sqliteOnly {
+				if n := len(s.pattern.FindAllString(text, -1)); n > 0 {
+					counts[slashed+": "+s.name] += n
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for _, place := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&out, "%s %d\n", place, counts[place])
+	}
+	return out.String()
+}
+
+// total is how often a list has each spelling.
+func total(t *testing.T, list string) map[string]int {
+	t.Helper()
+	all := map[string]int{}
+	for line := range strings.Lines(list) {
+		_, spelling, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		end := strings.LastIndex(spelling, " ")
+		n, err := strconv.Atoi(spelling[end+1:])
+		if end < 0 || err != nil {
+			t.Fatalf("the line %q is not FILE: SPELLING NUMBER", line)
+		}
+		all[spelling[:end]] += n
+	}
+	return all
+}
+
+// grown returns the spellings that a list has more often than another one, which may have them in other files.
+func grown(t *testing.T, known, found string) (more []string) {
+	t.Helper()
+	before := total(t, known)
+	for spelling, n := range total(t, found) {
+		if n > before[spelling] {
+			more = append(more, fmt.Sprintf("%s: %d, and %d were known", spelling, n, before[spelling]))
+		}
+	}
+	return more
+}
+
+// The list may only shrink: a line that is new or grows is to be spelled otherwise, and one that is gone to be deleted,
+// by go test ./internal/testing/conventions -run Portab -update-portability. That writes the list when a file has
+// moved, too, but none with more of any spelling.
+func TestSQLIsSpelledPortablyExceptForAShrinkingList(t *testing.T) {
+	atRoot(t)
+	const golden = "docs/portability.txt"
+	got := spelledOnlyForSQLite(t)
+	content, err := os.ReadFile(golden)
+	if err != nil && !*updatePortability {
+		t.Fatal(err)
+	}
+	head, list, _ := strings.Cut(string(content), "\n\n")
+	if *updatePortability {
+		if more := grown(t, list, got); len(more) > 0 {
+			t.Fatalf("%s would grow: %s; spell this as PostgreSQL does, too, or by a name of internal/db", golden,
+				strings.Join(more, "; "))
+		}
+		if err := os.WriteFile(golden, []byte(head+"\n\n"+got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	known := strings.Split(strings.TrimSpace(list), "\n")
+	found := strings.Split(strings.TrimSpace(got), "\n")
+	for _, line := range found {
+		if line != "" && !slices.Contains(known, line) {
+			t.Errorf("%s: this is not in %s with this number: spell it as PostgreSQL does, too, or by a name of internal/db",
+				line, golden)
+		}
+	}
+	for _, line := range known {
+		if line != "" && !slices.Contains(found, line) {
+			t.Errorf("%s: is in %s but no longer found: delete the line, or write the smaller number", line, golden)
+		}
+	}
+}
+
+func TestTheListOfPortabilityOnlyShrinks(t *testing.T) {
+	const known = "a/query.go: >> 2\nquery.go: max, min of several 1\n"
+	for found, grows := range map[string]bool{
+		known: false, "": false, "b/query.go: >> 1\na/query.go: >> 1\n": false,
+		"a/query.go: >> 2\nb/query.go: >> 1\n": true, "a/query.go: / 1\n": true,
+	} {
+		if more := grown(t, known, found); (len(more) > 0) != grows {
+			t.Errorf("%q after %q: got %q as more, want some: %t", found, known, more, grows)
+		}
+	}
+}
+
+// Another file of the same name must not hide behind the line of the first.
+func TestSpellingsOfFilesOfOneNameAreCountedApart(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for dir, condition := range map[string]string{"a": "id >> 32 = 1", "b": "id >> 32 = 1", "c": "iif(a, b, c)"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		source := "package " + dir + "\n\nconst query = `SELECT 1 WHERE " + condition + "`\n"
+		if err := os.WriteFile(filepath.Join(dir, "query.go"), []byte(source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := spelledOnlyForSQLite(t), "a/query.go: >> 1\nb/query.go: >> 1\nc/query.go: iif 1\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestEveryPatternOfSQLiteOnlySpellingFinds(t *testing.T) {
+	atRoot(t)
+	for name, text := range map[string]string{
+		"ifnull": `SELECT ifnull(a, 0)`, "iif": `SELECT iif(a, b, c)`, "IS ?": `WHERE a IS b.c`,
+		"COLLATE":       `WHERE a = 'b' COLLATE NOCASE`,
+		"JSON function": `FROM json_each(?)`, "group_concat": `SELECT group_concat(a)`, "char()": `SELECT char(10)`,
+		"typeof": `SELECT typeof(a)`,
+		"instr":  `WHERE instr(a, b) > 0`, "INDEXED BY": `FROM a INDEXED BY b`, "CROSS JOIN": `FROM a CROSS JOIN b`,
+		"ON CONFLICT DO UPDATE": `ON CONFLICT DO UPDATE SET a = 1`, "OR IGNORE": `INSERT OR IGNORE INTO a`,
+		"REPLACE INTO": `REPLACE INTO a`,
+		"LIMIT -1":     `LIMIT -1 OFFSET 3`, "max, min of several": `SELECT max(coalesce(a, 0), b)`, "blob": `SELECT x''`,
+		"rowid":  `WHERE rowid = 1`,
+		"PRAGMA": `PRAGMA page_size`, "sqlite table": `FROM sqlite_schema`, "temporary trigger": `CREATE TEMP TRIGGER`,
+		"reserved word": `FROM user u`,
+		"list as IN":    `WHERE a IN level AND b`,
+		"unary +":       `WHERE +a.b = 1`, ">>": `WHERE id >> 32 = 1`,
+		"an engine's table": `DELETE FROM change`,
+		"/":                 `WHERE id / ? IN (SELECT 1)`, "LIKE": `WHERE a LIKE ?`, "NULLS": `WHERE a ORDER BY b NULLS LAST`,
+		"AS INTEGER": `SELECT CAST(a AS INTEGER)`,
+	} {
+		i := slices.IndexFunc(sqliteOnly, func(s struct {
+			name    string
+			pattern *regexp.Regexp
+		}) bool {
+			return s.name == name
+		})
+		if i < 0 || !sqliteOnly[i].pattern.MatchString(text) || !statement.MatchString(text) {
+			t.Errorf("%s does not find %s, want it found in the statement", name, text)
+		}
+	}
+	for _, portable := range []string{`SELECT max(a) FROM b, c WHERE d IN (SELECT 1) AND e IS NOT NULL`,
+		`UPDATE users SET a = coalesce(b, 0)`, `count(*), max(a), min(b)`,
+		`WHERE kind = 'file' AND 'trash/' || id IN (SELECT 1)`} {
+		for _, s := range sqliteOnly {
+			if s.pattern.MatchString(portable) {
+				t.Errorf("%s finds %s, want it counted as portable", s.name, portable)
+			}
+		}
+	}
+}

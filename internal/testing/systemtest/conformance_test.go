@@ -1,0 +1,218 @@
+package systemtest
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/files/objects/objectstest"
+	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
+)
+
+// TestConformance holds every way to open a store to the same promises: all of them in the long form, else a file alone
+// to every 32nd promise, and with -short two handles, which bring the most goroutines together. PostgreSQL is held to
+// them wherever there is a server (see pgtest), with -short to a sample.
+func TestConformance(t *testing.T) {
+	for _, backend := range []struct {
+		name string
+		run  func(*testing.T, func(*testing.T, *Options) *Store)
+		open func(t *testing.T) func(*testing.T, *Options) *Store
+	}{
+		{"file", runFile, openFile},
+		{"memory", runMemory, openMemory},
+		{"on disk", storetest.RunSearches, openOnDisk},
+		{"two handles", storetest.RunTwoHandles, openFile},
+		{"objects", storetest.RunFiles, openWithObjects},
+		{"encrypted", runEncrypted, openEncrypted},
+		{"keys", runWithKeys, openWithKeys},
+		{"objects, keys", runObjectsWithKeys, openObjectsWithKeys},
+		{"postgres, keys", runAllWithKeys, openPostgresWithKeys},
+		{"postgres", runPostgres, openPostgres},
+		{"walled", storetest.Run, openWalled},
+	} {
+		only := "file"
+		if testing.Short() {
+			only = "two handles"
+		}
+		if !longtest.All() && backend.name != only && backend.name != "postgres" {
+			continue
+		}
+		t.Run(backend.name, func(t *testing.T) { backend.run(t, backend.open(t)) })
+	}
+}
+
+// runFile runs the whole suite in the long form, else a 32nd of it, which a change of what all promises need
+// breaks.
+func runFile(t *testing.T, open func(*testing.T, *Options) *Store) {
+	if longtest.On() {
+		storetest.Run(t, open)
+		return
+	}
+	storetest.RunSample(t, 32, open)
+}
+
+// runMemory runs a third of the suite: the engine is that of a file.
+func runMemory(t *testing.T, open func(*testing.T, *Options) *Store) { storetest.RunSample(t, 3, open) }
+
+// runPostgres runs the whole suite, or with -short an eighth of it.
+func runPostgres(t *testing.T, open func(*testing.T, *Options) *Store) {
+	if testing.Short() {
+		storetest.RunSample(t, 8, open)
+		return
+	}
+	storetest.Run(t, open)
+}
+
+// openFile gives each test a file of its own, a copy of one with the schema only: making the schema is most of the
+// work.
+func openFile(t *testing.T) func(*testing.T, *Options) *Store {
+	dir := t.TempDir()
+	empty := emptyFile(t, dir)
+	return func(t *testing.T, options *Options) *Store {
+		name := t.Name()[strings.Index(t.Name(), "/")+1:]
+		path := filepath.Join(dir, fileName(name))
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			if err := os.WriteFile(path, empty, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return openStore(t, path, options)
+	}
+}
+
+// emptyFile returns the content of a file in which nothing was stored.
+func emptyFile(t *testing.T, dir string) []byte {
+	path := filepath.Join(dir, "empty.db")
+	store, err := Open(t.Context(), path,
+		&Options{Embedder: storetest.Words{}, Now: new(storetest.Clock).Now})
+	if err != nil {
+		t.Fatalf("Open %s: %v", path, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatalf("Close %s: %v", path, err)
+	}
+	empty, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return empty
+}
+
+// openOnDisk does the same without an index in memory: every search runs on disk.
+func openOnDisk(t *testing.T) func(*testing.T, *Options) *Store {
+	open := openFile(t)
+	return func(t *testing.T, options *Options) *Store {
+		onDisk := *options
+		onDisk.IndexMemory = -1
+		return open(t, &onDisk)
+	}
+}
+
+// runEncrypted runs a fifth of the suite.
+func runEncrypted(t *testing.T, open func(*testing.T, *Options) *Store) {
+	storetest.MasterKey = GenerateMasterKey()
+	defer func() { storetest.MasterKey = MasterKey{} }()
+	if os.Getenv(encryptedVariable) != "" {
+		storetest.Run(t, open)
+		return
+	}
+	storetest.RunSample(t, 5, open)
+}
+
+// encryptedVariable has the whole suite run on encrypted files.
+const encryptedVariable = "SOUVENIR_TEST_ENCRYPTED"
+
+// openEncrypted gives each test an encrypted file.
+func openEncrypted(t *testing.T) func(*testing.T, *Options) *Store {
+	dir := t.TempDir()
+	return func(t *testing.T, options *Options) *Store {
+		return openStore(t, filepath.Join(dir, fileName(t.Name())), options)
+	}
+}
+
+// openWithObjects does the same with an object storage for the content of files.
+func openWithObjects(t *testing.T) func(*testing.T, *Options) *Store {
+	open := openFile(t)
+	var storages sync.Map
+	return func(t *testing.T, options *Options) *Store {
+		storage, _ := storages.LoadOrStore(t.Name(), &objectstest.Memory{})
+		with := *options
+		with.Objects = storage.(*objectstest.Memory)
+		return open(t, &with)
+	}
+}
+
+// openMemory gives each test one store in memory, which cannot be opened again.
+func openMemory(*testing.T) func(*testing.T, *Options) *Store {
+	var opened sync.Map
+	return func(t *testing.T, options *Options) *Store {
+		if _, again := opened.LoadOrStore(t.Name(), true); again {
+			t.Skip("a store in memory cannot be opened twice")
+		}
+		return openStore(t, ":memory:", options)
+	}
+}
+
+// openPostgres gives each test a schema of its own.
+func openPostgres(t *testing.T) func(*testing.T, *Options) *Store {
+	return openIn(t, func(_ *testing.T, s schema) database { return s })
+}
+
+// openWalled does the same for a role that the second wall holds for.
+func openWalled(t *testing.T) func(*testing.T, *Options) *Store {
+	return openIn(t, func(t *testing.T, s schema) database { return behindWall(t, s) })
+}
+
+func openIn(t *testing.T, in func(*testing.T, schema) database) func(*testing.T, *Options) *Store {
+	pgtest.Server(t)
+	var databases sync.Map
+	return func(t *testing.T, options *Options) *Store {
+		d, known := databases.Load(t.Name())
+		if !known {
+			d = in(t, schema{pgtest.Empty(t)})
+			databases.Store(t.Name(), d)
+		}
+		store, err := d.(database).open(*options)
+		if err != nil {
+			t.Fatalf("Open: %v", err)
+		}
+		t.Cleanup(func() {
+			if err := store.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		})
+		return store
+	}
+}
+
+func openStore(t *testing.T, path string, options *Options) *Store {
+	t.Helper()
+	store, err := Open(context.Background(), path, options)
+	if err != nil {
+		t.Fatalf("Open %s: %v", path, err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return store
+}
+
+// fileName makes the name of a file of the name of a test.
+func fileName(test string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, r) {
+			return '-'
+		}
+		return r
+	}, test) + ".db"
+}

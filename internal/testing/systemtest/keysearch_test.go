@@ -1,0 +1,59 @@
+package systemtest
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	. "github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
+)
+
+// TestSearchesWithKeys holds searches over sealed vectors, blinded words and sealed segments to the promises that they
+// keep without keys: in memory, and in the database.
+func TestSearchesWithKeys(t *testing.T) {
+	storetest.Opening = func(ctx context.Context, t *testing.T) context.Context {
+		ring, _ := ringOf.Load(t.Name())
+		return keyring.With(ctx, ring.(*keyring.Ring))
+	}
+	t.Cleanup(func() { storetest.Opening = nil })
+	for _, backend := range []struct {
+		name string
+		open func(t *testing.T) func(*testing.T, *Options) *Store
+		part int // every so many promises; 0: none
+	}{
+		{"memory", openWithKeys, 40},
+		{"on disk", onDisk(openWithKeys), 40},
+		{"postgres", openPostgresWithKeys, 40},
+		{"postgres, on disk", onDisk(openPostgresWithKeys), 0},
+	} {
+		part := backend.part
+		switch {
+		case os.Getenv(keysVariable) != "":
+			part = 1
+		case longtest.All():
+			part /= 5
+		case !longtest.On():
+			part *= 6
+		}
+		if part > 0 {
+			t.Run(backend.name, func(t *testing.T) { storetest.RunSearchesSample(t, part, backend.open(t)) })
+		}
+	}
+}
+
+// onDisk does as a way to open stores does, without an index in memory.
+func onDisk(
+	open func(t *testing.T) func(*testing.T, *Options) *Store,
+) func(*testing.T) func(*testing.T, *Options) *Store {
+	return func(t *testing.T) func(*testing.T, *Options) *Store {
+		within := open(t)
+		return func(t *testing.T, options *Options) *Store {
+			onDisk := *options
+			onDisk.IndexMemory = -1
+			return within(t, &onDisk)
+		}
+	}
+}
