@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/batch"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recency"
@@ -371,29 +372,6 @@ func newDraft(m NewMemory) (_ kernel.Draft, err error) {
 	return d, err
 }
 
-// sharing is a call that may share a transaction with others, for an engine that does not share commits by itself.
-// First each call reads what it needs, and then the rows of all calls are sent at once.
-type sharing struct {
-	ctx   context.Context
-	store *Store
-	*addition
-	user int64 // row
-	err  error
-	// apart reports that the call was left out of the transaction and needs one of its own.
-	apart bool
-	// undone reports that the transaction was rolled back, perhaps because of this call.
-	undone bool
-}
-
-const (
-	// mostSharing is how many calls share a transaction. Only one such transaction runs at a time, so that none undoes
-	// the work of another.
-	mostSharing = 64
-	// sharedLocks is how long such a transaction waits for a lock, and sharedFor how long it may take, since other calls
-	// wait for its end.
-	sharedLocks, sharedFor = 500 * time.Millisecond, 10 * time.Second
-)
-
 // ahead announces that the places of drafts outside projects will be read; see [db.Ahead].
 func (a *addition) ahead(tx db.Tx, v viewer) {
 	for i, d := range a.drafts {
@@ -410,168 +388,83 @@ func (a *addition) sharesCommit() bool {
 	})
 }
 
-// storeShared stores an addition as [Store.storeAlone] does.
+// sharedAddition is an addition that may share a transaction; see [batch.Call].
+type sharedAddition struct {
+	*addition
+	ctx    context.Context
+	store  *Store
+	writer *memoryWriter // from Prepare
+	user   int64         // row
+}
+
 func (s *Store) storeShared(ctx context.Context, a *addition) error {
-	who, alone := s.userKey(), func() error { return s.storeAlone(ctx, a) }
-	if is, err := s.unshared.Do(ctx, who, false, alone); is {
-		return err
+	call := &sharedAddition{addition: a, ctx: ctx, store: s}
+	err := s.batches.Do(ctx, call)
+	if err == nil && call.user != 0 {
+		s.rememberUser(ctx, call.user)
 	}
-	m := &sharing{ctx: ctx, store: s, addition: a}
-	err := s.batches.Do(ctx, m)
-	switch {
-	case err != nil:
-		return err
-	case m.undone:
-		_, err := s.unshared.Do(ctx, who, true, alone)
-		return err
-	case m.apart:
-		return alone()
-	case m.err == nil && m.user != 0:
-		s.rememberUser(ctx, m.user)
-	}
-	return m.err
+	return wrap(err)
 }
 
-// storeBatch stores the calls that arrived while the previous batch ran.
-func (s *shared) storeBatch(group []*sharing) {
-	if len(group) == 1 {
-		group[0].storeFirst()
-		return
-	}
-	for _, m := range group {
-		m.apart, m.undone = true, true
-	}
-	defer func() { _ = recover() }() // each runs again by itself, and panics there
-	stored, err := s.storeGroup(group)
-	if err == nil {
-		for _, m := range group {
-			m.undone = false
-		}
-	}
-	for _, m := range stored {
-		m.apart, m.undone, m.err = leaves(err), leaves(err), wrap(err)
+func (c *sharedAddition) Context() context.Context { return c.ctx }
+
+func (c *sharedAddition) Caller() any { return c.store.userKey() }
+
+func (c *sharedAddition) Rows() int { return len(c.drafts) }
+
+func (c *sharedAddition) Alone(ctx context.Context) error {
+	c.user = 0 // it is remembered there
+	return c.store.storeAlone(ctx, c.addition)
+}
+
+func (c *sharedAddition) Ahead(tx db.Tx) {
+	if user, known := c.store.users.Load(c.store.userKey()); known {
+		c.ahead(tx, viewer{User: user.(int64), Limited: c.store.access.Projects != nil})
 	}
 }
 
-// storeFirst stores a call that came alone, within a short time limit, since the next ones wait.
-func (m *sharing) storeFirst() {
-	ctx, cancel := context.WithTimeout(db.Hurried(m.ctx, sharedLocks), sharedFor)
-	defer cancel()
-	m.err = m.store.storeAlone(ctx, m.addition)
-	if leaves(m.err) && m.ctx.Err() == nil {
-		m.apart = errors.Is(m.err, db.ErrBusy) || errors.Is(m.err, context.DeadlineExceeded)
-		m.undone = m.apart
-	}
-}
-
-// leaves reports whether a failed transaction has stored nothing, so that it may run again.
-func leaves(err error) bool {
-	return err != nil && !errors.Is(err, db.ErrOutcomeUnknown) && !errors.Is(err, db.ErrClosed)
-}
-
-// groupContext returns a context that carries nothing of any single call, and ends when no call waits any longer.
-func groupContext(group []*sharing) (context.Context, context.CancelFunc) {
-	ctx, end := db.Hurried(context.Background(), sharedLocks), time.Now()
-	most := end.Add(sharedFor)
-	for _, m := range group {
-		deadline, ends := m.ctx.Deadline()
-		if !ends || deadline.After(most) {
-			deadline = most
-		}
-		if deadline.After(end) {
-			end = deadline
-		}
-	}
-	return context.WithDeadline(ctx, end)
-}
-
-// storeGroup stores several calls in one transaction, and returns the calls that were part of it.
-func (s *shared) storeGroup(group []*sharing) (stored []*sharing, err error) {
-	ctx, cancel := groupContext(group)
-	defer cancel()
-	drafts := 0
-	for _, m := range group {
-		drafts += len(m.drafts)
-	}
-	err = s.db.Write(ctx, func(tx db.Tx) error {
-		stored = nil
-		if err := db.Reserve(tx, "memory", drafts); err != nil {
-			return err
-		}
-		for _, m := range group {
-			if user, known := m.store.users.Load(m.store.userKey()); known {
-				m.ahead(tx, viewer{User: user.(int64), Limited: m.store.access.Projects != nil})
-			}
-		}
-		var writers []*memoryWriter
-		for _, m := range group {
-			var first *memoryWriter
-			if len(writers) > 0 {
-				first = writers[0]
-			}
-			w, err := m.prepare(tx, first)
-			if err != nil {
-				return err
-			}
-			if w != nil {
-				stored, writers = append(stored, m), append(writers, w)
-			}
-		}
-		for i, w := range writers {
-			if err := stored[i].within(w, stored[i].run); err != nil {
-				return err
-			}
-		}
-		for i, w := range writers {
-			err := stored[i].within(w, func(w *memoryWriter) error { return w.flush() })
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return stored, err
-}
-
-// within runs fn for the call's viewer.
-func (m *sharing) within(w *memoryWriter, fn func(*memoryWriter) error) error {
-	db.ActFor(w.Tx, m.store.caller(w.Viewer))
-	defer db.ActFor(w.Tx, nil)
-	return fn(w)
-}
-
-// prepare reads what a call needs before it stores, and writes nothing. It returns nil for a call that is refused, or
-// that would have to write, for example to create a project. first is the writer of another call in the transaction.
-func (m *sharing) prepare(tx db.Tx, first *memoryWriter) (*memoryWriter, error) {
+// Prepare leaves out a call that would have to create a project or a collection.
+func (c *sharedAddition) Prepare(tx db.Tx, first batch.Call) (bool, error) {
+	var beside *memoryWriter
 	var known *viewer
 	if first != nil {
-		known = &first.Viewer
+		beside = first.(*sharedAddition).writer
+		known = &beside.Viewer
 	}
-	v, err := m.store.viewerBeside(tx, known, nil)
+	v, err := c.store.viewerBeside(tx, known, nil)
 	if err != nil || v.User == 0 {
-		return nil, unlessRefused(err)
+		return false, unlessRefused(err)
 	}
-	m.user = v.User
-	w, err := m.store.newWriter(tx, v)
-	if err != nil {
-		return nil, err
+	c.user = v.User
+	if c.writer, err = c.store.newWriter(tx, v); err != nil {
+		return false, err
 	}
-	if first != nil {
-		w.Beside(first.Writer)
+	if beside != nil {
+		c.writer.Beside(beside.Writer)
 	}
-	exists := true
-	err = m.within(w, func(w *memoryWriter) error {
-		for i := range m.drafts {
-			if exists, err = w.exists(&m.drafts[i]); err != nil || !exists {
+	exist := true
+	err = c.forItsViewer(func() error {
+		for i := range c.drafts {
+			if exist, err = c.writer.exists(&c.drafts[i]); err != nil || !exist {
 				return unlessRefused(err)
 			}
 		}
 		return nil
 	})
-	if err != nil || !exists {
-		return nil, err
-	}
-	return w, nil
+	return exist && err == nil, err
+}
+
+func (c *sharedAddition) Write(db.Tx) error {
+	return c.forItsViewer(func() error { return c.run(c.writer) })
+}
+
+func (c *sharedAddition) Flush(db.Tx) error { return c.forItsViewer(c.writer.flush) }
+
+// forItsViewer runs fn for the call's viewer.
+func (c *sharedAddition) forItsViewer(fn func() error) error {
+	db.ActFor(c.writer.Tx, c.store.caller(c.writer.Viewer))
+	defer db.ActFor(c.writer.Tx, nil)
+	return fn()
 }
 
 // unlessRefused drops the error of a refused call: run alone, the call is refused again.

@@ -84,7 +84,7 @@ func (w *memoryWriter) addIfAbsent(d *kernel.Draft) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	indexed, err := w.indexed(row)
+	indexed, err := w.Indexed(row)
 	return Stored{Memory: found[0].Memory, Indexed: indexed, Effect: EffectUnchanged}, err
 }
 
@@ -244,7 +244,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	moved := at.Partition != before.partition
 	if content == nil && !moved && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) &&
 		after.EventTime.Equal(before.EventTime) && after.times.Equal(before.times) {
-		indexed, err := w.indexed(before.row)
+		indexed, err := w.Indexed(before.row)
 		return Stored{Memory: before.Memory, Indexed: indexed}, err
 	}
 	if moved {
@@ -289,7 +289,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	if moved || retagged || content != nil {
 		result.Indexed, result.Warnings, err = w.rewritePassages(before, after, at, content)
 	} else {
-		result.Indexed, err = w.indexed(before.row)
+		result.Indexed, err = w.Indexed(before.row)
 	}
 	if err != nil {
 		return Stored{}, err
@@ -346,27 +346,14 @@ func (w *memoryWriter) updateRow(before, after storedMemory, at *kernel.Place) (
 	if now, err = recency.OfChange(w.Tx, w.store.now(), before.UpdatedAt); err != nil {
 		return 0, "", err
 	}
-	content, own, err := kernel.SealMemory(w.Tx, at.Owner, after.Content, string(encoded))
-	if err != nil {
-		return 0, "", err
+	row := kernel.MemoryRow{Content: after.Content, EventType: after.EventType, State: after.State,
+		Importance: string(after.Importance), Classification: string(after.Classification),
+		RuleType: string(after.RuleType), EventTime: kernel.MicrosOf(after.EventTime), Times: after.times,
+		Metadata: string(encoded), Updated: now}
+	if at.Partition != before.partition {
+		row.Key = before.Key
 	}
-	if at.Partition != before.partition && before.Key != "" && sealedrows.Seals(w.Tx) { // perhaps of another owner
-		key, err := kernel.SealKey(w.Tx, at.Owner, before.Key)
-		if err != nil {
-			return 0, "", err
-		}
-		if _, err := w.Tx.Exec(`UPDATE memory SET key = ? WHERE id = ?`, key, before.row); err != nil {
-			return 0, "", err
-		}
-	}
-	_, err = w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
-			classification = ?, rule_type = ?, event_time = ?, expires_at = ?, valid_from = ?, valid_until = ?,
-			supersedes = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
-		at.Partition, content, db.OrNull(after.EventType), db.OrNull(after.State), db.OrNull(string(after.Importance)),
-		db.OrNull(string(after.Classification)), db.OrNull(string(after.RuleType)), kernel.MicrosOf(after.EventTime),
-		after.times.Expires, after.times.From, after.times.Until,
-		db.OrNull(after.times.Supersedes), own, now, before.row)
-	return now, string(encoded), err
+	return now, row.Metadata, w.UpdateMemory(before.row, at, row)
 }
 
 // checkTimes checks the times of an update, and the memory that it now supersedes.
@@ -379,16 +366,6 @@ func (w *memoryWriter) checkTimes(before storedMemory, after *storedMemory, at *
 		after.times.Supersedes, err = w.superseded(after.times.Supersedes, before.ID, at)
 	}
 	return err
-}
-
-// indexed reports whether a memory is found by meaning: every passage with words has a vector of the model that the
-// store uses or is changing to.
-func (w *memoryWriter) indexed(memory int64) (bool, error) {
-	var indexed bool
-	err := w.Tx.QueryRow(`SELECT NOT EXISTS (SELECT 1 FROM passage WHERE memory_id = ? AND blank = 0 AND (vector IS NULL
-		OR profile_id <> ? AND profile_id NOT IN (SELECT id FROM profile WHERE model = ?)))`, memory, w.Target,
-		OwnVectors).Scan(&indexed)
-	return indexed, err
 }
 
 // rewritePassages rewrites the passages for new content, another place, or other tags, and returns warnings. content is

@@ -109,11 +109,8 @@ type Store struct {
 // Interfaces hide the generic types of a store: otherwise each package that uses Store would compile their methods
 // again.
 type (
-	callQueue interface { // *batch.Queue
-		Do(ctx context.Context, call *sharing) error
-	}
-	quarantine interface { // *batch.Quarantine
-		Do(ctx context.Context, who userKey, add bool, call func() error) (is bool, err error)
+	sharedCommits interface { // *batch.Transactions
+		Do(ctx context.Context, call batch.Call) error
 	}
 	keptOptions interface { // *kernel.KeptSettings
 		Get(tx db.Tx, now int64, from func(map[string]int64) *Options) (*Options, error)
@@ -132,8 +129,7 @@ type (
 type shared struct {
 	engine   db.DB // for operations that not all engines have
 	db       *txcontext.DB
-	batches  callQueue  // nil: the engine shares commits by itself
-	unshared quarantine // users whose calls share no transaction for now
+	batches  sharedCommits // nil: the engine shares commits by itself
 	embedder Embedder
 	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache
@@ -250,7 +246,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 	}
 	s.index.DB = s.db
 	if u, ok := engine.(db.Ungrouped); ok && u.Ungrouped() {
-		s.batches, s.unshared = &batch.Queue[*sharing]{Run: s.storeBatch, Most: mostSharing}, &batch.Quarantine[userKey]{}
+		s.batches = batch.NewTransactions(s.db)
 		s.counts.Settles = 5 * time.Minute // transactions that record calls end within seconds
 	}
 	s.objects = &objects.Objects{Storage: o.Objects, DB: s.db, Now: s.now, Log: o.Logger}

@@ -165,7 +165,7 @@ func TestAPanicOfOneCallerFailsNoOther(t *testing.T) {
 	address := pgtest.Address(t)
 	var panicked atomic.Bool
 	s := open(t, address, &souvenir.Options{NewID: func() string {
-		if strings.Contains(string(debug.Stack()), "storeGroup") {
+		if strings.Contains(string(debug.Stack()), "(*Transactions).share") {
 			panicked.Store(true)
 			panic("on purpose")
 		}

@@ -73,6 +73,31 @@ func (w *Writer) ReplaceMemory(row int64, at *Place, m MemoryRow) error {
 	return KeepRule(w.Tx, row)
 }
 
+// UpdateMemory writes the new state of a memory over its row, as its next revision. The time of its creation stays, and
+// so does its key if m leaves it out; m has it if the memory comes to another place.
+func (w *Writer) UpdateMemory(row int64, at *Place, m MemoryRow) error {
+	content, metadata, err := SealMemory(w.Tx, at.Owner, m.Content, m.Metadata)
+	if err != nil {
+		return err
+	}
+	if m.Key != "" && sealedrows.Seals(w.Tx) { // perhaps of another owner
+		key, err := SealKey(w.Tx, at.Owner, m.Key)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Tx.Exec(`UPDATE memory SET key = ? WHERE id = ?`, key, row); err != nil {
+			return err
+		}
+	}
+	_, err = w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
+			classification = ?, rule_type = ?, event_time = ?, expires_at = ?, valid_from = ?, valid_until = ?,
+			supersedes = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+		at.Partition, content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance),
+		db.OrNull(m.Classification), db.OrNull(m.RuleType), m.EventTime, m.Times.Expires, m.Times.From, m.Times.Until,
+		db.OrNull(m.Times.Supersedes), metadata, m.Updated, row)
+	return err
+}
+
 // columns returns the values of a memory's columns, from partition_id to updated_at, as they are stored.
 func (w *Writer) columns(at *Place, m MemoryRow) ([]any, error) {
 	content, metadata, err := SealMemory(w.Tx, at.Owner, m.Content, m.Metadata)
