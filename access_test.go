@@ -16,14 +16,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// The matrix of a project: who does what with what is in it. Everything in it was first stored by a person who has
-// left since, so that having stored something is no way back.
+// The access matrix of a project: what each role may do with its contents. Everything in the project was stored by a
+// member who has since left, so that having stored something gives no access.
 
 // matrixPart is a user's role in the project of the matrix.
 type matrixPart struct {
 	name string
 	can  reach
-	join func(t *testing.T, owner *Store, project string) // what makes the user that; nil: nothing
+	join func(t *testing.T, owner *Store, project string) // what gives the user this role; nil for none
 }
 
 // reach is how much of the project a part opens.
@@ -33,10 +33,10 @@ const (
 	mayNothing reach = iota
 	mayRead
 	mayWrite
-	mayManage // and what only the owner of record does
+	mayManage // what only the owner of record may do
 )
 
-// matrixParts are the rows. The name of each is that of its user.
+// matrixParts returns the rows of the matrix. A row's name is also its user's id.
 func matrixParts() []matrixPart {
 	member := func(user string, role MemberRole) func(*testing.T, *Store, string) {
 		return func(t *testing.T, owner *Store, project string) { share(t, owner, project, user, role) }
@@ -56,14 +56,14 @@ func matrixParts() []matrixPart {
 		{"reader", mayRead, member("reader", MemberReader)},
 		{"formerowner", mayNothing, former("formerowner", MemberOwner)},
 		{"formerreader", mayNothing, former("formerreader", MemberReader)},
-		{"invited", mayNothing, func(t *testing.T, owner *Store, project string) { // as an owner, and has not answered
+		{"invited", mayNothing, func(t *testing.T, owner *Store, project string) { // as an owner, not yet accepted
 			_, err := owner.AddMember(t.Context(),
 				NewMember{Project: ProjectRef{ID: project}, User: "invited", Role: MemberOwner})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"raised", mayRead, func(t *testing.T, owner *Store, project string) { // a reader, who has not answered
+		{"raised", mayRead, func(t *testing.T, owner *Store, project string) { // a reader; the new role is not yet accepted
 			share(t, owner, project, "raised", MemberReader)
 			_, err := owner.UpdateMember(t.Context(),
 				ProjectRef{ID: project}, "raised", MemberUpdate{Role: MemberOwner})
@@ -71,12 +71,12 @@ func matrixParts() []matrixPart {
 				t.Fatal(err)
 			}
 		}},
-		{"author", mayNothing, nil}, // who stored everything as a writer, and has left
+		{"author", mayNothing, nil}, // stored everything as a writer, and left
 		{"stranger", mayNothing, nil},
 	}
 }
 
-// matrixThings are what is in the project.
+// matrixThings are the contents of the project.
 type matrixThings struct {
 	project          ProjectRef // OWNER/ID
 	memory, rule     string     // ids
@@ -84,7 +84,7 @@ type matrixThings struct {
 	private          string // a memory of the visitor's own
 }
 
-// matrixCell is a column: an action, and whom it needs. An answer without anything in it counts as not found.
+// matrixCell is a column: an action and the access it needs. An empty result counts as not found.
 type matrixCell struct {
 	name  string
 	needs reach
@@ -294,7 +294,7 @@ var matrixWrites = []matrixCell{
 	}},
 }
 
-// want is how a cell ends for a part.
+// want returns the error that a cell should give for a part.
 func (c matrixCell) want(p matrixPart) error {
 	switch {
 	case p.can >= c.needs:
@@ -305,7 +305,7 @@ func (c matrixCell) want(p matrixPart) error {
 	return ErrNotFound
 }
 
-// fill makes the project again, and in it what the author stores, who then leaves.
+// fill adds the project and the author's contents. The author then leaves.
 func (p matrixPart) fill(t *testing.T, s *Store, project string) matrixThings {
 	t.Helper()
 	owner, author, visitor := s.As(Access{User: "owner"}), s.As(Access{User: "author"}), s.As(Access{User: p.name})
@@ -358,11 +358,11 @@ func TestTheMatrixOfAProject(t *testing.T) {
 			limited := s.As(Access{User: p.name, ReadOnly: true})
 			on := p.fill(t, s, next())
 			for i, c := range slices.Concat(matrixReads, matrixWrites) {
-				if !longtest.Part(i+k, 1, 11) { // others for each of the people
+				if !longtest.Part(i+k, 1, 11) { // a different selection for each user
 					continue
 				}
 				view := limited
-				if i >= len(matrixReads) { // each may end what it is about
+				if i >= len(matrixReads) { // each write may delete its target
 					on, view = p.fill(t, s, next()), visitor
 				}
 				err := c.do(t, view, on)
@@ -392,9 +392,9 @@ func TestSealedViewsRefuseWiderAccess(t *testing.T) {
 		var failed error
 		called := func(ctx context.Context) error { failed = calls[name](ctx); return undone }
 		if slices.Contains(notInTransactions, name) && name != "WaitEmbedded" {
-			continue // tested by every other test of views
+			continue // covered by the other tests of views
 		}
-		// The context of the operator's transaction lends it nothing.
+		// A sealed view gains nothing from the context of the operator's transaction.
 		if err := open.Transaction(t.Context(), called); !errors.Is(err, undone) {
 			t.Errorf("the transaction with %s gives %v, want %v", name, err, undone)
 		}
@@ -426,7 +426,7 @@ func argumentOf(err error) string {
 	return ""
 }
 
-// Every store that a sealed view returns, or that is behind one of its handles, is sealed, and its As only narrows.
+// Every store returned by a sealed view or reachable through its handles is sealed, and its As can only narrow access.
 func TestResultsOfSealedViewsStaySealed(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "sealed.db"), Options{})
 	mine := mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "of ann", ProjectID: "p"})

@@ -12,7 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// While another process holds the file, calls wait; of too many the oldest are lost, and counted.
+// While another process holds the file locked, recorded calls wait. If too many wait, the oldest are dropped and
+// counted.
 func TestRecordedCallsWaitForALockedFile(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "held.db")
@@ -52,7 +53,7 @@ func TestRecordedCallsWaitForALockedFile(t *testing.T) {
 	}
 }
 
-// unanswered is an engine whose commits are done and not answered, as long as lost is set.
+// unanswered is an engine that commits but, while lost is set, reports an unknown outcome.
 type unanswered struct {
 	db.DB
 	lost bool
@@ -65,7 +66,7 @@ func (d *unanswered) Write(ctx context.Context, fn func(db.Tx) error) error {
 	return db.ErrOutcomeUnknown
 }
 
-// Calls whose commit was not answered are written again, and recorded once; those after them are recorded, too.
+// Calls whose commit went unanswered are written again but recorded only once. Later calls are recorded, too.
 func TestCallsOfALostAnswerAreRecordedOnce(t *testing.T) {
 	s := openWords(t, "", Options{})
 	s.worker.Stop() // so that only this test writes

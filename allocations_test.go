@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// A call allocates as often on every machine, so this holds where times vary. A bound is a tenth above what was
-// measured with the driver that allocates more. Lower it with an improvement; raise it only for what is worth it.
+// Unlike time, the number of allocations is the same on every machine. Each bound is 10% above the measurement with the
+// driver that allocates more. Lower it after an improvement; raise it only for a good reason.
 func TestSearchAndAddKeepToTheirAllocations(t *testing.T) {
 	longtest.Only(t)
 	if testing.Short() {
@@ -57,7 +57,7 @@ func TestSearchAndAddKeepToTheirAllocations(t *testing.T) {
 	} {
 		var err error
 		got := math.Inf(1)
-		for tries := 0; tries < 3 && got > c.bound; tries++ { // what the background does meanwhile counts, too
+		for tries := 0; tries < 3 && got > c.bound; tries++ { // background work allocates, too
 			got = min(got, testing.AllocsPerRun(c.runs, func() {
 				if e := c.call(); e != nil {
 					err = e

@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// What an anchor proves cannot be accepted after it: who changes the entries could note that, too.
+// What an anchor proves cannot be accepted afterwards: an attacker who changes entries could also write an acceptance.
 func TestAnEntryAfterTheAnchorAcceptsNothingBeforeIt(t *testing.T) {
 	s := openWords(t, "", Options{})
 	if _, err := s.Accounts().AddUser(t.Context(), NewUser{ID: "anna", Name: "anna"}); err != nil {
@@ -42,7 +42,7 @@ func TestAnEntryAfterTheAnchorAcceptsNothingBeforeIt(t *testing.T) {
 	}
 }
 
-// acceptAudit notes that everything that does not fit now is accepted, as a check does.
+// acceptAudit accepts all current mismatches, as a check does.
 func acceptAudit(tx db.Tx) error {
 	r, err := audit.Verify(tx, nil)
 	if err != nil {
@@ -51,7 +51,7 @@ func acceptAudit(tx db.Tx) error {
 	return audit.Append(tx, audit.Entry{At: 1, Action: audit.Accept, Kind: "audit"}, audit.Accepted(r.Problems))
 }
 
-// Who accepts a gap accepts that one: what is deleted or changed beside it afterwards is another.
+// Accepting a gap covers that gap only: later deletions and changes beside it are still reported.
 func TestAnAcceptedGapHidesNothingLater(t *testing.T) {
 	s := openWords(t, "", Options{})
 	if err := s.db.Write(t.Context(), func(tx db.Tx) error {
@@ -100,7 +100,7 @@ func TestAnAcceptedGapHidesNothingLater(t *testing.T) {
 	}
 }
 
-// Strangers may register clients and revoke tokens that they hold as often as they like.
+// Anyone may register clients and revoke tokens they hold, any number of times. None of it may fill the audit log.
 func TestStrangersDoNotFillTheAuditLog(t *testing.T) {
 	s, _ := openOAuth(t)
 	entries := func() (n int64) {

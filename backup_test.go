@@ -19,7 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// filesIn lists what is in a folder.
+// filesIn lists the files in a folder.
 func filesIn(tb testing.TB, folder string) (all []string) {
 	tb.Helper()
 	entries, err := os.ReadDir(folder)
@@ -326,7 +326,7 @@ func TestRestoreChecksTheBackupFirst(t *testing.T) {
 	checkConsistency(t, s)
 }
 
-// A backup of a version before this one is restored as it is, and brought up to date by Open.
+// A backup of an earlier version is restored unchanged; Open migrates it.
 func TestRestoreOfAnOlderVersion(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "old.db"), filepath.Join(t.TempDir(), "new.db")
 	file, err := sqlite.Open(t.Context(),
@@ -347,7 +347,7 @@ func TestRestoreOfAnOlderVersion(t *testing.T) {
 	}
 }
 
-// onlyFirst has the first migration only.
+// onlyFirst holds only the first migration.
 type onlyFirst struct{ fs.FS }
 
 func (f onlyFirst) Glob(string) ([]string, error) { return []string{"0001_core.sql"}, nil }

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
-// oldFile makes a file as it was before what is in a project belonged to it, and fills it.
+// oldFile makes a file of the schema before the contents of a project belonged to its owner, and fills it.
 func oldFile(t *testing.T, statements ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "old.db")
@@ -57,8 +57,8 @@ func oldFile(t *testing.T, statements ...string) string {
 	return path
 }
 
-// Olga shares a project with Will, who writes, and has shared it with Fred, who has left. All three have stored there,
-// each in collections of their own.
+// Olga shares a project with Will, a writer. Fred was a member and has left. All three have stored memories in it, each
+// in their own collections.
 func TestMembersMemoriesInAProjectBelongToTheProject(t *testing.T) {
 	path := oldFile(t,
 		`INSERT INTO user (id, uid, created_at) VALUES (1, 'olga', 0), (2, 'will', 0), (3, 'fred', 0)`,
@@ -98,7 +98,7 @@ func TestMembersMemoriesInAProjectBelongToTheProject(t *testing.T) {
 			('private', 2, 5, NULL, 'stored', 'f', 'text/plain', 0,
 			x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '', '', 0, 0)`)
 	s := openWords(t, path, Options{})
-	report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}) // the passages, which this file has none of
+	report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}) // this file lacks passages
 	if err != nil || report.Total > 0 && report.Repaired == 0 {
 		t.Fatalf("got %+v, %v; want nothing to repair, or a repair", report, err)
 	}
@@ -139,7 +139,7 @@ func TestMembersMemoriesInAProjectBelongToTheProject(t *testing.T) {
 	checkOldFile(t, s)
 }
 
-// checkOldFile looks at where what was migrated lies, and that it can be worked with.
+// checkOldFile checks where the migrated rows are, and that the store works with them.
 func checkOldFile(t *testing.T, s *Store) {
 	t.Helper()
 	olga, fred := s.As(Access{User: "olga"}), s.As(Access{User: "fred"})
@@ -165,7 +165,7 @@ func checkOldFile(t *testing.T, s *Store) {
 	if r, err := olga.Rules(t.Context(), ProjectRef{ID: "apollo"}); err != nil || r.Do == nil || r.Do.ID != "r" {
 		t.Errorf(`the rules are %+v, %v, want no error and the do rule "r"`, r, err)
 	}
-	for _, id := range []string{"w", "f"} { // which are in further parts of the same place
+	for _, id := range []string{"w", "f"} { // which are in other partitions of the same project
 		if m, err := olga.UpdateMemory(t.Context(), id,
 			MemoryUpdate{ShownMetadata: map[string]any{"project_id": "apollo"}}); err != nil ||
 			m.Revision != map[string]int{"w": 2, "f": 1}[id] {
@@ -186,7 +186,7 @@ func checkOldFile(t *testing.T, s *Store) {
 	}
 }
 
-// A part of a project that is stored with another user is found, and given to the project's owner.
+// Check finds rows of a project that are stored with another user, and gives them to the project's owner.
 func TestCheckFindsRowsOfTheWrongOwner(t *testing.T) {
 	s := openPeople(t, map[string]string{"olga": "", "will": ""})
 	olga, will := s.As(Access{User: "olga"}), s.As(Access{User: "will"})

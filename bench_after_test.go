@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// BenchmarkAfterMany measures searches in stores of some memories, idle and in the second after 2,500 more were stored
-// at once: go test -run '^$' -bench AfterMany -benchtime 3x .
+// BenchmarkAfterMany measures searches in stores of different sizes, idle and in the second after 2,500 more memories
+// were added at once: go test -run '^$' -bench AfterMany -benchtime 3x .
 func BenchmarkAfterMany(b *testing.B) {
 	for _, size := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// benchTalk opens a store in a file with a conversation of so many turns.
+// benchTalk opens a store in a file with a conversation of the given number of turns.
 func benchTalk(b *testing.B, turns int) *Conversation {
 	b.Helper()
 	s, err := Open(b.Context(), filepath.Join(b.TempDir(), "talk.db"), nil)
@@ -23,7 +23,7 @@ func benchTalk(b *testing.B, turns int) *Conversation {
 	return c
 }
 
-// talkOf returns turns of about 20 words.
+// talkOf returns n turns of about 20 words, numbered from first.
 func talkOf(first, n int) []Turn {
 	turns := make([]Turn, n)
 	for i := range turns {

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// withKeys returns a context with user keys in a file of their own.
+// withKeys returns a context with user keys in their own file.
 func withKeys(b *testing.B, dir string) context.Context {
 	b.Helper()
 	place, err := sqlite.OpenKeys(b.Context(), filepath.Join(dir, "store.keys"), false, nil)
@@ -29,8 +29,8 @@ func withKeys(b *testing.B, dir string) context.Context {
 	return keyring.With(b.Context(), ring)
 }
 
-// BenchmarkKeys compares a store with user keys and one without: the same steps in turn, so that what else the
-// machine does burdens both.
+// BenchmarkKeys compares a store with user keys and one without. It alternates the steps, so that other load on the
+// machine affects both.
 func BenchmarkKeys(b *testing.B) {
 	const size = 20_000
 	memories, queries := sentences(size), sentences(500)
@@ -90,14 +90,14 @@ func BenchmarkKeys(b *testing.B) {
 				_, err = store.Search(b.Context(), souvenir.Query{Text: "load"})
 			}
 			if err == nil {
-				err = store.Close() // waits for the load
+				err = store.Close() // waits until it is loaded
 			}
 			return err
 		})
 	})
 }
 
-// BenchmarkFiltersWithKeys compares filters that some of 20,000 memories match, without user keys and with them.
+// BenchmarkFiltersWithKeys compares filters that match a few of 20,000 memories, with and without user keys.
 func BenchmarkFiltersWithKeys(b *testing.B) {
 	dir := b.TempDir()
 	memories := make([]souvenir.NewMemory, 20_000)
@@ -135,7 +135,7 @@ func BenchmarkFiltersWithKeys(b *testing.B) {
 	}
 }
 
-// inTurn does a step without keys, and with them, and reports the medians.
+// inTurn runs each step without keys and with them, in turn, and reports the medians.
 func inTurn(b *testing.B, step func(i, n int) error) {
 	b.Helper()
 	took := make([][]time.Duration, 2)

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/seed"
 )
 
-// The benchmarks behind docs/benchmarks.md: go test -run '^$' -bench . -benchtime 3s
+// These are the benchmarks of docs/benchmarks.md: go test -run '^$' -bench . -benchtime 3s
 
 // sentences makes n different memories.
 func sentences(n int) []souvenir.NewMemory { return seed.Sentences(2, n) }
@@ -47,7 +47,7 @@ func loadIndex(b *testing.B, store *souvenir.Store) {
 	}
 }
 
-// reportMedian adds the median of single durations: the mean of a shared machine says little.
+// reportMedian reports the median duration. On a shared machine the mean says little.
 func reportMedian(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-median")
@@ -97,7 +97,7 @@ func BenchmarkPutMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkTenPuts puts ten memories: each in a transaction of its own, and all in one.
+// BenchmarkTenPuts puts ten memories, once in ten transactions and once in one.
 func BenchmarkTenPuts(b *testing.B) {
 	s := openBench(b, 1)
 	put := func(ctx context.Context, round int) error {
@@ -173,7 +173,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// inGoroutines measures how many calls a second some goroutines make together. call gets the number of each call.
+// inGoroutines measures how many calls per second the goroutines make together. call gets the call's number.
 func inGoroutines(b *testing.B, goroutines int, unit string, call func(i int) error) {
 	work := make(chan int)
 	var group sync.WaitGroup
@@ -197,7 +197,7 @@ func inGoroutines(b *testing.B, goroutines int, unit string, call func(i int) er
 }
 
 // BenchmarkUpdateMemory updates 10,000 memories from 8 goroutines: their state, their content, and their content by a
-// put over their key.
+// put with their key.
 func BenchmarkUpdateMemory(b *testing.B) {
 	memories := sentences(20_000)
 	given, later := memories[:10_000], memories[10_000:]
@@ -236,8 +236,8 @@ func BenchmarkUpdateMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkBesideImport measures single stores and searches in a store of 10,000 memories: 1,000 of each alone, and as
-// many as there are while another 30,000 are imported. go test -run '^$' -bench BesideImport -benchtime 1x .
+// BenchmarkBesideImport measures single adds and searches in a store of 10,000 memories: 1,000 of each alone, then as
+// many as fit in while 30,000 more are imported. go test -run '^$' -bench BesideImport -benchtime 1x .
 func BenchmarkBesideImport(b *testing.B) {
 	var export bytes.Buffer
 	other := openBench(b, 1)
@@ -282,7 +282,7 @@ func BenchmarkBesideImport(b *testing.B) {
 	}
 }
 
-// besideImport calls one again and again until an export is imported, and returns how long that took.
+// besideImport calls one repeatedly until an export is imported, and returns how long the import took.
 func besideImport(b *testing.B, store *souvenir.Store, export []byte, one func(int)) time.Duration {
 	b.Helper()
 	took := make(chan time.Duration, 1)
@@ -303,7 +303,7 @@ func besideImport(b *testing.B, store *souvenir.Store, export []byte, one func(i
 	}
 }
 
-// reportTimes adds the median, the p99 and the longest of single durations.
+// reportTimes reports the median, the p99 and the maximum of the durations.
 func reportTimes(b *testing.B, what string, took []time.Duration) {
 	slices.Sort(took)
 	for name, at := range map[string]int{"median": len(took) / 2, "p99": len(took) * 99 / 100, "max": len(took) - 1} {
@@ -311,7 +311,7 @@ func reportTimes(b *testing.B, what string, took []time.Duration) {
 	}
 }
 
-// BenchmarkCheckToken measures the check of the MCP token of a request.
+// BenchmarkCheckToken measures checking the MCP token of a request.
 func BenchmarkCheckToken(b *testing.B) {
 	store := openBench(b, 100)
 	if _, err := store.Accounts().AddUser(b.Context(), souvenir.NewUser{ID: "ann", Name: "ann"}); err != nil {
@@ -337,7 +337,7 @@ func BenchmarkCheckToken(b *testing.B) {
 	reportMedian(b, took)
 }
 
-// BenchmarkCheckSession measures the check of the session of a browser's request.
+// BenchmarkCheckSession measures checking the session of a browser's request.
 func BenchmarkCheckSession(b *testing.B) {
 	store := openBench(b, 100)
 	var value string
@@ -365,7 +365,7 @@ func BenchmarkCheckSession(b *testing.B) {
 	reportMedian(b, took)
 }
 
-// BenchmarkCheckPassword measures the check of a password, which is slow on purpose.
+// BenchmarkCheckPassword measures checking a password, which is slow on purpose.
 func BenchmarkCheckPassword(b *testing.B) {
 	store := openBench(b, 1)
 	if _, err := store.Accounts().AddUser(b.Context(),
@@ -384,7 +384,7 @@ func BenchmarkCheckPassword(b *testing.B) {
 	reportMedian(b, took)
 }
 
-// todoOf makes a todo document with so many tasks.
+// todoOf makes a todo document with the given number of tasks.
 func todoOf(tasks int) string {
 	var b strings.Builder
 	b.WriteString("## Constitution\n\nKeep it small.\n\n## Spec\n\nA service that remembers.\n\n## Plan\n\nFirst things " +
@@ -432,8 +432,8 @@ func BenchmarkCompleteTask(b *testing.B) {
 	}
 }
 
-// BenchmarkGetContext asks for contexts over 10,000 memories, half of them in a project, with all that a context can
-// hold.
+// BenchmarkGetContext gets contexts from 10,000 memories, half of them in a project, with everything that a context can
+// include.
 func BenchmarkGetContext(b *testing.B) {
 	store := openBench(b, 5_000)
 	memories := sentences(5_000)
@@ -457,7 +457,7 @@ func BenchmarkGetContext(b *testing.B) {
 		b.Fatal(err)
 	}
 	queries := sentences(500)
-	for range 20 { // while the first searches go on disk, the index is loaded
+	for range 20 { // the index is loaded while the first searches run on disk
 		if _, err := store.GetContext(ctx, souvenir.ContextQuery{Query: queries[0].Content}); err != nil {
 			b.Fatal(err)
 		}

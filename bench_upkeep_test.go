@@ -107,7 +107,7 @@ func BenchmarkImport(b *testing.B) {
 	b.ReportMetric(10_000/took[len(took)/2].Seconds(), "memories/s")
 }
 
-// What the pages of a dashboard read, at 100,000 memories with 100,000 recorded calls:
+// These benchmarks read what the dashboard's pages show, with 100,000 memories and 100,000 recorded calls:
 //
 //	go test -run '^$' -bench Dashboard -benchtime 3s .
 

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// Import, UpdateMemories and DeleteMemories end their transactions early while others write, and still do all of it.
+// Import, UpdateMemories and DeleteMemories end their transactions early if others want to write, and still finish.
 func TestLongWorkBesideOtherWritersIsDoneInFull(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestLongWorkBesideOtherWritersIsDoneInFull(t *testing.T) {
 	}
 }
 
-// Parts that end early leave out no memory and take none twice, whatever the order of the list.
+// Transactions that end early neither skip a memory nor process one twice, whatever the order of the list.
 func TestLongWorkInPartsReachesEachMemoryOnce(t *testing.T) {
 	longtest.Only(t)
 	t.Parallel()

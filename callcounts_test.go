@@ -13,13 +13,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// Counts of calls that are kept agree with the rows, in any time zone, while calls are recorded, and the oldest or all
-// of a user's are deleted.
+// Stored counts of calls agree with the rows, in any time zone, while calls are recorded and the oldest or all of a
+// user's calls are deleted.
 func TestKeptCountsOfCallsAgreeWithTheRows(t *testing.T) {
 	clock := newMovingClock(time.Date(2026, 10, 20, 9, 0, 0, 0, time.UTC))
 	const keep = 6 * 24 * time.Hour
 	s := openWords(t, "", Options{Now: clock.Now, KeepActivity: keep, MaxActivity: 600})
-	random := rand.New(rand.NewPCG(19, 1)) //nolint:gosec // the same each time
+	random := rand.New(rand.NewPCG(19, 1)) //nolint:gosec // the same on each run
 	user, err := s.Accounts().AddUser(t.Context(), NewUser{Name: "ann", Password: "correct horse battery"})
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestKeptCountsOfCallsAgreeWithTheRows(t *testing.T) {
 		}
 		recordCalls(t, s, calls...)
 		checkCounts(t, s, users[0], fmt.Sprint("before round ", round))
-		if round%4 == 3 && len(calls) > 0 { // then calls of one quarter of an hour are too old, and others not
+		if round%4 == 3 && len(calls) > 0 { // then only some calls of a quarter of an hour are too old
 			clock.Pass(calls[random.IntN(len(calls))].StartedAt.Add(keep).Sub(clock.Now()))
 		}
 		err := s.db.Write(t.Context(), func(tx db.Tx) error {
@@ -72,7 +72,7 @@ func randomCall(random *rand.Rand, user string, now time.Time, keep time.Duratio
 	return n
 }
 
-// checkCounts compares the counts of a user's calls with the calls.
+// checkCounts compares the counts of a user's calls with the rows.
 func checkCounts(t *testing.T, s *Store, user, when string) {
 	t.Helper()
 	view := s.As(Access{User: user}).Insights()
@@ -139,7 +139,7 @@ func dayOfCalls(all []Activity, name string, location *time.Location) CallDay {
 	return d
 }
 
-// Calls that were counted are not read again: a change of their rows, which nothing makes, goes unseen.
+// Counted calls are not read again: a change of their rows, which the store itself never makes, goes unnoticed.
 func TestCountedCallsAreNotReadAgain(t *testing.T) {
 	now := time.Date(2026, 10, 20, 9, 0, 0, 0, time.UTC)
 	s := openWords(t, "", Options{Now: func() time.Time { return now }})

@@ -20,9 +20,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// Calls of every method there is, found by reflection, so that none can be forgotten.
+// Calls of every method, found by reflection so that none is missed.
 
-// settled is a store with one of everything in it, of the local user, who has an account.
+// settled is a store with one of everything, for the local user, who has an account.
 type settled struct {
 	*Store
 	memory, file, token, grant string // ids
@@ -30,13 +30,13 @@ type settled struct {
 	session                    AddedSignIn
 	invitation                 AddedInvitation
 	invited                    string // id of an invitation to a project
-	value                      string // of the token
+	value                      string // value of the token
 	tokens                     TokenSet
-	exchange                   CodeExchange // of an unused code
+	exchange                   CodeExchange // exchange of an unused code
 	refresh                    TokenRefresh
 	deleted                    string      // id of a memory in the trash
 	audit                      AuditAnchor // an entry of the audit log
-	dir                        string      // for files to be made
+	dir                        string      // for new files
 }
 
 const settledTodo = "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 first\n\n## Gaps\n"
@@ -100,7 +100,7 @@ func settle(t *testing.T, s *Store) settled {
 	return st
 }
 
-// arguments are right ones for the methods to which zero values are not right, after the context.
+// arguments returns valid arguments, after the context, for the methods that zero values do not suit.
 func (st settled) arguments() map[string][]any {
 	p := ProjectRef{ID: "p"}
 	authorization := Authorization{ClientID: "app", RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryRead}}
@@ -229,7 +229,7 @@ func (st settled) arguments() map[string][]any {
 	}
 }
 
-// calls are calls of every method that takes a context, with arguments that are right.
+// calls returns a call with valid arguments of every method that takes a context.
 func (st settled) calls() map[string]func(context.Context) error {
 	calls := map[string]func(context.Context) error{
 		"Search by time": func(ctx context.Context) error { _, err := st.Search(ctx, Query{}); return err },
@@ -242,8 +242,8 @@ func (st settled) calls() map[string]func(context.Context) error {
 	return calls
 }
 
-// methodsOf returns the methods of a store and of its handles, by name. A handle is what a method without arguments
-// returns a pointer to, so that none is left out. No two of them have a method of one name.
+// methodsOf returns the methods of a store and of its handles, by name. A method without arguments that returns a
+// pointer returns a handle, so none is left out. Method names are unique.
 func methodsOf(s *Store) map[string]reflect.Value {
 	found := map[string]reflect.Value{}
 	var add func(handle reflect.Value)
@@ -255,7 +255,7 @@ func methodsOf(s *Store) map[string]reflect.Value {
 				add(method.Call(nil)[0])
 				continue
 			}
-			if name == "Conversation" { // a handle, too
+			if name == "Conversation" { // also a handle
 				add(reflect.ValueOf(s.Conversation("a talk", ConversationPlace{ProjectID: "p"})))
 			}
 			if found[name].IsValid() {
@@ -336,8 +336,8 @@ func takesContext(method reflect.Type) bool {
 	return method.NumIn() > 0 && method.In(0) == reflect.TypeFor[context.Context]()
 }
 
-// callMethod calls a method with some arguments, and zero values for the others, and returns its error: what it
-// answers last, or the first of a listing.
+// callMethod calls a method with the given arguments, then zero values. It returns the error: the last result, or the
+// first error of a listing.
 func callMethod(method reflect.Value, ctx context.Context, arguments []any) error {
 	in := []reflect.Value{reflect.ValueOf(ctx)}
 	for _, argument := range arguments {
@@ -366,7 +366,7 @@ func errorOf(value reflect.Value) error {
 	return err
 }
 
-// writers are the verbs of methods that change something, and so are refused where nothing may be changed.
+// writers are the verbs of methods that change something and so are refused by read-only views.
 var writers = []string{"Accept", "Add", "AdoptObjects", "Append", "Authorize", "BlockSender", "Change", "Clear", "Compact", "Complete",
 	"Confirm", "CutAudit",
 	"Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Put", "Record",
@@ -394,7 +394,7 @@ func TestReadOnlyStoresReadOrRefuse(t *testing.T) {
 	}
 }
 
-// Where nothing is in the way, the calls of these tests work: each is refused for the one reason that a test is about.
+// Without a reason to refuse them, the calls of these tests succeed. So each test's refusal has the reason it is about.
 func TestEveryMethodAcceptsValidArguments(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settled.db")
 	st := settle(t, openWords(t, path, Options{Changeable: settingNames}))
@@ -403,7 +403,7 @@ func TestEveryMethodAcceptsValidArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, method := range slices.Sorted(maps.Keys(st.calls())) {
-		// Methods that only read have read a file that is for reading only.
+		// Methods that only read have already been called on a read-only file.
 		if !writes(method) || !longtest.Part(i, 1, 12) {
 			continue
 		}

@@ -39,13 +39,13 @@ func damage(tb testing.TB, s *Store, statements ...string) {
 
 var referenceClause = regexp.MustCompile(`\s*REFERENCES "?\w+"? \(id\)( ON DELETE (CASCADE|SET NULL))?`)
 
-// withoutReferences runs raw SQL on a closed store's file, as if its tables knew no references.
+// withoutReferences runs raw SQL on a closed store's file, as if its tables had no foreign keys.
 func withoutReferences(tb testing.TB, path string, statement string) {
 	tb.Helper()
 	withoutReferencesIn(tb, storefile.Config(path, time.Now), statement)
 }
 
-// withoutReferencesOrHashes does it without the hashes hearing of it.
+// withoutReferencesOrHashes does so without updating the hashes.
 func withoutReferencesOrHashes(tb testing.TB, path string, statement string) {
 	tb.Helper()
 	config := storefile.Config(path, time.Now)
@@ -65,7 +65,7 @@ func withoutReferencesIn(tb testing.TB, config sqlite.Config, statement string) 
 			tb.Fatal(err)
 		}
 	}
-	tables := map[string]string{} // name -> how it was made
+	tables := map[string]string{} // name -> its CREATE statement
 	setTables := func(tx db.Tx, change func(sql string) string) error {
 		var version int
 		if err := tx.QueryRow(`PRAGMA schema_version`).Scan(&version); err != nil {
@@ -127,7 +127,7 @@ func varied(tb testing.TB, s *Store) string {
 	return first.ID
 }
 
-// mustImport imports lines written by hand.
+// mustImport imports handwritten lines.
 func mustImport(tb testing.TB, s *Store, lines ...string) {
 	tb.Helper()
 	if _, err := s.Upkeep().Import(context.Background(), strings.NewReader(byHand(lines...)), nil); err != nil {
@@ -135,7 +135,7 @@ func mustImport(tb testing.TB, s *Store, lines ...string) {
 	}
 }
 
-// fileRows inserts a file of some pieces.
+// fileRows inserts a file of the given pieces.
 func fileRows(id string, pieces ...[]byte) string {
 	var b strings.Builder
 	whole := slices.Concat(pieces...)
@@ -306,7 +306,7 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 	}
 }
 
-// idsOfRows returns the ids of all memories, whatever is wrong with them.
+// idsOfRows returns the ids of all memories, even damaged ones.
 func idsOfRows(tb testing.TB, s *Store) (ids []string) {
 	tb.Helper()
 	err := s.db.Read(context.Background(), func(tx db.Tx) (err error) {
@@ -388,7 +388,7 @@ func TestCheckOfADamagedFileReportsAndNeverPanics(t *testing.T) {
 	store := storeFile(t)
 	const page = 4096
 	unsound, mended := 0, 0
-	for n := 1; n < len(store)/page; n += 2 { // every other page, in turn flipped and zeroed
+	for n := 1; n < len(store)/page; n += 2 { // every other page, alternately flipped and zeroed
 		content := bytes.Clone(store)
 		for i := n*page + n%7; n%4 == 1 && i < (n+1)*page; i += 61 {
 			content[i] ^= 0xa5
@@ -400,7 +400,7 @@ func TestCheckOfADamagedFileReportsAndNeverPanics(t *testing.T) {
 		writeFile(t, path, content)
 		s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1"), ReadOnly: true})
 		if err != nil {
-			continue // a matter of TestOpenRefuses...
+			continue // tested by TestOpenRefuses...
 		}
 		report, err := s.Upkeep().Check(t.Context(), nil)
 		if err != nil && !errors.Is(err, ErrCorrupt) {
@@ -525,7 +525,7 @@ func TestCheckEndsWithItsContextAndItsStore(t *testing.T) {
 	}
 }
 
-// The schema refuses what connects two namespaces. What got in all the same, by another program, is found and ended.
+// The schema rejects shares between namespaces. Check finds and removes those another program has added.
 func TestCheckRemovesSharesBetweenNamespaces(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "apart.db"), Options{})
 	for _, access := range []Access{{User: "anna"}, {User: "anna", Namespace: "crm"}, {User: "ben"}} {

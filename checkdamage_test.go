@@ -15,8 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
-// tripsOver says in which way a store that is damaged in a transaction keeps what it holds from coming back from an
-// export.
+// tripsOver returns why a store that was damaged in a transaction cannot be restored from an export, or "" if it can.
 func tripsOver(t *testing.T, tx db.Tx) string {
 	t.Helper()
 	export := func(tx db.Tx) ([]byte, error) {
@@ -70,13 +69,13 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 	for i, c := range columns {
 		for _, value := range values[c.kind] {
 			if !longtest.Part(i, 4, 48) {
-				break // a part of them
+				break // one part of them
 			}
 			err := s.db.Write(t.Context(), func(tx db.Tx) error {
 				one := fmt.Sprintf(`UPDATE "%s" SET "%s" = %s WHERE "%[2]s" IS (SELECT max("%[2]s") FROM "%[1]s")`, c.table, c.name,
 					value)
 				if r, err := tx.Exec(one); err != nil || r.RowsAffected == 0 {
-					return errUndone // the schema does not take it, or there is nothing to damage
+					return errUndone // the schema rejects the damage, or there is nothing to damage
 				}
 				report, err := s.inspector(t.Context()).Look(tx)
 				if err != nil {

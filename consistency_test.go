@@ -12,13 +12,13 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(longtest.MainWithCheapPasswords(m)) }
 
-// checkConsistency looks at the file as it is and sees that everything in it agrees.
+// checkConsistency fails the test unless everything in the file agrees.
 func checkConsistency(tb testing.TB, s *Store) {
 	tb.Helper()
 	consistent.Check(tb, s.db)
 }
 
-// idsOf returns the ids of all memories, and their contents.
+// idsOf returns the contents of all memories by id.
 func idsOf(tb testing.TB, s *Store) map[string]string {
 	tb.Helper()
 	all := map[string]string{}
@@ -34,7 +34,7 @@ func idsOf(tb testing.TB, s *Store) map[string]string {
 	return all
 }
 
-// deaf is a test that only hears whether it failed.
+// deaf is a test that only records whether it failed.
 type deaf struct {
 	testing.TB
 	failed bool

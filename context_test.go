@@ -20,8 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// Contexts are asked for at the beginning of every interaction: what they gather must not be looked for among
-// everything.
+// Contexts are requested at the start of every interaction, so they must not scan all memories.
 func TestContextsUseTheirIndexes(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "plans.db"), Options{})
 	for _, c := range []struct {
@@ -80,7 +79,7 @@ func TestPreviewsEndWhereWordsDo(t *testing.T) {
 		{"two words", 9, "two words"},
 		{"日本語の文章です", 5, "日本語の文"},
 		{"日本語", 3, "日本語"},
-		{"a " + strings.Repeat("x", 100), 60, "a " + strings.Repeat("x", 58)}, // a long word is not given up
+		{"a " + strings.Repeat("x", 100), 60, "a " + strings.Repeat("x", 58)}, // a long word is cut, not dropped
 		{"      after spaces", 4, ""},
 	} {
 		if got := shorten.Words(c.content, c.characters); got != c.want {
@@ -126,8 +125,7 @@ func TestShortenedMemoriesFitAndKeepTheirID(t *testing.T) {
 	}
 }
 
-// What may not be left out may be more than a budget; then the answer says how much it is.
-// hostileText is a text of about so many bytes. JSON shows many of them as more.
+// hostileText returns a text of about size bytes. Many of its characters take more bytes in JSON.
 func hostileText(r *rand.Rand, size int) string {
 	pieces := []string{"<", "\x01", "\"", "\\", "é", "日本", "👩‍👩‍👧", "e\u0301", "\u2028", "word ", " ", "\n", "\u202e", "a"}
 	text := []byte("x")
@@ -191,7 +189,7 @@ func TestExceededBudgetsGiveAWarning(t *testing.T) {
 	}
 }
 
-// addFileRow puts a file of no bytes into the store.
+// addFileRow inserts an empty file.
 func addFileRow(t *testing.T, s *Store, id, user, memory, project, tag string) {
 	t.Helper()
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
@@ -263,7 +261,7 @@ func TestUnreadableTodosGiveAWarning(t *testing.T) {
 	}
 }
 
-// Older files may hold several rules of one type; the newest one counts.
+// Older files may hold several rules of one type. The newest one counts.
 func TestOfSeveralRulesTheNewestCounts(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "rules.db"), Options{})
 	old := mustAdd(t, s, NewMemory{Content: "old", ProjectID: "p"})
@@ -319,7 +317,8 @@ func asJSON(t *testing.T, answer any) string {
 	return string(encoded)
 }
 
-// What a context always includes is, after each change, as another handle on the store reads it for the first time.
+// Whatever a context always includes is up to date after each change, also for another handle that reads it for the
+// first time.
 func TestContextsFollowEachChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "follow.db")
 	s := openWords(t, path, Options{})

@@ -19,7 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// setHash plants a hash, as a file from elsewhere may have it.
+// setHash stores a given password hash, as a file from elsewhere may have it.
 func setHash(t *testing.T, s *Store, user, hash string) {
 	t.Helper()
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
@@ -57,7 +57,7 @@ func TestPasswordsAreHashedWithArgon2idAsOWASPSays(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "p.db"), Options{})
 	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Password: "the same password"})
 	mustAddUser(t, s, NewUser{ID: "ben", Name: "ben", Password: "the same password"})
-	cost := "$argon2id$v=19$m=8,t=1,p=1$" // that of the short form; internal/auth/passwords tests the cost in use, too
+	cost := "$argon2id$v=19$m=8,t=1,p=1$" // of the short tests; internal/auth/passwords also tests the real cost
 	if longtest.On() {
 		cost = "$argon2id$v=19$m=19456,t=2,p=1$"
 	}
@@ -73,10 +73,10 @@ func TestPasswordsAreHashedWithArgon2idAsOWASPSays(t *testing.T) {
 	}
 }
 
-// The hashes are those of the reference implementation's own tests (phc-winner-argon2, src/test.c).
-// internal/auth/passwords tests which are weak in the short form, too.
+// The hashes are from the tests of the reference implementation (phc-winner-argon2, src/test.c). Which hashes are weak
+// is tested in internal/auth/passwords, also in the short tests.
 func TestForeignPasswordHashesVerifyAndWeakOnesAreRenewed(t *testing.T) {
-	longtest.Only(t) // otherwise new hashes are weaker than any
+	longtest.Only(t) // in the short tests new hashes are weaker than any
 	const (
 		strong = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 		weak   = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
@@ -136,8 +136,7 @@ func TestDamagedHashesAreErrorsAndExhaustNothing(t *testing.T) {
 	}
 }
 
-// The time that a sign-in takes must not reveal who has an account: each way to fail does the work of a
-// hash.
+// The duration of a sign-in must not reveal which accounts exist: each failure takes the work of a hash.
 func TestFailedSignInsDoTheSameWork(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "p.db"), Options{})
 	mustAddUser(t, s, NewUser{Name: "ann", Password: "right password"})
@@ -147,7 +146,7 @@ func TestFailedSignInsDoTheSameWork(t *testing.T) {
 	if _, err := s.Accounts().UpdateUser(t.Context(), "off", UserUpdate{Disabled: &off}); err != nil {
 		t.Fatal(err)
 	}
-	for range cap(s.hashing) { // all are busy hashing, so another one waits
+	for range cap(s.hashing) { // every slot is taken, so another hash has to wait
 		s.hashing <- struct{}{}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -212,7 +211,7 @@ func TestEasyPasswordsStillSignInAndCannotBeSet(t *testing.T) {
 			t.Errorf("it gives %v, got %v, want %v", err, known.Argument, argument)
 		}
 	}
-	// As a store of an earlier version may hold.
+	// A hash as a store of an earlier version may hold.
 	setHash(t, s, "ann", "$argon2id$v=19$m=19456,t=2,"+
 		"p=1$1mDq33QXCq4E1o9COKfTXg$pNdy0Kl8qCUKx9q/29o21wDeSDzdOooLTdLvJTLlcMg")
 	if _, err := s.Accounts().CheckPassword(t.Context(), Credentials{Name: "ann", Password: easy}); err != nil {
@@ -220,11 +219,11 @@ func TestEasyPasswordsStillSignInAndCannotBeSet(t *testing.T) {
 	}
 }
 
-// secretFields are the names that fields with secrets have.
+// secretFields are the names of fields that hold secrets.
 var secretFields = []string{"Password", "Old", "New", "Value", "Secret", "Code", "Verifier", "AccessToken",
 	"RefreshToken", "Token", "Mark"}
 
-// withSecrets are values of all types that hold secrets, one in each such field.
+// withSecrets returns a value of each type with secret fields, with a secret in each of them.
 func withSecrets() []any {
 	client := ClientCredentials{ID: "shown", Secret: "s3cr3t"}
 	return []any{
@@ -266,7 +265,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 }
 
-// A type that gets a field with a secret must be printed without it, and the test above must cover the type.
+// If a type gets a secret field, it must hide the field when printed, and be added to withSecrets.
 func TestEveryTypeWithASecretHidesIt(t *testing.T) {
 	tested := map[string]bool{}
 	for _, value := range withSecrets() {

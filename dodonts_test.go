@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// The first dos and don'ts of a context are kept, so each kind of change must show, also one of another handle.
+// The first dos and don'ts of a context are cached. The cache must follow each kind of change, also by another handle.
 func TestTheFirstDosAndDontsFollowEachChange(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "dos.db")
@@ -34,7 +34,7 @@ func TestTheFirstDosAndDontsFollowEachChange(t *testing.T) {
 					t.Fatalf("%s: the warnings are %q, want one that says %q: %v", when, c.Warnings, says, all > maxDoDont)
 				}
 				if s == one && ctx != t.Context() {
-					return // a transaction is of its handle
+					return // a transaction belongs to its handle
 				}
 			}
 		}

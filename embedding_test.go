@@ -21,7 +21,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
-// picky embeds everything but texts about the forbidden; while off, nothing.
+// picky fails for texts with the forbidden word and, while off, for all texts.
 func picky(model string, off *atomic.Bool) Embedder {
 	return EmbedderFunc(model, 2, func(_ context.Context, _ Purpose, texts []string) ([][]float32, error) {
 		if off.Load() || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, "forbidden") }) {
@@ -51,7 +51,7 @@ func TestRefusedTextsDoNotBlockOthers(t *testing.T) {
 			s.worker.Wake()
 		}
 	}
-	for _, model := range []string{"first", "second"} { // the second time for all, since the model has changed
+	for _, model := range []string{"first", "second"} { // the second model embeds all of them again
 		s, err := Open(t.Context(), path, &Options{Embedder: picky(model, &off)})
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func TestRefusedTextsDoNotBlockOthers(t *testing.T) {
 	}
 }
 
-// narrow refuses texts of more than 200 bytes, and says so.
+// narrow takes texts of at most 200 bytes.
 type narrow struct{ Embedder }
 
 func (narrow) MaxInput() int { return 200 }
@@ -234,7 +234,7 @@ func FuzzContent(f *testing.F) {
 	})
 }
 
-// checkPassages sees that the only memory's passages are pieces of its content, in order, that leave nothing out but
+// checkPassages checks that the only memory's passages are consecutive pieces of its content that leave out nothing but
 // space.
 func checkPassages(t *testing.T, s *Store, content string) {
 	t.Helper()
@@ -304,7 +304,7 @@ func FuzzVectorBlob(f *testing.F) {
 				t.Fatalf("%s: the whole one is not found: %+v", name, found.Hits)
 			default:
 				for _, h := range found.Hits {
-					if !(h.Score >= 0 && h.Score <= 1.001) || !(math.Abs(h.Parts.Vector) <= 1.001) { // which NaN does not fulfil
+					if !(h.Score >= 0 && h.Score <= 1.001) || !(math.Abs(h.Parts.Vector) <= 1.001) { // which is false for NaN
 						t.Fatalf("%s: %q scores %v %+v", name, h.Content, h.Score, h.Parts)
 					}
 				}

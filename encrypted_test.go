@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// All that copies or repairs files keeps an encrypted store encrypted, and what is in it.
+// Every method that copies or repairs files keeps an encrypted store encrypted and complete.
 func TestAnEncryptedStoreIsCopiedUnderItsKey(t *testing.T) {
 	folder, key, next := t.TempDir(), GenerateMasterKey(), GenerateMasterKey()
 	at := func(name string) string { return filepath.Join(folder, name) }

@@ -20,8 +20,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// rerunning is an engine that runs the function of each Write twice, as one may that finds out at COMMIT that two
-// transactions cannot both be: nothing remains of the first time.
+// rerunning is an engine that runs the function of each Write twice, as an engine may after a conflict at COMMIT. The
+// first run leaves nothing behind.
 type rerunning struct{ db.DB }
 
 func (d rerunning) Write(ctx context.Context, fn func(db.Tx) error) error {
@@ -38,7 +38,7 @@ func (d rerunning) Write(ctx context.Context, fn func(db.Tx) error) error {
 	return d.DB.Write(ctx, fn)
 }
 
-// A package beside the root opens stores in an engine of its own by a context, which goes no further than Open.
+// Another package can make Open use its own engine, through the context. Only Open sees it.
 func TestAStoreOpensInTheEngineOfItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "other.db")
 	var got db.Opening
@@ -99,7 +99,7 @@ func openThrough(t *testing.T, path string, through func(db.DB) db.DB) *Store {
 	return s
 }
 
-// rowsByTable counts the rows of each table that holds what callers have stored.
+// rowsByTable counts the rows of each table with data of callers.
 func rowsByTable(t *testing.T, s *Store) string {
 	t.Helper()
 	var counts []string
@@ -217,7 +217,8 @@ func TestAnUnreachableDatabaseIsNotDamage(t *testing.T) {
 	}
 }
 
-// reading is an engine that reads all rows of an Each before the first call, as one may, and keeps the largest number.
+// reading is an engine whose Each reads all rows before the first call, as an engine may. It records the most rows
+// read.
 type reading struct {
 	db.DB
 	most *atomic.Int64
@@ -295,7 +296,7 @@ func TestGrowingResultsAreStreamed(t *testing.T) {
 	}
 }
 
-// countingReads is an engine that counts the reads of a test, which its context marks.
+// countingReads is an engine that counts the reads whose context the test marked.
 type countingReads struct {
 	db.DB
 	reads *int

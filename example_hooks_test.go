@@ -11,11 +11,11 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Numbers of cards are taken out of whatever an agent stores, before anything is embedded or written.
+// Card numbers are removed from everything an agent stores, before it is embedded or written.
 func ExampleHooks_redaction() {
 	card := regexp.MustCompile(`\b\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{4}\b`)
 	redact := func(text string) string { return card.ReplaceAllString(text, "[card]") }
-	var all func(value any) any // the texts of metadata, however deep
+	var all func(value any) any // the texts of metadata, at any depth
 	all = func(value any) any {
 		switch v := value.(type) {
 		case string:
@@ -66,7 +66,7 @@ func ExampleHooks_redaction() {
 	// Anna pays with [card]. map[payment:map[number:[card]]]
 }
 
-// What is on hold may not be deleted.
+// Memories on hold must not be deleted.
 func ExampleHooks_refusal() {
 	errHold := errors.New("these memories are on hold; ask the legal department")
 	var store *souvenir.Store
@@ -98,7 +98,7 @@ func ExampleHooks_refusal() {
 	// these memories are on hold; ask the legal department
 }
 
-// Who stored how much, and how it ended; no text unless asked for.
+// Who stored how much, and with which result. Texts appear only on request.
 func ExampleHooks_observing() {
 	hooks := souvenir.Hooks{After: func(_ context.Context, o souvenir.Operation, r souvenir.OperationResult) {
 		fmt.Println(o.Access.User, o.Kind, r.Count, r.Err == nil, r.Duration > 0)

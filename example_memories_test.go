@@ -21,7 +21,7 @@ func ExampleStore_AddMemory() {
 		Content:   "Anna is allergic to peanuts.",
 		Tags:      []string{"health"},
 		EventTime: time.Date(2025, 3, 1, 9, 0, 0, 0, time.UTC),
-		Metadata:  map[string]any{"session": "s-17", "turn": 4}, // yours: no key has a meaning to the store
+		Metadata:  map[string]any{"session": "s-17", "turn": 4}, // your own keys mean nothing to the store
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -34,7 +34,8 @@ func ExampleStore_AddMemory() {
 	// Output: Anna is allergic to peanuts. [health] map[session:s-17 turn:4] 1
 }
 
-// Many memories are one commit, which is much faster than one at a time. If one of them is wrong, none is stored.
+// AddMemories stores many memories in one commit, which is much faster than one at a time. If one is invalid, none is
+// stored.
 func ExampleStore_AddMemories() {
 	ctx := context.Background()
 	store := open()
@@ -62,7 +63,7 @@ func ExampleStore_AddMemories() {
 	// 2
 }
 
-// A program that mirrors another system puts what that system has, as often as it likes: only what changed is written.
+// A program that mirrors another system puts all its records, as often as it likes. Only changes are written.
 func ExampleStore_PutMemories() {
 	ctx := context.Background()
 	store := open()
@@ -85,7 +86,7 @@ func ExampleStore_PutMemories() {
 	// unchanged updated
 }
 
-// A key is the caller's own name of a memory. Each project has its own.
+// A key is the caller's own name for a memory. Each project has its own keys.
 func ExampleStore_GetMemoryByKey() {
 	ctx := context.Background()
 	store := open()
@@ -102,7 +103,7 @@ func ExampleStore_GetMemoryByKey() {
 	// Output: Ben owns search.
 }
 
-// With Similar, the answer names what the store knew already.
+// With Similar, the result lists what the store already knew.
 func ExampleNewMemory_similar() {
 	ctx := context.Background()
 	store := open()
@@ -119,7 +120,7 @@ func ExampleNewMemory_similar() {
 	// Output: Anna is allergic to peanuts.
 }
 
-// The selection is that of Memories. A dry run counts what would be deleted.
+// DeleteMemories selects like Memories. A dry run counts what would be deleted.
 func ExampleStore_DeleteMemories() {
 	ctx := context.Background()
 	store := open()
@@ -179,7 +180,7 @@ func ExampleStore_UpdateMemories() {
 	// Buy rice completed
 }
 
-// Restoring a past version is one more change: nothing is lost by it.
+// Restoring a past version is one more change: nothing is lost.
 func ExampleStore_RestoreRevision() {
 	ctx := context.Background()
 	store := open()
@@ -220,7 +221,7 @@ func ExampleStore_Revisions() {
 	// 1 The office is in Berlin. false
 }
 
-// The new version of a document replaces the old one as a whole, or not at all.
+// The new version of a document replaces the old one atomically.
 func ExampleStore_Transaction() {
 	ctx := context.Background()
 	store := open()
@@ -257,7 +258,7 @@ func ExampleStore_Transaction() {
 	// On Fridays there is fish.
 }
 
-// What is deleted is in the trash for a time, 30 days unless Options say otherwise.
+// Deleted memories stay in the trash, for 30 days unless Options say otherwise.
 func ExampleTrash_Restore() {
 	ctx := context.Background()
 	store := open()
@@ -286,7 +287,7 @@ func ExampleTrash_Restore() {
 	// The spare key is with the neighbours.
 }
 
-// What must not be restorable is erased from the trash, too.
+// Erase removes memories from the trash for good.
 func ExampleTrash_Erase() {
 	ctx := context.Background()
 	store := open()
@@ -306,7 +307,7 @@ func ExampleTrash_Erase() {
 	// Output: 0
 }
 
-// All reads with the context of a snapshot see the store as it was when it began.
+// All reads with the context of a snapshot see the store as of its beginning.
 func ExampleStore_Snapshot() {
 	ctx := context.Background()
 	store := open()
@@ -336,7 +337,7 @@ func ExampleStore_Snapshot() {
 	// Output: true
 }
 
-// The main memory of a project is where an agent begins: with it come its files and what it links to.
+// An agent begins with the main memory of a project, which comes with its files and linked memories.
 func ExampleStore_MainMemory() {
 	ctx := context.Background()
 	store := open()
@@ -368,7 +369,7 @@ func ExampleStore_Conversation() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// A turn with a key that is there is not stored again.
+	// A turn whose key exists already is not stored again.
 	_, err = chat.Append(ctx, souvenir.Turn{Key: "msg-2", Role: "assistant", Content: "The one at 7:40."})
 	if err != nil {
 		log.Fatal(err)
@@ -458,7 +459,7 @@ func ExampleStore_Conversations() {
 	// monday 2 Let us begin.
 }
 
-// A file is stored with the memory that it belongs to, is listed by searches, and is read back.
+// A file is stored with a memory, listed by searches, and read back.
 func ExampleStore_AddFile() {
 	ctx := context.Background()
 	store := open()
@@ -490,7 +491,7 @@ func ExampleStore_AddFile() {
 	// One file, no server.
 }
 
-// Files lists what is there; the bytes are read when a file is opened, from any place in it.
+// Files lists files without their bytes. An open file can be read from any offset.
 func ExampleStore_OpenFile() {
 	ctx := context.Background()
 	store := open()

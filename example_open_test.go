@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// folder gives an example a folder of its own, and the function that removes it.
+// folder returns a new folder and a function that removes it.
 func folder() (dir string, remove func()) {
 	dir, err := os.MkdirTemp("", "souvenir")
 	if err != nil {
@@ -23,7 +23,7 @@ func folder() (dir string, remove func()) {
 	return dir, func() { _ = os.RemoveAll(dir) }
 }
 
-// openFile opens a store in a file, which is created if it is not there.
+// openFile opens a store in a file, which is created if necessary.
 func openFile(path string, options *souvenir.Options) *souvenir.Store {
 	store, err := souvenir.Open(context.Background(), path, options)
 	if err != nil {
@@ -49,7 +49,7 @@ func ExampleOpen() {
 	// Output: <nil>
 }
 
-// A store in memory lives until it is closed: for tests, and for what need not last.
+// A store in memory lives until it is closed. Use it for tests and temporary data.
 func ExampleOpen_inMemory() {
 	store, err := souvenir.Open(context.Background(), ":memory:", nil)
 	if err != nil {
@@ -83,7 +83,7 @@ func ExampleOpen_readOnly() {
 	// true
 }
 
-// With a clock and ids of their own, tests get the same answers each time.
+// With their own clock and ids, tests get the same results each time.
 func ExampleOptions() {
 	ids := 0
 	store := openFile(":memory:", &souvenir.Options{
@@ -106,7 +106,7 @@ func ExampleOptions() {
 	// true
 }
 
-// A backup is a store like any other, of one moment. Writers go on meanwhile.
+// A backup is itself a store, of one moment. Writes go on meanwhile.
 func ExampleUpkeep_Backup() {
 	ctx := context.Background()
 	dir, remove := folder()
@@ -148,7 +148,7 @@ func ExampleRestore() {
 	// Output: Backups are made at night.
 }
 
-// A check verifies the file, all stored bytes and all that is derived from them.
+// A check verifies the file, all stored bytes and everything derived from them.
 func ExampleUpkeep_Check() {
 	ctx := context.Background()
 	store := open()
@@ -163,7 +163,7 @@ func ExampleUpkeep_Check() {
 	// Output: true 0 0
 }
 
-// Purge keeps a store small: here, two past versions of each memory are enough.
+// Purge keeps a store small. Here each memory keeps two past versions.
 func ExampleUpkeep_Purge() {
 	ctx := context.Background()
 	store := open()
@@ -199,7 +199,8 @@ func letters(model, alphabet string) souvenir.Embedder {
 		})
 }
 
-// A store that is opened with another model changes to it in the background. Until that is done, searches go by words.
+// If a store is opened with another model, it embeds everything again in the background. Until then, searches match
+// words only.
 func ExampleUpkeep_WaitEmbedded() {
 	ctx := context.Background()
 	dir, remove := folder()
@@ -222,7 +223,7 @@ func ExampleUpkeep_WaitEmbedded() {
 	// Output: letters-v2 6 0 false
 }
 
-// Reindex makes all vectors again, for an embedder that answers differently although it has the same name.
+// Reindex computes all vectors again, for an embedder that has changed but kept its name.
 func ExampleUpkeep_Reindex() {
 	ctx := context.Background()
 	store := openFile(":memory:", &souvenir.Options{Embedder: letters("letters-v1", "abc")})
@@ -240,7 +241,7 @@ func ExampleUpkeep_Reindex() {
 	// Output: 2
 }
 
-// If an embedder fails, memories are stored all the same, and found by their words.
+// If an embedder fails, memories are still stored and can be found by their words.
 func ExampleEmbedder_failing() {
 	ctx := context.Background()
 	down := souvenir.EmbedderFunc("remote-v1", 3,
@@ -261,7 +262,7 @@ func ExampleEmbedder_failing() {
 	// The meeting is in room 12.
 }
 
-// errors.Is distinguishes kinds of errors.
+// Use errors.Is to distinguish the kinds of errors.
 func ExampleError_is() {
 	ctx := context.Background()
 	store := open()
@@ -279,7 +280,7 @@ func ExampleError_is() {
 	// true
 }
 
-// Everything that one store holds goes into another one, with its ids, times and history.
+// Export and Import copy a whole store, with its ids, times and history.
 func ExampleUpkeep_Export() {
 	ctx := context.Background()
 	from, to := open(), open()
@@ -303,7 +304,7 @@ func ExampleUpkeep_Export() {
 	// memories: 0 added, 1 unchanged
 }
 
-// Memories from elsewhere need a header and one line each.
+// An import of other data needs a header and one line for each memory.
 func ExampleUpkeep_Import() {
 	ctx := context.Background()
 	store := open()

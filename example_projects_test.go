@@ -68,7 +68,7 @@ func ExampleStore_AddMember() {
 	// true project "anna/kitchen" is shared with this user read-only
 }
 
-// A project has one todo document, and each edit of it leaves all else in it as it is.
+// A project has one todo document. Each edit leaves the rest of it unchanged.
 func ExampleStore_CompleteTask() {
 	ctx := context.Background()
 	store, err := souvenir.Open(ctx, ":memory:", nil)
@@ -95,7 +95,7 @@ func ExampleStore_CompleteTask() {
 	// TaskRef.TaskID "T3" is not among the tasks; there are T2, T1
 }
 
-// A project has one rule of each type. Its former texts are revisions.
+// A project has one rule of each type. Past texts are kept as revisions.
 func ExampleStore_SetRule() {
 	ctx := context.Background()
 	store := open()
@@ -121,7 +121,7 @@ func ExampleStore_SetRule() {
 	// Write two tests first. true
 }
 
-// An edit of one section leaves each byte of the others as it is, even while others edit those.
+// An edit of one section leaves every byte of the others unchanged, even if others edit those at the same time.
 func ExampleStore_UpdateTodoSection() {
 	ctx := context.Background()
 	store := open()

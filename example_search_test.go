@@ -20,7 +20,7 @@ func printFound(store *souvenir.Store, q souvenir.Query) {
 	}
 }
 
-// Filters take your own metadata by its keys. An index finds them, whatever the keys are.
+// Filters match your own metadata by key. All keys are indexed.
 func ExampleFilter() {
 	store := open()
 	defer store.Close()
@@ -63,7 +63,7 @@ func ExampleCondition() {
 	// Bread
 }
 
-// Tags of a query find memories with any of them.
+// Tags of a query match memories with any of them.
 func ExampleQuery_tags() {
 	store := open()
 	defer store.Close()
@@ -75,7 +75,7 @@ func ExampleQuery_tags() {
 	// Output: Anna is allergic to peanuts.
 }
 
-// EventTime is when something happened, apart from when it was stored. Times and dates work alike in filters.
+// EventTime is when something happened, as opposed to when it was stored. Filters accept times and dates.
 func ExampleQuery_timeRange() {
 	store := open()
 	defer store.Close()
@@ -92,7 +92,7 @@ func ExampleQuery_timeRange() {
 	// Output: We met in Oslo.
 }
 
-// A question that nothing answers finds nothing.
+// A question that no memory answers finds nothing.
 func ExampleQuery_minScore() {
 	store := open()
 	defer store.Close()
@@ -140,7 +140,7 @@ func ExampleResults_HasMore() {
 	// 5 Note 5
 }
 
-// Explain says what the score of each hit consists of.
+// Explain shows the parts of each hit's score.
 func ExampleQuery_explain() {
 	store := open()
 	defer store.Close()
@@ -158,7 +158,7 @@ func ExampleQuery_explain() {
 	// true true true
 }
 
-// Tags counts the memories of each tag, the most frequent first.
+// Tags counts the memories of each tag, most frequent first.
 func ExampleInsights_Tags() {
 	ctx := context.Background()
 	store := open()

@@ -46,7 +46,7 @@ func Example_quickstart() {
 	// Output: Anna is allergic to peanuts.
 }
 
-// open gives an example a store of its own that ends with it.
+// open returns a store for one example, which closes it.
 func open() *souvenir.Store {
 	store, err := souvenir.Open(context.Background(), ":memory:", nil)
 	if err != nil {
@@ -303,7 +303,7 @@ func ExampleStore_PutMemory() {
 	// Anna likes coffee now.
 }
 
-// IfAbsent stores a fact once, however often an agent notices it.
+// IfAbsent stores a fact once, even if an agent notes it several times.
 func ExampleStore_AddMemory_ifAbsent() {
 	ctx := context.Background()
 	store, err := souvenir.Open(ctx, ":memory:", nil)
@@ -323,7 +323,7 @@ func ExampleStore_AddMemory_ifAbsent() {
 	// unchanged
 }
 
-// Own metadata belongs to the caller: a key named like a field of the store means nothing to it.
+// Own metadata belongs to the caller. A key with the name of one of the store's fields has no meaning to the store.
 func ExampleOwn() {
 	ctx := context.Background()
 	store, err := souvenir.Open(ctx, ":memory:", nil)
@@ -377,7 +377,7 @@ func ExampleStore_AddMemory_supersedes() {
 func ExampleNewMemory_expiresAt() {
 	ctx := context.Background()
 	nine := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
-	var passed atomic.Int64 // a clock to show it with; leave out Now for the real one
+	var passed atomic.Int64 // a clock for this example; by default Now is the real time
 	clock := func() time.Time { return nine.Add(time.Duration(passed.Load())) }
 	store, err := souvenir.Open(ctx, ":memory:", &souvenir.Options{Now: clock})
 	if err != nil {
@@ -448,7 +448,7 @@ func ExampleStore_SearchAll() {
 
 func ExampleRerankerFunc() {
 	ctx := context.Background()
-	shortest := func(_ context.Context, _ string, texts []string) ([]float64, error) { // a cross-encoder, in real use
+	shortest := func(_ context.Context, _ string, texts []string) ([]float64, error) { // in practice, a cross-encoder
 		scores := make([]float64, len(texts))
 		for i, text := range texts {
 			scores[i] = -float64(len(text))

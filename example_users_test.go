@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// An account, a token for a program of theirs, and what the program reaches with it.
+// An account, a token for one of its programs, and what the program can access.
 func ExampleAccounts_CheckToken() {
 	ctx := context.Background()
 	store, err := souvenir.Open(ctx, ":memory:", nil)
@@ -60,7 +60,7 @@ func ExampleAccounts_CheckToken() {
 	// the token is not valid; it may have expired or been revoked
 }
 
-// A program with many users gives each a view of their own, which costs nothing to make.
+// A program with many users gives each a view of their own. Views cost nothing.
 func ExampleAccess() {
 	store := open()
 	defer store.Close()
@@ -72,7 +72,7 @@ func ExampleAccess() {
 	// Output: I am ben.
 }
 
-// A view limited to projects sees nothing outside of them, and stores into the one that it is limited to.
+// A view that is limited to one project sees only that project, and stores into it.
 func ExampleAccess_projects() {
 	store := open()
 	defer store.Close()
@@ -90,7 +90,7 @@ func ExampleAccess_projects() {
 	// Refunds take three days.
 }
 
-// Several applications in one file have users of the same ids, and know nothing of each other.
+// Several applications can share one file. Their users may have the same ids, and are separate.
 func ExampleAccess_namespaces() {
 	store := open()
 	defer store.Close()
@@ -100,14 +100,14 @@ func ExampleAccess_namespaces() {
 	add(crm, souvenir.NewMemory{Content: "Anna's contract ends in May."})
 
 	printFound(shop, souvenir.Query{Sort: souvenir.SortCreatedAsc})
-	_, err := shop.GetProject(context.Background(), souvenir.ProjectRef{ID: "sales"}) // not its own
+	_, err := shop.GetProject(context.Background(), souvenir.ProjectRef{ID: "sales"}) // it belongs to the other namespace
 	fmt.Println(errors.Is(err, souvenir.ErrNotFound))
 	// Output:
 	// I like the blue kettle.
 	// true
 }
 
-// The users of an application are managed together, and deleted with all that they have.
+// The users of an application are managed together, and deleted with all their data.
 func ExampleAccounts_Namespace() {
 	ctx := context.Background()
 	store := open()
@@ -164,7 +164,7 @@ func ExampleAccounts_AddToken() {
 	// Output: Anna true false
 }
 
-// Preferences are a small JSON object for each user, patched like metadata.
+// Preferences are a small JSON object for each user. Updates patch them like metadata.
 func ExampleStore_UpdatePreferences() {
 	ctx := context.Background()
 	store := open()
@@ -182,7 +182,7 @@ func ExampleStore_UpdatePreferences() {
 	// Output: map[language:pt]
 }
 
-// A client registers itself, a user lets it in, and its token says for whom a view of the store works.
+// A client registers itself, a user authorizes it, and its token gives a view of the store for that user.
 func ExampleAccounts_Authorize() {
 	ctx := context.Background()
 	store := open()

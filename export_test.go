@@ -24,10 +24,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
-// sealedClock makes exports of equal stores equal.
+// sealedClock makes the exports of equal stores equal.
 func sealedClock() time.Time { return time.Date(2026, 11, 21, 8, 0, 0, 123456000, time.UTC) }
 
-// statements runs statements on a store, for what has no method of its own.
+// statements runs SQL for changes that no method makes.
 func statements(tb testing.TB, s *Store, all ...string) {
 	tb.Helper()
 	err := s.db.Write(context.Background(), func(tx db.Tx) error {
@@ -43,7 +43,7 @@ func statements(tb testing.TB, s *Store, all ...string) {
 	}
 }
 
-// putFile stores a file row by row.
+// putFile inserts the rows of a file.
 func putFile(tb testing.TB, s *Store, id, owner, memory, project string, data []byte) {
 	tb.Helper()
 	err := s.db.Write(context.Background(), func(tx db.Tx) error {
@@ -77,14 +77,14 @@ func putFile(tb testing.TB, s *Store, id, owner, memory, project string, data []
 	}
 }
 
-// pattern is a file's content of some size, which never repeats itself.
+// pattern returns the content of a file, without repetition.
 func pattern(size int) []byte {
 	data := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(data)
 	return data
 }
 
-// openRich opens a store that has something of everything.
+// openRich opens a store with some of everything.
 func openRich(t *testing.T) *Store {
 	t.Helper()
 	s := openWords(t, filepath.Join(t.TempDir(), "rich.db"), Options{Now: sealedClock})
@@ -134,7 +134,7 @@ func openRich(t *testing.T) *Store {
 	return s
 }
 
-// somePassword is the hash of one.
+// somePassword is a password hash.
 const somePassword = "$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ$aGFzaGhhc2hoYXNoaGFzaA"
 
 // addAccounts adds what people sign in with.
@@ -265,12 +265,12 @@ func TestTheSameImportAgainChangesNothing(t *testing.T) {
 	}
 }
 
-// TestEveryColumnIsExportedOrMadeAgain fails when a table gets a column, or the file a table: say here what becomes of
-// it in an export.
+// TestEveryColumnIsExportedOrMadeAgain fails when a table gets a new column, or the file a new table. Add it here, and
+// say what an export does with it.
 func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 	const (
-		madeAgain = "" // from what is exported, or from the store that imports it
-		left      = "" // on purpose: credentials of this store are not valid in another
+		madeAgain = "" // from exported data, or by the importing store
+		left      = "" // on purpose: the credentials of one store are not valid in another
 	)
 	known := map[string]string{
 		"users": "id uid created_at name name_key email role password disabled_at updated_at namespace " +
@@ -282,7 +282,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"project_alias":     "owner_id name_key name project_id created_at",
 		"project_member":    "project_id user_id role created_at",
 		"blocked_sender":    "user_id sender_id created_at",
-		"audit":             "", // of this store alone
+		"audit":             "", // belongs to this store alone
 		"memory": "id uid partition_id content event_type state importance classification rule_type metadata " +
 			"revision created_at updated_at key event_time rule_of expires_at valid_from valid_until supersedes",
 		"memory_tag": "memory_id tag position", "memory_link": "memory_id related_id position",
@@ -374,7 +374,7 @@ func TestExportEndsWithCountsAndTheHashOfWhatIsBefore(t *testing.T) {
 	}
 }
 
-// A text must not wait for a vector that a model makes again.
+// An export must not wait until a model has computed damaged vectors again.
 func TestExportLeavesOutDamagedVectorsOfModels(t *testing.T) {
 	longtest.Only(t)
 	s := openRich(t)
@@ -398,7 +398,7 @@ func TestExportWithoutVectorsKeepsThoseOfCallers(t *testing.T) {
 	}
 }
 
-// failingWriter fails after so many bytes.
+// failingWriter fails after the given number of bytes.
 type failingWriter int
 
 var errNoRoom = errors.New("no room")
@@ -481,7 +481,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// What a user exports is what the user owns, all of it, and is the same in another store.
+// A user's export holds everything that the user owns, and imports into another store unchanged.
 func TestExportOfOnesOwn(t *testing.T) {
 	s := openRich(t)
 	alice := s.As(Access{User: "alice"})
@@ -568,7 +568,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 	}
 }
 
-// A user with nothing exports nothing.
+// The export of a user without data is empty.
 func TestExportOfNothing(t *testing.T) {
 	s := openRich(t)
 	var out bytes.Buffer

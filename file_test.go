@@ -20,9 +20,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// What a store does with files, disks, contexts and Close when they do not behave.
+// How a store handles failing files, disks, contexts and Close.
 
-// storeFile makes a store's file with some memories in it and returns its bytes.
+// storeFile returns the bytes of a file with some memories.
 func storeFile(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -60,7 +60,7 @@ func writeFile(t *testing.T, path string, data []byte) {
 	}
 }
 
-// changed returns a copy of a file with a number written at an offset, big-endian as SQLite's header has it.
+// changed returns a copy of a file with a big-endian number written at an offset, as in SQLite's header.
 func changed(file []byte, at int, number uint32) []byte {
 	file = bytes.Clone(file)
 	binary.BigEndian.PutUint32(file[at:], number)
@@ -129,7 +129,7 @@ func isAny(err error, kinds ...error) bool {
 	return false
 }
 
-// onlyFile sees that nothing was left beside a file.
+// onlyFile checks that the folder holds only the file.
 func onlyFile(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -232,7 +232,7 @@ func TestDamagedFilesGiveErrorsAndNeverPanics(t *testing.T) {
 	}
 	damaged := map[string][]byte{}
 	const page = 4096
-	for n := step; n < len(store)/page; n += step { // the first page is a matter of refusal at the opening
+	for n := step; n < len(store)/page; n += step { // without the first page, which Open refuses
 		flipped := bytes.Clone(store)
 		for i := n*page + n%7; i < (n+1)*page; i += 61 {
 			flipped[i] ^= 0xa5
@@ -261,8 +261,8 @@ func TestDamagedFilesGiveErrorsAndNeverPanics(t *testing.T) {
 	}
 }
 
-// useDamaged calls methods on a damaged file and returns how many found the damage. The damage may lie where a method
-// does not look, so it may well give an answer.
+// useDamaged calls methods on a damaged file and returns how many reported damage. A method that does not read the
+// damaged part may succeed.
 func useDamaged(ctx context.Context, t *testing.T, name, path string, indexMemory int64) (refused int) {
 	t.Helper()
 	step := "open"
@@ -327,7 +327,7 @@ func useDamaged(ctx context.Context, t *testing.T, name, path string, indexMemor
 	return refused
 }
 
-// Damage that SQLite cannot see, because the file is sound and only what stands in it is not.
+// SQLite cannot see this damage: the file is valid, but the values in its rows are not.
 func TestDamagedRowsGiveErrorsAndNeverPanics(t *testing.T) {
 	longtest.Only(t)
 	for i, damage := range []string{
@@ -441,7 +441,7 @@ func TestReadOnlyFilesAreReadAndNeverWritten(t *testing.T) {
 	}
 }
 
-// forbidWriting takes permissions away, and skips the test for users whom permissions do not stop.
+// forbidWriting takes permissions away. It skips the test for users who can write regardless.
 func forbidWriting(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
 	if err := os.Chmod(path, mode); err != nil {
@@ -482,7 +482,7 @@ func TestFullDiskRefusesWholeWritesAndLeavesTheStoreUsable(t *testing.T) {
 			if _, err := s.AddMemories(t.Context(), many, nil); !errors.Is(err, ErrFull) {
 				t.Errorf("many at once: %v, want ErrFull", err)
 			}
-			var group sync.WaitGroup // a shared commit that fails must not take others' answers with it
+			var group sync.WaitGroup // if a shared commit fails, it must not lose the results of other writers
 			var answered atomic.Int64
 			for i := range 8 {
 				group.Go(func() {
@@ -520,7 +520,7 @@ func TestFullDiskRefusesWholeWritesAndLeavesTheStoreUsable(t *testing.T) {
 	}
 }
 
-// openWithFewPages lets SQLite itself refuse to let the file grow.
+// openWithFewPages lets SQLite refuse to let the file grow.
 func openWithFewPages(t *testing.T) (*Store, func()) {
 	s := openWords(t, filepath.Join(t.TempDir(), "full.db"), Options{})
 	pages := func(n int) {
@@ -536,7 +536,7 @@ func openWithFewPages(t *testing.T) (*Store, func()) {
 	return s, func() { pages(1 << 30) }
 }
 
-// openOnSmallDisk opens a store on a file system of its own, where the test's user may make one.
+// openOnSmallDisk opens a store on its own small file system, if the test may mount one.
 func openOnSmallDisk(t *testing.T) (*Store, func()) {
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", dir).CombinedOutput(); err != nil {
@@ -557,7 +557,7 @@ func openOnSmallDisk(t *testing.T) (*Store, func()) {
 	}
 }
 
-// blocked is an embedder that waits for its context, for texts that ask for it, and tells when it does.
+// blocked is an embedder that blocks until its context ends, for texts that ask for it. It signals when it blocks.
 func blocked(waiting chan<- struct{}) Embedder {
 	words := wordEmbedder("words-1")
 	return EmbedderFunc("words-1", wordSize,

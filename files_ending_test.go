@@ -15,9 +15,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// How calls about files end before they are through.
+// How calls about files end early.
 
-// fileCalls are calls of every method that works on files, with arguments that are right.
+// fileCalls returns a call with valid arguments of every method that works on files.
 func fileCalls(s *Store, id string) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"AddFile": func(ctx context.Context) error {
@@ -104,7 +104,7 @@ func TestFilesOnAFullDisk(t *testing.T) {
 	mustAddFile(t, s, NewFile{}, strings.Repeat("x", 9<<20))
 }
 
-// A memory may go, or become another's, while a file for it arrives.
+// A memory may be deleted while a file for it arrives.
 func TestMemoryThatIsDeletedWhileItsFileArrives(t *testing.T) {
 	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
@@ -122,7 +122,7 @@ func TestMemoryThatIsDeletedWhileItsFileArrives(t *testing.T) {
 	}
 }
 
-// What cannot be removed at once is said, and left to purgeFiles.
+// A file whose rows cannot be removed now gives an error, and purgeFiles removes it later.
 func TestDamagedFileRows(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	m := mustAdd(t, s, NewMemory{Content: "x"})
@@ -146,7 +146,7 @@ func TestDamagedFileRows(t *testing.T) {
 	}
 }
 
-// When the bytes cannot be removed, the file is gone all the same, and they are removed later.
+// If the bytes cannot be removed, the file is still gone. The bytes are removed later.
 func TestPurgeRemovesLeftoverFileBytes(t *testing.T) {
 	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})

@@ -26,16 +26,16 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// What the bytes of files do to the store, and what damage and crashes do to them.
+// What files do to the store, and what damage and crashes do to files.
 
-// zeros is content of so many bytes.
+// zeros is content of n bytes.
 func zeros(n int64) io.Reader { return io.LimitReader(zeroReader{}, n) }
 
 type zeroReader struct{}
 
 func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// hook is a reader of nothing that calls a function once.
+// hook is an empty reader that calls a function once.
 type hook func()
 
 func (h hook) Read([]byte) (int, error) { h(); return 0, io.EOF }
@@ -49,7 +49,7 @@ func mustAddFile(tb testing.TB, s *Store, f NewFile, content string) File {
 	return added
 }
 
-// fileNames returns the names of all visible files, in order of the alphabet.
+// fileNames returns the names of all visible files, sorted.
 func fileNames(tb testing.TB, s *Store, l FileList) []string {
 	tb.Helper()
 	var names []string
@@ -63,7 +63,7 @@ func fileNames(tb testing.TB, s *Store, l FileList) []string {
 	return names
 }
 
-// filesHeld counts the rows of files, of their chunks, and of their tags.
+// filesHeld counts the rows of files, their chunks and their tags.
 func filesHeld(tb testing.TB, s *Store) [3]int {
 	tb.Helper()
 	var n [3]int
@@ -81,7 +81,7 @@ func TestUnfinishedFilesAreNotSeenAndBlockNoWriting(t *testing.T) {
 	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	looked := 0
-	look := hook(func() { // in the midst of the content: its beginning is stored
+	look := hook(func() { // in the middle of the content, when its beginning is stored
 		looked++
 		if names := fileNames(t, s, FileList{}); len(names) != 0 {
 			t.Errorf("unfinished files are listed: %v, want none", names)
@@ -89,7 +89,7 @@ func TestUnfinishedFilesAreNotSeenAndBlockNoWriting(t *testing.T) {
 		if held := filesHeld(t, s); held[0] != 1 || held[1] == 0 {
 			t.Errorf("the store holds %v, want 1 file and some bytes", held)
 		}
-		mustAdd(t, s, NewMemory{Content: "written meanwhile"}) // a transaction that was left open would be in its way
+		mustAdd(t, s, NewMemory{Content: "written meanwhile"}) // an open transaction would block it
 		mustAddFile(t, s, NewFile{Filename: "another"}, "stored meanwhile")
 		for f, err := range s.Files(t.Context(), FileList{}) {
 			if err := errors.Join(err, s.EraseFile(t.Context(), f.ID)); err != nil {
@@ -162,7 +162,7 @@ func TestMaxFile(t *testing.T) {
 		f := NewFile{}
 		content := zeros(c.size)
 		if c.announce {
-			f.Size, content = c.size, strings.NewReader("short") // what is announced is looked at before it is read
+			f.Size, content = c.size, strings.NewReader("short") // the declared size is checked before anything is read
 		}
 		_, err := s.AddFile(t.Context(), f, content)
 		switch {
@@ -214,7 +214,7 @@ func TestFileQuotaHoldsHoweverManyAreStoredAtOnce(t *testing.T) {
 			switch {
 			case err == nil:
 				stored.Add(9 << 19)
-			case !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrInvalid): // a size that differs
+			case !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrInvalid): // sizes that differ are ErrInvalid
 				t.Error(err)
 			}
 		})
@@ -223,7 +223,7 @@ func TestFileQuotaHoldsHoweverManyAreStoredAtOnce(t *testing.T) {
 	if n := stored.Load(); n > quota {
 		t.Errorf("%d bytes are stored, of %d, want at most %v", n, quota, quota)
 	}
-	if stored.Load() == 0 { // each was in the way of another, and none of them is now
+	if stored.Load() == 0 { // all were refused because of each other; now nothing is in the way
 		if _, err := stores[0].AddFile(t.Context(), NewFile{}, zeros(9<<19)); err != nil {
 			t.Errorf("what was refused is still in the way: %v", err)
 		}
@@ -262,7 +262,7 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 	}
 
 	f := mustAddFile(t, s, NewFile{Tags: []string{"a"}}, "stored")
-	gone, err := s.AddFile(t.Context(), NewFile{Tags: []string{"a"}}, zeros(20<<20)) // more than one deletion's worth
+	gone, err := s.AddFile(t.Context(), NewFile{Tags: []string{"a"}}, zeros(20<<20)) // too large for one deletion
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func TestFilesAreReadByManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// The write-ahead log is started over between the transactions of a file, and does not grow with it.
+// The write-ahead log restarts between the transactions of a file, and does not grow with it.
 func TestWriteAheadLogStaysSmallWhileFilesAreStored(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "files.db")

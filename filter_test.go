@@ -18,7 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// described are memories for filters to tell apart.
+// described are memories that filters tell apart.
 var described = []NewMemory{
 	{Content: "one", EventType: "decision", State: "active", Importance: ImportanceHigh, Tags: []string{"a", "b"},
 		ShownMetadata: map[string]any{"n": 1, "s": "x", "list": []any{1, "x", true}}},
@@ -82,7 +82,7 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// checkFilter compares what a filter finds in the store with what it should.
+// checkFilter compares what a filter finds with what fits says it should find.
 func checkFilter(t *testing.T, s *Store, all []Memory, filter Filter) {
 	t.Helper()
 	found, err := s.Search(context.Background(), Query{Filter: filter, Limit: MaxLimit, Sort: SortCreatedAsc})
@@ -116,7 +116,7 @@ func checkFilter(t *testing.T, s *Store, all []Memory, filter Filter) {
 	}
 }
 
-// fits is what a filter that the store accepts means, written as plainly as can be.
+// fits reports whether a memory matches a filter that the store accepts, in the simplest way.
 func fits(m Memory, filter Filter) bool {
 	for key, demand := range filter {
 		isSet, values := valuesOf(m, key)
@@ -168,7 +168,7 @@ func fits(m Memory, filter Filter) bool {
 	return true
 }
 
-// valuesOf are the values of a memory under a key that can be compared, and whether there is anything at all.
+// valuesOf returns the comparable values of a memory under a key, and whether the key is set.
 func valuesOf(m Memory, key string) (isSet bool, values []any) {
 	switch key {
 	case "created_at":
@@ -193,7 +193,7 @@ func valuesOf(m Memory, key string) (isSet bool, values []any) {
 	return true, []any{value}
 }
 
-// demandedTime is the time that a value means, in microseconds: a day, or a moment, which is 1 µs long.
+// demandedTime returns the time of a value as a range in microseconds: a day, or a moment of 1 µs.
 func demandedTime(demanded any) (from, to int64, ok bool) {
 	if t, isTime := demanded.(time.Time); isTime {
 		return t.UnixMicro(), t.UnixMicro() + 1, true
@@ -208,7 +208,7 @@ func demandedTime(demanded any) (from, to int64, ok bool) {
 	return t.UnixMicro(), t.AddDate(0, 0, 1).UnixMicro(), err == nil
 }
 
-// compareValues compares what is stored with what is demanded; not ok means that they are of different sorts.
+// compareValues compares a stored value with a demanded one. It returns false if their types differ.
 func compareValues(key string, stored, demanded any) (c int, ok bool) {
 	if at, isTime := stored.(time.Time); isTime {
 		from, to, ok := demandedTime(demanded)
@@ -249,7 +249,7 @@ func number(v any) (*big.Float, bool) {
 		if i, err := v.Int64(); err == nil {
 			return n.SetInt64(i), true
 		}
-		f, err := v.Float64() // a filter compares doubles where integers do not reach
+		f, err := v.Float64() // filters compare as doubles what does not fit an integer
 		return n.SetFloat64(f), err == nil
 	}
 	return nil, false
@@ -304,7 +304,7 @@ func TestFiltersAgreeWithANaiveImplementation(t *testing.T) {
 	}
 }
 
-// noteFilters are filters that the searches of the tests below use again and again.
+// noteFilters are the filters that the tests below search with repeatedly.
 var noteFilters = map[string]Query{
 	"a tag":          {Tags: []string{"t1"}},
 	"two tags":       {Filter: Filter{"tags": All("t0", "t1")}},
@@ -318,7 +318,7 @@ var noteFilters = map[string]Query{
 	"nothing":        {Tags: []string{"unheard of"}},
 }
 
-// checkNotes compares what a search finds, each memory having the word note, with the listing by the same filter.
+// checkNotes compares a search for the word note, which each memory has, with the listing by the same filter.
 func checkNotes(t *testing.T, ctx context.Context, s *Store, when string) {
 	t.Helper()
 	for name, q := range noteFilters {
@@ -346,7 +346,7 @@ func checkNotes(t *testing.T, ctx context.Context, s *Store, when string) {
 	}
 }
 
-// checkOrders compares the pages of listings, in each order of time, with the listing of all by the same filter.
+// checkOrders compares the pages of listings, in each order, with the whole listing by the same filter.
 func checkOrders(t *testing.T, s *Store, when string) {
 	t.Helper()
 	for name, q := range noteFilters {
@@ -379,12 +379,13 @@ func checkOrders(t *testing.T, s *Store, when string) {
 	}
 }
 
-// What a filter selects is kept, and only what has changed since is tested again, so each kind of change must show.
+// The selection of a filter is cached, and only changed memories are tested again. The cache must follow each kind of
+// change.
 func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "filters.db")
 	one, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	one.orders.Few, other.orders.Few = 1, 1
-	one.orders.Alone = -1 // and the other orders what matches alone
+	one.orders.Alone = -1 // in the other one, the order itself selects what matches alone
 	random := rand.New(rand.NewPCG(1, 16))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	tags := func() (list []string) {
@@ -453,7 +454,7 @@ func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
 	}
 }
 
-// A search of an older snapshot neither sees what a newer one has kept, nor gives its own to later ones.
+// A search in an older snapshot does not see what a newer one has cached, nor leave its own results to later ones.
 func TestAFilterInASnapshotIsOfItsTime(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "filters.db"), Options{})
 	first := mustAdd(t, s, NewMemory{Content: "note 1", Tags: []string{"t1"}, EventType: "decision"})
@@ -482,7 +483,7 @@ func TestAFilterInASnapshotIsOfItsTime(t *testing.T) {
 	checkNotes(t, t.Context(), s, "after the snapshot")
 }
 
-// BenchmarkSearchBesideReplacedMemories searches the 20 memories of a user whose neighbour has replaced 100,000 of
+// BenchmarkSearchBesideReplacedMemories searches the 20 memories of one user while another user has replaced 100,000 of
 // theirs, in the index and on disk.
 func BenchmarkSearchBesideReplacedMemories(b *testing.B) {
 	for name, memory := range map[string]int64{"index": 0, "disk": -1} {
@@ -493,7 +494,7 @@ func BenchmarkSearchBesideReplacedMemories(b *testing.B) {
 				mustAdd(b, ben, NewMemory{Content: "a common kettle"})
 			}
 			mustAdd(b, anna, NewMemory{Content: "the first of many facts"})
-			// Without passages, which would take minutes: what is measured reads none of them.
+			// Without passages, which would take minutes to make. The benchmark reads none.
 			damage(b, s, `INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at, supersedes)
 				WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
 				SELECT 'fact ' || i, (SELECT max(partition_id) FROM memory), 'fact', '{}', 1, i, i, 'fact ' || (i - 1) FROM n`)
@@ -511,7 +512,7 @@ func BenchmarkSearchBesideReplacedMemories(b *testing.B) {
 	}
 }
 
-// What a search leaves out is found in the partitions that it searches, not in the whole file.
+// Replaced memories are looked up in the searched partitions, not in the whole file.
 func TestHiddenMemoriesAreFoundByPartition(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "plan.db"), Options{})
 	mustAdd(t, s, NewMemory{Content: "x"})
@@ -530,7 +531,7 @@ func TestHiddenMemoriesAreFoundByPartition(t *testing.T) {
 	}
 }
 
-// A listing as of a time finds what has replaced each memory by an index of that, and not by reading the partition.
+// A listing as of a time finds the successors of each memory by an index, without scanning the partition.
 func TestTheSuccessorsOfAListingAsOfATimeAreFoundByIndex(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "plan.db"), Options{})
 	mustAdd(t, s, NewMemory{Content: "x"})

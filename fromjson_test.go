@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// Types whose JSON is for others to read: by a standard, or with parts left out on purpose.
+// Types whose JSON cannot be read back: a standard defines it, or it leaves parts out on purpose.
 var writtenOnly = map[string]string{
 	"Client":           "RFC 7591's names, without what is the store's own",
 	"RegisteredClient": "RFC 7591, section 3.2.1",
@@ -26,7 +26,7 @@ var writtenOnly = map[string]string{
 	"FileReader":       "the file's bytes are read, not written as JSON",
 }
 
-// resultTypes are the structs of this package that its methods return, and those within them.
+// resultTypes returns the structs of this package that its methods return, and those within them.
 func resultTypes() map[string]reflect.Type {
 	found := map[string]reflect.Type{}
 	var add func(t reflect.Type)
@@ -62,7 +62,7 @@ func resultTypes() map[string]reflect.Type {
 	return found
 }
 
-// fillAll gives a value something to show in each of its fields.
+// fillAll sets each field to a nonzero value.
 func fillAll(v reflect.Value, n *int) {
 	*n++
 	switch v.Kind() {
@@ -110,13 +110,13 @@ func fillAll(v reflect.Value, n *int) {
 	}
 }
 
-// fillDocument gives todos a document, from which their JSON is made.
+// fillDocument gives todos a document, which their JSON is made from.
 func fillDocument(v reflect.Value) {
 	content := five(map[Section]string{SectionTasks: "## Tasks\n- [ ] T1 boil\n- [x] T2 pour"})
 	document, _ := ParseTodo(content)
 	switch todo := v.Addr().Interface().(type) {
 	case *StoredRule:
-		todo.Similar = nil // of a rule there is one
+		todo.Similar = nil // a project has one rule of each type, so none is similar
 	case *Todo:
 		todo.Content, todo.Document = content, document
 	case *StoredTodo:
@@ -126,7 +126,7 @@ func fillDocument(v reflect.Value) {
 
 var jsonName = regexp.MustCompile(`^[a-z0-9_]+$`)
 
-// names calls fn for each name in a JSON value.
+// jsonNames calls fn for each name in a JSON value.
 func jsonNames(value any, fn func(name string)) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -183,7 +183,7 @@ func TestResultsHaveOneJSONForm(t *testing.T) {
 	}
 }
 
-// hidden reports whether a type has fields that no JSON shows.
+// hidden reports whether a type has fields that are missing in its JSON.
 func hidden(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -199,7 +199,7 @@ func hidden(t reflect.Type) bool {
 	return false
 }
 
-// memories makes memories as callers and the store make them; keys of their own may be named like the known ones.
+// drawMemory draws a memory as callers and the store make them. Its own keys may have the names of known keys.
 func drawMemory(t *rapid.T) Memory {
 	word := rapid.OneOf(rapid.Just(""), rapid.SampledFrom([]string{"active", "東京", "<b>&\u2028", "a\"\\\x00", "do"}))
 	list := rapid.OneOf(rapid.Just([]string(nil)),
@@ -244,7 +244,7 @@ func TestMemoriesRoundTripThroughJSON(t *testing.T) {
 				read.UpdatedAt, m.CreatedAt, m.UpdatedAt, m.CreatedAt, m.UpdatedAt)
 		}
 		for _, known := range kernel.KnownKeys {
-			delete(m.Metadata, known) // the store has none of these among a memory's own keys
+			delete(m.Metadata, known) // the store keeps none of these among a memory's own keys
 		}
 		encoded, err = json.Marshal(m)
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// behindTheBack runs SQL on a store's file as a disk would change it: without triggers, and unnoticed.
+// behindTheBack runs SQL without triggers on a store's file, as a failing disk would change it.
 func behindTheBack(tb testing.TB, path, statement string) (rows int64) {
 	tb.Helper()
 	config := storefile.Config(path, time.Now)
@@ -44,7 +44,7 @@ func behindTheBack(tb testing.TB, path, statement string) (rows int64) {
 	return rows
 }
 
-// migrationNames are the files of the schema.
+// migrationNames returns the files of the schema.
 func migrationNames(tb testing.TB) []string {
 	tb.Helper()
 	names, err := fs.Glob(sqlite.Migrations(), "*.sql")
@@ -137,7 +137,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 		if !longtest.Part(i, 5, 10) {
 			continue
 		}
-		// One bit of one value, or of its last byte.
+		// A large number added, the last byte replaced, or a byte appended.
 		value := map[string]string{
 			"INTEGER": `"%[2]s" + (1 << 41)`,
 			"TEXT":    `CAST(substr(CAST("%[2]s" AS BLOB), 1, length(CAST("%[2]s" AS BLOB)) - 1) || CAST('#' AS BLOB) AS TEXT)`,
@@ -154,7 +154,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 			if r, err := tx.Exec(one); err != nil {
 				return err
 			} else if r.RowsAffected == 0 {
-				return errUndone // no row has a value there, or it is bound to be another
+				return errUndone // no row has a value there, or the value must be unique
 			}
 			damages++
 			report, err := inspect.Hashes(tx)
@@ -166,7 +166,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 			}
 			return errUndone
 		})
-		if err != errUndone { //nolint:errorlint // it is that very one
+		if err != errUndone { //nolint:errorlint // this very error
 			t.Errorf("%s: got %v, want %v", one, err, errUndone)
 		}
 	}
@@ -198,7 +198,8 @@ func TestFlippedBytesAreNamedAndNeverRepairedAway(t *testing.T) {
 			t.Errorf("got %+v, want damage of the memory that nothing repairs, and an intact revision", f)
 		}
 	}
-	// What is done with a damaged memory makes nothing sound, neither it nor the state that is kept of it.
+	// An update or a deletion of a damaged memory does not hide the damage, neither in the memory nor in its past
+	// version.
 	if _, err := s.UpdateMemory(t.Context(), m.ID,
 		MemoryUpdate{ShownMetadata: map[string]any{"importance": "high"}}); err != nil {
 		t.Fatal(err)
@@ -256,7 +257,7 @@ func TestLostRowsAreNamedAndTheirDependentsStay(t *testing.T) {
 		revisions != 2 {
 		t.Errorf("of memory %s %d former states are left, want 2: %v", id, revisions, err)
 	}
-	for range 2 { // its dependents are deleted once the loss is accepted
+	for range 2 { // once the loss is accepted, its dependents are deleted
 		report = mustCheck(t, s, &CheckOptions{Repair: true, Accept: true})
 	}
 	if !report.OK {
@@ -319,7 +320,7 @@ func TestOldFilesGetHashesAndKeepTheirDamage(t *testing.T) {
 	}
 }
 
-// A table that is renamed takes its hashes along: damage from before does not become what was stored.
+// A renamed table keeps its hashes: the renaming does not hide earlier damage.
 func TestHashesOutliveTheRenamingOfTheirTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
 	config := storefile.Config(path, sealedClock)
@@ -340,7 +341,7 @@ func TestHashesOutliveTheRenamingOfTheirTable(t *testing.T) {
 	}
 	write(`INSERT INTO user (id, uid, email, created_at) ` +
 		`VALUES (1, 'ann', 'ann@example.com', 1), (2, 'ben', 'ben@example.com', 1)`)
-	config.Prepare = nil // behind the hashes' back
+	config.Prepare = nil // without the hashes
 	write(`UPDATE user SET email = 'eve@example.com' WHERE id = 2`)
 	s := openWords(t, path, Options{})
 	report := mustCheck(t, s, nil)

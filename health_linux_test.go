@@ -42,7 +42,7 @@ func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
 	if err := s.Upkeep().Health(t.Context()); err != nil {
 		t.Errorf("before anything was written: %v", err)
 	}
-	for err = nil; err == nil; { // the log has some room of its own
+	for err = nil; err == nil; { // the log has some free space of its own
 		_, err = s.AddMemory(t.Context(), NewMemory{Content: strings.Repeat("one more ", 2000)})
 	}
 	if !errors.Is(err, ErrFull) {
@@ -66,7 +66,7 @@ func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
 	mustAdd(t, s, NewMemory{Content: "there is room again"})
 }
 
-// smallDisk mounts a file system of so many MiB.
+// smallDisk mounts a file system of the given size in MiB.
 func smallDisk(t *testing.T, size string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -81,7 +81,7 @@ func smallDisk(t *testing.T, size string) (dir string) {
 	return dir
 }
 
-// fillDisk leaves no room, until the store has none for another memory.
+// fillDisk fills the disk until the store has no room for another memory.
 func fillDisk(t *testing.T, s *Store, dir string) {
 	t.Helper()
 	ballast, err := os.OpenFile(filepath.Join(dir, "ballast"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -91,7 +91,7 @@ func fillDisk(t *testing.T, s *Store, dir string) {
 	if err := ballast.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for err = nil; err == nil; { // the log has some room of its own
+	for err = nil; err == nil; { // the log has some free space of its own
 		_, err = s.AddMemory(t.Context(), NewMemory{Content: strings.Repeat("one more ", 2000), Collection: "ballast"})
 	}
 	if !errors.Is(err, ErrFull) {
@@ -99,7 +99,7 @@ func fillDisk(t *testing.T, s *Store, dir string) {
 	}
 }
 
-// What one transaction deletes elsewhere would not fit into this reserve.
+// As many memories as one transaction deletes elsewhere would not fit into this reserve.
 func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 	longtest.Only(t)
 	for name, test := range map[string]struct {
@@ -108,7 +108,7 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 	}{
 		"into the trash":              {3 * trash.FullRows / 2, 250, 1, false},
 		"for good":                    {3 * trash.FullRows / 2, 2000, 1, true},
-		"long ones into the trash":    {200, 2000, 5003, false}, // each touches much of the full text
+		"long ones into the trash":    {200, 2000, 5003, false}, // each changes much of the full text
 		"longest ones into the trash": {60, 20_000, 50_021, false},
 	} {
 		if name != "into the trash" && !longtest.All() {
@@ -166,7 +166,7 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 	}
 }
 
-// A memory whose past versions do not fit into the reserve stays, the error says what helps, and that helps.
+// A memory whose past versions do not fit into the reserve is not deleted. The error says what helps, and it does.
 func TestOnAFullDiskAMemoryWithALongHistoryIsDeletedForGood(t *testing.T) {
 	longtest.Only(t)
 	dir := smallDisk(t, fmt.Sprint(longtest.Size(64, 24), "m"))

@@ -24,7 +24,7 @@ import (
 // wordSize is the length of wordEmbedder's vectors.
 const wordSize = 32
 
-// wordEmbedder is a small model that is the same everywhere: each word counts in one dimension.
+// wordEmbedder is a small deterministic model: each word counts in one dimension.
 func wordEmbedder(model string) Embedder {
 	return EmbedderFunc(model, wordSize, func(ctx context.Context, _ Purpose, texts []string) ([][]float32, error) {
 		vectors := make([][]float32, len(texts))
@@ -45,9 +45,9 @@ func wordVector(t string) []float32 {
 	return v
 }
 
-// openWords opens a store with wordEmbedder, unless the options have another one, and closes it at the end of the test.
-// A new file is a copy of an empty one, as making the schema is most of the work. An empty path is a file of the test's
-// own.
+// openWords opens a store, with wordEmbedder unless the options name another one, and closes it at the end of the test.
+// A new file is a copy of an empty store, because making the schema is most of the work. An empty path means a new
+// temporary file.
 func openWords(tb testing.TB, path string, o Options) *Store {
 	tb.Helper()
 	if path == "" {
@@ -78,7 +78,7 @@ func openWords(tb testing.TB, path string, o Options) *Store {
 	return s
 }
 
-// emptyStore is the content of a file in which nothing was stored.
+// emptyStore returns the bytes of a file of an empty store.
 var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "souvenir-empty-")
 	if err != nil {
@@ -97,7 +97,7 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = file.Write(context.Background(), func(tx db.Tx) error { // the clocks of tests differ
+	err = file.Write(context.Background(), func(tx db.Tx) error { // each test has its own clock
 		_, err := tx.Exec(`DELETE FROM setting WHERE key = ?`, settingClock)
 		return err
 	})
@@ -123,8 +123,7 @@ func mustAddCollection(tb testing.TB, s *Store, c NewCollection) {
 	}
 }
 
-// rowsOf reads everything that a store's file holds, as text: two equal answers mean that nothing was changed between
-// them.
+// rowsOf returns everything a store's file holds, as text. Two equal results mean that nothing was changed in between.
 func rowsOf(tb testing.TB, s *Store) string {
 	tb.Helper()
 	query, err := everyRow()
@@ -139,13 +138,13 @@ func rowsOf(tb testing.TB, s *Store) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	rows = slices.DeleteFunc(rows, func(row string) bool { // background work notes the time by itself
+	rows = slices.DeleteFunc(rows, func(row string) bool { // background work updates the time by itself
 		return strings.Contains(row, "'"+settingClock+"'") || strings.Contains(row, "'"+settingAhead+"'")
 	})
 	return strings.Join(rows, "\n")
 }
 
-// everyRow is one query of all rows of all tables; a connection keeps its statement.
+// everyRow is one query of all rows of all tables. As one statement, a connection can cache it.
 var everyRow = sync.OnceValues(func() (string, error) {
 	ctx := context.Background()
 	s, err := Open(ctx, ":memory:", &Options{Embedder: wordEmbedder("words-1")})
@@ -163,14 +162,14 @@ var everyRow = sync.OnceValues(func() (string, error) {
 			GROUP BY t.name`)
 		return err
 	})
-	// The worker writes down in the background how far the clock has come.
+	// The worker records the latest time in the background.
 	queries = append(queries, `SELECT 'setting ' || key || ',' || value FROM setting WHERE key NOT IN ('`+settingClock+
 		`', '`+settingAhead+`')`)
 	queries = append(queries, `SELECT * FROM (SELECT 'passage_text ' || rowid FROM passage_text ORDER BY rowid)`)
 	return strings.Join(queries, " UNION ALL "), err
 })
 
-// addAccount makes a user with an account, or without one if the name is empty.
+// addAccount adds a user with an account or, if the name is empty, without one.
 func addAccount(t *testing.T, s *Store, user, name string) {
 	t.Helper()
 	if _, err := s.As(Access{User: user}).AddMemories(t.Context(), nil,
@@ -181,7 +180,7 @@ func addAccount(t *testing.T, s *Store, user, name string) {
 		return
 	}
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		// As an import does it: the name may be like an id that is here already.
+		// As an import does: the name may look like the id of another user.
 		_, err := tx.Exec(`UPDATE users SET uid_key = NULL`)
 		if err == nil {
 			_, err = tx.Exec(`UPDATE users SET name = ?, name_key = ? WHERE uid = ?`, name, foldname.Key(name), user)
@@ -219,7 +218,7 @@ func recordCalls(t *testing.T, s *Store, calls ...NewActivity) {
 	}
 }
 
-// movingClock is a clock that a test moves. The background worker asks it, too.
+// movingClock is a clock that a test sets. The background worker reads it, too.
 type movingClock struct{ micros atomic.Int64 }
 
 func newMovingClock(start time.Time) *movingClock {
@@ -231,7 +230,7 @@ func newMovingClock(start time.Time) *movingClock {
 func (c *movingClock) Now() time.Time       { return time.UnixMicro(c.micros.Load()).UTC() }
 func (c *movingClock) Pass(d time.Duration) { c.micros.Add(d.Microseconds()) }
 
-// Tick is Now that passes an hour first: no two answers are the same.
+// Tick advances the clock by an hour and returns it, so that no two results are the same.
 func (c *movingClock) Tick() time.Time {
 	return time.UnixMicro(c.micros.Add(time.Hour.Microseconds())).UTC()
 }

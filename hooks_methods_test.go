@@ -43,7 +43,7 @@ func TestEveryMethodThatWritesOrSearchesHasHooks(t *testing.T) {
 	}
 }
 
-// callHooked calls a method with valid arguments that hold the secret wherever there is a text.
+// callHooked calls a method with valid arguments that hold the secret in every text.
 func callHooked(t *testing.T, s *Store, method string) {
 	t.Helper()
 	if err := tryHooked(t, s, method); err != nil {
@@ -51,7 +51,7 @@ func callHooked(t *testing.T, s *Store, method string) {
 	}
 }
 
-// tryHooked prepares, without hooks, what a method needs, and calls it.
+// tryHooked stores, without hooks, what a method needs, and calls it.
 func tryHooked(t *testing.T, s *Store, method string) error {
 	t.Helper()
 	ctx := t.Context()

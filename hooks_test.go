@@ -20,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// The methods of Store that write memories, search for them, or delete them, and what each does with hooks.
+// The methods of Store that write, search or delete memories, with the kind of operation that hooks see.
 var hookedMethods = map[string]OperationKind{
 	"AddMemory": OperationStore, "AddMemories": OperationStore, "PutMemory": OperationStore, "PutMemories": OperationStore,
 	"SetRule": OperationStore, "SetTodo": OperationStore, "SetIdentityMemory": OperationStore,
@@ -34,7 +34,7 @@ var hookedMethods = map[string]OperationKind{
 	"ModuleState": OperationSearch,
 }
 
-// unhookedMethods write no text of a memory that was not in a store before.
+// unhookedMethods store no new text of a memory.
 var unhookedMethods = []string{
 	"AddCollection", "UpdateCollection", "AddProject", "UpdateProject", "AddMember", "UpdateMember", "DeleteMember",
 	"AddFile", "UpdateFile", "DeleteFile", "EraseFile", "SetPreferences", "UpdatePreferences",
@@ -64,7 +64,7 @@ func openHooks(t testing.TB, hooks ...Hooks) *Store {
 	return s
 }
 
-// redaction returns hooks that take the secret out of every text.
+// redaction returns hooks that remove the secret from every text.
 func redaction() Hooks {
 	in := func(s *string) { *s = strings.ReplaceAll(*s, secret, redacted) }
 	var deep func(v any) any
@@ -112,7 +112,7 @@ func redaction() Hooks {
 	}
 }
 
-// listening is an embedder that remembers what it was given.
+// listening is an embedder that records the texts it gets.
 type listening struct {
 	Embedder
 	mu    sync.Mutex
@@ -381,10 +381,10 @@ func TestHooksMayCallTheStore(t *testing.T) {
 		BeforeStore: func(ctx context.Context, o Operation, _ *NewMemory) error { use(ctx, o); return nil },
 		After:       func(ctx context.Context, o Operation, _ OperationResult) { use(ctx, o) },
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a deadlock ends then
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends a deadlock
 	defer cancel()
 	var all sync.WaitGroup
-	var mu sync.Mutex // calls is counted by the test, not by the store
+	var mu sync.Mutex // the test counts calls, not the store
 	for range 4 {
 		all.Go(func() {
 			mu.Lock()
@@ -451,7 +451,7 @@ func TestHooksGetACopy(t *testing.T) {
 	}
 }
 
-// TestIdleHooksChangeNothing compares what updates do with hooks and without them.
+// TestIdleHooksChangeNothing compares updates with and without hooks.
 func TestIdleHooksChangeNothing(t *testing.T) {
 	nothing := Hooks{
 		BeforeStore:  func(context.Context, Operation, *NewMemory) error { return nil },
@@ -496,7 +496,7 @@ func TestIdleHooksChangeNothing(t *testing.T) {
 			}
 			states = append(states, fmt.Sprint(m.Content, m.ShownMetadata(), m.EventTime.Unix(), m.Revision, m.Warnings, err))
 		}
-		for j := range states { // each store gives the project an id of its own
+		for j := range states { // each store gives the project its own id
 			states[j] = regexp.MustCompile(`project_id:[0-9a-f-]{36}`).ReplaceAllString(states[j], "project_id:p")
 		}
 		if states[0] != states[1] {

@@ -26,7 +26,7 @@ func openCopy(tb testing.TB) *Store {
 	return openWords(tb, filepath.Join(tb.TempDir(), "copy.db"), Options{Now: sealedClock})
 }
 
-// byHand makes an export of lines as people write them.
+// byHand makes an export of handwritten lines.
 func byHand(lines ...string) string {
 	return `{"souvenir":"export","version":1}` + "\n" + strings.Join(lines, "\n") + "\n"
 }
@@ -252,7 +252,7 @@ func TestDataOfAnotherOwnerIsNeverReplaced(t *testing.T) {
 	if rowsOf(t, s) != before || len(report.Conflicts) != 2 {
 		t.Errorf("got %+v, want 2 conflicts and no change", report)
 	}
-	// A file is added only to a memory of the owner that its line names.
+	// A file can only be added to a memory of the owner that its line names.
 	report = imported(t, s, []byte(byHand(strings.Replace(fileLines("g", "bob", "x"), `"size"`, `"memory_id":"`+mine.ID+
 		`","size"`, 1))), ImportOptions{})
 	if report.MissingLinks == 0 ||
@@ -378,7 +378,7 @@ func TestProgressOfExportAndImport(t *testing.T) {
 	}
 }
 
-// fileLines are the lines of a small file.
+// fileLines returns the lines of a small file.
 func fileLines(id, owner, data string) string {
 	sum := sumOf(data)
 	return fmt.Sprintf(
@@ -387,7 +387,7 @@ func fileLines(id, owner, data string) string {
 {"type":"chunk","file":%q,"n":0,"data":%q}`, id, owner, len(data), sum, id, base64Of(data))
 }
 
-// invariants are what must hold whatever has been imported.
+// invariants checks what must hold after any import.
 func invariants(tb testing.TB, s *Store) {
 	tb.Helper()
 	if report := mustCheck(tb, s, nil); !report.OK {
@@ -433,8 +433,8 @@ func invariants(tb testing.TB, s *Store) {
 	}
 }
 
-// FuzzImport: whatever comes in, an import ends with a report or a typed error, the store keeps its invariants, and
-// what it has then can be exported and imported again without loss.
+// FuzzImport: an import of any bytes ends with a report or a typed error and keeps the store's invariants. The
+// resulting store can be exported and imported again without loss.
 func FuzzImport(f *testing.F) {
 	for i, lines := range [][]string{
 		{`{"type":"memory","content":"the kettle is blue","tags":["a"],"metadata":{"n":1.10}}`},
@@ -482,7 +482,7 @@ func FuzzImport(f *testing.F) {
 		}
 		export := exported(t, s, ExportOptions{Credentials: true})
 		if bytes.Count(export, []byte("\n")) == 2 {
-			return // nothing came in
+			return // nothing was imported
 		}
 		copied := openWords(t, "", Options{Now: sealedClock})
 		imported(t, copied, export, ImportOptions{})
@@ -492,7 +492,7 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// An import keeps ids, even one that is the name of a user here; after it, no user gets a name that is such an id.
+// An import keeps ids, even one that equals a user's name here. After it, no user can take such an id as a name.
 func TestImportKeepsAnIDThatIsANameHere(t *testing.T) {
 	longtest.Only(t)
 	from := openWords(t, "", Options{})

@@ -161,7 +161,7 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 					!strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "line 3: ") {
 					t.Errorf("%s: %v, got %v, want %v", what, err, known.Argument, c.argument)
 				}
-				// What the check finds, an import of a file finds before it has taken anything.
+				// The import of a file finds what CheckExport finds, before it stores anything.
 				only := CheckExport(t.Context(), bytes.NewReader(export), nil)
 				if what == "seeker" && (only != nil) != (report.Line == 0) || only != nil && only.Error() != err.Error() {
 					t.Errorf("checked only: %v; imported: %v, to line %d", only, err, report.Line)
@@ -248,7 +248,7 @@ func TestAChangedExportIsNoticed(t *testing.T) {
 	if after := rowsOf(t, s); after != before {
 		t.Errorf("something was written: %v, want no change", linediff.First([]byte(after), []byte(before)))
 	}
-	// What editors and mail do to the ends of lines changes nothing.
+	// Line endings that editors and mail programs change make no difference.
 	for name, same := range map[string][]byte{
 		"CRLF":       bytes.ReplaceAll(export, []byte("\n"), []byte("\r\n")),
 		"BOM":        append([]byte("\ufeff"), export...),

@@ -40,7 +40,7 @@ func openFerries(t *testing.T, path string, options *Options) *Store {
 	return s
 }
 
-// ferries are the ids of what a search finds, in order, and how many it finds in all.
+// ferries returns the ids that a search finds, in order, and how many it finds in all.
 func ferries(t *testing.T, s *Store) ([]string, int) {
 	t.Helper()
 	results, err := s.Search(t.Context(), Query{Text: "departure of the ferry", Limit: 40})
@@ -64,7 +64,7 @@ func everywhere(t *testing.T, tx db.Tx) []int64 {
 	return all
 }
 
-// inMemory reports whether searches of everything use the index in memory now.
+// inMemory reports whether searches of everything now use the index in memory.
 func inMemory(t *testing.T, s *Store) (used bool) {
 	t.Helper()
 	err := s.read(t.Context(), func(tx db.Tx, _ viewer) (err error) {
@@ -78,7 +78,7 @@ func inMemory(t *testing.T, s *Store) (used bool) {
 	return used
 }
 
-// indexState is where searches of everything run.
+// indexState returns where searches of everything run.
 func indexState(t *testing.T, s *Store) (state retrieval.State) {
 	t.Helper()
 	err := s.read(t.Context(), func(tx db.Tx, _ viewer) (err error) {
@@ -127,7 +127,7 @@ func TestIndexIsLoadedAheadOfTheFirstSearch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	want, wantTotal := ferries(t, openFerries(t, path, nil))
 	s := openFerries(t, path, nil)
-	s.index.AtOnce = 10 // a search loads nothing itself
+	s.index.AtOnce = 10 // a search itself loads nothing
 	if got := indexState(t, s); got != retrieval.Loading {
 		t.Errorf("at first searches run in %q, want %q", got, retrieval.Loading)
 	}
@@ -195,7 +195,7 @@ func TestIndexThatFellBehindTheChangeLogCatchesUp(t *testing.T) {
 	want, _ := ferries(t, s)
 	gone := want[0]
 	err := s.db.DB.Write(t.Context(), func(tx db.Tx) error {
-		// As if 65,536 changes had come since: the log no longer reaches back to what the index knows.
+		// As after 65,536 more changes: the log no longer goes back to what the index knows.
 		_, err := tx.Exec(`DELETE FROM memory WHERE uid = ?`, gone)
 		if err == nil {
 			_, err = tx.Exec(`UPDATE change SET seq = seq + 1000000`)
@@ -256,7 +256,7 @@ func searchPlace(t *testing.T, s *Store, place int, text string) []string {
 
 func TestWhatWasNotSearchedForLongestMakesRoom(t *testing.T) {
 	longtest.Only(t)
-	const places, limit = 8, 700_000 // room for some of them
+	const places, limit = 8, 700_000 // enough for some of them
 	s := openPlaces(t, places, &Options{IndexMemory: limit})
 	onDisk, err := Open(t.Context(), s.db.Upkeep().Path, &Options{IndexMemory: -1})
 	if err != nil {
@@ -276,7 +276,7 @@ func TestWhatWasNotSearchedForLongestMakesRoom(t *testing.T) {
 				partitions[place] = id
 			}
 		}
-		searchPlace(t, s, 0, "note 8") // it stays in use
+		searchPlace(t, s, 0, "note 8") // so that it stays in use
 		if bytes := s.index.Bytes(); bytes > limit {
 			t.Errorf("%d bytes are held, want at most %d", bytes, limit)
 		}
@@ -288,7 +288,7 @@ func TestWhatWasNotSearchedForLongestMakesRoom(t *testing.T) {
 	if held(1) || !held(places-1) {
 		t.Errorf("place 1 is held: %t, want false; place %d: %t, want true", held(1), places-1, held(places-1))
 	}
-	for range 3 { // together they exceed the limit, and each search finds that without loading any
+	for range 3 { // together they exceed the limit, and each search notices without loading any
 		before := s.index.Held()
 		results, err := s.Search(t.Context(), Query{Text: "note 7 of place 3", Limit: 1})
 		s.index.Wait()
@@ -341,8 +341,8 @@ func TestABulkInsertThrowsNoIndexAway(t *testing.T) {
 	}
 }
 
-// TestSearchesBesideWritersMissNothing has searches of several projects beside writers that add, move and delete
-// memories, with an index that is too small for all.
+// TestSearchesBesideWritersMissNothing searches several projects while writers add, move and delete memories. The index
+// is too small for all of them.
 func TestSearchesBesideWritersMissNothing(t *testing.T) {
 	longtest.Only(t)
 	const places = 4
@@ -392,7 +392,7 @@ func TestSearchesBesideWritersMissNothing(t *testing.T) {
 	}
 }
 
-// observed is a transaction that says which queries run in it.
+// observed is a transaction that reports the queries in it.
 type observed struct {
 	db.Tx
 	query func(text string)
@@ -408,7 +408,7 @@ func (tx observed) Query(query string, args ...any) (db.Rows, error) {
 	return tx.Tx.Query(query, args...)
 }
 
-// useIndex runs a search of everything that finds nothing, with a function that is called before each query.
+// useIndex runs a search of everything that finds nothing, and calls a function before each query.
 func useIndex(t *testing.T, s *Store, query func(text string)) error {
 	return s.read(t.Context(), func(tx db.Tx, _ viewer) error {
 		_, err := s.index.Use(observed{tx, query}, everywhere(t, tx), func(*index.Index) error { return nil })
@@ -416,8 +416,8 @@ func useIndex(t *testing.T, s *Store, query func(text string)) error {
 	})
 }
 
-// TestTheChangeLogIsLostWhileAPartitionIsRead has the log end after what the index knows while a search is reading the
-// memories of a partition: what the search has read is too old, and what changes later is found.
+// TestTheChangeLogIsLostWhileAPartitionIsRead drops the change log that the index needs while a search reads the
+// memories of a partition. What the search has read is then too old, and later changes are found.
 func TestTheChangeLogIsLostWhileAPartitionIsRead(t *testing.T) {
 	longtest.Only(t)
 	s := openFerries(t, filepath.Join(t.TempDir(), "store.db"), nil)
@@ -446,7 +446,7 @@ func TestTheChangeLogIsLostWhileAPartitionIsRead(t *testing.T) {
 	}
 	rename(0, "the first one")
 	if err := s.db.DB.Write(t.Context(), func(tx db.Tx) error {
-		_, err := tx.Exec(`UPDATE change SET seq = seq + 1000000`) // as if 65,536 changes had come since
+		_, err := tx.Exec(`UPDATE change SET seq = seq + 1000000`) // as after 65,536 more changes
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -475,8 +475,8 @@ func TestTheChangeLogIsLostWhileAPartitionIsRead(t *testing.T) {
 	}
 }
 
-// TestAnOlderSnapshotIsSearchedInTheIndex has a search go on in a snapshot while another one, in a newer one, has noted
-// what a write changed and not read it yet: that concerns the newer one alone.
+// TestAnOlderSnapshotIsSearchedInTheIndex searches in a snapshot while a search in a newer one has noted a change that
+// it has not read yet. The change concerns only the newer one.
 func TestAnOlderSnapshotIsSearchedInTheIndex(t *testing.T) {
 	s := openFerries(t, filepath.Join(t.TempDir(), "store.db"), nil)
 	if err := useIndex(t, s, func(string) {}); err != nil {

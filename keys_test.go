@@ -48,7 +48,7 @@ func (k *keyed) openAt(path string, keys UserKeys) *Store {
 	return s
 }
 
-// user adds a user who says something.
+// user adds a user with one memory.
 func (k *keyed) user(name, says string) (view *Store, id string) {
 	k.Helper()
 	u, err := k.s.Accounts().AddUser(k.Context(), NewUser{Name: name})
@@ -64,7 +64,7 @@ func (k *keyed) close() {
 	noError(k.T, k.s.Close())
 }
 
-// refused opens the store, which has to fail with a class and a text.
+// refused opens the store, which must fail with an error of the class that contains a text.
 func (k *keyed) refused(path string, keys UserKeys, class error, says string) {
 	k.Helper()
 	s, err := Open(k.Context(), path, &Options{UserKeys: keys, Embedder: wordEmbedder("words-1")})
@@ -90,7 +90,8 @@ func copyFile(t *testing.T, from, to string) {
 	noError(t, os.WriteFile(to, content, 0o600))
 }
 
-// A backup from before a user was deleted, opened with the current ring, holds nothing of the user, and all of others.
+// A backup from before a user was deleted, opened with the current ring, holds nothing of that user and everything of
+// the others.
 func TestDeletingAUserErasesThemInOldBackups(t *testing.T) {
 	k := newKeyed(t)
 	ann, annSays := k.user("ann", "the code of the gate is 4711")
@@ -185,7 +186,7 @@ func TestAStoreOpensWithItsRingOnly(t *testing.T) {
 	k.open()
 }
 
-// The ring from a backup lacks newer users, and has deleted ones.
+// A ring from a backup lacks newer users, and still has deleted ones.
 func TestAnOlderRingIsRefusedAndCanBeRepaired(t *testing.T) {
 	k := newKeyed(t)
 	ring, old := UserKeysFile(k.path), filepath.Join(t.TempDir(), "old.ring")
@@ -252,7 +253,7 @@ func TestAnotherMasterKeyOfTheRingTakesOverWhileServersRun(t *testing.T) {
 	k.open()
 }
 
-// What is sealed under a key in a file without a name would be lost when the program ends.
+// If the file has been deleted, a new key in it would be lost when the program ends.
 func TestARingThatIsGoneGivesNoNewKeys(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not remove a file that is open")
@@ -305,7 +306,7 @@ func TestARingForReadingGivesNoNewKeys(t *testing.T) {
 	}
 }
 
-// Each way of conversion keeps every row.
+// Each conversion keeps every row.
 func TestAnExportConvertsAStoreToKeysOfUsersAndBack(t *testing.T) {
 	k := newKeyed(t)
 	plain := openWords(t, filepath.Join(t.TempDir(), "plain.db"), Options{})
@@ -327,7 +328,7 @@ func TestAnExportConvertsAStoreToKeysOfUsersAndBack(t *testing.T) {
 	move(k.s, again, &sealed)
 	_, err = again.Upkeep().Export(t.Context(), &back, &ExportOptions{Credentials: true})
 	noError(t, err)
-	rows := func(b *bytes.Buffer) string { // without the first and the last line, which have times and sums
+	rows := func(b *bytes.Buffer) string { // without the first and the last line, which hold times and checksums
 		_, rest, _ := strings.Cut(b.String(), "\n")
 		return rest[:strings.LastIndex(strings.TrimSpace(rest), "\n")]
 	}
@@ -379,7 +380,7 @@ func TestAReadOnlyStoreWithKeysOpensAndIsExported(t *testing.T) {
 	}
 }
 
-// failingKeys is a place of keys whose writes fail when they are to.
+// failingKeys is a key store whose writes fail on demand.
 type failingKeys struct {
 	db.Keys
 	fail func() error
@@ -439,8 +440,8 @@ func TestAFullDiskOfTheRingLosesNothing(t *testing.T) {
 	}
 }
 
-// A store and its ring learn of each other in three steps. Wherever a crash comes between, the next try ends them, and
-// no other store gets the ring.
+// A store and its ring are bound to each other in three steps. After a crash between them, the next try completes them,
+// and no other store gets the ring.
 func TestACrashWhileAStoreGetsItsRingIsMadeUpFor(t *testing.T) {
 	for writes := range 3 {
 		path, keys := filepath.Join(t.TempDir(), "store.db"), UserKeys{MasterKey: GenerateMasterKey()}
@@ -466,7 +467,7 @@ func TestACrashWhileAStoreGetsItsRingIsMadeUpFor(t *testing.T) {
 	}
 }
 
-// The worst time of a crash in a deletion: the user is gone, and the key is not.
+// The worst time for a crash in a deletion: the user is gone, but the key is not.
 func TestADeletionThatFailsBeforeTheErasureIsMadeUpFor(t *testing.T) {
 	k := newKeyed(t)
 	ann, _ := k.user("ann", "the code of the gate is 4711")
@@ -498,7 +499,7 @@ func TestADeletionThatFailsBeforeTheErasureIsMadeUpFor(t *testing.T) {
 	}
 }
 
-// A user without an account may be deleted and come back: with the same id, and another key, which stays.
+// A deleted user without an account may come back with the same id. The new key stays.
 func TestTheKeyOfAUserWhoCameBackIsKept(t *testing.T) {
 	for what, erase := range map[string]func(k *keyed){
 		"a repair": func(k *keyed) { k.report(&UserKeysOptions{Repair: true}) },

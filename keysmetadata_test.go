@@ -7,8 +7,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// What is sealed looks like no metadata, and is kept nevertheless: of memories, of past versions, and of a lost memory
-// that its past version replaces.
+// Sealed metadata does not look like metadata, but Recover keeps it: of memories, of past versions, and of a lost
+// memory that its past version replaces.
 func TestRecoverKeepsSealedMetadata(t *testing.T) {
 	k := newKeyed(t)
 	ann, _ := k.user("ann", "the code of the gate is 4711")
@@ -47,7 +47,7 @@ func TestRecoverKeepsSealedMetadata(t *testing.T) {
 	withoutReferencesOrHashes(t, k.path, `DELETE FROM memory WHERE uid = '`+ids[1]+`'`)
 	view, report = recovered()
 	found := false
-	for m, err := range view.Memories(t.Context(), List{}) { // it has another id
+	for m, err := range view.Memories(t.Context(), List{}) { // it has a new id
 		noError(t, err)
 		found = found || m.Content == "the house" && m.Metadata["colour"] == "grün"
 	}
@@ -56,7 +56,7 @@ func TestRecoverKeepsSealedMetadata(t *testing.T) {
 	}
 }
 
-// Metadata that an earlier version has sealed without lookups are found, and get them when the store is opened.
+// Metadata that an earlier version sealed without lookups can be found, and gets its lookups when the store is opened.
 func TestSealedMetadataFromBeforeGetLookups(t *testing.T) {
 	k := newKeyed(t)
 	ann, _ := k.user("ann", "the code of the gate is 4711")

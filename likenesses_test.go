@@ -29,8 +29,8 @@ func pairsOf(ctx context.Context, t *testing.T, s *Store) []string {
 	return pairs
 }
 
-// What is kept of the comparison of memories must be what a store finds that has kept nothing, after each kind of
-// change, also one that another handle makes or that is undone.
+// Cached comparisons of memories must equal a new computation after each kind of change, also by another handle or
+// undone.
 func TestNearDuplicatesFollowEachChange(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "likenesses.db")
@@ -87,7 +87,7 @@ func TestNearDuplicatesFollowEachChange(t *testing.T) {
 	check("of another user", func(s *Store) *Store { return s.As(Access{User: "bob"}) })
 }
 
-// Only what has changed is compared again.
+// Only changed memories are compared again.
 func TestLikenessesAreKeptUntilAChange(t *testing.T) {
 	s := openWords(t, "", Options{})
 	var ids []string

@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// These tests hand every argument of every method something that it must refuse, and see that the refusal is of use:
-// typed, naming the argument, its value and what is allowed, and without any effect.
+// These tests pass every argument of every method a value that it must refuse. The error must be typed and name the
+// argument, its value and what is allowed; the call must have no effect.
 
-// foreignWord is part of everything that another user stores here, and never of an attack.
+// foreignWord is in everything that another user stores here, and never in an attack.
 const foreignWord = "zqxvault"
 
-// attacked is a store with something of the local user in it, and something of alice.
+// attacked is a store with data of the local user and of alice.
 type attacked struct {
 	*Store
 	id      string // a memory of the local user
@@ -150,10 +150,10 @@ func numbered(n int) []string {
 // content returns a pointer, as UpdateMemory wants it.
 func content(s string) *string { return &s }
 
-// adder takes one attack.
+// adder adds one attack.
 type adder func(name string, kind error, argument string, do func(context.Context, attacked) error, says ...string)
 
-// attacks are those on everything but ids, which have their own list.
+// attacks returns all attacks but those on ids, which idAttacks returns.
 func attacks() []attack {
 	var all []attack
 	for _, on := range []func(adder){
@@ -182,7 +182,7 @@ func TestBadArgumentsAreRefusedByNameAndChangeNothing(t *testing.T) {
 				t.Fatalf("answer is %v; an *Error is wanted", err)
 			}
 			kinds := []error{attack.kind}
-			if attack.kind == nil { // which of these it is, is a matter of taste
+			if attack.kind == nil { // any of these kinds will do
 				kinds = []error{ErrInvalid, ErrTooLarge, ErrNotFound}
 			}
 			if !slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }) {
@@ -223,7 +223,7 @@ func TestBadArgumentsAreRefusedByNameAndChangeNothing(t *testing.T) {
 	}
 }
 
-// brief keeps a failure's output readable when the message is what is too long.
+// brief shortens an error whose message is too long to read.
 func brief(err error) string {
 	if message := err.Error(); len(message) > 500 {
 		return message[:500] + "…"
@@ -271,7 +271,7 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 	}
 }
 
-// nameAttacks are on the names of collections, projects and users.
+// nameAttacks are attacks on the names of collections, projects and users.
 func nameAttacks(add adder) {
 	for _, name := range []struct {
 		what, value string
@@ -304,7 +304,7 @@ func nameAttacks(add adder) {
 			"Search":   searching(Query{Collections: []string{"notes", name.value}}),
 			"Memories": listing(List{Collections: []string{name.value}}),
 			"Tags":     func(ctx context.Context, a attacked) error { _, err := a.Insights().Tags(ctx, name.value); return err },
-		} { // "not found" is a valid answer, too
+		} { // "not found" is also a valid answer
 			add(method+": collection name "+name.what, nil, "collection_name", do)
 		}
 		if name.value != "" { // which stands for the default
@@ -314,7 +314,7 @@ func nameAttacks(add adder) {
 				name.says...)
 			add("AddMemory: project name "+name.what, name.kind, "project_name", adding(NewMemory{ProjectName: name.value}),
 				name.says...)
-			if name.what != "invalid UTF-8" && name.what != "huge" { // which is too much metadata before it is a name
+			if name.what != "invalid UTF-8" && name.what != "huge" { // refused as metadata before the name is checked
 				add("UpdateMemory: project id "+name.what, name.kind, "project_id",
 					patching(map[string]any{"project_id": name.value}), name.says...)
 			}
@@ -326,7 +326,7 @@ func nameAttacks(add adder) {
 	}
 }
 
-// collectionAttacks are on collections.
+// collectionAttacks are attacks on collections.
 func collectionAttacks(add adder) {
 	add("AddCollection: again", ErrConflict, "collection_name", addingCollection(NewCollection{Name: "notes"}), `"notes"`,
 		"exists")
@@ -382,7 +382,7 @@ func collectionAttacks(add adder) {
 		add(method+": unknown collection", ErrNotFound, "collection_name",
 			func(ctx context.Context, a attacked) error { return do(ctx, a, "notess") }, `"notess"`, `"notes"`,
 			"create_collection")
-		add(method+": collection of another", ErrNotFound, "collection_name", // but for a letter, so that no hint may name it
+		add(method+": collection of another", ErrNotFound, "collection_name", // one letter away, so no hint may name it
 			func(ctx context.Context, a attacked) error { return do(ctx, a, "zqxvaul-garden") }, `"zqxvaul-garden"`)
 	}
 }

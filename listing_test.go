@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Pages of a listing are read in different ways, as few or many fit; each has what a plain reading of all memories has
-// at that place.
+// Pages of a listing are read in different ways, depending on how many memories match. Each page must equal the same
+// part of a plain reading of all memories.
 func TestPagesOfFilteredListingsMatchTheWholeList(t *testing.T) {
 	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{})
@@ -42,7 +42,7 @@ func TestPagesOfFilteredListingsMatchTheWholeList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 200 { // so that the two times differ in their order
+	for i := range 200 { // so that the two times order them differently
 		content := "changed"
 		if _, err := s.UpdateMemory(t.Context(), stored[i*5].ID, MemoryUpdate{Content: &content}); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestPagesOfFilteredListingsMatchTheWholeList(t *testing.T) {
 	}
 }
 
-// Where one collection has all that is newest, its share is not enough for a page.
+// If all of the newest memories are in one collection, its share is not enough for a page.
 func TestPagesOfCollectionsFilledOneAfterTheOther(t *testing.T) {
 	longtest.Only(t)
 	var minutes atomic.Int64
@@ -165,7 +165,7 @@ func TestPagesOfCollectionsFilledOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// Counts of partitions that are wrong in a damaged file make a page shorter, and no more.
+// Wrong counts of partitions in a damaged file only make a page shorter.
 func TestWrongCountsBreakNoListing(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{})
 	for i, name := range []string{"one", "two", "three"} {

@@ -2,7 +2,7 @@ package souvenir
 
 import "testing"
 
-// Who is no owner any longer after a change has still made it.
+// A change that makes its author a non-owner still succeeds.
 func TestAnOwnerLowersTheirOwnRole(t *testing.T) {
 	s := openWords(t, "", Options{})
 	for _, u := range []string{"anna", "ben"} {

@@ -19,7 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// contentAttacks are on the text of memories.
+// contentAttacks are attacks on the text of memories.
 func contentAttacks(add adder) {
 	tooMuch := strings.Repeat("x", MaxContent+1)
 	add("AddMemory: no content", ErrInvalid, "content", addingContent(""), "empty", "1048576")
@@ -33,7 +33,7 @@ func contentAttacks(add adder) {
 		badUTF8Says...)
 }
 
-// knownKeyAttacks are on the keys of metadata that mean something.
+// knownKeyAttacks are attacks on the known keys of metadata.
 func knownKeyAttacks(add adder) {
 	add("AddMemory: importance", ErrInvalid, "importance", adding(NewMemory{Importance: "urgent"}), `"urgent"`,
 		`"low", "medium", "high" or "critical"`)
@@ -86,7 +86,7 @@ func knownKeyAttacks(add adder) {
 	}
 }
 
-// tagAttacks are on tags and links.
+// tagAttacks are attacks on tags and links.
 func tagAttacks(add adder) {
 	add("AddMemory: 65 tags", ErrTooLarge, "tags", adding(NewMemory{Tags: numbered(65)}), "65", "64")
 	add("UpdateMemory: 65 tags", ErrTooLarge, "tags", patching(map[string]any{"tags": numbered(65)}), "65", "64")
@@ -114,7 +114,7 @@ func tagAttacks(add adder) {
 		}, "related_memory_ids[0]")
 }
 
-// metadataAttacks are on what metadata holds.
+// metadataAttacks are attacks on the values of metadata.
 func metadataAttacks(add adder) {
 	for _, m := range []struct {
 		what  string
@@ -145,7 +145,7 @@ func metadataAttacks(add adder) {
 	}
 }
 
-// vectorAttacks are on the vectors of callers.
+// vectorAttacks are attacks on the vectors of callers.
 func vectorAttacks(add adder) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, v := range []struct {
@@ -176,7 +176,7 @@ func vectorAttacks(add adder) {
 		searching(Query{Collections: []string{"own"}, Vector: []float32{1, 2}}), "2 dimensions", "have 3")
 }
 
-// numberAttacks are on numbers about memories.
+// numberAttacks are attacks on numbers of memories.
 func numberAttacks(add adder) {
 	add("AddMemory: similar -1", ErrInvalid, "Similar", adding(NewMemory{Similar: -1}), "-1", "0 to 20")
 	add("AddMemory: similar 21", ErrInvalid, "Similar", adding(NewMemory{Similar: 21}), "21", "0 to 20")
@@ -200,7 +200,7 @@ func numberAttacks(add adder) {
 	}
 }
 
-// idAttacks tries ids that lead nowhere on every method that takes one.
+// idAttacks passes unknown ids to every method that takes one.
 func idAttacks() []attack {
 	methods := map[string]func(context.Context, attacked, string) error{
 		"GetMemory":    func(ctx context.Context, a attacked, id string) error { _, err := a.GetMemory(ctx, id); return err },
@@ -398,7 +398,7 @@ func FuzzMetadataPatch(f *testing.F) {
 		metadata, ok := exactObject(original)
 		if !ok || strings.Contains(original+patch, "project_") || strings.Contains(original+patch, "rule_type") ||
 			strings.Contains(original+patch, "related_memory_ids") || strings.Contains(original+patch, "custom") {
-			return // these have rules of their own
+			return // these have their own rules
 		}
 		change, ok := exactObject(patch)
 		if !ok {
@@ -417,7 +417,7 @@ func FuzzMetadataPatch(f *testing.F) {
 		}()
 		want := maps.Clone(metadata)
 		for _, key := range kernel.KnownKeys {
-			if want[key] == nil { // null means "not set" for these; elsewhere it is a value
+			if want[key] == nil { // for these, null means "not set"; elsewhere it is a value
 				delete(want, key)
 			}
 		}
@@ -473,7 +473,7 @@ func exactObject(encoded string) (map[string]any, bool) {
 	return object, err == nil && object != nil
 }
 
-// plainMerge is MergePatch of RFC 7396, section 2, word by word.
+// plainMerge is MergePatch of RFC 7396, section 2, word for word.
 func plainMerge(target, patch any) any {
 	object, ok := patch.(map[string]any)
 	if !ok {
@@ -495,7 +495,7 @@ func plainMerge(target, patch any) any {
 	return result
 }
 
-// normal is how known keys are shown: empty ones are not, and tags are trimmed and without repetition.
+// normal returns known keys as they are shown: without empty ones, and with tags trimmed and unique.
 func normal(metadata map[string]any) map[string]any {
 	for _, key := range []string{"event_type", "state", "importance", "classification"} {
 		if metadata[key] == "" {

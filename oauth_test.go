@@ -24,7 +24,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// What of OAuth is not seen from outside: users who are disabled, what the file keeps, limits, damage, and forgeries.
+// The internals of OAuth: disabled users, what the file keeps, limits, damage and forgeries.
 
 const (
 	testIssuer   = "https://memory.example"
@@ -32,7 +32,7 @@ const (
 	testCallback = "https://app.example/callback"
 )
 
-// openOAuth opens a store whose time the test moves.
+// openOAuth opens a store whose clock the test sets.
 func openOAuth(tb testing.TB) (*Store, *atomic.Int64) {
 	tb.Helper()
 	passed := new(atomic.Int64)
@@ -62,7 +62,7 @@ func mustAuthorize(tb testing.TB, s *Store, c RegisteredClient) CodeExchange {
 		Issuer: testIssuer, Audience: testResource}
 }
 
-// mustLetIn lets a client in and returns its tokens, and how it refreshes them.
+// mustLetIn authorizes a client and returns its tokens and the request that refreshes them.
 func mustLetIn(tb testing.TB, s, view *Store, c RegisteredClient) (TokenSet, TokenRefresh) {
 	tb.Helper()
 	x := mustAuthorize(tb, view, c)
@@ -161,7 +161,7 @@ func TestPurgeDeletesInvalidOAuthState(t *testing.T) {
 	mustRegister(t, s)
 	_, refresh := mustLetIn(t, s, s, used)
 	mustLetIn(t, s, s, used)
-	mustAuthorize(t, s, used) // never comes back
+	mustAuthorize(t, s, used) // not used again
 	disabled, err := s.Accounts().SetDocumentClient(t.Context(),
 		DocumentClient{URL: "https://app.example/client",
 			Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}})
@@ -231,7 +231,7 @@ func TestStrangersCannotFillTheFileWithClients(t *testing.T) {
 	if _, err := s.Accounts().AddClient(t.Context(), NewClient{RedirectURIs: []string{testCallback}}); err != nil {
 		t.Errorf("a user's client is refused for strangers' sake: %v", err)
 	}
-	s.oauth.purged.Store(s.now() + (24 * time.Hour).Microseconds()) // so that it is the limit that purges
+	s.oauth.purged.Store(s.now() + (24 * time.Hour).Microseconds()) // so that the limit purges
 	passed.Store(int64(25 * time.Hour))
 	mustRegister(t, s)
 	if _, err := s.Accounts().SetDocumentClient(t.Context(), d); err != nil {
@@ -257,7 +257,7 @@ func TestDamagedOAuthRowsAreErrors(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			s = openWords(t, path, Options{}) // which has nothing in memory
+			s = openWords(t, path, Options{}) // with nothing in memory
 			_, checked := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
 			_, refreshed := s.Accounts().RefreshTokens(t.Context(), refresh)
 			_, listed := s.Accounts().SigningKeys(t.Context())
@@ -328,7 +328,8 @@ func TestEndedCallsOfOAuthSaySo(t *testing.T) {
 	}
 }
 
-// A key that was stolen and replaced must not sign for later; that a revoked token works on must not depend on luck.
+// A stolen key that has been replaced must not sign later tokens. Whether a revoked token still works must not be
+// random.
 func TestARetiredKeySignsNothingNew(t *testing.T) {
 	s, passed := openOAuth(t)
 	tokens, _ := mustLetIn(t, s, s, mustRegister(t, s))
@@ -376,10 +377,10 @@ func TestErrorDescriptionsHaveOnlyAllowedCharacters(t *testing.T) {
 	}
 }
 
-// FuzzAccessToken sees that nothing passes but, byte by byte, what was signed here.
+// FuzzAccessToken checks that no token is valid but those signed here, byte for byte.
 func FuzzAccessToken(f *testing.F) {
 	s, _ := openOAuth(f)
-	const id = "the-key" // the same in every process that fuzzes
+	const id = "the-key" // the same in every fuzzing process
 	seed := bytes.Repeat([]byte{1}, ed25519.SeedSize)
 	mustExec(f, s, `INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, 1)`, id,
 		accesstoken.Algorithm,

@@ -55,7 +55,7 @@ func TestRefusedRedirectURIs(t *testing.T) {
 	}
 }
 
-// evilURIs are attempts to lead a browser elsewhere, or to run a program.
+// evilURIs are attempts to lead a browser elsewhere or to run a program.
 func evilURIs() []string {
 	return []string{
 		"javascript:alert(1)", "JavaScript:alert(1)", "javascript://app.example/%0aalert(1)", "java\tscript:alert(1)",
@@ -115,8 +115,8 @@ func TestRedirectURIsMatchExactly(t *testing.T) {
 	}
 }
 
-// FuzzRedirectURI holds the matching to what net/url, a reader written by others, makes of both URIs: what matches
-// leads to the same place, but for a loopback port.
+// FuzzRedirectURI compares the matching with net/url, an independent parser: URIs that match lead to the same place,
+// except for a loopback port.
 func FuzzRedirectURI(f *testing.F) {
 	good := []string{"https://app.example/cb", "https://app.example:8443/cb?x=1", "http://localhost/cb",
 		"http://127.0.0.1:33418/", "http://[::1]:9/cb", "cursor://anysphere.cursor-mcp/oauth/callback", "com.example.app:/cb"}

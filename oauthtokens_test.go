@@ -13,9 +13,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Thieves, clocks, damage and races, as they meet an authorization server.
+// Thieves, clocks, damage and races against the authorization server.
 
-// A limit that cannot be read must not become no limit.
+// A limit that cannot be read must not become unlimited access.
 func TestDamagedGrantsGiveErrorsAndNoAccess(t *testing.T) {
 	s, _ := openOAuth(t)
 	tokens, refresh := mustLetIn(t, s, s, mustRegister(t, s))
@@ -36,7 +36,7 @@ func TestDamagedGrantsGiveErrorsAndNoAccess(t *testing.T) {
 	}
 }
 
-// A thief of a key that has been replaced can date a token back to when the key signed.
+// A thief of a replaced key can date a token back to when the key signed.
 func TestBackdatedTokensDoNotOutliveTheirKey(t *testing.T) {
 	s, passed := openOAuth(t)
 	tokens, _ := mustLetIn(t, s, s, mustRegister(t, s))
@@ -63,7 +63,7 @@ func TestBackdatedTokensDoNotOutliveTheirKey(t *testing.T) {
 	}
 }
 
-// Not even who has stolen the key that signs goes past what a user has granted.
+// Not even a stolen signing key gives more access than a user has granted.
 func TestTokensNeverExceedTheirGrant(t *testing.T) {
 	s, _ := openOAuth(t)
 	tokens, _ := mustLetIn(t, s, s, mustRegister(t, s))
@@ -85,7 +85,7 @@ func TestTokensNeverExceedTheirGrant(t *testing.T) {
 	}
 }
 
-// Once a refresh token was used long ago, its use again is theft, even if the clock was set back in between.
+// Reuse of a refresh token that was used long ago counts as theft, even if the clock was set back in between.
 func TestAClockThatIsSetBackDoesNotMakeAUsedRefreshTokenFresh(t *testing.T) {
 	for back, theft := range map[time.Duration]bool{30 * time.Second: false, 2 * time.Minute: true, 24 * time.Hour: true} {
 		s, passed := openOAuth(t)
@@ -116,7 +116,7 @@ func TestInvisibleClientNamesAreRefused(t *testing.T) {
 		wantOAuth(t, fmt.Sprintf("the name %+q", name), err, ErrInvalid, OAuthInvalidClientMetadata)
 	}
 	for _, name := range []string{"👩\u200d🚀", "❤\ufe0f", "می\u200cخواهم",
-		"Äpp"} { // with joiners and selectors that belong there
+		"Äpp"} { // with joiners and selectors in valid places
 		if _, err := s.Accounts().RegisterClient(t.Context(),
 			ClientRegistration{RedirectURIs: []string{testCallback}, ClientName: name}); err != nil {
 			t.Errorf("the name %+q: %v", name, err)
@@ -145,7 +145,7 @@ func TestDeepMetadataIsRefused(t *testing.T) {
 	}
 }
 
-// Clients that were let in once must not shut all others out for ever.
+// Clients that were authorized once must not keep out new ones for ever.
 func TestClientsWithoutAGrantMakeRoom(t *testing.T) {
 	s, passed := openOAuth(t)
 	s.oauth.clients = longtest.Size(maxClients, 2000)

@@ -108,8 +108,8 @@ func TestOnlyTheLinksOfAMemoryAreReadToReplaceThem(t *testing.T) {
 	}
 }
 
-// recording is an engine that keeps the statements of the reads whose context is marked, and leaves out what the store
-// does in the background.
+// recording is an engine that records the statements of reads with a marked context, and so not those of background
+// work.
 type recording struct {
 	db.DB
 	statements *[]statement
@@ -201,7 +201,7 @@ func TestSelectiveFiltersReadOnlyTheirMemories(t *testing.T) {
 	}
 }
 
-// After a write, a filter that was used before looks up the memories that have changed, and collects no others.
+// After a write, a filter that was used before looks up only the changed memories.
 func TestAFilterThatIsUsedAgainLooksUpOnlyWhatHasChanged(t *testing.T) {
 	var statements []statement
 	var engine db.DB
@@ -270,7 +270,7 @@ func TestTheNarrowestOfSeveralConditionsOnOwnMetadataIsReadFirst(t *testing.T) {
 		first  bool
 		want   int
 	}{
-		{Filter{"session": "s7"}, false, 10}, // alone, the index serves it
+		{Filter{"session": "s7"}, false, 10}, // the index alone serves it
 		{Filter{"half": 1, "session": "s7"}, true, 5},
 		{Filter{"half": Not(1), "session": In("s7", "s8")}, true, 10},
 		{Filter{"half": nil, "session": "s7"}, true, 0},
@@ -354,7 +354,7 @@ func TestFilesAreFoundByTheirTags(t *testing.T) {
 	}
 }
 
-// queryPlan returns the steps in which SQLite runs a statement.
+// queryPlan returns the steps of SQLite's plan for a statement.
 func queryPlan(t *testing.T, engine db.DB, stmt statement) (steps []string) {
 	t.Helper()
 	err := engine.Read(t.Context(), func(tx db.Tx) error {
@@ -415,7 +415,7 @@ func BenchmarkFilterByOwnKey(b *testing.B) {
 	})
 }
 
-// BenchmarkAddWithMetadata stores memories with three own keys, 1,000 in a commit.
+// BenchmarkAddWithMetadata stores memories with three keys of their own, 1,000 in each commit.
 func BenchmarkAddWithMetadata(b *testing.B) {
 	for name, indexed := range map[string]int{"indexed": 0, "unindexed": -1} {
 		b.Run(name, func(b *testing.B) {

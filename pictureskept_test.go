@@ -22,8 +22,7 @@ func drawn(ctx context.Context, t *testing.T, s *Store, l List) string {
 	return fmt.Sprintf("%+v\n%+v", g, m)
 }
 
-// What is kept of pictures must be what a store draws that has kept nothing, after each kind of change, also one that
-// another handle makes or that is undone.
+// A cached graph and map must equal new ones after each kind of change, also by another handle or undone.
 func TestKeptPicturesFollowEachChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pictures.db")
 	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
@@ -101,7 +100,7 @@ func TestKeptPicturesFollowEachChange(t *testing.T) {
 	}
 }
 
-// What is kept is not made again, and is not what a caller changes.
+// A cached picture is not made again, and a caller's changes do not reach it.
 func TestPicturesAreMadeOnceAfterAChange(t *testing.T) {
 	s := openWords(t, "", Options{})
 	first := mustAdd(t, s, NewMemory{Content: "The branch that we deploy from is main"})
@@ -123,7 +122,7 @@ func TestPicturesAreMadeOnceAfterAChange(t *testing.T) {
 		m.Points[0].Label = "changed"
 	}
 	links(1)
-	statements(t, s, `DELETE FROM memory_link`) // which the log of changes does not have
+	statements(t, s, `DELETE FROM memory_link`) // which the change log does not record
 	links(1)
 	mustAdd(t, s, NewMemory{Content: "Tests run at night"})
 	links(0)

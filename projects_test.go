@@ -23,11 +23,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// openPeople opens a store whose users have accounts; an empty name means none.
+// openPeople opens a store whose users have accounts. An empty name means no account.
 func openPeople(t *testing.T, names map[string]string) *Store {
 	t.Helper()
 	s := openWords(t, filepath.Join(t.TempDir(), "people.db"), Options{})
-	// Those without an account come first: afterwards their ids could be other people's names.
+	// Users without an account come first: later, their ids could equal names of others.
 	for _, user := range slices.SortedFunc(maps.Keys(names),
 		func(a, b string) int { return cmp.Compare(names[a]+"\x00"+a, names[b]+"\x00"+b) }) {
 		addAccount(t, s, user, names[user])
@@ -84,7 +84,7 @@ func TestMembersAreNamedByIDOrAccount(t *testing.T) {
 	}
 }
 
-// A user id is never another user's, but the name of an account may be chosen to look like one.
+// A user id always means its own user, even if another account's name looks like it.
 func TestIDsOfUsersComeBeforeNamesOfAccounts(t *testing.T) {
 	s := openPeople(t, map[string]string{"olga": "", "impostor": "Olga", "rita": "", "will": "rita"})
 	for _, user := range []string{"olga", "impostor"} {
@@ -147,7 +147,7 @@ func TestProjectsAreNamedByTheirOwnersAccount(t *testing.T) {
 	}
 }
 
-// Names and ids as long as they may be can be combined.
+// Names and ids of maximum length can be combined.
 func TestLongOwnersAndIDsNameProjects(t *testing.T) {
 	long := strings.Repeat("é", valid.MaxName)
 	s := openPeople(t, map[string]string{long: "", "rita": ""})
@@ -182,7 +182,7 @@ func TestFoldName(t *testing.T) {
 	}
 }
 
-// addFile puts a file of a user's into a project, or into a memory.
+// addFile puts a file of a user into a project or a memory.
 func addFile(t *testing.T, s *Store, user, project, memory string) (id int64) {
 	t.Helper()
 	err := s.db.Write(t.Context(), func(tx db.Tx) (err error) {
@@ -248,7 +248,7 @@ func TestFilesOfADeletedProjectStayWithItsOwner(t *testing.T) {
 	checkConsistency(t, s)
 }
 
-// The file of a memory that goes with its collection stays in the memory's project.
+// A file stays in its memory's project when the memory is deleted with its collection.
 func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
 	s := openPeople(t, map[string]string{"olga": "", "will": ""})
 	olga, will := s.As(Access{User: "olga"}), s.As(Access{User: "will"})
@@ -273,7 +273,7 @@ func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
 	checkConsistency(t, s)
 }
 
-// What is stored into a project while it is deleted is either deleted with it, or makes a new one.
+// What is stored into a project while it is being deleted is either deleted with it or creates a new one.
 func TestStoringWhileAProjectIsDeleted(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "deleted.db")
@@ -366,12 +366,12 @@ func TestGroupsKeepOwnersApart(t *testing.T) {
 			}
 		}
 	}
-	if hits["olga"] != 2 || hits["will"] != 1 { // the tea leaf is in olga's project
+	if hits["olga"] != 2 || hits["will"] != 1 { // the tea leaf is in Olga's project
 		t.Errorf("groups have %v, want olga 2 and will 1", hits)
 	}
 }
 
-// before has the migrations before the one of a name.
+// before holds the migrations before the one of a name.
 type before struct {
 	fs.FS
 	name string
@@ -380,7 +380,7 @@ type before struct {
 func (f before) Glob(pattern string) ([]string, error) {
 	names, err := fs.Glob(f.FS, pattern)
 	if strings.HasPrefix(pattern, "schema/") {
-		return nil, err // the older program had none for new files
+		return nil, err // the older program had no such file
 	}
 	i := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, f.name) })
 	return names[:i], err

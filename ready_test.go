@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// interrupted is an engine in which something happens right after each write that is one of a store.
+// interrupted is an engine that calls a function once, right after a write.
 type interrupted struct {
 	db.DB
 	happens *func()
@@ -30,7 +30,7 @@ func (i interrupted) Write(ctx context.Context, fn func(db.Tx) error) error {
 	return err
 }
 
-// manyNotes makes so many memories that the index gets them from the call that stores them.
+// manyNotes makes enough memories that the call that stores them also puts them into the index.
 func manyNotes(g *rand.Rand) []NewMemory {
 	word := func() string { return []string{"garden", "ferry", "weir", "heron", "letter", "渡し船"}[g.IntN(6)] }
 	memories := make([]NewMemory, fewMemories+1+g.IntN(40))
@@ -58,7 +58,7 @@ func manyNotes(g *rand.Rand) []NewMemory {
 	return memories
 }
 
-// TestWhatACallStoresIsInTheIndexAtOnce stores memories in each way, and expects the index to have them then.
+// TestWhatACallStoresIsInTheIndexAtOnce adds memories and checks that the index has them right after the call.
 func TestWhatACallStoresIsInTheIndexAtOnce(t *testing.T) {
 	for _, segmentAt := range []int{10, 1000} { // as segments, or one by one
 		o := Options{Embedder: wordEmbedder("words-1")}
@@ -78,11 +78,11 @@ func TestWhatACallStoresIsInTheIndexAtOnce(t *testing.T) {
 			if _, err := s.AddMemories(t.Context(), manyNotes(g), nil); err != nil {
 				t.Fatal(err)
 			}
-			if !inMemory(t, s) { // from then on the index holds all
+			if !inMemory(t, s) { // from then on the index holds everything
 				t.Fatal("the index does not hold the memories")
 			}
 		}
-		s.index.AtOnce = 1 // a search reads nothing
+		s.index.AtOnce = 1 // a search itself reads nothing
 		for range 3 {
 			more := slices.Concat(manyNotes(g), manyNotes(g), manyNotes(g))
 			if _, err := s.AddMemories(t.Context(), more, nil); err != nil {
@@ -96,8 +96,9 @@ func TestWhatACallStoresIsInTheIndexAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhatCallsStoreIsIndexedAsItIsRead compares a store, whose index gets what calls store from them, with one whose
-// index reads the texts: after calls, beside other processes, with a write that fails and one that runs twice.
+// TestWhatCallsStoreIsIndexedAsItIsRead compares a store whose index gets memories from the calls that add them with
+// one whose index reads the texts: after calls, beside other processes, with a write that fails and one that runs
+// twice.
 func TestWhatCallsStoreIsIndexedAsItIsRead(t *testing.T) {
 	for seed := range longtest.Size(4, 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -110,7 +111,7 @@ func TestWhatCallsStoreIsIndexedAsItIsRead(t *testing.T) {
 				}
 				return interrupted{engine, &happens}
 			})
-			s.worker.Stop() // first: what happens is not for its writes
+			s.worker.Stop() // first, so that no write of the worker calls happens
 			s.index.SegmentAt = 30
 			mustAddCollection(t, s, NewCollection{Name: "own", OwnVectors: true, VectorSize: len(wordVector("x"))})
 			texts := reopen(t, s, Options{})
@@ -128,7 +129,7 @@ func TestWhatCallsStoreIsIndexedAsItIsRead(t *testing.T) {
 	}
 }
 
-// sameFound compares what two stores of a file find.
+// sameFound checks that two stores of one file find the same.
 func sameFound(t *testing.T, a, b *Store) {
 	t.Helper()
 	for _, text := range []string{"a note on the heron", "ferry", "渡し船 letter"} {
@@ -145,7 +146,7 @@ func sameFound(t *testing.T, a, b *Store) {
 	}
 }
 
-// storeSomehow stores memories in one of several ways; other is another store of the file.
+// storeSomehow stores memories in one of several ways. other is another store of the same file.
 func storeSomehow(t *testing.T, g *rand.Rand, s, other *Store, memories []NewMemory, happens *func()) error {
 	t.Helper()
 	ctx := t.Context()
@@ -156,13 +157,13 @@ func storeSomehow(t *testing.T, g *rand.Rand, s, other *Store, memories []NewMem
 			t.Errorf("two memories with one key: got %v, want ErrConflict", err)
 		}
 		return nil
-	case 1: // the call changes what it has stored itself
+	case 1: // the call itself changes what it has stored
 		for i := range memories {
 			memories[i].Key, memories[i].Collection, memories[i].Embedding = fmt.Sprint("key ", i%7), "", nil
 		}
 		_, err := s.PutMemories(ctx, memories, nil)
 		return err
-	case 2: // undone by a transaction around it
+	case 2: // undone by an enclosing transaction
 		failed := errors.New("failed")
 		err := s.Transaction(ctx, func(ctx context.Context) error {
 			_, err := s.AddMemories(ctx, memories, nil)
@@ -193,7 +194,7 @@ func storeSomehow(t *testing.T, g *rand.Rand, s, other *Store, memories []NewMem
 	return err
 }
 
-// lastOf returns the memory with the highest row.
+// lastOf returns the memory with the highest row id.
 func lastOf(t *testing.T, s *Store) (id string) {
 	t.Helper()
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {

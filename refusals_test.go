@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// A refusal of each method that can be called wrongly.
+// A refusal of each method that can be called with invalid arguments.
 
-// refusal is a call that must be refused: what with, and the error's kind and argument.
+// refusal is a call that must be refused, with the error's kind and argument.
 type refusal struct {
-	arguments []any // after the context; missing ones are zero
+	arguments []any // after the context; missing ones are zero values
 	kind      *Error
 	argument  string
 }
 
-// brokenWriter takes nothing.
+// brokenWriter fails on every write.
 type brokenWriter struct{ io.Writer }
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("the other end is gone") }
@@ -177,7 +177,7 @@ func (st settled) refusals() map[string]refusal {
 	}
 }
 
-// cannotBeWrong are the methods whose arguments cannot be wrong, and methods without a context.
+// cannotBeWrong are the methods without invalid arguments, and methods without a context.
 var cannotBeWrong = map[string]bool{"Check": true, "Clear": true, "DeleteSignIns": true, "Since": true,
 	"LoadIndex": true, "Reindex": true, "StoreIndex": true,
 	"Access": true, "As": true, "Conversation": true, "Key": true, "Close": true, "Snapshot": true, "Sealed": true,
@@ -190,7 +190,7 @@ func TestInvalidArgumentsAreNamed(t *testing.T) {
 	methods := methodsOf(st.Store)
 	for name, method := range methods {
 		if takesContext(method.Type()) && method.Type().NumIn() == 1 {
-			continue // with the ends of contexts, closed stores and views, in other tests
+			continue // other tests cover canceled contexts, closed stores and views
 		}
 		if refusals[name].kind == nil != cannotBeWrong[name] {
 			t.Errorf("%s must be either in refusals, with a call that is refused, or in cannotBeWrong; got %v, want %v", name,

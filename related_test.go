@@ -14,8 +14,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// TestDuplicatesAreAllOrThoseOfTheNearest compares the near duplicates that are found by sketches with those among all
-// memories or, if there may be too many, among the nearest ones, before and after the index is loaded from segments.
+// TestDuplicatesAreAllOrThoseOfTheNearest compares the near duplicates found by sketches with those among all memories
+// or, if there may be too many, among the nearest, before and after the index is loaded from segments.
 func TestDuplicatesAreAllOrThoseOfTheNearest(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "likeness.db")
@@ -89,8 +89,8 @@ func TestDuplicatesAreAllOrThoseOfTheNearest(t *testing.T) {
 	}
 }
 
-// duplicatesInAllWays finds the near duplicates of a text as a write does, by comparing it with all texts, and with
-// those whose vectors are the nearest.
+// duplicatesInAllWays finds the near duplicates of a text in three ways: as a write does, among all texts, and among
+// the texts with the nearest vectors.
 func duplicatesInAllWays(t *testing.T, s *Store, content string) (got, all, near []index.Hit) {
 	t.Helper()
 	vectors, err := s.embedder.Embed(t.Context(), ForDocument, []string{content})

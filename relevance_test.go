@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
-// TestPassageOfAnotherContentIsTheWhole covers an index that is ahead of the snapshot in which a memory is read.
+// TestPassageOfAnotherContentIsTheWhole covers an index that is newer than the snapshot in which a memory is read.
 func TestPassageOfAnotherContentIsTheWhole(t *testing.T) {
 	const content = "näher"
 	for span, want := range map[index.Span][2]int{
@@ -18,7 +18,7 @@ func TestPassageOfAnotherContentIsTheWhole(t *testing.T) {
 		{Start: 1, End: 3}: {1, 3}, // the ä
 		{Start: 3, End: 3}: {3, 3},
 		{Start: 0, End: 7}: {0, 6}, // too long
-		{Start: 9, End: 9}: {0, 6}, // behind it
+		{Start: 9, End: 9}: {0, 6}, // beyond the end
 		{Start: 2, End: 6}: {0, 6}, // begins within the ä
 		{Start: 0, End: 2}: {0, 6}, // ends within the ä
 		{Start: 4, End: 3}: {0, 6},
@@ -58,7 +58,7 @@ func TestPriorsOrderSimilarHits(t *testing.T) {
 			}
 			for _, test := range []struct {
 				Priors
-				want string // the last word of the best
+				want string // the last word of the best hit
 			}{
 				{Priors{Recency: 0.3}, "river"},
 				{Priors{Importance: 0.3}, "reeds"},

@@ -12,8 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
-// TestRulesRemoveInPortions lets another write between the portions of what is due: each transaction removes a thousand
-// memories at most, and the write is answered before the rest goes.
+// TestRulesRemoveInPortions lets another write happen between the portions of a removal: each transaction removes at
+// most a thousand memories, and the write is answered before the next one.
 func TestRulesRemoveInPortions(t *testing.T) {
 	longtest.Only(t)
 	n := longtest.Size(2_500, 1_200)
@@ -47,11 +47,11 @@ func TestRulesRemoveInPortions(t *testing.T) {
 	}
 }
 
-// betweenWrites is a database after each of whose transactions another writer has its turn.
+// betweenWrites is a database that lets another writer write after each of its transactions.
 type betweenWrites struct {
 	db.DB
 	s    *Store
-	left []int // memories in the project p, as the other writer finds them
+	left []int // memories in the project p, as the other writer sees them
 }
 
 func (b *betweenWrites) Write(ctx context.Context, fn func(tx db.Tx) error) error {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// However many versions of a memory are kept, a part of its history and its state at a time read only what they return.
+// However many versions a memory has, a page of its history and its state at a time read only what they return.
 func TestAPartOfAHistoryReadsNoMore(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "history.db"), Options{})
 	long := strings.Repeat("of a long text ", 4_000) // 60 KB
@@ -41,7 +41,7 @@ func TestAPartOfAHistoryReadsNoMore(t *testing.T) {
 	}
 	for name, read := range reads {
 		least := uint64(math.MaxUint64)
-		for range 3 { // what the background does meanwhile counts, too
+		for range 3 { // background work allocates, too
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			content, err := read()

@@ -64,7 +64,7 @@ func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
 	}
 }
 
-// A clock that was ahead does not decide which of several rules counts, either.
+// A rule stored while the clock was ahead does not count forever, either.
 func TestOfSeveralRulesOneStoredAheadOfTimeDoesNotCountForEver(t *testing.T) {
 	clock := newMovingClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
 	s := openWords(t, "", Options{Now: clock.Now})
@@ -181,7 +181,7 @@ func TestARuleStaysTheOnlyOneUnderConcurrentChanges(t *testing.T) {
 	group.Wait()
 }
 
-// Even a slow embedder and two handles on a file lose no edit of a todo.
+// With a slow embedder and two handles on a file, no edit of a todo is lost.
 func TestATodoEditedAtOnceThroughASlowEmbedderLosesNothing(t *testing.T) {
 	longtest.Only(t)
 	words := wordEmbedder("words-1")
@@ -274,7 +274,7 @@ func TestRulesAreFoundByIndexes(t *testing.T) {
 	}
 }
 
-// five are the five headings alone, with something in the place of one of them.
+// five returns the five headings alone, some of them replaced.
 func five(instead map[Section]string) string {
 	var b strings.Builder
 	for _, s := range []Section{SectionConstitution, SectionSpec, SectionPlan, SectionTasks, SectionGaps} {
@@ -287,7 +287,7 @@ func five(instead map[Section]string) string {
 	return b.String()
 }
 
-// The schema holds a project to one rule of each type, also where no check comes first.
+// The schema allows one rule of each type in a project, even without any other check.
 func TestTheSchemaAllowsOneRulePerType(t *testing.T) {
 	s := openWords(t, "", Options{})
 	mustSetRule(t, s, NewRule{ProjectID: "p", Type: RuleDo, Content: "the rule"})

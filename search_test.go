@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// pageAttacks are on parts of results.
+// pageAttacks are attacks on pages of results.
 func pageAttacks(add adder) {
 	for _, limit := range []int{-1, 101, math.MaxInt, math.MinInt} {
 		add(fmt.Sprint("Search: limit ", limit), ErrInvalid, "limit", searching(Query{Limit: limit}), fmt.Sprint(limit),
@@ -29,7 +29,7 @@ func pageAttacks(add adder) {
 	}
 }
 
-// searchAttacks are on searches and listings.
+// searchAttacks are attacks on searches and listings.
 func searchAttacks(add adder) {
 	add("Search: query too long", ErrTooLarge, "query", searching(Query{Text: strings.Repeat("x", MaxQuery+1)}), "65537",
 		"65536")
@@ -49,7 +49,7 @@ func searchAttacks(add adder) {
 	add("Memories: filter", ErrInvalid, "filter", listing(List{Filter: Filter{"state": 7}}), "filter.state is 7", "string")
 }
 
-// filterAttacks are on filters.
+// filterAttacks are attacks on filters.
 func filterAttacks(add adder) {
 	add("Search: filter by a function", ErrInvalid, "filter", filtering("a", func() {}), "func")
 	add("Search: filter by a channel", ErrInvalid, "filter", filtering("a", make(chan int)), "chan")
@@ -112,7 +112,7 @@ func TestLargeFiltersAreAnsweredOrRefused(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		query Query
-		must  bool // it is within the limits, so it must be answered, and find the memory
+		must  bool // within the limits, so it must be answered and find the memory
 	}{
 		{"1,000 event types", Query{Filter: Filter{"event_type": numbered(1000)}}, true},
 		{"1,000 tags in the filter", Query{Filter: Filter{"tags": numbered(1000)}}, true},
@@ -200,7 +200,7 @@ func TestFiltersAcceptAllMetadataValues(t *testing.T) {
 	}
 }
 
-// countedEmbedder counts the calls for searches, and the texts in them.
+// countedEmbedder counts the embedder's calls for searches, and the texts in them.
 func countedEmbedder(calls, texts *int) Embedder {
 	words := wordEmbedder("words-1")
 	return EmbedderFunc(words.Model(), words.Dimensions(), func(ctx context.Context, p Purpose, all []string) ([][]float32,
@@ -407,8 +407,8 @@ func BenchmarkSearchBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkWithoutContent finds and lists 100 of 2,000 memories of 10 KB, with and without their content, and reads the
-// hundredth page.
+// BenchmarkWithoutContent searches and lists 100 of 2,000 memories of 10 KB, with and without their content, and reads
+// the hundredth page.
 func BenchmarkWithoutContent(b *testing.B) {
 	s := openWords(b, "", Options{})
 	memories := make([]NewMemory, 2000)
@@ -445,7 +445,7 @@ func BenchmarkWithoutContent(b *testing.B) {
 	}
 }
 
-// Fuzz targets for what comes from outside are next to what they fuzz: go test -fuzz FuzzQuery -fuzztime 30s
+// The fuzz targets for external input are next to what they fuzz: go test -fuzz FuzzQuery -fuzztime 30s
 
 // openBoth opens one file twice: with an index in memory, and on disk only.
 func openBoth(tb testing.TB) (inMemory, onDisk *Store) {
@@ -512,7 +512,8 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// sameHits sees that two searches found the same in the same order, where the scores differ by more than rounding.
+// sameHits checks that two searches found the same hits, in the same order unless their scores are equal after
+// rounding.
 func sameHits(t *testing.T, a, b Results) {
 	t.Helper()
 	if a.Total != b.Total || len(a.Hits) != len(b.Hits) || a.Sort != b.Sort || !slices.Equal(a.Warnings, b.Warnings) {
@@ -520,7 +521,7 @@ func sameHits(t *testing.T, a, b Results) {
 			len(a.Hits), a.Total, a.Sort, a.Warnings, len(b.Hits), b.Total, b.Sort, b.Warnings, b.Total, len(b.Hits), b.Sort,
 			b.Warnings)
 	}
-	const rounding = 4e-5 // the index in memory has 16 bits of each number of a vector
+	const rounding = 4e-5 // the index in memory stores each number of a vector in 16 bits
 	scores := map[string]Hit{}
 	for _, h := range b.Hits {
 		scores[h.ID] = h

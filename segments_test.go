@@ -15,17 +15,17 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// mustPersist stores the index of all partitions with some memories.
+// mustPersist stores the index of all partitions that have memories.
 func mustPersist(t *testing.T, s *Store) {
 	t.Helper()
-	s.worker.Stop() // so that it does not look meanwhile
+	s.worker.Stop() // so that the worker does not interfere
 	s.index.SegmentAt = 1
 	if err := s.index.Persist(t.Context(), true); err != nil {
 		t.Fatalf("persist: got %v, want no error", err)
 	}
 }
 
-// count returns one number of a store's database.
+// countOf runs a query that returns one number.
 func countOf(t *testing.T, s *Store, query string, args ...any) (n int) {
 	t.Helper()
 	err := s.db.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(query, args...).Scan(&n) })
@@ -35,7 +35,7 @@ func countOf(t *testing.T, s *Store, query string, args ...any) (n int) {
 	return n
 }
 
-// reopen opens the file of a store once more, so that its index is loaded again.
+// reopen opens a store's file again, so that its index is loaded anew.
 func reopen(t *testing.T, s *Store, o Options) *Store {
 	t.Helper()
 	return openWords(t, s.db.Upkeep().Path, o)
@@ -67,7 +67,7 @@ func TestSegmentsAreLoadedAtOnce(t *testing.T) {
 	}
 }
 
-// Each project has too few memories to count for much, but all together have too many for a search to read them.
+// Each project has few memories, but all of them together are too many for a search to read.
 func TestSegmentsOfManyProjectsAreLoadedAtOnce(t *testing.T) {
 	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "store.db"), Options{})
@@ -89,7 +89,7 @@ func TestSegmentsOfManyProjectsAreLoadedAtOnce(t *testing.T) {
 	}
 }
 
-// randomChange changes a store in one of the ways that change what is found.
+// randomChange makes one of the changes that affect searches.
 func randomChange(t *testing.T, g *rand.Rand, s *Store) error {
 	ids := make([]string, 0, 100)
 	for m, err := range s.Memories(t.Context(), List{}) {
@@ -146,8 +146,8 @@ func randomChange(t *testing.T, g *rand.Rand, s *Store) error {
 	return nil
 }
 
-// TestSegmentsAnswerAsTextsDo compares, after random changes, a store whose index comes from segments and what has
-// changed since with one whose index comes from texts.
+// TestSegmentsAnswerAsTextsDo makes random changes, then compares a store whose index comes from segments and later
+// changes with one whose index comes from texts.
 func TestSegmentsAnswerAsTextsDo(t *testing.T) {
 	longtest.Only(t)
 	for seed := range longtest.Size(12, 3) {
@@ -196,7 +196,7 @@ func TestSegmentsAnswerAsTextsDo(t *testing.T) {
 	}
 }
 
-// An engine may run each write again.
+// An engine may run each write twice.
 func TestWritesOfSegmentsRunAgain(t *testing.T) {
 	longtest.Only(t)
 	s := openRerunning(t, filepath.Join(t.TempDir(), "store.db"))
@@ -224,7 +224,7 @@ func TestWritesOfSegmentsRunAgain(t *testing.T) {
 	checkConsistency(t, s)
 }
 
-// meanwhile is an engine in which something happens once, before the second write from then on: the first one of
+// meanwhile is an engine that calls a function once, before the second write after it is set: the first write of
 // Persist takes the lease.
 type meanwhile struct {
 	db.DB
@@ -262,7 +262,7 @@ func TestSegmentsOfOtherProcessesAreLeft(t *testing.T) {
 			for i := range 30 {
 				mustAdd(t, s, NewMemory{Content: fmt.Sprintf("Note %d about a heron.", i)})
 			}
-			s.worker.Stop() // it would use up what happens
+			s.worker.Stop() // its writes would count
 			s.index.SegmentAt = 3
 			happens = func(tx db.Tx) error {
 				_, err := tx.Exec(statement)

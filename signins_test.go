@@ -100,7 +100,7 @@ func TestSignInsAreCheckedTogether(t *testing.T) {
 	}
 }
 
-// An account and who it is elsewhere are made together, or not at all.
+// An account and its external identity are added atomically.
 func TestAccountsThatBeginWithAnIdentity(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
 	there := Identity{Issuer: testIssuer, Subject: "ann-there", Email: "ann@there.example"}

@@ -92,7 +92,7 @@ func TestRuntimeCountsSearchesByWhereTheyRun(t *testing.T) {
 			}
 			after, err := s.Upkeep().Runtime(t.Context())
 			for ; err == nil && after.Writing > 0; after, err = s.Upkeep().Runtime(t.Context()) {
-				time.Sleep(time.Millisecond) // the background worker may be storing what it made for the memory
+				time.Sleep(time.Millisecond) // the background worker may still be storing the memory's vector
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -120,7 +120,7 @@ func set(t *testing.T, s *Store, name SettingName, value int64) {
 	}
 }
 
-// What is changed counts instead of the option, in every process that lets it be changed, and only there.
+// A changed setting overrides the option in every process that lets it be changed, and only there.
 func TestChangedSettingsCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	now := time.Now()
@@ -165,7 +165,7 @@ func TestChangedSettingsCount(t *testing.T) {
 	}
 }
 
-// Each setting arrives where it counts.
+// Each setting reaches the configuration.
 func TestEachSettingIsInTheConfiguration(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{Changeable: settingNames, BackupEvery: dayLong,
 		KeepBackups: 14})
@@ -245,8 +245,8 @@ func TestSettingsThatCannotBeChanged(t *testing.T) {
 	}
 }
 
-// Less memory for the index drops what was in it with the next search, which runs on disk and finds the same; with
-// more, it is in memory again. A handle of another process follows.
+// With less memory for the index, the next search drops it, runs on disk and finds the same. With more, the index is in
+// memory again. Another handle follows.
 func TestTheMemoryOfTheIndexIsChanged(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "s.db")

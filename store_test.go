@@ -32,7 +32,7 @@ func TestConfiguration(t *testing.T) {
 		c.MaxActivity != 9 || c.KeepTrash != 3*time.Hour {
 		t.Errorf("got %+v, %v; want the options as they were given", c, err)
 	}
-	// A relative path is shown as an absolute one.
+	// A relative path becomes an absolute one.
 	t.Chdir(filepath.Dir(path))
 	reader, err := Open(t.Context(), "store.db", &Options{ReadOnly: true})
 	if err != nil {
@@ -56,7 +56,7 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// In a snapshot everything is the state of one moment, through every view, whatever is written meanwhile.
+// A snapshot shows the state of one moment, through every view, whatever is written meanwhile.
 func TestASnapshotIsTheStateOfOneMoment(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "snapshot.db"), Options{})
 	ann := s.As(Access{User: "ann"})
@@ -90,7 +90,7 @@ func TestASnapshotIsTheStateOfOneMoment(t *testing.T) {
 		if o, err := ann.Insights().Overview(ctx, OverviewQuery{}); err != nil || o.Memories != 1 {
 			t.Errorf("the snapshot's overview has %d memories, %v; want 1", o.Memories, err)
 		}
-		return ann.Snapshot(ctx, func(inner context.Context) error { // a part of this one
+		return ann.Snapshot(ctx, func(inner context.Context) error { // nested in this one
 			_, err := ann.GetMemory(inner, first.ID)
 			return err
 		})
@@ -145,7 +145,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 	id := mustAdd(t, s, NewMemory{Content: "to be changed"}).ID
 	before := rowsOf(t, s)
 
-	// locked runs a call while another process, so far as SQLite can tell, is in the midst of writing.
+	// locked calls a function while another process, as far as SQLite can tell, is in a write.
 	locked := func(t *testing.T, call func() error) error {
 		var result error
 		over := errors.New("undone")
@@ -188,7 +188,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 		{"open behind another's lock", func(t *testing.T) error {
 			ctx, cancel := soon()
 			defer cancel()
-			return locked(t, func() error { // with another model there is something to write
+			return locked(t, func() error { // with a new model, there is something to write
 				opened, err := Open(ctx, path, &Options{Embedder: wordEmbedder("words-2")})
 				if err == nil {
 					opened.Close()
@@ -263,7 +263,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 			if err := c.call(t); !errors.Is(err, c.want) {
 				t.Errorf("error is %v, want %v", err, c.want)
 			}
-			// it should be at once; waiting for the lock would be twice that
+			// It should stop at once. Waiting for the lock would take twice as long.
 			if took := time.Since(began); took > 15*time.Second {
 				t.Errorf("it took %v, want at most %v", took, 15*time.Second)
 			}
@@ -321,7 +321,7 @@ func TestCloseWhileOthersWork(t *testing.T) {
 			<-started
 		}
 		var closers sync.WaitGroup
-		for range 3 { // closing at once is closing once
+		for range 3 { // more calls of Close change nothing
 			closers.Go(func() {
 				if err := s.Close(); err != nil {
 					t.Error(err)
@@ -355,7 +355,7 @@ func TestCloseWhileOthersWork(t *testing.T) {
 	}
 }
 
-// TestStoresHoldNoGenericTypes finds generic types of the module in the fields of Store, at any depth but behind
+// TestStoresHoldNoGenericTypes finds generic types of the module in the fields of Store, at any depth but not behind
 // interfaces: each package that uses Store would compile their methods again. The index has one, for its inner loops.
 func TestStoresHoldNoGenericTypes(t *testing.T) {
 	seen := map[reflect.Type]bool{}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The counts by event type are kept, so each kind of change must show, also one that another handle makes.
+// The counts by event type are cached. They must follow each kind of change, also by another handle.
 func TestCountsByEventTypeFollowEachChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tallies.db")
 	one, other := openWords(t, path, Options{}), openWords(t, path, Options{})
@@ -21,7 +21,7 @@ func TestCountsByEventTypeFollowEachChange(t *testing.T) {
 					t.Fatalf("%s: got %v, %v, want %v", when, o.EventTypes, err, want)
 				}
 				if s == one && ctx != t.Context() {
-					return // a transaction is of its handle
+					return // a transaction belongs to its handle
 				}
 			}
 		}

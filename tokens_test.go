@@ -87,7 +87,7 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 	}
 }
 
-// A limit that cannot be read must not become no limit.
+// A limit that cannot be read must not become unlimited access.
 func TestDamagedTokensGiveErrorsAndNoAccess(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "t.db"), Options{})
 	mustAdd(t, s, NewMemory{Content: "x", ProjectID: "p"})
@@ -137,7 +137,7 @@ func TestCheckingATokenOrASessionNeverWaitsForAnotherProcessesWrite(t *testing.T
 	defer letGo()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	for range 100 { // if each of them waited, even for a quarter of a second, the deadline would pass
+	for range 100 { // if each waited, even for a quarter of a second, the deadline would pass
 		if _, err := s.Accounts().CheckToken(ctx, added.Value); err != nil {
 			t.Fatalf("while another writes: %v", err)
 		}
@@ -210,7 +210,7 @@ func TestTokenValuesAreSpreadOverAllDigits(t *testing.T) {
 			t.Fatalf("got %q, want 47 characters that no other token has", value)
 		}
 		seen[value] = true
-		for _, digit := range value[10:] { // the first digit of a number of 256 bits is not spread evenly
+		for _, digit := range value[10:] { // the first digit of a 256-bit number is not evenly distributed
 			digits[digit]++
 		}
 	}

@@ -12,17 +12,17 @@ import (
 	"testing"
 )
 
-// notInTransactions are the methods that cannot be part of a transaction, besides most of Accounts and Upkeep.
+// notInTransactions are the methods that cannot run in a transaction, besides most of Accounts and Upkeep.
 var notInTransactions = []string{"AddFile", "DeleteProject", "DeleteCollection", "Empty", "WaitEmbedded",
 	"WaitIndexed"}
 
-// Every method either works within a transaction or says that it cannot be part of one; none waits for itself, and of
-// none anything remains when the transaction is undone.
+// Every method either works within a transaction or says that it cannot. None deadlocks, and an undone transaction
+// leaves nothing of any of them.
 func TestMethodsWorkInTransactionsOrRefuse(t *testing.T) {
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{Changeable: settingNames}))
 	undone := errors.New("undone")
 	calls := st.calls()
-	delete(calls, "RecordActivity") // which is written in the background, whatever becomes of the transaction
+	delete(calls, "RecordActivity") // written in the background, whatever the transaction's outcome
 	before := rowsOf(t, st.Store)
 	methods := methodsOf(st.Store)
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
@@ -52,7 +52,7 @@ func TestMethodsWorkInTransactionsOrRefuse(t *testing.T) {
 	}
 }
 
-// storeMethods are the methods of a store and of its conversations, trash and insights.
+// storeMethods returns the methods of a store and of its conversations, trash and insights.
 func storeMethods(s *Store) map[string]bool {
 	names := map[string]bool{}
 	all := methodsOf(s)
@@ -69,7 +69,7 @@ func storeMethods(s *Store) map[string]bool {
 	return names
 }
 
-// slowEmbedder counts its calls, as one that waits for a network would be called.
+// slowEmbedder counts its calls, as if each were a request over the network.
 type slowEmbedder struct {
 	Embedder
 	calls *atomic.Int32

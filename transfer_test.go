@@ -20,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
-// randomly does so many things at random in a store, through its methods. What these refuse is left.
+// randomly makes n random changes of a store, through its methods. Refused calls are ignored.
 func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 	t.Helper()
 	ctx := context.Background()
@@ -217,7 +217,7 @@ func TestVectorsOfCallersGoOnlyWhereTheyFit(t *testing.T) {
 		report := imported(t, s, []byte(byHand(strings.Replace(collection, `"c"`, `"c","own_vectors":7`, 1))),
 			ImportOptions{OnConflict: ConflictReplace})
 		if strings.Contains(collection, "own_vectors") {
-			continue // the key is there twice
+			continue // duplicate key
 		}
 		if len(report.Conflicts) != 1 {
 			t.Errorf("the kind of vectors was replaced: %+v; got %v, want 1", report, len(report.Conflicts))
@@ -315,7 +315,7 @@ func TestDeletedUsersStayDeleted(t *testing.T) {
 		ImportOptions{OnConflict: ConflictReplace}); len(report.Conflicts) != 1 || rowsOf(t, s) != before {
 		t.Errorf("got %+v, want one conflict and no change", report)
 	}
-	// And what a deleted user left elsewhere does not disable a user here.
+	// Nor does data that a deleted user left elsewhere disable a user here.
 	imported(t, s, []byte(byHand(`{"type":"memory","owner":"v","content":"x"}`)), ImportOptions{})
 	before = rowsOf(t, s)
 	if report := imported(t, s, []byte(byHand(`{"type":"user","id":"v","disabled_at":"2024-01-01T00:00:00Z"}`)),
@@ -380,7 +380,7 @@ func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
 				t.Errorf("%+v, %v; want missingLinks at most 0", report, err)
 			}
 			for _, c := range report.Conflicts {
-				if c.Kind != transfer.KindFile { // two of them may be on their way at the same time
+				if c.Kind != transfer.KindFile { // two may arrive at the same time
 					t.Errorf("%+v; want kind %v", c, transfer.KindFile)
 				}
 			}
@@ -397,8 +397,7 @@ func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
 	}
 }
 
-// Who writes lines by hand knows people by the names of their accounts. An id comes first, and lines of strangers make
-// users as usual.
+// Handwritten lines may name owners by account name. An id takes precedence, and unknown owners become users as usual.
 func TestHandwrittenOwnersMayBeAccountNames(t *testing.T) {
 	s := openCopy(t)
 	anna, err := s.Accounts().AddUser(t.Context(), NewUser{Name: "Anna"})
@@ -476,7 +475,7 @@ func TestAnImportBreaksCirclesOfSupersedingMemories(t *testing.T) {
 			}
 		})
 	}
-	// A line may close a circle with what the store has.
+	// A line may close a circle with memories of the store.
 	s := openWords(t, filepath.Join(t.TempDir(), "stored.db"), Options{})
 	for range 2 {
 		for _, lines := range []string{line("a", ""), line("b", "a"), line("a", "b")} {

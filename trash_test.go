@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// traces counts how often some secrets stand in the files of a store.
+// traces counts how often each secret occurs in the files of a store.
 func traces(t *testing.T, path string, secrets ...string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -33,8 +33,7 @@ func traces(t *testing.T, path string, secrets ...string) map[string]int {
 	return found
 }
 
-// What was erased is in no byte of the file or its log: not in tables, full text, free pages or former states
-// of pages.
+// Erased data is in no byte of the file or its log: not in tables, full text, free pages or earlier versions of pages.
 func TestErasedBytesAreGone(t *testing.T) {
 	const word, secret, former, tag, inFile = "xylotomous", "the xylotomous password is Quidnunc",
 		"it was Zugzwang before", "tagfloccinauci", "bytesofafile-Wobbegong"
@@ -92,7 +91,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := mustAddFile(t, s, NewFile{Filename: "secretname.txt", MemoryID: m.ID}, strings.Repeat(inFile, 100_000))
-			if err := s.index.EraseStale(t.Context()); err != nil { // so that it puts the memory back
+			if err := s.index.EraseStale(t.Context()); err != nil { // so that it indexes the memory again
 				t.Fatal(err)
 			}
 			if before := traces(t, path, all...); len(before) < 8 {
@@ -124,7 +123,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 	}
 }
 
-// Deleting a user takes the trash along: also what was in the user's projects and others have deleted.
+// Deleting a user empties their trash, including memories of their projects that others deleted.
 func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "users.db"), Options{})
 	for _, n := range []string{"ada", "bob"} {
@@ -167,8 +166,7 @@ func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 	checkConsistency(t, s)
 }
 
-// A byte changed in the trash is found, and what it is part of is not sound after it has come back either; nor is what
-// was damaged before it was deleted.
+// A changed byte in the trash is found, and remains damage after a restore. So does damage from before the deletion.
 func TestDamageInTheTrashIsFound(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "damaged.db"), Options{})
 	m := mustAdd(t, s, NewMemory{Content: "the sound content"})

@@ -90,7 +90,7 @@ func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 		// ben's was for ann's client
 		`SELECT count(*) FROM oauth_grant`:                       0,
 		`SELECT count(*) FROM file WHERE project_id IS NOT NULL`: 0,
-		// the background removes the users that are being deleted
+		// background work removes the users that are being deleted
 		`SELECT count(*) FROM file f JOIN users u ON u.id = f.owner_id WHERE u.uid = 'ann' AND f.state <> 'leaving'`: 0,
 		`SELECT count(*) FROM users WHERE uid = 'ann' AND name IS NULL AND name_key IS NULL`:                         1,
 		`SELECT count(*) FROM users WHERE uid = 'ann' AND (email IS NOT NULL OR password IS NOT NULL)`:               0,
@@ -133,8 +133,8 @@ func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
 	checkConsistency(t, s)
 }
 
-// A memory that was given to another user's project stays there when its former owner is deleted, without the
-// states that were its former owner's alone.
+// A memory that was moved to another user's project stays there when its former owner is deleted, but without the past
+// versions that belonged to that owner alone.
 func TestDeletingAUserKeepsProjectsOfOthers(t *testing.T) {
 	s := peopleStore(t)
 	ann, ben := s.As(Access{User: "ann"}), s.As(Access{User: "ben"})
@@ -156,12 +156,12 @@ func TestDeletingAUserKeepsProjectsOfOthers(t *testing.T) {
 	}
 	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil ||
 		slices.ContainsFunc(report.Findings,
-			func(f Finding) bool { return f.Table != "file" }) { // those of this test hold nothing
+			func(f Finding) bool { return f.Table != "file" }) { // this test stores no files
 		t.Errorf("a check finds %+v, %v", report.Findings, err)
 	}
 }
 
-// A user's row is remembered for as long as the store is open; it must be right after a deletion and a return, too.
+// A user's row is cached while the store is open. The cache must be right after a deletion and a return, too.
 func TestDeletedUsersReturnToTheSameRow(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
 	view := s.As(Access{User: "ann"})
@@ -183,7 +183,7 @@ func TestDeletedUsersReturnToTheSameRow(t *testing.T) {
 	}
 }
 
-// A view may outlive its user's deletion. What it stores then can be found, and deleted, by an operator.
+// A view may outlive its user's deletion. An operator can find and delete what it stores then.
 func TestMemoriesOfADeletedUsersViewCanBeDeleted(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
 	view := s.As(Access{User: "ann"})
@@ -212,7 +212,7 @@ func TestMemoriesOfADeletedUsersViewCanBeDeleted(t *testing.T) {
 	}
 }
 
-// The name of a user means the same one, whatever ids programs invent later.
+// A user's name always means the same user, whatever ids programs invent later.
 func TestViewsOfANameMakeNoUser(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
 	ann := mustAddUser(t, s, NewUser{Name: "Ann"})
