@@ -39,7 +39,7 @@ func changesComplete(t *testing.T, e Engine, d db.DB) {
 			t.Errorf("memory %d is said to have changed, and does not exist, want it among rows", row)
 		}
 	}
-	// A mark may name transactions of others on the same server that were under way; where those have ended, it moves.
+	// A mark may name other transactions on the server that were still running. When they end, it moves.
 	_, same, complete := since(t, d, mark, 100)
 	for i := 0; complete && same != mark && i < 1000; i++ {
 		mark = same

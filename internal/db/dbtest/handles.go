@@ -100,7 +100,7 @@ func changesOfLateCommits(t *testing.T, e Engine, d db.DB) {
 		defer close(read)
 		seen, mark, _ = since(t, d, "", 100)
 	})
-	select { // and the Read, too, where everything is in memory
+	select { // and of the Read, too, if everything is in memory
 	case <-read:
 	case <-time.After(meeting):
 	}
@@ -149,7 +149,7 @@ func survivesKill(t *testing.T, e Engine) {
 		for lines := bufio.NewScanner(printed); lines.Scan(); answered++ {
 			var n int64
 			if _, err := fmt.Sscan(lines.Text(), &n); err != nil {
-				continue // the line that it was printing when it was killed
+				continue // a line that was cut off by the kill
 			}
 			if got, err := get(tx, key(n)); err != nil || got != n {
 				t.Errorf("Write %d was answered before the process was killed, and is lost: %d, %v, want no error and got = %v", n,

@@ -22,7 +22,7 @@ func found(t *testing.T, d db.DB, what, query string, args ...any) string {
 	return strings.Join(uids, " ")
 }
 
-// ownIndex checks that the schema keeps the index of own metadata, and that it can be made again.
+// ownIndex checks that the schema maintains the index of own metadata, and that it can be rebuilt.
 func ownIndex(t *testing.T, d db.DB) {
 	partition := place(t, d)
 	rows := map[string]int64{}

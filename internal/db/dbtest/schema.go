@@ -66,8 +66,8 @@ INSERT INTO trash_link (kind, source, target, position) VALUES ('memory', 'a', '
 INSERT INTO activity (id, uid, user_uid, credential, credential_id, client, tool, action, project_id, memory, file,
 	outcome, started_at, duration, bytes) VALUES (1, 'y', '', '', '', '', '', '', 2, '', '', '', 0, 0, 0)`
 
-// effects are statements, and what a query finds before and after each. A trigger, or what a foreign key does when its
-// row is deleted, makes the difference.
+// effects are statements with the result of a query before and after. A trigger or a foreign key's action makes the
+// difference.
 var effects = []struct{ change, look, before, after string }{
 	{`DELETE FROM memory WHERE id = 1`, `SELECT memory_id FROM file`, "[1]", "[<nil>]"},
 	{`DELETE FROM memory WHERE id = 1`, `SELECT project_id FROM file`, "[<nil>]", "[1]"},

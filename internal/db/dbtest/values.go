@@ -81,8 +81,7 @@ func valuesKept(t *testing.T, d db.DB) {
 	})
 }
 
-// textsDiffer checks that texts which are nearly the same are not the same, and that a text that cannot be stored
-// equals none.
+// textsDiffer checks that nearly equal texts are not equal, and that a text that cannot be stored equals none.
 func textsDiffer(t *testing.T, d db.DB) {
 	write(t, d, func(tx db.Tx) error {
 		return errors.Join(set(tx, key("a"), 1), set(tx, key("a "), 2), set(tx, key("A"), 3), set(tx, key("é"), 4),

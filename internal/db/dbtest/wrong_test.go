@@ -19,7 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// wrong is an engine with a fault: a sound one, of which some parts are replaced.
+// wrong is an engine with a fault: a sound one with some parts replaced.
 type wrong struct {
 	db.DB
 	tx      func(tx db.Tx) db.Tx
@@ -55,7 +55,7 @@ func (w wrong) around(tx db.Tx) db.Tx {
 	return w.tx(tx)
 }
 
-// wrongTx is a transaction of which some parts are replaced.
+// wrongTx is a transaction with some parts replaced.
 type wrongTx struct {
 	db.Tx
 	words   func(db.Words) db.Words
@@ -104,7 +104,7 @@ func (w wider) Count(in db.Range, terms []string) (int, error) {
 	return w.Words.Count(db.Range{First: in.First - w.before, Last: in.Last + w.after}, terms)
 }
 
-// perTerm counts each term by itself.
+// perTerm counts each term separately.
 type perTerm struct{ db.Words }
 
 func (w perTerm) Count(in db.Range, terms []string) (all int, err error) {
@@ -132,7 +132,7 @@ func (w perTermMemories) CountMemories(in db.Range, terms []string, limit int) (
 	return min(all, limit), nil
 }
 
-// repeating names each of the best once for each term.
+// repeating returns each of the best hits once for each term.
 type repeating struct{ db.Words }
 
 func (w repeating) Best(in db.Range, terms []string, limit int) (all []int64, err error) {
@@ -146,7 +146,7 @@ func (w repeating) Best(in db.Range, terms []string, limit int) (all []int64, er
 	return all[:min(len(all), limit)], nil
 }
 
-// few finds some at most.
+// few finds only a few.
 type few struct{ db.Words }
 
 func (w few) Best(in db.Range, terms []string, limit int) ([]int64, error) {
@@ -186,17 +186,17 @@ func inTx(w wrongTx) func(tx db.Tx) db.Tx {
 	}
 }
 
-// undoesNothing has parts that are no savepoints.
+// undoesNothing has savepoints that undo nothing.
 type undoesNothing struct{ db.Tx }
 
 func (undoesNothing) Savepoint(fn func() error) error { return fn() }
 
-// forgetful drops what is queued.
+// forgetful drops queued rows.
 type forgetful struct{ db.Tx }
 
 func (forgetful) Queue(string, ...any) error { return nil }
 
-// missing has a log of changes without the last of them.
+// missing has a log of changes that lacks the last one.
 type missing struct{ db.Tx }
 
 func (m missing) Changes() db.Changes { return missingChanges{m.Tx.Changes()} }
@@ -208,7 +208,7 @@ func (m missingChanges) Since(mark db.Mark, limit int) ([]int64, db.Mark, bool, 
 	return memories[:max(0, len(memories)-1)], next, complete, err
 }
 
-// newest reads each first row in a transaction of its own.
+// newest reads each single row in its own transaction.
 type newest struct {
 	db.Tx
 	d db.DB
@@ -226,12 +226,12 @@ func (r newestRow) Scan(dest ...any) error {
 	return r.d.Read(context.Background(), func(tx db.Tx) error { return tx.QueryRow(r.query, r.args...).Scan(dest...) })
 }
 
-// bare is a context without what it knows of calls around it.
+// bare is a context that does not know the calls around it.
 type bare struct{ context.Context }
 
 func (bare) Value(any) any { return nil }
 
-// wrongs are engines with a fault each, by the test that finds it.
+// wrongs are engines with one fault each, by the test that finds it.
 var wrongs = []struct {
 	finds string
 	wrong wrong
@@ -304,11 +304,11 @@ var wrongs = []struct {
 	}}},
 }
 
-// inProcess is the variable of the process in which the tests run with the wrong engines.
+// inProcess is the environment variable of the process that runs the tests with the wrong engines.
 const inProcess = "SOUVENIR_TEST_WRONG_ENGINES"
 
-// TestWrongEngines runs one test with each wrong engine, which fails, and with a sound one within the same wrapping. It
-// runs in a process of its own.
+// TestWrongEngines runs one test with each wrong engine, where it must fail, and with a sound engine in the same
+// wrapper. It runs in its own process.
 func TestWrongEngines(t *testing.T) {
 	if os.Getenv(inProcess) == "" {
 		t.Skip("its tests fail; TestFaultsAreFound looks at them")
@@ -335,14 +335,14 @@ func TestWrongEngines(t *testing.T) {
 	}
 }
 
-// weak are tests that find a database whose Writes have a weaker isolation than serializable, by that isolation.
+// weak are tests that find a database whose Writes are isolated less than serializable, by isolation level.
 var weak = map[string][]string{
 	"repeatable read": {"Writes do not overlook each other", "a Write that finds nothing is not alone in that"},
 	"read committed": {"Writes do not overlook each other", "a Write that finds nothing is not alone in that",
 		"a Write that runs again sees none of its former work", "a function that ignores a conflict runs again"},
 }
 
-// TestWeakEngines runs tests on PostgreSQL behind a proxy that takes the isolation out of each Write.
+// TestWeakEngines runs tests on PostgreSQL behind a proxy that removes the isolation level from each Write.
 func TestWeakEngines(t *testing.T) {
 	if os.Getenv(inProcess) == "" {
 		t.Skip("its tests fail; TestFaultsAreFound looks at them")
@@ -354,7 +354,7 @@ func TestWeakEngines(t *testing.T) {
 				continue
 			}
 			t.Run("wrong", func(t *testing.T) {
-				for try := 0; try < 3 && !t.Failed(); try++ { // what goes wrong depends on who is faster
+				for try := 0; try < 3 && !t.Failed(); try++ { // the fault depends on timing
 					proxy := pgtest.NewProxy(t, pgtest.Address(t))
 					d, err := postgres.Open(t.Context(),
 						proxy.Address+"&default_transaction_isolation="+url.PathEscape(isolation), db.Opening{Readers: 4})

@@ -19,15 +19,16 @@ import (
 // engine is a storage engine: an implementation of internal/db.
 type engine struct {
 	dir     string   // its folder
-	drivers []string // modules that it alone imports
-	opener  string   // the package that opens stores in it, for programs that want it; "": the root does
-	besides []string // packages besides that may import it
+	drivers []string // modules that only this engine imports
+	opener  string   // the package that opens its stores; "" if the root does
+	besides []string // other packages that may import it
 	tests   []string // packages for tests that may import it
 }
 
-// engines are all engines; the rules about them, and the places that are theirs alone, come from here.
+// engines are all storage engines. The rules about them, and the places that belong to them, are derived from this
+// list.
 var engines = []engine{
-	// Storefile configures it, recovery reads damaged files, and migrate those of other programs.
+	// Storefile configures it, recovery reads damaged files, and migrate reads the files of other programs.
 	{dir: "./internal/sqlite", besides: []string{"./internal/storefile", "./internal/recovery", "./internal/migrate"},
 		drivers: []string{"modernc.org/...", "github.com/mattn/go-sqlite3/...",
 			"github.com/asg017/sqlite-vec-go-bindings/..."}},
@@ -57,8 +58,7 @@ func interfacesOf(t *testing.T, folder string) map[string]bool {
 	return found
 }
 
-// required returns the interfaces that each engine implements, those that are reached from db.DB, with the number of
-// methods of each.
+// required returns the interfaces that each engine implements, reached from db.DB, with the number of methods of each.
 func required() (names []string, methods map[string]int) {
 	methods = map[string]int{}
 	own := reflect.TypeFor[db.DB]().PkgPath()
@@ -85,8 +85,8 @@ func required() (names []string, methods map[string]int) {
 	return names, methods
 }
 
-// mostMethods is how many methods each engine has to implement. What only some need is an optional interface, or a part
-// of db.Upkeep.
+// mostMethods is the limit on the methods that each engine must implement. What only some engines need belongs in an
+// optional interface or in a part of db.Upkeep.
 const mostMethods = 32
 
 // TestThePageOfEnginesCountsTheirMethods compares the interfaces of internal/db with docs/engines.md.

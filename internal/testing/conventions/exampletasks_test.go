@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// exampleTasks are the tasks that godoc shows by an example: what a reader wants to do, and the example's name without
+// exampleTasks are the tasks that godoc shows as examples: what a reader wants to do, and the example's name without
 // "Example".
 var exampleTasks = map[string]string{
 	"begin":                             "_quickstart",
@@ -93,9 +93,8 @@ var exampleTasks = map[string]string{
 	"take an error apart":               "Error",
 }
 
-// TestEveryTaskHasAnExample reads the examples of the root as godoc does: each task has one, each runs and is compared
-// with its output, and none is longer than a reader likes. go test runs vet, which checks that their names are those of
-// the package's methods.
+// TestEveryTaskHasAnExample reads the examples of the root as godoc does: each task has one, each example has output to
+// compare with, and none is too long. go test runs vet, which checks that their names match methods of the package.
 func TestEveryTaskHasAnExample(t *testing.T) {
 	atRoot(t)
 	const longest = 60 // lines

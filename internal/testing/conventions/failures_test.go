@@ -13,12 +13,12 @@ import (
 	"unicode"
 )
 
-// comparing are functions that compare a result with what was wanted.
+// comparing are functions that compare a result with the wanted one.
 var comparing = []string{"errors.Is", "slices.Equal", "maps.Equal", "bytes.Equal", "reflect.DeepEqual",
 	"strings.Contains"}
 
-// compares reports whether a condition is a single comparison that fails: x != y, or not one of comparing. An error
-// that is not nil needs no word about what was wanted.
+// compares reports whether a condition is a single comparison that fails: x != y, or not one of comparing. Comparisons
+// with nil do not count: an unexpected error needs no "want".
 func compares(condition ast.Expr) bool {
 	switch c := condition.(type) {
 	case *ast.BinaryExpr:
@@ -39,7 +39,7 @@ func compares(condition ast.Expr) bool {
 	return false
 }
 
-// onlyNil reports whether a condition compares with nothing but nil.
+// onlyNil reports whether a condition only compares with nil.
 func onlyNil(condition ast.Expr) bool {
 	only := true
 	ast.Inspect(condition, func(n ast.Node) bool {
@@ -56,10 +56,10 @@ func onlyNil(condition ast.Expr) bool {
 	return only
 }
 
-// verbs are the verbs of a format, and the escapes of white space.
+// verbs matches the verbs of a format and escaped white space.
 var verbs = regexp.MustCompile(`%[-+# 0]*[\d.*\[\]]*[A-Za-z]|\\[nt]`)
 
-// wordless reports whether a call's format has verbs alone, and no word.
+// wordless reports whether a call's format has verbs but no word.
 func wordless(call *ast.CallExpr) bool {
 	if len(call.Args) == 0 {
 		return false
@@ -70,7 +70,7 @@ func wordless(call *ast.CallExpr) bool {
 }
 
 // wantless returns the positions of failures after a comparison whose message does not say what was wanted, and of
-// ones that print values alone.
+// those that print only values.
 func wantless(set *token.FileSet, file *ast.File) (found []token.Position) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		check, ok := n.(*ast.IfStmt)
@@ -106,8 +106,7 @@ func wantless(set *token.FileSet, file *ast.File) (found []token.Position) {
 	return found
 }
 
-// TestFailuresSayGotAndWant finds failures of tests that say only what they got, where a result was compared with
-// something.
+// TestFailuresSayGotAndWant finds failure messages of comparisons that say what a test got but not what it wanted.
 func TestFailuresSayGotAndWant(t *testing.T) {
 	atRoot(t)
 	set := token.NewFileSet()

@@ -11,7 +11,7 @@ import (
 // TestPagesOfFrameworksShowExamplesThatRun compares the Go code of each page in docs/frameworks with the examples of
 // its module in adapters, which the module's tests run.
 func TestPagesOfFrameworksShowExamplesThatRun(t *testing.T) {
-	const most = 15 // lines of code, for a user of a module
+	const most = 15 // lines of code that a user of the module needs
 	root := filepath.Join("..", "..", "..")
 	unindented := func(path ...string) string {
 		content, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
@@ -25,7 +25,7 @@ func TestPagesOfFrameworksShowExamplesThatRun(t *testing.T) {
 		t.Fatalf("got %d modules and %v, want some", len(modules), err)
 	}
 	code := regexp.MustCompile("(?s)```go\n(.*?)```")
-	pages := map[string]string{"trpcagent": "trpc-agent-go"} // of other names than their modules
+	pages := map[string]string{"trpcagent": "trpc-agent-go"} // pages whose names differ from their modules'
 	for _, module := range modules {
 		module = filepath.Base(filepath.Dir(module))
 		page := pages[module]

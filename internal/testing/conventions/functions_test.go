@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// TestFunctionsFitOnAPage finds functions that are too long to be read at a glance. Tests, also those in packages of
-// tests, may be longer.
+// TestFunctionsFitOnAPage finds functions that are too long. Tests, and packages of tests, are exempt.
 func TestFunctionsFitOnAPage(t *testing.T) {
 	atRoot(t)
 	const most = 80

@@ -17,7 +17,7 @@ type reach string
 
 const (
 	direct   reach = "direct imports"     // the packages named in import statements
-	anyDepth reach = "imports, any depth" // those, and whatever they import in turn
+	anyDepth reach = "imports, any depth" // and, transitively, their imports
 )
 
 // layer is one rule: no package of From imports a package of Never.
@@ -26,9 +26,9 @@ const (
 // ends in "/..." also covers everything below it.
 type layer struct {
 	From   []string
-	Except []string // packages of From that the rule leaves alone
+	Except []string // packages of From that the rule ignores
 	Never  []string
-	But    []string // packages of Never that it leaves alone
+	But    []string // packages of Never that the rule allows
 	Reach  reach
 	Why    string
 }
@@ -40,7 +40,7 @@ var dashboardRooms = []string{
 	"./server/internal/dashboard/proposals", "./server/internal/dashboard/trash", "./server/internal/dashboard/upkeep",
 }
 
-// layers returns the rules of all engines, and those of the rest.
+// layers returns the rules about engines and all other rules.
 func layers() (all []layer) {
 	for _, e := range engines {
 		own := e.dir + "/..."
@@ -74,7 +74,7 @@ func layers() (all []layer) {
 var rules = []layer{
 	{
 		From:   []string{"./", "./internal/..."},
-		Except: []string{"./internal/service"}, // for what stands on the API; the root imports it at no depth
+		Except: []string{"./internal/service"}, // for users of the API; the root never imports it, at any depth
 		Never:  []string{"net/http/...", "html/template", "github.com/modelcontextprotocol/..."},
 		Reach:  anyDepth,
 		Why:    "the library is a memory, not a server: importing it brings no HTTP, templates or MCP",
@@ -301,10 +301,10 @@ var rules = []layer{
 	},
 }
 
-// allowedModules are the modules that a program gets by importing the root package. It is a list and
-// not a number so that a new dependency is a deliberate decision.
+// allowedModules are the modules that a program gets by importing the root package. It is a list, not a number, so that
+// each new dependency is a deliberate decision.
 var allowedModules = []string{
-	// SQLite in pure Go, and what it needs.
+	// SQLite in pure Go, and its dependencies.
 	"modernc.org/sqlite", "modernc.org/libc", "modernc.org/mathutil", "modernc.org/memory",
 	"github.com/dustin/go-humanize", "github.com/mattn/go-isatty", "github.com/ncruces/go-strftime",
 	"github.com/remyoudompheng/bigfft", "golang.org/x/sys",
@@ -314,7 +314,7 @@ var allowedModules = []string{
 	"github.com/google/uuid", "github.com/golang-jwt/jwt/v5", "golang.org/x/crypto",
 	// Unicode: normalisation for the tokenizer and full text.
 	"golang.org/x/text",
-	// Types of files by their first bytes.
+	// Types of files, from their first bytes.
 	"github.com/gabriel-vasile/mimetype",
 }
 
@@ -328,12 +328,12 @@ var builds = []struct {
 	{"cgo", "CGO_ENABLED=1", []string{"-tags=souvenir_cgo,sqlite_fts5"}},
 }
 
-// listed is what go list tells about one package.
+// listed is the output of go list for one package.
 type listed struct {
 	ImportPath string
 	Imports    []string
 	Standard   bool
-	DepOnly    bool // not of this module's ./..., only imported by it
+	DepOnly    bool // only imported by this module's ./..., not part of it
 	Module     *struct{ Path string }
 	Error      *struct{ Err string }
 }
@@ -341,7 +341,7 @@ type listed struct {
 // graph holds packages by import path.
 type graph map[string]listed
 
-// listedBefore holds the graphs of builds by their environment, as two tests read each.
+// listedBefore caches the graphs of builds by their environment, since two tests read each.
 var listedBefore = map[string]graph{}
 
 func TestImportsPointOneWay(t *testing.T) {
@@ -401,7 +401,7 @@ func TestRootPackageHasOnlyAllowedModules(t *testing.T) {
 	}
 }
 
-// TestLayersCatchViolations breaks every rule once, in an invented module, and expects to be told.
+// TestLayersCatchViolations breaks every rule once, in an invented module, and checks that it is reported.
 func TestLayersCatchViolations(t *testing.T) {
 	atRoot(t)
 	pkg := func(path string, imports ...string) listed {
@@ -559,7 +559,7 @@ func (l layer) check(g graph) (found, unchecked []string) {
 	return found, unchecked
 }
 
-// chains returns the shortest import chain from one package to each package that it needs, itself included.
+// chains returns the shortest import chain from one package to each of its dependencies, itself included.
 func (g graph) chains(from string) map[string][]string {
 	chains := map[string][]string{from: {from}}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {

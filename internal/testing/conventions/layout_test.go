@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestTheRootFolderCanBeTakenIn holds the root to a number of files that a reader can take in, each with a concept of
-// its own.
+// TestTheRootFolderCanBeTakenIn limits the number of files in the root to what a reader can take in, each with its own
+// concept.
 func TestTheRootFolderCanBeTakenIn(t *testing.T) {
 	atRoot(t)
 	const most, shortest, longest = 50, 60, 600
@@ -40,7 +40,7 @@ func TestTheRootFolderCanBeTakenIn(t *testing.T) {
 	}
 }
 
-// TestTheFoldersBelowTheAPICanBeTakenIn holds internal to a number of folders that a reader can take in.
+// TestTheFoldersBelowTheAPICanBeTakenIn limits the number of folders in internal to what a reader can take in.
 func TestTheFoldersBelowTheAPICanBeTakenIn(t *testing.T) {
 	atRoot(t)
 	const most = 50
@@ -53,8 +53,8 @@ func TestTheFoldersBelowTheAPICanBeTakenIn(t *testing.T) {
 	}
 }
 
-// TestTheDocumentsNameWhatExists finds paths in the documents on the code that do not exist, and packages that the
-// architecture leaves out.
+// TestTheDocumentsNameWhatExists finds paths in the documents about the code that do not exist, and packages missing in
+// the architecture.
 func TestTheDocumentsNameWhatExists(t *testing.T) {
 	atRoot(t)
 	paths := regexp.MustCompile("`((?:[a-z0-9_]+/)*[a-z0-9_]+\\.go|(?:internal|server|cmd)/[a-z0-9/]+)`")
@@ -125,7 +125,7 @@ func TestTheTableOfWalksCountsTheirFiles(t *testing.T) {
 	}
 }
 
-// TestEachDocumentIsLinked finds pages in docs that the pages where a reader begins do not link.
+// TestEachDocumentIsLinked finds pages in docs that no starting page links to.
 func TestEachDocumentIsLinked(t *testing.T) {
 	atRoot(t)
 	begin := ""
@@ -147,8 +147,7 @@ func TestEachDocumentIsLinked(t *testing.T) {
 	}
 }
 
-// TestDecisionsAreNewestFirst finds headings of docs/decisions.md without a date, dates that rise, and headings that
-// are there twice.
+// TestDecisionsAreNewestFirst finds headings of docs/decisions.md that have no date, are out of order, or occur twice.
 func TestDecisionsAreNewestFirst(t *testing.T) {
 	atRoot(t)
 	content, err := os.ReadFile("docs/decisions.md")

@@ -22,7 +22,7 @@ type guard struct {
 	Deny  []struct{ Pkg string }
 }
 
-// linterRules returns the rules of depguard by name.
+// linterRules returns the depguard rules by name.
 func linterRules(t *testing.T) map[string]guard {
 	t.Helper()
 	content, err := os.ReadFile(".golangci.yml")
@@ -42,7 +42,7 @@ func linterRules(t *testing.T) map[string]guard {
 	return config.Linters.Settings.Depguard.Rules
 }
 
-// fileMatches reports whether a file that is no test, from "/", is one of a pattern.
+// fileMatches reports whether a file that is not a test matches a pattern. Its path starts with "/".
 func fileMatches(pattern, file string) bool {
 	switch pattern {
 	case "$all":
@@ -55,7 +55,7 @@ func fileMatches(pattern, file string) bool {
 	return regexp.MustCompile(`^` + pattern + `$`).MatchString(file)
 }
 
-// covers reports whether a rule is about a file.
+// covers reports whether a rule applies to a file.
 func (g guard) covers(file string) bool {
 	is := false
 	for _, pattern := range g.Files {
@@ -68,7 +68,7 @@ func (g guard) covers(file string) bool {
 	return is
 }
 
-// denies reports whether a rule forbids to import a package.
+// denies reports whether a rule forbids importing a package.
 func (g guard) denies(path string) bool {
 	for _, allowed := range g.Allow {
 		exact, is := strings.CutSuffix(allowed, "$")
@@ -85,8 +85,8 @@ func (g guard) denies(path string) bool {
 	return false
 }
 
-// TestWhatTheLinterForbidsALayerForbids compares both for each package, and all that it could import. What the linter
-// forbids in some files of a package only is left out.
+// TestWhatTheLinterForbidsALayerForbids compares both for each package and each possible import. It ignores rules of
+// the linter for only some files of a package.
 func TestWhatTheLinterForbidsALayerForbids(t *testing.T) {
 	atRoot(t)
 	g, guards := listPackages(t, builds[0].Env, builds[0].Args), linterRules(t)
@@ -99,7 +99,7 @@ func TestWhatTheLinterForbidsALayerForbids(t *testing.T) {
 	}
 	for _, guard := range guards {
 		for _, d := range guard.Deny {
-			targets[strings.TrimSuffix(d.Pkg, "$")] = true // it may be in no program now
+			targets[strings.TrimSuffix(d.Pkg, "$")] = true // perhaps imported by no program now
 		}
 	}
 	denied := map[string][]string{}
@@ -138,7 +138,7 @@ func TestWhatTheLinterForbidsALayerForbids(t *testing.T) {
 	}
 }
 
-// TestRootImportsSQLiteOnlyWhereFilesAreOpened: everything else in the root works with any engine.
+// TestRootImportsSQLiteOnlyWhereFilesAreOpened: the rest of the root works with any engine.
 func TestRootImportsSQLiteOnlyWhereFilesAreOpened(t *testing.T) {
 	atRoot(t)
 	opens := []string{"backup.go", "keys.go", "store.go"}

@@ -13,21 +13,21 @@ import (
 	"testing"
 )
 
-// namesUser finds SQL that looks a user up by what callers know: an id or a name.
+// namesUser matches SQL that finds a user by an id or a name from the caller.
 var namesUser = regexp.MustCompile(`(FROM|JOIN|UPDATE) users\b[^;]*[^j.]\b(uid|name_key) (=|<>|IN|LIKE) ?[(?]|` +
 	`\b[uos]\.(uid|name_key) (=|<>|IN|LIKE) ?[(?]`)
 
-// Ids and names of users are unique within a namespace, not in the file. A statement that looks one up without it
-// would find the user of another application.
+// Ids and names of users are unique within a namespace, not within the file. A statement that finds one without its
+// namespace could find the user of another application.
 func TestUsersAreFoundWithinANamespace(t *testing.T) {
 	atRoot(t)
 	elsewhere := []string{
-		"naming.go",   // OWNER/ID among the projects that are visible, whose people are all of one namespace
-		"accounts.go", // UserPage adds the condition for all that it is asked for
-		"users.go",    // setAccount writes the row that it was given
+		"naming.go",   // OWNER/ID among the visible projects, all of one namespace
+		"accounts.go", // UserPage adds the condition to each of its queries
+		"users.go",    // setAccount writes the row it is given
 		"kinds.go",    // an import adds the condition to the key of each record
 		"projectkinds.go",
-		"mend.go", // recovery makes the local user for what has lost its owner
+		"mend.go", // recovery creates the local user for rows that have lost their owner
 	}
 	found := 0
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
@@ -70,7 +70,7 @@ func TestUsersAreFoundWithinANamespace(t *testing.T) {
 	}
 }
 
-// joined returns the text of a string, or of several that are added; what is no literal is left out.
+// joined returns the text of a string literal or of several joined by +, without the parts that are not literals.
 func joined(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// listPackages asks the go tool for this module's packages and all that they need, without their tests.
+// listPackages runs go list for this module's packages and their dependencies, without tests.
 func listPackages(t *testing.T, env string, args []string) graph {
 	t.Helper()
 	if g, ok := listedBefore[env]; ok {

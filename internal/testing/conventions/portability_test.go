@@ -19,8 +19,8 @@ import (
 
 var updatePortability = flag.Bool("update-portability", false, "rewrite docs/portability.txt")
 
-// sqliteOnly is spelling that other engines do not have. What has a name in internal/db is not found: there, an
-// engine's dialect puts its own text in its place.
+// sqliteOnly are spellings that other engines do not have. Names from internal/db are not found: an engine's dialect
+// replaces them with its own text.
 var sqliteOnly = []struct {
 	name    string
 	pattern *regexp.Regexp
@@ -53,18 +53,19 @@ var sqliteOnly = []struct {
 	{"an engine's table", regexp.MustCompile(`\b(FROM|JOIN|INTO|UPDATE) (passage_text|passage_term|change)\b`)},
 	{"list as IN", regexp.MustCompile(`\bIN [a-z_]+\b[^(.]`)},
 	{"/", regexp.MustCompile(`[\w?)] ?/ ?[\w?(]+ `)},        // see db.Quotient
-	{"LIKE", regexp.MustCompile(`\bLIKE\b`)},                // with or without regard to case
-	{"NULLS", regexp.MustCompile(`\bNULLS (FIRST|LAST)\b`)}, // not everywhere, and the order without it differs
-	{"AS INTEGER", regexp.MustCompile(`\bAS INTEGER\b`)},    // of 32 bits elsewhere
+	{"LIKE", regexp.MustCompile(`\bLIKE\b`)},                // case-sensitive in some engines
+	{"NULLS", regexp.MustCompile(`\bNULLS (FIRST|LAST)\b`)}, // not everywhere, and the default order differs
+	{"AS INTEGER", regexp.MustCompile(`\bAS INTEGER\b`)},    // 32 bits in other engines
 }
 
-// statement tells SQL from other texts.
+// statement matches SQL, as opposed to other texts.
 var statement = regexp.MustCompile(
 	`\b(SELECT|INSERT|REPLACE INTO|UPDATE|DELETE ` +
 		`FROM|FROM|JOIN|WHERE|AND|EXISTS|CREATE|coalesce|CASE WHEN|json_\w+|ON CONFLICT|PRAGMA|LIMIT|IN)\b`)
 
-// spelledOnlyForSQLite counts, by file, what SQL above the engines is spelled for SQLite alone. Commands, server and
-// tools have no SQL: layering_test.go sees to that. That of internal/migrate is for other programs' files of SQLite.
+// spelledOnlyForSQLite counts, by file, the spellings for SQLite alone in the SQL above the engines. Commands, server
+// and tools have no SQL; layering_test.go enforces that. The SQL of internal/migrate is for other programs' SQLite
+// files.
 func spelledOnlyForSQLite(t *testing.T) string {
 	t.Helper()
 	counts := map[string]int{} // by file and spelling
@@ -118,7 +119,7 @@ func spelledOnlyForSQLite(t *testing.T) string {
 	return out.String()
 }
 
-// total is how often a list has each spelling.
+// total counts each spelling of a list.
 func total(t *testing.T, list string) map[string]int {
 	t.Helper()
 	all := map[string]int{}
@@ -134,7 +135,7 @@ func total(t *testing.T, list string) map[string]int {
 	return all
 }
 
-// grown returns the spellings that a list has more often than another one, which may have them in other files.
+// grown returns the spellings that the found list has more often than the known one, even if in other files.
 func grown(t *testing.T, known, found string) (more []string) {
 	t.Helper()
 	before := total(t, known)
@@ -146,9 +147,9 @@ func grown(t *testing.T, known, found string) (more []string) {
 	return more
 }
 
-// The list may only shrink: a line that is new or grows is to be spelled otherwise, and one that is gone to be deleted,
-// by go test ./internal/testing/conventions -run Portab -update-portability. That writes the list when a file has
-// moved, too, but none with more of any spelling.
+// The list may only shrink. Spell the SQL of a new or growing line in another way, and delete a line that no longer
+// applies: go test ./internal/testing/conventions -run Portab -update-portability. That also updates the list when a
+// file has moved, but never adds a spelling.
 func TestSQLIsSpelledPortablyExceptForAShrinkingList(t *testing.T) {
 	atRoot(t)
 	const golden = "docs/portability.txt"
@@ -195,7 +196,7 @@ func TestTheListOfPortabilityOnlyShrinks(t *testing.T) {
 	}
 }
 
-// Another file of the same name must not hide behind the line of the first.
+// Another file with the same name must not be counted with the first.
 func TestSpellingsOfFilesOfOneNameAreCountedApart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for dir, condition := range map[string]string{"a": "id >> 32 = 1", "b": "id >> 32 = 1", "c": "iif(a, b, c)"} {

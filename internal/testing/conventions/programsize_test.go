@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// The first lines of the README, as a program of their own, say what they promise, and weigh little.
+// The first program of the README runs, does what it says, and its binary is small.
 func TestTheProgramOfTheReadmeRunsAndIsSmall(t *testing.T) {
 	atRoot(t)
 	longtest.Only(t)

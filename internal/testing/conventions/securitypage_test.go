@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestTheSecurityPageNamesExistingTestsAndFiles holds docs/security.md to the tests and files that it names.
+// TestTheSecurityPageNamesExistingTestsAndFiles checks that the tests and files named in docs/security.md exist.
 func TestTheSecurityPageNamesExistingTestsAndFiles(t *testing.T) {
 	atRoot(t)
 	page, err := os.ReadFile("docs/security.md")

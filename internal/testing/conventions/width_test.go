@@ -11,14 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// widest is how many characters a line may have.
+// widest is the maximum number of characters of a line.
 const widest = 120
 
-// listMarker is the beginning of an item of a list, or the indentation of a line.
+// listMarker matches the beginning of a list item, or the indentation of a line.
 var listMarker = regexp.MustCompile(`^ *(?:[-*+] +|[0-9]+[.)] +)?`)
 
 // tooWide returns the numbers of the lines of a Markdown text that are longer than 120 characters and could be wrapped.
-// Tables and code are left alone, and so is a line that has no space outside of code to break at.
+// It ignores tables, code, and lines without a space outside of code to break at.
 func tooWide(text string) []int {
 	var found []int
 	fenced := false
@@ -88,8 +88,8 @@ func TestGoKeepsToItsWidth(t *testing.T) {
 // generated is the line that marks generated code.
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// tooWideGo returns the numbers of the lines of a Go file that are longer than 120 characters, a tab being one. Struct
-// tags and lines of JSON may be longer, and so may generated code.
+// tooWideGo returns the numbers of the lines of a Go file that are longer than 120 characters, where a tab counts as
+// one. Struct tags, lines of JSON and generated code may be longer.
 func tooWideGo(text string) []int {
 	if generated.MatchString(text) {
 		return nil
@@ -107,7 +107,7 @@ func tooWideGo(text string) []int {
 // TestMarkdownKeepsToTheWidthOfCode finds lines of prose of more than 120 characters.
 func TestMarkdownKeepsToTheWidthOfCode(t *testing.T) {
 	atRoot(t)
-	except := []string{".git", "node_modules", "testdata", "data"} // texts that tests and examples store, and licences
+	except := []string{".git", "node_modules", "testdata", "data"} // texts stored by tests and examples, and licences
 	read := 0
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		switch {

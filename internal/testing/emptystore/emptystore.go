@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Path returns the path of such a file, made with the built-in model, in a folder of the test's own.
+// Path returns the path of an empty store with the built-in model, in a folder of the test's own.
 func Path(tb testing.TB) string {
 	tb.Helper()
 	content, err := empty()

@@ -19,15 +19,15 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/linediff"
 )
 
-// recorded is a run of the script on a sound disk.
+// recorded is a recording of the script on a healthy disk.
 type recorded struct {
 	*disktest.Recording
-	begun  []int    // the moment when a step began
-	ended  []int    // the moment when its answer was there
+	begun  []int    // when each step began
+	ended  []int    // when each step returned
 	states []string // before the first step, and after each
 }
 
-// scripts are the recordings so far, by the key of the stores.
+// scripts are the recordings so far, by master key.
 var scripts = map[MasterKey]recorded{}
 
 // recordScript runs the script once for all tests with the same key.
@@ -87,14 +87,14 @@ func write(tb testing.TB, folder string, files map[string][]byte) {
 	}
 }
 
-// later is the content of a memory that is stored after a fault.
+// later is the content of a memory that is added after a fault.
 const later = "stored after the fault"
 
 // expectation is what a store may hold.
 type expectation struct {
 	states []string // one of these
-	parts  bool     // or anything between them
-	later  bool     // and a memory that was stored later
+	parts  bool     // or any state between them
+	later  bool     // and the memory added later
 }
 
 func (e expectation) compare(held string) error {
@@ -117,7 +117,7 @@ func (e expectation) compare(held string) error {
 	return nil
 }
 
-// sound opens the store of a folder and checks it, and what it holds.
+// sound opens the store of a folder, checks it, and compares its content with the expectation.
 func sound(tb testing.TB, folder string, r *runner, e expectation) error {
 	tb.Helper()
 	if err := r.open(folder); err != nil {
@@ -141,10 +141,11 @@ func sound(tb testing.TB, folder string, r *runner, e expectation) error {
 	return r.store.Close()
 }
 
-// Power goes at each moment of the script: what was answered is there, and what was not is there whole or not at all.
+// The power fails at each moment of the script. Every answered step must be there, and an unanswered one must be there
+// completely or not at all.
 func TestNoCrashLosesWhatWasAnswered(t *testing.T) { crashes(t, points(t, 400, 3)) }
 
-// The pages and frames of an encrypted store are torn and shuffled as those of others.
+// The pages and frames of an encrypted store are torn and reordered, too.
 func TestNoCrashLosesWhatAnEncryptedStoreAnswered(t *testing.T) {
 	n := points(t, 100, 0)
 	encrypted(t)

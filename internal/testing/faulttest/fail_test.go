@@ -20,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// ways are how a call of the disk fails.
+// ways are the ways in which a call of the disk fails.
 var ways = map[string]disktest.Fault{
 	"an error, once":                {Calls: 1},
 	"an error, from then on":        {},
@@ -32,7 +32,7 @@ var ways = map[string]disktest.Fault{
 	"syncs that fail, from then on": {Only: []disktest.Kind{disktest.Sync}},
 }
 
-// kindsOfErrors are those that the package promises.
+// kindsOfErrors are the kinds of errors that the package promises.
 var kindsOfErrors = map[string]error{
 	"full": ErrFull, "busy": ErrBusy, "internal": ErrInternal, "corrupt": ErrCorrupt, "read-only": ErrReadOnly,
 	"outcome unknown": ErrOutcomeUnknown, "not found": ErrNotFound, "conflict": ErrConflict, "invalid": ErrInvalid,
@@ -52,7 +52,7 @@ func kindOf(err error) string {
 	return "untyped"
 }
 
-// failing is one call of the script on a disk that fails.
+// failing is one step of the script on a disk that fails.
 type failing struct {
 	disk   *disktest.Disk
 	all    recorded
@@ -61,7 +61,7 @@ type failing struct {
 	counts map[string]int
 }
 
-// start makes the state before the step, and opens the store.
+// start creates the state before the step and opens the store.
 func (f *failing) start(tb testing.TB) *runner {
 	tb.Helper()
 	files, _ := f.all.Image(f.all.begun[f.step], disktest.Kept, nil)
@@ -76,7 +76,7 @@ func (f *failing) start(tb testing.TB) *runner {
 	return r
 }
 
-// calls counts the calls of the disk in the step, by kind.
+// calls counts the calls of the disk during the step, by kind.
 func (f *failing) calls(tb testing.TB) map[disktest.Kind]int {
 	tb.Helper()
 	r := f.start(tb)
@@ -94,12 +94,12 @@ func (f *failing) calls(tb testing.TB) map[disktest.Kind]int {
 	return seen
 }
 
-// try lets call number n of the disk fail, and says what is wrong then.
+// try makes call n of the disk fail, and returns everything that is then wrong.
 func (f *failing) try(tb testing.TB, way disktest.Fault, n int) (wrong error) {
 	tb.Helper()
 	s := script[f.step]
 	r := f.start(tb)
-	ctx, cancel := context.WithTimeout(r.ctx, time.Minute) // a call that never ends fails with an error of no kind
+	ctx, cancel := context.WithTimeout(r.ctx, time.Minute) // a call that hangs fails with an error of no kind
 	defer cancel()
 	r.ctx = ctx
 	recording, stop, err := f.disk.Record(f.folder)
@@ -129,7 +129,7 @@ func (f *failing) try(tb testing.TB, way disktest.Fault, n int) (wrong error) {
 	switch {
 	case answer == nil:
 		e.states = e.states[1:]
-	case kind != "outcome unknown": // it says that nothing was done
+	case kind != "outcome unknown": // the error says that nothing was done
 		e.states = e.states[:1]
 	}
 	if r.isOpen() {
@@ -138,14 +138,14 @@ func (f *failing) try(tb testing.TB, way disktest.Fault, n int) (wrong error) {
 			err = e.compare(held)
 		}
 		report("beside it", err)
-		if f.step > 0 { // the disk works again, and what is answered from now on is kept, too
-			r.step = len(script) + 1 // whose ids neither the failed step nor the look afterwards uses
+		if f.step > 0 { // the disk works again, and must keep what is answered from now on
+			r.step = len(script) + 1 // whose ids neither the failed step nor the final check uses
 			_, err = r.store.AddMemory(r.ctx, NewMemory{Content: later})
 			report("later", err)
 			e.later = err == nil
 		}
 	}
-	if n%2 == 0 { // the program ends, else the machine
+	if n%2 == 0 { // a process exit, or else a power failure
 		report("when it is closed", r.close())
 	} else {
 		random := rand.New(rand.NewPCG(uint64(n), uint64(f.step)))
@@ -157,8 +157,8 @@ func (f *failing) try(tb testing.TB, way disktest.Fault, n int) (wrong error) {
 	return wrong
 }
 
-// Each call of the disk fails, in each way: the error is one that the package promises, and the store holds what was
-// answered and nothing by half.
+// Each call of the disk fails, in each way. The error must be one that the package promises, and the store must hold
+// all that was answered and nothing half done.
 func TestNoFailureOfTheDiskLosesWhatWasAnswered(t *testing.T) { failures(t, points(t, 200, 2)) }
 
 func TestNoFailureOfTheDiskLosesWhatAnEncryptedStoreAnswered(t *testing.T) {
@@ -211,7 +211,7 @@ func failures(t *testing.T, n int) {
 	t.Logf("%d of %d points in %v: %v", n, len(every), time.Since(began).Round(time.Second), f.counts)
 }
 
-// On a disk that stays full, erasing a memory ends with an error whether or not it has past versions to give up first.
+// On a disk that stays full, erasing a memory returns an error, with or without past versions to delete first.
 func TestErasingOnAFullDiskEnds(t *testing.T) {
 	disk := disktest.Install()
 	all := recordScript(t, disk)

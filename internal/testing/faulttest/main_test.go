@@ -10,11 +10,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(longtest.MainWithCheapPasswords(m)) }
 
-// faultsVariable is the environment variable that says how many faults to try.
+// faultsVariable is the environment variable for the number of faults to try.
 const faultsVariable = "SOUVENIR_FAULTS"
 
 // points returns how many faults to try: few in a plain run, more in the long form, or the number in the variable. It
-// skips a test of which a plain run tries none.
+// skips tests for which a plain run tries none.
 func points(tb testing.TB, ci, quick int) int {
 	tb.Helper()
 	if said := os.Getenv(faultsVariable); said != "" {

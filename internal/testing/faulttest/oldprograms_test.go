@@ -12,8 +12,8 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// The files of testdata were made by programs of the time, built from the commits 986e336 (schema version 12), 472d0a3
-// (18) and c6b1978 (33), which imported three memories with the built-in model of that time.
+// Old programs made the files of testdata: those of the commits 986e336 (schema version 12), 472d0a3 (18) and c6b1978
+// (33). Each imported three memories with the built-in model of its time.
 func TestFilesOfOldProgramsOpenMigrateCheckAndExport(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.db.gz")
 	if err != nil || len(names) < 3 {
@@ -27,7 +27,7 @@ func TestFilesOfOldProgramsOpenMigrateCheckAndExport(t *testing.T) {
 			t.Errorf("%s: %v, want no error", name, err)
 			continue
 		}
-		if err := s.Upkeep().WaitEmbedded(t.Context()); err != nil { // by the model of today
+		if err := s.Upkeep().WaitEmbedded(t.Context()); err != nil { // with the current model
 			t.Errorf("%s: %v, want no error", name, err)
 		}
 		if report, err := s.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {

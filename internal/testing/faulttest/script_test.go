@@ -18,14 +18,15 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// step is a call of the script, or some of which each is whole by itself.
+// step is a call of the script, or several, each atomic.
 type step struct {
 	name string
 	do   func(r *runner) error
-	// parts says that the call has several transactions, whose results a caller sees one by one: what is there after a
+	// parts: the call has several transactions, whose results become visible one by one. After a crash, any state between
+	// may be there.
 	// crash may be any state between.
 	parts bool
-	// random says that the call makes values that differ each time.
+	// random: the call makes values that differ each time.
 	random bool
 }
 
@@ -34,16 +35,16 @@ type runner struct {
 	ctx   context.Context
 	store *Store
 	path  string
-	step  int // the number of the present step
-	ids   int // made in it
+	step  int // the number of the current step
+	ids   int // made in the current step
 }
 
 const storeName = "store.db"
 
-// masterKey encrypts the stores; usually none.
+// masterKey encrypts the stores. By default they are not encrypted.
 var masterKey MasterKey
 
-// encrypted has the stores of a test encrypted.
+// encrypted encrypts the stores of a test.
 func encrypted(t *testing.T) {
 	masterKey = GenerateMasterKey()
 	t.Cleanup(func() { masterKey = MasterKey{} })
@@ -67,7 +68,7 @@ func (r *runner) open(folder string) (err error) {
 	return err
 }
 
-// isOpen reports whether there is a store; a step may have closed it.
+// isOpen reports whether the store is open; a step may have closed it.
 func (r *runner) isOpen() bool {
 	if r.store == nil {
 		return false
@@ -97,7 +98,7 @@ var words = EmbedderFunc("words-1", 8, func(ctx context.Context, _ Purpose, text
 	return vectors, ctx.Err()
 })
 
-// id is the id of the n-th thing that a step has made.
+// id returns the id of the n-th item made by a step.
 func id(step, n int) string { return fmt.Sprintf("id-%02d-%d", step, n) }
 
 func pattern(size int) []byte {
@@ -108,7 +109,7 @@ func pattern(size int) []byte {
 	return b
 }
 
-// trashed returns the id of the entry of the trash with a title.
+// trashed returns the id of the trash entry with a title.
 func (r *runner) trashed(title string) (string, error) {
 	for e, err := range r.store.Trash().All(r.ctx, TrashList{}) {
 		if err != nil || strings.HasPrefix(e.Title, title) {
@@ -120,7 +121,7 @@ func (r *runner) trashed(title string) (string, error) {
 
 func ref[T any](v T) *T { return &v }
 
-// script does everything that a store offers and that writes. The numbers in ids are those of the steps.
+// script does everything in a store that writes. The numbers in ids are those of the steps.
 var script = []step{
 	{name: "add a memory", do: func(r *runner) error {
 		_, err := r.store.AddMemory(r.ctx, NewMemory{Content: "The kettle is blue.", Tags: []string{"tea"},
@@ -220,7 +221,7 @@ var script = []step{
 		}
 		_, err := r.store.Upkeep().Import(r.ctx, strings.NewReader(lines.String()), nil)
 		return err
-	}, parts: true}, // on a slow machine it lets others write in between
+	}, parts: true}, // on a slow machine it lets other writers in
 	{name: "backup", do: func(r *runner) error {
 		path := filepath.Join(filepath.Dir(filepath.Dir(r.path)), filepath.Base(filepath.Dir(r.path))+"-backup.db")
 		_ = os.Remove(path)
@@ -273,13 +274,13 @@ var script = []step{
 	}},
 }
 
-// errHalf says that something unfinished is there.
+// errHalf reports something half done.
 var errHalf = errors.New("half there")
 
-// madeID is an id that the script made. A call that runs again makes others.
+// madeID matches an id that the script made. A repeated call makes other ids.
 var madeID = regexp.MustCompile(`\bid-(\d\d)-\d+\b`)
 
-// numbered gives the ids of each step the numbers of their order in a state.
+// numbered renumbers the ids of each step by their order in a state.
 func numbered(held string) string {
 	seen, made := map[string]string{}, map[string]int{}
 	return madeID.ReplaceAllStringFunc(held, func(id string) string {
@@ -292,7 +293,7 @@ func numbered(held string) string {
 	})
 }
 
-// state is everything that a store holds but what it can rebuild: vectors, indexes, counts.
+// state returns everything that a store holds, except what it can rebuild: vectors, indexes, counts.
 func state(tb testing.TB, s *Store) (string, error) {
 	tb.Helper()
 	var out bytes.Buffer
@@ -301,7 +302,7 @@ func state(tb testing.TB, s *Store) (string, error) {
 		return "", err
 	}
 	lines := bytes.SplitAfter(out.Bytes(), []byte("\n"))
-	held := string(bytes.Join(lines[1:len(lines)-2], nil)) // the first has the time, the last a hash
+	held := string(bytes.Join(lines[1:len(lines)-2], nil)) // the first line has the time, the last a hash
 	for e, err := range s.Trash().All(tb.Context(), TrashList{}) {
 		if err != nil {
 			return "", err

@@ -19,7 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
-// first are the migrations up to a number.
+// first holds the migrations up to a number.
 type first struct {
 	fs.FS
 	version int
@@ -33,10 +33,10 @@ func (f first) Glob(pattern string) ([]string, error) {
 	return all[:f.version], err
 }
 
-// oldVersion has no hashes yet, so that the migrations have much to write.
+// oldVersion predates hashes, so the migrations have much to write.
 const oldVersion = 11
 
-// makeOld makes the file of an older version, with memories.
+// makeOld makes a file of the old version, with memories.
 func makeOld(tb testing.TB, folder string) {
 	tb.Helper()
 	write(tb, folder, nil)
@@ -58,7 +58,7 @@ func makeOld(tb testing.TB, folder string) {
 	}
 }
 
-// versionOf is the number of the last migration of a file.
+// versionOf returns the version of a file's schema and the number of its memories.
 func versionOf(tb testing.TB, folder string) (version, memories int, err error) {
 	tb.Helper()
 	file, err := sqlite.Open(tb.Context(), sqlite.Config{Path: filepath.Join(folder, storeName),
@@ -73,7 +73,7 @@ func versionOf(tb testing.TB, folder string) (version, memories int, err error) 
 	return version, memories, errors.Join(err, file.Close())
 }
 
-// upgraded opens a file with this program, and says whether it holds what the old one held.
+// upgraded opens a file with the current program, and checks that it holds what the old file held.
 func upgraded(tb testing.TB, folder string) error {
 	tb.Helper()
 	r := &runner{ctx: context.Background()}
@@ -81,7 +81,7 @@ func upgraded(tb testing.TB, folder string) error {
 		return err
 	}
 	defer r.store.Close()
-	if _, err := r.store.Upkeep().Check(r.ctx, &CheckOptions{Repair: true}); err != nil { // it had no passages
+	if _, err := r.store.Upkeep().Check(r.ctx, &CheckOptions{Repair: true}); err != nil { // the old file had no passages
 		return err
 	}
 	report, err := r.store.Upkeep().Check(r.ctx, nil)
@@ -101,7 +101,7 @@ func upgraded(tb testing.TB, folder string) error {
 	return nil
 }
 
-// A migration that fails, or is killed, leaves a file of the old version or of the new one, with everything.
+// A migration that fails or is killed leaves a complete file of the old or the new version.
 func TestNoFailedMigrationHarmsTheFile(t *testing.T) {
 	disk := disktest.Install()
 	folder := filepath.Join(t.TempDir(), "old")
@@ -147,7 +147,7 @@ func TestNoFailedMigrationHarmsTheFile(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for i := range n { // power goes
+	for i := range n { // the power fails
 		at, loss := i*(moment+1)/n, disktest.Loss(i%int(disktest.Losses))
 		files, _ := recording.Image(at, loss, rand.New(rand.NewPCG(uint64(i), 1)))
 		write(t, folder, files)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// First returns the first line that differs.
+// First describes the first line that differs.
 func First[T string | []byte](got, want T) string {
 	a, b := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
 	for i := range max(len(a), len(b)) {

@@ -59,7 +59,7 @@ func Only(tb testing.TB) {
 	}
 }
 
-// Main runs the tests of a package that makes much garbage, for its TestMain. Up to half a GiB, garbage is collected
+// Main runs the tests of a package that makes much garbage, for its TestMain. Below half a GiB, garbage is collected
 // less often than by default. This saves an eighth of the processor time and changes no result: tests of the heap's
 // size set their own limits.
 func Main(m *testing.M) int {

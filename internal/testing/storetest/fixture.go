@@ -19,8 +19,8 @@ import (
 type fixture struct {
 	*testing.T
 	ctx    context.Context
-	store  *souvenir.Store // writes go through this one
-	reader *souvenir.Store // reads go through this one: the same, or another handle on the same store
+	store  *souvenir.Store // for writing
+	reader *souvenir.Store // for reading: the same one, or another handle on the same store
 
 	operator *souvenir.Store // the first handle, also if the fixture is another view
 

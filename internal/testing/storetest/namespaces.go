@@ -38,7 +38,7 @@ func (f *fixture) in(namespace, user string) *fixture {
 	return f.as(souvenir.Access{Namespace: namespace, User: user})
 }
 
-// furnish stores one of everything for a user; the names are the same for all, the contents say whose they are.
+// equip stores one of everything for a user. All users get the same names; the contents say whose they are.
 func (f *fixture) equip(whose string) (memory souvenir.Stored, file souvenir.File) {
 	f.Helper()
 	f.addCollection(souvenir.NewCollection{Name: "notes", Description: "of " + whose})

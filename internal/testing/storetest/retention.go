@@ -275,7 +275,7 @@ func retentionPreview(f *fixture) {
 	f.clock.Pass(retentionDay)
 	n, err := f.reader.Insights().CountDue(f.ctx, souvenir.DueQuery{Project: souvenir.ProjectRef{ID: "p"}})
 	f.check("CountDue", err)
-	f.equal("by the rule that it has", n <= 1, true) // the worker may have been first
+	f.equal("by the rule that it has", n <= 1, true) // the worker may have applied it first
 }
 
 func retentionClock(f *fixture) {

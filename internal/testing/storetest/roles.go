@@ -8,8 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// A member has to accept a higher role, since memories that a writer's agents store under the project's name go to its
-// owner.
+// A member has to accept a higher role, since the project's owner then gets memories that a writer's agents store under
+// the project's name.
 
 func sharingHigher(f *fixture) {
 	p := share(f)

@@ -96,7 +96,7 @@ func trashConcurrent(f *fixture) {
 		})
 	}
 	done.Wait()
-	for range 3 { // first what others was in
+	for range 3 { // other items contain the first ones
 		for _, e := range f.trash() {
 			_, err := f.store.Trash().Restore(f.ctx, e.ID)
 			expected("Trash.Restore", err)

@@ -12,9 +12,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// Who may see and change what, for every method of Store.
+// Who may see and change which data, for every method of Store.
 
-// visit is one visitor at work with one method.
+// visit is one visitor who calls one method.
 type visit struct {
 	*testing.T
 	visitor
@@ -22,7 +22,7 @@ type visit struct {
 	view *Store
 }
 
-// check sees that an answer holds nothing that is hidden. Values that the visitor gave as arguments are no secret.
+// check checks that an answer holds nothing hidden. Values that the visitor gave as arguments are not secret.
 func (v visit) check(what string, answer any, err error, given ...string) {
 	v.Helper()
 	said := fmt.Sprintf("%+v", answer)
@@ -39,7 +39,7 @@ func (v visit) check(what string, answer any, err error, given ...string) {
 	}
 }
 
-// denied sees that a memory that cannot be seen is denied in the words for one that does not exist.
+// denied checks that a memory that the visitor cannot see gives the same error as one that does not exist.
 func (v visit) denied(what, id string, err error, unknown func(id string) error) {
 	v.Helper()
 	const nowhere = "0190a5f2-0000-7000-8000-000000000000"
@@ -50,7 +50,7 @@ func (v visit) denied(what, id string, err error, unknown func(id string) error)
 	}
 }
 
-// onEach calls a method that reads or changes a memory on every memory there is.
+// onEach calls a method that reads or changes a memory on every memory.
 func (v visit) onEach(what string, changes bool, call func(s *Store, name, id string) (any, error)) {
 	v.Helper()
 	for _, name := range slices.Sorted(maps.Keys(v.n.ids)) {
@@ -82,7 +82,7 @@ func (v visit) onEach(what string, changes bool, call func(s *Store, name, id st
 	}
 }
 
-// onEachCollection calls a method on every collection there is.
+// onEachCollection calls a method on every collection.
 func (v visit) onEachCollection(what string, changes bool, call func(s *Store, name string) (any, error)) {
 	v.Helper()
 	for _, m := range neighbours {
@@ -114,7 +114,7 @@ func (v visit) onEachCollection(what string, changes bool, call func(s *Store, n
 			if err != nil {
 				v.Errorf("%s of %s: %v", what, m.collection, err)
 			}
-			return // it has changed, so the rest has another view
+			return // the store has changed; another visitor tests the rest
 		}
 		if rowsOf(v.T, v.n.Store) != before && changes {
 			v.Errorf("%s of %s was refused and changed something", what, m.collection)
@@ -183,15 +183,15 @@ func everyMethodKeepsToItsView(t *testing.T, empty database) {
 			t.Parallel()
 			for _, memory := range []int64{0, -1} {
 				if memory < 0 && method != "Search" {
-					continue // the index makes no difference to the others
+					continue // the index makes no difference to other methods
 				}
 				var n neighbourhood
 				var before string
 				for i, visitor := range visitors {
-					if !longtest.Part(i+k, 4, 160) { // other visitors to each method
+					if !longtest.Part(i+k, 4, 160) { // different visitors for each method
 						continue
 					}
-					if n.Store == nil || method == "Close" || rowsOf(t, n.Store) != before { // each finds the same place
+					if n.Store == nil || method == "Close" || rowsOf(t, n.Store) != before { // each visitor finds the same state
 						n = openNeighbourhood(t, built, memory)
 						before = rowsOf(t, n.Store)
 					}

@@ -16,13 +16,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// TestEntriesOfTheAuditLogCannotBeChangedUnseen lets two stores on one database write at once, and then changes the log
-// with SQL in every way there is.
+// TestEntriesOfTheAuditLogCannotBeChangedUnseen makes two stores on one database write at once, and then changes the
+// log with SQL in every way.
 func TestEntriesOfTheAuditLogCannotBeChangedUnseen(t *testing.T) {
 	onEachEngine(t, attackAudit)
 }
 
-// writeAudit makes entries through two stores at once, and returns the log's end.
+// writeAudit writes entries through two stores at once, and returns a report of the log.
 func writeAudit(t *testing.T, d database, each int) AuditReport {
 	t.Helper()
 	var stores []*Store
@@ -91,7 +91,7 @@ func attackAudit(t *testing.T, d database) {
 	both := func(first, second func(db.Tx) error) func(db.Tx) error {
 		return func(tx db.Tx) error { return errors.Join(first(tx), second(tx)) }
 	}
-	rewrite := func(tx db.Tx) error { // who has the code can write a chain that fits
+	rewrite := func(tx db.Tx) error { // an attacker who has the code can write a consistent chain
 		if _, err := tx.Exec(`DELETE FROM audit`); err != nil {
 			return err
 		}
@@ -124,8 +124,8 @@ func attackAudit(t *testing.T, d database) {
 	attacks := []struct {
 		name   string
 		attack func(db.Tx) error
-		seqs   []int64 // that are named
-		anchor bool    // found with an anchor alone
+		seqs   []int64 // the reported entries
+		anchor bool    // found only with an anchor
 	}{
 		{"nothing", sql(), nil, false},
 		{"a changed time", sql(`UPDATE audit SET at = at + 1 WHERE id = 7`), []int64{7}, false},
@@ -194,7 +194,7 @@ func verifyAttacked(t *testing.T, d database, attack func(db.Tx) error, kept *au
 	}
 }
 
-// seqsOf returns the numbers of the entries that are named, in their order.
+// seqsOf returns the numbers of the reported entries, in order.
 func seqsOf(r audit.Report) (seqs []int64) {
 	for _, p := range r.Problems {
 		seqs = append(seqs, p.Seq)

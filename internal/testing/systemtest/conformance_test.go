@@ -17,9 +17,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
 )
 
-// TestConformance holds every way to open a store to the same promises: all of them in the long form, else a file alone
-// to every 32nd promise, and with -short two handles, which bring the most goroutines together. PostgreSQL is held to
-// them wherever there is a server (see pgtest), with -short to a sample.
+// TestConformance runs the conformance suite for every way to open a store: all promises in the long form, otherwise
+// every 32nd promise for a file, and with -short two handles, which run the most goroutines together. PostgreSQL is
+// tested wherever there is a server (see pgtest), with -short by a sample.
 func TestConformance(t *testing.T) {
 	for _, backend := range []struct {
 		name string
@@ -49,8 +49,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// runFile runs the whole suite in the long form, else a 32nd of it, which a change of what all promises need
-// breaks.
+// runFile runs the whole suite in the long form, otherwise a 32nd of it, enough to notice a fault that breaks all
+// promises.
 func runFile(t *testing.T, open func(*testing.T, *Options) *Store) {
 	if longtest.On() {
 		storetest.Run(t, open)
@@ -59,7 +59,7 @@ func runFile(t *testing.T, open func(*testing.T, *Options) *Store) {
 	storetest.RunSample(t, 32, open)
 }
 
-// runMemory runs a third of the suite: the engine is that of a file.
+// runMemory runs a third of the suite: the engine is the same as for a file.
 func runMemory(t *testing.T, open func(*testing.T, *Options) *Store) { storetest.RunSample(t, 3, open) }
 
 // runPostgres runs the whole suite, or with -short an eighth of it.
@@ -71,8 +71,7 @@ func runPostgres(t *testing.T, open func(*testing.T, *Options) *Store) {
 	storetest.Run(t, open)
 }
 
-// openFile gives each test a file of its own, a copy of one with the schema only: making the schema is most of the
-// work.
+// openFile gives each test its own file, a copy of an empty store, because making the schema is most of the work.
 func openFile(t *testing.T) func(*testing.T, *Options) *Store {
 	dir := t.TempDir()
 	empty := emptyFile(t, dir)
@@ -88,7 +87,7 @@ func openFile(t *testing.T) func(*testing.T, *Options) *Store {
 	}
 }
 
-// emptyFile returns the content of a file in which nothing was stored.
+// emptyFile returns the bytes of a file of an empty store.
 func emptyFile(t *testing.T, dir string) []byte {
 	path := filepath.Join(dir, "empty.db")
 	store, err := Open(t.Context(), path,
@@ -106,7 +105,7 @@ func emptyFile(t *testing.T, dir string) []byte {
 	return empty
 }
 
-// openOnDisk does the same without an index in memory: every search runs on disk.
+// openOnDisk is openFile without an index in memory: every search runs on disk.
 func openOnDisk(t *testing.T) func(*testing.T, *Options) *Store {
 	open := openFile(t)
 	return func(t *testing.T, options *Options) *Store {
@@ -127,7 +126,7 @@ func runEncrypted(t *testing.T, open func(*testing.T, *Options) *Store) {
 	storetest.RunSample(t, 5, open)
 }
 
-// encryptedVariable has the whole suite run on encrypted files.
+// encryptedVariable runs the whole suite on encrypted files.
 const encryptedVariable = "SOUVENIR_TEST_ENCRYPTED"
 
 // openEncrypted gives each test an encrypted file.
@@ -138,7 +137,7 @@ func openEncrypted(t *testing.T) func(*testing.T, *Options) *Store {
 	}
 }
 
-// openWithObjects does the same with an object storage for the content of files.
+// openWithObjects is openFile with object storage for the content of files.
 func openWithObjects(t *testing.T) func(*testing.T, *Options) *Store {
 	open := openFile(t)
 	var storages sync.Map
@@ -150,7 +149,7 @@ func openWithObjects(t *testing.T) func(*testing.T, *Options) *Store {
 	}
 }
 
-// openMemory gives each test one store in memory, which cannot be opened again.
+// openMemory gives each test one store in memory, which cannot be reopened.
 func openMemory(*testing.T) func(*testing.T, *Options) *Store {
 	var opened sync.Map
 	return func(t *testing.T, options *Options) *Store {
@@ -161,12 +160,12 @@ func openMemory(*testing.T) func(*testing.T, *Options) *Store {
 	}
 }
 
-// openPostgres gives each test a schema of its own.
+// openPostgres gives each test its own schema.
 func openPostgres(t *testing.T) func(*testing.T, *Options) *Store {
 	return openIn(t, func(_ *testing.T, s schema) database { return s })
 }
 
-// openWalled does the same for a role that the second wall holds for.
+// openWalled is openPostgres with a role to which the second wall applies.
 func openWalled(t *testing.T) func(*testing.T, *Options) *Store {
 	return openIn(t, func(t *testing.T, s schema) database { return behindWall(t, s) })
 }
@@ -207,7 +206,7 @@ func openStore(t *testing.T, path string, options *Options) *Store {
 	return store
 }
 
-// fileName makes the name of a file of the name of a test.
+// fileName makes a file name from the name of a test.
 func fileName(test string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, r) {

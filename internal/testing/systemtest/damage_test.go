@@ -22,12 +22,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// What disks, cables and programs do to files.
+// Damage to files by disks, cables and programs.
 
 const damagedSector = 512
 
-// damageSeeds is how many damages of each kind to try: 5 in the long form, or a share of the number in
-// SOUVENIR_FAULTS.
+// damageSeeds is how many damages of each kind to try: 5 in the long form, or a share of the number in SOUVENIR_FAULTS.
 func damageSeeds(t *testing.T) uint64 {
 	t.Helper()
 	said := os.Getenv("SOUVENIR_FAULTS")
@@ -41,7 +40,7 @@ func damageSeeds(t *testing.T) uint64 {
 	return n/uint64(len(damageKinds)) + 1
 }
 
-// damageKindsToTry are all kinds, or some of them in a plain run.
+// damageKindsToTry returns all kinds, or some of them in a plain run.
 func damageKindsToTry() []string {
 	if os.Getenv("SOUVENIR_FAULTS") != "" {
 		return slices.Sorted(maps.Keys(damageKinds))
@@ -49,8 +48,8 @@ func damageKindsToTry() []string {
 	return longtest.Keys(damageKinds, 1, 4)
 }
 
-// damageKinds damage a sound file; older is the same file some changes earlier. Nil means nothing to
-// damage.
+// damageKinds damage a sound file. older is the same file before its last changes. They return nil if there is nothing
+// to damage.
 var damageKinds = map[string]func(r *rand.Rand, file, older []byte) []byte{
 	"a bit flipped": func(r *rand.Rand, file, _ []byte) []byte {
 		file[r.IntN(len(file))] ^= 1 << r.IntN(8)
@@ -184,14 +183,14 @@ func noise(r *rand.Rand, b []byte) {
 	}
 }
 
-// noisy is the content of a file, which never repeats itself.
+// noisy returns content without repetition.
 func noisy(size int) string {
 	content := make([]byte, size)
 	noise(rand.New(rand.NewPCG(1, 1)), content)
 	return string(content)
 }
 
-// replaceOne replaces one of the places of a text by another of its length.
+// replaceOne replaces one occurrence of a text by another of the same length.
 func replaceOne(r *rand.Rand, file []byte, old, by string) []byte {
 	var places []int
 	for at := 0; file != nil; {
@@ -209,11 +208,10 @@ func replaceOne(r *rand.Rand, file []byte, old, by string) []byte {
 	return file
 }
 
-// still is a clock that stands: exports of equal stores are equal.
+// still is a clock that stands still, so that exports of equal stores are equal.
 func still() time.Time { return time.Date(2026, 11, 21, 8, 0, 0, 123456000, time.UTC) }
 
-// fillFile opens a new store in a file and stores memories of every kind, former states, files, and what is in the
-// trash.
+// fillFile opens a new store in a file and adds memories of every kind, past versions, files and a trash.
 func fillFile(t *testing.T) (*Store, file) {
 	t.Helper()
 	in := emptyInFile(t).(file)
@@ -240,7 +238,7 @@ func fillFile(t *testing.T) (*Store, file) {
 	return s, in
 }
 
-// filesToDamage returns a store's file, and the same file some changes earlier.
+// filesToDamage returns a store's file, and the same file before its last changes.
 func filesToDamage(t *testing.T) (content, older []byte) {
 	t.Helper()
 	s, in := fillFile(t)
@@ -278,11 +276,11 @@ func filesToDamage(t *testing.T) (content, older []byte) {
 	return readFile(t, in.path), older
 }
 
-// vectorsOfLine are the vectors of a line of an export.
+// vectorsOfLine matches the vectors in a line of an export.
 var vectorsOfLine = regexp.MustCompile(`"vector":"([A-Za-z0-9+/=]*)"`)
 
-// whatIsIn returns everything that a store gives back: its export, and what searches find. Numbers of vectors are
-// rounded: a check compares their length, since a hash of what the model makes again would cost more than it is worth.
+// whatIsIn returns everything that a store gives back: its export and the results of searches. Numbers of vectors are
+// rounded: a check compares only their length, since hashing what the model can compute again would cost too much.
 func whatIsIn(t *testing.T, s *Store) (string, error) {
 	t.Helper()
 	var export, out bytes.Buffer
@@ -298,7 +296,7 @@ func whatIsIn(t *testing.T, s *Store) (string, error) {
 		err = errors.Join(err, wrong, undecodable)
 		rounded := []byte("vector:")
 		for _, v := range vector {
-			rounded = fmt.Appendf(rounded, " %.0f", (v+0.0313)*10) // no boundary is near a number that is common
+			rounded = fmt.Appendf(rounded, " %.0f", (v+0.0313)*10) // no frequent number is near a rounding boundary
 		}
 		return rounded
 	}))
@@ -315,7 +313,7 @@ func whatIsIn(t *testing.T, s *Store) (string, error) {
 	return out.String(), err
 }
 
-// However a file is damaged: what a check, or a repair, calls sound has everything as it was stored.
+// However a file is damaged: if a check or a repair calls it sound, everything is as it was stored.
 func TestNoDamagedFileWithOtherContentIsCalledSound(t *testing.T) {
 	longtest.Only(t)
 	file, older := filesToDamage(t)
@@ -343,7 +341,7 @@ func TestNoDamagedFileWithOtherContentIsCalledSound(t *testing.T) {
 			outcomes["not sound"]++
 			return false, ""
 		}
-		err = s.Upkeep().WaitEmbedded(t.Context()) // vectors that the repair could not verify are made again
+		err = s.Upkeep().WaitEmbedded(t.Context()) // computes the vectors that the repair could not verify
 		if err == nil {
 			held, err = whatIsIn(t, s)
 		}
@@ -387,7 +385,7 @@ func TestNoDamagedFileWithOtherContentIsCalledSound(t *testing.T) {
 	}
 }
 
-// differing are the pages of a file that are not what they were.
+// differing returns the pages in which two files differ.
 func differing(damaged, file []byte) (pages []uint32) {
 	for at := 0; at < len(file); at += damagedPage {
 		end := min(at+damagedPage, len(file))
@@ -398,8 +396,7 @@ func differing(damaged, file []byte) (pages []uint32) {
 	return pages
 }
 
-// However a file is damaged: what lies on none of the damaged pages is recovered, and the report says that the rest is
-// missing or not what was stored.
+// However a file is damaged: Recover saves what is on undamaged pages, and reports the rest as missing or changed.
 func TestRecoverOfAnyDamageYieldsTheRest(t *testing.T) {
 	longtest.Only(t)
 	file, older := filesToDamage(t)
@@ -415,7 +412,7 @@ func TestRecoverOfAnyDamageYieldsTheRest(t *testing.T) {
 		for seed := range damageSeeds(t) {
 			damaged := damageKinds[kind](rand.New(rand.NewPCG(seed, uint64(len(kind)))), bytes.Clone(file), older)
 			if damaged == nil || bytes.Equal(damaged, file) ||
-				bytes.Equal(damaged[min(damagedPage, len(damaged)):], older[damagedPage:]) { // a sound file, but of yesterday
+				bytes.Equal(damaged[min(damagedPage, len(damaged)):], older[damagedPage:]) { // a sound file, but an older one
 				continue
 			}
 			dir := t.TempDir()
@@ -428,7 +425,7 @@ func TestRecoverOfAnyDamageYieldsTheRest(t *testing.T) {
 				recovered++
 				t.Run(c.name, func(t *testing.T) { d.compare(t, c, out, report) })
 			case first && isAny(err, ErrForeign, ErrNewer, ErrInvalid):
-				refused++ // by the marks of the file on its first page
+				refused++ // by the header of the file, on its first page
 			default:
 				t.Errorf("%s: %v, want no error", c.name, err)
 			}

@@ -21,7 +21,7 @@ func (r *reading) hiddenText(f File) (id string) {
 	return id
 }
 
-// No call reaches the text of a file by its id, even if the caller knows it, nor shows it anywhere.
+// No call returns or shows the text of a file by its id, even if the caller knows the id.
 func TestTextsOfFilesAreOutOfReach(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {
 		r := newReading(t, empty)
@@ -123,7 +123,7 @@ func TestTextsOfFilesAreOutOfReach(t *testing.T) {
 	})
 }
 
-// Texts of files get their vectors in the background, if the embedder is another program.
+// If the embedder is another program, texts of files get their vectors in the background.
 func TestWaitEmbeddedWaitsForTextsOfFiles(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {
 		r := newReading(t, empty)

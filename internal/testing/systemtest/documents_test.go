@@ -16,9 +16,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
 )
 
-// What becomes of the texts of files, by which searches find them.
+// The texts of files, which let searches find them.
 
-// wordsReader reads every file as text; one named *.panic panics, and one named *.bad is an error.
+// wordsReader reads every file as text. It panics for *.panic and fails for *.bad.
 type wordsReader struct{}
 
 func (wordsReader) ReadDocument(_ context.Context, d Document) (DocumentText, error) {
@@ -59,7 +59,7 @@ func (r *reading) open(o Options) *Store {
 	return store
 }
 
-// read stores a file and waits until it is read.
+// read adds a file and waits until its text is read.
 func (r *reading) read(view *Store, f NewFile, content string) File {
 	r.Helper()
 	return r.wait(view, mustAddFile(r, view, f, content).ID)
@@ -137,7 +137,7 @@ func documentsOfOthers(r *reading) {
 	p := ProjectRef{ID: "p"}
 	r.read(ann, NewFile{Filename: "own.txt"}, "a zebra of ann's")
 	shared := r.read(ann, NewFile{Filename: "shared.txt", ProjectID: "p"}, "a zebra of the project's")
-	r.read(bob, NewFile{Filename: "bobs.png"}, "nothing of the kind") // who is known from then on
+	r.read(bob, NewFile{Filename: "bobs.png"}, "nothing of the kind") // bob exists from now on
 	if _, err := r.store.AddMember(r.Context(), NewMember{Project: ProjectRef{ID: "ann/p"}, User: "bob",
 		Role: MemberWriter}); err != nil {
 		r.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// TestNearDuplicatesInOtherWords stores what is there already in other words, and what only looks like it.
+// TestNearDuplicatesInOtherWords adds memories that repeat others in different words, and some that only look like it.
 func TestNearDuplicatesInOtherWords(t *testing.T) {
 	for _, bytes := range []int64{0, -1} {
 		t.Run(fmt.Sprint("index memory ", bytes), func(t *testing.T) {

@@ -16,24 +16,24 @@ import (
 	"github.com/souvenir-ai/souvenir/postgres"
 )
 
-// database is where the store of a test lies.
+// database is the database of a test's store.
 type database interface {
-	// name is that of the engine.
+	// name is the name of the engine.
 	name() string
-	// copied makes a copy for a test. No store may be open in the original.
+	// copied makes a copy for a test. No store may have the original open.
 	copied(tb testing.TB) database
 	// open opens the store.
 	open(options Options) (*Store, error)
-	// where is the path or the address, for another process.
+	// where is the path or address, for another process.
 	where() string
-	// engine opens the database past the store.
+	// engine opens the database without the store.
 	engine(readOnly bool) (db.DB, error)
-	// tables returns a query that gives queries of the rows of all tables as text, but for the table setting.
+	// tables is a query whose rows are queries, each for the rows of one table as text, except the table setting.
 	tables() string
 }
 
-// onEachEngine runs a test with each engine. It gets an empty database, to make copies of. PostgreSQL needs a server
-// (see pgtest).
+// onEachEngine runs a test with each engine. The test gets an empty database, to make copies of. PostgreSQL needs a
+// server (see pgtest).
 func onEachEngine(t *testing.T, test func(t *testing.T, empty database)) {
 	t.Run("file", func(t *testing.T) { test(t, emptyInFile(t)) })
 	t.Run("postgres", func(t *testing.T) { test(t, schema{pgtest.Empty(t)}) })
@@ -114,13 +114,13 @@ func (s schema) tables() string {
 		WHERE schemaname = current_schema() AND tablename <> 'setting'`
 }
 
-// walled is a database in a schema with the second wall (postgres/wall.sql), used by a role that it holds for.
+// walled is a database in a schema with the second wall (postgres/wall.sql), used by a role to which the wall applies.
 type walled struct {
 	schema
-	runtime string // the address for that role
+	runtime string // the address with that role
 }
 
-// behindWall makes the wall in a schema.
+// behindWall creates the wall in a schema.
 func behindWall(tb testing.TB, s schema) walled {
 	tb.Helper()
 	wall, err := os.ReadFile(filepath.Join("..", "..", "..", "postgres", "wall.sql"))

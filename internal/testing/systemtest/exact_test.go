@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// exactKinds are identifiers and names, with what is similar: %d takes a number, %c a letter.
+// exactKinds are identifiers and names, each with similar ones: %d stands for a number, %c for a letter.
 var exactKinds = []struct{ kind, exact, similar string }{
 	{"error code", "ERR_X7731", "ERR_X78%02d"},
 	{"ticket", "PAY-4412", "PAY-45%02d"},
@@ -45,7 +45,7 @@ var exactKinds = []struct{ kind, exact, similar string }{
 	{"signal", "SIGWINCH", "SIG%cINT"},
 }
 
-// similarOf returns the i-th of what is similar to an identifier.
+// similarOf returns the i-th text similar to an identifier.
 func similarOf(form string, i int) string {
 	if !strings.Contains(form, "%c") {
 		return fmt.Sprintf(form, 10+i)
@@ -83,7 +83,7 @@ func exactQuery(form, exact string) string {
 	return fmt.Sprintf(form, exact)
 }
 
-// around makes a text of so many words with a sentence in the middle.
+// around returns a text of the given number of words with a sentence in the middle.
 func around(sentence string, words int) string {
 	filler := strings.Fields("The garden club met on the terrace and talked about tulips, compost and the price of " +
 		"seeds. " +
@@ -103,11 +103,12 @@ func around(sentence string, words int) string {
 	return b.String()
 }
 
-// TestExactIdentifierComesFirst asks for identifiers that one memory holds, among 40 short ones that hold similar ones.
+// TestExactIdentifierComesFirst searches for identifiers that one memory contains, among 40 short ones with similar
+// ones.
 func TestExactIdentifierComesFirst(t *testing.T) {
 	longtest.Only(t)
 	lengths := []int{12, 2000, 240}
-	tried := func(kind, length int) bool { // in the short form each kind in one length
+	tried := func(kind, length int) bool { // in the short form, each kind has one length
 		return longtest.All() || length == kind%2
 	}
 	dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// filesIn lists what is in a folder.
+// filesIn lists the files in a folder.
 func filesIn(tb testing.TB, folder string) (all []string) {
 	tb.Helper()
 	entries, err := os.ReadDir(folder)
@@ -26,8 +26,8 @@ func filesIn(tb testing.TB, folder string) (all []string) {
 	return all
 }
 
-// methodsOf returns the methods of a store and of its handles, by name. A handle is what a method without arguments
-// returns a pointer to, so that none is left out. No two of them have a method of one name.
+// methodsOf returns the methods of a store and of its handles, by name. A method without arguments that returns a
+// pointer returns a handle, so none is left out. Method names are unique.
 func methodsOf(s *Store) map[string]reflect.Value {
 	found := map[string]reflect.Value{}
 	var add func(handle reflect.Value)
@@ -39,7 +39,7 @@ func methodsOf(s *Store) map[string]reflect.Value {
 				add(method.Call(nil)[0])
 				continue
 			}
-			if name == "Conversation" { // a handle, too
+			if name == "Conversation" { // also a handle
 				add(reflect.ValueOf(s.Conversation("a talk", ConversationPlace{ProjectID: "p"})))
 			}
 			if found[name].IsValid() {
@@ -70,7 +70,7 @@ func mustAddFile(tb testing.TB, s *Store, f NewFile, content string) File {
 	return added
 }
 
-// fileNames returns the names of all visible files, in order of the alphabet.
+// fileNames returns the names of all visible files, sorted.
 func fileNames(tb testing.TB, s *Store, l FileList) []string {
 	tb.Helper()
 	var names []string
@@ -84,7 +84,7 @@ func fileNames(tb testing.TB, s *Store, l FileList) []string {
 	return names
 }
 
-// byHand makes an export of lines as people write them.
+// byHand makes an export of handwritten lines.
 func byHand(lines ...string) string {
 	return `{"souvenir":"export","version":1}` + "\n" + strings.Join(lines, "\n") + "\n"
 }
@@ -118,7 +118,7 @@ func mustAuthorize(tb testing.TB, s *Store, c RegisteredClient) CodeExchange {
 		Issuer: testIssuer, Audience: testResource}
 }
 
-// mustLetIn lets a client in and returns its tokens, and how it refreshes them.
+// mustLetIn authorizes a client and returns its tokens and the request that refreshes them.
 func mustLetIn(tb testing.TB, s, view *Store, c RegisteredClient) (TokenSet, TokenRefresh) {
 	tb.Helper()
 	x := mustAuthorize(tb, view, c)
@@ -151,7 +151,7 @@ func mustAddProject(t *testing.T, s *Store, n NewProject) Project {
 	return p
 }
 
-// five are the five headings alone, with something in the place of one of them.
+// five returns the five headings alone, some of them replaced.
 func five(instead map[Section]string) string {
 	var b strings.Builder
 	for _, s := range []Section{SectionConstitution, SectionSpec, SectionPlan, SectionTasks, SectionGaps} {

@@ -14,14 +14,14 @@ import (
 type call struct {
 	Object   string // MemoryKind/..., and so on
 	Verb     string
-	Text     string // what it writes; unique in the history
-	ID       string // of the memory
-	Revision int    // that it expects; 0: any
+	Text     string // the text that it writes, unique in the history
+	ID       string // id of the memory
+	Revision int    // expected revision; 0 for any
 }
 
-// outcome is what a call answered.
+// outcome is the result of a call.
 type outcome struct {
-	Unknown  bool // it may have happened, happen later, or never
+	Unknown  bool // it may have happened, may happen later, or never
 	Error    string
 	Text     string
 	ID       string
@@ -36,7 +36,7 @@ const anna, ben = "anna", "ben"
 
 const tasksOfHistory = 4
 
-// kinds have the calls on one object each.
+// kinds are the kinds of objects, each with a function for the calls on one.
 var kinds = map[string]func(ctx context.Context, s *Store, c call) (outcome, error){
 	"memory": onMemory, "rule": onRule, "todo": onTodo, "member": onMember,
 }
@@ -59,7 +59,7 @@ func (c call) carryOut(ctx context.Context, s *Store) outcome {
 	case isAny(err, ErrOutcomeUnknown, ErrBusy, ErrClosed):
 		return outcome{Unknown: true}
 	case err != nil:
-		return outcome{Error: err.Error()} // no model knows it
+		return outcome{Error: err.Error()} // fits no model
 	}
 	return o
 }
@@ -102,7 +102,7 @@ func onRule(ctx context.Context, s *Store, c call) (outcome, error) {
 	return o, err
 }
 
-// A task is named in the ID. The text of a todo is its Spec, and a bit for each task that is done.
+// The id names a task. The text of a todo is its Spec and one bit per task for done.
 func onTodo(ctx context.Context, s *Store, c call) (o outcome, err error) {
 	s = s.As(Access{User: anna})
 	switch c.Verb {
@@ -130,7 +130,7 @@ func onTodo(ctx context.Context, s *Store, c call) (o outcome, err error) {
 	return o, err
 }
 
-// textOfTodo returns a todo as the model has it.
+// textOfTodo returns the text that the model has for a todo.
 func textOfTodo(content string) string {
 	before, tasks, _ := strings.Cut(content, "## Tasks")
 	_, spec, _ := strings.Cut(before, "## Spec")
@@ -157,7 +157,7 @@ func onMember(ctx context.Context, s *Store, c call) (o outcome, err error) {
 		if i := slices.IndexFunc(all, func(m Member) bool { return m.User == ben }); i >= 0 {
 			o.Text = string(all[i].Role)
 		}
-	case "see": // what the member can do
+	case "see": // reports what the member can do
 		var p Project
 		p, err = s.As(Access{User: ben}).GetProject(ctx, project)
 		if errors.Is(err, ErrNotFound) {

@@ -18,19 +18,18 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// Histories: several clients call the same object through several servers at once, which are killed now and then.
-// Whatever was answered must be possible if each call took place at one moment between its start and its answer
-// (linearizability; Herlihy and Wing 1990), on all servers alike. A call without an answer may take place at any later
-// moment, or never.
+// Histories: several clients call the same object through several servers at once, which are killed now and then. All
+// results must be possible if each call takes effect at one moment between its start and its return (linearizability;
+// Herlihy and Wing 1990), across all servers. A call without an answer may take effect at any later moment, or never.
 
-// state is an object in the models.
+// state is the state of an object in its model.
 type state struct {
 	There    bool
-	Text, ID string // ID "": not known, as the call that made the memory was not answered
+	Text, ID string // id "": unknown, since the call that added the memory got no answer
 	Revision int
 }
 
-// write is the state after a write that took place, or was said to have.
+// write returns the state after a write that may have happened.
 func (s state) write(text string, o outcome) (ok bool, next state) {
 	next = state{There: true, Text: text, ID: o.ID, Revision: 1}
 	if s.There {
@@ -39,15 +38,15 @@ func (s state) write(text string, o outcome) (ok bool, next state) {
 	return o.Unknown || o.Error == "" && o.Revision == next.Revision && o.Created != s.There && s.has(o.ID), next
 }
 
-// has reports whether the memory can have an id.
+// has reports whether the memory may have an id.
 func (s state) has(id string) bool { return s.ID == "" || id == "" || s.ID == id }
 
-// failed is the state after a call that has to fail.
+// failed returns the state after a call that must fail.
 func (s state) failed(o outcome, with string) (ok bool, next state) {
 	return o.Unknown || o.Error == with, s
 }
 
-// stepText is the model of a memory and of a rule.
+// stepText is the model of memories and rules.
 func stepText(s state, c call, o outcome) (ok bool, next state) {
 	switch {
 	case c.Verb == "get" && o.Unknown:
@@ -97,7 +96,7 @@ func stepTodo(s state, c call, o outcome) (ok bool, next state) {
 	return o.Unknown || o.Error == "" && o.Created == changes && o.Revision == next.Revision, next
 }
 
-// stepMember is the model of a member: the text is a role.
+// stepMember is the model of a member, whose text is a role.
 func stepMember(s state, c call, o outcome) (ok bool, next state) {
 	member := s.Text != ""
 	switch {
@@ -121,10 +120,10 @@ func modelOf(step func(s state, c call, o outcome) (bool, state)) porcupine.Mode
 var models = map[string]porcupine.Model{"memory": modelOf(stepText), "rule": modelOf(stepText),
 	"todo": modelOf(stepTodo), "member": modelOf(stepMember)}
 
-// client calls one object, and remembers what it was answered last.
+// client calls one object, and remembers its last result.
 type client struct {
 	object string
-	n      int // of the client
+	n      int // number of the client
 	random *rand.Rand
 	seen   outcome
 }
@@ -175,7 +174,7 @@ func (c *client) next(i int) call {
 
 const clientsOfHistory, callsOfClient = 3, 8
 
-// history records what clients were answered about an object; answered is called after each.
+// history records the results of clients for one object. It calls answered after each.
 func history(t *testing.T, workers []*worker, object string, seed uint64, answered func()) (all []porcupine.Operation) {
 	began := time.Now()
 	if kind := (call{Object: object}).kind(); kind == "todo" || kind == "member" {
@@ -183,7 +182,7 @@ func history(t *testing.T, workers []*worker, object string, seed uint64, answer
 		for made.Unknown {
 			made = workers[0].do(call{Object: object, Verb: "make"})
 		}
-		if made.Error != "" && made.Error != conflict { // with one that was not answered
+		if made.Error != "" && made.Error != conflict { // another client without an answer may have added it
 			t.Errorf("making %s: got the error %q, want none", object, made.Error)
 		}
 	}
@@ -207,7 +206,7 @@ func history(t *testing.T, workers []*worker, object string, seed uint64, answer
 				all = append(all, porcupine.Operation{ClientId: n, Input: asked, Call: start.Nanoseconds(), Output: o,
 					Return: end.Nanoseconds()})
 				mu.Unlock()
-				if o.Unknown { // a client has one call at a time
+				if o.Unknown { // a client makes one call at a time
 					n += clientsOfHistory
 				}
 			}
@@ -217,10 +216,10 @@ func history(t *testing.T, workers []*worker, object string, seed uint64, answer
 	return all
 }
 
-// historiesVariable is how many histories the tests look at, for each engine and number of servers.
+// historiesVariable is the number of histories to test, for each engine and number of servers.
 const historiesVariable = "SOUVENIR_TEST_HISTORIES"
 
-// TestHistoriesAreLinearizable looks at many short histories of memories, rules, todos and members.
+// TestHistoriesAreLinearizable tests many short histories of memories, rules, todos and members.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	objects := longtest.Size(200, 8)
 	if n, err := strconv.Atoi(os.Getenv(historiesVariable)); err == nil {
@@ -265,7 +264,7 @@ func histories(t *testing.T, d database, servers, objects int) {
 		}
 	}()
 	var unknown, calls, kills atomic.Int64
-	answered := func() { // a kill at about every 100th answer
+	answered := func() { // kills a server at about every 100th answer
 		if rand.IntN(100) == 0 {
 			workers[rand.IntN(servers)].kill()
 			kills.Add(1)

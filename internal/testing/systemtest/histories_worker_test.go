@@ -18,14 +18,14 @@ import (
 	"github.com/souvenir-ai/souvenir/postgres"
 )
 
-// A server of a history: a process of its own that calls the store, and can be killed.
+// A server of a history is a separate process that calls the store and can be killed.
 
-// serverVariable makes the test binary such a process. Its value is a path, or the address of a database.
+// serverVariable makes the test binary a server. Its value is a path or the address of a database.
 const serverVariable = "SOUVENIR_TEST_SERVER"
 
-// request is a call, reply its outcome.
+// request is a call, and reply its outcome.
 type request struct {
-	N    int // the number of the reply
+	N    int // also the number of the reply
 	Call call
 }
 
@@ -34,7 +34,7 @@ type reply struct {
 	Outcome outcome
 }
 
-// serveHistory answers the requests on its standard input, all at once, until that ends.
+// serveHistory answers the requests on its standard input, concurrently, until the input ends.
 func serveHistory(where string) error {
 	ctx := context.Background()
 	var s *Store
@@ -64,12 +64,12 @@ func serveHistory(where string) error {
 			done := reply{N: r.N, Outcome: r.Call.carryOut(ctx, s)}
 			mu.Lock()
 			defer mu.Unlock()
-			_ = out.Encode(done) // who asked is gone
+			_ = out.Encode(done) // fails if the client is gone
 		})
 	}
 }
 
-// worker is the client's side of such a process. Once it was killed, it starts again with the next call.
+// worker is the client's side of a server. After a kill, the next call starts it again.
 type worker struct {
 	t     *testing.T
 	where string
@@ -121,7 +121,7 @@ func (w *worker) start() error {
 	return nil
 }
 
-// do carries out a call. Without an answer nothing is known of it.
+// do makes a call. Without an answer, the outcome is unknown.
 func (w *worker) do(c call) outcome {
 	w.mu.Lock()
 	if w.cmd == nil {
@@ -145,14 +145,14 @@ func (w *worker) do(c call) outcome {
 	case <-ended:
 	}
 	select {
-	case o := <-answer: // it came before the end
+	case o := <-answer: // answered before the end
 		return o
 	default:
 		return outcome{Unknown: true}
 	}
 }
 
-// kill ends the process as a crash would.
+// kill ends the process like a crash.
 func (w *worker) kill() {
 	w.mu.Lock()
 	cmd, ended := w.cmd, w.ended

@@ -14,9 +14,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// readableColumns are the columns in which a text that a user chose may stand as it is, with what that is:
-// docs/sealing.md names them as readable. The test fails for a column that is missing here, and for one that is here
-// and holds none.
+// readableColumns are the columns that may hold users' texts in plain form, and what they hold. docs/sealing.md lists
+// them as readable. The test fails for a column that is missing here, and for one that is here but holds no such text.
 var readableColumns = map[string]string{
 	"activity.action": "of a tool", "activity.client": "a program", "activity.tool": "a tool",
 	"audit.actor": "a user's id", "audit.details": "a user's id", "audit.object": "a user's id",
@@ -31,7 +30,7 @@ var readableColumns = map[string]string{
 	"users.uid": "a user's id", "users.uid_key": "a user's id",
 }
 
-// textsInEachField stores a marked text in each field that takes one, and looks for the mark in all columns.
+// textsInEachField stores a marked text in each field that takes one, and searches all columns for the mark.
 func textsInEachField(s *safe) {
 	store := s.open(s.in, s.ring, Options{Documents: wordsReader{}})
 	fillAll(s.T, store)
@@ -52,7 +51,7 @@ func textsInEachField(s *safe) {
 }
 
 // fillAll stores something of every kind: texts with the mark zebra and the name of their field. The store needs a
-// reader of documents.
+// document reader.
 func fillAll(t *testing.T, store *Store) {
 	t.Helper()
 	ctx := t.Context()
@@ -114,7 +113,7 @@ func fillAll(t *testing.T, store *Store) {
 	must("Search", err)
 }
 
-// fillAccounts does the same with what belongs to accounts.
+// fillAccounts does so for accounts.
 func fillAccounts(ctx context.Context, store *Store, must func(what string, err error)) {
 	accounts := store.Accounts()
 	u, err := accounts.AddUser(ctx, NewUser{ID: "zebra-id", Name: "zebra name", Email: "zebra@example.com",
@@ -140,7 +139,7 @@ func fillAccounts(ctx context.Context, store *Store, must func(what string, err 
 	must("RegisterClient", err)
 }
 
-// columnsWith returns the columns of all tables with values that hold a text, in any case, and these values.
+// columnsWith returns the columns of all tables that hold a text, in any case, with the values.
 func (s *safe) columnsWith(text string) map[string][]string {
 	s.Helper()
 	engine, err := s.in.engine(true)
@@ -168,7 +167,7 @@ func (s *safe) columnsWith(text string) map[string][]string {
 			values, err = db.Column[string](tx, fmt.Sprintf(`SELECT CAST("%s" AS TEXT) FROM "%s" WHERE "%[1]s" IS NOT NULL`,
 				column, table))
 			for _, v := range values {
-				hex := fmt.Sprintf("%x", text) // how PostgreSQL shows bytes
+				hex := fmt.Sprintf("%x", text) // PostgreSQL shows bytes like this
 				if strings.Contains(strings.ToLower(v), text) || strings.Contains(v, hex) {
 					found[name] = append(found[name], v)
 				}

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// sealedTexts selects what is sealed of memories.
+// sealedTexts selects the sealed texts of memories.
 const sealedTexts = `SELECT content FROM memory UNION ALL SELECT metadata FROM memory
 	UNION ALL SELECT content FROM memory_revision UNION ALL SELECT attributes FROM memory_revision
 	UNION ALL SELECT title FROM trash UNION ALL SELECT data FROM trash UNION ALL SELECT data FROM trash_item`
@@ -167,7 +167,7 @@ func givenMemoriesStay(s *safe) {
 	s.wantSound(s.store)
 }
 
-// copiedSealedText has one user store what another one's sealed text looks like.
+// copiedSealedText makes a user store a text that looks like another user's sealed text.
 func copiedSealedText(s *safe) {
 	ann, ben := s.user("ann"), s.user("ben")
 	mustAdd(s, ann, NewMemory{Content: "the code of the gate is 4711"})

@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// namesOf returns what views say of names, keys and tags, in the order in which they say it.
+// namesOf returns everything that a view returns about names, keys and tags, in its order.
 func (s *safe) namesOf(view *Store, project ProjectRef) (all []string) {
 	s.Helper()
 	ctx := s.Context()
@@ -82,7 +82,7 @@ func (s *safe) namesOf(view *Store, project ProjectRef) (all []string) {
 	return all
 }
 
-// addNames stores what namesOf looks for: a project of a user, shared with another one who stores there, too.
+// addNames stores what namesOf reads: a project of one user, and another user who stores there, too.
 func (s *safe) addNames(owner, member *Store, ownerID, memberID string) (project ProjectRef) {
 	s.Helper()
 	ctx := s.Context()
@@ -124,7 +124,7 @@ func (s *safe) addNames(owner, member *Store, ownerID, memberID string) (project
 	return project
 }
 
-// namesAreFound compares what a store with keys says with what one without says.
+// namesAreFound compares the results of a store with keys and one without.
 func namesAreFound(s *safe) {
 	without := &safe{T: s.T, in: emptyInFile(s).copied(s)}
 	without.store = s.open(without.in, nil, Options{})
@@ -156,7 +156,7 @@ func namesAreFound(s *safe) {
 	s.wantSound(s.store)
 }
 
-// namesFromBefore opens a store with keys that has names, keys and tags from before it had them.
+// namesFromBefore opens a store with keys whose names, keys and tags were stored before it had keys.
 func namesFromBefore(s *safe) {
 	in := emptyInFile(s).copied(s)
 	plain := s.open(in, nil, Options{})
@@ -184,8 +184,8 @@ func namesFromBefore(s *safe) {
 	}
 }
 
-// movedNamesStay deletes the former owner of a memory, and of a partition that a repair gave to another user: what was
-// theirs is sealed again.
+// movedNamesStay deletes the former owner of a memory, and of a partition that a repair gave to another user. Both are
+// sealed again.
 func movedNamesStay(s *safe) {
 	ann, ben := s.user("ann"), s.user("ben")
 	if _, err := ben.AddProject(s.Context(), NewProject{ID: "garden"}); err != nil {

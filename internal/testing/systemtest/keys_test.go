@@ -30,17 +30,17 @@ import (
 	"github.com/souvenir-ai/souvenir/postgres"
 )
 
-// What users store is sealed under keys of theirs. So far this is the content of files.
+// Users' data is sealed under their own keys.
 
-// ringOf has the keys that each test opened last, by its name.
+// ringOf holds the keys that each test opened last, by its name.
 var ringOf sync.Map
 
-// runWithKeys runs the suite, and has it open backups with the keys of their store.
+// runWithKeys runs the suite, and opens backups with the keys of their store.
 func runWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
 	withOpening(func() { runAllWithKeys(t, open) })
 }
 
-// runObjectsWithKeys does the same with what concerns files.
+// runObjectsWithKeys does so for the part about files.
 func runObjectsWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
 	withOpening(func() { runFilesWithKeys(t, open) })
 }
@@ -54,7 +54,7 @@ func withOpening(run func()) {
 	run()
 }
 
-// keysVariable has all promises hold with user keys, wherever they are; otherwise a part has to.
+// keysVariable runs the whole suite with user keys. By default, a part of it runs.
 const keysVariable = "SOUVENIR_TEST_KEYS"
 
 func runAllWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
@@ -78,7 +78,7 @@ func runFilesWithKeys(t *testing.T, open func(*testing.T, *Options) *Store) {
 	storetest.RunFilesSample(t, 5, open)
 }
 
-// openWithKeys gives each test a file, and user keys in another one.
+// openWithKeys gives each test a file, and another one with user keys.
 func openWithKeys(t *testing.T) func(*testing.T, *Options) *Store {
 	dir := t.TempDir()
 	return func(t *testing.T, options *Options) *Store {
@@ -98,7 +98,7 @@ func openWithKeys(t *testing.T) func(*testing.T, *Options) *Store {
 	}
 }
 
-// openObjectsWithKeys does the same with an object storage.
+// openObjectsWithKeys is openWithKeys with object storage.
 func openObjectsWithKeys(t *testing.T) func(*testing.T, *Options) *Store {
 	open := openWithKeys(t)
 	var storages sync.Map
@@ -110,7 +110,7 @@ func openObjectsWithKeys(t *testing.T) func(*testing.T, *Options) *Store {
 	}
 }
 
-// openPostgresWithKeys gives each test a schema, and user keys in a file.
+// openPostgresWithKeys gives each test a schema, and a file with user keys.
 func openPostgresWithKeys(t *testing.T) func(*testing.T, *Options) *Store {
 	pgtest.Server(t)
 	dir := t.TempDir()
@@ -163,7 +163,7 @@ type safe struct {
 	in    database
 	ring  *keyring.Ring
 	store *Store
-	ago   atomic.Int64 // how far the clock of the keys is behind, a time.Duration
+	ago   atomic.Int64 // how far the keys' clock is behind, a time.Duration
 }
 
 func newSafe(t *testing.T, empty database) *safe {
@@ -328,7 +328,7 @@ func filesAreSealed(s *safe) {
 	s.wantSound(within)
 }
 
-// rowsWith counts the values about files that hold some bytes.
+// rowsWith counts the values about files that contain some bytes.
 func (s *safe) rowsWith(part []byte) (rows int) {
 	s.Helper()
 	engine, err := s.in.engine(true)
@@ -355,7 +355,7 @@ func (s *safe) rowsWith(part []byte) (rows int) {
 	return rows
 }
 
-// inFiles reports whether a file, or its log, holds some bytes.
+// inFiles reports whether a file or its log contains some bytes.
 func inFiles(s *safe, path string, part []byte) bool {
 	s.Helper()
 	for _, name := range []string{path, path + "-wal"} {
@@ -506,7 +506,7 @@ func damagedSealedPiece(s *safe) {
 		s.Fatal(err)
 	}
 	defer engine.Close()
-	// Someone who can write the database, and so the hashes of pieces, puts one piece in the place of another.
+	// An attacker who can write to the database, including the hashes of pieces, swaps two pieces.
 	if err := engine.Write(s.Context(), func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE file_chunk SET data = (SELECT data FROM file_chunk o WHERE o.id = file_chunk.id - 1),
 			sha256 = (SELECT sha256 FROM file_chunk o WHERE o.id = file_chunk.id - 1)

@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
 )
 
-// TestSearchesWithKeys holds searches over sealed vectors, blinded words and sealed segments to the promises that they
-// keep without keys: in memory, and in the database.
+// TestSearchesWithKeys runs the suite's searches over sealed vectors, blinded words and sealed segments, in memory and
+// in the database.
 func TestSearchesWithKeys(t *testing.T) {
 	storetest.Opening = func(ctx context.Context, t *testing.T) context.Context {
 		ring, _ := ringOf.Load(t.Name())
@@ -22,7 +22,7 @@ func TestSearchesWithKeys(t *testing.T) {
 	for _, backend := range []struct {
 		name string
 		open func(t *testing.T) func(*testing.T, *Options) *Store
-		part int // every so many promises; 0: none
+		part int // every part-th promise; 0: none
 	}{
 		{"memory", openWithKeys, 40},
 		{"on disk", onDisk(openWithKeys), 40},
@@ -44,7 +44,7 @@ func TestSearchesWithKeys(t *testing.T) {
 	}
 }
 
-// onDisk does as a way to open stores does, without an index in memory.
+// onDisk opens stores without an index in memory.
 func onDisk(
 	open func(t *testing.T) func(*testing.T, *Options) *Store,
 ) func(*testing.T) func(*testing.T, *Options) *Store {

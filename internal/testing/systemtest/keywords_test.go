@@ -18,7 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
-// What searches read is sealed or blinded under user keys, and searches find the same as without keys.
+// With user keys, searches read sealed or blinded data, and find the same as without keys.
 
 func TestKeysOfUsersInSearches(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {
@@ -39,7 +39,7 @@ func TestKeysOfUsersInSearches(t *testing.T) {
 	})
 }
 
-// garden is what a user stores.
+// garden are the memories of a user.
 var garden = []NewMemory{
 	{Content: "The roses by the gate need water at dawn.", Tags: []string{"Roses", "water"}},
 	{Content: "The code of the garden gate is 4711; the ID of the pump is PUMP-2291."},
@@ -63,7 +63,7 @@ func (s *safe) fill(store *Store) (ids []string) {
 	return ids
 }
 
-// found lists what queries find, with all numbers of the scores that are the same however they are computed.
+// found lists the results of queries, with those numbers of their scores that do not depend on the way of computing.
 func (s *safe) found(store *Store) string {
 	s.Helper()
 	var all strings.Builder
@@ -99,7 +99,7 @@ func sameFound(s *safe) {
 	s.wantSound(s.store)
 }
 
-// storedTerms returns the terms of full text, and the vectors, as they are stored.
+// storedTerms returns the full-text terms and the vectors as they are stored.
 func (s *safe) storedTerms() (terms map[string]int, vectors [][]byte) {
 	s.Helper()
 	engine, err := s.in.engine(true)
@@ -113,7 +113,7 @@ func (s *safe) storedTerms() (terms map[string]int, vectors [][]byte) {
 			return err
 		}
 		return tx.Words().Each(func(_ int64, column string, _ int, term string) error {
-			if column != "" { // else it is the passage itself
+			if column != "" { // otherwise it is the passage itself
 				terms[term]++
 			}
 			return nil
@@ -178,7 +178,7 @@ func wordsOfTwo(s *safe) {
 	}
 }
 
-// change writes to the database past the store.
+// change writes to the database without the store.
 func (s *safe) change(what string, fn func(tx db.Tx) error) {
 	s.Helper()
 	engine, err := s.in.engine(false)
@@ -273,7 +273,7 @@ func givenIsFound(s *safe) {
 	s.wantSound(s.store)
 }
 
-// ownerGetsPartition has a check give a partition to another owner, as it does where one is not that of the project.
+// ownerGetsPartition makes a check give a partition to the owner of its project.
 func ownerGetsPartition(s *safe) {
 	ann, ben := s.user("ann"), s.user("ben")
 	if _, err := ben.AddProject(s.Context(), NewProject{ID: "garden"}); err != nil {

@@ -22,14 +22,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// What a process leaves that is killed, and what one copies while others write.
+// What a killed process leaves behind, and what a process copies while others write.
 
-// zeros is a reader without end.
+// zeros is an endless reader.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// filesHeld returns how many files, chunks and tags of files a database has.
+// filesHeld counts the rows of files, their chunks and their tags.
 func filesHeld(tb testing.TB, s *Store) (n [3]int) {
 	tb.Helper()
 	read(tb, s, func(tx db.Tx) error {
@@ -48,7 +48,7 @@ func mustCheck(tb testing.TB, s *Store, o *CheckOptions) CheckReport {
 	return report
 }
 
-// importedFile are the lines of a file in an export.
+// importedFile returns the lines of a file in an export.
 func importedFile(data string) string {
 	sum := sha256.Sum256([]byte(data))
 	return fmt.Sprintf(`{"type":"file","id":"imported","owner":%q,"filename":"f.txt","mime_type":"text/plain","size":%d,`+
@@ -88,7 +88,7 @@ func TestBackupWhileOthersWriteIsOneMoment(t *testing.T) {
 		steps := 0
 		err := s.Upkeep().Backup(t.Context(), backup, &BackupOptions{Progress: func(_ string, _, _ int) {
 			if steps++; steps == 2 && round == 0 {
-				other.line() // a write of the other process is answered in the midst of the copy
+				other.line() // the other process completes a write during the copy
 			}
 		}})
 		if err != nil {
@@ -123,7 +123,7 @@ func TestKilledBackupLeavesNoHalfFile(t *testing.T) {
 		folder := t.TempDir()
 		to := filepath.Join(folder, "to.db")
 		p := startProcess(t, job{Path: in.where(), Work: work, Name: to, From: backup})
-		p.line() // a step is done, and it waits
+		p.line() // it has done a step, and waits
 		if err := p.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -141,13 +141,13 @@ func TestKilledBackupLeavesNoHalfFile(t *testing.T) {
 	}
 }
 
-// A file arrives in a process that is killed in the midst of it.
+// A process is killed while it receives a file.
 func TestKilledProcessLeavesNoFile(t *testing.T) {
 	longtest.Only(t)
 	in := emptyInFile(t)
 	p := startProcess(t, job{Path: in.where(), Work: "store a file without end"})
 	for range 3 {
-		p.line() // one for each transaction
+		p.line() // one line for each transaction
 	}
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -190,8 +190,7 @@ func storeWithoutEnd(ctx context.Context, s *Store) error {
 	return err
 }
 
-// upkeepWithoutEnd does everything that takes more than one transaction again and again, and prints a line at each
-// step.
+// upkeepWithoutEnd repeats everything that takes more than one transaction, and prints a line at each step.
 func upkeepWithoutEnd(ctx context.Context, s *Store, path string) error {
 	beside, err := file{path}.engine(false)
 	if err != nil {

@@ -65,7 +65,7 @@ func scoresRevealNothingAboutOtherUsersMemories(t *testing.T, empty database) {
 	}
 }
 
-// A reader of a project must not find out, by filters, that a memory there links to one outside it.
+// A reader of a project must not find out, by filters, that a memory in it links to one outside.
 func TestLinkFiltersRevealNoInvisibleMemories(t *testing.T) {
 	onEachEngine(t, linkFiltersRevealNoInvisibleMemories)
 }
@@ -109,7 +109,7 @@ func linkFiltersRevealNoInvisibleMemories(t *testing.T, empty database) {
 	}
 }
 
-// A view that is limited to one project must not learn the name of another from an error.
+// A view limited to one project must not learn another project's name from an error.
 func TestLimitedViewsLearnNothingFromErrorsAboutProjects(t *testing.T) {
 	onEachEngine(t, limitedViewsLearnNothingFromErrorsAboutProjects)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// The part of the model that is about consent: who has invited whom, and what the invited answer.
+// The part of the model about consent: invitations and their answers.
 
-// modelInvited is a pending invitation. One that is not delivered is pending to its sender alone.
+// modelInvited is a pending invitation. One that is not delivered is pending only for its sender.
 type modelInvited struct {
 	by        string
 	role      souvenir.MemberRole
@@ -39,7 +39,7 @@ func (w *world) delivers(by, user string, p *modelProject) bool {
 	return ofSender < 3 && !w.blocked[[2]string{user, by}]
 }
 
-// endInvitationsOf ends what a user has sent who owns the project no longer.
+// endInvitationsOf withdraws the invitations of a user who no longer owns the project.
 func (p *modelProject) endInvitationsOf(user string) {
 	maps.DeleteFunc(p.invited, func(_ string, i modelInvited) bool { return i.by == user })
 }
@@ -63,7 +63,7 @@ func (tr *trial) share(t *rapid.T) {
 	tr.invite(owner, member, p, role)
 }
 
-// invite makes an invitation pending.
+// invite adds a pending invitation.
 func (tr *trial) invite(by, user string, p *modelProject, role souvenir.MemberRole) {
 	if p.invited == nil {
 		p.invited = map[string]modelInvited{}
@@ -71,7 +71,7 @@ func (tr *trial) invite(by, user string, p *modelProject, role souvenir.MemberRo
 	p.invited[user] = modelInvited{by, role, tr.delivers(by, user, p)}
 }
 
-// answer answers one of the invitations that wait for a user.
+// answer answers one of a user's pending invitations.
 func (tr *trial) answer(t *rapid.T) {
 	user, answer, which := user(t),
 		rapid.SampledFrom([]string{"accept", "accept", "accept", "decline", "block", "unblock"}).Draw(t, "answer"),
@@ -127,7 +127,7 @@ func (tr *trial) answer(t *rapid.T) {
 		souvenir.KindNotFound)
 }
 
-// checkInvitations compares what waits for each user, and what the owners of each project see of it, with the model.
+// checkInvitations compares each user's pending invitations, and the owners' view of them, with the model.
 func (tr *trial) checkInvitations(t *rapid.T) {
 	t.Helper()
 	for _, user := range modelUsers {

@@ -20,16 +20,16 @@ import (
 	"github.com/souvenir-ai/souvenir/postgres"
 )
 
-// The store is held to a model of its rules that fits on a page: who owns what, who may see and change it, what a call
-// must answer. Three users do random things; after each step everyone sees exactly what the model says. A failure is
-// shrunk by rapid to the fewest and smallest steps that show it.
+// The store is compared with a small model of its rules: who owns what, who may see and change it, and what each call
+// must return. Three users do random things, and after each step everyone must see exactly what the model says. rapid
+// shrinks a failure to the fewest and smallest steps.
 
-// world is the model. Names of projects are their ids here.
+// world is the model. The names of its projects are their ids.
 type world struct {
 	projects map[string]*modelProject // by OWNER/ID
 	memories map[string]*modelMemory  // by id
 	declined []modelDeclined
-	blocked  map[[2]string]bool // user, and whose invitations are not delivered
+	blocked  map[[2]string]bool // user and the user whose invitations are not delivered
 }
 
 type modelProject struct {
@@ -74,7 +74,7 @@ func (m *modelMemory) writableBy(user string) bool {
 	return m.owner == user
 }
 
-// lies puts a memory into a project, or with nil into none of its owner's.
+// lies moves a memory into a project or, if nil, out of any.
 func (m *modelMemory) lies(project *modelProject) *modelMemory {
 	if m.project = project; project != nil {
 		m.owner = project.owner
@@ -82,7 +82,7 @@ func (m *modelMemory) lies(project *modelProject) *modelMemory {
 	return m
 }
 
-// find looks a project up as a user names it: the own one of an id before shared ones; OWNER/ID says which.
+// find finds a project by a user's reference: an own id comes before shared ones, and OWNER/ID is unambiguous.
 func (w *world) find(user, ref string) (*modelProject, souvenir.Kind) {
 	if p := w.projects[user+"/"+ref]; p != nil {
 		return p, ""
@@ -102,7 +102,7 @@ func (w *world) find(user, ref string) (*modelProject, souvenir.Kind) {
 	return nil, souvenir.KindInvalid
 }
 
-// place finds the project that a write goes to; an unknown one comes into being, if its name is no reference.
+// place finds the project that a write goes to. It creates an unknown one if its name is not a reference.
 func (w *world) place(user, ref string) (*modelProject, souvenir.Kind) {
 	if ref == "" {
 		return nil, ""
@@ -132,7 +132,8 @@ func (w *world) ruleIn(user string, project *modelProject, rule souvenir.RuleTyp
 	return nil
 }
 
-// touch is what every memory call begins with: unseen is not found, seen only is forbidden.
+// touch is the beginning of every call on a memory: one that the user cannot see is not found, and one that the user
+// can only read is forbidden.
 func (w *world) touch(user, id string) souvenir.Kind {
 	m := w.memories[id]
 	switch {
@@ -155,16 +156,16 @@ func (w *world) seenBy(user string) []string {
 	return seen
 }
 
-// trial is a store beside its model.
+// trial is a store and its model.
 type trial struct {
 	world
 	store *souvenir.Store
 	again opener
-	count int // of contents and ids made
+	count int // number of contents and ids made
 	gone  []string
 }
 
-// newID makes the same ids in each run, so that a failure can be repeated and shrunk.
+// newID makes the same ids in each run, so that rapid can repeat and shrink a failure.
 func (tr *trial) newID() string {
 	tr.count++
 	return fmt.Sprintf("id-%d", tr.count)
@@ -189,7 +190,7 @@ func (tr *trial) open(t *rapid.T) {
 func user(t *rapid.T) string { return rapid.SampledFrom(modelUsers).Draw(t, "user") }
 func ref(t *rapid.T) string  { return rapid.SampledFrom(modelRefs).Draw(t, "project") }
 
-// id is one of a memory that exists, did exist, or never did.
+// id draws the id of a memory that exists, has existed, or never did.
 func (tr *trial) id(t *rapid.T) string {
 	ids := slices.Sorted(maps.Keys(tr.memories))
 	ids = append(ids, tr.gone...)
@@ -201,7 +202,7 @@ func (tr *trial) content() string {
 	return fmt.Sprintf("kettle %d", tr.count)
 }
 
-// expect compares how a call ended with what the model says.
+// expect compares the result of a call with the model's.
 func expect(t *rapid.T, what string, err error, want souvenir.Kind) {
 	t.Helper()
 	var got souvenir.Kind
@@ -261,8 +262,8 @@ func (tr *trial) move(t *rapid.T) {
 	}
 }
 
-// moveTo is place with more rules: a reference that a memory shows already is no move, only its owner moves it, and a
-// project has one rule of each type.
+// moveTo is place with more rules: a reference to the memory's present project is not a move, only its owner may move
+// it, and a project has one rule of each type.
 func (tr *trial) moveTo(user, ref string, m *modelMemory) (*modelProject, souvenir.Kind) {
 	switch {
 	case m.project != nil && m.project.id == ref, m.project == nil && ref == "":
@@ -314,7 +315,7 @@ func (tr *trial) setRule(t *rapid.T) {
 	tr.memories[stored.ID] = m.lies(project)
 }
 
-// managed finds the project whose members someone wants to change.
+// managed finds the project whose members a user wants to change.
 func (tr *trial) managed(user, ref string) (*modelProject, souvenir.Kind) {
 	p, kind := tr.find(user, ref)
 	switch {
@@ -336,7 +337,7 @@ func (tr *trial) unshare(t *rapid.T) {
 		souvenir.ProjectRef{ID: ref}, member)
 	p, kind := tr.managed(owner, ref)
 	if kind == souvenir.KindForbidden && owner == member {
-		kind = "" // anyone who is a member may leave
+		kind = "" // any member may leave
 	}
 	if kind == "" && p.owner == member {
 		kind = souvenir.KindForbidden
@@ -428,7 +429,7 @@ func (tr *trial) reopen(t *rapid.T) {
 	tr.open(t)
 }
 
-// check compares what everyone sees with the model: all that they have, and what a view limited to one project shows.
+// check compares everything that everyone sees with the model, also through a view limited to one project.
 func (tr *trial) check(t *rapid.T) {
 	tr.checkInvitations(t)
 	for _, user := range modelUsers {
@@ -453,7 +454,7 @@ func (tr *trial) check(t *rapid.T) {
 	}
 }
 
-// compare sees that a search and a listing find exactly these memories.
+// compare checks that a search and a listing find exactly these memories.
 func (tr *trial) compare(t *rapid.T, who string, view *souvenir.Store, want []string) {
 	t.Helper()
 	results, err := view.Search(t.Context(), souvenir.Query{Text: "kettle", Limit: souvenir.MaxLimit})
@@ -502,7 +503,7 @@ func (tr *trial) checkMemory(t *rapid.T, user string, view *souvenir.Store, m *m
 
 func TestTheStoreKeepsToAModelOfItsRules(t *testing.T) {
 	quick := "2"
-	if longtest.All() || testing.Short() { // with -short, rapid itself makes a fifth of them
+	if longtest.All() || testing.Short() { // with -short, rapid runs a fifth of them
 		quick = ""
 	}
 	folder := t.TempDir()
@@ -513,7 +514,7 @@ func TestTheStoreKeepsToAModelOfItsRules(t *testing.T) {
 	})
 }
 
-// Each statement takes longer than in a file: there are few runs.
+// Each statement takes longer than in a file, so there are few runs.
 func TestPostgreSQLKeepsToAModelOfTheRules(t *testing.T) {
 	pgtest.Server(t)
 	keepsToTheModel(t, strconv.Itoa(longtest.Size(20, 3)), func(int) opener {
@@ -524,10 +525,10 @@ func TestPostgreSQLKeepsToAModelOfTheRules(t *testing.T) {
 	})
 }
 
-// opener opens the store of one run, an empty one at first and then the same one.
+// opener opens the store of one run: an empty one at first, then the same one.
 type opener = func(context.Context, *souvenir.Options) (*souvenir.Store, error)
 
-// keepsToTheModel makes so many runs, or with "" as many as rapid makes by itself, each with a new store.
+// keepsToTheModel makes the given number of runs, or rapid's default if "", each with a new store.
 func keepsToTheModel(t *testing.T, checks string, newStore func(run int) opener) {
 	if checks != "" {
 		wanted := flag.Lookup("rapid.checks").Value

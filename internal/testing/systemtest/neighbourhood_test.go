@@ -12,21 +12,21 @@ import (
 // neighbourhood is a store of several users, some of whose projects are shared:
 //
 //	alice   owns shared (bob and frank read, carol writes, dave owns it, too) and secretplan
-//	carol   has a project of her own whose id is shared, too
-//	eve     owns a project whose id is shared; frank reads this one and alice's
+//	carol   has her own project with the id shared
+//	eve     owns a project with the id shared; frank reads this one and alice's
 //
-// All of them have accounts. All of it exists once more in the namespace of another application, with the same ids and
-// names and other contents.
+// All of them have accounts. The namespace of another application has the same users, ids and names, with other
+// contents.
 type neighbourhood struct {
 	*Store
-	ids      map[string]string // name of a memory -> id
-	twins    []string          // ids of the memories of the other application
+	ids      map[string]string // memory name -> id
+	twins    []string          // ids of the other application's memories
 	contents map[string]string
 	built    database // to copy
 }
 
-// neighbours are the memories there, in the order in which they are stored. The name is a word of the content, the tag
-// and the metadata, so that users who may not see a memory must not find its name in any answer.
+// neighbours are the memories, in the order in which they are stored. The name is a word of the content, the tag and
+// the metadata, so a user who may not see the memory must not find its name in any answer.
 var neighbours = []struct {
 	name       string
 	user       string
@@ -48,7 +48,7 @@ var neighbours = []struct {
 	{name: "frankdiary", user: "frank", collection: "moonlight"},
 }
 
-// ownerOf is to whom a memory there belongs: what is in a project, to the project's owner.
+// ownerOf returns the owner of a memory: in a project, the project's owner.
 func ownerOf(user, project string) string {
 	if owner, _, shared := strings.Cut(project, "/"); shared {
 		return owner
@@ -56,8 +56,8 @@ func ownerOf(user, project string) string {
 	return user
 }
 
-// hasCollection reports whether a user has a collection: one to store into, or one of the name in which others have
-// stored into a project of the user's.
+// hasCollection reports whether a user has a collection, or would get it because others have stored under that name
+// into a project of the user.
 func hasCollection(user, name string) bool {
 	for _, m := range neighbours {
 		if m.collection == name && ownerOf(m.user, m.project) == user {
@@ -67,12 +67,12 @@ func hasCollection(user, name string) bool {
 	return false
 }
 
-// accounts are the names of the neighbours' accounts by user id: words that a user who shares no project with
-// the neighbour must not find in any answer.
+// accounts are the account names of the users by id. A user who shares no project with another one must not find that
+// name in any answer.
 var accounts = map[string]string{"alice": "Atherton", "bob": "Bellamy", "carol": "Carraway", "dave": "Dunmore",
 	"eve": "Eastlake", "frank": "Fairfax"}
 
-// neighbourProject is a project there. All who see its memories see it, and its people.
+// neighbourProject is a project. Everyone who sees its memories sees the project and its members.
 type neighbourProject struct {
 	owner, id string
 	memory    string   // a memory in it
@@ -81,7 +81,7 @@ type neighbourProject struct {
 
 func (p neighbourProject) ref() string { return p.owner + "/" + p.id }
 
-// role is what a user is in the project, empty for a stranger.
+// role returns a user's role in the project, or "".
 func (p neighbourProject) role(user string) MemberRole {
 	for _, line := range p.people {
 		if name, role, _ := strings.Cut(line, " "); name == user {
@@ -105,7 +105,7 @@ func openNeighbourhood(t *testing.T, like neighbourhood, indexMemory int64) neig
 	return like
 }
 
-// buildNeighbourhood stores everything; its Store is closed.
+// buildNeighbourhood stores everything and closes the store.
 func buildNeighbourhood(t *testing.T, empty database) neighbourhood {
 	t.Helper()
 	built := empty.copied(t)
@@ -156,10 +156,10 @@ func buildNeighbourhood(t *testing.T, empty database) neighbourhood {
 	return n
 }
 
-// nextDoor is the namespace of the other application, and adjacent a word of all that it stores.
+// nextDoor is the namespace of the other application, and adjacent a word in all of its data.
 const nextDoor, adjacent = "next door", "adjacent"
 
-// buildTwin stores the neighbourhood of the other application, and returns the ids of its memories.
+// buildTwin stores the data of the other application, and returns the ids of its memories.
 func buildTwin(t *testing.T, s *Store) (ids []string) {
 	t.Helper()
 	for user, name := range accounts {
@@ -227,8 +227,8 @@ func buildTwin(t *testing.T, s *Store) (ids []string) {
 	return ids
 }
 
-// shareApart makes a user a member of another user's project "shared" in the other application, where members are
-// invited and accept.
+// shareApart makes a user a member of another user's project "shared" in the other application, by an invitation and
+// its acceptance.
 func shareApart(t *testing.T, s *Store, owner, user string, role MemberRole) {
 	t.Helper()
 	if _, err := s.As(Access{User: owner, Namespace: nextDoor}).AddMember(t.Context(),
@@ -254,15 +254,15 @@ func share(t *testing.T, operator *Store, owner, project, user string, role Memb
 	}
 }
 
-// visitor is a view of the neighbourhood and what it may do there.
+// visitor is a view of the neighbourhood and what it may do.
 type visitor struct {
 	name        string
 	access      Access
 	sees        []string // memories
 	changes     []string // those of them that it may change
 	collections []string // by name
-	described   []string // collections whose description it may see
-	adds        error    // what storing a memory without a project gives
+	described   []string // collections with a visible description
+	adds        error    // the error for adding a memory without a project
 	knows       []string // further words that it may see
 }
 
@@ -324,14 +324,14 @@ var visitors = []visitor{
 		collections: []string{"garden", "umbrella"}, described: []string{"umbrella"}, adds: ErrReadOnly},
 }
 
-// hidden are the words that must not appear in any answer.
+// hidden returns the words that must not appear in any answer.
 func (v visitor) hidden(n neighbourhood) []string {
 	words := append([]string{adjacent}, n.twins...)
 	for _, m := range neighbours {
 		if slices.Contains(v.sees, m.name) {
 			continue
 		}
-		// A former revision begins with the same content, so the name is enough; the id is what an answer could betray, too.
+		// Past versions begin with the same content, so the name is enough for them. An answer could also reveal the id.
 		words = append(words, m.name, n.ids[m.name])
 	}
 	for _, c := range []string{"garden", "ledgerroom", "skiff", "umbrella", "pickaxe", "moonlight"} {
@@ -354,7 +354,7 @@ func (v visitor) hidden(n neighbourhood) []string {
 	return words
 }
 
-// seesProject reports whether a project, and who its people are, is visible to the visitor.
+// seesProject reports whether a project and its members are visible to the visitor.
 func (v visitor) seesProject(p neighbourProject) bool {
 	return slices.Contains(v.sees, p.memory) && p.role(v.access.User) != ""
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
 )
 
-// Objects between stores: exports, copies, and two stores on one database.
+// Objects and several stores: exports, copies, and two stores on one database.
 
 func transferredObjects(s *shelf) {
 	content := objectsOf("exported", 40)

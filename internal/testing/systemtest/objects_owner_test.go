@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// fullBucket is a bucket in which objects can be deleted only, once it is full.
+// fullBucket is a bucket that can become full. Then objects can only be deleted.
 type fullBucket struct {
 	*objectstest.Memory
 	full bool
@@ -24,7 +24,7 @@ func (b *fullBucket) Put(ctx context.Context, key string, data []byte) error {
 	return b.Memory.Put(ctx, key, data)
 }
 
-// However often a database cannot change its mark, the one that is there stays known as its own.
+// However often a database fails to change its mark, the existing mark still identifies it as the bucket's database.
 func TestAFullBucketKeepsItsDatabase(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {
 		s := newShelf(t, empty)
@@ -32,7 +32,7 @@ func TestAFullBucketKeepsItsDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		bucket := &fullBucket{Memory: s.storage}
-		for range longtest.Size(12, 4) { // the first mark of a process is due at once
+		for range longtest.Size(12, 4) { // a process's first mark is due at once
 			store := s.open(Options{Objects: bucket})
 			s.purge(store)
 			bucket.full = true
@@ -45,8 +45,8 @@ func TestAFullBucketKeepsItsDatabase(t *testing.T) {
 	})
 }
 
-// A copy of a database deletes nothing that the original may need, and neither does the original once the copy has
-// been adopted.
+// A copy of a database deletes no object that the original may need, nor does the original once the copy has adopted
+// the objects.
 func TestACopyOfADatabaseDeletesNoObjects(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {
 		s := newShelf(t, empty)
@@ -59,7 +59,7 @@ func TestACopyOfADatabaseDeletesNoObjects(t *testing.T) {
 		}
 		content, kept := objectsOf("both have it", 2), objectsOf("the copy keeps it", 2)
 		erased, remaining := file("a.txt", content), file("b.txt", kept)
-		s.purge(s.store) // the first mark
+		s.purge(s.store) // sets the first mark
 		reopen := func(in database, store *Store) *Store {
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
@@ -73,7 +73,7 @@ func TestACopyOfADatabaseDeletesNoObjects(t *testing.T) {
 		}
 		another := original.copied(t)
 		s.store = s.open(Options{Objects: s.storage})
-		s.purge(s.store) // the copy does not know this one
+		s.purge(s.store) // the copy does not know this file
 		refused := func(where string, store *Store, id string) {
 			t.Helper()
 			if err := store.EraseFile(t.Context(), id); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
 )
 
-// What happens to files whose content is in object storage.
+// Files whose content is in object storage.
 
 // shelf is a store with object storage.
 type shelf struct {
@@ -34,7 +34,7 @@ func newShelf(t *testing.T, empty database) *shelf {
 	return s
 }
 
-// open opens the store once more.
+// open opens the store again.
 func (s *shelf) open(o Options) *Store {
 	s.Helper()
 	o.Embedder, o.Now = storetest.Words{}, s.clock.Now
@@ -47,7 +47,7 @@ func (s *shelf) open(o Options) *Store {
 	return store
 }
 
-// objectsOf are contents of several objects, the last one short, that differ.
+// objectsOf returns content of n objects, all different, the last one short.
 func objectsOf(seed string, n int) string {
 	size := n * (256 << 10)
 	return strings.Repeat(seed+"\x00", size/len(seed))[:size] + "end"
@@ -70,7 +70,7 @@ func (s *shelf) wantContent(store *Store, id, want string) {
 	}
 }
 
-// wantObjects fails the test unless the storage has so many objects.
+// wantObjects fails the test unless the storage has this many objects.
 func (s *shelf) wantObjects(want int) {
 	s.Helper()
 	if got := len(s.storage.Keys()); got != want {
@@ -78,7 +78,7 @@ func (s *shelf) wantObjects(want int) {
 	}
 }
 
-// wantObjectsSoon waits until the background work has brought the storage to so many objects.
+// wantObjectsSoon waits until background work leaves this many objects in the storage.
 func (s *shelf) wantObjectsSoon(want int) {
 	s.Helper()
 	for began := time.Now(); len(s.storage.Keys()) != want; time.Sleep(5 * time.Millisecond) {
@@ -248,7 +248,7 @@ func latePut(s *shelf) {
 	if _, err := s.store.AddFile(s.Context(), NewFile{}, strings.NewReader("late")); !errors.Is(err, ErrBusy) {
 		s.Fatalf("AddFile: got %v, want %v", err, ErrBusy)
 	}
-	s.storage.Set(late[0], []byte("late")) // the storage wrote it after all
+	s.storage.Set(late[0], []byte("late")) // the storage wrote it despite the error
 	s.purge(s.store)
 	s.wantObjects(1)
 	s.clock.Pass(2 * time.Hour)
@@ -259,7 +259,7 @@ func latePut(s *shelf) {
 	}
 }
 
-// A process that hangs between the writing of the objects and the commit is, to others, one that was killed there.
+// To others, a process that hangs between writing the objects and the commit looks like one that was killed.
 func crashBeforeCommit(s *shelf) {
 	var puts atomic.Int64
 	reached, goOn := make(chan struct{}), make(chan struct{})
@@ -481,7 +481,7 @@ func erasedObjects(s *shelf) {
 		&DeleteOptions{WithMemories: true, ForGood: true}); err != nil {
 		s.Fatal(err)
 	}
-	s.wantContent(s.store, stays.ID, "in a project") // the files of a project outlive it
+	s.wantContent(s.store, stays.ID, "in a project") // files of a project outlive it
 	if err := s.store.Accounts().DeleteUser(s.Context(), anna.ID, &DeleteOptions{WithMemories: true}); err != nil {
 		s.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// TestOrderByTimeHasAllRelevant compares the memories that a search in an order of time finds, few or many of them,
-// with those of the same search by relevance that are at least half as relevant as the best one.
+// TestOrderByTimeHasAllRelevant compares the memories that a search in an order of time finds with those of the same
+// search by relevance that are at least half as relevant as the best.
 func TestOrderByTimeHasAllRelevant(t *testing.T) {
 	longtest.Only(t)
 	ctx := t.Context()

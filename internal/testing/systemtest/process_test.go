@@ -21,12 +21,12 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// Several processes on one file. The test binary starts itself again, with a job in the environment.
+// Several processes on one file. The test binary starts itself again with a job in its environment.
 
 const jobVariable = "SOUVENIR_TEST_JOB"
 
-// job is what another process does: it opens the file, prints "open", does its work, prints one line for each thing
-// that was answered, and ends when its standard input does.
+// job is the work of another process. It opens the file, prints "open", works, prints a line for each answer, and ends
+// when its standard input does.
 type job struct {
 	Path, Work, Name, From, Model string
 	Count                         int
@@ -98,7 +98,7 @@ func addOneByOne(ctx context.Context, s *Store, j job) error {
 	return nil
 }
 
-// addInBatches prints a line per batch: its number and its size.
+// addInBatches prints the number and the size of each batch.
 func addInBatches(ctx context.Context, s *Store, j job) error {
 	for i := range j.Count {
 		many := make([]NewMemory, 40)
@@ -114,7 +114,7 @@ func addInBatches(ctx context.Context, s *Store, j job) error {
 	return nil
 }
 
-// addOnDemand stores each line of its input and prints the new memory's id.
+// addOnDemand adds each line of its input and prints the memory's id.
 func addOnDemand(ctx context.Context, s *Store) error {
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		m, err := s.AddMemory(ctx, NewMemory{Content: lines.Text()})
@@ -126,7 +126,7 @@ func addOnDemand(ctx context.Context, s *Store) error {
 	return nil
 }
 
-// process is another process at its job.
+// process is another process with a job.
 type process struct {
 	tb    testing.TB
 	cmd   *exec.Cmd
@@ -156,14 +156,14 @@ func startProcess(tb testing.TB, j job) *process {
 	if err := p.cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = p.cmd.Process.Kill() }) // when the test failed before its end
+	tb.Cleanup(func() { _ = p.cmd.Process.Kill() }) // for tests that fail early
 	if line := p.line(); line != "open" {
 		tb.Fatalf(`the process says %q, not that the store is open, want "open"`, line)
 	}
 	return p
 }
 
-// line is the next one that the process prints.
+// line returns the next line that the process prints.
 func (p *process) line() string {
 	p.tb.Helper()
 	if !p.lines.Scan() {
@@ -173,7 +173,7 @@ func (p *process) line() string {
 	return p.lines.Text()
 }
 
-// rest are all further lines, until the process has ended.
+// rest returns all further lines, once the process has ended.
 func (p *process) rest() (lines []string, err error) {
 	for p.lines.Scan() {
 		lines = append(lines, p.lines.Text())
@@ -184,7 +184,7 @@ func (p *process) rest() (lines []string, err error) {
 	return lines, nil
 }
 
-// idsOf returns the ids of all memories, and their contents.
+// idsOf returns the contents of all memories by id.
 func idsOf(tb testing.TB, s *Store) map[string]string {
 	tb.Helper()
 	all := map[string]string{}
@@ -200,7 +200,7 @@ func idsOf(tb testing.TB, s *Store) map[string]string {
 	return all
 }
 
-// checkConsistency looks at the file as it is and sees that everything in it agrees.
+// checkConsistency fails the test unless everything in the file agrees.
 func checkConsistency(tb testing.TB, s *Store) {
 	tb.Helper()
 	beside, err := besideOf(tb, s).engine(false)
@@ -219,7 +219,7 @@ func TestProcessesWritingAtOnceLoseNothing(t *testing.T) {
 		each = 20
 	}
 	var all []*process
-	for i := range 4 { // the file does not exist yet: they race to make it, too
+	for i := range 4 { // the file does not exist yet, so they also race to create it
 		all = append(all, startProcess(t, job{Path: in.path, Work: "one by one", Name: fmt.Sprint("writer", i), Count: each}))
 	}
 	var answered []string
@@ -261,7 +261,7 @@ func TestKilledProcessLeavesWholeMemoriesOnly(t *testing.T) {
 			batches := map[string]bool{}
 			for round := range rounds {
 				p := startProcess(t, job{Path: in.path, Work: work, Name: fmt.Sprint("round", round), Count: 1_000_000})
-				for range 5 + 3*round { // then it is in the midst of the next
+				for range 5 + 3*round { // then it is in the middle of the next one
 					line := p.line()
 					answered++
 					batches["b"+line] = true
@@ -269,7 +269,7 @@ func TestKilledProcessLeavesWholeMemoriesOnly(t *testing.T) {
 				if err := p.cmd.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}
-				more, err := p.rest() // what it had printed and we had not read
+				more, err := p.rest() // lines that were printed but not yet read
 				if err == nil {
 					t.Fatal("the process ended by itself, want an error")
 				}
@@ -354,7 +354,7 @@ func TestProcessesWithDifferentEmbeddersShareAFile(t *testing.T) {
 	fmt.Fprintln(p.in, "stored by them meanwhile")
 	theirs := p.line()
 
-	// The file changes to the model of who came last. We go on, by words, and say so.
+	// The file changes to the model of the last opener. The first one continues without vectors, and says so.
 	mine := mustAdd(t, ours, NewMemory{Content: "stored by us meanwhile"})
 	if mine.Indexed {
 		t.Error("a vector of ours counts as searchable in a file that has changed to another model, want it not " +

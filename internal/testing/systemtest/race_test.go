@@ -14,9 +14,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// What may be used once, in the hands of several processes.
+// Things that may be used once, raced by several processes.
 
-// One of many processes gets tokens for a code, and loses them: the code was used twice.
+// Of many processes, one gets tokens for a code. The tokens are then revoked, because the code was used twice.
 func TestRacingProcessesExchangeACodeOnce(t *testing.T) {
 	longtest.Only(t)
 	in := emptyInFile(t)
@@ -75,7 +75,7 @@ func TestRacingProcessesExchangeACodeOnce(t *testing.T) {
 	}
 }
 
-// exchangeOnDemand exchanges the code of each line of its input, and prints an access token or an OAuth code.
+// exchangeOnDemand exchanges the code on each line of its input, and prints an access token or an OAuth error code.
 func exchangeOnDemand(ctx context.Context, s *Store) error {
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		var x CodeExchange
@@ -96,7 +96,7 @@ func exchangeOnDemand(ctx context.Context, s *Store) error {
 	return nil
 }
 
-// acceptOnDemand accepts the invitation of each line of its input, and prints what came of it.
+// acceptOnDemand accepts the invitation on each line of its input, and prints the result.
 func acceptOnDemand(ctx context.Context, s *Store) error {
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		var a InvitationAcceptance

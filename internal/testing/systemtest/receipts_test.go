@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/receipt"
 )
 
-// A receipt counts what there was, matches the audit log, and is signed with the store's key.
+// A receipt counts the exported or deleted data, matches the audit log, and is signed with the store's key.
 func TestReceiptsSayWhatWasExportedAndDeleted(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {
 		d := empty.copied(t)
@@ -62,7 +62,7 @@ func TestReceiptsSayWhatWasExportedAndDeleted(t *testing.T) {
 	})
 }
 
-// fillForReceipt stores what there is of each kind.
+// fillForReceipt stores some data of each kind.
 func fillForReceipt(t *testing.T, s *Store) {
 	t.Helper()
 	if _, err := s.Accounts().AddUser(t.Context(), NewUser{ID: "anna", Name: "安娜"}); err != nil {
@@ -112,7 +112,7 @@ func openReceipt(t *testing.T, s *Store, r Receipt) receipt.Opened {
 	return o
 }
 
-// noReceiptReadOnly expects that a store that cannot be written to gives none.
+// noReceiptReadOnly checks that a read-only store gives no receipt.
 func noReceiptReadOnly(t *testing.T, s *Store, d database) {
 	t.Helper()
 	if err := s.Close(); err != nil {

@@ -18,18 +18,18 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// damagedStore is a store of all kinds of rows, for being damaged, and what is in it.
+// damagedStore is a store with all kinds of rows, to be damaged, and its contents.
 type damagedStore struct {
 	content []byte
 	rows    map[string]map[string]storedRow
-	older   map[string]map[string]storedRow // some changes earlier; nil if no damage brings them back
+	older   map[string]map[string]storedRow // before the last changes; nil if no damage restores them
 	reader  *recovery.Recovery
 	tables  map[string][]uint32 // table -> its pages
 	ids     map[string]map[int64][]uint32
-	hashes  map[[2]int64][]uint32 // the kind of a hash and its key -> the pages of the hash
+	hashes  map[[2]int64][]uint32 // kind and key of a hash -> the pages of the hash
 }
 
-// storedRow is a row and the pages that it lies on.
+// storedRow is a row and its pages.
 type storedRow struct {
 	values []any
 	pages  []uint32
@@ -73,7 +73,7 @@ func newDamagedStore(t *testing.T) *damagedStore {
 	return d
 }
 
-// read reads a sound file and gives the rows of each table that is recovered, and the pages that each lies on.
+// read reads a sound file and returns the rows of each table that Recover restores, with their pages.
 func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map[string]storedRow {
 	t.Helper()
 	f, err := salvage.Open(path, MasterKey{})
@@ -136,7 +136,7 @@ func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map
 	return all
 }
 
-// rowText is a row as a text, without what upkeep changes.
+// rowText returns a row as text, without the values that upkeep changes.
 func rowText(t *recovery.Table, values []any) string {
 	values = slices.Clone(values)
 	for i, c := range t.Columns {
@@ -147,7 +147,7 @@ func rowText(t *recovery.Table, values []any) string {
 	return fmt.Sprintf("%#v", values)
 }
 
-// pagesOfKind are the pages of a table whose first byte is kind.
+// pagesOfKind returns the pages of a table whose first byte is kind.
 func (d *damagedStore) pagesOfKind(table string, kind byte) (pages []uint32) {
 	for _, n := range d.tables[table] {
 		if d.content[(n-1)*damagedPage] == kind {
@@ -157,7 +157,7 @@ func (d *damagedStore) pagesOfKind(table string, kind byte) (pages []uint32) {
 	return pages
 }
 
-// damageCase is one damage, and the pages that it is on.
+// damageCase is a damage and its pages.
 type damageCase struct {
 	name  string
 	pages []uint32
@@ -256,7 +256,7 @@ func TestRecoverYieldsEveryRowThatIsNotOnADamagedPage(t *testing.T) {
 	}
 }
 
-// compare holds the new store against the one that was damaged.
+// compare compares the recovered store with the damaged one.
 func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report RecoveryReport) {
 	t.Helper()
 	lies := func(pages []uint32) bool {
@@ -294,7 +294,7 @@ func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report Re
 			}
 		}
 	}
-	// All that is left may be the whole of an earlier time, with its hashes: nothing in the file can tell.
+	// Everything that is left may be of an earlier time, with its hashes. Nothing in the file can reveal that.
 	earlier := d.older != nil
 	for name, rows := range d.older {
 		for text := range rows {
@@ -311,9 +311,9 @@ func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report Re
 		report.Tables["memory"].Rows, len(d.rows["memory"]), len(report.Check.Damaged), report.Check.Unverified, report.Notes)
 }
 
-// hangsOnLost says whether a row refers to one that was on a damaged page, or is a chunk of such a file. So does a row
-// whose hash was there, if no page leads to its own: without the hash, it may be of something that was deleted. If the
-// hash is of an earlier time, so is the row.
+// hangsOnLost reports whether a row refers to a row on a damaged page, or is a chunk of such a file. It also reports a
+// row whose hash was on a damaged page, if no page leads to the row's own: without the hash, the row may have been
+// deleted. If the hash is of an earlier time, so is the row.
 func (d *damagedStore) hangsOnLost(name string, row storedRow, lies func([]uint32) bool) bool {
 	table := d.reader.Table(name)
 	for i, c := range table.Columns {

@@ -26,12 +26,12 @@ func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.db")
 	before := exported(t, s, ExportOptions{Credentials: true})
 	report, err := Recover(t.Context(), in.path, out,
-		&RecoveryOptions{Embedder: wordEmbedder("words-1")}) // with its log: the store is open
+		&RecoveryOptions{Embedder: wordEmbedder("words-1")}) // with its log, since the store is open
 	if err != nil || !report.OK || report.Check.Verified < 50 || len(report.Notes) > 0 {
 		t.Fatalf("got %+v, %v, want no error, OK, verified at least 50 and no notes", report, err)
 	}
 	copied := openWords(t, file{out}, Options{Now: still})
-	if err := copied.Upkeep().WaitEmbedded(t.Context()); err != nil { // vectors of models are made again
+	if err := copied.Upkeep().WaitEmbedded(t.Context()); err != nil { // computes the models' vectors again
 		t.Fatal(err)
 	}
 	if after := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(after, before) {
@@ -105,7 +105,7 @@ func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
 	}
 }
 
-// What was in the trash of a damaged store can be restored from that of the new one.
+// The trash of a damaged store can be restored from the recovered store.
 func TestRecoverKeepsTheTrash(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -180,8 +180,8 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 	}
 }
 
-// A file in the trash whose entry is lost is its owner's again: otherwise no one could name it, and it would count for
-// ever.
+// A file in the trash whose entry is lost goes back to its owner. Otherwise it could not be named, and would count
+// towards the quota forever.
 func TestRecoverRestoresFilesOfALostTrash(t *testing.T) {
 	in := emptyInFile(t)
 	s := openWords(t, in, Options{})

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// besides are the databases of open stores, read and changed past the store.
+// besides are the databases of open stores, for access without the store.
 var besides sync.Map // *Store -> *beside
 
 type beside struct {
@@ -23,7 +23,7 @@ type beside struct {
 	err    error
 }
 
-// know notes the database of a store until the test ends.
+// know records the database of a store until the test ends.
 func know(tb testing.TB, s *Store, d database) {
 	b := &beside{database: d}
 	besides.Store(s, b)
@@ -81,8 +81,8 @@ func count(tb testing.TB, s *Store, query string) (n int64) {
 	return n
 }
 
-// rowsOf reads everything that a store's database holds, as text: two equal answers mean that nothing was changed
-// between them. The worker writes down in the background how far the clock has come.
+// rowsOf returns everything in a store's database as text. Two equal results mean that nothing changed in between. It
+// ignores the time, which the worker records in the background.
 func rowsOf(tb testing.TB, s *Store) string {
 	tb.Helper()
 	d := besideOf(tb, s).database
@@ -107,5 +107,5 @@ func rowsOf(tb testing.TB, s *Store) string {
 	return strings.Join(rows, "\n")
 }
 
-// rowQueries have one query of all rows of all tables for each engine; a connection keeps its statement.
+// rowQueries has one query of all rows of all tables for each engine. A connection can cache it as one statement.
 var rowQueries sync.Map // name of an engine -> text

@@ -78,7 +78,7 @@ func aRuleOfASharedProjectIsOneForAllItsPeople(t *testing.T, empty database) {
 	}
 }
 
-// A user who now only reads a project, or has left it, rewrites and removes none of its rules, whichever member stored
+// A user who now only reads a project, or has left it, can neither change nor remove its rules, whichever member stored
 // them first.
 func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 	onEachEngine(t, whoMayNotWriteInAProjectRewritesNoRulesThere)
@@ -118,7 +118,7 @@ func whoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T, empty database) 
 	}
 }
 
-// What a former member stored in a project cannot become a rule that the others follow.
+// A memory that a former member stored in a project cannot become a rule there.
 func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
 	onEachEngine(t, whoHasLeftAProjectMakesNoRulesThere)
 }

@@ -77,12 +77,12 @@ func TestMadeUpTextsAreTheSameEachTime(t *testing.T) {
 	}
 }
 
-// remark is what writer.nearly puts around a text.
+// remark matches what writer.nearly puts around a text.
 var remark = regexp.MustCompile(
 	`^(Note: |As said before: |Again, for the record: )+|(\.| \(confirmed\)|, as of today\.)+$`)
 
-// TestOfferedDuplicatesSayTheSame looks at the pairs that are offered as near duplicates: each must be a text and the
-// same text with remarks around it. Sentences made from one template, with other numbers and names, are none.
+// TestOfferedDuplicatesSayTheSame checks the pairs that are offered as near duplicates: each must be a text and the
+// same text with remarks around it. Sentences of one template with different numbers and names must not be offered.
 func TestOfferedDuplicatesSayTheSame(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "filled.db")

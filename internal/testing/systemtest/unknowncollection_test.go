@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// The built-in model embeds a few short texts without a look at where they go. Calls that are refused get the same
-// error from the write, and no other embedder is asked for them.
+// The built-in model embeds a few short texts before it is known where they go. A refused call gets the same error,
+// from the write. Other embedders are not called for it.
 func TestAWriteToAnUnknownCollectionIsRefusedWithEachEmbedder(t *testing.T) {
 	ctx, asked := t.Context(), 0
 	counting := souvenir.EmbedderFunc("counting", 2, func(_ context.Context, _ souvenir.Purpose,

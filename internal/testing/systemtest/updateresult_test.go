@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// updatesOfAllKinds changes each part of a memory, sets and removes it.
+// updatesOfAllKinds changes, sets and removes each part of a memory.
 func updatesOfAllKinds(other string) []souvenir.MemoryUpdate {
 	text := func(s string) *string { return &s }
 	list := func(all ...string) *[]string { return &all }

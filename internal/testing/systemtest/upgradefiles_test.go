@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// migrations returns how many there are.
+// migrations returns the number of migrations.
 func migrations(tb testing.TB) int {
 	tb.Helper()
 	names, err := fs.Glob(sqlite.Migrations(), "*.sql")
@@ -27,13 +27,13 @@ func migrations(tb testing.TB) int {
 	return len(names)
 }
 
-// makeFileOfVersion makes a file as a program with the first migrations alone made it, with a memory that has a tag, a
-// link and a past version, and a file from the version on that knows files.
+// makeFileOfVersion makes a file with only the first migrations, as an old program did. It has a memory with a tag, a
+// link and a past version, and a file if the version had files.
 func makeFileOfVersion(t *testing.T, path string, version int) {
 	t.Helper()
 	config := storefile.Config(path, still)
 	config.Migrations = recovery.Migrations(config.Migrations, version)
-	if version < 12 { // there were no hashes yet
+	if version < 12 { // before hashes
 		config.Prepare, config.BeforeMigrations, config.AfterMigrations = nil, nil, nil
 	}
 	file, err := sqlite.Open(t.Context(), config)
@@ -79,7 +79,7 @@ func makeFileOfVersion(t *testing.T, path string, version int) {
 	}
 }
 
-// A released migration never changes, so the first of them make the file of each older version again.
+// A released migration never changes, so the first ones create the file of each older version.
 func TestFilesOfEachVersionOpenMigrateCheckAndExport(t *testing.T) {
 	opened := 0
 	for version := 1; version < migrations(t); version++ {
@@ -93,7 +93,7 @@ func TestFilesOfEachVersionOpenMigrateCheckAndExport(t *testing.T) {
 		if err := s.Upkeep().WaitEmbedded(t.Context()); err != nil {
 			t.Errorf("version %d: %v", version, err)
 		}
-		// A program always wrote passages with its memories; these are made of nothing but rows, and mended.
+		// A real program stored passages with its memories. Here they are missing and repaired.
 		mended := mustCheck(t, s, &CheckOptions{Repair: true})
 		if report := mustCheck(t, s, nil); !report.OK || len(mended.Damaged) > 0 || mended.Unverified > 0 {
 			t.Errorf("version %d: got %+v after %+v, want OK, and nothing damaged or unverified before", version, report, mended)

@@ -24,7 +24,7 @@ import (
 	"github.com/souvenir-ai/souvenir/postgres"
 )
 
-// Options.UserKeys: user keys as an operator has them, on each engine.
+// Options.UserKeys, as an operator uses them, with each engine.
 
 // vault is a store with user keys beside it.
 type vault struct {
@@ -266,7 +266,7 @@ func vaultIsConverted(v *vault) {
 	}
 }
 
-// rowsWith counts the rows that hold a text as it is.
+// rowsWith counts the rows that hold a text in plain form.
 func (v *vault) rowsWith(part string) (rows int) {
 	v.Helper()
 	engine, err := v.in.engine(true)
@@ -302,7 +302,7 @@ func deletionIsKnownElsewhere(v *vault) {
 	var ahead atomic.Int64
 	o := Options{UserKeys: v.keys, Embedder: storetest.Words{},
 		Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
-	// A copy of the rows in another place shows what a server still opens, whose own rows are gone at once.
+	// A copy of the rows in another place shows what the store can still open. The server deletes its own rows at once.
 	if err := v.store.Close(); err != nil {
 		v.Fatal(err)
 	}
@@ -348,7 +348,7 @@ func userIsDeletedTwice(v *vault) {
 	v.reads(v.store, ben, his, "the garden needs water")
 }
 
-// crashBeforeErasure leaves what a crash leaves between the deletion of a user and the erasure of the key.
+// crashBeforeErasure leaves the state after a crash between the deletion of a user and the erasure of the key.
 func crashBeforeErasure(v *vault) {
 	ann, _ := v.user("ann", "the gate opens with 471147114711")
 	if err := v.store.Accounts().DeleteUser(v.Context(), ann.User, &DeleteOptions{WithMemories: true}); err != nil {

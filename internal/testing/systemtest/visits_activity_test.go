@@ -105,7 +105,7 @@ var activityVisits = map[string]func(v visit){
 	},
 }
 
-// checkNodes sees that a picture shows what the visitor sees.
+// checkNodes checks that a diagram shows what the visitor sees.
 func (v visit) checkNodes(what string, nodes []Node, total int, err error) {
 	v.Helper()
 	if err != nil || len(nodes) != len(v.sees) || total != len(v.sees) {

@@ -11,7 +11,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// contextVisits are the visits of the methods that gather contexts, identities, main memories and modules.
+// contextVisits are the visits of the methods that return contexts, identities, main memories and modules.
 var contextVisits = map[string]func(v visit){
 	"GetContext": func(v visit) {
 		v.kinds("IDENTITY")
@@ -19,7 +19,7 @@ var contextVisits = map[string]func(v visit){
 			for _, project := range projectRefs {
 				c, err := v.view.GetContext(v.Context(), ContextQuery{Query: query, ProjectID: project, Related: MaxContextRelated})
 				if err != nil {
-					if !errors.Is(err, ErrInvalid) { // an id that fits two
+					if !errors.Is(err, ErrInvalid) { // an id that matches two
 						v.Errorf("GetContext of %q: %v, want ErrInvalid", project, err)
 					}
 					v.check("GetContext of "+project, nil, err, "secretplan")
@@ -59,7 +59,7 @@ var contextVisits = map[string]func(v visit){
 		v.check("SetIdentityMemory", asJSON(v.T, stored), err)
 		own := v.seesOwn()
 		if v.access.Projects != nil && !own && errors.Is(err, ErrForbidden) {
-			err = v.visitor.adds // an identity in another user's project is the owner's to store
+			err = v.visitor.adds // an identity in another user's project belongs to the owner
 		}
 		if want := v.visitor.adds; (!own || v.access.ReadOnly) && !errors.Is(err, want) || own && !v.access.ReadOnly &&
 			err != nil {
@@ -135,10 +135,10 @@ var contextVisits = map[string]func(v visit){
 	},
 }
 
-// projectRefs are the ways in which visitors name projects; first, none.
+// projectRefs are the ways in which visitors name projects; the first names none.
 var projectRefs = []string{"", "shared", "alice/shared", "eve/shared", "secretplan", "alice/secretplan"}
 
-// seesOwn reports whether the visitor sees a memory of its own.
+// seesOwn reports whether the visitor sees an own memory.
 func (v visit) seesOwn() bool {
 	for _, m := range neighbours {
 		if ownerOf(m.user, m.project) == v.access.User && slices.Contains(v.sees, m.name) {
@@ -148,7 +148,7 @@ func (v visit) seesOwn() bool {
 	return false
 }
 
-// kinds gives every memory there is an event type.
+// kinds gives every memory an event type.
 func (v visit) kinds(eventType string) {
 	v.Helper()
 	for _, m := range neighbours {

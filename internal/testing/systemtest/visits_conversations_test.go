@@ -8,7 +8,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// conversationVisits says what comes of the methods of conversations.
+// conversationVisits are the visits of the methods of conversations.
 var conversationVisits = map[string]func(v visit){
 	"Conversation": func(v visit) {
 		v.check("Conversation", v.view.Conversation("aliceopen"), nil, "aliceopen")
@@ -24,7 +24,7 @@ var conversationVisits = map[string]func(v visit){
 			}
 		}
 		want := 0
-		for _, name := range []string{"aliceopen", "alicebench"} { // one in the project, one outside of any
+		for _, name := range []string{"aliceopen", "alicebench"} { // one in the project, one outside
 			if slices.Contains(v.sees, name) {
 				want++
 			}
@@ -96,8 +96,8 @@ var conversationVisits = map[string]func(v visit){
 	},
 }
 
-// talks stores a conversation of alice in her shared project, and one of the same key outside of any, with two turns
-// each. It returns the ids of the first turns.
+// talks stores a conversation of alice in her shared project, and one with the same key outside, with two turns each.
+// It returns the ids of the first turns.
 func (v visit) talks() (shared, own string) {
 	v.Helper()
 	alice := v.n.As(Access{User: "alice"})
@@ -116,7 +116,7 @@ func (v visit) talks() (shared, own string) {
 	return shared, own
 }
 
-// talkOfAlice is where the visitors find the conversation of her project.
+// talkOfAlice is where visitors find the conversation of her project.
 var talkOfAlice = ConversationPlace{ProjectID: "alice/shared"}
 
 // onEachTalk reads the conversations. Each has two turns for users who see it, and none for others.
@@ -149,8 +149,7 @@ func (v visit) onEachTalk(what string, read func(c *Conversation, id string) (in
 	}
 }
 
-// changesTalks changes the conversation of the project, which those may who can write there. Others get unseen if they
-// do not see it.
+// changesTalks changes the conversation of the project, which its writers may do. Users who cannot see it get unseen.
 func (v visit) changesTalks(what string, unseen error, change func(c *Conversation, id string) error) {
 	v.Helper()
 	shared, _ := v.talks()

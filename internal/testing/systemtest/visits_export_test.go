@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
-// exportVisits: a view of a user gets what the user owns, and brings nothing in.
+// exportVisits: a user's view exports what the user owns, and imports nothing.
 var exportVisits = map[string]func(v visit){
 	"Export": func(v visit) {
 		var out bytes.Buffer

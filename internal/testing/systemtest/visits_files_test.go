@@ -18,8 +18,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// What each visitor of the neighbourhood can do with files. A file is linked to each memory there, so that who sees and
-// changes the memories sees and changes the files.
+// What each visitor of the neighbourhood can do with files. A file is linked to each memory, so those who see and
+// change the memory can see and change the file.
 
 var fileVisits = map[string]func(v visit){
 	"GetFile": func(v visit) {
@@ -116,7 +116,7 @@ func (v visit) attach(name string) File {
 	return File{}
 }
 
-// onEachFile calls a method that reads or changes a file on one of every memory there is.
+// onEachFile calls a method that reads or changes a file on one file of every memory.
 func (v visit) onEachFile(what string, changes bool, call func(s *Store, id string) (any, error)) {
 	v.Helper()
 	for _, name := range slices.Sorted(maps.Keys(v.n.ids)) {
@@ -141,7 +141,7 @@ func (v visit) onEachFile(what string, changes bool, call func(s *Store, id stri
 	}
 }
 
-// addsFiles stores files with memories, with projects, and with neither.
+// addsFiles adds files to memories, to projects, and to neither.
 func (v visit) addsFiles() {
 	v.Helper()
 	add := func(f NewFile) (File, error) {
@@ -191,7 +191,7 @@ func (v visit) addsFiles() {
 	}
 }
 
-// A file in a project belongs to the project: it is for its people, and its owner alone can take it out.
+// A file in a project belongs to the project: its members can use it, and only its owner can take it out.
 func TestFilesOfASharedProject(t *testing.T) { onEachEngine(t, filesOfASharedProject) }
 
 func filesOfASharedProject(t *testing.T, empty database) {
@@ -214,7 +214,7 @@ func filesOfASharedProject(t *testing.T, empty database) {
 			c.changes) {
 			t.Errorf("%s changes it: %v, want %v", user, err, c.changes)
 		}
-		if user != "alice" { // only the project's owner can take it away
+		if user != "alice" { // only the project's owner can take it out
 			for what, u := range map[string]FileUpdate{"out": {Project: &ProjectRef{}},
 				"into a project": {Project: &ProjectRef{ID: "mine"}}} {
 				if _, err := view(user).UpdateFile(t.Context(), f.ID, u); !isAny(err, ErrForbidden, ErrNotFound) {
@@ -234,7 +234,7 @@ func filesOfASharedProject(t *testing.T, empty database) {
 			err, open)
 	}
 
-	// Who stored it loses it when the memory goes where she cannot see it.
+	// The user who stored it loses it when the memory moves out of her sight.
 	if _, err := view("alice").UpdateMemory(t.Context(), open,
 		MemoryUpdate{ShownMetadata: map[string]any{"project_id": "secretplan"}}); err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func filesOfASharedProject(t *testing.T, empty database) {
 	}
 }
 
-// A reader loses a file, in the midst of it, with the project.
+// A reader who loses access to a project loses access to a file of it, even while reading.
 func TestReadingEndsWithTheMembership(t *testing.T) { onEachEngine(t, readingEndsWithTheMembership) }
 
 func readingEndsWithTheMembership(t *testing.T, empty database) {
@@ -283,8 +283,7 @@ func readingEndsWithTheMembership(t *testing.T, empty database) {
 	}
 }
 
-// openers are the functions of the package that work on a store's file without a view, each with who is meant to call
-// it.
+// openers are the functions of the package that work on a store's file without a view, each with its intended callers.
 var openers = map[string]string{
 	"CheckExport": "everyone: it reads its arguments, and no store",
 	"Open":        "users who may read the file: what it returns is the operator's",
@@ -294,7 +293,7 @@ var openers = map[string]string{
 	"Restore":     "users who may write where the copy goes: it makes a new file of a copy",
 }
 
-// What is no method of Store has no view to keep to, so it must be known by name.
+// Functions that are not methods of Store have no view to limit them, so each must be listed.
 func TestEveryFunctionOnFilesIsKnown(t *testing.T) {
 	sources, err := filepath.Glob(filepath.Join("..", "..", "..", "*.go"))
 	if err != nil {
@@ -326,7 +325,8 @@ func TestEveryFunctionOnFilesIsKnown(t *testing.T) {
 	}
 }
 
-// reachesFiles reports whether parameters can lead to a store's file: a context, as all work on files takes, or a path.
+// reachesFiles reports whether parameters can lead to a store's file: a context, which all work on files takes, or a
+// path.
 func reachesFiles(params *ast.FieldList) bool {
 	for _, p := range params.List {
 		if selector, ok := p.Type.(*ast.SelectorExpr); ok && selector.Sel.Name == "Context" {

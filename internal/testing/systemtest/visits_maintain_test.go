@@ -9,7 +9,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// maintainVisits are the methods for the whole store: a view gets none of them, whatever it may see.
+// maintainVisits are the methods for the whole store: views may call none of them.
 var maintainVisits = map[string]func(v visit){
 	"Backup": func(v visit) {
 		path := filepath.Join(v.TempDir(), "backup.db")
@@ -145,7 +145,7 @@ var maintainVisits = map[string]func(v visit){
 	},
 }
 
-// refuses sees that a method is refused to the visitor and changes nothing.
+// refuses checks that a method is refused to the visitor and changes nothing.
 func (v visit) refuses(what string, call func(s *Store) error) {
 	v.Helper()
 	before := rowsOf(v.T, v.n.Store)

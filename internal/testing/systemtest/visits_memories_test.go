@@ -11,7 +11,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// visits says for every method what each visitor does with it and what must come of it.
+// visits calls every method as each visitor, and checks the results.
 var visits = map[string]func(v visit){
 	"Access": func(v visit) {
 		got := v.view.Access()
@@ -88,7 +88,7 @@ var visits = map[string]func(v visit){
 		v.onEach("DeleteMemory", true,
 			func(s *Store, _, id string) (any, error) { return nil, s.DeleteMemory(v.Context(), id) })
 	},
-	"Sealed": func(v visit) { // sees the same, and its As nothing more
+	"Sealed": func(v visit) { // sees the same, and its As grants nothing more
 		for _, view := range []*Store{v.view.Sealed(), v.view.Sealed().As(Access{User: v.access.User})} {
 			var all []Memory
 			var failed error
@@ -107,12 +107,12 @@ var visits = map[string]func(v visit){
 			}
 		}
 	},
-	"Transaction": func(v visit) { // one user's view sees no more in it, and writes as itself
+	"Transaction": func(v visit) { // in it, a user's view sees no more, and writes as itself
 		other := v.n.As(Access{User: "a stranger of the transaction"})
 		var stored Stored
 		var refused error
 		undone := errors.New("undone")
-		err := v.n.Transaction(v.Context(), func(ctx context.Context) error { // the operator's: views stay limited in it
+		err := v.n.Transaction(v.Context(), func(ctx context.Context) error { // the operator's; views in it stay limited
 			var all []Memory
 			var failed error
 			for m, err := range v.view.Memories(ctx, List{}) {
@@ -122,7 +122,7 @@ var visits = map[string]func(v visit){
 			}
 			v.found("Memories in a transaction", all, failed)
 			refused = v.view.Transaction(ctx, func(ctx context.Context) error {
-				stored, _ = v.view.AddMemory(ctx, NewMemory{Content: "stored in a transaction"}) // a limited view may not
+				stored, _ = v.view.AddMemory(ctx, NewMemory{Content: "stored in a transaction"}) // a limited view may be refused
 				return nil
 			})
 			if stored.ID != "" {
@@ -140,7 +140,7 @@ var visits = map[string]func(v visit){
 		}
 	},
 	"Snapshot": func(v visit) {
-		err := v.n.Snapshot(v.Context(), func(ctx context.Context) error { // the operator's: views stay limited in it
+		err := v.n.Snapshot(v.Context(), func(ctx context.Context) error { // the operator's; views in it stay limited
 			var all []Memory
 			var failed error
 			for m, err := range v.view.Memories(ctx, List{}) {
@@ -190,7 +190,7 @@ var visits = map[string]func(v visit){
 				v.Errorf("Search(%+v) has a total of %d; %d can be seen, want the same", q, results.Total, len(v.sees))
 			}
 			v.check("Search", results, err)
-			if q.Sort != SortCreatedAsc { // which goes through the more relevant ones only
+			if q.Sort != SortCreatedAsc { // which reads only the more relevant ones
 				v.found(fmt.Sprintf("Search(%+v)", q), memoriesOf(results), err)
 			}
 		}
@@ -242,7 +242,7 @@ var visits = map[string]func(v visit){
 			count += c.MemoryCount
 		}
 		slices.Sort(names)
-		names = slices.Compact(names) // two people have one of the same name
+		names = slices.Compact(names) // two users have one of the same name
 		if want := slices.Sorted(slices.Values(v.collections)); !slices.Equal(names, want) {
 			v.Errorf("Collections gives %v, want %v", names, want)
 		}
@@ -259,7 +259,7 @@ var visits = map[string]func(v visit){
 			return s.UpdateCollection(v.Context(), name, CollectionUpdate{Description: content("changed")})
 		})
 	},
-	"CountDue": func(v visit) { // as the right to change the rule says, but nothing changes
+	"CountDue": func(v visit) { // needs the right to change the rule, but changes nothing
 		for _, m := range neighbours {
 			n, err := v.view.Insights().CountDue(v.Context(), DueQuery{Collection: m.collection})
 			v.check("CountDue", n, err, m.collection)
@@ -293,7 +293,7 @@ var visits = map[string]func(v visit){
 			return nil, s.DeleteCollection(v.Context(), name, &DeleteOptions{WithMemories: true})
 		})
 	},
-	"AddCollection": func(v visit) { // others' names are free, and nothing tells that they are taken
+	"AddCollection": func(v visit) { // other users' names are free, and nothing reveals that they exist
 		for _, m := range neighbours {
 			own := hasCollection(v.access.User, m.collection)
 			_, err := v.view.AddCollection(v.Context(), NewCollection{Name: m.collection})
@@ -410,8 +410,7 @@ func memoriesOf(r Results) []Memory {
 	return all
 }
 
-// adds stores a duplicate of another user's memory, links to it, or tries to take its place.
-// counts checks what a dry run over everything selects: what the view may change, and no more.
+// counts checks what a dry run over everything selects: all that the view may change, and nothing else.
 func (v visit) counts(what string, done Bulk, err error) {
 	v.Helper()
 	changes := 0
@@ -457,9 +456,9 @@ func (v visit) adds(what string, add func(*Store, NewMemory) (Stored, error)) {
 			_ = v.view.DeleteMemory(v.Context(), added.ID)
 		}
 
-		// A view of one project stores into that, and so into the collections of its owner that can be seen there.
+		// A view of one project stores into that project, and so into its owner's collections that are visible there.
 		inProject := len(v.access.Projects) == 1 && slices.Contains(v.collections, m.collection)
-		if !hasCollection(v.access.User, m.collection) && !inProject { // no one stores into others' collections
+		if !hasCollection(v.access.User, m.collection) && !inProject { // others' collections accept nothing
 			_, err = add(v.view, NewMemory{Content: "intruding", Collection: m.collection})
 			if v.visitor.adds == nil && !isAny(err, ErrNotFound, ErrForbidden) {
 				v.Errorf("%s into the collection %s of %s gives %v, want ErrNotFound or ErrForbidden", what, m.collection, m.user,

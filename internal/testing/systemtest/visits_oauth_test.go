@@ -9,8 +9,8 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// oauthVisits says who may do what with OAuth: the operator decides about the store, users decide about their own
-// clients and grants, and a view that is limited to projects decides about neither.
+// oauthVisits: the operator manages the store's OAuth, users manage their own clients and grants, and a view that is
+// limited to projects manages neither.
 var oauthVisits = map[string]func(v visit){
 	"RegisterClient": func(v visit) {
 		v.operatorOnly(func(s *Store) error {
@@ -164,7 +164,7 @@ var oauthVisits = map[string]func(v visit){
 		}
 		v.check("Grants", all, err)
 	},
-	"Authorize": func(v visit) { // for whichever client, but for own projects only
+	"Authorize": func(v visit) { // for any client, but for own projects only
 		apps := v.connect()
 		before := rowsOf(v.T, v.n.Store)
 		_, err := v.view.Accounts().Authorize(v.Context(), apps["alice"].asks())
@@ -196,7 +196,7 @@ func (c connected) asks() Authorization {
 	return Authorization{ClientID: c.client.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryWrite}}
 }
 
-// connect has alice, and some more of the neighbours, make an application each.
+// connect adds an application for alice, and for some more users.
 func (v visit) connect(more ...string) map[string]connected {
 	v.Helper()
 	apps := map[string]connected{}
@@ -219,7 +219,7 @@ func (v visit) connect(more ...string) map[string]connected {
 	return apps
 }
 
-// operatorOnly sees that a view may not call a method, and that the operator may.
+// operatorOnly checks that the operator may call a method, and a view may not.
 func (v visit) operatorOnly(call func(*Store) error) {
 	v.Helper()
 	before := rowsOf(v.T, v.n.Store)
@@ -234,7 +234,7 @@ func (v visit) operatorOnly(call func(*Store) error) {
 	}
 }
 
-// mayNot sees that limited and read-only views are refused, and reports whether this is one.
+// mayNot checks that limited and read-only views are refused, and reports whether this is one.
 func (v visit) mayNot(what string, err error, before string) bool {
 	v.Helper()
 	switch {
@@ -255,8 +255,8 @@ func (v visit) mayNot(what string, err error, before string) bool {
 	return true
 }
 
-// onEachApp changes the applications of all users. It succeeds with the visitor's own, and else is denied in the words
-// for what does not exist.
+// onEachApp changes the applications of all users. It succeeds for the visitor's own. The others get the same error as
+// a missing one.
 func (v visit) onEachApp(what, nobodys string, idOf func(connected) string, call func(s *Store, id string) error) {
 	v.Helper()
 	for user, app := range v.connect("carol", "eve") {

@@ -9,9 +9,8 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// onEachProject calls a method on every project there is, named by owner and id. may says in which the visitor may do
-// what the method does, if the view does not forbid it; nil means wherever the project is visible. want is what
-// the method gives then.
+// onEachProject calls a method on every project, named by owner and id. may reports whether the visitor may do so in a
+// project, if the view does not forbid it; nil means in every visible project. want is then the method's error.
 func (v *visit) onEachProject(what string, may func(p neighbourProject, role MemberRole) bool,
 	want func(p neighbourProject) error,
 	call func(s *Store, p neighbourProject, ref ProjectRef) (any, error), given ...string) {
@@ -54,7 +53,7 @@ func (v *visit) onEachProject(what string, may func(p neighbourProject, role Mem
 
 func managers(_ neighbourProject, role MemberRole) bool { return role == MemberOwner }
 
-// newcomer is a user who is not a member of a project.
+// newcomer returns a user who is not a member of a project.
 func newcomer(p neighbourProject) string {
 	if p.owner == "eve" {
 		return "alice"
@@ -62,7 +61,7 @@ func newcomer(p neighbourProject) string {
 	return "eve"
 }
 
-// withoutFrank is what changing frank's part in a project gives.
+// withoutFrank returns the error for changing frank's membership of a project.
 func withoutFrank(p neighbourProject) error {
 	if p.role("frank") == "" {
 		return ErrNotFound
@@ -70,7 +69,8 @@ func withoutFrank(p neighbourProject) error {
 	return nil
 }
 
-// checkProjects sees that an answer lists the visible projects, with the visitor's role and what can be seen of each.
+// checkProjects checks that an answer lists the visible projects, with the visitor's role and the visible details of
+// each.
 func (v visit) checkProjects(what string, got []Project, owned func(p neighbourProject) bool) {
 	v.Helper()
 	var want []string
@@ -153,7 +153,7 @@ var projectVisits = map[string]func(v visit){
 			return members, err
 		})
 	},
-	"AddProject": func(v visit) { // others' ids and names are free, and nothing tells that they are taken
+	"AddProject": func(v visit) { // other users' ids and names are free, and nothing reveals that they exist
 		for _, p := range append(neighbourProjects, neighbourProject{owner: "alice", id: "nothing"}) {
 			added, err := v.view.AddProject(v.Context(), NewProject{ID: p.id})
 			v.check("AddProject", added, err, p.id)
@@ -161,7 +161,7 @@ var projectVisits = map[string]func(v visit){
 			switch {
 			case v.access.ReadOnly:
 				want = ErrReadOnly
-			case v.access.Projects != nil && errors.Is(v.visitor.adds, ErrInvalid): // it is limited to what fits two
+			case v.access.Projects != nil && errors.Is(v.visitor.adds, ErrInvalid): // it fits two
 				want = ErrInvalid
 				if p.id != "shared" {
 					want = ErrForbidden
@@ -214,7 +214,7 @@ var projectVisits = map[string]func(v visit){
 				return nil, s.DeleteMember(v.Context(), ref, "frank")
 			})
 		for _, absent := range []string{"dave", "eve", accounts["bob"],
-			"unheard-of"} { // whether there is such a user is no reader's business
+			"unheard-of"} { // a reader must not learn whether the user exists
 			if v.access.User == absent || v.access.ReadOnly || v.access.User != "bob" || v.access.Projects != nil {
 				continue
 			}
@@ -232,7 +232,7 @@ var projectVisits = map[string]func(v visit){
 	},
 }
 
-// What was shown of a project is shown no more, in any method, once the part in it has ended.
+// Once a membership has ended, no method shows anything of the project.
 func TestFormerMembersAreStrangers(t *testing.T) { onEachEngine(t, formerMembersAreStrangers) }
 
 func formerMembersAreStrangers(t *testing.T, empty database) {

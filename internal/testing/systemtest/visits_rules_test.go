@@ -9,7 +9,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// rulesVisits says what comes of the methods of rules and todos.
+// rulesVisits are the visits of the methods of rules and todos.
 var rulesVisits = map[string]func(v visit){
 	"SetRule": func(v visit) {
 		v.onEachRule("SetRule", true, ErrInvalid, func(s *Store, p ProjectRef) (any, error) {
@@ -50,14 +50,14 @@ var rulesVisits = map[string]func(v visit){
 	},
 }
 
-// ruledProjects are projects with rules, each known by a memory that is in it.
+// ruledProjects are projects with rules, each with one of its memories.
 var ruledProjects = []struct{ owner, project, memory string }{
 	{"alice", "shared", "aliceopen"}, {"alice", "secretplan", "aliceplan"}, {"eve", "shared", "eveopen"},
 	{"carol", "shared", "carolown"},
 }
 
-// onEachRule calls a method on every project after it has got a rule and a todo. unknown is what the method gives for a
-// project that does not exist, nil for an empty answer.
+// onEachRule calls a method on every project after adding a rule and a todo. unknown is the method's error for a
+// project that does not exist, or nil for an empty answer.
 func (v visit) onEachRule(what string, changes bool, unknown error, call func(*Store, ProjectRef) (any, error)) {
 	v.Helper()
 	v.addRules()
@@ -85,7 +85,7 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 			const nowhere = "unknown/nothing"
 			_, want := call(v.view, ProjectRef{ID: nowhere})
 			sameWords := said(err, ref) == said(want, nowhere) ||
-				slices.Contains(v.access.Projects, ref) // which the view names itself
+				slices.Contains(v.access.Projects, ref) // which the view itself names
 			if !sameWords || unknown == nil && err != nil || unknown != nil && !isAny(err, unknown, ErrForbidden) {
 				v.Errorf("%s in %s, which cannot be seen, gives %v; in an unknown one, %v", what, ref, err, want)
 			}
@@ -106,7 +106,7 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 	}
 }
 
-// addRules gives every ruled project a rule and a todo.
+// addRules adds a rule and a todo to each of ruledProjects.
 func (v visit) addRules() {
 	v.Helper()
 	of := map[string][]NewMemory{}
@@ -130,7 +130,7 @@ func said(err error, given string) string {
 	return strings.ReplaceAll(err.Error(), given, "…")
 }
 
-// generalRules sees that general rules are their user's alone, and no part of a view of projects.
+// generalRules checks that general rules are visible to their user only, and not in a view of projects.
 func (v visit) generalRules() {
 	v.Helper()
 	const secret = "everywhere first of all"

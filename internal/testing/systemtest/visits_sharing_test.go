@@ -7,14 +7,14 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// offer invites a user to a project of a stranger to the neighbourhood, and returns the invitation's
-// id; empty if the store does not know the user.
+// offer invites a user to a project of zed, a stranger to the neighbourhood. It returns the invitation's id, or "" if
+// the store does not know the user.
 func (v visit) offer(user string) string {
 	v.Helper()
 	return mustOffer(v.T, v.n.Store, "offer", user)
 }
 
-// mustOffer invites a user to a project of zed's, which it makes if there is none.
+// mustOffer invites a user to a project of zed's, which it creates if necessary.
 func mustOffer(t *testing.T, s *Store, project, user string) string {
 	t.Helper()
 	zed := s.As(Access{User: "zed"})
@@ -28,7 +28,7 @@ func mustOffer(t *testing.T, s *Store, project, user string) string {
 	return idOfOffer(t, s, project, user)
 }
 
-// idOfOffer is the id of a user's invitation to a project; empty: none waits.
+// idOfOffer returns the id of a user's pending invitation to a project, or "".
 func idOfOffer(t *testing.T, s *Store, project, user string) string {
 	t.Helper()
 	waiting, err := s.As(Access{User: user}).Accounts().ProjectInvitations(t.Context())
@@ -43,8 +43,8 @@ func idOfOffer(t *testing.T, s *Store, project, user string) string {
 	return ""
 }
 
-// answers calls a method that answers an invitation: with the visitor's own, and with another's, which is as good as
-// none.
+// answers calls a method that answers an invitation, with the visitor's own and with another user's, which must not be
+// found.
 func (v visit) answers(what string, call func(s *Store, id string) (any, error)) {
 	v.Helper()
 	other := "bob"
@@ -65,7 +65,7 @@ func (v visit) answers(what string, call func(s *Store, id string) (any, error))
 		v.Errorf("%s answered the invitation of %s: got %v, want a left that is not empty", what, other, left)
 	}
 	mine := v.offer(v.access.User)
-	if mine == "" { // no user
+	if mine == "" { // not a user
 		return
 	}
 	_, _ = v.self(what, true, func(s *Store, _ string) (any, error) { return call(s, mine) })
@@ -134,7 +134,7 @@ var sharingVisits = map[string]func(v visit){
 	},
 }
 
-// haveBlocked makes all neighbours, and the visitor, block zed.
+// haveBlocked makes all neighbours and the visitor block zed.
 func (v visit) haveBlocked() {
 	v.Helper()
 	for user := range accounts {
@@ -182,7 +182,7 @@ func deletedUsersLeaveNoInvitations(t *testing.T, empty database) {
 	if err := s.Accounts().DeleteUser(t.Context(), "cora", nil); err != nil {
 		t.Fatal(err)
 	}
-	mustAddUser(t, s, NewUser{ID: "cora", Name: "cora"}) // begins with nothing
+	mustAddUser(t, s, NewUser{ID: "cora", Name: "cora"}) // starts with no invitations or blocks
 	if id := idOfOffer(t, s, "r", "cora"); id != "" {
 		t.Errorf(`an invitation of a deleted user has come back with the account: got %v, want ""`, id)
 	}

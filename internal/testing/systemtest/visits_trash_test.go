@@ -8,7 +8,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// What each visitor of the neighbourhood can do with what its people have deleted.
+// What each visitor of the neighbourhood can do with deleted items.
 
 var trashVisits = map[string]func(v visit){
 	"Page": func(v visit) {
@@ -89,7 +89,7 @@ var trashVisits = map[string]func(v visit){
 	},
 }
 
-// placeOwner owns what a neighbour stores: the owner of the project, else the neighbour.
+// placeOwner returns the owner of what a neighbour stores: the project's owner, or else the neighbour.
 func placeOwner(user, project string) string {
 	if owner, _, found := strings.Cut(project, "/"); found {
 		return owner
@@ -97,7 +97,7 @@ func placeOwner(user, project string) string {
 	return user
 }
 
-// trashes has the one who stored a memory delete it.
+// trashes deletes a memory as the user who stored it.
 func (v visit) trashes(name string) {
 	v.Helper()
 	for _, m := range neighbours {
@@ -109,8 +109,8 @@ func (v visit) trashes(name string) {
 	}
 }
 
-// onEachTrashed calls a method on each memory after it has been deleted. readOnly is what a read-only view gets, others
-// what those get who may write there and do not own the place.
+// onEachTrashed calls a method on each memory after its deletion. readOnly is the error for a read-only view, and
+// others the error for users who may write there but do not own the place.
 func (v visit) onEachTrashed(what string, readOnly, others error, call func(s *Store, id string) (any, error)) {
 	v.Helper()
 	for _, m := range neighbours {
@@ -125,7 +125,7 @@ func (v visit) onEachTrashed(what string, readOnly, others error, call func(s *S
 		switch {
 		case v.access.ReadOnly:
 			if want = readOnly; want == nil {
-				continue // what it sees is what its user sees
+				continue // it sees what its user sees
 			}
 		case !slices.Contains(v.changes, m.name):
 			want = ErrNotFound
@@ -141,7 +141,7 @@ func (v visit) onEachTrashed(what string, readOnly, others error, call func(s *S
 	}
 }
 
-// erasedLive looks at what came of erasing something that had not been deleted.
+// erasedLive checks the result of erasing something that had not been deleted.
 func (v visit) erasedLive(what, name, owner, id string, err error) {
 	v.Helper()
 	v.check(what+" of "+name, nil, err, id)

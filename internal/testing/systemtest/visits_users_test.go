@@ -9,7 +9,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// userVisits are the visits to what is about people, tokens and preferences.
+// userVisits are the visits of the methods about people, tokens and preferences.
 var userVisits = map[string]func(v visit){
 	"AddUser": func(v visit) {
 		v.operators("AddUser", func(s *Store, user string) (any, error) {
@@ -90,7 +90,7 @@ var userVisits = map[string]func(v visit){
 	"Namespaces": func(v visit) {
 		v.operators("Namespaces", func(s *Store, _ string) (any, error) { return s.Accounts().Namespaces(v.Context()) })
 	},
-	"Namespace": func(v visit) { // only the operator reaches the users of another application, even those of the same id
+	"Namespace": func(v visit) { // only the operator reaches users of another application, even those with the same id
 		in := v.view.Accounts().Namespace(nextDoor)
 		for what, call := range map[string]func() (any, error){
 			"GetUser":     func() (any, error) { return in.GetUser(v.Context(), v.access.User) },
@@ -243,7 +243,7 @@ var userVisits = map[string]func(v visit){
 				user, "https://id.example", subject)
 			if errors.Is(err, ErrConflict) && (user == "" || user == v.access.User) || errors.Is(err, ErrNotFound) &&
 				v.access.User == "noah" {
-				return nil, nil // the only way to sign in, and none at all
+				return nil, nil // the only way to sign in, or no account
 			}
 			return nil, err
 		})
@@ -354,8 +354,8 @@ var userVisits = map[string]func(v visit){
 	},
 }
 
-// operators calls a method of the operator's, about all users: a view of a user gets nothing of it, in words that do
-// not depend on whom it asks about, and changes nothing. The operator's own store is let through.
+// operators calls a method of the operator, about all users. A user's view is refused, with an error that does not
+// depend on the user it asks about, and changes nothing. The operator's own store succeeds.
 func (v visit) operators(what string, call func(s *Store, user string) (any, error)) {
 	v.Helper()
 	before := rowsOf(v.T, v.n.Store)
@@ -375,8 +375,8 @@ func (v visit) operators(what string, call func(s *Store, user string) (any, err
 	}
 }
 
-// self calls a method that is about the visitor's own account: limited views are refused it, and read-only views are
-// refused to change anything.
+// self calls a method about the visitor's own account: limited views are refused, and read-only views may change
+// nothing.
 func (v visit) self(what string, changes bool, call func(s *Store, user string) (any, error)) (any, error) {
 	v.Helper()
 	before := rowsOf(v.T, v.n.Store)
@@ -403,7 +403,7 @@ func (v visit) self(what string, changes bool, call func(s *Store, user string) 
 	return answer, err
 }
 
-// others calls a method in which a user may be named: it is for the visitor alone.
+// others calls a method that may name a user: only the visitor's own name is allowed.
 func (v visit) others(what string, changes bool, call func(s *Store, user string) (any, error)) {
 	v.Helper()
 	before := rowsOf(v.T, v.n.Store)
@@ -426,7 +426,7 @@ func (v visit) others(what string, changes bool, call func(s *Store, user string
 	_, _ = v.self(what, changes, call)
 }
 
-// haveAccounts gives all neighbours an account and an identity.
+// haveAccounts gives all neighbours an account and an external identity.
 func (v visit) haveAccounts() {
 	v.Helper()
 	for _, user := range []string{"alice", "bob", "carol", "dave", "eve", "frank"} {
@@ -465,7 +465,7 @@ func (v visit) signIn(user string) AddedSignIn {
 	return mustAddSignIn(v.T, v.n.Store, NewSignIn{User: user})
 }
 
-// signAllIn adds a session for each user, and returns them by user, and the visitor's own.
+// signAllIn adds a session for each user. It returns them by user, and the visitor's own.
 func (v visit) signAllIn() (others map[string]AddedSignIn, mine AddedSignIn) {
 	v.Helper()
 	others = map[string]AddedSignIn{}
@@ -479,7 +479,7 @@ func (v visit) signAllIn() (others map[string]AddedSignIn, mine AddedSignIn) {
 	return others, mine
 }
 
-// keepSessions sees that sessions still work.
+// keepSessions checks that sessions still work.
 func (v visit) keepSessions(sessions map[string]AddedSignIn) {
 	v.Helper()
 	for user, session := range sessions {
@@ -511,7 +511,7 @@ func (v visit) keepPreferences() {
 	}
 }
 
-// A reader who learns whose token it is gets a view that reaches no further than the token.
+// A reader who learns whose token it is gets a view that is as limited as the token.
 func TestViewOfATokenReachesNoFurtherThanTheToken(t *testing.T) {
 	onEachEngine(t, viewOfATokenReachesNoFurtherThanTheToken)
 }

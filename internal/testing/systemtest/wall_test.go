@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// unconditional are statements of the contents of memories, files and trash, without the condition of a view.
+// unconditional are statements that read memories, files and trash without the condition of a view.
 var unconditional = map[string]string{
 	"memory":          `SELECT content FROM memory`,
 	"memory_revision": `SELECT content FROM memory_revision`,
@@ -34,7 +34,7 @@ var unconditional = map[string]string{
 	"segment_stale":   `SELECT memory_id::text FROM segment_stale`,
 }
 
-// segments are as of a search index that has all memories.
+// segments are the rows of a search index that holds all memories.
 var segments = []string{
 	`INSERT INTO segmented (partition_id, profile_id, kind, upto, memories) SELECT id, 1, '', 0, 0 FROM partition`,
 	`INSERT INTO segment (partition_id, memories, first_row, last_row, data) SELECT partition_id, count(*), 0, 0,
@@ -42,15 +42,14 @@ var segments = []string{
 	`INSERT INTO segment_stale (partition_id, memory_id) SELECT partition_id, id FROM memory`,
 }
 
-// indexedWords is what the background makes of partitions with many passages.
+// indexedWords are the rows that background work makes for partitions with many passages.
 var indexedWords = []string{
 	`INSERT INTO word_partition (partition_id, upto) SELECT id, id * 4294967296 + next_passage - 1 FROM partition`,
 	`INSERT INTO passage_term (term, passage_id, times)
 		SELECT t, x.id, count(*) FROM passage_text x, LATERAL terms_of(x.content, x.tags) t GROUP BY t, x.id`,
 }
 
-// A statement that lacks the condition of its view sees nothing that the view may not see, and one that is for no view
-// at all sees nothing.
+// A statement without the condition of its view returns only what the view may see. One without a view returns nothing.
 func TestTheSecondWallHoldsWithoutConditions(t *testing.T) {
 	n := buildNeighbourhood(t, schema{pgtest.Empty(t)})
 	owned := n.built.copied(t).(schema)
@@ -117,7 +116,7 @@ func TestTheSecondWallHoldsWithoutConditions(t *testing.T) {
 	}
 }
 
-// changing are statements that change memories, files and trash of everyone, and return what they have changed.
+// changing are statements that change everyone's memories, files and trash, and return the changed rows.
 var changing = map[string]string{
 	"update memories": `UPDATE memory SET content = content || '.' RETURNING content`,
 	"delete memories": `DELETE FROM memory RETURNING content`,
@@ -136,11 +135,11 @@ var changing = map[string]string{
 	"empty entries":   `DELETE FROM trash_item RETURNING data`,
 }
 
-// errUndo undoes what a test has changed.
+// errUndo undoes a test's changes.
 var errUndo = errors.New("undo")
 
-// A statement that lacks the condition of its view changes nothing that the view may not change, and adds nothing where
-// it may not write.
+// A statement without the condition of its view changes only what the view may change, and adds nothing where the view
+// may not write.
 func TestTheSecondWallHoldsForWritesWithoutConditions(t *testing.T) {
 	n := buildNeighbourhood(t, schema{pgtest.Empty(t)})
 	owned := n.built.copied(t).(schema)
@@ -168,7 +167,7 @@ func TestTheSecondWallHoldsForWritesWithoutConditions(t *testing.T) {
 		})
 	}
 	for _, v := range visitors {
-		if v.access.ReadOnly { // no transaction of it writes
+		if v.access.ReadOnly { // its transactions cannot write
 			continue
 		}
 		for name, statement := range changing {
@@ -217,14 +216,14 @@ func TestTheSecondWallHoldsForWritesWithoutConditions(t *testing.T) {
 	}
 }
 
-// unwalled are the tables without the content of memories and files, or for which other conditions decide.
+// unwalled are the tables without contents of memories and files, or with other conditions.
 var unwalled = []string{"activity", "audit", "blocked_sender", "change", "change_floor", "collection", "declined_invitation",
 	"external_identity", "file_object", "invitation", "memory_link", "oauth_client", "oauth_code", "oauth_grant",
 	"oauth_token", "partition", "preference", "profile", "project", "project_alias", "project_invitation",
 	"project_member", "row_hash", "schema_version", "session", "setting", "shared_state", "signing_key", "token",
 	"trash_link", "users", "word_partition", "write_turn"}
 
-// A new table is behind the wall, or there is a reason.
+// Every new table is behind the wall, or listed with a reason.
 func TestEveryTableIsBehindTheWallOrKnown(t *testing.T) {
 	d := behindWall(t, schema{pgtest.Empty(t)})
 	for _, line := range pgtest.Query(t, d.address, `SELECT c.relname || ' ' || c.relrowsecurity FROM pg_class c
@@ -239,7 +238,7 @@ func TestEveryTableIsBehindTheWallOrKnown(t *testing.T) {
 	}
 }
 
-// callerOf finds the rows of a visitor's user and projects.
+// callerOf looks up the user and the projects of a visitor.
 func callerOf(t *testing.T, tx db.Tx, v visitor) db.Caller {
 	t.Helper()
 	users, err := db.Column[int64](tx, `SELECT id FROM users WHERE namespace = '' AND uid = ?`, v.access.User)

@@ -16,7 +16,7 @@ import (
 // wordSize is the length of wordEmbedder's vectors.
 const wordSize = 32
 
-// wordEmbedder is a small model that is the same everywhere: each word counts in one dimension.
+// wordEmbedder is a small deterministic model: each word counts in one dimension.
 func wordEmbedder(model string) Embedder {
 	return EmbedderFunc(model, wordSize, func(ctx context.Context, _ Purpose, texts []string) ([][]float32, error) {
 		vectors := make([][]float32, len(texts))
@@ -37,7 +37,7 @@ func wordVector(t string) []float32 {
 	return v
 }
 
-// openWords opens the store in a database with wordEmbedder, unless the options have another one, and closes it at the
+// openWords opens the store in a database, with wordEmbedder unless the options name another one, and closes it at the
 // end of the test.
 func openWords(tb testing.TB, d database, o Options) *Store {
 	tb.Helper()
@@ -57,7 +57,7 @@ func openWords(tb testing.TB, d database, o Options) *Store {
 	return s
 }
 
-// emptyStore is the content of a file in which nothing was stored.
+// emptyStore returns the bytes of a file of an empty store.
 var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "souvenir-empty-")
 	if err != nil {
@@ -65,7 +65,7 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "empty.db")
-	long := func() time.Time { return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) } // before the clock of any test
+	long := func() time.Time { return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) } // earlier than the clock of any test
 	s, err := Open(context.Background(), path, &Options{Embedder: wordEmbedder("words-1"), Now: long})
 	if err != nil {
 		return nil, err
