@@ -13,13 +13,13 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// emptyWorld is a server on a store in which no one has an account.
+// emptyWorld is a server on a store without accounts.
 func emptyWorld(t *testing.T, options server.Options) *servertest.World {
 	t.Helper()
 	return servertest.Serve(t, servertest.Plan{}, servertest.Empty(t).Open(t, nil), options)
 }
 
-// setUpLink makes a link to the set-up, as each start of the program does.
+// setUpLink makes a setup link, as each start of the program does.
 func setUpLink(w *servertest.World) string {
 	w.T.Helper()
 	added, err := w.Store.Accounts().AddInvitation(w.T.Context(),
@@ -53,7 +53,7 @@ func TestSetUp(t *testing.T) {
 	p = b.Submit(p, "/setup", url.Values{"username": {"root"}, "email": {"root@example.com"},
 		"password": {rightPassword}}).Expect(http.StatusOK, "You are set up", "connect "+servertest.PublicAt+"/mcp",
 		"root")
-	servertest.CheckPage(w, p.Without("mcp_")) // no token before one is asked for
+	servertest.CheckPage(w, p.Without("mcp_")) // no token before the user asks for one
 	token := b.Submit(p, "/connect", nil).Code("mcp_")[len("connect "+servertest.PublicAt+"/mcp with "):]
 	w.Tokens = map[string]string{"first": token}
 	w.Do("first", "GET", "/api/owner-ids/me", "").Expect(http.StatusOK, "root")
@@ -79,7 +79,7 @@ func TestAnotherAccountEndsTheSetUp(t *testing.T) {
 	b := w.Browser()
 	p := b.Get(link).Expect(http.StatusOK)
 	for _, n := range []souvenir.NewUser{{Name: "builder"}, {Name: "first", Password: rightPassword}} {
-		b.Get(link).Expect(http.StatusOK) // tokens alone end nothing
+		b.Get(link).Expect(http.StatusOK) // tokens alone do not end the setup
 		if _, err := w.Store.Accounts().AddUser(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestInvitations(t *testing.T) {
 	ada.Submit(p, "/invitations", url.Values{"email": {"nonsense"}, "note": {"typed"}}).Expect(http.StatusBadRequest,
 		"E-mail is", `value="typed"`)
 
-	// An invitation counts as long as who made it is an admin.
+	// An invitation is valid only while its author is an admin.
 	p = ada.Submit(ada.Get("/invitations"), "/invitations", url.Values{"note": {"Dan"}})
 	link = strings.TrimPrefix(p.Code("/invite?"), servertest.PublicAt)
 	role := souvenir.RoleUser
@@ -178,7 +178,7 @@ func TestProfile(t *testing.T) {
 	login(w.Browser(), "liv", rightPassword).Expect(http.StatusUnauthorized)
 	login(w.Browser(), "liv", "ten blue kettles").Expect(http.StatusSeeOther)
 
-	// Someone without a password sets one.
+	// A user without a password sets one.
 	rita := w.SignedIn(servertest.Reader)
 	p = rita.Get("/profile").Expect(http.StatusOK, "You have none yet.", "Set the password").Without("Old password")
 	rita.LeadsTo(rita.Submit(p, "/profile/password", url.Values{"new": {rightPassword}}),
@@ -226,7 +226,7 @@ func TestSessionsOfTheProfile(t *testing.T) {
 	sam.Get("/profile").Expect(http.StatusOK)
 }
 
-// What a person makes with a sign-in may last; what is made with a token, or by an application, ends when that does.
+// Tokens made with a sign-in may outlive it. Tokens made with a token or by an application end with it.
 func TestTokensMadeWithASignIn(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -289,7 +289,7 @@ func TestManagingUsers(t *testing.T) {
 	login(w.Browser(), "olivia", rightPassword).Expect(http.StatusUnauthorized, "Name or password is wrong.")
 	ada.LeadsTo(do(servertest.Owner, "user-enabled"), "/users?done=user-enabled").Expect(http.StatusOK)
 	login(w.Browser(), "olivia", rightPassword).Expect(http.StatusSeeOther)
-	olivia.Get("/profile").Expect(http.StatusSeeOther) // what has ended stays ended
+	olivia.Get("/profile").Expect(http.StatusSeeOther) // ended sessions stay ended
 
 	rita := w.SignedIn(servertest.Reader)
 	rita.Get("/users").Expect(http.StatusForbidden)

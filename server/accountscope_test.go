@@ -14,9 +14,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// aboutContent are the routes that change something and need no more than a scope for memories or files. Every other
-// one that changes something decides who else may come to a user's data, and needs the scope account: a new route has
-// to be put here or there.
+// aboutContent are the routes that change something and need only a scope for memories or files. All other routes that
+// change something decide who else can access a user's data, and need the scope account. Every new route belongs to one
+// of the two.
 var aboutContent = map[string]bool{
 	"POST /api/trash/{id}/restore": true,
 	"POST /tools/call":             true, "POST /mcp": true, "DELETE /mcp": true,
@@ -71,14 +71,14 @@ func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 	}
 }
 
-// The scope account is never granted by not looking: its box is empty, whatever was chosen the last time.
+// The scope account is never granted by oversight: its box is unchecked, whatever was chosen the last time.
 func TestConsentNeverTicksAccount(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b, app := w.SignedIn(servertest.Owner), w.Register("none")
 	asked := app.AuthorizeURL("scope", "memory:read memory:write account")
 	p := b.Get(asked).Stays(http.StatusOK, "Manage your tokens", "It can give others access")
-	for i, fieldset := range p.HTML.All("fieldset")[:2] { // it is a choice of its own
+	for i, fieldset := range p.HTML.All("fieldset")[:2] { // it is a separate choice
 		if got := strings.Contains(fieldset.Text, "Manage your tokens"); got != (i == 1) {
 			t.Errorf("part %d of the form has the scope account: %v, want it in the second alone", i, got)
 		}
@@ -114,7 +114,7 @@ func TestConsentNeverTicksAccount(t *testing.T) {
 		"No access is selected")
 }
 
-// form is what a page sends when nothing is changed but one field.
+// form returns the form of a page with one changed field.
 func form(p *servertest.Page, name, value string) url.Values {
 	values := p.HTML.Fields()
 	values.Set(name, value)

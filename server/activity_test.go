@@ -19,7 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// recorded waits until every request is over, and returns what was recorded of a caller, the oldest first.
+// recorded waits until every request is finished, and returns the recorded calls of a caller, oldest first.
 func recorded(w *servertest.World, caller string) []souvenir.Activity {
 	w.T.Helper()
 	w.HTTP.Close()
@@ -32,7 +32,7 @@ func recorded(w *servertest.World, caller string) []souvenir.Activity {
 	return page.Activities
 }
 
-// brief is what the tests compare of a call.
+// briefActivity returns what the tests compare of a call.
 func briefActivity(a souvenir.Activity) string {
 	return strings.Join(strings.Fields(fmt.Sprint(a.Tool, " ", a.Action, " ", a.Outcome, " ", a.ProjectID)), " ")
 }
@@ -122,7 +122,7 @@ func TestEveryCallOverMCPIsRecordedWithItsClient(t *testing.T) {
 	var got []string
 	for _, a := range all {
 		brief := briefActivity(a)
-		if brief == "fetch ok shop" { // recorded before the memory was deleted: later its project is not known
+		if brief == "fetch ok shop" { // recorded before the deletion of the memory; afterwards its project is unknown
 			brief = "fetch ok"
 		}
 		got = append(got, brief)
@@ -164,7 +164,7 @@ func TestActivityIsListedForItsUsers(t *testing.T) {
 	w.Do(servertest.Admin, "GET", "/api/activity?user=*&limit=2", "").Expect(http.StatusOK, `"has_more":true`)
 }
 
-// What is there and says nothing is a mistake, but for words that are free.
+// Empty parameters are mistakes, except for free text.
 func TestInvalidActivityQueries(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

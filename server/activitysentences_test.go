@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// Whatever is recorded is a sentence on the page: each action of a tool, each endpoint, and each change on a page.
+// The page shows every recorded call as a sentence: each action of a tool, each endpoint, and each change on a page.
 func TestEveryRecordedCallIsASentence(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	var calls []souvenir.ToolAction

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// speakMCP sends a message over MCP as a client with the User-Agent of a library, in a session or in none.
+// speakMCP sends a message over MCP as a client with a library's User-Agent, with or without a session.
 func speakMCP(w *servertest.World, session, message string) servertest.Answer {
 	w.T.Helper()
 	r := w.Request(servertest.Owner, "POST", "/mcp", strings.NewReader(message))
@@ -36,8 +36,7 @@ func initializeAs(name string) string {
 const searchOverMCP = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"memory",` +
 	`"arguments":{"action":"search","query":"soup"}}}`
 
-// Three clients with one token and one User-Agent, whose calls come in turns: each call is booked on the client that
-// made it.
+// Three clients with the same token and User-Agent call in turns. Each call is recorded for the client that made it.
 func TestCallsAreDistinguishedByTheirSession(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	w.Doc = nil
@@ -56,7 +55,7 @@ func TestCallsAreDistinguishedByTheirSession(t *testing.T) {
 			want = append(want, name+" 1")
 		}
 	}
-	speakMCP(w, "", searchOverMCP).Expect(http.StatusOK) // which of the three it is, no one can say
+	speakMCP(w, "", searchOverMCP).Expect(http.StatusOK) // it could be any of the three
 	speakMCP(w, "made up", searchOverMCP).Expect(http.StatusOK)
 	speakMCP(w, strings.Repeat("x", 4000)+".y", searchOverMCP).Expect(http.StatusOK)
 	w.Do(servertest.Owner, "GET", "/api/projects", "").Expect(http.StatusOK)
@@ -73,7 +72,7 @@ func TestCallsAreDistinguishedByTheirSession(t *testing.T) {
 	}
 }
 
-// A client that keeps no session is known by what it told, as long as no other one has the same credential and
+// A client without a session is identified by what it reported, unless another one has the same credential and
 // User-Agent.
 func TestAClientWithoutASession(t *testing.T) {
 	longtest.Only(t)
@@ -86,7 +85,7 @@ func TestAClientWithoutASession(t *testing.T) {
 	}
 }
 
-// The filter by project finds what was changed and deleted there, by tools, endpoints and pages.
+// The filter by project finds changes and deletions in it, by tools, endpoints and pages.
 func TestTheProjectOfCallsThatChangeSomething(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -117,7 +116,7 @@ func TestTheProjectOfCallsThatChangeSomething(t *testing.T) {
 	}
 }
 
-// However many calls come at once, each is recorded, or counted as lost.
+// If many calls come at once, each is recorded or counted as lost.
 func TestAFloodOfCallsIsCounted(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{QueuePerUser: 100_000})

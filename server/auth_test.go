@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// places are where a credential may be, the one that decides first.
+// places are where a credential may be, in order of precedence.
 var places = []struct {
 	name string
 	put  func(r *http.Request, token string)
@@ -67,7 +67,7 @@ func TestQueryTokensCanBeSwitchedOff(t *testing.T) {
 	open.Do(servertest.Guest, "GET", "/openapi.json", "").Expect(http.StatusOK, "Discouraged")
 }
 
-// A page of another user's can make a browser send the cookie, but not make it change anything.
+// Another site's page can make a browser send the cookie, but cannot change anything with it.
 func TestCookiesAreForPagesOfThisOrigin(t *testing.T) {
 	w := servertest.New(t, server.Options{PublicURL: "https://memory.example"})
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func TestCookiesAreForPagesOfThisOrigin(t *testing.T) {
 	}
 }
 
-// accessToken lets a client in for Olivia and returns an access token of it.
+// accessToken authorizes a client for Olivia and returns its access token.
 func accessToken(w *servertest.World, audience string, scopes ...souvenir.Scope) (token, grant string) {
 	w.T.Helper()
 	return w.AccessTokenOf(servertest.Owner, "Client", souvenir.Authorization{Resource: audience, Scopes: scopes})
@@ -137,10 +137,10 @@ func TestAccessTokens(t *testing.T) {
 	}
 }
 
-// Without a public URL no one can have issued an access token.
+// Without a public URL, access tokens cannot be valid.
 func TestWithoutAPublicURLOnlyMCPTokensCount(t *testing.T) {
 	longtest.Only(t)
-	before := servertest.New(t, server.Options{}) // the server had one once
+	before := servertest.New(t, server.Options{}) // the server once had one
 	token, _ := accessToken(before, "", souvenir.ScopeMemoryRead)
 	w := servertest.Serve(t, before.Plan, before.Store, server.Options{PublicURL: "not a url"})
 	if !strings.Contains(w.Log.String(), "public_url") {
@@ -171,8 +171,8 @@ func TestCheckPublicURL(t *testing.T) {
 	}
 }
 
-// A prefix in the public URL is behind the well-known path (RFC 9728, section 3.1), and the MCP endpoint is a
-// resource of its own.
+// A prefix in the public URL follows the well-known path (RFC 9728, section 3.1), and the MCP endpoint is a resource of
+// its own.
 func TestResourceMetadataOfAPrefix(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{PublicURL: "https://example.com/memory/"})
@@ -235,7 +235,7 @@ func TestTokensMadeWithTokens(t *testing.T) {
 	w.Do(servertest.Owner, "DELETE", "/api/mcp-tokens/"+made.ID, "").Expect(http.StatusOK)
 	w.Do("short", "POST", "/api/mcp-tokens", `{"name": "c"}`).Expect(http.StatusUnauthorized)
 
-	// An application that was let in leaves nothing behind for good.
+	// An application leaves no permanent credential behind.
 	token, _ := accessToken(w, "", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite, souvenir.ScopeAccount)
 	w.Tokens["client"] = token
 	var left souvenir.AddedToken

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// Until it is sure that the answer goes to the client, the author of the link decides nothing about where the browser
+// Until the client and its redirect URI are verified, the author of the link has no influence on where the browser
 // goes.
 func TestRedirectsNeedAKnownClientAndRedirectURI(t *testing.T) {
 	w := servertest.New(t, server.Options{})
@@ -100,7 +100,7 @@ func TestApplicationsOnTheDeviceListenWhereTheyLike(t *testing.T) {
 	}
 }
 
-// What else is wrong the client hears, with its state, and with who says so.
+// Other errors go to the client, with its state and the issuer.
 func TestClientsGetAuthorizationErrors(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	onDevice, web := w.Register("none", "http://127.0.0.1/callback"), w.Register("none")
@@ -160,8 +160,8 @@ func hearsWhatIsWrong(t *testing.T, b *servertest.Browser, asks, redirect, code 
 	}
 }
 
-// Anyone can register a client whose answers go to a page of theirs. A link of this service is no way to lead people
-// there that it has not checked (RFC 9700, section 4.11.2).
+// Anyone can register a client with a redirect URI of their own. A link to this service must not lead people there
+// before they have consented (RFC 9700, section 4.11.2).
 func TestUnknownVisitorsAreNotRedirected(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -180,13 +180,13 @@ func TestUnknownVisitorsAreNotRedirected(t *testing.T) {
 		}
 		w.Browser().Get(app.AuthorizeURL("prompt", "none")).Stays(http.StatusBadRequest, "asks for access without asking you")
 	}
-	// Who has made a client for this service is known here.
+	// A visitor who has made a client of this service is known.
 	hearsWhatIsWrong(t, w.Browser(), w.OwnApp(servertest.Owner, "own").AuthorizeURL("response_type", "token"),
 		servertest.Callback+"?",
 		"unsupported_response_type")
 }
 
-// The state comes back as it was sent, and with it nothing else.
+// The state comes back as it was sent, and cannot add anything else.
 func TestState(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none", servertest.Callback+"?fixed=%20x")
@@ -219,7 +219,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// Anyone who has not signed in does so first, and comes back to the same request.
+// A visitor who is not signed in signs in first, and returns to the same request.
 func TestSigningInComesFirst(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
@@ -242,13 +242,13 @@ func TestSigningInComesFirst(t *testing.T) {
 			w.SignedIn(servertest.Owner).Get(next).Stays(http.StatusOK, "App")
 		})
 	}
-	// A sign-in that the client insists on is one, not a loop.
+	// A client can demand a new sign-in. It happens once, not in a loop.
 	b := w.SignedIn(servertest.Owner)
 	asked := b.Get(app.AuthorizeURL("prompt", "login consent")).GoesTo("/login?again=1&next=")
 	b.Get("/login?again=1&next="+url.QueryEscape(asked.Get("next"))).Stays(http.StatusOK, "Password")
 	b.Get(asked.Get("next")).Stays(http.StatusOK, "App")
 
-	// The cookie of another user's token is no sign-in: what holds one is a program.
+	// A cookie with another user's token is not a sign-in: only programs have one.
 	program := w.Browser()
 	program.SetCookie("auth_token", w.Tokens[servertest.Owner])
 	program.Get(app.AuthorizeURL()).GoesTo("/login?next=")
@@ -273,7 +273,7 @@ func TestRequestedScopes(t *testing.T) {
 			t.Errorf("for %q there is %q, want %q", asked, tokens.Scope, given)
 		}
 	}
-	// Only admins are asked about admin, and have to tick it themselves: unless the client is their own.
+	// Only admins are asked about the scope admin, and must tick it themselves, unless the client is their own.
 	if answer := w.SignedIn(servertest.Owner).Get(app.AuthorizeURL("scope",
 		"admin")).GoesTo(servertest.Callback); answer.Get("error") != "invalid_scope" {
 		t.Errorf(`got %v, want "invalid_scope"`, answer)
@@ -295,7 +295,7 @@ func TestRequestedScopes(t *testing.T) {
 	}
 }
 
-// A client with a secret may come without a challenge, as the interface shows it.
+// A client with a secret may omit the challenge, as the interface document says.
 func TestClientsWithASecretMayLeaveTheChallengeOut(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -307,7 +307,7 @@ func TestClientsWithASecretMayLeaveTheChallengeOut(t *testing.T) {
 	form := app.CodeForm(w.SignedIn(servertest.Owner).LetIn(asked, nil).GoesTo(servertest.Callback).Get("code"))
 	form.Del("code_verifier")
 	w.Post("/oauth/token", form).Tokens()
-	// A challenge that was sent is looked at, no matter who sends it.
+	// A challenge that was sent is checked for every client.
 	if answer := w.SignedIn(servertest.Owner).Get(app.AuthorizeURL("code_challenge_method",
 		"plain")).GoesTo(servertest.Callback); answer.Get("error") != "invalid_request" {
 		t.Errorf(`got %v, want "invalid_request"`, answer)
@@ -331,7 +331,7 @@ func TestAuthorizationUnderAPrefix(t *testing.T) {
 	}
 }
 
-// A failure of the server is reported to the client, and its cause to the log alone.
+// Failures of the server are reported to the client, and their causes only to the log.
 func TestFailuresOfTheServerAtAuthorization(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

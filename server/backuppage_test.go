@@ -60,7 +60,7 @@ func TestBackupOnThePage(t *testing.T) {
 	}
 }
 
-// The page promises no copy of a database server's store, and makes none.
+// With a database server, the page offers no backup and makes none.
 func TestBackupsOfADatabaseAreItsOwn(t *testing.T) {
 	servertest.NeedsDatabase(t)
 	w := servertest.New(t, server.Options{})
@@ -72,7 +72,7 @@ func TestBackupsOfADatabaseAreItsOwn(t *testing.T) {
 	servertest.CheckPage(w, ada.Post("/backup/download", csrf).Expect(http.StatusBadRequest, "pg_dump"))
 }
 
-// Everything that an admin may have done to the file is done, one after the other, and told.
+// Everything that an admin can have done to the file is done, one after the other, and reported.
 func TestUpkeepOnThePage(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)
@@ -104,7 +104,7 @@ func TestUpkeepOnThePage(t *testing.T) {
 	worked(ada, "/backup").Expect(http.StatusOK, "Deleted: 2 past versions")
 }
 
-// A script asks how far the work is, and gets the answer to load the page when it has ended.
+// A script asks for the progress. When the work has ended, the answer makes it reload the page.
 func TestProgressOfWork(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -149,7 +149,7 @@ func TestWorkCanBeStopped(t *testing.T) {
 		"Stopping.")
 	servertest.CheckPage(w, worked(ada, "/backup").Expect(http.StatusOK, "Stopped after"))
 
-	// What panics ends nothing but itself.
+	// A panic ends only the work itself.
 	server.BeginWork(w.Server, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check",
 		func(souvenir.Progress) (any, error) { panic("broken") })
 	servertest.CheckPage(w, worked(ada, "/backup").Expect(http.StatusOK, "The server failed"))
@@ -158,7 +158,7 @@ func TestWorkCanBeStopped(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is shown, as text, and can be repaired.
+// Faults of a file are shown as text, and can be repaired.
 func TestFaultsAreListedAndRepaired(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)
@@ -176,7 +176,7 @@ func TestFaultsAreListedAndRepaired(t *testing.T) {
 	worked(ada, "/backup").Expect(http.StatusOK, "No problems found").Without("Repairable")
 }
 
-// The file is the admins' business.
+// Only admins see the pages about the file.
 func TestBackupIsForAdmins(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
@@ -190,7 +190,7 @@ func TestBackupIsForAdmins(t *testing.T) {
 	guest.LeadsTo(guest.Get("/backup"), "/login?next=%2Fbackup")
 }
 
-// A browser that an admin has left open is no way to everyone's things.
+// An admin's unattended browser must not give access to everyone's data.
 func TestExportsOfAllDataNeedARecentSignIn(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

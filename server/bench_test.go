@@ -23,13 +23,14 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// What HTTP and the Model Context Protocol add to the tools, and how many calls go through 16 connections:
+// These benchmarks measure what HTTP and the Model Context Protocol add to the tools, and how many calls per second 16
+// connections make:
 //
 //	go test ./server -run '^$' -bench . -benchtime 3s
 
 const benchMemories = 10_000
 
-// benchText makes a text of n words, with the frequencies of words falling as in real text.
+// benchText makes a text of n words, with falling frequencies as in real text.
 func benchText(zipf *rand.Zipf, n int) string {
 	syllables := []string{"ka", "lo", "mi", "ren", "tu", "sha", "del", "por", "vin", "ge"}
 	words := make([]string, n)
@@ -93,7 +94,7 @@ func (h *bench) post(b *testing.B, arguments string) {
 	h.send(b, "/tools/call", `{"name":"memory","arguments":`+arguments+`}`)
 }
 
-// postMCP does the same over the Model Context Protocol.
+// postMCP does so over the Model Context Protocol.
 func (h *bench) postMCP(b *testing.B, arguments string) {
 	h.send(b, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory","arguments":`+arguments+
 		`}}`)
@@ -127,7 +128,7 @@ func reportMedian(b *testing.B, took []time.Duration) {
 	b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "ms-p95")
 }
 
-// BenchmarkCall searches and stores through the library, the tools and HTTP, one call after the other.
+// BenchmarkCall searches and adds through the library, the tools and HTTP, one call after the other.
 func BenchmarkCall(b *testing.B) {
 	h := newBench(b)
 	set := tools.New(h.view, nil)
@@ -197,7 +198,7 @@ func BenchmarkConnections(b *testing.B) {
 	}
 }
 
-// What recording a call adds to it: a short call of a tool, with and without.
+// BenchmarkActivity measures what recording adds to a short call of a tool.
 func BenchmarkActivity(b *testing.B) {
 	for _, off := range []bool{false, true} {
 		b.Run(fmt.Sprintf("off=%t", off), func(b *testing.B) {

@@ -17,10 +17,11 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// emptyLists are bytes that would become thirty times as many if all of them were decoded.
+// emptyLists are bytes that would need thirty times as much memory if all of them were decoded.
 var emptyLists = "[" + strings.Repeat("[],", 8<<20/3-1000) + "[]]"
 
-// A body of the largest size costs its own bytes a few times, whatever is in it. Decoded whole, this one takes 274 MiB.
+// A body of the maximum size costs a few times its own bytes, whatever its content. Decoded completely, this one takes
+// 274 MiB.
 func TestBodiesOfEmptyListsStaySmall(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -73,10 +74,10 @@ func TestBodiesOfEmptyListsStaySmall(t *testing.T) {
 		took := (after.TotalAlloc - before.TotalAlloc) >> 20
 		most := uint64(32)
 		if strings.Contains(name, "a list") || strings.Contains(name, "a string") {
-			most = 220 // copies of the text, one after the other: those of a string in a string
+			most = 220 // copies of the text, one after the other, for a string in a string
 		}
 		if a.Expect(c.status, c.says); took > most {
-			t.Errorf("%s: %d MiB were allocated; at most %d are allowed, want at most %v", name, took, most, most)
+			t.Errorf("%s: %d MiB were allocated, want at most %d", name, took, most)
 		}
 		t.Logf("%s: %d MiB", name, took)
 	}
@@ -115,7 +116,7 @@ func TestManyLargeBodiesAtOnceStaySmall(t *testing.T) {
 				}
 				group.Wait()
 			}) >> 20
-			if took > 120 { // with what the collector has not freed yet
+			if took > 120 { // including what the collector has not freed yet
 				t.Errorf("at most %d MiB were in use at once, want at most 120", took)
 			}
 			t.Logf("at most %d MiB", took)
@@ -123,9 +124,9 @@ func TestManyLargeBodiesAtOnceStaySmall(t *testing.T) {
 	}
 }
 
-// heapAtMost is how many bytes the heap grows by, at most, while do runs.
+// heapAtMost returns how many bytes the heap grows at most while do runs.
 func heapAtMost(do func()) (bytes int64) {
-	defer debug.SetGCPercent(debug.SetGCPercent(5)) // so that the heap is hardly more than what is in use
+	defer debug.SetGCPercent(debug.SetGCPercent(5)) // so that the heap is hardly larger than the memory in use
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)

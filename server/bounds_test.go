@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// bounded are the words of a schema that say how far values may go.
+// bounded are the keywords of a schema that limit values.
 type bounded struct {
 	Minimum, Maximum     *float64
 	MinLength, MaxLength *int
@@ -25,8 +25,8 @@ type bounded struct {
 	Items                *bounded
 }
 
-// edges are values that a schema just allows, and values that it just does not. Strings and lists are made of one that
-// is right.
+// edges returns values just inside and just outside the limits of a schema. Strings and lists are made from a valid
+// one.
 func (b bounded) edges(right any) (inside, outside []any) {
 	number := func(at float64, inward float64) {
 		inside, outside = append(inside, at), append(outside, at-inward)
@@ -64,7 +64,8 @@ func (b bounded) edges(right any) (inside, outside []any) {
 	return inside, outside
 }
 
-// What the document says of bounds is what is so: a value on a bound is taken, one past it is 400 and named.
+// The limits in the document are the real ones: a value on a limit is accepted, one beyond it is refused with 400 and
+// named.
 func TestBoundsOfTheDocument(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	var document struct {
@@ -81,7 +82,7 @@ func TestBoundsOfTheDocument(t *testing.T) {
 		}
 	}
 	w.Do(servertest.Guest, "GET", "/openapi.json", "").Expect(http.StatusOK).Decode(&document)
-	right := map[string]map[string]any{ // bodies that are taken
+	right := map[string]map[string]any{ // valid bodies
 		"post /api/mcp-tokens": {"name": "laptop", "expires_in_days": 30,
 			"scopes": []string{"memory:read"}, "projects": []string{"shop"}},
 		"post /api/projects/{id}/members":            {"user": "sam", "role": "reader"},
@@ -112,7 +113,7 @@ func TestBoundsOfTheDocument(t *testing.T) {
 				}
 				for _, v := range outside {
 					if v == "" {
-						continue // an empty parameter is none
+						continue // an empty parameter counts as absent
 					}
 					tried++
 					w.Do(servertest.Owner, strings.ToUpper(method), path+"?"+url.Values{p.Name: {queryValue(v)}}.Encode(),
@@ -121,7 +122,7 @@ func TestBoundsOfTheDocument(t *testing.T) {
 			}
 			for kind, content := range operation.RequestBody.Content {
 				if kind == "application/x-www-form-urlencoded" {
-					continue // with tests of its own
+					continue // tested separately
 				}
 				base, known := right[method+" "+pattern]
 				if kind != "application/json" {
@@ -144,7 +145,7 @@ func TestBoundsOfTheDocument(t *testing.T) {
 	}
 }
 
-// queryValue writes a value as it stands in a query.
+// queryValue formats a value for a query.
 func queryValue(v any) string {
 	if n, ok := v.(float64); ok {
 		return fmt.Sprintf("%.0f", n)
@@ -152,7 +153,7 @@ func queryValue(v any) string {
 	return fmt.Sprint(v)
 }
 
-// tryEdges puts the values on and past the bounds of a member into a body.
+// tryEdges sends a body with values on and beyond the limits of a member.
 func tryEdges(w *servertest.World, method, path string, base map[string]any, name string, schema bounded) (tried int) {
 	w.T.Helper()
 	with := func(value any) string {

@@ -18,7 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// newClockedWorld is a world whose store and server go by a clock that the test sets forward.
+// newClockedWorld is a world whose store and server use a clock that the test advances.
 func newClockedWorld(t *testing.T) (w *servertest.World, pass func(time.Duration)) {
 	t.Helper()
 	p := servertest.Template(t)
@@ -30,8 +30,8 @@ func newClockedWorld(t *testing.T) (w *servertest.World, pass func(time.Duration
 	return w, func(d time.Duration) { ahead.Add(int64(d)) }
 }
 
-// What makes something that lasts asks for the password when the sign-in is older than ten minutes, once, and then does
-// what was typed.
+// Creating something lasting asks for the password once if the sign-in is older than ten minutes, and then continues
+// with what was typed.
 func TestLastingCredentialsNeedARecentSignIn(t *testing.T) {
 	const again = "Is it still you?"
 	tests := map[string]struct {
@@ -95,7 +95,7 @@ func TestLastingCredentialsNeedARecentSignIn(t *testing.T) {
 	}
 }
 
-// A browser that was left open, or a stolen cookie, changes nothing for all users.
+// An unattended browser, or a stolen cookie, cannot change settings for all users.
 func TestSettingsOfTheServerNeedARecentSignIn(t *testing.T) {
 	longtest.Only(t)
 	w, pass := newClockedWorld(t)
@@ -136,7 +136,7 @@ func TestConfirmingIsBounded(t *testing.T) {
 	}
 	p.Expect(http.StatusTooManyRequests, "oo many failed attempts")
 	b.Submit(p, "/tokens", url.Values{"confirm_password": {rightPassword}}).Expect(http.StatusTooManyRequests)
-	// No one comes past the page by a made-up field, or without a password to ask for.
+	// The page cannot be bypassed with an invented field, or without a password to ask for.
 	rita := w.SignedIn(servertest.Reader)
 	pass(time.Hour)
 	form := rita.Get("/tokens").FormTo("/tokens", "name", "")
@@ -145,7 +145,7 @@ func TestConfirmingIsBounded(t *testing.T) {
 	rita.Post("/tokens", form).Expect(http.StatusForbidden, "You have no password here").Without("mcp_")
 }
 
-// A program that comes with a browser's cookie is asked for a recent sign-in, and what it makes ends with that sign-in.
+// A program with a browser's cookie is asked for a recent sign-in, and what it creates ends with that sign-in.
 func TestCredentialsMadeWithACookieEndWithTheSignIn(t *testing.T) {
 	longtest.Only(t)
 	w, pass := newClockedWorld(t)
@@ -178,8 +178,7 @@ func TestCredentialsMadeWithACookieEndWithTheSignIn(t *testing.T) {
 	}
 }
 
-// A person's token outlives the sign-out of the browser, and ends when someone ends that browser's session from
-// elsewhere.
+// A person's token outlives the sign-out of the browser, and ends when the browser's session is ended from elsewhere.
 func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -234,7 +233,7 @@ func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 	alive(http.StatusOK, "kept")
 }
 
-// Anyone who signs in again in the same browser keeps what was made there in the hand of the new session.
+// A new sign-in in the same browser takes over what the old session created.
 func TestARenewedSignInKeepsItsCredentials(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -250,7 +249,7 @@ func TestARenewedSignInKeepsItsCredentials(t *testing.T) {
 	w.Do("made", "GET", "/api/projects", "").Expect(http.StatusUnauthorized)
 }
 
-// To give an application what lets others in takes a recent sign-in; the rest does not.
+// Consenting to a scope that lets others in takes a recent sign-in; other scopes do not.
 func TestConsentToAccountNeedsARecentSignIn(t *testing.T) {
 	longtest.Only(t)
 	w, pass := newClockedWorld(t)
@@ -266,8 +265,8 @@ func TestConsentToAccountNeedsARecentSignIn(t *testing.T) {
 	}
 }
 
-// While a flood of sign-ins takes all places, a browser in which the person has signed in before still gets in, and
-// strangers learn when to come back.
+// While a flood of sign-ins takes all places, a browser in which the person has signed in before still gets in. Others
+// get a time to retry.
 func TestKnownBrowsersHaveALaneOfTheirOwn(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -278,7 +277,7 @@ func TestKnownBrowsersHaveALaneOfTheirOwn(t *testing.T) {
 	known.Post("/logout", url.Values{"csrf": {csrf}})
 	empty := server.FillLane(w.Server)
 	stranger := w.Browser()
-	for range 10 { // none of them counts as a wrong try
+	for range 10 { // none of them counts as a failed attempt
 		if p := login(stranger, "olivia", rightPassword).Expect(http.StatusServiceUnavailable,
 			"oo many people are signing in right now"); p.Header.Get("Retry-After") == "" {
 			t.Fatalf("nothing says when to come back: got %v, want a Retry-After that is not empty", p.Header.Get("Retry-After"))
@@ -290,12 +289,12 @@ func TestKnownBrowsersHaveALaneOfTheirOwn(t *testing.T) {
 		url.Values{"old": {rightPassword}, "new": {"ten blue kettles"}}).Expect(http.StatusSeeOther)
 	known.Submit(known.Get("/login?again=1"), "/login",
 		url.Values{"username": {"sam"},
-			"password": {"whatever password"}}).Expect(http.StatusServiceUnavailable) // it is known for one account only
+			"password": {"whatever password"}}).Expect(http.StatusServiceUnavailable) // known for one account
 	empty()
 	login(stranger, "olivia", "ten blue kettles").Expect(http.StatusSeeOther)
 }
 
-// The lane is for a browser that has signed in before the server was restarted, too. A mark opens nothing else.
+// The server still knows such a browser after a restart. The mark gives no other access.
 func TestKnownBrowsersAreKnownAfterARestart(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -318,13 +317,13 @@ func TestKnownBrowsersAreKnownAfterARestart(t *testing.T) {
 	login(forger, "olivia", rightPassword).Expect(http.StatusServiceUnavailable)
 	again.Get("/login")
 	again.SetCookie("souvenir_known", mark)
-	login(again, "sam", rightPassword).Expect(http.StatusServiceUnavailable) // it is known for one account only
+	login(again, "sam", rightPassword).Expect(http.StatusServiceUnavailable) // known for one account
 	again.Get("/memories").Expect(http.StatusSeeOther)
 	login(again, "olivia", rightPassword).Expect(http.StatusSeeOther)
 	again.Get("/memories").Expect(http.StatusOK)
 }
 
-// A confirmation is of one browser and of the person in it, and only a page of this server sends one.
+// A confirmation applies to one browser and the person in it, and only pages of this server can send one.
 func TestAConfirmationIsOfOneBrowserAndOnePerson(t *testing.T) {
 	longtest.Only(t)
 	const again = "Is it still you?"
@@ -343,7 +342,7 @@ func TestAConfirmationIsOfOneBrowserAndOnePerson(t *testing.T) {
 	asks := send(b).Expect(http.StatusForbidden, again)
 	fields := url.Values{"name": {"lasting"}, "confirm_password": {rightPassword}, "csrf": asks.Hidden()["csrf"][:1]}
 
-	// The password of another person, and the right one in the address, or without what the page sends along.
+	// The password of another person, and the right one in the address or without the page's hidden fields.
 	b.Submit(asks, "/tokens", url.Values{"confirm_password": {samsPassword}}).Expect(http.StatusUnauthorized, again)
 	noPassword := url.Values{"name": {"lasting"}, "csrf": fields["csrf"]}
 	b.Post("/tokens?confirm_password="+url.QueryEscape(rightPassword), noPassword).Without("Your new token")
@@ -362,14 +361,14 @@ func TestAConfirmationIsOfOneBrowserAndOnePerson(t *testing.T) {
 		}
 		b.Send(r).Expect(http.StatusForbidden).Without("Your new token")
 	}
-	send(b).Expect(http.StatusForbidden, again) // nothing of that has confirmed anything
+	send(b).Expect(http.StatusForbidden, again) // nothing so far has confirmed anything
 
 	b.Submit(asks, "/tokens", url.Values{"confirm_password": {rightPassword}}).Expect(http.StatusOK, "Your new token")
 	send(b).Expect(http.StatusOK, "Your new token")
 	send(other).Expect(http.StatusForbidden, again) // another browser of the same person
 	send(sams).Expect(http.StatusForbidden, again)
 
-	// What one person has confirmed is not there for the next one in the browser, nor for an old cookie.
+	// One person's confirmation is not valid for the next person in the browser, nor with an old cookie.
 	old := b.Cookie("auth_token")
 	b.Post("/logout", url.Values{"csrf": {b.Get("/profile").Hidden().Get("csrf")}})
 	b.SetCookie("auth_token", old)

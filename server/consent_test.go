@@ -19,8 +19,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// What is let in through consent reaches as far as the person chose, in every endpoint and every tool: as far as an MCP
-// token with the same limits, whose rows in the table of scenarios it has to keep.
+// An application's access is what the person chose at consent, in every endpoint and every tool. It equals the access
+// of an MCP token with the same limits, whose rows in the table of scenarios it must match.
 func TestConsentedLimitsHoldEverywhere(t *testing.T) {
 	all := []string{"memory:read", "memory:write", "files:read", "files:write", "account"}
 	for like, chosen := range map[string]struct {
@@ -39,7 +39,7 @@ func TestConsentedLimitsHoldEverywhere(t *testing.T) {
 			var shared *servertest.World
 			for i, e := range endpoints() {
 				status, listed := e.rows[like]
-				if !listed || !longtest.Part(i+len(like), 1, 18) { // always others, as the lengths differ
+				if !listed || !longtest.Part(i+len(like), 1, 18) { // a different selection each time
 					continue
 				}
 				if shared == nil {
@@ -51,7 +51,7 @@ func TestConsentedLimitsHoldEverywhere(t *testing.T) {
 				t.Run(e.name, func(t *testing.T) {
 					w := shared.In(t)
 					if e.path == "/mcp" && like == servertest.NoMemory && strings.Contains(e.body, "retrieve") {
-						status = http.StatusForbidden // an application gets a JSON-RPC answer to ask for more
+						status = http.StatusForbidden // an application gets a JSON-RPC error, so that it can ask for more
 					}
 					ids := strings.NewReplacer("{memory}", w.Memory, "{private}", w.Private, "{file}", w.File, "{hidden}", w.Hidden,
 						"{token}", w.TokenIDs[servertest.Limited])
@@ -65,8 +65,7 @@ func TestConsentedLimitsHoldEverywhere(t *testing.T) {
 	}
 }
 
-// Every tool, called through an application that was let in to read one project: nothing else is seen, and nothing
-// changes.
+// An application that may read one project calls every tool: it sees nothing else and changes nothing.
 func TestToolsStayWithinConsentedLimits(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -135,7 +134,8 @@ func everything(w *servertest.World) int {
 	return n
 }
 
-// The page says who asks, where the answer goes, and what for; what an application says of itself stays text.
+// The page shows which application asks, where the answer goes, and for what. The application's own claims are shown as
+// text.
 func TestTheConsentPage(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	long := strings.Repeat("trust me ", 20)
@@ -198,7 +198,7 @@ func TestTheConsentPage(t *testing.T) {
 	}
 }
 
-// with returns a form with a field set otherwise.
+// with returns a form with one field changed.
 func with(form url.Values, name string, values ...string) url.Values {
 	changed := maps.Clone(form)
 	changed[name] = values
@@ -220,7 +220,7 @@ func TestThePagesOfAuthorizationRefuseFrames(t *testing.T) {
 		if strings.Contains(csp, "form-action") || strings.Contains(csp, "unsafe") {
 			t.Errorf(`the policy is %s, want no "form-action" in csp and no "unsafe" in csp`, csp)
 		}
-		// A client that has opened the page in a window hears from it, once it is back there.
+		// A client that opened the page in a window may communicate with it once it is back at the client's address.
 		if a.Header.Get("Cross-Origin-Opener-Policy") != "" {
 			t.Errorf("%v: got %v, want no Cross-Origin-Opener-Policy", a.Header, a.Header.Get("Cross-Origin-Opener-Policy"))
 		}
@@ -231,7 +231,7 @@ func TestThePagesOfAuthorizationRefuseFrames(t *testing.T) {
 	}
 }
 
-// Scripts post the decision and the hidden fields; then what was ticked is granted.
+// If a script posts only the decision and the hidden fields, it grants what was ticked.
 func TestScriptsMayDecideWithoutChoosing(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -248,13 +248,13 @@ func TestScriptsMayDecideWithoutChoosing(t *testing.T) {
 		answer.Get("state") != "state of the client" || answer.Get("iss") != servertest.PublicAt || answer.Has("code") {
 		t.Errorf(`got %v, want the state "line\nbreak"`, answer)
 	}
-	// At the short path it works as well.
+	// The short path works as well.
 	form = b.Get("/authorize?" + strings.TrimPrefix(app.AuthorizeURL(), "/oauth/authorize?")).Hidden()
 	form.Set("decision", "allow")
 	w.Redeem(app, b.Post("/authorize", form))
 }
 
-// What does not make sense is asked again, with what was chosen, and grants nothing.
+// An invalid form is shown again with its choices, and grants nothing.
 func TestInvalidConsentForms(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -291,7 +291,7 @@ func TestInvalidConsentForms(t *testing.T) {
 			w.Redeem(app, b.Post("/oauth/authorize", form))
 		})
 	}
-	// A script that leaves out fields gets no more than it names.
+	// A script that omits fields gets only what it names.
 	for name, left := range map[string]string{"project": "shop", "access": "read"} {
 		page := b.Get(app.AuthorizeURL()).Stays(http.StatusOK).Hidden()
 		form := url.Values{"csrf": page["csrf"], "nonce": page["nonce"], "asked": page["asked"], "decision": {"allow"},
@@ -310,8 +310,7 @@ func TestInvalidConsentForms(t *testing.T) {
 	}
 }
 
-// Each page is good for one answer, in the browser and to the question that it was made for. Otherwise it is shown
-// again.
+// Each page is valid for one answer, in its browser and for its request. Otherwise it is shown again.
 func TestAConsentIsGivenOnce(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app, other := w.Register("none"), w.RegisterAs("Other", "none")
@@ -358,7 +357,7 @@ func TestAConsentIsGivenOnce(t *testing.T) {
 	}
 }
 
-// A page may be answered at another server on the store, such as after a restart; once there, too.
+// Another server on the store may take the answer, such as after a restart, but also only once.
 func TestAConsentMayEndAtAnotherServer(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -393,10 +392,10 @@ func TestOnlyThisPageSendsTheForm(t *testing.T) {
 		r.Header.Set(name, value)
 		b.Send(r).Stays(http.StatusForbidden, "another site")
 	}
-	// What a form says in its address counts for nothing.
+	// Fields in the address are ignored.
 	form := fresh()
 	b.Post("/oauth/authorize?"+form.Encode(), url.Values{}).Stays(http.StatusForbidden)
-	// Nor does a request that asks nothing, or asks for the impossible.
+	// So are requests without a question, or with an impossible one.
 	b.Post("/oauth/authorize", with(fresh(), "asked")).Stays(http.StatusBadRequest, "Invalid client")
 	b.Post("/oauth/authorize", with(fresh(), "asked", "client_id="+app.ID+
 		"&redirect_uri=https://evil.example")).Stays(http.StatusBadRequest, "Invalid redirect_uri")
@@ -404,7 +403,7 @@ func TestOnlyThisPageSendsTheForm(t *testing.T) {
 	b.Post("/oauth/authorize", fresh()).GoesTo(servertest.Callback)
 }
 
-// Who is signed out, or disabled, while the page is open lets no one in.
+// A person who is signed out or disabled while the page is open cannot consent.
 func TestSignInsThatEndDuringConsent(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -429,7 +428,7 @@ func TestSignInsThatEndDuringConsent(t *testing.T) {
 	}
 	b.Post("/oauth/authorize", form).GoesTo("/login?next=")
 
-	// The person sees that a client was deactivated meanwhile: it may not even be what it was.
+	// The person sees that the client was deactivated meanwhile. It may no longer be the same client.
 	mine := w.OwnApp(servertest.Owner, "mine")
 	b = w.SignedIn(servertest.Owner)
 	form = b.Get(mine.AuthorizeURL()).Hidden()
@@ -440,7 +439,7 @@ func TestSignInsThatEndDuringConsent(t *testing.T) {
 	b.Post("/oauth/authorize", form).Stays(http.StatusBadRequest, "Invalid client")
 }
 
-// What was chosen the last time is chosen again, and asked about all the same.
+// The last choices are preselected, but the person is still asked.
 func TestTheSameApplicationAgain(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -454,7 +453,7 @@ func TestTheSameApplicationAgain(t *testing.T) {
 		!slices.Equal(form["project"], []string{"shop"}) {
 		t.Errorf("got %v, want what was allowed before", form)
 	}
-	// What it has not asked for before is ticked, as for the first time.
+	// New scopes are ticked, as for the first time.
 	more := w.RegisterAs("More", "none")
 	w.Redeem(more, b.LetIn(more.AuthorizeURL("scope", "memory:write files:read"), url.Values{"scope": {"memory:write"}}))
 	if form := b.Get(more.AuthorizeURL("scope",
@@ -462,14 +461,14 @@ func TestTheSameApplicationAgain(t *testing.T) {
 		[]string{"memory:read", "memory:write", "files:write"}) {
 		t.Errorf("got %v, want %v", form["scope"], []string{"memory:read", "memory:write", "files:write"})
 	}
-	// A script that changes nothing gets no more than the person gave.
+	// A script that changes nothing gets only what the person granted before.
 	hidden := b.Get(app.AuthorizeURL()).Hidden()
 	hidden.Set("decision", "allow")
 	w.Hold(servertest.Limited, w.Redeem(app, b.Post("/oauth/authorize", hidden)).AccessToken)
 	w.Call(servertest.Limited, "memory", `{"action": "retrieve", "id": "`+w.Memory+`"}`)
 	a, _ := w.Call(servertest.Limited, "memory", `{"action": "retrieve", "id": "`+w.Private+`"}`)
 	a.Expect(http.StatusNotFound)
-	// Others are asked as for the first time.
+	// Other users are asked as for the first time.
 	w.SignedIn(servertest.Writer).Get(app.AuthorizeURL()).Stays(http.StatusOK).Without("allowed it before")
 }
 
@@ -498,7 +497,7 @@ func TestManyProjectsOnTheConsentPage(t *testing.T) {
 	if len(listed.Projects) != 3 {
 		t.Errorf("%+v; want a length of 3", listed.Projects)
 	}
-	// What does not fit the page is there again all the same.
+	// A choice that does not fit the page is still kept.
 	if again := b.Get(app.AuthorizeURL()).Stays(http.StatusOK,
 		"project-299").HTML.Fields(); !slices.Equal(again["project"],
 		[]string{"project-001"}) {

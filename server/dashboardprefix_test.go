@@ -12,8 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// Where the server lies below a path, every address of every page does, too: of links and forms, and the ones that
-// scripts see.
+// If the server is mounted below a path, so is every address on every page: of links, of forms, and in scripts.
 func TestAddressesOfPagesHaveThePrefix(t *testing.T) {
 	w := servertest.New(t, server.Options{PublicURL: servertest.PublicAt + "/memory"})
 	ada := w.SignedIn(servertest.Admin)

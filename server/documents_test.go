@@ -46,7 +46,7 @@ func TestUploadsSayWhatIsIndexedAndPagesFindIt(t *testing.T) {
 	servertest.CheckPage(w, owner.Get(search).Expect(http.StatusOK, `<h2 id="documents">Files</h2>`,
 		`href="/files/`+f.ID+`"`, "page 2", "Utrecht"))
 	owner.Get(search + "&tag=daily").Expect(http.StatusOK).Without("Utrecht")
-	w.SignedIn(servertest.Reader).Get(search).Expect(http.StatusOK, "Utrecht") // of the project
+	w.SignedIn(servertest.Reader).Get(search).Expect(http.StatusOK, "Utrecht") // a member of the project
 	w.SignedIn(servertest.Stranger).Get(search).Expect(http.StatusOK).Without("Utrecht", f.ID)
 }
 

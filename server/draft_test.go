@@ -14,7 +14,7 @@ import (
 
 const typed = "A long text that was typed for an hour.\r\n\r\n<b>It</b> has “quotes”, 陈薇 & a second paragraph."
 
-// endSessions ends all sessions of the owner, as by an admin or after two weeks.
+// endSessions ends all sessions of the owner, as an admin or two weeks would.
 func endSessions(t *testing.T, w *servertest.World) {
 	t.Helper()
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
@@ -49,8 +49,8 @@ func TestWhatWasTypedOutlivesTheSession(t *testing.T) {
 	}
 }
 
-// Another user who signs in in the same browser sees nothing of it, neither after the end of the session nor in a page
-// of the session before.
+// If another user signs in in the same browser, they see nothing of it, neither after the end of the session nor in a
+// page of that session.
 func TestWhatWasTypedIsShownToWhoTypedIt(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -90,7 +90,7 @@ func TestWhatWasTypedOutlivesANewSignIn(t *testing.T) {
 	b.Send(forged).Expect(http.StatusForbidden).Without("typed for an hour")
 }
 
-// An answer to an application is not kept: the page that would send it again does not say what is asked.
+// An answer to an application is not kept, since the page for sending it again would not show the question.
 func TestAnOldAnswerToAnApplicationIsNotSentAgain(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -101,7 +101,7 @@ func TestAnOldAnswerToAnApplicationIsNotSentAgain(t *testing.T) {
 	b.Post("/oauth/authorize", form).Expect(http.StatusForbidden, "This form is out of date").Without("Send it again")
 }
 
-// A script that is no longer signed in leaves the page, and what is typed there, in place.
+// If a script's session has ended, the page and its typed text stay in place.
 func TestScriptsOfAnEndedSessionStayOnThePage(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -115,7 +115,7 @@ func TestScriptsOfAnEndedSessionStayOnThePage(t *testing.T) {
 	}
 }
 
-// No other site can have a text sent by a person who signs in, and no password is put into a page.
+// Another site cannot plant a text that a person sends at the sign-in, and no page contains a password.
 func TestOnlyOwnFormsAreKeptForTheSignIn(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// A program that has an HTTP server already mounts the service in it.
+// A program with its own HTTP server mounts the service in it.
 func ExampleNew() {
 	ctx := context.Background()
 	store, err := souvenir.Open(ctx, ":memory:", nil)

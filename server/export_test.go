@@ -11,17 +11,17 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// PageRoute is a line of the table, for tests outside of the package.
+// PageRoute is a row of the route table, for external tests.
 type PageRoute struct{ Method, Path, Needs string }
 
-// roomsOnly is a server that has its routes, and no store.
+// roomsOnly is a server with its routes but without a store.
 func roomsOnly(publicURL string) *Server {
 	s := &Server{options: Options{PublicURL: publicURL}, log: slog.New(slog.DiscardHandler)}
 	s.addRooms(http.NewCrossOriginProtection())
 	return s
 }
 
-// PageRoutes are the routes that are pages.
+// PageRoutes returns the routes of pages.
 func PageRoutes() []PageRoute {
 	s := roomsOnly("http://memory.example")
 	var all []PageRoute
@@ -33,7 +33,7 @@ func PageRoutes() []PageRoute {
 	return all
 }
 
-// InterfaceRoutes are the routes that programs use.
+// InterfaceRoutes returns the routes for programs.
 func InterfaceRoutes() []PageRoute {
 	s := roomsOnly("http://memory.example")
 	var all []PageRoute
@@ -45,16 +45,16 @@ func InterfaceRoutes() []PageRoute {
 	return all
 }
 
-// SetLoginClock makes a server's waits between tries of passwords go by another clock.
+// SetLoginClock sets the clock for the waits between password attempts.
 func SetLoginClock(s *Server, now func() time.Time) { s.signin.SetTryClock(now) }
 
-// SetProviderClock makes the ways to an external provider and back end by another clock.
+// SetProviderClock sets the clock that limits sign-ins at an external provider.
 func SetProviderClock(s *Server, now func() time.Time) { s.signin.SetProviderClock(now) }
 
-// ForgetProvider makes a server read what its provider says of itself with the next sign-in.
+// ForgetProvider makes a server read its provider's metadata again at the next sign-in.
 func ForgetProvider(s *Server) { s.signin.ForgetProvider() }
 
-// BeginWork begins a piece of work as a page does; nil goes on until it is stopped.
+// BeginWork begins work as a page does. If run is nil, the work goes on until it is stopped.
 func BeginWork(s *Server, r *http.Request, kind string, run func(souvenir.Progress) (any, error)) {
 	err := s.dashboard.Upkeep.Begin(r, kind, "The "+kind,
 		func(ctx context.Context, progress souvenir.Progress) (any, error) {
@@ -69,19 +69,19 @@ func BeginWork(s *Server, r *http.Request, kind string, run func(souvenir.Progre
 	}
 }
 
-// SetConfirmClock makes a server measure by another clock how long ago people have shown who they are.
+// SetConfirmClock sets the clock that measures the age of sign-ins and confirmations.
 func SetConfirmClock(s *Server, now func() time.Time) { s.signin.SetConfirmClock(now) }
 
-// FillLane takes all places of the lane of browsers that no one knows, until the test calls what it returns.
+// FillLane takes all places of the lane for unknown browsers, until the test calls the returned function.
 func FillLane(s *Server) (empty func()) { return s.signin.FillLane() }
 
-// SetRecently changes how long ago people may have signed in, for what takes everything away.
+// SetRecently sets how recent a sign-in must be for the most destructive changes.
 func SetRecently(s *Server, most time.Duration) { s.signin.SetRecently(most) }
 
-// BegunPerUser is how many calls of a user may have begun.
+// BegunPerUser is how many calls a user may have started at once.
 const BegunPerUser = begunPerUser
 
-// HoldDoor takes all places at which a credential is checked, until the test calls the returned function.
+// HoldDoor takes all places for checking a credential, until the test calls the returned function.
 func HoldDoor(s *Server, credential string) (leave func()) {
 	var held []*fairqueue.Ticket
 	for range max(s.options.MaxRunning, 2) - 1 {

@@ -27,7 +27,7 @@ func upload(w *servertest.World, caller string, parts ...servertest.Part) server
 	return w.Send(r)
 }
 
-// gotFile is a file as answers show it.
+// gotFile is a file in an answer.
 type gotFile struct {
 	ID, Filename, Description, Category, SHA256 string
 	MIMEType                                    string  `json:"mime_type"`
@@ -44,7 +44,7 @@ func uploadedFile(a servertest.Answer) gotFile {
 	return changed.File
 }
 
-// Fields count wherever they are in the form: before the file, behind it, or on both sides.
+// Fields count anywhere in the form: before the file, after it, or both.
 func TestUploadFieldsBeforeAndBehindTheFile(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	file := servertest.Part{Name: "file", Filename: "notes.md", Kind: "", Value: "# Notes\n"}
@@ -73,7 +73,7 @@ func TestUploadFieldsBeforeAndBehindTheFile(t *testing.T) {
 	}
 }
 
-// asking is a body that asks something before it tells its rest, as if the sender had stopped there.
+// asking is a body that asks a question before it sends its rest, as if the sender had stopped there.
 type asking struct {
 	io.Reader
 	ask func()
@@ -88,7 +88,7 @@ func (a *asking) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A file is not there before the fields behind it are: who sees it sees all of it, also after the server is killed.
+// A file becomes visible only with the fields behind it, and then completely, even if the server is killed.
 func TestAFileAppearsWithTheFieldsBehindIt(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	kind, body := servertest.FormOf(t, []servertest.Part{{Name: "file", Filename: "x.txt", Kind: "", Value: "x"},
@@ -111,7 +111,7 @@ func TestAFileAppearsWithTheFieldsBehindIt(t *testing.T) {
 	}
 }
 
-// Nothing is left of an upload that is refused, however late.
+// A refused upload leaves nothing behind, however late it is refused.
 func TestRefusedUploadsLeaveNothing(t *testing.T) {
 	p := servertest.Template(t)
 	w := servertest.Serve(t, p, p.Copy(t).Open(t, &souvenir.Options{MaxFile: 10 << 20}), server.Options{MaxBody: 1 << 20})
@@ -200,7 +200,7 @@ func many(n int, p servertest.Part) []servertest.Part {
 	return all
 }
 
-// A list comes in pages, which say how much there is; what is no number, or none that is allowed, is refused by name.
+// A list comes in pages with a total. Invalid numbers are refused by name.
 func TestFilesComeInPages(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for i := range 5 {
@@ -247,14 +247,14 @@ func TestFilesComeInPages(t *testing.T) {
 	}
 }
 
-// A form that breaks off anywhere is refused, and nothing of it is stored.
+// A truncated form is refused, and nothing of it is stored.
 func TestTruncatedForms(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	kind, body := servertest.FormOf(t, []servertest.Part{{Name: "category", Value: "a"}, {Name: "file", Filename: "x.txt",
 		Kind: "", Value: strings.Repeat("text ", 100)},
 		{Name: "description", Value: "said late"}})
 	before := w.FilesOf(servertest.Owner)
-	whole := bytes.LastIndex(body, []byte("--")) + len("--") // the end of a line behind the last boundary may be missing
+	whole := bytes.LastIndex(body, []byte("--")) + len("--") // the line break after the last boundary may be missing
 	for cut := range whole {
 		if !longtest.Part(cut, 1, 21) {
 			continue
@@ -281,7 +281,7 @@ func TestTruncatedForms(t *testing.T) {
 	}
 }
 
-// A token for one project stores there, and a file said to belong elsewhere late in the form does not get there.
+// A token for one project stores files there. A field late in the form cannot move a file elsewhere.
 func TestUploadsOfALimitedToken(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	if f := uploadedFile(upload(w, servertest.Limited, servertest.Part{Name: "file", Filename: "x.txt", Kind: "",
@@ -298,7 +298,7 @@ func TestUploadsOfALimitedToken(t *testing.T) {
 	}
 }
 
-// Names cannot leave their folder, and types that could run in a browser are saved and not shown.
+// Filenames cannot escape their folder, and types that could run in a browser are downloaded, not displayed.
 func TestDownloadsAreSafe(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	png := "\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 64)
@@ -399,14 +399,14 @@ func TestRangesAndConditions(t *testing.T) {
 		t.Errorf(`got %v %q, want a Content-Type that begins with "multipart/byteranges", and 2 parts`, a.Header,
 			a.Body)
 	}
-	for _, id := range []string{w.Hidden, "nothing"} { // a condition tells nothing about files that cannot be seen
+	for _, id := range []string{w.Hidden, "nothing"} { // a condition reveals nothing about invisible files
 		r := w.Request(servertest.Stranger, "GET", "/api/files/"+id, nil)
 		r.Header.Set("If-None-Match", "*")
 		w.Send(r).Expect(http.StatusNotFound)
 	}
 }
 
-// A download whose file is deleted meanwhile breaks off: what came is not taken for all of it.
+// A download whose file is deleted meanwhile breaks off, so that a part is not taken for the whole.
 func TestDownloadsOfDeletedFilesBreakOff(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// Browsers that have come by TLS once come by nothing else.
+// After one visit over TLS, browsers use only TLS.
 func TestTLSIsAskedForFromThenOn(t *testing.T) {
 	for publicURL, want := range map[string]string{"https://memory.example": "max-age=31536000", servertest.PublicAt: ""} {
 		w := servertest.New(t, server.Options{PublicURL: publicURL})
@@ -22,7 +22,7 @@ func TestTLSIsAskedForFromThenOn(t *testing.T) {
 	}
 }
 
-// Scripts of other origins can neither read a page nor send what only they can send.
+// Scripts of other origins can neither read a page nor send requests that only scripts can send.
 func TestPagesAreNotForScriptsOfOtherOrigins(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for _, rt := range server.PageRoutes() {

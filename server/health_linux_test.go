@@ -35,7 +35,7 @@ func TestOnAFullDiskHealthIsDegraded(t *testing.T) {
 	t.Cleanup(at.Close)
 	health := func(parts ...string) {
 		t.Helper()
-		answer, err := http.Get(at.URL + "/health") //nolint:noctx // of a test
+		answer, err := http.Get(at.URL + "/health") //nolint:noctx // a test
 		if err != nil {
 			t.Fatal(err)
 		}

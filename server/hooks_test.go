@@ -17,10 +17,10 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// card is a number that the hooks of these tests take out of every text.
+// card is a number that the hooks of these tests remove from every text.
 const card = "4111111111111111"
 
-// worldWithHooks is a world whose store has hooks that take out the card, and refuse to delete.
+// worldWithHooks is a world whose store has hooks that remove the card and refuse deletions.
 func worldWithHooks(t *testing.T, log *servertest.SyncBuffer, seen *[]string) (w *servertest.World,
 	d servertest.Database) {
 	t.Helper()
@@ -118,7 +118,8 @@ func TestHooksApplyToToolsMCPAndPages(t *testing.T) {
 	}
 }
 
-// TestNoTextOfMemoriesInLogsOfAnyLevel calls tools with a text that is in no log afterwards, with errors and without.
+// TestNoTextOfMemoriesInLogsOfAnyLevel calls tools with a text, with and without errors, and checks that no log
+// contains it.
 func TestNoTextOfMemoriesInLogsOfAnyLevel(t *testing.T) {
 	p := servertest.Template(t)
 	log := &servertest.SyncBuffer{}

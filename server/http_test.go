@@ -78,7 +78,7 @@ func TestWrongRequests(t *testing.T) {
 	}
 }
 
-// Whatever is in the arguments of a tool, the server neither fails nor gives up.
+// The server answers any arguments of a tool without failing or hanging.
 func TestToolArgumentsOfAllSizes(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	var keys strings.Builder
@@ -189,7 +189,7 @@ func TestHeadAnswersAsGetWithoutABody(t *testing.T) {
 	}
 }
 
-// Mounted under a prefix, everything is as at the root, parameters with slashes in them included.
+// Mounted under a prefix, everything works as at the root, including parameters with slashes.
 func TestMountedUnderAPrefix(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	mux := http.NewServeMux()
@@ -252,7 +252,7 @@ func TestTheLogNamesUsersAndRoutesOnly(t *testing.T) {
 	}
 }
 
-// A store that fails makes the server fail: the cause is for the log alone.
+// If the store fails, the server reports an error. Its cause goes only to the log.
 func TestCausesOfServerErrorsStayInTheLog(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	if err := w.Store.Close(); err != nil {
@@ -269,7 +269,7 @@ func TestCausesOfServerErrorsStayInTheLog(t *testing.T) {
 	}
 }
 
-// What is no HTTP, or breaks off, is answered or dropped, and the server goes on.
+// Broken or truncated HTTP is answered or dropped, and the server goes on.
 func TestBrokenConnections(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for name, sent := range map[string]string{

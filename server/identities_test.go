@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// link links the account at the provider to that of the signed-in user, as far as the callback.
+// link links the account at the provider to that of the signed-in user, up to the callback.
 func link(b *servertest.Browser, p *identityProvider, password string) *servertest.Page {
 	b.W.T.Helper()
 	typed := url.Values{}
@@ -50,7 +50,7 @@ func TestLinkingAnAccountAtAProvider(t *testing.T) {
 	servertest.CheckPage(w, w.Browser().Get("/login"))
 	stranger.LeadsTo(atProvider(stranger, p), "/").Expect(http.StatusOK, "Hello, olivia")
 
-	// No one else gets it, nor by another's e-mail address.
+	// No other user gets it, not even with the same e-mail address.
 	rita := w.SignedIn(servertest.Reader)
 	link(rita, p, "").Expect(http.StatusForbidden, "is linked to another user here")
 	p.set(func() { p.claims["sub"] = "another-there" })
@@ -66,7 +66,7 @@ func TestLinkingAnAccountAtAProvider(t *testing.T) {
 	refusedBy(t, "an account that was unlinked", again, atProvider(again, p))
 }
 
-// Linking ends in the session in which it began, even if another user signs in there meanwhile.
+// A link can be completed only in the session that began it, even if another user signs in there meanwhile.
 func TestLinkingIsBoundToTheSession(t *testing.T) {
 	longtest.Only(t)
 	p := newIdentityProvider(t)
@@ -84,7 +84,7 @@ func TestLinkingIsBoundToTheSession(t *testing.T) {
 			t.Errorf("%s has %+v, %v; want none", caller, all, err)
 		}
 	}
-	// What began as a sign-in links nothing, and signs no one in who is unknown.
+	// A sign-in links nothing, and an unknown person is not signed in.
 	b = w.SignedIn(servertest.Owner)
 	b.Get(p.signIn(b.Get("/login/provider"))).Expect(http.StatusForbidden)
 	b.Get("/profile").Expect(http.StatusOK, "olivia@example.com")
@@ -120,7 +120,7 @@ func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
 				http.StatusSeeOther)
 		}
 	}
-	// One's own page ends no identity of another.
+	// A user's own page cannot unlink another user's identity.
 	sam.Post("/profile/identities/end", url.Values{"csrf": {other}, "issuer": {p.at.URL}, "subject": {"olivia-there"}})
 	if user, err := w.Store.Accounts().GetUserByIdentity(t.Context(), p.at.URL, "olivia-there"); err != nil ||
 		user.Name != "olivia" {
@@ -128,14 +128,14 @@ func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// Anyone who has no password keeps a way in.
+// A user without a password keeps a way to sign in.
 func TestTheLastIdentityCannotBeUnlinked(t *testing.T) {
 	longtest.Only(t)
 	p := newIdentityProvider(t)
 	w := servertest.New(t, p.options())
 	b := w.SignedIn(servertest.Stranger) // without a password
 	b.LeadsTo(link(b, p, ""), "/profile?done=linked")
-	// An identity of a provider no longer in use is no way in.
+	// An identity of a provider that is no longer used does not count as a way to sign in.
 	if _, err := w.Store.Accounts().LinkIdentity(t.Context(),
 		souvenir.NewIdentity{User: w.Users[servertest.Stranger], Issuer: "https://former.example",
 			Subject: "sam"}); err != nil {
@@ -248,7 +248,7 @@ func TestAccountsCreatedByAProvider(t *testing.T) {
 	}
 }
 
-// Many answers for someone new make one account.
+// Many sign-ins of one new person make one account.
 func TestOneAccountForOneIdentity(t *testing.T) {
 	longtest.Only(t)
 	p := newIdentityProvider(t)
@@ -277,7 +277,7 @@ func TestOneAccountForOneIdentity(t *testing.T) {
 	}
 }
 
-// The link that the first start prints stays worth something.
+// The link printed by the first start stays valid.
 func TestAProviderMakesNoFirstAccount(t *testing.T) {
 	p := newIdentityProvider(t)
 	p.claims = map[string]any{"sub": "new-there", "email": "nina@example.com", "email_verified": true}

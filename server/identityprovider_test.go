@@ -23,21 +23,21 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// identityProvider is a small OpenID Connect provider, which a test can make a bad one.
+// identityProvider is a small OpenID Connect provider that a test can make misbehave.
 type identityProvider struct {
 	t   *testing.T
 	at  *httptest.Server
 	key *ecdsa.PrivateKey
 
 	mu       sync.Mutex
-	codes    map[string]url.Values // what was asked for, by code
-	claims   map[string]any        // of the person who is signed in there; nil values leave a claim of the token out
+	codes    map[string]url.Values // the requests, by code
+	claims   map[string]any        // about the signed-in person; a nil value omits a claim from the token
 	userInfo map[string]any        // what the UserInfo endpoint returns
-	metadata map[string]any        // instead of what is right
-	answer   url.Values            // instead of what the callback gets; empty values leave a parameter out
+	metadata map[string]any        // replaces correct values
+	answer   url.Values            // replaces values of the callback; an empty value omits a parameter
 	sign     func(jwt.MapClaims) string
-	asked    url.Values // of the last request
-	sent     []string   // paths of the requests of the server
+	asked    url.Values // values of the last request
+	sent     []string   // paths of the server's requests
 	down     bool
 	redirect string // where the token endpoint sends requests
 }
@@ -54,13 +54,13 @@ func newIdentityProvider(t *testing.T) *identityProvider {
 	return p
 }
 
-// options are those of a server that trusts the provider.
+// options returns the options of a server that trusts the provider.
 func (p *identityProvider) options() server.Options {
 	return server.Options{Provider: &server.Provider{Issuer: p.at.URL, ClientID: "souvenir",
 		ClientSecret: "s3cret+/ of it", Name: "Example ID"}}
 }
 
-// set changes something while the provider runs.
+// set changes the provider while it runs.
 func (p *identityProvider) set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +116,7 @@ func (p *identityProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *identityProvider) token(w http.ResponseWriter, r *http.Request, write func(any)) {
 	id, secret, _ := r.BasicAuth()
 	asked, known := p.codes[r.PostFormValue("code")]
-	delete(p.codes, r.PostFormValue("code")) // good for once
+	delete(p.codes, r.PostFormValue("code")) // valid once
 	challenge := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
 	if id != "souvenir" || secret != url.QueryEscape("s3cret+/ of it") || !known ||
 		r.PostFormValue("redirect_uri") != asked.Get("redirect_uri") ||
@@ -143,7 +143,7 @@ func (p *identityProvider) token(w http.ResponseWriter, r *http.Request, write f
 	write(map[string]any{"access_token": "access", "token_type": "Bearer", "expires_in": 60, "id_token": sign(claims)})
 }
 
-// signed signs ID tokens.
+// signed returns a function that signs id tokens.
 func (p *identityProvider) signed(method jwt.SigningMethod, key any) func(jwt.MapClaims) string {
 	return func(claims jwt.MapClaims) string {
 		token := jwt.NewWithClaims(method, claims)
@@ -156,7 +156,7 @@ func (p *identityProvider) signed(method jwt.SigningMethod, key any) func(jwt.Ma
 	}
 }
 
-// signIn is what happens in the browser at the provider: the path of the callback that it leads to.
+// signIn does what happens in the browser at the provider, and returns the path of the callback.
 func (p *identityProvider) signIn(page *servertest.Page) string {
 	p.t.Helper()
 	at, err := url.Parse(page.Header.Get("Location"))
@@ -188,7 +188,7 @@ func atProvider(b *servertest.Browser, p *identityProvider) *servertest.Page {
 	return b.Get(p.signIn(b.Get("/login/provider")))
 }
 
-// linked is a world in which Olivia can sign in at the provider.
+// linked is a world in which Olivia can sign in with the provider.
 func linked(t *testing.T, p *identityProvider, options server.Options) *servertest.World {
 	t.Helper()
 	w := servertest.New(t, options)

@@ -68,7 +68,7 @@ func TestPanicsAreAnsweredAndLoggedOnce(t *testing.T) {
 	if err == nil {
 		t.Error("an answer that broke off looks complete, want an error")
 	}
-	at.Close() // and with it the last request
+	at.Close() // waits for the last request
 	for _, what := range []string{`panic="before the answer"`, `panic="within the answer"`} {
 		if n := strings.Count(log.String(), what); n != 1 {
 			t.Errorf("%d times %s in\n%s; want 1", n, what, log.String())
@@ -123,7 +123,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	}
 }
 
-// Whatever a client sends as a request id or path, a line of the log stays one line and holds no token.
+// For any request id or path, a log entry stays one line and contains no token.
 func FuzzLoggedPath(f *testing.F) {
 	f.Add("/api/mcp-tokens/mcp_abc")
 	f.Add("/mcp_/mcp_x/xmcp_mcp_y")
@@ -145,8 +145,8 @@ func FuzzLoggedPath(f *testing.F) {
 	})
 }
 
-// Whatever a form is, reading it ends, and an error says what is wrong with the form; only one that has its last
-// boundary is taken for complete.
+// Reading any form ends. An error says what is wrong with the form, and only a form with its last boundary counts as
+// complete.
 func FuzzForm(f *testing.F) {
 	f.Add([]byte("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\ntext\r\n--x--\r\n"))
 	f.Add([]byte("--x\r\nContent-Disposition: form-data; name=\"tags[]\"\r\n\r\na\r\n--x\r\nContent-Disposition: " +
@@ -182,7 +182,7 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
-// A lock that another process holds, and a full disk, are reported with what to do, without names of server files.
+// A lock by another process, and a full disk, are reported with advice, without names of server files.
 func TestTemporaryFailuresAreNotInternalErrors(t *testing.T) {
 	s := &Server{log: slog.New(slog.DiscardHandler)}
 	for kind, want := range map[souvenir.Kind]int{souvenir.KindBusy: http.StatusServiceUnavailable,

@@ -14,7 +14,7 @@ import (
 
 var anywhere = netip.MustParseAddr("198.51.100.7")
 
-// limiterAt makes a limiter of 3 events and one more each minute, by a clock that the test moves on.
+// limiterAt returns a limiter of 3 events and one more each minute, with a clock that the test advances.
 func limiterAt(store *souvenir.Store, log *slog.Logger, now *time.Time) *shared.Limiter {
 	l := shared.NewLimiter(store, log, "test", 3, time.Minute)
 	l.Now = func() time.Time { return *now }
@@ -64,7 +64,7 @@ func TestALimitIsABurstAndThenOneInEachInterval(t *testing.T) {
 	}
 }
 
-// A flood of refused events costs no writes: the store is not even asked.
+// A flood of refused events causes no writes: the store is not even asked.
 func TestRefusedEventsDoNotReachTheStore(t *testing.T) {
 	store := openPath(t, filepath.Join(t.TempDir(), "flood.db"))
 	var log strings.Builder
@@ -83,7 +83,7 @@ func TestRefusedEventsDoNotReachTheStore(t *testing.T) {
 		t.Errorf("the log: got %s, want nothing", log.String())
 	}
 	now = now.Add(time.Second)
-	allowed(t, l, "without the store", anywhere, 0) // this server begins to count by itself
+	allowed(t, l, "without the store", anywhere, 0) // this server starts its own count
 	if !strings.Contains(log.String(), "count only on this server") {
 		t.Errorf("the log: got %q, want that rate limits count only on this server", log.String())
 	}

@@ -21,10 +21,10 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// revisions are those of the protocol, the oldest first.
+// revisions are the protocol's revisions, oldest first.
 var revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 
-// withToken is a client of HTTP that sends a token.
+// withToken is an HTTP client that sends a token.
 func withToken(token string) *http.Client {
 	return &http.Client{Transport: tokenSender{token}}
 }
@@ -37,7 +37,7 @@ func (s tokenSender) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// connect connects the SDK's client as a caller, in a revision of the protocol.
+// connect connects the SDK's client as a caller, with a revision of the protocol.
 func connect(w *servertest.World, caller, revision string) (*mcp.ClientSession, error) {
 	w.T.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -95,10 +95,11 @@ func TestMCPListsAndCallsToolsInEveryRevision(t *testing.T) {
 	}
 }
 
-// Every caller lists and uses everything with the SDK's client, in both eras of the protocol.
+// Every caller lists and calls everything with the SDK's client, before and after the stateless revision of the
+// protocol.
 func TestMCPForEveryCaller(t *testing.T) {
 	mayKnow := map[string]bool{servertest.Owner: true, servertest.ReadOnly: true, servertest.NoFiles: true,
-		servertest.NoMemory: true} // of Olivia's own things
+		servertest.NoMemory: true} // of Olivia's own data
 	callers := everyone(http.StatusOK, nil)
 	for number, revision := range []string{handshake, stateless} {
 		for i, caller := range servertest.SortedCallers(callers) {
@@ -138,7 +139,7 @@ func TestMCPForEveryCaller(t *testing.T) {
 	}
 }
 
-// everything lists and uses everything, and returns what was answered.
+// callEverything lists and calls everything, and returns the answers.
 func callEverything(w *servertest.World, t *testing.T, session *mcp.ClientSession) string {
 	t.Helper()
 	var page strings.Builder
@@ -223,8 +224,7 @@ func TestMCPACredentialThatEndsBetweenTwoCalls(t *testing.T) {
 	}
 }
 
-// A client of OAuth can ask for a scope when it sees the status; all others go on, and their model reads what is
-// missing.
+// An OAuth client sees the status and can ask for a scope. Others go on, and their model reads which scope is missing.
 func TestMCPMissingScopes(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	token, _ := accessToken(w, servertest.PublicAt+"/mcp", souvenir.ScopeFilesRead)
@@ -290,7 +290,7 @@ func TestMCPChecksHostAndOrigin(t *testing.T) {
 				r.Header.Set(c.name, c.value)
 			}
 			want := c.status
-			if method == "GET" && (want == http.StatusOK || c.name == "Origin") { // reading is not refused for its origin
+			if method == "GET" && (want == http.StatusOK || c.name == "Origin") { // only POST checks it
 				want = http.StatusMethodNotAllowed
 			}
 			if a := c.w.Send(r); a.Status != want {
@@ -370,7 +370,7 @@ func TestMCPOptions(t *testing.T) {
 	}
 }
 
-// Clients that stop in the midst of a message, or take no answer, are given up, and nothing is stuck.
+// Clients that stop in the middle of a message, or do not read their answer, are dropped and block nothing.
 func TestMCPClientsThatAreSilent(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{Patience: time.Second})
@@ -412,7 +412,7 @@ func TestMCPClientsThatAreSilent(t *testing.T) {
 	postMessage(w, servertest.Owner, "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`).Expect(http.StatusOK)
 }
 
-// Many callers at once do not get each other's views.
+// Many concurrent callers do not get each other's views.
 func TestMCPManyAtOnce(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

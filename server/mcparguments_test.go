@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What is cut out of a large message is its arguments, to the byte, and what is left is the message without them. Where
-// another member might be taken for them nothing is cut.
+// The arguments are cut out of a large message byte for byte, and the rest is the message without them. If another
+// member might be mistaken for them, nothing is cut.
 func TestArgumentsAreCutOutOfLargeMessages(t *testing.T) {
 	large := `{"content":"` + strings.Repeat(`x \" } `, largeBody) + `","a":[1,{"arguments":2}]}`
 	for name, c := range map[string]struct{ before, after string }{

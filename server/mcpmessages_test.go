@@ -21,7 +21,7 @@ const (
 		`"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}`
 )
 
-// message sends a message as it stands; headers are names and values in turn, and an empty value leaves one out.
+// postMessage sends a message unchanged. headers are names and values in turn; an empty value removes a header.
 func postMessage(w *servertest.World, caller, revision, body string, headers ...string) servertest.Answer {
 	w.T.Helper()
 	r := w.Request(caller, "POST", "/mcp", strings.NewReader(body))
@@ -47,7 +47,7 @@ type rpc struct {
 	} `json:"error"`
 }
 
-// failure checks that an answer is an error of JSON-RPC.
+// failure checks that an answer is a JSON-RPC error.
 func failure(a servertest.Answer, id string, code int, has string) {
 	a.T.Helper()
 	var reply rpc
@@ -139,7 +139,7 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 	}
 }
 
-// An id may be written in several ways; the answer has it as it came, and the error in words for clients all the same.
+// An id can be written in several ways. The answer repeats it unchanged, also in errors.
 func TestMCPIDsComeBackAsTheyWere(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for _, id := range []string{`"<&>"`, `"` + strings.Repeat("<", 1000) + `"`, `"\u00e9\n"`, `""`,
@@ -272,7 +272,7 @@ func TestMCPBatchesAreAnsweredInTheRevisionsThatHaveThem(t *testing.T) {
 	postMessage(w, servertest.NoMemory, "", "["+call+"]").Expect(http.StatusOK, "memory:read").Without("opens at nine")
 }
 
-// No one needs more than they ask for: a subscription to nothing ends at once.
+// A subscription to nothing ends at once.
 func TestMCPSubscriptionsEndAtOnce(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	a := postMessage(w, servertest.Owner, stateless,
@@ -284,7 +284,7 @@ func TestMCPSubscriptionsEndAtOnce(t *testing.T) {
 	}
 }
 
-// What a client sends never ends the server, and always has an answer that is JSON.
+// No message of a client ends the server, and each gets an answer in JSON.
 func FuzzMCPMessage(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory","arguments":{"action":"search",` +

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The texts of mcpsdk.go are those of one version of the SDK; the scenarios of the messages hold them to it.
+// The texts in mcpsdk.go match one version of the SDK; the scenarios of the messages check them.
 func TestTheTextsOfTheSDKAreThoseOfItsVersion(t *testing.T) {
 	required, err := os.ReadFile("../go.mod")
 	if err != nil {

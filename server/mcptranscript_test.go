@@ -19,10 +19,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata from what the tests get")
 
-// section is a part of a transcript: a file in the txtar format, whose comment says what it is about.
+// section is a part of a transcript in txtar format; the file's comment says what it is about.
 type section struct{ name, text string }
 
-// readTranscript takes a file apart.
+// readTranscript parses a file.
 func readTranscript(t *testing.T, path string) (comment string, sections []section) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -43,9 +43,9 @@ func readTranscript(t *testing.T, path string) (comment string, sections []secti
 	return comment, sections
 }
 
-// TestMCPTranscripts sends the requests of testdata/mcp and compares what comes back, byte by byte but for what is new
-// in each run. A request is sent as its section's name says ("request, as reader"); lines before the message are
-// headers. To rewrite the answers:
+// TestMCPTranscripts sends the requests of testdata/mcp and compares the answers byte for byte, except for values that
+// are new in each run. The section's name says how to send a request ("request, as reader"); lines before the message
+// are headers. To rewrite the answers:
 //
 //	go test ./server -run Transcripts -update
 func TestMCPTranscripts(t *testing.T) {
@@ -86,7 +86,7 @@ func TestMCPTranscripts(t *testing.T) {
 	}
 }
 
-// replay sends a request and shows its answer: status, the headers that a client looks at, and the body, indented.
+// replay sends a request and returns its answer: status, the headers that matter to clients, and the indented body.
 func replay(w *servertest.World, caller, request string) string {
 	w.T.Helper()
 	head, body, _ := strings.Cut(request, "\n\n")
@@ -129,7 +129,7 @@ var (
 	anyHash = regexp.MustCompile(`[0-9a-f]{64}`)
 )
 
-// steady returns what puts names in place of ids and times, which are new in each run.
+// steady returns a function that replaces ids and times, which are new in each run, with names.
 func steady(w *servertest.World) func(string) string {
 	names := map[string]string{w.Memory: "{memory}", w.Private: "{private}", w.File: "{file}", w.Hidden: "{hidden}"}
 	for caller, id := range w.Users {

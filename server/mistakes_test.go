@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// What clients write that is meant well is taken as it is meant; what cannot be is refused in words that help.
+// Well-meant mistakes of clients are accepted as meant. Others are refused with a helpful message.
 func TestMistakesOfClients(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	bare := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
@@ -44,7 +44,7 @@ func TestMistakesOfClients(t *testing.T) {
 		Expect(http.StatusBadRequest, "white space only")
 }
 
-// TestErrorsOverMCPBeginAsEverywhere compares what a model reads of an error over MCP and over HTTP.
+// TestErrorsOverMCPBeginAsEverywhere compares errors over MCP and over HTTP, as a model reads them.
 func TestErrorsOverMCPBeginAsEverywhere(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	text, isError := callOver(t.Context(), t, mustConnect(w, servertest.Owner, "2025-06-18"), "memory",

@@ -18,8 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// oauthEndpoints are the endpoints of OAuth, but the token endpoint, for everyone who may knock. Olivia has made the
-// client app.
+// oauthEndpoints are the OAuth endpoints except the token endpoint, for each caller. Olivia has added the client app.
 func oauthEndpoints() []endpoint {
 	open := map[string]int{servertest.Guest: 200, servertest.Stranger: 200, servertest.Garbage: 200,
 		servertest.Revoked: 200}
@@ -63,7 +62,7 @@ func oauthEndpoints() []endpoint {
 	}
 }
 
-// refused checks an error of an OAuth endpoint.
+// refused checks an OAuth error.
 func refused(a servertest.Answer, status int, code string, has ...string) servertest.Answer {
 	a.T.Helper()
 	a.Expect(status, append(has, `"error":"`+code+`"`, `"error_description":"`)...)
@@ -76,7 +75,7 @@ func refused(a servertest.Answer, status int, code string, has ...string) server
 	return a
 }
 
-// works says with which status an access token is taken.
+// works returns the status for an access token.
 func works(w *servertest.World, token string) int {
 	w.T.Helper()
 	r := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
@@ -91,7 +90,7 @@ func expectWorks(w *servertest.World, what, token string, status int) {
 	}
 }
 
-// newWorldAt is newWorld with a clock that the test moves. It begins now, since the server has no other.
+// newWorldAt is newWorld with a clock that the test advances. It starts now, since the server uses the real time.
 func newWorldAt(t *testing.T, options server.Options) (w *servertest.World, pass func(time.Duration)) {
 	t.Helper()
 	p := servertest.Template(t)
@@ -145,8 +144,7 @@ func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
 		"null")
 }
 
-// Browsers may read metadata and use the endpoints from pages of any origin; what is public is kept for a while, all
-// else never.
+// Pages of any origin may read the metadata and use the endpoints. Public answers are cached for a while, others never.
 func TestOAuthHeaders(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for _, path := range []string{
@@ -181,7 +179,7 @@ func TestOAuthHeaders(t *testing.T) {
 	}
 }
 
-// With a prefix, the documents lie below it and, as the RFCs have it, between host and prefix.
+// With a prefix, the documents are below it and also, as the RFCs say, between host and prefix.
 func TestMetadataOfAPrefix(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{PublicURL: "https://example.com/memory"})
@@ -290,7 +288,7 @@ func TestWrongRegistrations(t *testing.T) {
 	}
 }
 
-// Many may register from one address, not any number; others are not held up by it, nor can anyone pass for others.
+// One address may register many clients, up to a limit. Others are not affected, and an address cannot be faked.
 func TestRegistrationsAreLimitedByAddress(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -303,7 +301,7 @@ func TestRegistrationsAreLimitedByAddress(t *testing.T) {
 	registerFrom(w, "198.51.100.8").Expect(http.StatusCreated)
 }
 
-// The three ways in which a client says who it is, and those in which real ones look for the right one.
+// The three ways in which a client authenticates, and those that real clients use to find the right one.
 func TestClientsAuthenticateAsTheyLike(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	basic := func(form url.Values, id, secret string) servertest.Answer {
@@ -328,7 +326,7 @@ func TestClientsAuthenticateAsTheyLike(t *testing.T) {
 		}
 	}
 
-	// A secret that a user has chosen, in a header with and without the encoding that it should have.
+	// A chosen secret, in a header with and without the required encoding.
 	const chosen = "a+b%c/d=e:f&g"
 	var app servertest.App
 	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"client_id": "one:two", "client_secret": "`+chosen+
@@ -339,7 +337,7 @@ func TestClientsAuthenticateAsTheyLike(t *testing.T) {
 		`", "redirect_uris": ["`+servertest.Callback+`"]}`).Expect(http.StatusOK).Decode(&app)
 	basic(app.CodeForm(w.LetIn(app)), app.ID, chosen).Tokens()
 
-	// Libraries that do not know try a wrong way first, with the code that they then send again.
+	// Libraries that do not know try a wrong way first, and then send the same code again.
 	app = w.Register("client_secret_post")
 	form := app.CodeForm(w.LetIn(app))
 	a := refused(basic(maps.Clone(form), app.ID, ""), http.StatusUnauthorized, "invalid_client", "Invalid client")

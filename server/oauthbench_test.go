@@ -18,11 +18,12 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// What OAuth costs: how many refreshes go through 16 connections, and what checking an access token adds to a call.
+// These benchmarks measure OAuth: refreshes per second over 16 connections, and what checking an access token adds to a
+// call.
 //
 //	go test ./server -run '^$' -bench OAuth -benchtime 3s
 
-// oauthBench is a server with a user, and an application for letting in.
+// oauthBench is a server with a user and an application to authorize.
 type oauthBench struct {
 	store  *souvenir.Store
 	view   *souvenir.Store
@@ -52,7 +53,7 @@ func newOAuthBench(b *testing.B) *oauthBench {
 	return &oauthBench{store, store.As(souvenir.Access{User: user.ID}), at, client}
 }
 
-// letIn makes a grant of its own.
+// letIn makes a new grant.
 func (h *oauthBench) letIn(b *testing.B) souvenir.TokenSet {
 	b.Helper()
 	code, err := h.view.Accounts().Authorize(context.Background(),
@@ -83,8 +84,8 @@ func (h *oauthBench) do(b *testing.B, r *http.Request, into any) {
 	}
 }
 
-// BenchmarkOAuthRefresh refreshes over 16 connections at once, each a grant of its own. Each answer is on disk when it
-// comes.
+// BenchmarkOAuthRefresh refreshes over 16 connections at once, each with its own grant. Each answer is on disk before
+// it is sent.
 func BenchmarkOAuthRefresh(b *testing.B) {
 	h := newOAuthBench(b)
 	const connections = 16
@@ -116,7 +117,7 @@ func BenchmarkOAuthRefresh(b *testing.B) {
 	b.ReportMetric(float64((b.N/connections+1)*connections)/time.Since(began).Seconds(), "refreshes/s")
 }
 
-// BenchmarkOAuthCheck checks credentials: by themselves, and as a part of a call that does little else.
+// BenchmarkOAuthCheck checks credentials: alone, and as a part of a minimal call.
 func BenchmarkOAuthCheck(b *testing.B) {
 	h := newOAuthBench(b)
 	access := h.letIn(b).AccessToken

@@ -20,9 +20,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// What thieves, and clients with mistakes, send to the token endpoint: what they get, and whether the code is
-// still good for its owner afterwards. A wrong try that only its owner can have made ends nothing; what shows that a
-// code has been stolen ends it.
+// What thieves and faulty clients send to the token endpoint: their answer, and whether the code is still valid for its
+// owner afterwards. A mistake that only the owner can make leaves the code valid. Evidence of theft revokes it.
 func TestRefusedCodes(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app, other := w.Register("client_secret_basic"), w.Register("none")
@@ -33,7 +32,7 @@ func TestRefusedCodes(t *testing.T) {
 		status int
 		code   string
 		has    string
-		after  int // status of the right exchange afterwards
+		after  int // status of the valid exchange afterwards
 	}{
 		"a wrong secret": {&app, func(f url.Values) { f.Set("client_secret", "wrong") }, 401, "invalid_client",
 			"Invalid client", 200},
@@ -154,7 +153,7 @@ func TestRequestsWithoutAForm(t *testing.T) {
 			}
 		})
 	}
-	// What is in the URL does not count: URLs end up in logs.
+	// Parameters in the URL are ignored, since URLs end up in logs.
 	refused(w.Post("/oauth/token?"+form.Encode(), url.Values{}), http.StatusUnauthorized, "invalid_client",
 		"client_id is missing")
 	w.Post("/oauth/token", form).Tokens()
@@ -165,7 +164,7 @@ func TestRequestsWithoutAForm(t *testing.T) {
 	}
 }
 
-// A code that comes twice was stolen: whichever client came first loses what it got.
+// A code that comes twice was stolen: the client that came first loses its tokens.
 func TestAReusedCodeRevokesItsGrant(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -181,7 +180,7 @@ func TestAReusedCodeRevokesItsGrant(t *testing.T) {
 	}
 }
 
-// Of many who send a code at the same time one gets tokens at most, and they all notice.
+// If many send a code at the same time, one gets tokens, and then loses them.
 func TestACodeIsGoodForOne(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
@@ -223,7 +222,7 @@ func TestCodesAndTokensExpire(t *testing.T) {
 		"Invalid refresh_token")
 }
 
-// Processes of a client that share a refresh token may all use it, for a minute. Who comes later with it is a thief.
+// Processes of a client that share a refresh token may all use it for a minute. Later use is theft.
 func TestReusedRefreshTokens(t *testing.T) {
 	w, pass := newWorldAt(t, server.Options{})
 	app, other := w.Register("none"), w.Register("none")
@@ -279,7 +278,7 @@ func TestRefreshesStayWithinTheGrant(t *testing.T) {
 	none := app.RefreshForm("")
 	refused(w.Post("/oauth/token", none), http.StatusBadRequest, "invalid_request", "refresh_token is missing")
 
-	// A client that names its resource only now gets it: of the ones that are served here, all are the user's to give.
+	// A client that names its resource only now gets it: the user may grant all resources of this server.
 	open := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
 	form := app.RefreshForm(open.RefreshToken)
 	form.Set("resource", servertest.PublicAt+"/mcp")
@@ -324,7 +323,7 @@ func TestRevocationOverHTTP(t *testing.T) {
 	refused(w.Post("/oauth/revoke", url.Values{}), http.StatusBadRequest, "invalid_request", "token is missing")
 }
 
-// A client that is deactivated is none from that moment on, wherever it comes, and a new secret is the only one.
+// A deactivated client is invalid at once, at every endpoint, and a new secret replaces the old one.
 func TestClientsOfUsersEndAtOnce(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -370,7 +369,7 @@ func TestClientsOfUsersEndAtOnce(t *testing.T) {
 	}
 }
 
-// What was registered and granted is there after the server has ended and begun again.
+// Registrations and grants are still there after a restart of the server.
 func TestOAuthOutlivesTheServer(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -387,8 +386,7 @@ func TestOAuthOutlivesTheServer(t *testing.T) {
 	again.Post("/oauth/token", app.CodeForm(pending)).Tokens()
 }
 
-// A client that is the URL of its document goes all the way, and one whose document is in a private network goes
-// nowhere.
+// A client known by the URL of its document completes the flow. One whose document is in a private network does not.
 func TestClientsOfDocumentsOverHTTP(t *testing.T) {
 	longtest.Only(t)
 	var asked atomic.Int64
@@ -407,7 +405,7 @@ func TestClientsOfDocumentsOverHTTP(t *testing.T) {
 	}
 
 	guarded := servertest.New(t, server.Options{})
-	guarded.Doc = nil // which says nothing of pages
+	guarded.Doc = nil // which does not describe pages
 	a := ask(guarded).Expect(http.StatusBadRequest, "Invalid client", "cannot be reached").Without("refused", "not public")
 	if a.Header.Get("Location") != "" || asked.Load() != 0 {
 		t.Errorf("the host of a private network was asked %d times; the answer leads to %q, want no Location and load 0",
@@ -428,7 +426,7 @@ func TestClientsOfDocumentsOverHTTP(t *testing.T) {
 	}
 }
 
-// A store that fails makes the endpoints fail, in their own form; the cause is for the log alone.
+// If the store fails, the endpoints report errors in their own form. The cause goes only to the log.
 func TestFailuresOfTheServerAtOAuthEndpoints(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	if err := w.Store.Close(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// Each error has the status and the code that RFC 6749 and its kin give to it, whatever its kind is elsewhere.
+// Each error has the status and code of RFC 6749 and related ones, whatever its kind is elsewhere.
 func TestStatusesOfOAuthErrors(t *testing.T) {
 	oauth := func(kind souvenir.Kind, code string) error {
 		return &souvenir.Error{Kind: kind, Message: "why", Err: &souvenir.OAuthError{Code: code, Description: "why"}}

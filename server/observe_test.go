@@ -37,7 +37,7 @@ func (o *observed) options() server.Options {
 		}}
 }
 
-// last returns what was reported last, without durations.
+// last returns the latest reports, without durations.
 func (o *observed) last(t *testing.T) (a server.Answered, c server.Called) {
 	t.Helper()
 	o.mu.Lock()
@@ -120,7 +120,7 @@ func TestOnlyATrustedProxyNamesRequests(t *testing.T) {
 	}
 }
 
-// What a hook, or the store itself, logs for a request has the id, too.
+// Log entries of a hook or of the store have the id of their request, too.
 func TestEveryLineOfARequestHasItsID(t *testing.T) {
 	longtest.Only(t)
 	var written bytes.Buffer
@@ -153,7 +153,7 @@ func TestHealthTellsReadyFromAlive(t *testing.T) {
 		"database_unreachable")
 }
 
-// An embedder's error may hold texts, addresses and keys.
+// An embedder's error may contain texts, addresses and keys.
 func TestThePublicLearnsThatTheEmbedderIsDownAndNotWhy(t *testing.T) {
 	p := servertest.Template(t)
 	w := servertest.Serve(t, p, p.Copy(t).Open(t, &souvenir.Options{Embedder: souvenir.EmbedderFunc("own-1", 2,

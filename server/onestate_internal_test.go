@@ -29,7 +29,7 @@ func newQuietServer(t *testing.T) (*Server, *souvenir.Store) {
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}), store
 }
 
-// What is stored while a page is made does not appear in a part of it.
+// A memory stored while a page is made does not appear in a part of it.
 func TestAPageShowsOneState(t *testing.T) {
 	s, store := newQuietServer(t)
 	view := store.As(souvenir.Access{User: "ann"})
@@ -66,7 +66,7 @@ func TestAPageShowsOneState(t *testing.T) {
 	}
 }
 
-// Every page of a signed-in person is of one state; the others are data for pictures.
+// Every page of a signed-in person shows one state. The other addresses are data for pictures.
 func TestPagesAreOfOneState(t *testing.T) {
 	s, _ := newQuietServer(t)
 	others := []string{"/graph/data", "/map/data", "/graph/found"}

@@ -19,8 +19,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// furnish gives Ada, who is an admin, something of everything that pages show, with hostile names wherever one may be
-// chosen, and returns the pages that can be opened, with what they have to be opened with.
+// furnish gives Ada, an admin, something of everything that pages show, with hostile names wherever a name can be
+// chosen. It returns a path for each pattern of a page.
 func furnish(w *servertest.World) map[string]string {
 	w.T.Helper()
 	steps := servertest.FirstError{}
@@ -102,7 +102,7 @@ func TestPagesAreWellMade(t *testing.T) {
 	}
 }
 
-// However much there is, a page stays small, and everything can be reached.
+// A page stays small with any amount of data, and everything can be reached.
 func TestLongListsComeInParts(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -154,7 +154,7 @@ func TestLongListsComeInParts(t *testing.T) {
 	}
 }
 
-// Someone with a browser gets a page where there is nothing, a program what the interface says.
+// For a missing page, a browser gets a page and a program the interface's error.
 func TestNothingHereForPeopleAndPrograms(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	b := w.Browser()
@@ -177,7 +177,7 @@ func TestLinksCannotInjectNotices(t *testing.T) {
 	b.Get("/login?done=Send+your+password+to+me").Expect(http.StatusOK).Without("Send", `role="status"`)
 }
 
-// Every form needs the field of a page that this browser was given, and comes from this origin.
+// Every form needs the field of a page that this browser got, and must come from this origin.
 func TestFormsOfOthersAreRefused(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	ada, sam := w.SignedIn(servertest.Admin), w.SignedIn(servertest.Stranger)
@@ -187,7 +187,7 @@ func TestFormsOfOthersAreRefused(t *testing.T) {
 	if right == other || other == unknown || len(right) < 40 {
 		t.Fatalf("the fields are %q, %q and %q, want three different ones of at least 40 bytes", right, other, unknown)
 	}
-	times := regexp.MustCompile(`<time[^>]*>[^<]*</time>`) // when a sign-in was used last goes on
+	times := regexp.MustCompile(`<time[^>]*>[^<]*</time>`) // the last use of a sign-in keeps changing
 	shown := func() string {
 		return times.ReplaceAllString(ada.Get("/profile").Body+ada.Get("/users").Body+ada.Get("/invitations").Body, "")
 	}

@@ -21,14 +21,14 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// What the pages take on the server, and how long they are:
+// These benchmarks measure the pages' time on the server and their length:
 //
 //	go test ./server -run '^$' -bench 'Pages|Dashboard' -benchtime 20x
 
 const dashboardMemories = 100_000
 
-// BenchmarkDashboard opens every page of a signed-in user, over the loopback, on a store of 100,000 memories
-// with as many recorded calls as it keeps.
+// BenchmarkDashboard opens every page of a signed-in user, over the loopback, on a store of 100,000 memories with the
+// maximum number of recorded calls.
 func BenchmarkDashboard(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "dashboard.db")
 	filled, err := seed.Fill(b.Context(), path, dashboardMemories)
@@ -84,8 +84,8 @@ func BenchmarkDashboard(b *testing.B) {
 	}
 }
 
-// dashboardPaths are the addresses of all pages of a signed-in user, one for each pattern. A pattern whose
-// parameters are not known here is opened as it stands, which fails.
+// dashboardPaths returns an address for each page of a signed-in user. A pattern with unknown parameters is opened
+// unchanged, which fails.
 func dashboardPaths(filled seed.Filled) map[string]string {
 	ids := map[string]string{"/memories/": filled.Memory, "/projects/": filled.Project, "/files/": filled.File,
 		"/clients/": "notebook", "/graph/memories/": filled.Memory}
@@ -105,11 +105,11 @@ func dashboardPaths(filled seed.Filled) map[string]string {
 		}
 		paths[rt.Path] = path
 	}
-	delete(paths, "/memories/merge") // of memories that are alike, and there are none that are known here
+	delete(paths, "/memories/merge") // needs similar memories, and none are known here
 	return paths
 }
 
-// TestPagesAreListed lists the pages of a signed-in user, for e2e/dashboard.sh, which opens them all.
+// TestPagesAreListed lists the pages of a signed-in user for e2e/dashboard.sh, which opens them all.
 func TestPagesAreListed(t *testing.T) {
 	paths := dashboardPaths(seed.Filled{})
 	for pattern := range paths {
@@ -120,7 +120,7 @@ func TestPagesAreListed(t *testing.T) {
 	}
 }
 
-// openPage opens a page and returns what has come.
+// openPage opens a page and returns its content.
 func openPage(b testing.TB, at *httptest.Server, path, session string) string {
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, at.URL+path, nil)
 	if err != nil {
@@ -139,7 +139,7 @@ func openPage(b testing.TB, at *httptest.Server, path, session string) string {
 	return string(body)
 }
 
-// BenchmarkPages opens pages; and signs in, beside the hashing of the password, which takes its time on purpose.
+// BenchmarkPages opens pages, and signs in. The hashing of the password is slow on purpose.
 func BenchmarkPages(b *testing.B) {
 	h := newBench(b)
 	password := rightPassword

@@ -15,8 +15,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// However much there is of whatever a page lists or offers, it names at most 51 of it, stays below 100 KB, and takes
-// few statements, which read few rows for each.
+// For any amount of data, a page names at most 51 of anything, stays below 100 KB, and runs few statements, which read
+// few rows for each.
 func TestPagesAreBounded(t *testing.T) {
 	const n, mostNamed, mostPage, mostStatements, mostRows = 60, 51, 100_000, 260, 12 * 60
 	name := regexp.MustCompile(`([a-z]+) (\d{5}) `)
@@ -38,14 +38,14 @@ func TestPagesAreBounded(t *testing.T) {
 		}
 		delete(named, "line") // of a text
 		for noun, all := range named {
-			if len(all) > mostNamed && !strings.HasPrefix(path, "/graph") && !strings.HasPrefix(path, "/map") { // all is drawn
+			if len(all) > mostNamed && !strings.HasPrefix(path, "/graph") && !strings.HasPrefix(path, "/map") { // draws all
 				t.Errorf("%s: got %d names of the kind %q, want at most %d", path, len(all), noun, mostNamed)
 			}
 		}
 	}
 }
 
-// opened is what opening a page has taken, the second time.
+// opened is the cost of opening a page for the second time.
 type opened struct {
 	body             string
 	statements, rows int

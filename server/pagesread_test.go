@@ -9,10 +9,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
-// counts are the statements of a store's transactions, and the rows that these have returned.
+// counts are the numbers of a store's statements in transactions, and of the rows that they returned.
 type counts struct{ statements, rows atomic.Int64 }
 
-// countReads opens a store's file so that the statements of its transactions and their rows are counted.
+// countReads opens a store's file and counts the statements of its transactions and their rows.
 func countReads(path string, read *counts) db.Opener {
 	return func(ctx context.Context, o db.Opening) (db.DB, error) {
 		config := storefile.Config(path, o.Now)

@@ -21,18 +21,19 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// storeOfPages names the environment variable with the file of a store for the table of pages. A file that is not
-// there is made and kept, so that the next run need not fill one.
+// storeOfPages names the environment variable with the file of a store for the table of pages. A missing file is
+// created and kept for the next run.
 const storeOfPages = "SOUVENIR_PAGES_STORE"
 
-// BenchmarkPagesTable prints a table of all pages of a signed-in user at 100,000 memories: how long they are, the time
-// on the server and loopback, the processor time, and the statements of each:
+// BenchmarkPagesTable prints a table of all pages of a signed-in user at 100,000 memories: their length, the time on
+// the server and loopback, the processor time, and the number of statements:
 //
 //	SOUVENIR_PAGES_STORE=/tmp/pages.db go test ./server -run '^$' -bench PagesTable -benchtime 15x -timeout 1h
 //
-// The first use of each page, after those above it, is apart: least, median and the least processor time are of the
-// others, at least three. As many times again, the page is opened after a memory was updated: its processor time then
-// is the median. A file that e2e/seed has made is used with what it printed, in a file of that name with .json added.
+// The first use of each page is shown separately. Minimum, median and minimum processor time are of the others, at
+// least three. The page is then opened as many times again, each after an update of a memory; the table has the median
+// processor time. A file made by e2e/seed is used together with what it printed, in a file of that name with .json
+// added.
 func BenchmarkPagesTable(b *testing.B) {
 	path, filled := filledStore(b)
 	var read counts
@@ -77,7 +78,7 @@ func BenchmarkPagesTable(b *testing.B) {
 	}
 }
 
-// updateOne changes the text of a memory, and waits until nothing of that is left to do.
+// updateOne changes the text of a memory, and waits until all resulting work is done.
 func updateOne(b *testing.B, store, view *souvenir.Store, id string, i int) {
 	content := fmt.Sprintf("Version %d of the tiles of the coast.", i)
 	_, err := view.UpdateMemory(b.Context(), id, souvenir.MemoryUpdate{Content: &content})
@@ -89,7 +90,7 @@ func updateOne(b *testing.B, store, view *souvenir.Store, id string, i int) {
 	}
 }
 
-// listPaths are the lists of memories that read much, in the order in which they are opened.
+// listPaths returns the lists of memories that read much, in the order of opening.
 func listPaths() []string {
 	return []string{"/{$}", "/memories", "/memories?tag=week-7", "/memories?tag=urgent", "/memories?tag=database&page=90",
 		"/memories?key=source", "/memories?key=source&value=mail", "/memories?key=confidence", "/memories?module=tiles",
@@ -101,7 +102,7 @@ func listPaths() []string {
 		"/graph/found?q=tiles", "/find?q=tiles", "/memories/compare?q=tiles"}
 }
 
-// filledStore returns a store of 100,000 memories with as many recorded calls as it keeps.
+// filledStore returns a store of 100,000 memories with the maximum number of recorded calls.
 func filledStore(b *testing.B) (path string, filled seed.Filled) {
 	path = os.Getenv(storeOfPages)
 	if path == "" {
@@ -123,7 +124,7 @@ func filledStore(b *testing.B) (path string, filled seed.Filled) {
 	return path, filled
 }
 
-// filledBefore finds out about a store what dashboardPaths has to know.
+// filledBefore finds out what dashboardPaths needs to know about a store.
 func filledBefore(b *testing.B, path string) (filled seed.Filled) {
 	store, err := souvenir.Open(b.Context(), path, nil)
 	if err != nil {
@@ -159,9 +160,9 @@ func filledBefore(b *testing.B, path string) (filled seed.Filled) {
 type pageRow struct {
 	pattern    string
 	size       int
-	took       []time.Duration // the first use first
+	took       []time.Duration // the first use comes first
 	processor  []time.Duration
-	statements int64 // the least
+	statements int64 // the minimum
 }
 
 // open opens the page once.
@@ -183,7 +184,7 @@ func (r *pageRow) print() {
 		ms(later[0]), ms(later[n/2]), ms(processor[0]), ms(written[n/2]), r.statements)
 }
 
-// processorTime is what this process has used of the processors.
+// processorTime returns the processor time of this process.
 func processorTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// TestUnknownParametersOfQueriesAreRefused goes through every GET route of the API that the document describes.
+// TestUnknownParametersOfQueriesAreRefused tries every GET route of the API in the document.
 func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
 	w := servertest.New(t, server.Options{PublicURL: "https://memory.example"})
 	checked := 0
@@ -52,7 +52,8 @@ func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
 	}
 }
 
-// TestParametersGivenTwiceAreRefused does so, too: of two values the endpoint would use one and ignore the other.
+// TestParametersGivenTwiceAreRefused does so, too. Otherwise the endpoint would use one of two values and ignore the
+// other.
 func TestParametersGivenTwiceAreRefused(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

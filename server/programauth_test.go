@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// sentFor is a request that an application knows the sender of: the header stands for whatever session it has.
+// sentFor sends a request whose sender the application knows: the header stands for its session.
 func sentFor(w *servertest.World, user, method, path, body string) servertest.Answer {
 	w.T.Helper()
 	r := w.Request(servertest.Guest, method, path, strings.NewReader(body))
@@ -26,7 +26,7 @@ func sentFor(w *servertest.World, user, method, path, body string) servertest.An
 	return w.Send(r)
 }
 
-// application vouches for the sender that it knows, in the ways that applications may.
+// application authenticates the sender in the ways that applications may.
 func application(r *http.Request) (*souvenir.Principal, error) {
 	reading := []souvenir.Scope{souvenir.ScopeMemoryRead}
 	switch user := r.Header.Get("X-Application-User"); user {
@@ -61,7 +61,7 @@ func application(r *http.Request) (*souvenir.Principal, error) {
 	}
 }
 
-// Who embeds the server says for whom it works, within what the user may.
+// A program that embeds the server says which user it works for, within the user's rights.
 func TestAuthenticate(t *testing.T) {
 	w := servertest.New(t, server.Options{Authenticate: application})
 	const store, search = `{"name": "memory", "arguments": {"action": "store", "content": "x"}}`,
@@ -73,7 +73,7 @@ func TestAuthenticate(t *testing.T) {
 		hidden                   bool // nothing that only Olivia may see
 	}{
 		{"", "GET", "/health", "", 200, "ok", true},
-		{"broken", "GET", "/health", "", 200, "ok", true}, // open routes ask no one
+		{"broken", "GET", "/health", "", 200, "ok", true}, // open routes need no authentication
 		{"", "GET", "/api/owner-ids/me", "", 401, "no credential", true},
 		{"noah", "GET", "/api/owner-ids/me", "", 401, "no user has signed in", true},
 		{"late", "GET", "/api/owner-ids/me", "", 401, "the session ended at noon", true},
@@ -113,7 +113,8 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
-// The application is asked before the credential of the request; where it has nothing to say, that one decides.
+// The application is asked before the credential of the request is checked. If it does not know the sender, the
+// credential decides.
 func TestAuthenticateComesBeforeTokens(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{Authenticate: application})
@@ -131,8 +132,8 @@ func TestAuthenticateComesBeforeTokens(t *testing.T) {
 	w.Do(servertest.Revoked, "GET", "/api/owner-ids/me", "").Expect(http.StatusUnauthorized)
 }
 
-// What an application knows people by, browsers may send by themselves: pages of others cannot use it to change
-// anything.
+// Browsers may send an application's session by themselves. Pages of other sites must not be able to change anything
+// with it.
 func TestAuthenticateAndPagesOfOtherOrigins(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{Authenticate: application})
@@ -146,7 +147,7 @@ func TestAuthenticateAndPagesOfOtherOrigins(t *testing.T) {
 	sentFor(w, "sam", "PUT", "/api/user-preferences", `{"theme": "dark"}`).Expect(http.StatusOK)
 }
 
-// A user whom only the application knows gets tokens for other programs, which end by themselves.
+// A user known only to the application gets tokens for other programs. They expire.
 func TestTokensOfTheApplicationsUsers(t *testing.T) {
 	w := servertest.New(t, server.Options{Authenticate: application})
 	var made souvenir.AddedToken

@@ -66,7 +66,7 @@ func TestSigningInAtAProvider(t *testing.T) {
 	}
 }
 
-// Whatever an application has asked for, however long, is there again after the sign-in.
+// An application's request, of any length, continues after the sign-in.
 func TestProviderSignInDestinations(t *testing.T) {
 	longtest.Only(t)
 	p := newIdentityProvider(t)
@@ -89,7 +89,7 @@ func TestProviderSignInDestinations(t *testing.T) {
 	}
 }
 
-// refusedBy tells whether a sign-in was refused, with no one signed in.
+// refusedBy checks that a sign-in was refused, and that no user is signed in.
 func refusedBy(t *testing.T, name string, b *servertest.Browser, page *servertest.Page) {
 	t.Helper()
 	if page.Status != http.StatusForbidden && page.Status != http.StatusBadRequest || b.Cookie("auth_token") != "" {
@@ -175,7 +175,7 @@ func mustBytes(p *identityProvider) []byte {
 	return point
 }
 
-// cutOff signs, and takes the signature away.
+// cutOff signs a token and removes the signature.
 func cutOff(p *identityProvider) func(jwt.MapClaims) string {
 	return func(claims jwt.MapClaims) string {
 		signed := p.signed(jwt.SigningMethodES256, p.key)(claims)
@@ -183,7 +183,7 @@ func cutOff(p *identityProvider) func(jwt.MapClaims) string {
 	}
 }
 
-// What the provider tells of an error is not said by this server.
+// The server does not repeat the text of a provider's error.
 func TestErrorsOfAProviderAreNotRepeated(t *testing.T) {
 	longtest.Only(t)
 	p := newIdentityProvider(t)
@@ -233,7 +233,7 @@ func TestAnAnswerCountsOnceAndInItsOwnBrowser(t *testing.T) {
 	query = at.Query()
 	code := rand.Text()
 	p.set(func() { p.codes[code] = p.asked })
-	query.Set("code", code) // one that the provider would still take
+	query.Set("code", code) // a code that the provider would still accept
 	fresh.Client.Jar.SetCookies(fresh.Address("/login/provider"),
 		[]*http.Cookie{{Name: kept[0], Value: kept[1], Path: "/login/provider"}})
 	refusedBy(t, "the same answer again", fresh, fresh.Get(at.Path+"?"+query.Encode()))
@@ -257,7 +257,7 @@ func TestAnAnswerCountsOnceAndInItsOwnBrowser(t *testing.T) {
 	refusedBy(t, "an answer at a server with another store", after, after.Get(p.signIn(away)))
 }
 
-// A sign-in at a provider may end at another server on the store than it began.
+// A sign-in with a provider may end at another server on the store than it began.
 func TestASignInAtAProviderMayEndAtAnotherServer(t *testing.T) {
 	longtest.Only(t)
 	p := newIdentityProvider(t)
@@ -270,7 +270,7 @@ func TestASignInAtAProviderMayEndAtAnotherServer(t *testing.T) {
 	b.LeadsTo(b.Get(p.signIn(away)), "/profile")
 }
 
-// Two tabs may be at the provider, and many make no request that a proxy would refuse.
+// Two tabs may be at the provider at once, and many never make a request too large for a proxy.
 func TestSeveralSignInsAtOnce(t *testing.T) {
 	longtest.Only(t)
 	p := newIdentityProvider(t)
@@ -345,7 +345,7 @@ func TestStrengthOfASignInAtAProvider(t *testing.T) {
 	}
 }
 
-// A provider that is down stops nothing but its own sign-ins, and those only for as long as it is down.
+// If a provider is down, only its own sign-ins fail, and only until it is back.
 func TestProviderDown(t *testing.T) {
 	longtest.Only(t)
 	p := newIdentityProvider(t)
@@ -397,7 +397,7 @@ func TestProvidersWithUnsafeAddresses(t *testing.T) {
 			t.Errorf("%s: %d %q, want %v", name, page.Status, page.Header.Get("Location"), http.StatusServiceUnavailable)
 		}
 	}
-	// Local addresses that the metadata names: the link-local one where clouds keep credentials, and others.
+	// Local addresses in the metadata: the link-local one where clouds keep credentials, and others.
 	for i, address := range []string{"https://169.254.169.254/token", "https://10.0.0.1/token", "https://[fd00::1]/token",
 		"https://[::ffff:10.0.0.1]/token"} {
 		if !longtest.Part(i, 1, 4) {
@@ -452,7 +452,7 @@ func TestCheckProvider(t *testing.T) {
 		!strings.Contains(printed, "id.example.com") {
 		t.Errorf(`the provider prints as %s, want no "s3cret" in printed and "id.example.com" in printed`, printed)
 	}
-	// One that cannot be used is reported, and stops nothing.
+	// An unusable provider is reported, and stops nothing.
 	w := servertest.New(t, server.Options{Provider: &server.Provider{Issuer: "nowhere"}})
 	w.Browser().Get("/login").Expect(http.StatusOK).Without("Sign in with")
 	w.Browser().Get("/login/provider").Expect(http.StatusNotFound)

@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// Over a file that is open for reading only, and with neither snippets nor recorded calls, all pages can be read, and
-// what would change something says why it does not.
+// With a read-only file, no snippets and no recorded calls, all pages can be read, and forms say why they cannot change
+// anything.
 func TestPagesOfAReadOnlyStore(t *testing.T) {
 	first := servertest.New(t, server.Options{})
 	paths := furnish(first)
@@ -53,7 +53,7 @@ func TestPagesOfAReadOnlyStore(t *testing.T) {
 			p.Expect(http.StatusForbidden, "opened read-only")
 		}
 	}
-	// What was typed is still there.
+	// The typed text is still there.
 	p := b.Post("/memories/new", url.Values{"csrf": {csrf}, "content": {"typed in vain"}}).Expect(http.StatusForbidden,
 		"opened read-only", "typed in vain</textarea>")
 	servertest.CheckPage(w, p)

@@ -13,8 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// Two projects of one id, the user's own and one that someone shares, are distinguished by what leads to their
-// memories.
+// Links distinguish two projects with one id: the user's own and a shared one.
 func TestMemoriesOfProjectsOfOneID(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

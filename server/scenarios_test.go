@@ -13,17 +13,17 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// endpoint is a request, and what it is for each caller.
+// endpoint is a request, and its status for each caller.
 type endpoint struct {
 	name, method string
-	path, body   string // {memory}, {private}, {file}, {hidden}, {token}, {user} stand for ids
+	path, body   string // {memory}, {private}, {file}, {hidden}, {token} and {user} stand for ids
 	form         bool   // the body is a form, not JSON
 	rows         map[string]int
-	has          []string // in every answer of 200
+	has          []string // in every answer with status 200
 	without      []string // in none
 }
 
-// everyone makes the rows of a request that every credential is good for; some callers may differ.
+// everyone returns the statuses of a request that every credential may make; some callers may differ.
 func everyone(status int, others map[string]int) map[string]int {
 	rows := map[string]int{servertest.Guest: 401, servertest.Revoked: 401, servertest.Disabled: 401,
 		servertest.Garbage: 401}
@@ -77,7 +77,7 @@ func endpoints() []endpoint {
 			has:     []string{"indexed"},
 			without: []string{servertest.Secret},
 			rows: everyone(200, map[string]int{servertest.Reader: 403, servertest.ReadOnly: 403,
-				servertest.NoMemory: 403})}, // strangers make a project of their own of that id
+				servertest.NoMemory: 403})}, // strangers create their own project with that id
 		{name: "delete a memory", method: "POST", path: "/tools/call",
 			body: `{"name": "memory", "arguments": {"action": "delete", "id": "{memory}"}}`,
 			has:  []string{"deleted"}, without: []string{servertest.Secret},
@@ -219,8 +219,8 @@ func endpoints() []endpoint {
 	}...)
 }
 
-// Every endpoint, for everyone who may knock: what they get, and what they must not see. In the short form a fifth of
-// them has a sixth of the callers, always others, and those who see most and least.
+// Every endpoint, for every caller: the status, and what must not be visible. In the short form, a fifth of the
+// endpoints has a different sixth of the callers each, and those who see most and least.
 func TestEndpoints(t *testing.T) {
 	for number, e := range endpoints() {
 		if !longtest.Part(number, 1, 5) {
@@ -265,10 +265,10 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// engine matches what only an error of the database would say; a random token may have the same letters inside.
+// engine matches words of a database error; a random token may contain the same letters.
 var engine = regexp.MustCompile(`\b(SQL|SQLite|sqlite|sqlite3)\b`)
 
-// changes reports whether an answer of an endpoint may mean that the world is another one now.
+// changes reports whether an endpoint's answer may mean that the world has changed.
 func (e endpoint) changes(a servertest.Answer) bool {
 	reads := e.method == http.MethodGet || slices.ContainsFunc([]string{"list_collections", "search", "retrieve", "get_"},
 		func(action string) bool { return strings.Contains(e.body, `"`+action) })
@@ -286,7 +286,7 @@ func knock(w *servertest.World, caller, method, path, body string, form bool) se
 	return w.Send(r)
 }
 
-// checkChallenge sees that an answer tells a client how to go on.
+// checkChallenge checks that an answer tells a client how to authenticate.
 func checkChallenge(w *servertest.World, a servertest.Answer, caller, path string) {
 	w.T.Helper()
 	challenge := a.Header.Get("WWW-Authenticate")
@@ -316,7 +316,7 @@ func checkChallenge(w *servertest.World, a servertest.Answer, caller, path strin
 func TestEveryRouteHasScenarios(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	tried := map[string]bool{"post /api/files/upload": true, "post /oauth/token": true,
-		"post /token": true} // which have tests of their own
+		"post /token": true} // tested separately
 	for _, e := range endpoints() {
 		path, _, _ := strings.Cut(e.path, "?")
 		if pattern, ok := w.Doc.OperationsAt(path); ok {

@@ -17,8 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// A client of the SDK that no one has registered, and that is known by the URL of its document alone, gets from a 401
-// to a tool call.
+// An unregistered client of the SDK, known only by the URL of its document, gets from a 401 to a tool call.
 func TestAClientThatIsKnownByItsDocument(t *testing.T) {
 	var documents *httptest.Server
 	documents = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -27,7 +26,7 @@ func TestAClientThatIsKnownByItsDocument(t *testing.T) {
 			`"grant_types": ["authorization_code", "refresh_token"]}`, documents.URL+r.URL.Path)
 	}))
 	defer documents.Close()
-	const at = "http://127.0.0.1:1" // the SDK wants TLS anywhere else
+	const at = "http://127.0.0.1:1" // for other addresses the SDK requires TLS
 	w := servertest.New(t, server.Options{PublicURL: at, ClientDocuments: documents.Client()})
 	b := w.SignedIn(servertest.Owner)
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
@@ -61,7 +60,7 @@ func TestAClientThatIsKnownByItsDocument(t *testing.T) {
 	}
 }
 
-// reached is a client for which the public URL leads to this world.
+// reached returns a client for which the public URL leads to this world.
 func reached(w *servertest.World) *http.Client {
 	var dialer net.Dialer
 	return &http.Client{Transport: &http.Transport{

@@ -50,7 +50,7 @@ func (s served) wait(t *testing.T) {
 	}
 }
 
-// An upload that has begun when the server stops is finished; new requests are not taken.
+// An upload in progress when the server stops is finished. New requests are refused.
 func TestShutdownFinishesRequests(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	handler, began := server.New(w.Store, nil), make(chan struct{})
@@ -104,7 +104,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 	s.wait(t)
 }
 
-// A request that does not end is broken off when the grace is over.
+// A request that does not end is cut off after the grace period.
 func TestShutdownDoesNotWaitForever(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan error, 1)
 	s := startServe(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -112,7 +112,7 @@ func TestShutdownDoesNotWaitForever(t *testing.T) {
 		<-r.Context().Done()
 		ended <- r.Context().Err()
 	}), &server.ServeOptions{Grace: time.Millisecond})
-	go http.Get("http://" + s.address) //nolint:errcheck // it is broken off
+	go http.Get("http://" + s.address) //nolint:errcheck // it is cut off
 	<-began
 	s.stop()
 	s.wait(t)
@@ -132,7 +132,7 @@ func TestServeReportsABadListener(t *testing.T) {
 	}
 }
 
-// Clients that send a part and then nothing are given up on, and nothing of theirs stays; the slow but steady are not.
+// Clients that stop in the middle are dropped, and nothing of theirs is stored. Slow but steady ones are not.
 func TestSilentClientsAreGivenUp(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{Patience: time.Second})
@@ -203,7 +203,7 @@ func TestSilentClientsAreGivenUp(t *testing.T) {
 	})
 }
 
-// Many callers at once do not get in each other's way, nor see each other's things.
+// Many concurrent callers do not disturb each other, nor see each other's data.
 func TestManyAtOnce(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

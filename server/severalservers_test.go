@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// twoServers are two servers on one database, each with a store of its own.
+// twoServers returns two servers on one database, each with its own store.
 func twoServers(t *testing.T, options server.Options) (servers [2]*servertest.World) {
 	t.Helper()
 	p := servertest.Template(t)
@@ -52,13 +52,13 @@ func TestServersCountWrongPasswordsTogether(t *testing.T) {
 		}
 		ticks.pass(3 * time.Second)
 	}
-	// A right password at one server ends the count at the other.
+	// A right password at one server resets the count at the other.
 	login(servers[1].Browser(), "olivia", rightPassword).Expect(http.StatusSeeOther)
 	for i := range 4 {
 		wrong(i, "olivia")
 	}
 	login(servers[1].Browser(), "olivia", rightPassword).Expect(http.StatusTooManyRequests)
-	// A server that begins later knows the count, too.
+	// A server that starts later knows the count, too.
 	late := servertest.Serve(t, servers[0].Plan, servers[0].Store, server.Options{LoginTries: 4})
 	server.SetLoginClock(late.Server, ticks.now)
 	login(late.Browser(), "olivia", rightPassword).Expect(http.StatusTooManyRequests)
@@ -81,7 +81,7 @@ func registerFrom(w *servertest.World, address string) servertest.Answer {
 	return w.Send(r)
 }
 
-// expectRegistrations registers clients until one is refused: after a burst of 100, and one more for each 6 seconds.
+// expectRegistrations registers clients until one is refused: after a burst of 100, and one more every 6 seconds.
 func expectRegistrations(t *testing.T, register func(i int) servertest.Answer) {
 	t.Helper()
 	began, accepted := time.Now(), 0
@@ -98,7 +98,7 @@ func expectRegistrations(t *testing.T, register func(i int) servertest.Answer) {
 	}
 }
 
-// However many servers get the form of a consent page, and in whatever order, one of them takes it.
+// If a consent form is sent to several servers, in any order, only one accepts it.
 func TestServersTakeAConsentOnce(t *testing.T) {
 	servers := twoServers(t, server.Options{})
 	app := servers[0].Register("none")
@@ -113,7 +113,7 @@ func TestServersTakeAConsentOnce(t *testing.T) {
 	}
 }
 
-// What one server has answered, the other's next search finds.
+// One server's next search finds what another has answered.
 func TestServersFindWhatAnotherHasAnswered(t *testing.T) {
 	longtest.Only(t)
 	servers := twoServers(t, server.Options{})
@@ -129,7 +129,7 @@ func TestServersFindWhatAnotherHasAnswered(t *testing.T) {
 	}
 }
 
-// A server whose store takes no writes counts by itself.
+// A server with a read-only store counts alone.
 func TestAReadOnlyServerCountsByItself(t *testing.T) {
 	longtest.Only(t)
 	p := servertest.Template(t)

@@ -20,7 +20,7 @@ const (
 	wrongPassword = "nine red kettles"
 )
 
-// setPassword gives a caller of the world the right password.
+// setPassword gives a caller the right password.
 func setPassword(w *servertest.World, caller string) {
 	w.T.Helper()
 	password := rightPassword
@@ -30,7 +30,7 @@ func setPassword(w *servertest.World, caller string) {
 	}
 }
 
-// login fills in the page of the sign-in.
+// login fills in the sign-in page.
 func login(b *servertest.Browser, name, password string) *servertest.Page {
 	b.W.T.Helper()
 	return b.Submit(b.Get("/login"), "/login", url.Values{"username": {name}, "password": {password}})
@@ -72,7 +72,7 @@ func TestSigningIn(t *testing.T) {
 	}
 }
 
-// Who tries learns nothing about who has an account.
+// A failed sign-in reveals nothing about which accounts exist.
 func TestWrongSignInsLookAlike(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Owner)
@@ -99,7 +99,7 @@ func TestWrongSignInsLookAlike(t *testing.T) {
 	}
 }
 
-// describe writes a page down without what is typed into it.
+// describe describes a page without the typed values.
 func describe(e *servertest.Element) string {
 	var b strings.Builder
 	for _, child := range e.All() {
@@ -108,7 +108,7 @@ func describe(e *servertest.Element) string {
 	return b.String()
 }
 
-// A value that someone has put into a browser before is nothing after the sign-in.
+// A value planted in a browser before the sign-in is worthless afterwards.
 func TestSessionsCannotBePlanted(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Owner)
@@ -133,7 +133,7 @@ func TestSessionsCannotBePlanted(t *testing.T) {
 		}
 		b.Get("/profile").Expect(http.StatusOK, "olivia@example.com")
 	}
-	attacker.Get("/profile").Expect(http.StatusSeeOther) // what was signed in where Olivia did has ended
+	attacker.Get("/profile").Expect(http.StatusSeeOther) // the attacker's session has ended with Olivia's sign-in
 }
 
 func TestSignInDestinations(t *testing.T) {
@@ -160,7 +160,7 @@ func TestSignInDestinations(t *testing.T) {
 			if want != "" && p.Header.Get("Location") != prefix+want {
 				t.Errorf("next %q leads to %q, not to %q", next, p.Header.Get("Location"), prefix+want)
 			}
-			// Browsers see a backslash as a slash, and overlook tabs.
+			// Browsers treat a backslash like a slash, and ignore tabs.
 			if got := p.Header.Get("Location"); strings.HasPrefix(got, "//") || strings.ContainsAny(got, "\\\t") {
 				t.Errorf("next %q leads to %q", next, got)
 			}
@@ -180,7 +180,7 @@ func TestCookiesBehindTLSAndAPrefix(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Origin", "https://memory.example") // as a proxy leaves it, with the Host of its own
+	r.Header.Set("Origin", "https://memory.example") // as set by a proxy that changes the Host
 	r.Header.Set("Cookie", strings.Split(form, ";")[0])
 	p = b.Send(r)
 	if p.Status != http.StatusSeeOther || p.Header.Get("Location") != "/deep/memory/" {
@@ -196,7 +196,7 @@ func TestCookiesBehindTLSAndAPrefix(t *testing.T) {
 	}
 }
 
-// clock is a time that a test moves on.
+// clock is a time that a test advances.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -219,7 +219,7 @@ func TestGuessingPasswordsTakesLongerAndLonger(t *testing.T) {
 	ticks := &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	server.SetLoginClock(w.Server, ticks.now)
 	setPassword(w, servertest.Owner)
-	for _, name := range []string{"olivia", "noah"} { // an unknown name is treated in the same way
+	for _, name := range []string{"olivia", "noah"} { // an unknown name is treated the same
 		b := w.Browser()
 		login(b, name, wrongPassword).Expect(http.StatusUnauthorized)
 		login(b, strings.ToUpper(name), wrongPassword).Expect(http.StatusUnauthorized)
@@ -233,7 +233,7 @@ func TestGuessingPasswordsTakesLongerAndLonger(t *testing.T) {
 		}
 		ticks.pass(20 * time.Second)
 	}
-	// Others are let in, and so is Olivia when she has waited.
+	// Others can sign in, and Olivia can after waiting.
 	setPassword(w, servertest.Reader)
 	login(w.Browser(), "rita", rightPassword).Expect(http.StatusSeeOther)
 	login(w.Browser(), "olivia", rightPassword).Expect(http.StatusSeeOther)
@@ -241,7 +241,7 @@ func TestGuessingPasswordsTakesLongerAndLonger(t *testing.T) {
 	b := w.Browser()
 	login(b, "olivia", rightPassword).Expect(http.StatusSeeOther)
 
-	// Others' tries, from the same address, do not keep her from signing in where she has before.
+	// Attempts by others, from the same address, do not keep her from signing in where she has signed in before.
 	b.Submit(b.Get("/"), "/logout", nil).Expect(http.StatusSeeOther)
 	for range 3 {
 		login(w.Browser(), "olivia", wrongPassword)
@@ -251,7 +251,7 @@ func TestGuessingPasswordsTakesLongerAndLonger(t *testing.T) {
 	login(b, "olivia", rightPassword).Expect(http.StatusSeeOther)
 }
 
-// Of two windows in which someone is asked to sign in, the first one knows nothing of the second.
+// If two windows ask a user to sign in, the first knows nothing of the second.
 func TestSigningInInTwoWindows(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -268,8 +268,7 @@ func TestSigningInInTwoWindows(t *testing.T) {
 	b.LeadsTo(b.Submit(again, "/login", url.Values{"password": {rightPassword}}), "/profile")
 }
 
-// Whether tries of one name written in several ways are counted together must not depend on whether there is such a
-// user.
+// Whether different spellings of a name share a count must not depend on whether the user exists.
 func TestTriesRevealNoNames(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{LoginTries: 3})
@@ -293,7 +292,7 @@ func TestTriesRevealNoNames(t *testing.T) {
 	}
 }
 
-// A browser that was left open is no way to guess the password.
+// An unattended browser is no way to guess the password.
 func TestGuessingThePresentPassword(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{LoginTries: 2})

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// linkOf returns the path of a new link that signs the owner in.
+// linkOf returns the path of a new sign-in link for the owner.
 func linkOf(t *testing.T, w *servertest.World) string {
 	t.Helper()
 	link, err := w.Server.SignInLink(t.Context(), "olivia")
@@ -33,7 +33,7 @@ func TestASignInLinkWorksOnceInABrowserOnThisMachine(t *testing.T) {
 	for _, unfit := range []struct {
 		method, from string
 		want         int
-	}{{"HEAD", "127.0.0.1", http.StatusNotFound}, {"GET", "203.0.113.9", http.StatusForbidden}} { // and use nothing up
+	}{{"HEAD", "127.0.0.1", http.StatusNotFound}, {"GET", "203.0.113.9", http.StatusForbidden}} { // and do not use it up
 		r := w.Request(servertest.Guest, unfit.method, path, nil)
 		r.Header.Set("X-Forwarded-For", unfit.from)
 		answer, err := w.HTTP.Client().Do(r)

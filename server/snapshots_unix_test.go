@@ -36,7 +36,7 @@ func (d snapshotDB) Read(ctx context.Context, fn func(db.Tx) error) error {
 	})
 }
 
-// All that a page shows is of one moment: it is read in one snapshot, after the one that checks the session.
+// A page shows one moment: it is read in one snapshot, after the one that checks the session.
 func TestPagesReadOneSnapshot(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pages.db")
 	filled, err := seed.Fill(t.Context(), path, 40)
@@ -81,11 +81,11 @@ func TestPagesReadOneSnapshot(t *testing.T) {
 	for _, pattern := range longtest.Keys(paths, 1, 4) {
 		get(paths[pattern])
 		most := int64(2)
-		if strings.HasSuffix(pattern, "/data") { // of pictures: no page, and it computes for long; project names are apart
+		if strings.HasSuffix(pattern, "/data") { // data for pictures, which takes long; project names are separate
 			most = 3
 		}
 		got := most + 1
-		for try := 0; try < 3 && got > most; try++ { // the store's own work may come in between
+		for try := 0; try < 3 && got > most; try++ { // the store's own work may add some
 			got = get(paths[pattern])
 		}
 		if got > most {

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// Files come packed to those who take that, and as they are to others; both are the same file.
+// Files are compressed for clients that accept it. Both forms have the same content.
 func TestFilesOfPagesArePacked(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	want, err := os.ReadFile("internal/web/static/vendor/htmx.min.js")

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// A theme is kept in the browser, for its pages before a sign-in, too, and leads back to the page where it was chosen.
+// The theme is stored in the browser, applies before the sign-in, too, and choosing it leads back to the same page.
 func TestAThemeIsKept(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
@@ -35,7 +35,7 @@ func TestAThemeIsKept(t *testing.T) {
 	b.Post("/theme", url.Values{"theme": {"dark"}}).Expect(http.StatusForbidden)
 }
 
-// The menu has a picture for each place; what admins manage is folded until one of it is open.
+// Each item of the menu has an icon. The admins' part is collapsed unless one of its pages is open.
 func TestTheMenuHasPicturesAndFolds(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

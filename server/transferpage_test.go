@@ -70,7 +70,7 @@ func TestExportOnThePage(t *testing.T) {
 	}
 	b.Submit(p, "/transfer/export", url.Values{"files": nil, "vectors": nil}).Expect(http.StatusOK,
 		servertest.Secret).Without(`"type":"file"`, `"type":"vectors"`)
-	w.SignedIn(servertest.Reader).Submit(p, "/transfer/export", nil).Expect(http.StatusForbidden) // another's form
+	w.SignedIn(servertest.Reader).Submit(p, "/transfer/export", nil).Expect(http.StatusForbidden) // of another user
 	rita := w.SignedIn(servertest.Reader)
 	rita.Submit(rita.Get("/transfer"), "/transfer/export", nil).Expect(http.StatusOK,
 		`"type":"end"`).Without(servertest.Secret,
@@ -89,7 +89,7 @@ func TestExportOnThePage(t *testing.T) {
 		`"type":"token"`)
 }
 
-// The archive has the export, and a receipt that verifies and is for this export.
+// The archive has the export and its valid receipt.
 func TestExportWithAReceiptOnThePage(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -193,7 +193,7 @@ func TestImportOnThePage(t *testing.T) {
 
 const hostileJSON = `<script>alert(1)</script>`
 
-// One thing at a time: a second import learns what goes on, and nothing of it is left.
+// One thing at a time: a second import gets an error that names the current work, and leaves nothing behind.
 func TestAnImportWaitsForOtherWork(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -203,10 +203,10 @@ func TestAnImportWaitsForOtherWork(t *testing.T) {
 	w.SignedIn(servertest.Owner).Get("/transfer").Expect(http.StatusOK).Without("The check")
 	servertest.CheckPage(w, bring(ada, "{}").Expect(http.StatusBadRequest, "The check has been running"))
 	ada.LeadsTo(ada.Submit(ada.Get("/transfer"), "/backup/stop", nil), "/transfer?done=stopped")
-	worked(ada, "/transfer").Without("The check") // the other page tells how it ended
+	worked(ada, "/transfer").Without("The check") // the other page reports how it ended
 }
 
-// Imports are for admins, and by forms of this server's pages.
+// Only admins can import, and only with forms of this server's pages.
 func TestWhoMayImport(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

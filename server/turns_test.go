@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// slowModel is an embedder that waits until it is let go on, for texts that say so.
+// slowModel is an embedder that blocks, for texts that ask for it, until the test releases it.
 type slowModel struct {
 	souvenir.Embedder
 	began chan struct{}
@@ -41,7 +41,7 @@ func (m slowModel) Embed(ctx context.Context, purpose souvenir.Purpose, texts []
 	return m.Embedder.Embed(ctx, purpose, texts)
 }
 
-// busyWorld is a world with a model that waits, and limits that a test reaches.
+// busyWorld is a world with a blocking model, and limits that a test can reach.
 func busyWorld(t *testing.T, m slowModel) *servertest.World {
 	t.Helper()
 	p := servertest.Template(t)
@@ -55,22 +55,22 @@ func busyWorld(t *testing.T, m slowModel) *servertest.World {
 		QueueWait: 200 * time.Millisecond})
 }
 
-// A user who has as many calls under way and in line as may be is refused more, in the form of each transport; others
-// are not.
+// A user with the maximum number of calls, running and queued, is refused more, in the form of each transport. Other
+// users are not affected.
 func TestOneUserFillsOnlyTheirOwnLine(t *testing.T) {
 	longtest.Only(t)
 	m := newSlowModel()
 	w := busyWorld(t, m)
-	w.Doc = nil // it is not for several goroutines
+	w.Doc = nil // it is not safe for several goroutines
 	const search = `{"name": "memory", "arguments": {"action": "search", "query": "slowly"}}`
 	var group sync.WaitGroup
 	call := func() { group.Go(func() { w.Do(servertest.Stranger, "POST", "/tools/call", search) }) }
-	// Calls that wait for the model take no processor, and so many of them may have begun.
+	// Calls that wait for the model use no processor, so more of them may have started.
 	for range server.BegunPerUser {
 		call()
 		<-m.began
 	}
-	a := w.Do(servertest.Stranger, "POST", "/tools/call", search) // waits, and not for long
+	a := w.Do(servertest.Stranger, "POST", "/tools/call", search) // waits briefly
 	a.Expect(http.StatusServiceUnavailable, "the call has waited for its turn for 200ms", "try again in 1 s",
 		`"isError":true`)
 	if a.Header.Get("Retry-After") != "1" {
@@ -93,7 +93,7 @@ func TestOneUserFillsOnlyTheirOwnLine(t *testing.T) {
 	w.Do(servertest.Stranger, "GET", "/api/projects", "").Expect(http.StatusOK)
 }
 
-// A line that is full is refused at once.
+// If a queue is full, a call is refused at once.
 func TestFullLane(t *testing.T) {
 	m := newSlowModel()
 	w := busyWorld(t, m)
@@ -142,8 +142,8 @@ func TestFullLane(t *testing.T) {
 	}
 }
 
-// However many requests arrive at once with one credential, before anyone knows whose it is: those with another one do
-// not wait behind them. Refusals do not fill the log.
+// If many requests with one credential arrive before it is checked, requests with others do not wait behind them.
+// Refusals do not fill the log.
 func TestOneCredentialDoesNotHoldUpOthers(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{MaxRunning: 2, QueueWait: 50 * time.Millisecond})
@@ -168,7 +168,7 @@ func TestOneCredentialDoesNotHoldUpOthers(t *testing.T) {
 	}
 }
 
-// Silent uploads and downloads that no one takes hold no place.
+// Stalled uploads and unread downloads do not hold a place.
 func TestStreamsHoldNoPlace(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{MaxRunning: 1, QueueWait: time.Second})
@@ -195,7 +195,7 @@ func TestStreamsHoldNoPlace(t *testing.T) {
 	}
 }
 
-// silentForm is a form whose file begins and does not go on.
+// silentForm returns a form whose file begins and then stalls.
 func silentForm() (body *silence, kind string) {
 	s := &silence{closed: make(chan struct{})}
 	s.begin = strings.NewReader("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\nbegin")
@@ -221,7 +221,7 @@ func (s *silence) Close() error {
 	return nil
 }
 
-// A credential that ends while a batch is under way ends the rest of the batch, too.
+// If a credential is revoked during a batch, the rest of the batch is refused, too.
 func TestARevokedTokenEndsItsBatch(t *testing.T) {
 	m := newSlowModel()
 	w := busyWorld(t, m)

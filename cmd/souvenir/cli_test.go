@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// everyCommand visits the commands that people see, the completion of the command line aside.
+// everyCommand visits the visible commands, except shell completion.
 func everyCommand(visit func(*cobra.Command)) {
 	root := (&cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv}).rootCommand()
 	var walk func(*cobra.Command)
@@ -84,7 +84,7 @@ func TestListsAsJSON(t *testing.T) {
 		{"recover", "souvenir.db", "recovered.db"}, {"reindex"}, {"purge"}, {"stats"}, {"man", "pages"}, {"version"},
 	}
 	for i, args := range lists {
-		if !longtest.Part(i, 1, 4) { // none of which needs another
+		if !longtest.Part(i, 1, 4) { // commands do not depend on each other
 			continue
 		}
 		o := c.run(t, append(args, "--json")...)

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// registered is what --json prints of a client with its secret.
+// registered is the JSON output for a client with its secret.
 type registered struct {
 	ID     string `json:"client_id"`
 	Secret string `json:"client_secret"`

@@ -132,7 +132,8 @@ func TestOnlyNearby(t *testing.T) {
 	}
 }
 
-// A connector comes from its vendor's cloud, so nothing that is printed tells it to go where only this machine gets to.
+// A connector is called from its vendor's cloud, so its instructions must not use an address that only this machine
+// reaches.
 func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
 	c := call{dir: t.TempDir()}
 	for address, more := range map[string][]string{"http://127.0.0.1:8377": nil,
@@ -179,7 +180,7 @@ func TestClientConfigOverStdioNamesTheUser(t *testing.T) {
 		strings.Contains(o.stdout, "--user") {
 		t.Errorf(`a store of one user: %+v, want code %v and no "--user" in the stdout`, o, exitOK)
 	}
-	c := newStore(t) // of two
+	c := newStore(t) // two users
 	for _, args := range [][]string{{"claude-code", "--stdio"}, {"cursor", "--stdio", "--json"}, {"--stdio"}} {
 		o := c.run(t, append([]string{"client-config"}, args...)...)
 		if o.code != exitUsage || o.stdout != "" ||
@@ -198,7 +199,7 @@ func TestClientConfigOverStdioNamesTheUser(t *testing.T) {
 	}
 }
 
-// TestThePageOfClientsShowsWhatClientConfigPrints keeps docs/clients.md and the command the same.
+// TestThePageOfClientsShowsWhatClientConfigPrints compares docs/clients.md with the command's output.
 func TestThePageOfClientsShowsWhatClientConfigPrints(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(repository, "docs", "clients.md"))
 	if err != nil {
@@ -225,7 +226,7 @@ func TestThePageOfClientsShowsWhatClientConfigPrints(t *testing.T) {
 			}
 		}
 	}
-	// Every block of a configuration file is one of them, so that none is left behind when they change.
+	// Every block of a configuration file must be one of them, so that none is outdated.
 	for _, language := range []string{"```json\n", "```toml\n", "```text\n"} {
 		rest := page
 		for {

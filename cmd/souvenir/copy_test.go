@@ -18,7 +18,7 @@ func rowsOf(t *testing.T, c call, db string) string {
 	return strings.Join(lines[1:len(lines)-1], "\n")
 }
 
-// full adds to the store of newStore what an export has beside memories.
+// full adds to the store of newStore whatever an export holds besides memories.
 func full(t *testing.T) (c call, token string) {
 	t.Helper()
 	c = newStore(t)
@@ -50,7 +50,7 @@ func full(t *testing.T) (c call, token string) {
 
 func copyFrom(t *testing.T, c call, from, to string) {
 	t.Helper()
-	for _, run := range []string{"first", "second"} { // the second one finds all there
+	for _, run := range []string{"first", "second"} { // the second one finds everything there
 		if printed := c.ok(t, "copy", "--from", from, "--to", to); !strings.Contains(printed, "all rows match") {
 			t.Errorf("the %s copy from %s to %s: got %s, want every row there", run, from, to, printed)
 		}

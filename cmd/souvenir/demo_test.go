@@ -57,7 +57,7 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// demoLinkSignsIn follows the link that a demonstration prints, as a browser does, and looks at what it shows.
+// demoLinkSignsIn follows the link that a demonstration prints, as a browser does, and checks the pages.
 func demoLinkSignsIn(t *testing.T, printed string) {
 	t.Helper()
 	found := regexp.MustCompile(`(http://\S+)/sign-in\?key=\S+`).FindStringSubmatch(printed)
@@ -91,7 +91,7 @@ func demoLinkSignsIn(t *testing.T, printed string) {
 		if wrong := idle.FindString(body); wrong != "" {
 			t.Errorf("%s: got %q on the page, want clients at work until today, in sentences", path, wrong)
 		}
-		if unseen := strings.Count(body, "not seen yet"); path == "/users" && unseen != 1 { // Priya has not answered
+		if unseen := strings.Count(body, "not seen yet"); path == "/users" && unseen != 1 { // Priya has not accepted yet
 			t.Errorf("got %d users who were not seen, want 1", unseen)
 		}
 	}

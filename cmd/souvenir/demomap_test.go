@@ -12,7 +12,7 @@ import (
 )
 
 // The map of the demonstration keeps more neighbours together than two principal components do: its trustworthiness at
-// 12 neighbours is 0.93, theirs is 0.68. docs/decisions.md says what other methods reach on the same vectors.
+// 12 neighbours is 0.93, theirs is 0.68. docs/decisions.md lists the values of other methods on the same vectors.
 func TestNeighboursOnTheMapAreNeighbours(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "demo.db")
@@ -63,8 +63,8 @@ func TestNeighboursOnTheMapAreNeighbours(t *testing.T) {
 	}
 }
 
-// trustworthiness is defined by J. Venna and S. Kaski, Neighborhood preservation in nonlinear projection methods, 2001:
-// 1, less the more the farther away are in truth those who are among a point's k nearest in the picture only.
+// trustworthiness is defined in J. Venna and S. Kaski, Neighborhood preservation in nonlinear projection methods, 2001:
+// 1, minus a penalty for each point that is among another's k nearest in the picture only, by its true rank.
 func trustworthiness(k int, truth, picture [][]float64) float64 {
 	n, penalty := len(truth), 0
 	for i := range n {
@@ -79,7 +79,7 @@ func trustworthiness(k int, truth, picture [][]float64) float64 {
 	return 1 - 2/float64(n*k*(2*n-3*k-1))*float64(penalty)
 }
 
-// nearest are all other points, by their distances from point i.
+// nearest returns all other points, by their distance from point i.
 func nearest(distances []float64, i int) []int {
 	var others []int
 	for j := range distances {
@@ -126,7 +126,8 @@ func TestTrustworthinessIsMeasuredByItsDefinition(t *testing.T) {
 	if got := trustworthiness(1, truth, truth); got != 1 {
 		t.Errorf("of the truth: got %v, want 1", got)
 	}
-	// The nearest of the first is its 5th then, and that of the second its 2nd. 1 - 2 / (6 * 1 * (12 - 3 - 1)) * (4 + 1).
+	// Then the nearest point of the first is really its 5th, and that of the second its 2nd: 1 - 2 / (6 * 1 * (12 - 3 -
+	// 1)) * (4 + 1).
 	moved := line(100, 1, 3, 6, 10, 15)
 	if got, want := trustworthiness(1, truth, moved), 1-2./48*5; math.Abs(got-want) > 1e-9 {
 		t.Errorf("with one point elsewhere: got %v, want %v", got, want)

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The pages for users show commands and programs. These tests keep them true.
+// The users' pages show commands and programs. These tests keep them correct.
 
 const repository = "../.."
 
-// pages returns the pages for users: name -> text.
+// pages returns the users' pages: name -> text.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -33,8 +33,7 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// commandLine finds calls of the program in a shell's line or in running text; what follows a pipe, a comment or two
-// blanks is no part of them.
+// commandLine matches calls of the program in a shell's line or in running text, up to a pipe, a comment or two spaces.
 var commandLine = regexp.MustCompile(
 	"(?m)(?:^|[ `(\"]|/bin/)souvenir (?:-- souvenir )?([a-z-]+(?: [^`|()#\n]*?)?)(?:  |[`|()#\n]|$| && )")
 
@@ -115,7 +114,7 @@ func TestProgramsOfThePagesBuild(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// go list -export compiles and does not link; what the module's own tests compiled is not compiled again.
+	// go list -export compiles without linking, and reuses what the module's own tests compiled.
 	compile := exec.CommandContext(t.Context(), "go", "list", "-export", "./...")
 	compile.Dir = folder
 	compile.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"), "GOWORK=off")
@@ -124,7 +123,7 @@ func TestProgramsOfThePagesBuild(t *testing.T) {
 	}
 }
 
-// The files that set up a server set variables of its flags, and ask addresses that it has.
+// The operators' files set environment variables of existing flags, and call existing addresses.
 func TestFilesForOperatorsSetExistingFlags(t *testing.T) {
 	root := (&cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv}).rootCommand()
 	serve, _, err := root.Find([]string{"serve"})

@@ -35,7 +35,7 @@ func TestDoctor(t *testing.T) {
 	if !longtest.On() {
 		return
 	}
-	// Under another name than the server's own clients are lost.
+	// Clients are lost under another name than the server's own.
 	other := strings.Replace(p.url, "127.0.0.1", "localhost", 1)
 	o := c.run(t, "doctor", other)
 	if o.code != exitError || o.stderr != "" || !strings.Contains(o.stdout, "\nproblem  metadata ") ||

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// embeddings serves POST /embeddings: a dimension for each of a few meanings.
+// embeddings serves POST /embeddings, with one dimension for each of a few meanings.
 func embeddings(t *testing.T, key string) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+key {
@@ -22,7 +22,7 @@ func embeddings(t *testing.T, key string) string {
 			return
 		}
 		var q struct{ Input []string }
-		_ = json.NewDecoder(r.Body).Decode(&q) // an empty list is answered, too
+		_ = json.NewDecoder(r.Body).Decode(&q) // an empty list also gets an answer
 		data := []map[string]any{}
 		for i, text := range q.Input {
 			v := []float64{0.1, 0, 0}

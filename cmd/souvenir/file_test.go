@@ -65,7 +65,7 @@ func TestForeignAndDamagedFilesAreLeftAsTheyAre(t *testing.T) {
 	}
 }
 
-// foreignDatabase is a store's file with another program's application id (bytes 68 to 71 of SQLite's header).
+// foreignDatabase returns a store's file with another program's application id (bytes 68 to 71 of SQLite's header).
 func foreignDatabase(content []byte) []byte {
 	foreign := append([]byte(nil), content...)
 	copy(foreign[68:], "Othr")
@@ -77,7 +77,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 	if got := c.ok(t, "check"); !strings.HasPrefix(got, "ok: 2 memories") {
 		t.Errorf("check of a sound store printed %q, want at its start \"ok: 2 memories\"", got)
 	}
-	// A piece of a file is damaged where SQLite does not see it: on disk, within a row.
+	// Damage a piece of a file where SQLite does not notice: on disk, within a row.
 	store, err := souvenir.Open(t.Context(), filepath.Join(c.dir, "souvenir.db"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestCheckNamesAChangedByteAndRepairDoesNotCallItSound(t *testing.T) {
 	c.ok(t, "check")
 }
 
-// change runs a statement on a store's file, as no command would.
+// change runs a statement on a store's file that no command would run.
 func change(t *testing.T, path, statement string) {
 	t.Helper()
 	file, err := sqlite.Open(t.Context(),

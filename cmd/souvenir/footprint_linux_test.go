@@ -12,11 +12,11 @@ import (
 
 const (
 	mostBinary = 50 << 20 // bytes; 47.3 MiB were measured
-	mostOwn    = 16 << 10 // KiB of the server's own; 10.7 to 11.8 MiB were measured
+	mostOwn    = 16 << 10 // KiB of private memory; 10.7 to 11.8 MiB were measured
 )
 
 func TestTheProgramIsSmall(t *testing.T) {
-	longtest.Only(t) // which builds the program as it is shipped
+	longtest.Only(t) // it builds the program as released
 	info, err := os.Stat(builtBinary)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestTheProgramIsSmall(t *testing.T) {
 }
 
 func TestAnIdleServerNeedsLittleMemory(t *testing.T) {
-	longtest.Only(t) // which builds the program as it is shipped
+	longtest.Only(t) // it builds the program as released
 	c := call{dir: t.TempDir()}
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0")
 	if status, body := request(t, "GET", p.url+"/health", "", nil); status != http.StatusOK {
@@ -39,14 +39,14 @@ func TestAnIdleServerNeedsLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	own, all := kibibytes(t, string(status), "RssAnon:"), kibibytes(t, string(status), "VmRSS:")
-	// The rest are pages of the program, which the system may drop; how many are there depends on its cache.
+	// The rest are pages of the program, which the system may drop. Their number depends on the page cache.
 	t.Logf("an idle server has %d KiB resident, %d KiB of them its own", all, own)
 	if own > mostOwn {
 		t.Errorf("an idle server has %d KiB of its own resident, want at most %d", own, mostOwn)
 	}
 }
 
-// kibibytes returns a figure of /proc/PID/status.
+// kibibytes returns a value of /proc/PID/status.
 func kibibytes(t *testing.T, status, name string) int {
 	t.Helper()
 	var n int

@@ -20,7 +20,7 @@ func TestTheHeapGrowsByAQuarterOfWhatIsInUse(t *testing.T) {
 func TestThePaceIsSetAfterEachCollection(t *testing.T) {
 	var calls atomic.Int32
 	afterCollection(func() bool { return calls.Add(1) < 3 })
-	for range 10_000 { // one collection may come before the last call has seen to the next
+	for range 10_000 { // one collection may come before the last call prepares for the next
 		if runtime.GC(); calls.Load() == 3 {
 			break
 		}

@@ -19,11 +19,11 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// What a server leaves behind that is killed in the midst of things.
+// What a server leaves behind that is killed at work.
 
-const soon = 20 * time.Second // how long tests wait for what happens at once
+const soon = 20 * time.Second // how long tests wait for what should happen at once
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(soon); !so(); time.Sleep(10 * time.Millisecond) {
@@ -33,7 +33,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// kill ends a server as a loss of power would.
+// kill ends a server like a power failure.
 func (p *process) kill(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {
@@ -42,7 +42,7 @@ func (p *process) kill(t *testing.T) {
 	p.wait(t)
 }
 
-// sound opens a store after a crash. Nothing in it may be wrong.
+// sound opens a store after a crash and checks that it is intact.
 func sound(t *testing.T, path string, options *souvenir.Options) *souvenir.Store {
 	t.Helper()
 	store, err := souvenir.Open(t.Context(), path, options)
@@ -56,7 +56,7 @@ func sound(t *testing.T, path string, options *souvenir.Options) *souvenir.Store
 	return store
 }
 
-// storedBytes is how large the file and its log are.
+// storedBytes returns the size of the file and its log.
 func storedBytes(path string) (n int64) {
 	for _, name := range []string{path, path + "-wal"} {
 		if info, err := os.Stat(name); err == nil {
@@ -66,8 +66,8 @@ func storedBytes(path string) (n int64) {
 	return n
 }
 
-// Of an upload that a crash cuts off nothing can be seen; its pieces go when it is sure that no more will come, and the
-// same file can be uploaded again meanwhile.
+// After a crash during an upload, no part of the file is visible. Its pieces are deleted once nothing more can arrive,
+// and the same file can be uploaded meanwhile.
 func TestKilledDuringAnUpload(t *testing.T) {
 	longtest.Only(t)
 	c := newStore(t)
@@ -104,7 +104,7 @@ func TestKilledDuringAnUpload(t *testing.T) {
 	}
 	eventually(t, "most of the file is stored", func() bool { return storedBytes(path) > before+sent/2 })
 	p.kill(t)
-	write.CloseWithError(io.ErrClosedPipe) // for which the client waits
+	write.CloseWithError(io.ErrClosedPipe) // the client waits for it
 	if err := <-failed; err == nil || strings.Contains(err.Error(), "answered") {
 		t.Errorf(`the upload: %v, want an error and no "answered" in the error`, err)
 	}
@@ -147,7 +147,8 @@ func TestKilledDuringAnUpload(t *testing.T) {
 	}
 }
 
-// What was answered before a crash is there after it, whole; what was not may be there, and then is whole, too.
+// What was answered before a crash is completely there afterwards. What was not answered is completely there or not at
+// all.
 func TestKilledDuringStores(t *testing.T) {
 	longtest.Only(t)
 	c := newStore(t)
@@ -204,7 +205,7 @@ func TestKilledDuringStores(t *testing.T) {
 			t.Errorf("%s is empty, want a content that is not empty", m.ID)
 		}
 	}
-	if most := len(answered) + writers + 1; stored > most { // and the one from before
+	if most := len(answered) + writers + 1; stored > most { // plus the one from before
 		t.Errorf("%d memories are there; at most %d were asked for, want at most %v", stored, most, most)
 	}
 }

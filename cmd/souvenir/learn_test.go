@@ -21,8 +21,8 @@ import (
 
 const modelKey = "sk-secret-0123456789"
 
-// factModel is a server with /chat/completions and /messages whose model takes each turn that begins with "Fact: " for
-// one. It counts its requests; before it answers, it calls hold with their number.
+// factModel serves /chat/completions and /messages. Its model takes each turn that begins with "Fact: " for a fact. It
+// counts the requests; before each answer it calls hold with the request's number.
 func factModel(t *testing.T, hold func(n int)) (url string, requests *atomic.Int64) {
 	t.Helper()
 	requests = &atomic.Int64{}
@@ -68,7 +68,7 @@ func factModel(t *testing.T, hold func(n int)) (url string, requests *atomic.Int
 	return server.URL + "/v1", requests
 }
 
-// talk appends what someone says to a conversation of the store souvenir.db in a folder.
+// talk appends turns to a conversation of the store souvenir.db in a folder.
 func talk(t *testing.T, store *souvenir.Store, project, key string, texts ...string) {
 	t.Helper()
 	turns := make([]souvenir.Turn, len(texts))
@@ -81,7 +81,7 @@ func talk(t *testing.T, store *souvenir.Store, project, key string, texts ...str
 	}
 }
 
-// waits returns how many proposals wait in a store.
+// waits returns the number of pending proposals in a store.
 func waits(t *testing.T, store *souvenir.Store) int {
 	t.Helper()
 	n, err := extract.NewReviewer(store).Count(t.Context(), 1000, nil)

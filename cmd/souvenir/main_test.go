@@ -22,14 +22,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// The tests run the program itself: in the long form as it is shipped, without C and without symbols, for which
-// everything is compiled once more; else the test binary stands in for it, and commands that end by themselves run
+// The tests run the program itself. In the long form, it is built as released, without C and without symbols, which
+// compiles everything once more. Otherwise the test binary acts as the program, and commands that end by themselves run
 // within its process.
 
-// builtBinary is the path of the program, and home the folder that it takes for its user's.
+// builtBinary is the path of the program, and home the folder that it takes for its user's home.
 var builtBinary, home string
 
-// asProgram is the variable that makes the test binary be the program.
+// asProgram is the environment variable that makes the test binary act as the program.
 const asProgram = "TEST_AS_SOUVENIR"
 
 func TestMain(m *testing.M) {
@@ -64,7 +64,7 @@ func makeProgram() error {
 		if err != nil {
 			return err
 		}
-		if err := os.Setenv(asProgram, "1"); err != nil { // for all that the tests start
+		if err := os.Setenv(asProgram, "1"); err != nil { // for everything that the tests start
 			return err
 		}
 		if os.Link(self, builtBinary) == nil {
@@ -87,11 +87,11 @@ func makeProgram() error {
 // call is a run of the program.
 type call struct {
 	dir   string   // the working directory
-	env   []string // beside the test's own, from which SOUVENIR_ variables are taken
+	env   []string // in addition to the test's own environment without its SOUVENIR_ variables
 	stdin string
 }
 
-// outcome is what a run has left.
+// outcome is the result of a run.
 type outcome struct {
 	stdout, stderr string
 	code           int
@@ -111,7 +111,7 @@ func (c call) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// atHome are the variables that say where a user's folders are.
+// atHome returns the variables for a user's folders.
 func atHome(folder string) []string {
 	return []string{"HOME=" + folder, "XDG_CACHE_HOME=" + filepath.Join(folder, ".cache"), "XDG_DATA_HOME=",
 		"LocalAppData=" + folder}
@@ -133,8 +133,8 @@ func (c call) run(t *testing.T, args ...string) outcome {
 	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// canRunHere reports whether a run takes no process of its own: in the short form, if it neither serves, nor asks for
-// the path of the program, nor needs an environment of its own beside the program's variables.
+// canRunHere reports whether a run needs no process of its own: in the short form, if it does not serve, does not ask
+// for the path of the program, and needs no other environment than the program's variables.
 func (c call) canRunHere(args []string) bool {
 	if longtest.On() || slices.ContainsFunc(args, func(arg string) bool {
 		return slices.Contains([]string{"serve", "mcp", "demo", "client-config"}, arg)
@@ -144,10 +144,10 @@ func (c call) canRunHere(args []string) bool {
 	return !slices.ContainsFunc(c.env, func(v string) bool { return !strings.HasPrefix(v, "SOUVENIR_") })
 }
 
-// here is held by a run within the process of the tests, whose working directory and environment it changes.
+// here is held by a run within the tests' process, because the run changes the working directory and environment.
 var here sync.Mutex
 
-// runHere runs the program within the process of the tests, which costs a fraction of a process.
+// runHere runs the program within the tests' process, which is much cheaper than a process of its own.
 func (c call) runHere(t *testing.T, args ...string) outcome {
 	t.Helper()
 	here.Lock()
@@ -171,7 +171,7 @@ func (c call) runHere(t *testing.T, args ...string) outcome {
 		t.Fatal(err)
 	}
 	if c.dir != "" {
-		if err := os.Chdir(c.dir); err != nil { //nolint:usetesting // the test goes on where it was
+		if err := os.Chdir(c.dir); err != nil { //nolint:usetesting // restored below
 			t.Fatal(err)
 		}
 		defer func() {
@@ -187,7 +187,7 @@ func (c call) runHere(t *testing.T, args ...string) outcome {
 		} else {
 			defer func() { _ = os.Unsetenv(name) }()
 		}
-		if err := os.Setenv(name, value); err != nil { //nolint:usetesting // the test goes on with its own
+		if err := os.Setenv(name, value); err != nil { //nolint:usetesting // restored above
 			t.Fatal(err)
 		}
 	}
@@ -213,7 +213,7 @@ func (c call) runHere(t *testing.T, args ...string) outcome {
 	return outcome{printed(out), printed(errs), code}
 }
 
-// ok runs the program, which must succeed and say nothing on standard error, and returns what it printed.
+// ok runs the program, which must succeed with empty standard error, and returns its output.
 func (c call) ok(t *testing.T, args ...string) string {
 	t.Helper()
 	o := c.run(t, args...)
@@ -223,7 +223,8 @@ func (c call) ok(t *testing.T, args ...string) string {
 	return o.stdout
 }
 
-// fails runs the program, which must end with a status, print nothing on standard output, and say each of some words.
+// fails runs the program, which must end with a status, print nothing on standard output, and print each of some words
+// on standard error.
 func (c call) fails(t *testing.T, code int, words string, args ...string) {
 	t.Helper()
 	o := c.run(t, args...)
@@ -239,7 +240,7 @@ func (c call) fails(t *testing.T, code int, words string, args ...string) {
 	}
 }
 
-// process is a server that runs.
+// process is a running server.
 type process struct {
 	cmd    *exec.Cmd
 	url    string
@@ -267,7 +268,7 @@ func (b *syncBuffer) String() string {
 
 func (b *syncBuffer) Len() int { return len(b.String()) }
 
-// start starts a server and waits until it says that it is ready.
+// start starts a server and waits until it reports that it is ready.
 func (c call) start(t *testing.T, args ...string) *process {
 	t.Helper()
 	cmd := c.command(context.Background(), args...)
@@ -296,7 +297,7 @@ func (c call) start(t *testing.T, args ...string) *process {
 	return p
 }
 
-// stop tells a server to end and returns its exit status, and the rest of what it printed.
+// stop ends a server and returns its exit status and the rest of its output.
 func (p *process) stop(t *testing.T) (int, string) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -318,7 +319,7 @@ func (p *process) wait(t *testing.T) (int, string) {
 	return p.cmd.ProcessState.ExitCode(), rest.String()
 }
 
-// openStore opens a store beside the program.
+// openStore opens a store, while the program may have it open, too.
 func openStore(t *testing.T, path string) *souvenir.Store {
 	t.Helper()
 	store, err := souvenir.Open(t.Context(), path, nil)
@@ -333,8 +334,8 @@ func openStore(t *testing.T, path string) *souvenir.Store {
 	return store
 }
 
-// newStore makes a store with the users anna, an admin, and ben, and a memory of each, and returns its folder. All of
-// them are copies of one file.
+// newStore returns the folder of a new store with the users anna, an admin, and ben, and a memory of each. All of them
+// are copies of one file.
 func newStore(t *testing.T) call {
 	t.Helper()
 	content, err := filledStore()
@@ -348,7 +349,7 @@ func newStore(t *testing.T) call {
 	return c
 }
 
-// filledStore is the file of such a store.
+// filledStore returns the bytes of such a store.
 var filledStore = sync.OnceValues(func() ([]byte, error) {
 	folder, err := os.MkdirTemp("", "souvenir-filled-")
 	if err != nil {
@@ -394,7 +395,7 @@ func decode[T any](t *testing.T, text string) T {
 	return value
 }
 
-// readFolder returns what is in a folder: name -> content.
+// readFolder returns the files of a folder: name -> content.
 func readFolder(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -412,4 +413,4 @@ func readFolder(t *testing.T, folder string) map[string]string {
 	return files
 }
 
-const waitLimit = 30 * time.Second // for what must come at last; it never makes a test fail that would pass
+const waitLimit = 30 * time.Second // for events that must come; a passing test never waits that long

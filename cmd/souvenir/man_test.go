@@ -49,7 +49,7 @@ func TestEveryCommandHasAManualPage(t *testing.T) {
 	c.fails(t, exitError, "DIR|taken", "man", "taken")
 }
 
-// groff finds no fault with the pages, and shows what is written there.
+// groff finds no fault in the pages and renders their text.
 func TestManualPagesAreReadAsTheyAreMeant(t *testing.T) {
 	groff, err := exec.LookPath("groff")
 	if err != nil {

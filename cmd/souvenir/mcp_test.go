@@ -21,7 +21,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// mcpProcess is "souvenir mcp" as a client has it.
+// mcpProcess is a running "souvenir mcp" with its client.
 type mcpProcess struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -30,7 +30,7 @@ type mcpProcess struct {
 	asked  int
 }
 
-// startMCP starts "souvenir mcp" and shakes hands.
+// startMCP starts "souvenir mcp" and initializes the session.
 func (c call) startMCP(t *testing.T, args ...string) *mcpProcess {
 	t.Helper()
 	cmd := c.command(t.Context(), append([]string{"mcp"}, args...)...)
@@ -74,7 +74,7 @@ func (p *mcpProcess) send(message object) error {
 	return err
 }
 
-// ask sends a request and returns the result, or the error that answers it.
+// ask sends a request and returns its result or error.
 func (p *mcpProcess) ask(method string, params object) (json.RawMessage, error) {
 	p.asked++
 	if err := p.send(object{"jsonrpc": "2.0", "id": p.asked, "method": method, "params": params}); err != nil {
@@ -127,7 +127,7 @@ func (p *mcpProcess) store(t *testing.T, content string) {
 	}
 }
 
-// finds tells whether a search finds a text.
+// finds reports whether a search finds a text.
 func (p *mcpProcess) finds(t *testing.T, text string) bool {
 	t.Helper()
 	found, err := p.memory(object{"action": "search", "query": text})
@@ -157,7 +157,7 @@ func (p *mcpProcess) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// end ends the input; nothing must be said, and the file's log be gone.
+// end ends the input. The process must print nothing more, and remove the file's log.
 func (p *mcpProcess) end(t *testing.T) {
 	t.Helper()
 	p.in.Close()
@@ -389,7 +389,7 @@ func TestMCPFindsTheFile(t *testing.T) {
 		found.end(t)
 	}
 	other.stop(t)
-	if err := server.cmd.Process.Kill(); err != nil { // what it leaves behind is seen to be old
+	if err := server.cmd.Process.Kill(); err != nil { // its leftovers are recognized as old
 		t.Fatal(err)
 	}
 	_ = server.cmd.Wait()
@@ -416,7 +416,7 @@ func TestManyMCPProcessesAndAServerShareAFile(t *testing.T) {
 				if _, err := p.memory(object{"action": "store", "content": name(process, i)}); err != nil {
 					t.Error(err)
 				}
-				// What is answered is found by every other process in its next search; here by the one itself.
+				// What one process has answered, every other process finds in its next search. Here, the process itself searches.
 				if found, err := p.memory(object{"action": "search", "query": name(process, i)}); err != nil ||
 					!strings.Contains(found, name(process, i)) {
 					t.Errorf("%s is not found: %v, want no error and a hit", name(process, i), err)

@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// shelves is a service with the protocol of Amazon S3, as far as the program needs it.
+// shelves is a service with the subset of the Amazon S3 protocol that the program needs.
 type shelves struct {
 	mu      sync.Mutex
 	objects map[string][]byte
@@ -29,7 +29,7 @@ func (s *shelves) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	data, there := s.objects[r.URL.Path]
 	body, err := io.ReadAll(r.Body)
 	switch {
-	case err != nil: // the caller has ended: nothing is stored in part
+	case err != nil: // the caller is gone: nothing is stored in part
 		w.WriteHeader(http.StatusBadRequest)
 	case s.away:
 		w.WriteHeader(http.StatusForbidden)
@@ -47,7 +47,7 @@ func (s *shelves) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodPost:
 		var many struct{ Object []struct{ Key string } }
-		_ = xml.Unmarshal(body, &many) // what is not understood deletes nothing
+		_ = xml.Unmarshal(body, &many) // an unknown body deletes nothing
 		for _, o := range many.Object {
 			delete(s.objects, r.URL.Path+o.Key)
 		}
@@ -61,7 +61,7 @@ func (s *shelves) keys() []string {
 	return slices.Collect(maps.Keys(s.objects))
 }
 
-// count is how many objects have content of files.
+// count returns the number of objects with content of files.
 func (s *shelves) count() int {
 	return len(slices.DeleteFunc(s.keys(), func(key string) bool { return strings.Contains(key, "/owner-") }))
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// shown runs the program with its error output, and, if asked, its output, on a terminal, and returns what that shows.
+// shown runs the program with its error output and, if asked, its standard output on a terminal, and returns what the
+// terminal shows.
 func shown(t *testing.T, c call, output bool, args ...string) (terminal, stdout string) {
 	t.Helper()
 	x, cmd := openTerminal(t), c.command(t.Context(), args...)
@@ -27,7 +28,7 @@ func shown(t *testing.T, c call, output bool, args ...string) (terminal, stdout 
 	return x.text(), out.String()
 }
 
-// Everything that may take long shows on a terminal how far it is, and nothing in a pipe.
+// Everything that may take long shows its progress on a terminal, and nothing in a pipe.
 func TestLongWorkShowsHowFarItIs(t *testing.T) {
 	c := newStore(t)
 	c.env = []string{"TERM=xterm", "NO_COLOR="}
@@ -39,7 +40,7 @@ func TestLongWorkShowsHowFarItIs(t *testing.T) {
 		{"export out.jsonl", "memories", "out.jsonl"},
 		{"backup taken.db", "copy", "taken.db"},
 		{"copy --from souvenir.db --to copied.db", "compare memories", "copied.db"},
-		{"restore copied.db --db restored.db", "copy", "restored.db"}, // of what was made last
+		{"restore copied.db --db restored.db", "copy", "restored.db"}, // the copy made last
 		{"recover souvenir.db recovered.db", "read", "recovered.db"},
 		{"reindex", "reindex", ""},
 		{"purge --compact", "compacting …", ""},
@@ -62,7 +63,7 @@ func TestLongWorkShowsHowFarItIs(t *testing.T) {
 	}
 }
 
-// So do deletions, which have nothing to count.
+// So do deletions, without a count.
 func TestDeletionsShowThatTheyRun(t *testing.T) {
 	c, anna, _ := trashed(t)
 	c.env = []string{"TERM=xterm", "NO_COLOR="}
@@ -78,7 +79,7 @@ func TestDeletionsShowThatTheyRun(t *testing.T) {
 	}
 }
 
-// removeStore removes a file and those beside it.
+// removeStore removes a store's file and its companions.
 func removeStore(t *testing.T, path string) {
 	t.Helper()
 	for _, end := range []string{"", "-wal", "-shm"} {
@@ -88,7 +89,7 @@ func removeStore(t *testing.T, path string) {
 	}
 }
 
-// An export to standard output tells how far it is if that is a file; a pipe may lead to the same terminal.
+// An export to standard output shows its progress if the output is a file; a pipe may lead to the same terminal.
 func TestAnExportIntoAFileShowsHowFarItIs(t *testing.T) {
 	c := newStore(t)
 	x, cmd := openTerminal(t), c.command(t.Context(), "export")
@@ -140,7 +141,7 @@ func TestColoursAreForTerminalsOnly(t *testing.T) {
 	}
 }
 
-// Paint takes no columns: what is below each other stays there.
+// Colours take no columns: the columns of a table stay aligned.
 func TestPaintTakesNoColumns(t *testing.T) {
 	c := newStore(t)
 	c.env = []string{"TERM=xterm", "NO_COLOR="}

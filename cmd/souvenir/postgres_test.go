@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// inDatabase returns a program whose variables name an empty database, and the address there, with a password.
+// inDatabase returns a call whose variables name an empty database, the database's address, and its password.
 func inDatabase(t *testing.T) (c call, address, password string) {
 	t.Helper()
 	database, err := url.Parse(pgtest.Address(t))
@@ -22,7 +22,7 @@ func inDatabase(t *testing.T) (c call, address, password string) {
 		t.Fatal(err)
 	}
 	password, given := database.User.Password()
-	if !given { // the server asks for none, and takes any
+	if !given { // the server accepts any password
 		password = "hunter2-secret"
 		database.User = url.UserPassword(database.User.Username(), password)
 	}
@@ -133,7 +133,7 @@ func TestTheSchemeOfAnAddressMayBeInCapitals(t *testing.T) {
 	}
 }
 
-// Two servers share a database: what one has answered, the other's next search finds, while others write; and when one
+// Two servers share a database. Each finds what the other has answered in its next search, while others write. If one
 // is killed, nothing that was answered is lost.
 func TestServersShareADatabase(t *testing.T) {
 	c, _, _ := inDatabase(t)

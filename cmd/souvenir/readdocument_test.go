@@ -17,7 +17,7 @@ func TestReadDocumentPrintsTheTextOfAPDFFileAsJSON(t *testing.T) {
 		{string(pdf), "standby machine in Utrecht", ""},
 		{"no PDF", "", "it is not a PDF file, or a broken one"},
 	} {
-		// A process of its own, since its memory is bounded.
+		// In its own process, because its memory is limited.
 		out, err := call{dir: t.TempDir(), stdin: c.in}.command(t.Context(), readDocument).Output()
 		var got struct{ Text, Error string }
 		if err == nil {

@@ -72,7 +72,7 @@ func TestReceiptsOfDeletionsHold(t *testing.T) {
 	}
 }
 
-// Each change must be found, and named.
+// Each change must be found and named.
 func TestAlteredReceiptsAndExportsAreFound(t *testing.T) {
 	longtest.Only(t)
 	c, key := proven(t)

@@ -33,7 +33,7 @@ func scheduled(t *testing.T, keep int) (b schedule, store *souvenir.Store, now *
 		note: func(m metrics.Backup) { *noted = append(*noted, m) }, announce: func(time.Duration) {}}, store, now, noted
 }
 
-// inFolder lists a folder, without the file that says whose it is.
+// inFolder lists a folder, without the file that names its store.
 func inFolder(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -50,7 +50,7 @@ func inFolder(t *testing.T, dir string) (names []string) {
 
 func TestScheduledBackupsAreVerifiedAndTheNewestKept(t *testing.T) {
 	b, store, now, _ := scheduled(t, 2)
-	foreign := "souvenir-2026-11-21.db" // of a person, who decides about it
+	foreign := "souvenir-2026-11-21.db" // a person made it and decides about it
 	if err := os.WriteFile(filepath.Join(b.dir, foreign), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestScheduledBackupsAreVerifiedAndTheNewestKept(t *testing.T) {
 	}
 }
 
-// What admins change on the dashboard counts for the next backup, without a restart.
+// Changes by admins on the dashboard apply to the next backup, without a restart.
 func TestAChangedScheduleCounts(t *testing.T) {
 	longtest.Only(t)
 	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "souvenir.db"), &souvenir.Options{IndexMemory: -1,
@@ -152,7 +152,7 @@ func TestABackupOfAnotherStoreStays(t *testing.T) {
 	if got := inFolder(t, b.dir); !slices.Equal(got, before) {
 		t.Errorf("the folder has %v, want %v", got, before)
 	}
-	// Users come and go; those who are left are enough.
+	// Users change; those who remain suffice to recognize the store.
 	user(store, "ben")
 	for range 2 {
 		*now = now.Add(b.every)
@@ -166,7 +166,7 @@ func TestABackupOfAnotherStoreStays(t *testing.T) {
 	}
 }
 
-// With a clock that was years ahead for a while, later backups are older by their names.
+// If the clock was years ahead for a while, later backups have older names.
 func TestABackupFromTheFutureReplacesNoOther(t *testing.T) {
 	longtest.Only(t)
 	b, store, now, _ := scheduled(t, 1)
@@ -195,7 +195,7 @@ func TestABackupThatCannotBeVerifiedReplacesNoOther(t *testing.T) {
 	}
 	damage(t, store, m.Content)
 	*now = now.Add(b.every)
-	for range 2 { // under one name
+	for range 2 { // with one name
 		if d, err := b.run(t.Context(), store); err == nil || d.OK {
 			t.Fatalf("got %+v, %v; want a backup that is not sound", d, err)
 		}
@@ -209,8 +209,8 @@ func TestABackupThatCannotBeVerifiedReplacesNoOther(t *testing.T) {
 	}
 }
 
-// A server that is killed in each backup, for lack of memory, must not fill the disk: what it left goes with the next
-// one. What others have in the folder stays.
+// If a server is killed during each backup, for lack of memory, it must not fill the disk: the next backup deletes its
+// leftovers. Other files in the folder stay.
 func TestABackupDeletesWhatAKilledOneLeft(t *testing.T) {
 	longtest.Only(t)
 	b, store, _, _ := scheduled(t, 2)
@@ -236,7 +236,7 @@ func TestABackupDeletesWhatAKilledOneLeft(t *testing.T) {
 	}
 }
 
-// damage changes a letter of a text in the file of a store, as a disk might.
+// damage changes a letter of a text in a store's file, as a failing disk might.
 func damage(t *testing.T, store *souvenir.Store, text string) {
 	t.Helper()
 	c, err := store.Upkeep().Configuration(t.Context())

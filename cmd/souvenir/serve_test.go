@@ -20,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// request asks a server and returns the status and the body of its answer.
+// request sends a request and returns the answer's status and body.
 func request(t *testing.T, method, url, token string, body io.Reader) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
@@ -114,8 +114,8 @@ func TestSIGTERMFinishesRequests(t *testing.T) {
 		content, _ := io.ReadAll(got.Body)
 		answered <- answer{got.StatusCode, string(content)}
 	}()
-	// The write returns when the client reads the body, and hence is connected; the server accepts connections in their
-	// order, so that it has this one once another is answered.
+	// The write returns when the client reads the body, so the client is connected. The server accepts connections in
+	// order, so it has this one once it has answered another.
 	if _, err := write.Write([]byte(`{"language":`)); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestSIGTERMFinishesRequests(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	// It takes no new connections from some moment on; only then the request goes on.
+	// Wait until the server takes no new connections. Only then the request goes on.
 	fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for {
 		got, err := fresh.Get(p.url + "/health")
@@ -195,7 +195,7 @@ func TestCommandsWorkBesideAServer(t *testing.T) {
 	}
 }
 
-// setUpLink finds the link to the set-up in what a server has printed or logged.
+// setUpLink finds the setup link in what a server has printed or logged.
 func setUpLink(t *testing.T, printed string) string {
 	t.Helper()
 	found := regexp.MustCompile(`http://[^ "]+/setup\?invitation=inv_[A-Za-z0-9]+`).FindAllString(printed, -1)
@@ -221,8 +221,8 @@ func TestFirstStartPrintsTheNextSteps(t *testing.T) {
 	}
 }
 
-// The link that the program prints leads to an account, a sign-in and what connects a client. Those of former starts
-// lead nowhere.
+// The printed link leads to an account, a sign-in and the instructions for connecting a client. Links of earlier starts
+// no longer work.
 func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 	c := call{dir: t.TempDir(), env: []string{"SOUVENIR_LISTEN=127.0.0.1:0", "SOUVENIR_LOG_FORMAT=json"}}
 	p := c.start(t, "serve")
@@ -411,7 +411,7 @@ func TestServeUsesItsSettings(t *testing.T) {
 	}
 }
 
-// What has nothing but this program can ask whether a server works.
+// An environment with nothing but the program can ask whether a server works.
 func TestHealth(t *testing.T) {
 	c := newStore(t)
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0")
@@ -450,7 +450,7 @@ func TestHealth(t *testing.T) {
 	close(hung)
 }
 
-// A server that runs for long deletes what is of no more use, and nothing else, and says so.
+// A long-running server deletes expired data, and nothing else, and logs it.
 func TestServePurges(t *testing.T) {
 	c := newStore(t)
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
@@ -478,7 +478,7 @@ func TestServePurges(t *testing.T) {
 		former = len(revisions) - 1
 		time.Sleep(10 * time.Millisecond)
 	}
-	for !strings.Contains(p.stderr.String(), "revisions=2") { // it says so after the commit
+	for !strings.Contains(p.stderr.String(), "revisions=2") { // logged after the commit
 		time.Sleep(10 * time.Millisecond)
 	}
 	if code, _ := p.stop(t); code != exitOK || !strings.Contains(p.stderr.String(), "revisions=2") {

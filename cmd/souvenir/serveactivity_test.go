@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// What is recorded of calls is bounded as the flags say, or not recorded at all.
+// The recorded calls are limited by the flags, or not recorded at all.
 func TestServeBoundsRecordedCalls(t *testing.T) {
 	longtest.Only(t)
 	c := newStore(t)
@@ -26,7 +26,7 @@ func TestServeBoundsRecordedCalls(t *testing.T) {
 				t.Fatalf("%d %s; want %v", status, body, http.StatusOK)
 			}
 		}
-		time.Sleep(200 * time.Millisecond) // some purges
+		time.Sleep(200 * time.Millisecond) // for some purges
 		if code, _ := p.stop(t); code != exitOK {
 			t.Fatalf("exit status %d: %s; want %v", code, p.stderr, exitOK)
 		}
@@ -47,7 +47,7 @@ func TestServeBoundsRecordedCalls(t *testing.T) {
 	if n := calls(); n != 5 {
 		t.Errorf("%d calls are recorded, not 5, want 5", n)
 	}
-	// What waits in memory when a server ends is written then, so that a few more than allowed may be there.
+	// Calls that wait in memory are written when the server ends, so there may be a few more than allowed.
 	if n := calls("--max-activity", "1", "--purge-every", "20ms"); n > 6 {
 		t.Errorf("%d calls are kept, want at most 6", n)
 	}
@@ -56,7 +56,7 @@ func TestServeBoundsRecordedCalls(t *testing.T) {
 	}
 }
 
-// Admins are shown what a server was started with, but for secrets.
+// Admins can see the server's settings, without secrets.
 func TestListedSettings(t *testing.T) {
 	command := (&cli{}).serveCommand()
 	if err := command.ParseFlags([]string{"--max-file", "5MiB", "--file-quota", "1GiB", "--admin-password", rightSecret, "--oidc-client-secret",

@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// A user with tokens only, as scripts make one before the set-up, does not end it: the link is printed, and the first
+// A user with only tokens, such as scripts create before the setup, does not end it: the link is printed, and the first
 // user of the settings gets that account if it has the name.
 func TestAnAccountWithoutAPasswordLeavesTheSetUpOpen(t *testing.T) {
 	longtest.Only(t)

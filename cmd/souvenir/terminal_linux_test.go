@@ -19,7 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// terminal is a pseudo terminal: what a person types goes into one end, the program has the other.
+// terminal is a pseudo terminal: a person types at one end, and the program has the other.
 type terminal struct {
 	person, program *os.File
 
@@ -51,7 +51,7 @@ func openTerminal(t *testing.T) *terminal {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = io.Copy(x, person) // it ends with an error when the other end is closed
+		_, _ = io.Copy(x, person) // ends with an error when the other end is closed
 	}()
 	t.Cleanup(func() {
 		program.Close()
@@ -61,7 +61,7 @@ func openTerminal(t *testing.T) *terminal {
 	return x
 }
 
-// Write notes what the program shows.
+// Write records what the program shows.
 func (x *terminal) Write(p []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -74,7 +74,7 @@ func (x *terminal) text() string {
 	return x.printed.String()
 }
 
-// await waits until something holds.
+// await waits until a condition holds.
 func (x *terminal) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(waitLimit); !holds(); time.Sleep(time.Millisecond) {
@@ -99,7 +99,7 @@ func (x *terminal) echoes(t *testing.T) bool {
 	return state.Lflag&unix.ECHO != 0
 }
 
-// typeHidden answers a question whose answer is not shown.
+// typeHidden answers a question for a hidden value.
 func (x *terminal) typeHidden(t *testing.T, question, answer string) {
 	t.Helper()
 	x.awaitText(t, question)
@@ -170,14 +170,14 @@ func TestProgressIsForTerminalsOnly(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	x.awaitText(t, " \r") // the bar is wiped out
+	x.awaitText(t, " \r") // the bar is erased
 	if !strings.Contains(x.text(), "\rmemories ") || !strings.Contains(x.text(), " %") {
 		t.Errorf("the terminal shows %q; want a bar of each stage", x.text())
 	}
 	if !strings.HasPrefix(stdout.String(), "ok: ") {
 		t.Errorf("standard output is %q, want at its start \"ok: \"", stdout.String())
 	}
-	c.ok(t, "check") // without a terminal standard error stays empty
+	c.ok(t, "check") // without a terminal, standard error stays empty
 }
 
 func TestLostOutputIsAnError(t *testing.T) {

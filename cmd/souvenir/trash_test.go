@@ -10,8 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// trashed is a store with a file whose users have deleted something, and the ids of it: three memories of anna, one of
-// ben.
+// trashed returns a store with four deleted memories: three of anna and one of ben, with their ids.
 func trashed(t *testing.T) (c call, anna []string, ben string) {
 	t.Helper()
 	c = newStore(t)

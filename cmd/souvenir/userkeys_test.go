@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/receipt"
 )
 
-// sealedStore makes a store with user keys out of one without, by a copy.
+// sealedStore copies a store without user keys into one with them.
 func sealedStore(t *testing.T) (c call) {
 	t.Helper()
 	c = newStore(t)
@@ -82,7 +82,7 @@ func TestACopyGivesAStoreKeysOfUsersAndTakesThem(t *testing.T) {
 	wrong.fails(t, exitUsage, "SOUVENIR_MASTER_KEY_FOR", "check", "--db", "sealed.db")
 }
 
-// The whole way: a backup, the deletion of a user, and the backup restored with the current ring.
+// The whole procedure: a backup, the deletion of a user, and the backup restored with the current ring.
 func TestABackupOpensWithoutWhatDeletedUsersHad(t *testing.T) {
 	c := sealedStore(t)
 	c.stdin = "password of carl\n"
@@ -137,7 +137,7 @@ func TestABackupOpensWithoutWhatDeletedUsersHad(t *testing.T) {
 	elsewhere.ok(t, "check", "--repair", "--db", "restored.db")
 	elsewhere.ok(t, "check", "--db", "restored.db")
 
-	// The copy of the ring, from before, in place of the ring.
+	// An earlier copy of the ring, in its place.
 	ring := c.file("keys-of-sealed.db.ring")
 	if err := os.Remove(ring); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestABackupOpensWithoutWhatDeletedUsersHad(t *testing.T) {
 	c.fails(t, exitError, "SOUVENIR_USER_KEYS", "recover", "sealed.db", "other.db")
 }
 
-// What may be a mistyped on or off is not the name of a ring.
+// A mistyped on or off must not be taken for the path of a ring.
 func TestTheRingsPlaceHasAFolder(t *testing.T) {
 	c := newStore(t)
 	c.ok(t, "key", "generate", "master.key")
@@ -208,7 +208,7 @@ func TestAServerGoesOnWhileTheMasterKeyOfItsUsersChanges(t *testing.T) {
 		t.Errorf("exit status %d, want %d: %s", code, exitOK, p.stderr)
 	}
 
-	// A change that was cut off between the ring and the file.
+	// A change that was interrupted between the ring and the file.
 	store := c.openKeyed(t, "next.key", "next.key")
 	err := store.Upkeep().ChangeUserKeysMaster(t.Context(), keyIn(t, c, "master.key"))
 	if closed := store.Close(); err != nil || closed != nil {

@@ -35,7 +35,7 @@ func TestUserCommands(t *testing.T) {
 		valid bool
 	}{
 		{[]string{"user", "disable", "ben"}, "disabled", false},
-		{[]string{"user", "enable", "ben"}, "active", false}, // tokens end for good
+		{[]string{"user", "enable", "ben"}, "active", false}, // tokens stay revoked
 	} {
 		if got := c.ok(t, step.args...); got != step.args[1]+"d user ben\n" {
 			t.Errorf("%v printed %q, want %v", step.args, got, step.args[1]+"d user ben\n")
@@ -115,7 +115,7 @@ func TestUsersAreChangedFromTheCommandLine(t *testing.T) {
 		"ben@example.com"); got != "changed user benjamin (admin)\n" {
 		t.Errorf("it prints %q, want %v", got, "changed user benjamin (admin)\n")
 	}
-	c.ok(t, "user", "update", "anna", "--role", "user") // for there is another admin
+	c.ok(t, "user", "update", "anna", "--role", "user") // because there is another admin
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	ben, err := store.Accounts().GetUser(t.Context(), "benjamin")
 	if err != nil || ben.Email != "ben@example.com" || ben.Role != souvenir.RoleAdmin {
@@ -131,7 +131,7 @@ func TestUsersAreChangedFromTheCommandLine(t *testing.T) {
 	}
 }
 
-// What the library says in Go's words is said in those of the command line.
+// Errors name flags where the library's errors name Go fields.
 func TestErrorsNameFlags(t *testing.T) {
 	c := newStore(t)
 	for _, step := range []struct {

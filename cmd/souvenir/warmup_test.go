@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// The first pages are counted for who was there in the last days, and for no one else.
+// The first pages are prepared for users of the last days, and for no others.
 func TestPagesAreWarmedForThoseSeenLast(t *testing.T) {
 	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "warm.db"), nil)
 	if err != nil {

@@ -22,9 +22,9 @@ func ExampleNew() {
 	}
 	defer store.Close()
 	m.Watch(store)
-	_ = server.New(store, &server.Options{OnRequest: m.Answered, OnCall: m.Called}) // serve it to everyone
+	_ = server.New(store, &server.Options{OnRequest: m.Answered, OnCall: m.Called}) // serves everyone
 
-	own := httptest.NewServer(m.Handler()) // in a program: server.Serve, on a listener of the operator's
+	own := httptest.NewServer(m.Handler()) // in a program: server.Serve, on the operator's listener
 	defer own.Close()
 	if _, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "Tea at four."}); err != nil {
 		log.Fatal(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/metrics"
 )
 
-// measured is a server with metrics, some requests later.
+// measured is a server with metrics, after some requests.
 func measured(t *testing.T) (m *metrics.Metrics, w *servertest.World) {
 	t.Helper()
 	m = metrics.New(&metrics.Options{Version: "v1.2.3", Revision: "abc"})
@@ -38,7 +38,7 @@ func measured(t *testing.T) (m *metrics.Metrics, w *servertest.World) {
 	return m, w
 }
 
-// page returns what Prometheus reads.
+// page returns a page that Prometheus reads.
 func page(t *testing.T, m *metrics.Metrics, path string) (status int, body string) {
 	t.Helper()
 	at := httptest.NewServer(m.Handler())
@@ -89,7 +89,7 @@ func TestMetricsCountRequestsCallsAndTheStore(t *testing.T) {
 	}
 }
 
-// A monitoring system is read by others than the store is.
+// The readers of a monitoring system are not those of the store.
 func TestMetricsTellNothingOfUsersAndWhatTheyStore(t *testing.T) {
 	m, w := measured(t)
 	_, got := page(t, m, "/metrics")
@@ -101,7 +101,7 @@ func TestMetricsTellNothingOfUsersAndWhatTheyStore(t *testing.T) {
 	}
 }
 
-// Only fixed lists make labels: a stranger cannot fill the memory of the monitoring system.
+// Labels have fixed sets of values: a stranger cannot fill the memory of the monitoring system.
 func TestStrangersMakeNoNewSeries(t *testing.T) {
 	m, w := measured(t)
 	series := func() int {
@@ -142,11 +142,10 @@ func TestProblemsAreForTheOperator(t *testing.T) {
 	}
 }
 
-// named finds the metrics that an expression reads.
+// named matches the metrics in an expression.
 var named = regexp.MustCompile(`\b(souvenir|go|process)_[a-z_]+`)
 
-// The dashboard, the alerts and the page about operations read metrics that exist, and the page explains all of
-// Souvenir's own.
+// The dashboard, the alerts and the operations page name existing metrics, and the page explains all of Souvenir's own.
 func TestTheDashboardAndTheAlertsReadExistingMetrics(t *testing.T) {
 	m, _ := measured(t)
 	names, err := m.Names()
@@ -184,7 +183,7 @@ func TestTheDashboardAndTheAlertsReadExistingMetrics(t *testing.T) {
 	}
 }
 
-// Grafana accepts files with wrong panels and shows nothing in them.
+// Grafana accepts files with invalid panels, and shows nothing in them.
 func TestTheDashboardIsWellFormed(t *testing.T) {
 	content, err := os.ReadFile("../../packaging/grafana/souvenir.json")
 	if err != nil {
@@ -230,7 +229,8 @@ func TestTheDashboardIsWellFormed(t *testing.T) {
 	}
 }
 
-// A page of another site that names itself this machine's address reads nothing. (Over a network any name is right.)
+// A page of another site whose name resolves to this machine cannot read the metrics. (Over a network any name is
+// allowed.)
 func TestAPageOfAnotherSiteReadsNoMetrics(t *testing.T) {
 	at := httptest.NewServer(metrics.New(&metrics.Options{}).Handler())
 	t.Cleanup(at.Close)

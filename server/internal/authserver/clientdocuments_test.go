@@ -23,11 +23,11 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// documentHost is a host of clients' documents, with TLS.
+// documentHost serves clients' documents over TLS.
 type documentHost struct {
 	at    *httptest.Server
 	asked atomic.Int64
-	serve atomic.Value // of http.HandlerFunc
+	serve atomic.Value // holds an http.HandlerFunc
 }
 
 func newDocumentHost(t *testing.T) *documentHost {
@@ -41,13 +41,13 @@ func newDocumentHost(t *testing.T) *documentHost {
 	return d
 }
 
-// document is what a client says of itself at a URL.
+// document returns the document of a client at a URL.
 func document(url, more string) string {
 	return `{"client_id": "` + url + `", "client_name": "Editor", "redirect_uris": ["http://127.0.0.1/callback"]` + more +
 		`}`
 }
 
-// answers lets the host answer with a text.
+// answers makes the host answer with a text.
 func (d *documentHost) answers(status int, header map[string]string, text string) {
 	d.serve.Store(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -74,7 +74,7 @@ func newDocumentServer(t *testing.T, client *http.Client) *Server {
 		Logger: slog.New(slog.DiscardHandler), ClientDocuments: client})
 }
 
-// isInvalidClient checks that an error is what a user is shown of a client that cannot be used.
+// isInvalidClient checks the error that a user sees for an unusable client.
 func isInvalidClient(t *testing.T, err error, has string) {
 	t.Helper()
 	var clientError *souvenir.OAuthError
@@ -105,7 +105,7 @@ func TestADocumentMakesAClient(t *testing.T) {
 	if n := host.asked.Load(); n != 1 {
 		t.Errorf("it was fetched %d times, want 1", n)
 	}
-	// When it has run out, what it says then counts.
+	// Once it has expired, the new document counts.
 	if _, err := s.store.Accounts().SetDocumentClient(t.Context(),
 		souvenir.DocumentClient{URL: id, ExpiresAt: time.Now().Add(-time.Second),
 			Registration: souvenir.ClientRegistration{ClientName: "Old",
@@ -151,7 +151,7 @@ func TestClientIDsThatAreNotDocuments(t *testing.T) {
 	}
 }
 
-// What is no good document makes no client, and is not asked for again at once.
+// An invalid document makes no client, and is not fetched again at once.
 func TestRefusedClientDocuments(t *testing.T) {
 	host := newDocumentHost(t)
 	for name, c := range map[string]struct {
@@ -215,8 +215,8 @@ func TestRefusedClientDocuments(t *testing.T) {
 	}
 }
 
-// Anyone who makes the server fetch gets nothing of this machine: neither an answer nor a way to tell what listens
-// here.
+// Visitors who make the server fetch documents learn nothing about this machine: neither an answer nor which ports are
+// open.
 func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 	host := newDocumentHost(t)
 	host.answers(200, nil, "{}")
@@ -252,7 +252,7 @@ func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 			t.Errorf("%q and %q tell apart what is here, want the same", clientError[0], text)
 		}
 	}
-	// The guard of the connection itself, whatever the URL looks like.
+	// The check of the connection itself, for any URL.
 	for _, name := range []string{"127.0.0.1", "localhost"} {
 		response, err := (&http.Client{Transport: netaddr.PublicTransport()}).Get("https://" + name + ":" + port)
 		if err == nil {
@@ -264,7 +264,7 @@ func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 	}
 }
 
-// Many who want the same document at the same time cause one request, also when the first of them goes away.
+// If many need the same document at the same time, it is fetched once, even if the first of them goes away.
 func TestDocumentsAreFetchedOnceForAll(t *testing.T) {
 	host := newDocumentHost(t)
 	s := newDocumentServer(t, host.at.Client())
@@ -295,7 +295,7 @@ func TestDocumentsAreFetchedOnceForAll(t *testing.T) {
 	}
 	close(release)
 	all.Wait()
-	// Someone who looked before it was stored, and is slow, finds no fetch under way.
+	// A slow caller that looked before the document was stored finds no fetch in progress.
 	if c, err := s.fetchClient(t.Context(), id, false); err != nil || c.ID != id {
 		t.Errorf("%+v %v, want ID %v", c, err, id)
 	}
@@ -304,7 +304,7 @@ func TestDocumentsAreFetchedOnceForAll(t *testing.T) {
 	}
 }
 
-// No address can make the server fetch without end, and no host is asked without end.
+// Neither one address nor one host can cause unlimited fetches.
 func TestFetchesAreLimited(t *testing.T) {
 	host := newDocumentHost(t)
 	s := newDocumentServer(t, host.at.Client())
@@ -324,7 +324,7 @@ func TestFetchesAreLimited(t *testing.T) {
 			t.Errorf("%s: it was asked %d times, want %v", name, n, documentsBurst)
 		}
 	}
-	// A client that people here use already is looked at all the same, when its document is due again.
+	// The document of a client that users already know is still fetched when due.
 	known := host.at.URL + "/known"
 	if _, err := s.store.Accounts().SetDocumentClient(t.Context(),
 		souvenir.DocumentClient{URL: known, Registration: souvenir.ClientRegistration{

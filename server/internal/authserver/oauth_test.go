@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// A resource is meant by every spelling of its URL, and by nothing else.
+// Every spelling of its URL names a resource, and nothing else does.
 func TestResources(t *testing.T) {
 	for public, c := range map[string]struct{ good, bad []string }{
 		"https://memory.example": {
@@ -46,7 +46,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// Whatever a form is, reading it ends, and gives each parameter once, or an error that the client gets.
+// Reading any form ends. It gives each parameter once, or an error for the client.
 func FuzzOAuthForm(f *testing.F) {
 	f.Add("grant_type=authorization_code&code=a&client_id=b&resource=c&resource=d", "Basic YTpi")
 	f.Add("code=%zz", "Basic")

@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// callOf records a call of someone.
+// callOf records a caller's call.
 func callOf(w *servertest.World, caller string, n souvenir.NewActivity) {
 	w.T.Helper()
 	n.Principal.Access.User = w.Users[caller]
@@ -78,7 +78,7 @@ func TestWrongFiltersOfActivityAreReportedInTheirPlace(t *testing.T) {
 	}
 }
 
-// Sentences have the names that people know: of the client, of the memory, and of what is in the trash.
+// Sentences use names that people know: of clients, memories, and items in the trash.
 func TestActivityIsWrittenInSentences(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
@@ -127,7 +127,7 @@ func TestActivityIsWrittenInSentences(t *testing.T) {
 	b.Get("/activity?kind=deleted").Expect(http.StatusOK, "What is thrown away.").Without("Deploy window")
 	b.Get("/activity?kind=updated").Expect(http.StatusOK, "Deploy window").Without("thrown away")
 
-	// The calls of one client have its access above them, and revoke it.
+	// Above the calls of one client, the page shows its access and can revoke it.
 	own := "/activity?credential=token&credential_id=" + added.ID
 	p.Expect(http.StatusOK, strings.ReplaceAll(own, "&", "&amp;"))
 	p = b.Get(own).Expect(http.StatusOK, "Revoke access", "Deploy window")
@@ -137,7 +137,7 @@ func TestActivityIsWrittenInSentences(t *testing.T) {
 	w.SignedIn(servertest.Stranger).Get(own).Expect(http.StatusOK, "No calls match").Without("Cursor")
 }
 
-// Admins see that others call, and with which tool; what it was about leads them nowhere.
+// Admins see that others call, and which tools. Links to others' memories do not work.
 func TestActivityOfOthersIsForAdmins(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -153,7 +153,7 @@ func TestActivityOfOthersIsForAdmins(t *testing.T) {
 	b.Get("/activity?user=nemo").Expect(http.StatusNotFound)
 }
 
-// Of very many projects the filter offers the chosen one, those of the latest calls, and the first ones.
+// With many projects, the filter offers the chosen one, those of the latest calls, and the first ones.
 func TestActivityOffersTheProjectsOfTheLatestCalls(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
@@ -228,7 +228,7 @@ func TestActivityThatIsNotRecorded(t *testing.T) {
 	w.SignedIn(servertest.Owner).Get("/").Expect(http.StatusOK).Without("Recent activity")
 }
 
-// Two updates of one memory differ in their sentences by what they changed.
+// The sentences of two updates of one memory say what each changed.
 func TestUpdatesSayWhatTheyChanged(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	update := func(arguments string) {

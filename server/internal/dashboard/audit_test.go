@@ -16,12 +16,12 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// actingAs is a context for calls of a user through the server.
+// actingAs returns a context for calls of a user through the server.
 func actingAs(ctx context.Context, user string) context.Context {
 	return souvenir.WithActor(ctx, func() souvenir.Actor { return souvenir.Actor{User: user, Via: souvenir.ViaServer} })
 }
 
-// The page says in sentences who did what, with the names of today, and leads on from a person and an object.
+// The page says in sentences who did what, with current names, and links to persons and objects.
 func TestTheAuditLogInSentences(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	ada := w.Users[servertest.Admin]
@@ -62,7 +62,7 @@ func TestTheAuditLogInSentences(t *testing.T) {
 	}
 }
 
-// A user of another namespace may have the id of a user here, whose name is not theirs.
+// A user of another namespace may have the id of a user here. That user's name must not be shown.
 func TestTheAuditLogTellsNamespacesApart(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -75,7 +75,7 @@ func TestTheAuditLogTellsNamespacesApart(t *testing.T) {
 		"created a token of user "+ada, "namespace <bdi>shop")
 }
 
-// Long logs come in parts, each entry once, newest first.
+// Long logs come in pages, each entry once, newest first.
 func TestTheAuditLogComesInParts(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -109,7 +109,7 @@ func TestTheAuditLogComesInParts(t *testing.T) {
 	}
 }
 
-// The chain is checked when an admin asks; an anchor that was kept shows a log that was rewritten.
+// An admin can verify the chain. A saved anchor reveals a rewritten log.
 func TestTheAuditLogIsVerifiedOnThePage(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Admin)
@@ -130,7 +130,7 @@ func TestTheAuditLogIsVerifiedOnThePage(t *testing.T) {
 	}
 }
 
-// The log is for admins: whom they have locked, and what others' clients may do.
+// Only admins see the log: it shows whom they have locked, and what others' clients may do.
 func TestTheAuditLogIsForAdmins(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

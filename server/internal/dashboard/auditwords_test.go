@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/upkeep"
 )
 
-// Every action of the table in docs/audit.md has a sentence without places that are left open, and each sentence is
-// for an action of the table.
+// Every action of the table in docs/audit.md has a sentence without unfilled placeholders, and each sentence belongs to
+// an action of the table.
 func TestEveryActionHasASentence(t *testing.T) {
 	document, err := os.ReadFile("../../../docs/audit.md")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestEveryActionHasASentence(t *testing.T) {
 	}
 }
 
-// An object has its name in the sentence, where it is known.
+// A sentence names its object, if the name is known.
 func TestSentencesNameTheirObjects(t *testing.T) {
 	nameOf := func(string) string { return "Anna" }
 	for _, test := range []struct{ action, kind, thing, want string }{

@@ -54,7 +54,7 @@ func TestClientsPage(t *testing.T) {
 	}
 
 	csrf := sam.Get("/clients").HTML.All("form")[0].Fields().Get("csrf")
-	for _, change := range []string{"secret", "deactivate"} { // another's
+	for _, change := range []string{"secret", "deactivate"} { // of another user
 		sam.Post("/clients/change", url.Values{"csrf": {csrf}, "id": {"wiki"},
 			"change": {change}}).Expect(http.StatusNotFound, "not an OAuth client of this user")
 	}
@@ -73,7 +73,7 @@ func TestClientsPage(t *testing.T) {
 	check(second, false)
 }
 
-// A client that cannot keep a secret is given none.
+// A client that cannot keep a secret gets none.
 func TestClientsWithoutASecret(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

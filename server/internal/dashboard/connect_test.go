@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// twoClients are one that takes tokens and lets people sign in, and one that knows the latter only.
+// twoClients are a client that accepts tokens and sign-ins, and one that accepts only sign-ins.
 func twoClients(address, token string) []server.Snippet {
 	all := []server.Snippet{{Client: "Kite & Co", Where: "a file", Text: "kite " + address + " with " + token}}
 	if token == "" {
@@ -58,7 +58,7 @@ func TestConnectingAClientWithAToken(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "Kite/2.1")
 	w.Send(r).Expect(http.StatusOK)
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // a call is recorded when it has been answered
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // a call is recorded after its answer
 		mark := part(b, asks, "first-call")
 		if mark.Status == http.StatusOK && strings.Contains(mark.Body, "Connected: <bdi>Kite</bdi>") {
 			mark.Without("hx-get", "<html")
@@ -68,7 +68,7 @@ func TestConnectingAClientWithAToken(t *testing.T) {
 			t.Fatalf("after %v: got %d %s, want the call shown", servertest.Soon, mark.Status, mark.Body)
 		}
 	}
-	// Others learn nothing by the id of the token.
+	// Other users learn nothing from the id of the token.
 	part(w.SignedIn(servertest.Stranger), asks, "first-call").Expect(http.StatusNotFound).Without("<bdi>Kite</bdi>")
 }
 
@@ -85,7 +85,7 @@ func TestTokensForClientsMayBeForReadingOnly(t *testing.T) {
 	b.Submit(p, "/connect", url.Values{"client": {"Unknown"}}).Expect(http.StatusBadRequest)
 }
 
-// Where calls are not recorded, the page uses the time of the token's last use.
+// If calls are not recorded, the page uses the time of the token's last use.
 func TestConnectedMarkWithoutRecordedCalls(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{NoActivity: true})
@@ -99,7 +99,7 @@ func TestConnectedMarkWithoutRecordedCalls(t *testing.T) {
 	part(b, asks, "first-call").Expect(http.StatusOK, "Connected").Without("hx-get")
 }
 
-// A client that signs in is seen when it is let in, and again when it calls.
+// A client that signs in appears when it is authorized, and again when it calls.
 func TestConnectedMarkOfAClientThatSignsIn(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{Snippets: twoClients})
@@ -126,7 +126,7 @@ func TestConnectedMarkOfAClientThatSignsIn(t *testing.T) {
 	part(b, "/connect?since=yesterday", "first-call").Expect(http.StatusBadRequest, "RFC 3339")
 }
 
-// htmxGet is the address that an element asks for again and again.
+// htmxGet returns the address that an element polls.
 func htmxGet(t *testing.T, p *servertest.Page, id string) string {
 	t.Helper()
 	found := regexp.MustCompile(`<div id="` + id + `"[^>]* hx-get="([^"]*)"`).FindStringSubmatch(p.Body)

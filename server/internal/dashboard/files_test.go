@@ -48,7 +48,7 @@ func TestFilesAreListed(t *testing.T) {
 		`role="alert"`))
 	part(b, "/files?name=plan", "files").Expect(http.StatusOK, `<div id="files">`, "Plan.MD").Without("<html", "menu.txt",
 		"<form")
-	// Who shares the project sees what is in it, and no one what does not.
+	// Members of the project see its files, and only those.
 	w.SignedIn(servertest.Reader).Get("/files").Expect(http.StatusOK, "menu.txt", "Plan.MD",
 		"by <bdi>olivia").Without(servertest.Secret)
 	servertest.CheckPage(w, w.SignedIn(servertest.Stranger).Get("/files").Expect(http.StatusOK,
@@ -88,7 +88,7 @@ func TestManyFilesComeInParts(t *testing.T) {
 	servertest.CheckPage(w, b.Get("/files?part=9999999999").Expect(http.StatusOK, "Nothing is left on this page"))
 }
 
-// sendForm sends the form of the page with files, as a browser without scripts does.
+// sendForm sends the page's form with files, as a browser without scripts does.
 func sendForm(b *servertest.Browser, parts ...servertest.Part) *servertest.Page {
 	b.W.T.Helper()
 	kind, body := servertest.FormOf(b.W.T, parts)
@@ -124,7 +124,7 @@ func TestUploadOnThePageWithoutScripts(t *testing.T) {
 	if after := w.FilesOf(servertest.Owner); after != before+1 {
 		t.Errorf("%d files, and %d before; want %v", after, before, before+1)
 	}
-	// Nothing is stored before the hidden field is right.
+	// Nothing is stored before the hidden field is checked.
 	other := servertest.Part{Name: "csrf",
 		Value: w.SignedIn(servertest.Stranger).Get("/files").HTML.All("form")[0].Fields().Get("csrf")}
 	for _, parts := range [][]servertest.Part{{{Name: "file", Filename: "x.txt", Kind: "", Value: "x"}}, {other,
@@ -232,7 +232,7 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 	wrong := b.Submit(b.Get(at), edit, url.Values{"category": {strings.Repeat("x", 100)}, "description": {"kept"}})
 	servertest.CheckPage(w, wrong.Expect(http.StatusBadRequest, `aria-invalid="true"`, `value="kept"`, "Category"))
 
-	// To a memory, which is found by words or by its id.
+	// To a memory, which is found by its words or id.
 	part(b, at+"?find=when+does+the+shop+open", "found").Expect(http.StatusOK, "opens at nine", `value="`+w.Memory+
 		`"`).Without("<html")
 	found := b.Get(at+"?find="+w.Memory).Expect(http.StatusOK, "opens at nine")
@@ -263,7 +263,7 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 	b.Get(at).Expect(http.StatusNotFound)
 }
 
-// Who may only read sees no form, and is refused what a form would do; of what is not theirs no one learns anything.
+// A user who may only read sees no form, and cannot do what a form would do. Files of others reveal nothing.
 func TestFilesOfOthers(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// polled is the address that the mark of the path polls.
+// polled returns the address that the mark of the path polls.
 func polled(t *testing.T, p *servertest.Page) string {
 	t.Helper()
 	found := regexp.MustCompile(`<p id="path-mark"[^>]* hx-get="([^"]*)"`).FindStringSubmatch(p.Body)
@@ -25,7 +25,7 @@ func polled(t *testing.T, p *servertest.Page) string {
 	return html.UnescapeString(found[1])
 }
 
-// tokenOf makes a token of a user, and has the tests call with it.
+// tokenOf adds a token for a user, with which the tests then call.
 func tokenOf(t *testing.T, w *servertest.World, caller string) {
 	t.Helper()
 	added, err := w.Store.As(souvenir.Access{User: w.Users[caller]}).Accounts().AddToken(t.Context(),
@@ -36,7 +36,7 @@ func tokenOf(t *testing.T, w *servertest.World, caller string) {
 	w.Tokens["kite"] = added.Value
 }
 
-// A new account's overview leads from the first client to the first search, and follows what the client does.
+// The overview of a new account leads from the first client to the first search, and follows the client's progress.
 func TestANewAccountsOverviewIsAPath(t *testing.T) {
 	w := servertest.New(t, server.Options{Snippets: twoClients})
 	b := w.SignedIn(servertest.Stranger)
@@ -59,7 +59,7 @@ func TestANewAccountsOverviewIsAPath(t *testing.T) {
 		r.Header.Set("User-Agent", "Kite/2.1")
 		w.Send(r).Expect(http.StatusOK)
 	}
-	news := func(p *servertest.Page) *servertest.Page { // a call is recorded when it has been answered
+	news := func(p *servertest.Page) *servertest.Page { // a call is recorded after its answer
 		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 			answer := part(b, polled(t, p), "path-mark")
 			if answer.Status != http.StatusNoContent || time.Since(began) > 10*time.Second {
@@ -80,7 +80,7 @@ func TestANewAccountsOverviewIsAPath(t *testing.T) {
 	w.SignedIn(servertest.Admin).Get("/").Expect(http.StatusOK, "Get started").Without("Kite/", "kettle")
 }
 
-// Searching on the page is the last step, too, and what is hidden stays hidden.
+// A search on the page also completes the last step. A hidden path stays hidden.
 func TestThePathEndsWithASearchOrIsHidden(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{Snippets: twoClients})
@@ -101,7 +101,7 @@ func TestThePathEndsWithASearchOrIsHidden(t *testing.T) {
 	other.Get("/").Expect(http.StatusOK, "No memories yet").Without("Get started")
 }
 
-// Where calls are not recorded, the use of a token is all that says that a client has connected.
+// If calls are not recorded, only the use of a token shows that a client has connected.
 func TestThePathKnowsAClientWhereCallsAreNotRecorded(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{NoActivity: true, Snippets: twoClients})

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// With very many projects of very long names, pages stay short: they offer the first ones, and others by name.
+// With many projects of long names, pages stay short: they offer the first ones, and find others by name.
 func TestPagesOfManyProjectsStayShort(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	sam := w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
@@ -71,7 +71,7 @@ func TestPagesOfManyProjectsStayShort(t *testing.T) {
 	browser.Send(r).Expect(http.StatusOK, `<option value="149 茶`).Without("148 茶")
 }
 
-// Collections, types and users that a list does not offer are chosen by their names.
+// Collections, types and users that a list does not offer are chosen by name.
 func TestOthersOfManyAreChosenByName(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	sam := w.Store.As(souvenir.Access{User: w.Users[servertest.Admin]})

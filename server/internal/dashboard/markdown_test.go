@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// Every page that formats a stored text bounds what that costs, and shows a text that would cost too much as it is
-// stored. Without bounds this table, of 20 KiB, takes 2.8 GiB.
+// Every page that formats a stored text limits the cost, and shows a text above the limit as stored. Without limits,
+// this table of 20 KiB takes 2.8 GiB.
 func TestPagesWithAWideTableStaySmall(t *testing.T) {
 	longtest.Only(t)
 	table := strings.Repeat("|a", 3000) + "\n" + strings.Repeat("|-", 3000) + "\n" + strings.Repeat("|\n", 4000)
@@ -57,7 +57,7 @@ func TestPagesWithAWideTableStaySmall(t *testing.T) {
 		"/todo", shop(w) + "/context", edit + "?text=main"} {
 		says := note
 		if strings.HasSuffix(path, "/context") || strings.HasSuffix(path, "/todo") {
-			says = "" // they cut the text into parts that are less wide
+			says = "" // they cut the text into narrower parts
 		}
 		bounded(path, says, func() *servertest.Page { return b.Get(path) })
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// change sends what is done to many, as the page does, and returns the page that it leads to.
+// change sends a change of many memories, as the page does, and returns the page that follows.
 func change(b *servertest.Browser, query, action string, fields url.Values) *servertest.Page {
 	b.W.T.Helper()
 	form := b.Get("/memories?" + query).Hidden()
@@ -42,7 +42,7 @@ func cloned(fields url.Values) url.Values {
 	return all
 }
 
-// undo takes back what a page says was just done.
+// undo undoes the change that a page reports.
 func undo(b *servertest.Browser, p *servertest.Page) *servertest.Page {
 	b.W.T.Helper()
 	done := b.Submit(p, "/undo", nil)
@@ -52,7 +52,7 @@ func undo(b *servertest.Browser, p *servertest.Page) *servertest.Page {
 	return done
 }
 
-// states are memories as they are shown, but for what a change and its way back leave: revision and time.
+// states returns memories as shown, without revision and time, which differ after an undo.
 func states(w *servertest.World, caller string, ids ...string) []string {
 	w.T.Helper()
 	view := w.Store.As(souvenir.Access{User: w.Users[caller]})
@@ -130,7 +130,7 @@ func TestManyMemoriesAreChangedAndUndone(t *testing.T) {
 	}
 }
 
-// Many memories that are deleted at once come back with the links between them.
+// Undoing the deletion of many memories restores the links between them.
 func TestUndoneDeletionsRestoreLinks(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// alike are two memories that say nearly the same, and one that links to the second.
+// alike returns two memories with nearly the same content, and one that links to the second.
 func alike(w *servertest.World) (first, second, linking string) {
 	w.T.Helper()
 	const said = "The renderer keeps every tile of the coast in two layers, and the second one is drawn over the first " +
@@ -150,7 +150,7 @@ func TestInvalidMerges(t *testing.T) {
 	olivia.LeadsTo(olivia.Get(address), "/memories/duplicates?done=nothing-to-merge").Expect(http.StatusOK,
 		"Only one of them is left")
 	olivia.LeadsTo(olivia.Get("/memories/merge"), "/memories/duplicates")
-	// A reader can compare, and change nothing.
+	// A reader can compare but not change them.
 	third := fill(w, servertest.Owner, souvenir.NewMemory{Content: "The shop opens at ten.", ProjectID: "shop"})[0]
 	rita := w.SignedIn(servertest.Reader)
 	p := rita.Get("/memories/merge?id="+w.Memory+"&id="+third).Expect(http.StatusOK, "Merge memories: 2")
@@ -217,7 +217,7 @@ func TestNewMemoryPage(t *testing.T) {
 			servertest.CheckPage(w, p)
 		}
 	}
-	// Without scripts a button shows how it will look, and finds memories to link; nothing is stored.
+	// Without scripts, buttons show a preview and find memories to link. Nothing is stored.
 	look := url.Values{"content": {"*typed*"}, "seek": {"opens at nine"}, "tags": {"kept"}, "preview": {"yes"}}
 	looked := olivia.Submit(olivia.Get("/memories/new"), "/memories/new", look).Stays(http.StatusOK,
 		"<em>typed</em>", `value="kept"`, `name="related" value="`+w.Memory+`"`)

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/memories"
 )
 
-// applied applies a merge patch to an object, as RFC 7396 says.
+// applied applies a merge patch of RFC 7396 to an object.
 func applied(target, patch any) any {
 	object, ok := patch.(map[string]any)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// find asks for the list as the script of the page does.
+// find requests the list as the page's script does.
 func find(b *servertest.Browser, query string) *servertest.Page {
 	b.W.T.Helper()
 	r := b.W.Request(servertest.Guest, http.MethodGet, "/memories?"+query, nil)
@@ -22,7 +22,7 @@ func find(b *servertest.Browser, query string) *servertest.Page {
 	return b.Send(r)
 }
 
-// rows are the ids of the memories that a list shows.
+// rows returns the ids of the memories in a list.
 func rows(p *servertest.Page) []string {
 	var ids []string
 	for _, input := range p.HTML.All("input") {
@@ -33,7 +33,7 @@ func rows(p *servertest.Page) []string {
 	return ids
 }
 
-// fill stores memories for a caller, one a minute, and returns their ids.
+// fill adds memories for a caller, one each minute, and returns their ids.
 func fill(w *servertest.World, caller string, memories ...souvenir.NewMemory) []string {
 	w.T.Helper()
 	stored, err := w.Store.As(souvenir.Access{User: w.Users[caller]}).AddMemories(w.T.Context(), memories, nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// The page of a memory is for those who see the memory; of others it says what it says of one that does not exist.
+// Only users who can see a memory see its page. For others, it is the page of a memory that does not exist.
 func TestThePageOfAMemory(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for _, caller := range []string{servertest.Owner, servertest.Reader, servertest.Writer} {
@@ -36,7 +36,7 @@ func TestThePageOfAMemorySaysItsTextOnce(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	for content, heading := range map[string]string{
-		"# The **otters**\n\nsleep":   "Decision in The shop", // a title without the marks
+		"# The **otters**\n\nsleep":   "Decision in The shop", // a title without the markup
 		"# Otter pier\n\nThey sleep.": "Otter pier",
 		"Otter pier alone":            "Decision in The shop",
 		"# Otter pier":                "Decision in The shop",

@@ -24,7 +24,7 @@ func asJSON(t *testing.T, value any) string {
 	return string(encoded)
 }
 
-// upload sends a form with a file, as a page of this server would.
+// upload sends a form with a file, as a page of this server does.
 func upload(b *servertest.Browser, path, csrf, name, content string) *servertest.Page {
 	b.W.T.Helper()
 	var body bytes.Buffer
@@ -73,7 +73,7 @@ func TestButtonsOfAMemory(t *testing.T) {
 	if got := memoryOf(w, servertest.Admin, m.ID).Importance; got != "high" {
 		t.Errorf("its importance is %q, want \"high\"", got)
 	}
-	p := ada.Submit(ada.Get(archived.Header.Get("Location")), "/undo", nil) // there was another change since
+	p := ada.Submit(ada.Get(archived.Header.Get("Location")), "/undo", nil) // another change has happened since
 	p.Expect(http.StatusConflict, "changed again")
 	undoOf(ada, important)
 	if got := memoryOf(w, servertest.Admin, m.ID); got.Importance != "low" || got.State != "archived" {
@@ -115,7 +115,7 @@ func TestDeletingAMemoryIsUndone(t *testing.T) {
 
 	page := olivia.Get("/profile?undo="+deleted.GoesTo("/").Get("undo")).Expect(http.StatusOK,
 		"The shop opens at nine.” is deleted", "Undo")
-	sams := w.SignedIn(servertest.Stranger) // who has found out the name of the step
+	sams := w.SignedIn(servertest.Stranger) // who has found out the id of the step
 	csrf := sams.Get("/profile").HTML.All("form")[0].Fields().Get("csrf")
 	sams.Post("/undo", url.Values{"csrf": {csrf}, "step": {deleted.GoesTo("/").Get("undo")}}).Expect(http.StatusNotFound)
 	back := olivia.Submit(page, "/undo", nil)
@@ -153,7 +153,7 @@ func TestFilesOfAMemory(t *testing.T) {
 	linked := olivia.Submit(olivia.Get(path), path+"/files", url.Values{"file": {file}})
 	olivia.Get(linked.Header.Get("Location")).Expect(http.StatusOK, "is linked to this memory")
 	undoOf(olivia, linked)
-	undoOf(olivia, unlinked) // which is from before: the link is there again
+	undoOf(olivia, unlinked) // an earlier step: the link exists again
 	if f, err := view.GetFile(t.Context(), file); err != nil || f.MemoryID != m.ID {
 		t.Errorf("%+v %v, want memoryID %v", f, err, m.ID)
 	}
@@ -164,7 +164,7 @@ func TestFilesOfAMemory(t *testing.T) {
 		{"/files", "", http.StatusNotFound}} {
 		olivia.Post(path+refused.action, url.Values{"csrf": {csrf}, "file": {refused.file}}).Expect(refused.status)
 	}
-	undoOf(olivia, added) // the file is gone again
+	undoOf(olivia, added) // the file is already gone
 	if _, err := view.GetFile(t.Context(), file); err == nil {
 		t.Error("the file is still there, want an error")
 	}
@@ -218,7 +218,7 @@ func TestHistoryOfAMemory(t *testing.T) {
 	ada.Post(path+"/restore", url.Values{"csrf": {csrf}, "revision": {"one"}}).Expect(http.StatusBadRequest, "one")
 }
 
-// However often a memory has changed, and however large it is, the pages of it stay small.
+// However often a memory has changed, and however large it is, its pages stay small.
 func TestPagesOfALargeMemoryStaySmall(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// editForm opens the form of a memory and returns what a browser would send of it.
+// editForm opens the form of a memory and returns what a browser would send.
 func editForm(b *servertest.Browser, id string) (*servertest.Page, url.Values) {
 	b.W.T.Helper()
 	p := b.Get("/memories/"+id+"/edit").Expect(http.StatusOK, "Preview")
@@ -23,7 +23,7 @@ func editForm(b *servertest.Browser, id string) (*servertest.Page, url.Values) {
 	return p, typed(p, "/memories/"+id+"/edit")
 }
 
-// typed are the fields of the form of a page, its long texts among them.
+// typed returns the fields of a page's form, including its long texts.
 func typed(p *servertest.Page, action string) url.Values {
 	p.T.Helper()
 	for _, form := range p.HTML.All("form") {
@@ -42,7 +42,7 @@ func typed(p *servertest.Page, action string) url.Values {
 	return nil
 }
 
-// memoryOf reads a memory as its owner sees it.
+// memoryOf returns a memory as its owner sees it.
 func memoryOf(w *servertest.World, user, id string) souvenir.Memory {
 	w.T.Helper()
 	m, err := w.Store.As(souvenir.Access{User: w.Users[user]}).GetMemory(w.T.Context(), id)
@@ -59,7 +59,7 @@ func patchMemory(w *servertest.World, user, id string, u souvenir.MemoryUpdate) 
 	}
 }
 
-// undoOf takes back what the page that a form has led to says was done.
+// undoOf undoes the change that a form's next page reports.
 func undoOf(b *servertest.Browser, p *servertest.Page) *servertest.Page {
 	b.W.T.Helper()
 	shown := b.Get(p.Header.Get("Location")).Expect(http.StatusOK, "Undo")
@@ -81,7 +81,7 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 	if got := fields.Get("tags"); got != `"one, and two", "say ""hi""", three` {
 		t.Errorf(`tags are shown as %s, want "one, and two", "say ""hi""", three`, got)
 	}
-	saved := ada.Post(path, fields) // nothing was typed
+	saved := ada.Post(path, fields) // unchanged
 	ada.Get(saved.Header.Get("Location")).Expect(http.StatusOK, "No changes.")
 	if after := memoryOf(w, servertest.Admin, m.ID); after.Revision != 1 || after.Content != m.Content {
 		t.Errorf("saving what was there makes %+v, want revision 1 and content %v", after, m.Content)
@@ -122,7 +122,7 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 	}
 }
 
-// What is wrong is said beside its field, and what was typed stays.
+// An error is shown beside its field, and the typed values stay.
 func TestMistakesInAMemoryAreReportedBesideTheirField(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -193,7 +193,7 @@ func TestMistakesInAMemoryAreReportedBesideTheirField(t *testing.T) {
 	}
 }
 
-// What another user has saved meanwhile is never written over unseen, and nothing that was typed is lost.
+// A save never silently overwrites another user's changes, and no typed text is lost.
 func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	walter := w.SignedIn(servertest.Writer)
@@ -236,7 +236,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 		t.Errorf("the form has %v", fields)
 	}
 	patchMemory(w, servertest.Owner, m.ID,
-		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"mood": "better"}}) // and once more
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"mood": "better"}}) // once more
 	p = walter.Post(path, fields).Stays(http.StatusConflict)
 	walter.Post(path, typed(p, path)).GoesTo("/memories/" + m.ID + "?undo=")
 	if now := memoryOf(w, servertest.Owner, m.ID); now.Content != "mine\ntwo\nthree\nfour\nFIVE\n" ||
@@ -245,7 +245,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 		t.Errorf("saved as %+v", now)
 	}
 
-	_, fields = editForm(walter, m.ID) // the form's starting point is no longer kept
+	_, fields = editForm(walter, m.ID) // the version the form started from is no longer kept
 	patchMemory(w, servertest.Owner, m.ID, souvenir.MemoryUpdate{Content: text("newest")})
 	fields.Set("base", "1")
 	fields.Set("content", "mine again")
@@ -313,8 +313,8 @@ func TestHowATextWillLook(t *testing.T) {
 	p := ada.Post("/memories/preview",
 		url.Values{"csrf": fields["csrf"], "content": {"**bold** <script>alert(1)</script>"}})
 	p.Expect(http.StatusOK, "<strong>bold</strong>", "&lt;script&gt;").Without("<script>alert")
-	ada.Get("/activity").Without("preview") // which is asked for with each key
-	fields.Set("content", "*typed*")        // without scripts, by the button
+	ada.Get("/activity").Without("preview") // requested with each key
+	fields.Set("content", "*typed*")        // without scripts, with the button
 	fields.Set("preview", "yes")
 	p = ada.Post("/memories/"+m.ID+"/edit", fields).Stays(http.StatusOK, "<em>typed</em>")
 	if typed(p, "/memories/"+m.ID+"/edit").Get("content") != "*typed*" || memoryOf(w, servertest.Admin,
@@ -350,8 +350,8 @@ func TestMemoriesToLinkAreFoundBySearch(t *testing.T) {
 	olivia.Get(edit).Expect(http.StatusOK, `value="`+ids[1]+`" checked`).Without("<code>" + ids[1])
 }
 
-// A form has room for a million ids, of which each would be compared with all others. Those past one too many are left
-// out; the store refuses the rest.
+// A form could hold a million ids, each of which would be compared with all others. The form keeps one more than
+// allowed, and the store refuses them.
 func TestAFormWithManyLinksIsCutShort(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

@@ -41,7 +41,7 @@ func TestOverviewShowsWhatIsStored(t *testing.T) {
 	for _, wrong := range []string{"0", "-7", "8", "x", "99999999999999999999"} {
 		b.Get("/?days="+wrong).Expect(http.StatusBadRequest, "expected 7, 30, 90 or 365")
 	}
-	// No one learns of what is not theirs.
+	// Users learn nothing about others' data.
 	w.SignedIn(servertest.Reader).Get("/").Expect(http.StatusOK, "The shop opens at nine.",
 		`<span class="number">1</span> memory`).Without(servertest.Secret)
 	w.SignedIn(servertest.Stranger).Get("/").Expect(http.StatusOK, "No memories yet", "Get started",
@@ -65,7 +65,7 @@ func TestOverviewIsGivenToScriptsInParts(t *testing.T) {
 	part(b, "/?days=8", "overview").Expect(http.StatusBadRequest, "Days is &#34;8&#34;")
 }
 
-// What needs attention is named with the page where to deal with it; others' things are not.
+// The overview names what needs attention, with a link to the right page, but nothing of other users.
 func TestOverviewSaysWhatNeedsAttention(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
@@ -89,7 +89,7 @@ func TestOverviewSaysWhatNeedsAttention(t *testing.T) {
 		Without("harbour", "pair")
 }
 
-// The overview of admins names failed and missing backups of the server; that of others does not.
+// The overview of admins reports failed and missing backups of the server; that of others does not.
 func TestOverviewSaysWhatIsWrongWithBackups(t *testing.T) {
 	longtest.Only(t)
 	made := time.Now().Add(-time.Hour)
@@ -107,7 +107,7 @@ func TestOverviewSaysWhatIsWrongWithBackups(t *testing.T) {
 	ada.Get("/attention").Expect(http.StatusOK, "The newest backup is from ")
 }
 
-// Trends count what programs did, beside the time before.
+// Trends count what programs did, compared with the time before.
 func TestOverviewHasTrends(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
@@ -127,8 +127,8 @@ func TestOverviewHasTrends(t *testing.T) {
 	olivia.Get("/trends?days=8").Expect(http.StatusBadRequest)
 }
 
-// Days are those of the reader: what was stored at 23:30 in New York belongs to that day there, and to the next one
-// in UTC.
+// Days are in the reader's time zone: a memory stored at 23:30 in New York belongs to that day there, and to the next
+// one in UTC.
 func TestDaysAreThoseOfTheReader(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -150,7 +150,7 @@ func TestDaysAreThoseOfTheReader(t *testing.T) {
 	}
 }
 
-// part asks for a page as the script of the pages does, for the element of an id.
+// part requests one element of a page, as the pages' script does.
 func part(b *servertest.Browser, path, target string) *servertest.Page {
 	b.W.T.Helper()
 	r := b.W.Request(servertest.Guest, http.MethodGet, path, nil)

@@ -12,11 +12,11 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// mostPage is how long a page may be, in bytes.
+// mostPage is the maximum length of a page in bytes.
 const mostPage = 100_000
 
-// A page of memories stays short whatever they are made of: characters that become longer in HTML or in an address,
-// words without an end, many long tags, marks.
+// A page of memories stays short with any content: characters that become longer in HTML or in an address, endless
+// words, many long tags, markup.
 func TestPagesOfMemoriesStayShort(t *testing.T) {
 	longtest.Only(t)
 	for i, piece := range []string{"🫠", "Donaudampfschifffahrt", "\"", "ａ́",

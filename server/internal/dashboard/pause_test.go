@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// What is paused is refused in words, and goes on where it was.
+// A paused token is refused with a reason. When resumed, it works as before.
 func TestTokensArePausedAndResumed(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
@@ -33,7 +33,7 @@ func TestTokensArePausedAndResumed(t *testing.T) {
 	}
 	w.Do("cursor", "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`).Expect(http.StatusForbidden, "paused")
 
-	// The page of the client's calls resumes it, too, and stays.
+	// The page of the client's calls can also resume it, and stays on the same page.
 	own := "/activity?credential=token&credential_id=" + added.ID
 	p := b.Get(own).Expect(http.StatusOK, "Resume", `<span class="tag off">paused</span>`)
 	servertest.CheckPage(w, p)
@@ -66,7 +66,8 @@ func TestApplicationsArePausedAndResumed(t *testing.T) {
 	w.Do("app", "GET", "/api/projects", "").Expect(http.StatusOK)
 }
 
-// Each installation of an application asks by itself. The page of its calls pauses, resumes and revokes all of them.
+// Each installation of an application is authorized separately. The page of its calls pauses, resumes and revokes all
+// of them.
 func TestAllInstallationsOfAnApplicationArePaused(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -101,7 +102,7 @@ func TestAllInstallationsOfAnApplicationArePaused(t *testing.T) {
 	b.Post("/connected/pause", gone).Expect(http.StatusNotFound)
 }
 
-// The page counts what each client did, what failed, and the searches that found nothing.
+// The page counts calls, failures and searches without results for each client.
 func TestActivityCountsByClient(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -122,7 +123,7 @@ func TestActivityCountsByClient(t *testing.T) {
 			t.Errorf("got %s, want in it %q", text, want)
 		}
 	}
-	// The bars are parts of the busiest client's calls: 4, of which 1 failed, and 2 searches, of which 1 found nothing.
+	// The bars are relative to the busiest client's calls: 4, of which 1 failed, and 2 searches, of which 1 found nothing.
 	p.Expect(http.StatusOK, `class="part" width="100.0%"`, `class="fault" width="25.0%"`, `class="found" width="50.0%"`,
 		`class="nohits" width="25.0%"`)
 	p = b.Get("/activity?group=client").Expect(http.StatusOK, `<h3><a class="by"`)
@@ -137,7 +138,7 @@ func TestActivityCountsByClient(t *testing.T) {
 	}
 }
 
-// Tokens of the page Connect have an end, and can be limited to projects.
+// Tokens of the page Connect expire, and can be limited to projects.
 func TestTokensForClientsEndAndAreLimited(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{Snippets: servertest.Snippets})

@@ -19,7 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// drawnPicture is what a script draws.
+// drawnPicture is the data that a script draws.
 type drawnPicture struct {
 	IDs, Labels                            []string
 	X, Y, Project, Type, Collection, Edges []int
@@ -77,7 +77,7 @@ func picture(b *servertest.Browser, path string) drawnPicture {
 	return d
 }
 
-// fillPictures stores memories of two subjects, in two projects. The first links to the others of its subject.
+// fillPictures adds memories of two subjects, in two projects. The first links to the others of its subject.
 func fillPictures(w *servertest.World, user string) (ids []string) {
 	w.T.Helper()
 	steps := servertest.FirstError{}
@@ -141,7 +141,7 @@ func TestGraphShowsWhatIsConnected(t *testing.T) {
 	if links != 2 || similar < 20 {
 		t.Errorf("%d links and %d similar pairs, want links 2 and similar at least 20", links, similar)
 	}
-	// What is of one subject lies together.
+	// Memories of one subject are close together.
 	within, between := 0.0, 0.0
 	for i := range d.IDs {
 		for j := range i {
@@ -220,7 +220,7 @@ func TestMapShowsMemoriesByMeaning(t *testing.T) {
 	if len(d.IDs) != 20 || d.Total != 20 || len(d.Edges) != 0 || len(d.Clusters) < 2 {
 		t.Fatalf("got %+v, want 20 memories in at least two clusters", d)
 	}
-	// The nearest ones of each memory, and its cluster, are about its subject.
+	// The nearest memories of each one, and its cluster, are about its subject.
 	for i := range d.IDs {
 		nearest := -1
 		for j := range d.IDs {
@@ -241,7 +241,7 @@ func TestMapShowsMemoriesByMeaning(t *testing.T) {
 		t.Errorf("the clusters are named %q, want words of their memories", d.Clusters)
 	}
 	sam.Get("/map?show=list").Expect(http.StatusOK, "Clusters", d.Clusters[0], "20 memories.")
-	// What is stored later joins, and the others stay about where they are.
+	// New memories join, and the others stay near their positions.
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
 	later, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "Bread needs a hot oven, flour and salt."})
 	if err != nil {
@@ -254,7 +254,7 @@ func TestMapShowsMemoriesByMeaning(t *testing.T) {
 	}
 }
 
-// arranged is a map whose places are computed.
+// arranged returns a map once its positions are computed.
 func arranged(b *servertest.Browser, path string) drawnPicture {
 	for range 100 {
 		if d := picture(b, path); !d.Arranging {
@@ -269,7 +269,7 @@ func apart(d drawnPicture, i, j int) float64 {
 	return math.Hypot(float64(d.X[i]-d.X[j]), float64(d.Y[i]-d.Y[j]))
 }
 
-// Edges say why they are there; what has none is not drawn, but in a cluster.
+// Edges say why they exist. An edge without a reason is drawn only within a cluster.
 func TestGraphSaysWhy(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -299,7 +299,7 @@ func TestGraphSaysWhy(t *testing.T) {
 	sam.Get("/graph?show=list").Expect(http.StatusOK, "Clusters", "1 without connections")
 }
 
-// A picture has what its reader may see, and nothing else.
+// A picture contains what its reader may see, and nothing else.
 func TestPicturesHideOtherUsersMemories(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for caller, want := range map[string][]string{servertest.Owner: {w.Memory, w.Private}, servertest.Reader: {w.Memory},
@@ -406,7 +406,7 @@ func TestDataOfPicturesIsPacked(t *testing.T) {
 	}
 }
 
-// A memory beside the picture is text, whatever it says; asked for by a script, it comes without the frame.
+// A memory beside the picture is shown as text. For a script, it comes without the frame.
 func TestMemoryBesideThePicture(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -430,7 +430,7 @@ func TestMemoryBesideThePicture(t *testing.T) {
 	sam.Get("/graph/memories/nothing").Expect(http.StatusNotFound)
 }
 
-// The libraries that draw are what they were when their licences were noted.
+// The drawing libraries are unchanged since their licences were recorded.
 func TestDrawingLibraries(t *testing.T) {
 	licences, err := os.ReadFile("../web/static/vendor/LICENSES.txt")
 	if err != nil {
@@ -449,7 +449,7 @@ func TestDrawingLibraries(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, forbidden := range []string{"eval(", "new Function", "new Worker", "importScripts",
-			"document.write"} { // which the policy of the pages forbids
+			"document.write"} { // forbidden by the pages' policy
 			if strings.Contains(string(script), forbidden) {
 				t.Errorf("%s has %s, want it not in the script", name, forbidden)
 			}

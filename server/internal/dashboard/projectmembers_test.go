@@ -70,7 +70,8 @@ func TestMembersAreAddedChangedAndRemoved(t *testing.T) {
 	olivia.Post(members, out).Stays(http.StatusForbidden, "can be neither changed nor removed")
 }
 
-// A higher role on the page is an offer, which its owner withdraws and the member accepts; a lower one counts at once.
+// On the page, a higher role is an offer, which the owner can withdraw and the member can accept. A lower role applies
+// at once.
 func TestRolesRiseByConsentOnPages(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia, rita := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Reader)
@@ -106,10 +107,10 @@ func TestRolesRiseByConsentOnPages(t *testing.T) {
 	takesBack(olivia, lowered, "rita has the role reader now. Undo sends an invitation to be writer again.")
 	rita.Get(edit).Expect(http.StatusForbidden)
 	rita.Get("/project-invitations").Expect(http.StatusOK,
-		"<bdi>The shop</bdi>") // a name cannot turn round the role beside it
+		"<bdi>The shop</bdi>") // a name cannot reverse the role beside it
 }
 
-// Undoing what an owner did brings no one back who has declined, left, or accepted less since.
+// Undoing an owner's change restores no member who has since declined, left, or accepted less.
 func TestUndoingRestoresNoMemberWithoutConsent(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -153,7 +154,7 @@ func TestLeavingAProject(t *testing.T) {
 	w.SignedIn(servertest.Owner).Get(members).Expect(http.StatusOK, "2 members").Without("rita</h3>")
 }
 
-// A form offers the names of people whom its user knows from other projects; only an admin learns of everyone.
+// A form suggests the names of people whom the user knows from other projects. Only admins get everyone's.
 func TestSuggestedMemberNames(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -173,7 +174,7 @@ func TestSuggestedMemberNames(t *testing.T) {
 		}
 		want := "rita walter" // of the shop; not sam, who shares nothing
 		if caller == servertest.Admin {
-			want = "olivia rita sam walter" // who is disabled cannot be meant
+			want = "olivia rita sam walter" // without disabled users
 		}
 		if strings.Join(names, " ") != want {
 			t.Errorf("%s is offered %q, want %v", caller, names, want)
@@ -235,7 +236,7 @@ func TestProjectsAreRenamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	walter := w.SignedIn(servertest.Writer) // an owner, but not of record
+	walter := w.SignedIn(servertest.Writer) // a co-owner, not the owner of record
 	walter.Get(settings).Expect(http.StatusOK, "Rename").Without("Delete the project")
 	walter.Post(shop(w)+"/delete",
 		url.Values{"csrf": {walter.Get(settings).Hidden().Get("csrf")}, "typed": {"The shop"}}).Stays(http.StatusForbidden,

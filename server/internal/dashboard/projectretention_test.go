@@ -41,7 +41,7 @@ func TestOwnersSetHowLongMemoriesOfAProjectStay(t *testing.T) {
 	asked := set("30").Expect(http.StatusOK, "<b>1 memory</b> would go to the trash", "Move 1 memory to the trash")
 	servertest.CheckPage(w, asked)
 	rule(36000 * 24 * time.Hour)
-	olivia.Submit(asked, action, url.Values{"days": {"20"}}).Expect(http.StatusOK, "would go to the trash") // not agreed to
+	olivia.Submit(asked, action, url.Values{"days": {"20"}}).Expect(http.StatusOK, "would go to the trash") // declined
 	rule(36000 * 24 * time.Hour)
 	shorter := olivia.Submit(asked, action, nil)
 	rule(30 * 24 * time.Hour)
@@ -59,7 +59,7 @@ func TestOwnersSetHowLongMemoriesOfAProjectStay(t *testing.T) {
 	rule(0)
 }
 
-// addOld adds a memory that has not changed since 2001.
+// addOld adds a memory last changed in 2001.
 func addOld(w *servertest.World, owner *souvenir.Store, n souvenir.NewMemory) {
 	t := w.T
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// shop is the path of the project that the world's people share.
+// shop returns the path of the project that the world's people share.
 func shop(w *servertest.World) string { return "/projects/" + w.Users[servertest.Owner] + "/shop" }
 
 func TestProjectsPage(t *testing.T) {
@@ -41,7 +41,7 @@ func TestProjectsPage(t *testing.T) {
 		`role="alert"`)
 }
 
-// asks sends a request as the script of the pages does, for a part of a page.
+// asks sends a request for a part of a page, as the pages' script does.
 func asks(b *servertest.Browser, method, path string, fields url.Values) *servertest.Page {
 	b.W.T.Helper()
 	r, err := http.NewRequestWithContext(b.W.T.Context(), method, b.W.HTTP.URL+path, strings.NewReader(fields.Encode()))
@@ -56,7 +56,7 @@ func asks(b *servertest.Browser, method, path string, fields url.Values) *server
 	return b.Send(r)
 }
 
-// takesBack opens the page that says what was done, and takes it back there.
+// takesBack opens the page that reports a change, and undoes it there.
 func takesBack(b *servertest.Browser, done *servertest.Page, says string) *servertest.Page {
 	b.W.T.Helper()
 	location := done.Header.Get("Location")
@@ -68,7 +68,7 @@ func takesBack(b *servertest.Browser, done *servertest.Page, says string) *serve
 	return b.Submit(page, "/undo", nil)
 }
 
-// What only those who see a project may open, and what only some of them may change.
+// Pages that only members of a project may open, and that only some may change.
 func TestProjectPagesAreForThePeopleOfTheProject(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	_, err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).SetTodo(t.Context(),
@@ -94,7 +94,7 @@ func TestProjectPagesAreForThePeopleOfTheProject(t *testing.T) {
 			if p.Status != want {
 				t.Errorf("%s opens %s: %d, want %d", caller, path, p.Status, want)
 			}
-			if caller != servertest.Owner { // who is shown what she has elsewhere, too
+			if caller != servertest.Owner { // who also sees her other projects
 				p.Without(servertest.Secret)
 			}
 			servertest.CheckPage(w, p)
@@ -118,7 +118,7 @@ func TestProjectPagesAreForThePeopleOfTheProject(t *testing.T) {
 	w.Browser().Get(shop).GoesTo("/login?next=")
 }
 
-// Anyone who may not change a project is shown no form for it, and refused with one made by hand.
+// Users who may not change a project get no form for it, and cannot change it with a handmade one.
 func TestChangesOfProjectsNeedTheRole(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	store := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
@@ -140,7 +140,7 @@ func TestChangesOfProjectsNeedTheRole(t *testing.T) {
 	changes := []struct {
 		path   string
 		fields url.Values
-		least  souvenir.MemberRole // that may
+		least  souvenir.MemberRole // the lowest role that may
 	}{
 		{"/todo/tick", tasks, souvenir.MemberWriter},
 		{"/edit", url.Values{"text": {"dont"}, "content": {"Frown."}, "base": {emptyDigest}}, souvenir.MemberWriter},
@@ -179,7 +179,7 @@ func TestChangesOfProjectsNeedTheRole(t *testing.T) {
 				want = http.StatusSeeOther
 			}
 			if caller == servertest.Owner && change.path == "/delete" {
-				fields.Set("typed", "Mine") // its name by now
+				fields.Set("typed", "Mine") // its current name
 			}
 			if p := b.Post(shop+change.path, fields); p.Status != want {
 				t.Errorf("%s: POST %s %s: %d, want %d: %.300s", caller, change.path, fields.Encode(), p.Status, want, p.Body)
@@ -214,7 +214,7 @@ func TestProjectsAreFoundByName(t *testing.T) {
 		"Show all projects").Without("<script>alert")
 }
 
-// An id may be anything but a slash: every project has an address, and a browser keeps it as it is.
+// An id may contain anything but a slash: every project has an address that browsers preserve.
 func TestEveryProjectHasAnAddress(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

@@ -13,10 +13,10 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// emptyDigest is what the form of a text that does not exist yet says that it was made from.
+// emptyDigest is the version in the form of a text that does not exist yet.
 const emptyDigest = "47DEQpj8HBSa"
 
-// writes opens the page of a text and returns what its form sends with a new text, as browsers send it.
+// writes opens the page of a text and returns its form with a new text, as browsers send it.
 func writes(b *servertest.Browser, path, key, content string) url.Values {
 	b.W.T.Helper()
 	form := b.Get(path+"?text="+key).Expect(http.StatusOK).FormTo(path, "text", key)
@@ -24,7 +24,7 @@ func writes(b *servertest.Browser, path, key, content string) url.Values {
 	return form
 }
 
-// says is what a textarea of a page has in it.
+// says returns the content of a page's textarea.
 func says(p *servertest.Page, id string) string {
 	p.T.Helper()
 	for _, area := range p.HTML.All("textarea") {
@@ -81,7 +81,7 @@ func TestRulesAreWrittenChangedAndDeleted(t *testing.T) {
 	w.SignedIn(servertest.Stranger).Get("/projects/rules").Expect(http.StatusOK).Without("Smile")
 }
 
-// Undo never overwrites what someone has saved since.
+// Undo never overwrites later changes of others.
 func TestUndoKeepsOtherUsersChanges(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -97,7 +97,7 @@ func TestUndoKeepsOtherUsersChanges(t *testing.T) {
 	olivia.Get(shop(w)+"/rules").Expect(http.StatusOK, "<p>Wave.</p>")
 }
 
-// Someone who saves second sees both texts, and neither is lost.
+// The second of two users to save sees both texts, and neither is lost.
 func TestSavingOverAnotherUsersChange(t *testing.T) {
 	longtest.Only(t)
 	w, store, olivia := withTodo(t, shopTodo)
@@ -125,7 +125,7 @@ func TestSavingOverAnotherUsersChange(t *testing.T) {
 			again.Set("content", mine)
 		}
 		walter.Post(edit, writes(walter, edit, key,
-			strings.Replace(theirs, "heir", "HEIR", 1))).GoesTo(shop(w)) // and once more
+			strings.Replace(theirs, "heir", "HEIR", 1))).GoesTo(shop(w)) // once more
 		p = olivia.Post(edit, again).Stays(http.StatusConflict, "HEIR")
 		again = p.FormTo(edit, "text", key)
 		again.Set("content", mine)
@@ -141,7 +141,7 @@ func TestSavingOverAnotherUsersChange(t *testing.T) {
 	}
 }
 
-// Two people may edit two sections of a to-do at once; and a text that was deleted meanwhile is a conflict, too.
+// Two people may edit two sections of a to-do at once. A text that was deleted meanwhile is also a conflict.
 func TestEditingBesideOthers(t *testing.T) {
 	longtest.Only(t)
 	w, store, olivia := withTodo(t, shopTodo)
@@ -213,10 +213,10 @@ func TestPreviewOfATextIsSafe(t *testing.T) {
 		"Only the beginning is shown"); len(p.Body) > 300_000 {
 		t.Errorf("the preview has %d bytes, want at most 300_000", len(p.Body))
 	}
-	olivia.Get(shop(w)+"/rules").Expect(http.StatusOK, "Nothing here yet.") // looking saves nothing
+	olivia.Get(shop(w)+"/rules").Expect(http.StatusOK, "Nothing here yet.") // viewing saves nothing
 }
 
-// What is not touched keeps every byte, whatever line endings a browser sends.
+// Unchanged text keeps every byte, whatever line endings a browser sends.
 func TestEditingKeepsLineEndings(t *testing.T) {
 	longtest.Only(t)
 	w, store, olivia := withTodo(t, strings.ReplaceAll(shopTodo, "\n", "\r\n"))

@@ -45,7 +45,7 @@ First this, then that.
 - No one knows the price of soup.
 `
 
-// withTodo is a world in which the shop has a to-do, and Olivia's browser.
+// withTodo returns a world in which the shop has a to-do, its store, and Olivia's browser.
 func withTodo(t *testing.T, content string) (*servertest.World, *souvenir.Store, *servertest.Browser) {
 	t.Helper()
 	w := servertest.New(t, server.Options{})
@@ -56,7 +56,7 @@ func withTodo(t *testing.T, content string) (*servertest.World, *souvenir.Store,
 	return w, store, w.SignedIn(servertest.Owner)
 }
 
-// todoOf is the to-do of the shop.
+// todoOf returns the to-do of the shop.
 func todoOf(t *testing.T, store *souvenir.Store) souvenir.Todo {
 	t.Helper()
 	todo, err := store.GetTodo(t.Context(), souvenir.ProjectRef{ID: "shop"})
@@ -66,7 +66,7 @@ func todoOf(t *testing.T, store *souvenir.Store) souvenir.Todo {
 	return todo
 }
 
-// ticks changes one check box of a form, found by its place.
+// ticks changes one check box of a form, by its position.
 func ticks(form url.Values, place int) url.Values {
 	line, _, _ := strings.Cut(form["box"][place], ".")
 	if i := slices.Index(form["done"], line); i >= 0 {
@@ -161,8 +161,7 @@ func TestTickingWithoutAScript(t *testing.T) {
 	}
 }
 
-// What others do while a page is open is neither lost nor undone, and no line is ticked that says something else by
-// now.
+// Changes by others while a page is open are neither lost nor undone, and a line with a changed text is not ticked.
 func TestTickingWhileOthersEdit(t *testing.T) {
 	longtest.Only(t)
 	w, store, olivia := withTodo(t, shopTodo)
@@ -224,7 +223,7 @@ func TestManyTickAtOnce(t *testing.T) {
 	}
 }
 
-// A to-do that is too long for a page comes in parts, each small and soon there.
+// A to-do that is too long for a page comes in parts, each small and quick to load.
 func TestLongTodosComeInParts(t *testing.T) {
 	longtest.Only(t)
 	const many = 10_000
@@ -251,7 +250,7 @@ func TestLongTodosComeInParts(t *testing.T) {
 		ticks(p.FormTo(board+"/tick", "section", "tasks"), 3)).Expect(http.StatusOK,
 		"T5003 is done. 5,001 of 10,000 tasks done.")
 	if form := answer.FormTo(board+"/tick", "section", "tasks"); len(form["box"]) != 40 ||
-		len(form["done"]) != 1 { // it stays where it was, and can be unticked
+		len(form["done"]) != 1 { // it stays in place, and can be unticked
 		t.Errorf("got %d lines, %d of them done, want 40 and 1", len(form["box"]), len(form["done"]))
 	}
 	servertest.CheckPage(w, olivia.Get(board+"?section=tasks").Expect(http.StatusOK, "Page 1 of 100",
@@ -274,7 +273,7 @@ func TestLongTodosComeInParts(t *testing.T) {
 	}
 }
 
-// A to-do from before they were checked can be read and mended.
+// A to-do from before validation can be read and repaired.
 func TestInvalidTodoDocument(t *testing.T) {
 	longtest.Only(t)
 	servertest.NeedsFile(t)
@@ -310,7 +309,7 @@ func TestInvalidTodoDocument(t *testing.T) {
 	olivia.Get(shop(w)+"/todo").Expect(http.StatusOK, "of 3 tasks done")
 }
 
-// markOf is the form value of the check box of a task.
+// markOf returns the form value of a task's check box.
 func markOf(t *testing.T, p *servertest.Page, task string) string {
 	t.Helper()
 	for _, button := range p.HTML.All("button") {
@@ -371,7 +370,7 @@ func TestTasksAreOrdered(t *testing.T) {
 			t.Fatalf("%s %s: the document is\n%s\nwant\n%s", step.how, step.task, got, step.want)
 		}
 	}
-	page := olivia.Get(shop(w) + "/todo") // a task of another depth is no place
+	page := olivia.Get(shop(w) + "/todo") // a task at another depth is not a valid place
 	olivia.Submit(page, shop(w)+"/todo/move", url.Values{"move": {"to." + markOf(t, page, "T3")},
 		"onto": {markOf(t, page, "T2")}, "section": {"tasks"}}).Expect(http.StatusOK, "nothing was moved")
 	olivia.Submit(page, shop(w)+"/todo/move", url.Values{"move": {"over.1.x.0"}}).Expect(http.StatusBadRequest)

@@ -30,7 +30,7 @@ func newDesk(t *testing.T) desk {
 	return desk{w, w.Users[servertest.Owner] + "/shop"}
 }
 
-// says proposes in the shop what someone said.
+// says adds proposals in the shop, one for each text.
 func (d desk) says(texts ...string) []string {
 	d.T.Helper()
 	all := make([]extract.Proposal, len(texts))
@@ -40,7 +40,7 @@ func (d desk) says(texts ...string) []string {
 	return d.Propose(servertest.Owner, d.shop, "talk", all...)
 }
 
-// content returns the text of a memory as its owner sees it; empty: it is gone.
+// content returns the text of a memory as its owner sees it; empty if it is gone.
 func (d desk) content(id string) string {
 	d.T.Helper()
 	m, err := d.Store.As(souvenir.Access{User: d.Users[servertest.Owner]}).GetMemory(d.T.Context(), id)
@@ -50,7 +50,7 @@ func (d desk) content(id string) string {
 	return m.Content
 }
 
-// facts returns the contents of what was learned in the shop.
+// facts returns the contents of the memories learned in the shop.
 func (d desk) facts() []string {
 	d.T.Helper()
 	var all []string
@@ -66,7 +66,7 @@ func (d desk) facts() []string {
 
 const proposals = "/proposals"
 
-// choose sends a decision about proposals, in the state that they were stored in.
+// choose sends a decision about newly stored proposals.
 func choose(b *servertest.Browser, action string, ids ...string) *servertest.Page {
 	b.W.T.Helper()
 	values := url.Values{"action": {action}, "csrf": {b.Get("/profile").Hidden().Get("csrf")}}
@@ -312,7 +312,7 @@ func TestProposalsThatNoLongerFitAreExplained(t *testing.T) {
 		t.Errorf("got %q, want the texts of others", got)
 	}
 
-	// A proposal that someone rewrites between being read and being accepted is shown again.
+	// If a proposal is rewritten between reading and accepting, it is shown again.
 	id := d.says("The till is blue.")[0]
 	swapped := "The safe's code is 0000."
 	if _, err := view.UpdateMemory(t.Context(), id, souvenir.MemoryUpdate{Content: &swapped}); err != nil {

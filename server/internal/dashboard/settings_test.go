@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// preferences are those of a caller.
+// preferences returns a caller's preferences.
 func preferences(w *servertest.World, caller string) map[string]any {
 	w.T.Helper()
 	all, err := w.Store.As(souvenir.Access{User: w.Users[caller]}).Preferences(w.T.Context())
@@ -44,7 +44,7 @@ func TestPreferencesOnThePage(t *testing.T) {
 	set("size", "3", 3.0)
 	set("list", `["a", true]`, []any{"a", true})
 	set("place", `{"town": "Husum", "land": "DE"}`, map[string]any{"town": "Husum", "land": "DE"})
-	p := set("place", `{"town": "Kiel"}`, map[string]any{"town": "Kiel"}) // replaced, and not merged
+	p := set("place", `{"town": "Kiel"}`, map[string]any{"town": "Kiel"}) // replaced, not merged
 	b.Submit(p, "/undo", nil).Expect(http.StatusSeeOther)
 	if got := preferences(w, servertest.Owner)["place"]; !reflect.DeepEqual(got, map[string]any{"town": "Husum",
 		"land": "DE"}) {
@@ -101,7 +101,7 @@ func TestAllPreferencesAsJSON(t *testing.T) {
 	}
 }
 
-// How the server is set up is for admins to know.
+// Only admins see the server's settings.
 func TestSettingsOfTheServer(t *testing.T) {
 	w := servertest.New(t, server.Options{Settings: []server.Setting{{Name: "--max-file", Value: "5MiB",
 		Meaning: servertest.Hostile,
@@ -113,7 +113,7 @@ func TestSettingsOfTheServer(t *testing.T) {
 	servertest.CheckPage(w, p)
 }
 
-// An admin changes what no flag fixes, from the next call on; the page says what set each.
+// An admin changes settings that no flag fixes, from the next call on. The page says who or what set each.
 func TestAdminsChangeSettings(t *testing.T) {
 	plan := servertest.Template(t)
 	store := plan.Copy(t).Open(t, &souvenir.Options{Changeable: []souvenir.SettingName{souvenir.SettingMemories,
@@ -179,7 +179,7 @@ func TestAdminsChangeSettings(t *testing.T) {
 	if kept() != 7*24*time.Hour {
 		t.Errorf("calls are kept for %v, want 7 days", kept())
 	}
-	landsAt(b, change("activity_days", "9"), "/settings?undo=") // longer: nothing to ask
+	landsAt(b, change("activity_days", "9"), "/settings?undo=") // longer, so no question
 
 	calls, err := w.Store.Insights().ActivityPage(t.Context(), souvenir.ActivityQuery{Limit: 100})
 	if err != nil || !slices.ContainsFunc(calls.Activities, func(a souvenir.Activity) bool {
@@ -217,7 +217,7 @@ func TestLengthsOfTimeAsTheyWereChosen(t *testing.T) {
 	}
 }
 
-// A value that is refused leaves the one that was there.
+// A refused value leaves the old one.
 func TestARefusedPreferenceChangesNothing(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -240,7 +240,7 @@ func TestARefusedPreferenceChangesNothing(t *testing.T) {
 	}
 }
 
-// A flag may set a time between backups that is not whole hours, and it is shown as it is.
+// A flag may set an interval of backups that is not in whole hours. It is shown unchanged.
 func TestBackupsMoreOftenThanHourlyAreShown(t *testing.T) {
 	longtest.Only(t)
 	for every, want := range map[time.Duration]string{30 * time.Minute: "30m", 90 * time.Minute: "1h30m"} {
@@ -254,7 +254,7 @@ func TestBackupsMoreOftenThanHourlyAreShown(t *testing.T) {
 	}
 }
 
-// Backups reach less far back only if an admin says so, and what another admin has set since is not undone.
+// Keeping fewer backups needs an admin's confirmation, and undo does not revert later changes of another admin.
 func TestAdminsChangeTheScheduleOfBackups(t *testing.T) {
 	plan := servertest.Template(t)
 	store := plan.Copy(t).Open(t, &souvenir.Options{BackupEvery: 24 * time.Hour, KeepBackups: 14,
@@ -311,7 +311,7 @@ func TestAdminsChangeTheScheduleOfBackups(t *testing.T) {
 		Without("Hours between backups", "Backups kept")
 }
 
-// Who is no administrator any longer cannot bring a setting back, over what another one has set since.
+// A former admin cannot undo a setting over what another admin has set since.
 func TestAFormerAdminUndoesNoSetting(t *testing.T) {
 	longtest.Only(t)
 	plan := servertest.Template(t)

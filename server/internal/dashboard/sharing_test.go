@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// acceptAll accepts the invitations that wait for someone.
+// acceptAll accepts all pending invitations of a caller.
 func acceptAll(w *servertest.World, caller string) error {
 	view := w.Store.As(souvenir.Access{User: w.Users[caller]})
 	waiting, err := view.Accounts().ProjectInvitations(w.T.Context())
@@ -25,7 +25,7 @@ func acceptAll(w *servertest.World, caller string) error {
 	return err
 }
 
-// invitation is what a caller is shown of the only invitation that waits.
+// invitation returns a caller's only pending invitation.
 func invitation(w *servertest.World, caller string) souvenir.ProjectInvitation {
 	w.T.Helper()
 	var list server.ProjectInvitationList
@@ -36,8 +36,8 @@ func invitation(w *servertest.World, caller string) souvenir.ProjectInvitation {
 	return list.Invitations[0]
 }
 
-// The attack that consent is for: someone makes a project of a name that the victim's agents use, fills it with rules
-// and a main memory, and makes the victim a member. Nothing of it may show anywhere before the victim accepts.
+// Consent prevents this attack: an attacker makes a project with a name that the victim's agents use, fills it with
+// rules and a main memory, and makes the victim a member. Nothing of it may show anywhere before the victim accepts.
 func TestAnUninvitedProjectShowsNothingOfItself(t *testing.T) {
 	const bait = "sardines"
 	w := servertest.New(t, server.Options{})
@@ -63,7 +63,7 @@ func TestAnUninvitedProjectShowsNothingOfItself(t *testing.T) {
 	w.Do(servertest.Stranger, "POST", "/api/projects/billing-api/members",
 		`{"user": "olivia", "role": "writer"}`).Expect(http.StatusOK, `"status":"invited"`)
 
-	victim := func(ownName bool) { // the victim has a project of that name
+	victim := func(ownName bool) { // whether the victim has a project of that name
 		t.Helper()
 		for _, call := range []struct{ method, path, body string }{
 			{"POST", "/tools/call", `{"name": "memory", "arguments": {"action": "get_context", "project_name": "billing-api"}}`},
@@ -109,7 +109,7 @@ func TestAnUninvitedProjectShowsNothingOfItself(t *testing.T) {
 	victim(false)
 	w.Do(servertest.Owner, "GET", "/api/projects", "").Expect(http.StatusOK).Without("billing-api")
 
-	// What the victim stores under that name is the victim's own, and stays there.
+	// What the victim stores under that name belongs to the victim, and stays there.
 	_, stored := w.Call(servertest.Owner, "memory",
 		`{"action": "store", "content": "our invoices are herrings", "project_name": "billing-api"}`)
 	if !strings.Contains(stored, "indexed") {
@@ -121,7 +121,7 @@ func TestAnUninvitedProjectShowsNothingOfItself(t *testing.T) {
 		t.Errorf(`the attacker finds %+v, %v, want no error and no "herrings" in the content`, found.Hits, err)
 	}
 
-	// The invitation itself is for people, and accepting it changes that.
+	// The invitation itself is for people. Accepting it changes that.
 	i := invitation(w, servertest.Owner)
 	if i.ProjectName != "billing-api" || i.InvitedByName != "sam" || i.Role != souvenir.MemberWriter {
 		t.Errorf(`the invitation is %+v, want project name "billing-api", invited by name "sam" and role %v`, i,
@@ -167,7 +167,7 @@ func TestARoleRisesByConsent(t *testing.T) {
 	w.Do(servertest.Reader, "GET", "/api/projects", "").Expect(http.StatusOK, `"role":"reader"`)
 }
 
-// No tool accepts an invitation, or tells of one.
+// No tool accepts or shows an invitation.
 func TestInvitationsAreForPeople(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	tools := w.Do(servertest.Guest, "GET", "/tools", "").Expect(http.StatusOK).Body +
@@ -184,7 +184,7 @@ var (
 	aName = regexp.MustCompile(`dora|sam|zacharias|0190a5f2-0000-7000-8000-000000000000`)
 )
 
-// Nothing that an owner of a project is answered tells which users there are, or what they have answered.
+// No answer to a project's owner reveals which users exist, or what they have answered.
 func TestInvitingRevealsNothingAboutUsers(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

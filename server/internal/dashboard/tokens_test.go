@@ -55,7 +55,7 @@ func TestTokensPage(t *testing.T) {
 	w.Do("made", "GET", "/api/projects", "").Expect(http.StatusUnauthorized)
 }
 
-// Only an admin makes a token that speaks for an admin.
+// Only an admin can add a token with admin rights.
 func TestTokensOfAdmins(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

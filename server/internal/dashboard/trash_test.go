@@ -131,7 +131,7 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 	if err != nil || len(trash.Entries) != 4 {
 		t.Fatalf("%+v, %v; got %v, want 4", trash, err, len(trash.Entries))
 	}
-	ids := make([]string, len(trash.Entries)) // the memory before the project that it waits for
+	ids := make([]string, len(trash.Entries)) // the memory comes before the project that it needs
 	for i, e := range trash.Entries {
 		ids[len(ids)-1-i] = e.ID
 	}
@@ -150,7 +150,7 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 	if _, err := view.GetMemory(t.Context(), inProject); err != nil {
 		t.Error(err)
 	}
-	undo(olivia, back).Expect(http.StatusOK, "Undone.", "in a project", "Gone") // the memory before its project
+	undo(olivia, back).Expect(http.StatusOK, "Undone.", "in a project", "Gone") // the memory comes before its project
 	if trash, err = view.Trash().Page(t.Context(), souvenir.TrashQuery{Limit: 2}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// Pages of a store in a database take no more round trips to it than they did, once what they search is in memory and a
-// person has opened them before. The goal is 8 for each.
+// Once searches run in memory and a person has opened the pages before, pages of a store in a database take no more
+// round trips than before. The goal is 8 for each.
 func TestPagesTakeABoundedNumberOfRoundTrips(t *testing.T) {
 	servertest.NeedsDatabase(t)
 	p := servertest.Template(t)
@@ -21,7 +21,7 @@ func TestPagesTakeABoundedNumberOfRoundTrips(t *testing.T) {
 			b.Get(path).Expect(http.StatusOK)
 		}
 		got := most + 1
-		for try := 0; try < 3 && got > most; try++ { // the server's own work may come in between
+		for try := 0; try < 3 && got > most; try++ { // the server's own work may add some
 			before := trips()
 			b.Get(path)
 			got = trips() - before

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// What others have done since a step stays when someone wants to take that step back.
+// Undoing a step keeps what others have done since.
 func TestUndoKeepsLaterChanges(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
@@ -62,8 +62,7 @@ func TestUndoKeepsLaterChanges(t *testing.T) {
 	}
 }
 
-// A file that was in no project comes into that of a memory that it is linked to, and out of it when that is taken
-// back.
+// A file outside of projects joins the project of a memory when linked to it, and leaves it when the link is undone.
 func TestTakingBackALinkTakesTheFileOutOfTheProject(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
@@ -82,7 +81,7 @@ func TestTakingBackALinkTakesTheFileOutOfTheProject(t *testing.T) {
 	}
 }
 
-// Pages lead to a project whose id has dots alone, or is the name of another page.
+// Pages link to projects whose id consists of dots, or equals the name of another page.
 func TestFilesAndCallsLeadToProjectsOfAllNames(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

@@ -4,7 +4,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// textOf is the text of what has an id; empty if nothing has.
+// textOf returns the text of the element with an id, or "".
 func textOf(p *servertest.Page, id string) string {
 	for _, e := range p.HTML.All() {
 		if e.Attr("id") == id {
@@ -14,7 +14,7 @@ func textOf(p *servertest.Page, id string) string {
 	return ""
 }
 
-// landsAt follows a redirect to an address that begins as given.
+// landsAt follows a redirect to an address with the given beginning.
 func landsAt(b *servertest.Browser, p *servertest.Page, address string) *servertest.Page {
 	b.W.T.Helper()
 	p.GoesTo(address)

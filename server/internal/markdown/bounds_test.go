@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// allocated is how many bytes a function allocates, whether it keeps them or not.
+// allocated returns how many bytes a function allocates, in all.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -19,13 +19,13 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// allowedBytes is what rendering a text may allocate at most: a table of many cells comes closest.
+// allowedBytes returns how many bytes rendering may allocate: a table of many cells comes closest.
 func allowedBytes(length int) uint64 { return 1<<20 + 1500*uint64(length) }
 
-// times repeats a part until it has so many bytes.
+// times repeats a part up to a size in bytes.
 func times(size int, part string) string { return strings.Repeat(part, max(size/len(part), 1)) }
 
-// counted is a text of parts that differ by a number.
+// counted returns a text of parts that differ by a number.
 func counted(size int, part func(int) string) string {
 	var b strings.Builder
 	for i := 1; b.Len() < size; i++ {
@@ -34,13 +34,13 @@ func counted(size int, part func(int) string) string {
 	return b.String()
 }
 
-// wideTable has few bytes for a row: goldmark makes a cell of each column in it.
+// wideTable returns a table with few bytes for a row: goldmark makes a cell of each column in it.
 func wideTable(columns, size int) string {
 	head := strings.Repeat("|a", columns) + "\n" + strings.Repeat("|-", columns) + "\n"
 	return head + times(max(size-len(head), 2), "|\n")
 }
 
-// attacks are texts that cost far more than they are long, if nothing bounds it.
+// attacks are texts that would cost far more than their length without limits.
 func attacks(size int) map[string]string {
 	in := func(part string) string { return times(size, part) }
 	half := func(part string) string { return times(size/2, part) }
@@ -99,7 +99,7 @@ func attacks(size int) map[string]string {
 	}
 }
 
-// Each attack costs no more than its length allows, and is shown: formatted, or as it is stored with a note.
+// Each attack costs no more than its length allows, and is shown: formatted, or as stored with a note.
 func TestRenderingIsBounded(t *testing.T) {
 	longtest.Only(t)
 	page("*warm*")
@@ -123,7 +123,7 @@ func TestRenderingIsBounded(t *testing.T) {
 	}
 }
 
-// What is refused is shown whole, as text.
+// A refused text is shown in full, as stored.
 func TestTextTooComplexAppearsAsStored(t *testing.T) {
 	for name, source := range map[string]string{
 		"a wide table": wideTable(3000, 20<<10), "brackets": times(24<<10, "[a]("), "deep quotes": times(1000, "> ") + "<b>",
@@ -137,7 +137,7 @@ func TestTextTooComplexAppearsAsStored(t *testing.T) {
 	}
 }
 
-// What people write is formatted, however long: bounds are for what no one writes.
+// Real texts are formatted, however long: the limits only affect attacks.
 func TestMarkdownIsFormatted(t *testing.T) {
 	table := func(columns, rows int) string {
 		row := strings.Repeat("| cell with *words* and `code` ", columns) + "|\n"
@@ -173,7 +173,7 @@ func TestMarkdownIsFormatted(t *testing.T) {
 	}
 }
 
-// Who waits for too long for others' texts gets plain text.
+// A text that waits too long for others is shown unformatted.
 func TestRendersAtOnceAreBounded(t *testing.T) {
 	r := New(2, time.Millisecond)
 	r.slots <- struct{}{}
@@ -190,7 +190,7 @@ func TestRendersAtOnceAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzBoundedMarkdown looks for texts that cost more than their length allows.
+// FuzzBoundedMarkdown searches for texts that cost more than their length allows.
 func FuzzBoundedMarkdown(f *testing.F) {
 	for _, source := range attacks(512) {
 		f.Add(source, 1)

@@ -61,7 +61,7 @@ func TestMarkdownAsHTML(t *testing.T) {
 	}
 }
 
-// hostileMarkdown are texts that would run something, or reach elsewhere, if they were not tamed.
+// hostileMarkdown are texts that would run scripts or load other addresses if not made harmless.
 var hostileMarkdown = []string{
 	"[a](javascript:alert(1))", "[a](JaVaScRiPt:alert(1))", "[a](java\nscript:alert(1))", "[a](&#106;avascript:alert(1))",
 	"[a](%6aavascript:alert(1))", "[a](\x01javascript:alert(1))",
@@ -81,7 +81,7 @@ var hostileMarkdown = []string{
 	"[a](//example.com/x)", "[a](\\\\example.com)", "[a](mailto:a@b.example)", "[a](#main)", "[a](?x=1)",
 }
 
-// tame are the elements that a text may become, and their attributes.
+// tame are the allowed elements and their attributes.
 var tame = map[string][]string{
 	"p": {"class"}, "br": nil, "hr": nil, "h3": nil, "h4": nil, "h5": nil, "h6": nil, "strong": nil, "em": nil, "del": nil,
 	"code": {"class"}, "pre": nil, "blockquote": nil, "ul": nil, "ol": {"start"}, "li": nil,
@@ -90,13 +90,13 @@ var tame = map[string][]string{
 
 var languageClass = regexp.MustCompile(`^language-`)
 
-// checkTame sees that what a text has become has nothing in it but what marks stand for, whole and in its place.
+// checkTame checks that rendered text contains only complete, allowed elements.
 func checkTame(t *testing.T, source string) {
 	t.Helper()
 	html := string(page(source))
 	decoder := xml.NewDecoder(strings.NewReader(strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == '\ufffe' ||
-			r == '\uffff' { // which HTML can show, and XML not
+			r == '\uffff' { // which HTML allows and XML does not
 			return ' '
 		}
 		return r
@@ -150,7 +150,7 @@ func checkTame(t *testing.T, source string) {
 	}
 }
 
-// checkTameAddress sees that an address leads to another page, and runs nothing.
+// checkTameAddress checks that an address leads to another page, and runs nothing.
 func checkTameAddress(t *testing.T, source, address string) {
 	t.Helper()
 	begins := strings.TrimLeftFunc(address, func(r rune) bool { return r <= ' ' }) // as browsers do
@@ -186,7 +186,7 @@ func FuzzMarkdown(f *testing.F) {
 	})
 }
 
-// Marks in marks, thousands of them, neither end the program nor become something huge.
+// Thousands of nested marks neither crash the program nor become huge.
 func TestDeepMarkdownStaysSmall(t *testing.T) {
 	const size = 24 << 10
 	long := func(part string) string { return strings.Repeat(part, size/len(part)) }

@@ -16,7 +16,7 @@ func TestALimitHoldsForEachKey(t *testing.T) {
 			t.Errorf("wait %v within the limit, want 0", wait)
 		}
 	}
-	for range 5 { // anyone who tries in between does not wait longer
+	for range 5 { // trying in between does not extend the wait
 		if wait := l.AllowKey("a"); wait < 59*time.Minute || wait > time.Hour {
 			t.Errorf("wait %v past the limit, want wait at least %v and wait at most %v", wait, 59*time.Minute, time.Hour)
 		}
@@ -41,7 +41,7 @@ func TestAddressesOfOneConnectionAreOne(t *testing.T) {
 	}
 }
 
-// However many come, the memory that they take is bounded, and what is used stays.
+// The memory is bounded for any number of keys, and keys in use stay.
 func TestRecentForgetsWhatIsUnused(t *testing.T) {
 	m := ratelimit.Recent[string, int]{Most: 100}
 	m.Set("used", 7)

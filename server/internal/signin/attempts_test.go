@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// testedAttempts counts tries by a clock that the test moves on.
+// testedAttempts counts attempts by a clock that the test advances.
 func testedAttempts(free int) (a *attempts, now *time.Time) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	a = newAttempts(free, nil, nil)
@@ -70,7 +70,7 @@ func TestARightPasswordForgetsWrongOnes(t *testing.T) {
 		a.expect(t, "anna", "1.2.3.4", 0).right(t.Context())
 		*now = now.Add(time.Hour / 60)
 	}
-	for range 30 { // what told nothing about the password
+	for range 30 { // which reveal nothing about the password
 		a.expect(t, "ben", "1.2.3.5", 0).unused(t.Context())
 	}
 	for range 3 {
@@ -79,7 +79,7 @@ func TestARightPasswordForgetsWrongOnes(t *testing.T) {
 	a.expect(t, "ben", "1.2.3.5", firstWait)
 }
 
-// Signing in to an account of one's own in between makes guessing those of others no faster.
+// Signing in to one's own account in between does not speed up guessing others' passwords.
 func TestAnOwnAccountDoesNotHelpWithOthers(t *testing.T) {
 	a, now := testedAttempts(defaultTries)
 	tried := 0
@@ -97,7 +97,7 @@ func TestAnOwnAccountDoesNotHelpWithOthers(t *testing.T) {
 	}
 }
 
-// One who has many addresses, or many names, gets as many tries in an hour as the standard allows, and no more.
+// An attacker with many addresses, or many names, gets as many attempts in an hour as the standard allows.
 func TestManyAddressesAndManyNames(t *testing.T) {
 	for name, next := range map[string]func(i int) (who, address string){
 		"one name":    func(i int) (string, string) { return "anna", fmt.Sprintf("10.0.%d.%d", i/250, i%250) },
@@ -121,8 +121,8 @@ func TestManyAddressesAndManyNames(t *testing.T) {
 	}
 }
 
-// Anyone who attacks a name, from everywhere or from the owner's own address, does not lock its owner out of a browser
-// that the owner has signed in with.
+// An attacker of a name, even from the owner's own address, cannot lock its owner out of a browser that the owner has
+// used before.
 func TestOthersCannotLockAUserOut(t *testing.T) {
 	a, now := testedAttempts(defaultTries)
 	for i := range 2000 {

@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/slots"
 )
 
-// A caller that waits for a slot leaves when its context ends, and work that fails frees its slot.
+// A waiting caller leaves when its context ends, and failed work frees its slot.
 func TestSlotsAreTakenAndFreed(t *testing.T) {
 	s := make(slots.Slots, 1)
 	failed := errors.New("failed")

@@ -55,7 +55,7 @@ func TestNamesOfBrowsers(t *testing.T) {
 	}
 }
 
-// Wherever a sign-in is said to lead, it leads to a path of this server.
+// A sign-in always leads to a path of this server.
 func FuzzLocalPath(f *testing.F) {
 	for _, next := range []string{"/profile", "//evil.example", "/\\evil.example", "https://evil.example",
 		"/.//evil.example", "/%2f/evil.example", "/a?b#c", "/\x00", "/../other", "/a/../../other?b", "/#/../.."} {

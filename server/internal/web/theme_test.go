@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The colours of the dark theme are written twice: for readers whose system is dark, and for those who have chosen it.
+// The colours of the dark theme are defined twice: for readers whose system is dark, and for those who have chosen it.
 func TestTheDarkThemeIsOne(t *testing.T) {
 	for _, file := range []string{"static/souvenir.css", "static/dashboard.css"} {
 		css, err := os.ReadFile(file)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A step is undone once, in time, and only by the user who took it.
+// A step can be undone once, in time, and only by its user.
 func TestStepsAreUndoneByTheUserWhoTookThem(t *testing.T) {
 	var u undo
 	back := 0
@@ -19,7 +19,7 @@ func TestStepsAreUndoneByTheUserWhoTookThem(t *testing.T) {
 	if _, ok := u.step("ada", name+"x", true); ok {
 		t.Error("a wrong name undoes something, want it refused")
 	}
-	for range 2 { // looking does not use it up
+	for range 2 { // reading does not use it up
 		if got, ok := u.step("ada", name, false); !ok || got.Text != step.Text {
 			t.Errorf("got %v %+v, want the step with text %v", ok, got, step.Text)
 		}
@@ -36,7 +36,7 @@ func TestStepsAreUndoneByTheUserWhoTookThem(t *testing.T) {
 	}
 }
 
-// However much is done, no more than a number of steps is remembered: the latest.
+// Only a limited number of steps is remembered: the latest.
 func TestStepsAreForgottenInTheirOrder(t *testing.T) {
 	var u undo
 	var names []string
@@ -63,7 +63,7 @@ func TestStepsAreForgottenInTheirOrder(t *testing.T) {
 	}
 }
 
-// Steps that hold much, such as large memories that were deleted, are forgotten sooner.
+// Large steps, such as deletions of large memories, are forgotten sooner.
 func TestStepsHoldALimitedNumberOfBytes(t *testing.T) {
 	var u undo
 	step := Step{user: "ada", until: time.Now().Add(time.Minute), Bytes: maxUndoBytes/2 - 1}

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/documents"
 )
 
-// What clients note is spread over the weeks, in three projects and outside them, and nothing is said twice.
+// The clients' memories are spread over the weeks, in three projects and outside, without repetition.
 func TestMattersTellAStory(t *testing.T) {
 	byDay, err := matters()
 	if err != nil {
@@ -31,7 +31,7 @@ func TestMattersTellAStory(t *testing.T) {
 	}
 }
 
-// The files of the demonstration are what they seem, so that searches find them and pages show them.
+// The files of the demonstration are valid, so that searches find them and pages show them.
 func TestFilesOfTheDemonstrationAreRead(t *testing.T) {
 	plan, err := deckPlan()
 	if err == nil {

@@ -29,19 +29,19 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// place is a server, and what is between it and its clients.
+// place is a server and the proxies between it and its clients.
 type place struct {
 	url, token string
 	client     *http.Client
 }
 
-// proxy is what is between.
+// proxy changes requests or answers on their way.
 type proxy func(next http.Handler) http.Handler
 
-// setting is how a place is made; the zero value is a good one.
+// setting describes a place; the zero value is a good one.
 type setting struct {
 	between   proxy
-	publicURL func(address string) string // nil: as it is
+	publicURL func(address string) string // nil: unchanged
 	path      string                      // of the public URL
 	tls       *tls.Config                 // nil: none
 }
@@ -81,7 +81,7 @@ func newPlace(t *testing.T, how setting) place {
 		handler = how.between(handler)
 	}
 	at.Config.Handler = handler
-	at.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that are to fail
+	at.Config.ErrorLog = log.New(io.Discard, "", 0) // errors of handshakes that should fail
 	if how.tls != nil {
 		at.TLS = how.tls
 		at.StartTLS()
@@ -110,7 +110,7 @@ func (p place) examine(t *testing.T, options doctor.Options) []doctor.Finding {
 	return findings
 }
 
-// without are the findings that are not well.
+// without returns the findings that are not at a level.
 func without(level doctor.Level, findings []doctor.Finding) []doctor.Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f doctor.Finding) bool { return f.Level == level })
 }
@@ -146,7 +146,7 @@ func TestAGoodServer(t *testing.T) {
 	}
 }
 
-// answers changes answers on their way.
+// answers is a proxy that changes answers.
 func answers(change func(*httptest.ResponseRecorder, *http.Request)) proxy {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -161,19 +161,19 @@ func answers(change func(*httptest.ResponseRecorder, *http.Request)) proxy {
 	}
 }
 
-// header changes headers of answers.
+// header changes the headers of answers.
 func header(change func(http.Header, *http.Request)) proxy {
 	return answers(func(a *httptest.ResponseRecorder, r *http.Request) { change(a.Header(), r) })
 }
 
-// body changes bodies of answers.
+// body changes the bodies of answers.
 func body(change func([]byte, *http.Request) []byte) proxy {
 	return answers(func(a *httptest.ResponseRecorder, r *http.Request) {
 		a.Body = bytes.NewBuffer(change(a.Body.Bytes(), r))
 	})
 }
 
-// before changes requests on their way.
+// before changes requests.
 func before(change func(*http.Request)) proxy {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -194,7 +194,7 @@ func instead(answers func(w http.ResponseWriter, r *http.Request) bool) proxy {
 	}
 }
 
-// status answers requests to a path with a page of HTML.
+// status answers requests for a path with an HTML page.
 func status(path string, code int) proxy {
 	return instead(func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, path) {
@@ -229,9 +229,9 @@ func onPath(path string, change func(http.Header)) proxy {
 func TestInvalidCommandLines(t *testing.T) {
 	table := map[string]struct {
 		how   setting
-		check string // the first finding that is not well
+		check string // the first bad finding
 		level doctor.Level
-		words string // which it says, with | between
+		words string // words in it, separated by |
 	}{
 		"another program": {setting{between: status("/", 200)}, "reach", doctor.Problem,
 			"not a Souvenir server"},
@@ -430,7 +430,7 @@ func failLarge(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// errorPages shows pages of its own instead of errors.
+// errorPages replaces errors by its own pages.
 func errorPages(path string) proxy {
 	return answers(func(a *httptest.ResponseRecorder, r *http.Request) {
 		if r.URL.Path == path && a.Code >= 400 {
@@ -448,7 +448,7 @@ func statusesChange(a *httptest.ResponseRecorder, r *http.Request) {
 
 func notForAll(h http.Header) { h.Set("Access-Control-Allow-Origin", "https://one.example") }
 
-// posts answers POST to a path itself.
+// posts itself answers POST requests to a path.
 func posts(path string, code int) proxy {
 	return instead(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPost || r.URL.Path != path {
@@ -460,7 +460,7 @@ func posts(path string, code int) proxy {
 	})
 }
 
-// withToken changes headers of answers to requests that have a good token.
+// withToken changes the headers of answers to requests with a valid token.
 func withToken(path string, change func(http.Header)) proxy {
 	return header(func(h http.Header, r *http.Request) {
 		if r.URL.Path == path && h.Get("WWW-Authenticate") == "" && r.Method == http.MethodPost {
@@ -469,7 +469,7 @@ func withToken(path string, change func(http.Header)) proxy {
 	})
 }
 
-// certificate makes one that signs itself.
+// certificate makes a self-signed certificate.
 func certificate(t *testing.T, host string, from, until time.Time) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -581,7 +581,7 @@ func TestRefusedTokens(t *testing.T) {
 	}
 }
 
-// Without TLS, only this machine may be the client.
+// Without TLS, only clients on this machine are allowed.
 func TestPlainHTTPBeyondThisMachine(t *testing.T) {
 	p := newPlace(t, setting{publicURL: func(at string) string { return "http://memory.example" }})
 	real, err := url.Parse(p.url)

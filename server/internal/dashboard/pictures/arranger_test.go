@@ -11,14 +11,14 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// As many maps are kept as there is room for: a user's own, and those of all; the least recently used go.
+// The maps of a user, and those of all users, are kept up to a limit. The least recently used ones are dropped first.
 func TestMapsAreKeptWithinBounds(t *testing.T) {
 	var a arranger
 	first := mapKey{"ann", "0"}
 	for i := range mostKeptOfUser + 1 {
 		a.keep(mapKey{"ann", fmt.Sprint(i)}, souvenir.Map{})
 		if i == 1 {
-			a.kept[first].used = time.Now().Add(time.Hour) // used last
+			a.kept[first].used = time.Now().Add(time.Hour) // the most recently used one
 		}
 	}
 	if len(a.kept) != mostKeptOfUser || a.get(first) == nil || a.get(mapKey{"ann", "1"}) != nil {
@@ -33,7 +33,7 @@ func TestMapsAreKeptWithinBounds(t *testing.T) {
 	}
 }
 
-// One map is computed at a time, and a user waits for one at most: the last one asked for.
+// One map is computed at a time. A user waits for at most one, the last one requested.
 func TestAUserWaitsForOneMap(t *testing.T) {
 	busy := &arrangement{key: mapKey{"ann", "now"}, done: make(chan struct{})}
 	a := arranger{running: busy}
@@ -59,7 +59,7 @@ func TestAUserWaitsForOneMap(t *testing.T) {
 	}
 }
 
-// A computation that panics has no request that would recover it. The server goes on, and computes the next map.
+// No request can recover a panic of a computation. The server goes on, and computes the next map.
 func TestAPanicOfAMapDoesNotEndTheServer(t *testing.T) {
 	var lines strings.Builder
 	a := arranger{log: slog.New(slog.NewTextHandler(&lines, nil))}
@@ -67,7 +67,7 @@ func TestAPanicOfAMapDoesNotEndTheServer(t *testing.T) {
 		done, _ := a.compute(mapKey{user, "1"}, nil, souvenir.MapQuery{}) // without a store
 		<-done
 	}
-	a.mu.Lock() // it is done with both
+	a.mu.Lock() // both are done
 	defer a.mu.Unlock()
 	for _, user := range []string{"ann", "ben"} {
 		if !strings.Contains(lines.String(), "user="+user+" error=\"panic: ") {
@@ -76,8 +76,8 @@ func TestAPanicOfAMapDoesNotEndTheServer(t *testing.T) {
 	}
 }
 
-// The name of a cluster is made of its memories' words. Those of a memory that was erased, or is no longer shared with
-// the user, are not shown while the map is computed again.
+// The name of a cluster consists of words of its memories. Words of erased memories, or of memories no longer shared
+// with the user, are not shown while the map is computed again.
 func TestWordsOfMemoriesThatHaveGoneAreNotShown(t *testing.T) {
 	point := func(id string) souvenir.Point { return souvenir.Point{Node: souvenir.Node{ID: id}} }
 	kept := souvenir.Map{Version: "1", Points: []souvenir.Point{point("a"), point("b"), point("c"), point("d")},

@@ -6,7 +6,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Where memories lie follows from their connections alone: it is computed once for the same ones.
+// The positions of memories depend on their connections alone, and are computed once for the same ones.
 func TestPlacingsAreKept(t *testing.T) {
 	graph := func(kind souvenir.EdgeKind, score float64, to int) souvenir.Graph {
 		return souvenir.Graph{Nodes: make([]souvenir.Node, 4),

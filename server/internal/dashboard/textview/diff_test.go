@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// signedLines are the lines of a difference as a reader sees them: a sign and the text, with what is marked in
+// signedLines returns the lines of a difference as a reader sees them: a sign and the text, with the marked parts in
 // brackets.
 func signedLines(d *Diff) string {
 	var out strings.Builder
@@ -48,7 +48,7 @@ func TestDifferencesOfTexts(t *testing.T) {
 	}
 }
 
-// However large texts are and however they differ, comparing takes little time and shows little.
+// Comparing texts of any size takes little time and shows little.
 func TestDifferencesAreBounded(t *testing.T) {
 	numbers := func(step int) string {
 		var text strings.Builder
@@ -85,7 +85,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 	}
 }
 
-// What a difference shows is the two texts, whatever they are.
+// A difference contains exactly the two texts.
 func FuzzDifferences(f *testing.F) {
 	for _, seed := range [][2]string{{"a\nb\nc", "a\nc"}, {"", "x\n\n"}, {"the kettle", "the  kettle\n"},
 		{"\xff\n", "\xff \xfe"}, {"a b c d", "d c b a"}} {
