@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -78,6 +79,58 @@ type NewMemory struct {
 
 	// Similar is the maximum number of near duplicates to report, 0 to 20. Zero asks for none, which is faster.
 	Similar int
+}
+
+// Stored is a memory as it was stored or changed.
+type Stored struct {
+	Memory
+	Indexed  bool      // searches find it by meaning; false: only by its words, until it has a vector
+	Similar  []Similar // earlier near duplicates, the most similar first
+	Warnings []string  // notes for the caller; the memory is stored
+
+	// ProjectCreated reports whether this call created the project.
+	ProjectCreated bool
+
+	Effect Effect // the effect of a write by key, or with IfAbsent; empty for other writes
+}
+
+// Effect is the effect of a write by key, or with IfAbsent.
+type Effect string
+
+// The values of [Effect].
+const (
+	EffectAdded     Effect = "added"     // there was no memory with this key, or this content
+	EffectUpdated   Effect = "updated"   // the memory has a new revision
+	EffectUnchanged Effect = "unchanged" // the memory was already in this state
+)
+
+// MarshalJSON returns the memory's form with indexed, similar, project_created and warnings.
+func (s Stored) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		writtenMemory
+		storedJSON
+	}{s.Memory.json(), storedJSON{s.Indexed, s.Similar, s.ProjectCreated, s.Warnings, s.Effect}})
+}
+
+// UnmarshalJSON reads the output of MarshalJSON.
+func (s *Stored) UnmarshalJSON(data []byte) error {
+	var beside storedJSON
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*s = Stored{Memory: m, Indexed: beside.Indexed, Similar: beside.Similar, Warnings: beside.Warnings,
+		ProjectCreated: beside.ProjectCreated, Effect: beside.Effect}
+	return nil
+}
+
+// storedJSON holds the additional members of a stored memory.
+type storedJSON struct {
+	Indexed        bool      `json:"indexed"`
+	Similar        []Similar `json:"similar,omitempty"`
+	ProjectCreated bool      `json:"project_created,omitempty"`
+	Warnings       []string  `json:"warnings,omitempty"`
+	Effect         Effect    `json:"effect,omitempty"`
 }
 
 // AddMemory stores a memory and returns it as stored. When it returns, the memory is durable and every search finds it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -132,7 +131,7 @@ func checkReport(r inspect.Report) CheckReport {
 type Configuration struct {
 	Path       string `json:"path"`       // absolute path of the file; ":memory:" for none; "" for a store not in a file
 	ReadOnly   bool   `json:"read_only"`  // the file is never written to
-	Engine     string `json:"engine"`     // version of the storage engine
+	Engine     string `json:"engine"`     // the storage engine and its version
 	Model      string `json:"model"`      // of the embedder
 	Dimensions int    `json:"dimensions"` // of its vectors
 
@@ -162,19 +161,18 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 		return Configuration{}, err
 	}
 	c := Configuration{
-		Path: s.db.Upkeep().Path, ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
+		Path: s.db.Upkeep().Path, Engine: s.db.Upkeep().Name, ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
 		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, NewFiles: o.NewFiles, Quota: o.Quota,
 		KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
 		KeepTrash: o.KeepTrash, BackupEvery: o.BackupEvery, KeepBackups: o.KeepBackups,
 	}
-	if c.Path != "" && c.Path != ":memory:" {
+	if s.db.Upkeep().InFile() {
 		absolute, err := filepath.Abs(c.Path)
 		if err != nil {
 			return Configuration{}, wrap(err)
 		}
 		c.Path = absolute
 	}
-	c.Engine = strings.TrimPrefix(s.db.Upkeep().Name, "SQLite ")
 	return c, nil
 }
 

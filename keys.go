@@ -295,7 +295,7 @@ func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, makin
 	case isAddress:
 		return nil, "", invalid("UserKeys", "{}.Place is the address of a database, but the store is in a file; give "+
 			"the path of a file")
-	case path == "" && (engine.Upkeep().Path == "" || engine.Upkeep().Path == ":memory:"):
+	case path == "" && !engine.Upkeep().InFile():
 		return nil, "", invalid("UserKeys", "{} have no Place, but the store is not in a file; give the path of one "+
 			"for the keys")
 	case path == "":

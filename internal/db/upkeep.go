@@ -22,6 +22,12 @@ type Upkeep struct {
 	Scratch func(ctx context.Context, fn func(Tx) error) error
 }
 
+// InMemory reports whether the database is in memory only.
+func (u Upkeep) InMemory() bool { return u.Path == ":memory:" }
+
+// InFile reports whether the database is in a file.
+func (u Upkeep) InFile() bool { return u.Path != "" && !u.InMemory() }
+
 // File is the part for an engine whose database is a file.
 type File interface {
 	// Backup writes the database, as it is at one moment, to a new file, while others read and write; after an

@@ -94,7 +94,7 @@ func (c *Cache) repeat(ctx context.Context, id int64, fn func() error) (err erro
 
 func (c *Cache) persists() bool {
 	return c.limit.Load() >= 0 && c.Profile != 0 && index.KeepsCodes() && !c.DB.ReadOnly() &&
-		c.DB.Upkeep().Path != ":memory:"
+		!c.DB.Upkeep().InMemory()
 }
 
 // segmentsDue returns the partitions with many memories outside segments, and the ones whose segments are of an

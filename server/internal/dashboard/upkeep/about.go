@@ -45,17 +45,13 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 	if err != nil {
 		return nil, err
 	}
-	engine := web.Fact{Key: "SQLite", Value: configuration.Engine}
-	if configuration.Path == "" {
-		engine.Key = "Database"
-	}
 	data := aboutPage{
 		Database: configuration.Path == "",
 		Program: []web.Fact{
 			{Key: "Souvenir", Value: cmp.Or(s.config.Version, "a build without a version")},
 			{Key: "Interface", Value: s.config.APIVersion},
 			{Key: "Go", Value: runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH},
-			engine,
+			{Key: "Database", Value: configuration.Engine},
 			{Key: "Embedding model", Value: configuration.Model + ", " + web.Count(configuration.Dimensions, "dimension")},
 		},
 		Mine: []web.Fact{{Key: "Searchable passages", Value: web.Thousands(status.Passages)},
