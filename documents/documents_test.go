@@ -19,10 +19,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// trusting reads PDF files in the process of the test.
+// trusting reads PDF files in the test's process.
 var trusting = documents.New(&documents.Options{TrustPDF: true})
 
-// read reads a document with a name, and fails if that is an error.
+// read reads a document with a name, which must succeed.
 func read(t *testing.T, name, mimeType string, data []byte) souvenir.DocumentText {
 	t.Helper()
 	text, err := trusting.ReadDocument(t.Context(), souvenir.Document{Filename: name, MIMEType: mimeType,
@@ -158,7 +158,7 @@ func docx(t testing.TB, document string) []byte {
 	return b.Bytes()
 }
 
-// pdf returns a PDF file with one page, whose content is a stream of a filter.
+// pdf returns a PDF file with one page, whose content is a stream with a filter.
 func pdf(content, filter string) []byte {
 	var b bytes.Buffer
 	var offsets []int
@@ -181,7 +181,7 @@ func pdf(content, filter string) []byte {
 	return b.Bytes()
 }
 
-// hostile are files that were made to do harm, by name.
+// hostile returns harmful files, by name.
 func hostile(t testing.TB) map[string]souvenir.Document {
 	t.Helper()
 	all := map[string]souvenir.Document{}
@@ -257,7 +257,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestServe is the process of its own for TestPDFIsReadInAProcessOfItsOwn.
+// TestServe is the separate process of TestPDFIsReadInAProcessOfItsOwn.
 func TestServe(t *testing.T) {
 	if len(os.Args) < 2 || os.Args[len(os.Args)-1] != "read-document" {
 		t.Skip("only in a process of its own")
@@ -359,4 +359,4 @@ func FuzzDOCX(f *testing.F) {
 	fuzzed(f, "a.docx", "", docx(f, `<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>a</w:t></w:r></w:p>`))
 }
 
-// There is no target for PDF: its reader can be made to allocate more memory than there is, which ends the process.
+// There is no target for PDF: its reader can be made to allocate too much memory, which kills the process.

@@ -27,7 +27,7 @@ func TestParent(t *testing.T) {
 	t.Fatalf("got %v, want to be killed before", err)
 }
 
-// A program that is killed cannot end its reader, which may be in a loop.
+// A killed program cannot end its reader, which may be in a loop.
 func TestAReaderEndsWithItsProgram(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -60,6 +60,6 @@ func TestAReaderEndsWithItsProgram(t *testing.T) {
 	}
 	until("end of the reader", func() bool {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", reader))
-		return err != nil || bytes.Contains(status, []byte("State:\tZ")) // no one may wait for it
+		return err != nil || bytes.Contains(status, []byte("State:\tZ")) // it may remain a zombie
 	})
 }

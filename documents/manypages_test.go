@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// manyPages returns a PDF file with pages in one flat list, each with a number in its text. The resources are of each
-// page, or of the list.
+// manyPages returns a PDF file with pages in one flat list, each with a number in its text. Each page has its own
+// resources, or the list has them.
 func manyPages(pages int, own bool) []byte {
 	var b bytes.Buffer
 	var offsets []int

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 )
 
-// tiny is a set of two conversations. The second holds the answer to the first one's last question, which must not be
+// tiny is a set of two conversations. The second has the answer to the first one's last question, which must not be
 // found there.
 const tiny = `{"type":"corpus","conv":"a","dia_id":"1","speaker":"Ann","session":1,"session_date":"8 May",` +
 	`"text":"My cat is called Tom."}
@@ -147,7 +147,7 @@ func TestIntervalsAreSeededAndCoverTheMean(t *testing.T) {
 	if e != bootstrap(values) {
 		t.Error("two bootstraps of the same values differ, want the same")
 	}
-	// The mean of 100 throws of a coin has a standard deviation of 0.05.
+	// The mean of 100 coin tosses has a standard deviation of 0.05.
 	if e.mean != 0.5 || math.Abs(e.low-0.4) > 0.02 || math.Abs(e.high-0.6) > 0.02 {
 		t.Errorf("got %+v; want 0.5 with an interval of about 0.4 to 0.6", e)
 	}
@@ -184,7 +184,7 @@ func TestComparisonCountsWonLostAndTied(t *testing.T) {
 	}
 }
 
-// TestComparisonPairsSettings compares records of two settings each, and such with none in common.
+// TestComparisonPairsSettings compares records with two settings each, and records without a common one.
 func TestComparisonPairsSettings(t *testing.T) {
 	write := func(name string, settings ...string) string {
 		path := filepath.Join(t.TempDir(), name)

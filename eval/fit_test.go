@@ -35,8 +35,8 @@ func TestLogisticFindsTheWeights(t *testing.T) {
 	}
 }
 
-// TestCalibrationRefusesUnanswerableQuestions compares the weights in use with the figures of docs/retrieval.md, on the
-// half of the project's own questions that they were not fitted on.
+// TestCalibrationRefusesUnanswerableQuestions compares the current weights with the figures of docs/retrieval.md, on
+// the half of the project's own questions that they were not fitted to.
 func TestCalibrationRefusesUnanswerableQuestions(t *testing.T) {
 	longtest.Only(t)
 	const refusedAtLeast, offeredAtLeast = 0.85, 0.3
@@ -77,7 +77,7 @@ func TestCalibrationRefusesUnanswerableQuestions(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreAskedElsewhere checks the questions without an answer that are made of a set of conversations.
+// TestQuestionsAreAskedElsewhere checks the unanswerable questions that are made from a set of conversations.
 func TestQuestionsAreAskedElsewhere(t *testing.T) {
 	s := set{convs: []string{"a", "b"}, questions: []row{{QID: "q", Conv: "b", Evidence: []string{"1"}}}}
 	got := elsewhere(s)

@@ -6,19 +6,19 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// floors are the least recall@10, in per cent, of the project's own questions among 1,500 memories of each language:
-// what was measured, less one or two questions. Raise them with the ranking.
+// floors are the minimum recall@10, in per cent, of the project's own questions among 1,500 memories of each language:
+// the measured values, less one or two questions. Raise them when the ranking improves.
 var floors = map[string]float64{
 	"bug": 86, "conversation": 93, "decision": 76, "identifier": 100, "paraphrase": 12, "preference": 66, "rule": 70,
 	"en": 77, "de": 64, "es": 70, "zh": 62, "ja": 70,
 	"all": 70,
 }
 
-// leastMRR is the floor of the mean reciprocal rank of all, in per cent.
+// leastMRR is the minimum mean reciprocal rank of all questions, in per cent.
 const leastMRR = 53
 
 // TestRankingKeepsItsQuality fails when a change of the ranking loses quality. `go run ./eval run own` prints all
-// figures; with -record before and after, `go run ./eval compare` says which questions were lost.
+// figures. With -record before and after, `go run ./eval compare` lists the lost questions.
 func TestRankingKeepsItsQuality(t *testing.T) {
 	longtest.Only(t)
 	how := defaultSetting()

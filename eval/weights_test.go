@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 )
 
-// TestFitFindsTheBestWeights fits two weights to a function whose best place is known; one set wants another one, and
-// each counts the same however many questions it has.
+// TestFitFindsTheBestWeights fits two weights to a function with a known optimum. One set wants another optimum, and
+// each set counts the same, however many questions it has.
 func TestFitFindsTheBestWeights(t *testing.T) {
 	f := fit{start: defaultSetting(), folds: 2}
 	for i, name := range weightNames() {

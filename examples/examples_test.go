@@ -1,4 +1,4 @@
-// Package examples_test runs the examples that are commands with one output, as a reader does.
+// Package examples_test runs the examples that are commands with a fixed output, as a reader does.
 package examples_test
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// run is a run of an example: its input and its output.
+// run is one run of an example: its input and output.
 type run struct{ in, out string }
 
-// An example with tests of its own makes another test binary that links the whole store, so these share one. They are
-// linked and run in the long form, one of them with -short; go test compiles and vets all.
+// An example with its own tests would need its own test binary, which links the whole store, so these share one. They
+// are linked and run in the long form, and one of them with -short. go test compiles and vets all.
 func TestExamplesPrintWhatTheyPromise(t *testing.T) {
 	longtest.Only(t)
 	examples := map[string][]run{

@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/extract"
 )
 
-// BenchmarkLearn200Turns learns from a conversation of 200 turns, where every second has a fact, into a store with
-// 2,000 memories. The model answers at once, so that what is measured is the time beside the model's.
+// BenchmarkLearn200Turns learns from a conversation of 200 turns, half of which have a fact, into a store with 2,000
+// memories. The model answers at once, so the time is that of everything else.
 func BenchmarkLearn200Turns(b *testing.B) {
 	m := newModel(b, factual)
 	for b.Loop() {

@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/extract"
 )
 
-// remember stores memories one after another.
+// remember adds memories one after another.
 func remember(t *testing.T, store *souvenir.Store, texts ...string) (ids []string) {
 	t.Helper()
 	for _, text := range texts {

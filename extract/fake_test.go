@@ -25,7 +25,7 @@ type proposal struct {
 	Confidence float64 `json:"confidence"`
 }
 
-// document is what a model reads.
+// document is the input of a model.
 type document struct {
 	Known []struct {
 		Memory int
@@ -38,7 +38,7 @@ type document struct {
 	}
 }
 
-// model is a server with both APIs that answers by a function. It refuses requests that the real ones would refuse.
+// model is a server with both APIs that answers with a function. It refuses requests that the real ones would refuse.
 type model struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -139,7 +139,7 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// chat returns an extractor that asks the model by chat completions.
+// chat returns an extractor that uses the model's chat completions.
 func (m *model) chat(t testing.TB) *extract.Model {
 	t.Helper()
 	x, err := extract.Chat(extract.ModelOptions{Key: testKey, Model: "m", BaseURL: m.URL + "/v1",
@@ -150,7 +150,7 @@ func (m *model) chat(t testing.TB) *extract.Model {
 	return x
 }
 
-// messages does the same by Anthropic's API.
+// messages returns one that uses Anthropic's API.
 func (m *model) messages(t testing.TB) *extract.Model {
 	t.Helper()
 	x, err := extract.Anthropic(extract.ModelOptions{Key: testKey, Model: "m", BaseURL: m.URL + "/v1"})

@@ -60,7 +60,7 @@ func learn(t *testing.T, l *extract.Learner) extract.Report {
 	return r
 }
 
-// facts returns the contents of the memories of a collection that are valid now.
+// facts returns the contents of the currently valid memories of a collection.
 func facts(t *testing.T, store *souvenir.Store, l souvenir.List) []string {
 	t.Helper()
 	var all []string
@@ -79,7 +79,7 @@ func facts(t *testing.T, store *souvenir.Store, l souvenir.List) []string {
 
 var inDefault = souvenir.List{Collections: []string{souvenir.DefaultCollection}}
 
-// script is an extractor that answers by a function.
+// script is an extractor that answers with a function.
 type script func(extract.Conversation) ([]extract.Proposal, error)
 
 func (s script) Extract(_ context.Context, c extract.Conversation) (extract.Extraction, error) {
@@ -425,7 +425,7 @@ func TestTwoLearnersAtOnceLearnEachTurnOnce(t *testing.T) {
 	}
 }
 
-// TestAKilledLearnerAppliesNothingTwice kills a process that learns, several times, and compares the facts.
+// TestAKilledLearnerAppliesNothingTwice kills a learning process several times, and compares the facts.
 func TestAKilledLearnerAppliesNothingTwice(t *testing.T) {
 	longtest.Only(t)
 	if path := os.Getenv("EXTRACT_TEST_STORE"); path != "" {
@@ -461,7 +461,7 @@ func TestAKilledLearnerAppliesNothingTwice(t *testing.T) {
 		}
 		ended := make(chan struct{})
 		go func() { _ = child.Wait(); close(ended) }()
-		for range 2 { // it is killed while it stores what the model said
+		for range 2 { // it is killed while it stores the model's answer
 			select {
 			case <-asked:
 			case <-ended:

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/extract"
 )
 
-// pair is two memories, the older one first, and what a person says should become of them: testdata/pairs.json.
+// pair is two memories, the older one first, and a person's label for them: testdata/pairs.json.
 type pair struct {
 	Label  string // same, changed, both
 	Keep   int
@@ -37,7 +37,7 @@ func readPairs(t *testing.T) []pair {
 // may reports whether a memory of the pair, 0 or 1, may be forgotten.
 func (p pair) may(i int) bool { return p.Label != "both" && (p.Keep == 0 || p.Keep != i+1) }
 
-// careful answers like a model that makes no mistakes: by the labels, for each pair that it is shown both texts of.
+// careful answers like a model without mistakes: by the labels, for each pair whose two texts it sees.
 func careful(pairs []pair) func(document) any {
 	return func(d document) any {
 		number := map[string]int{}
@@ -62,7 +62,7 @@ func careful(pairs []pair) func(document) any {
 	}
 }
 
-// outcome is how many pairs something right and something wrong was proposed for, by label.
+// outcome counts the pairs with a right and with a wrong proposal, by label.
 type outcome struct {
 	same, changed, wrong int
 	mistakes             []string
@@ -72,7 +72,7 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%d same, %d changed, %d wrong", o.same, o.changed, o.wrong)
 }
 
-// judge compares proposals with the labels. A text that is lost without being merged is a mistake, too.
+// judge compares proposals with the labels. A text that is lost without being merged is also a mistake.
 func judge(pairs []pair, kept []extract.Pending) (o outcome) {
 	for _, p := range pairs {
 		var forgotten []int
@@ -98,8 +98,8 @@ func judge(pairs []pair, kept []extract.Pending) (o outcome) {
 	return o
 }
 
-// Labelled pairs among other memories: what is proposed by similarity alone, and what with a model that makes no
-// mistakes. No real model was asked: its own mistakes come on top.
+// Labelled pairs among other memories: the proposals by similarity alone, and those with a model without mistakes. No
+// real model is used; its own mistakes would add to these.
 func TestConsolidationFindsMoreAndNothingWrongWithAModel(t *testing.T) {
 	pairs, store := readPairs(t), open(t)
 	for i := range pairs {

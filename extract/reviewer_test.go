@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// waiting returns what waits in all places of a view.
+// waiting returns all pending proposals of a view.
 func waiting(t *testing.T, store *souvenir.Store) []extract.Waiting {
 	t.Helper()
 	p, err := extract.NewReviewer(store).Page(t.Context(), extract.ReviewQuery{Limit: 100})
@@ -25,7 +25,7 @@ func waiting(t *testing.T, store *souvenir.Store) []extract.Waiting {
 	return p.Waiting
 }
 
-// learnedAbout stores a memory as learned, and a proposal about it that waits.
+// learnedAbout adds a memory as learned, and a pending proposal about it.
 func learnedAbout(t *testing.T, store *souvenir.Store, project string, action extract.Action,
 	content string) (souvenir.Memory, extract.Waiting) {
 	t.Helper()
@@ -64,7 +64,7 @@ func TestAReviewerUndoesWhatItDecided(t *testing.T) {
 				}
 				before := facts(t, store, inDefault)
 				by := extract.NewReviewer(store)
-				for range 2 { // after the first undo the proposal fits as before
+				for range 2 { // after the first undo the proposal is valid again
 					w = waiting(t, store)[0]
 					d, err := by.Accept(t.Context(), w.ID, extract.Answer{Revision: w.Revision})
 					if err != nil {
@@ -357,7 +357,7 @@ func TestOtherChangesOfAMemoryThanOfItsTextDoNotMatter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conflicts(1) // the other one is about a text that is no longer there
+	conflicts(1) // the other proposal is about a text that no longer exists
 	if err := by.Undo(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/mcpserver"
 )
 
-// A server for Anna, over any transport of the SDK: here to a client in the same program.
+// A server for Anna, over any transport of the SDK. Here the client is in the same program.
 func ExampleNew() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example")

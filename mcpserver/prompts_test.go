@@ -125,8 +125,8 @@ func TestChatGPTSearchesAndFetchesInItsShapes(t *testing.T) {
 	}
 }
 
-// Files are found by what they say, with the place of the passage, and fetch returns it. A caller who may not read
-// files finds none.
+// Files are found by their text, with the place of the passage, and fetch returns it. A caller who may not read files
+// finds none.
 func TestChatGPTFindsDocuments(t *testing.T) {
 	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Documents: documents.New(nil)})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/mcpserver"
 )
 
-// list is all pages of the list of resources.
+// list returns all pages of the list of resources.
 func list(t *testing.T, session *mcp.ClientSession) (all []*mcp.Resource) {
 	t.Helper()
 	for r, err := range session.Resources(t.Context(), nil) {
@@ -202,7 +202,7 @@ func TestTheListHasPagesAndEndsWithTheLatest(t *testing.T) {
 	}
 }
 
-// complete asks for values of an argument.
+// complete completes the value of an argument.
 func complete(t *testing.T, session *mcp.ClientSession, ref *mcp.CompleteReference, argument,
 	typed string) mcp.CompletionResultDetails {
 	t.Helper()

@@ -185,7 +185,7 @@ func TestMistakesInArgumentsAreForgivenAsByTheTools(t *testing.T) {
 	}
 }
 
-// Everyone calls everything, reads everything and is shown nothing that is not for them.
+// Everyone calls everything, reads everything, and sees only what they may.
 func TestUsersSeeOnlyTheirOwn(t *testing.T) {
 	for i, who := range slices.Sorted(maps.Keys(personas)) {
 		for k, revision := range []string{handshake, newest} {
@@ -215,8 +215,8 @@ func TestUsersSeeOnlyTheirOwn(t *testing.T) {
 	}
 }
 
-// everything lists and uses everything, by the ids of the whole world, and returns what was answered. What the
-// world's ids name is left out of the errors: they repeat what was asked.
+// everything lists and uses everything, with the ids of the whole world, and returns the answers. The ids are removed
+// from the errors, which repeat the arguments.
 func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 	t.Helper()
 	var listed strings.Builder
@@ -242,7 +242,7 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 		uris = append(uris, r.URI)
 		listed.WriteString(asJSON(t, r))
 	}
-	for _, uri := range uris { // what is listed can be read, unless it is too large
+	for _, uri := range uris { // everything listed can be read, unless it is too large
 		result, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
 		if err != nil && !strings.Contains(err.Error(), "GET /api/files/") {
 			t.Errorf("%s is listed, and: %v", uri, err)
@@ -393,7 +393,7 @@ func TestCausesAreLoggedNotAnswered(t *testing.T) {
 	checkCode(t, err, jsonrpc.CodeInternalError, "its log has the cause")
 }
 
-// A store that fails makes everything an error of the server, which tells no one why.
+// If the store fails, every call is a server error without the cause.
 func TestAStoreThatFailsFailsEverything(t *testing.T) {
 	w := newWorld(t)
 	store, err := souvenir.Open(t.Context(), t.TempDir()+"/closed.db", nil)
@@ -445,7 +445,7 @@ func TestAStoreThatFailsFailsEverything(t *testing.T) {
 	}
 }
 
-// Names of the world's own length do not make a message, a title or a prompt endless.
+// Very long names do not make a message, a title or a prompt very long.
 func TestLongTextsAreCutAndMarked(t *testing.T) {
 	w := newWorld(t)
 	view, options := w.options("newcomer")

@@ -18,8 +18,8 @@ import (
 	"github.com/souvenir-ai/souvenir/mcpserver"
 )
 
-// stdioServer is a server of three tools: echo answers at once, wait when it is released or ended, and each says that
-// it has begun.
+// stdioServer is a server of three tools: echo answers at once, wait when it is released or ended, and each signals
+// that it has begun.
 type stdioServer struct {
 	*mcp.Server
 	began   chan string
@@ -71,7 +71,7 @@ func callWait(id string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"wait","arguments":{}}}` + "\n"
 }
 
-// stdioAnswer is what matters of an answer.
+// stdioAnswer holds the relevant parts of an answer.
 type stdioAnswer struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -82,7 +82,7 @@ type stdioAnswer struct {
 	} `json:"error"`
 }
 
-// failure is an answer in short: its id, and "ok" or the code of its error.
+// failure returns an answer in short: its id, and "ok" or the code of its error.
 func (a stdioAnswer) failure() string {
 	if a.Error != nil {
 		return fmt.Sprintf("%s %d", a.ID, a.Error.Code)
@@ -90,7 +90,7 @@ func (a stdioAnswer) failure() string {
 	return string(a.ID) + " ok"
 }
 
-// answers reads what a server has written. Each line must be an answer, or a list of them.
+// answers reads a server's output. Each line must be an answer, or a list of answers.
 func answers(t *testing.T, written string) []stdioAnswer {
 	t.Helper()
 	var all []stdioAnswer
@@ -289,7 +289,7 @@ func TestStdioBatchesBelongToTheOldRevisions(t *testing.T) {
 	}
 }
 
-// stdioClient is a client that writes and reads by hand.
+// stdioClient is a client that writes and reads messages directly.
 type stdioClient struct {
 	in     *io.PipeWriter
 	out    *io.PipeReader
@@ -311,7 +311,7 @@ func startStdio(t *testing.T, server *stdioServer, options *mcpserver.StdioOptio
 	return c
 }
 
-// write writes for a client that may be gone; discard reads all that it is sent.
+// write writes for a client that may be gone; discard reads everything sent.
 func write(to io.Writer, text string) { _, _ = io.WriteString(to, text) }
 
 func discard(from io.Reader) { _, _ = io.Copy(io.Discard, from) }
@@ -429,7 +429,7 @@ func TestStdioClientThatNeverReadsIsNotReadFrom(t *testing.T) {
 			sent.Add(1)
 		}
 	}()
-	// It reads until nothing moves. A while without movement is no proof, but any movement disproves it.
+	// It reads until nothing moves. A pause is no proof, but any movement is a disproof.
 	for before := int64(-1); before != sent.Load(); {
 		before = sent.Load()
 		time.Sleep(100 * time.Millisecond)

@@ -21,7 +21,7 @@ func TestURIsAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// Whatever is read as an address names something, and its URI names the same.
+// Every address that can be read names something, and its URI names the same.
 func FuzzURI(f *testing.F) {
 	for _, seed := range []string{"souvenir://projects/anna%2Fbridge/rules", "souvenir://memories/x",
 		"souvenir://files/%zz", "souvenir://projects//main", "souvenir://rules", "souvenir://", "file:///x"} {

@@ -17,8 +17,8 @@ import (
 )
 
 // The world: anna owns the projects bridge, which ben reads and carl writes, and vault, which is hers alone, and has
-// memories and files outside of both. dora has a memory of her own, and a project of the same id, bridge, that she
-// shares with anna. What begins with "secret" is never for everyone.
+// memories and files outside of both. dora has her own memory, and a project with the same id, bridge, that she shares
+// with anna. Words that begin with "secret" are never for everyone.
 
 const (
 	secretDiary  = "secretdiary"  // anna's, in no project
@@ -28,7 +28,7 @@ const (
 	timber       = "timber"       // in dora's bridge
 )
 
-// persona is someone who sends messages, with what they must never be shown.
+// persona sends messages, and must never see some words.
 type persona struct {
 	access souvenir.Access
 	scopes []souvenir.Scope // nil: all
@@ -57,7 +57,7 @@ var personas = map[string]persona{
 const bridgeTodo = "## Constitution\nTests first.\n\n## Spec\nA bridge of granite.\n\n## Plan\nStone by stone.\n\n## " +
 	"Tasks\n- [x] T1 measure the river\n- [ ] T2 order granite\n\n## Gaps\nWho pays for the granite?\n"
 
-// template is the world as a file, and the ids of what is in it.
+// template returns a file of the world, and the ids in it.
 var template = sync.OnceValues(func() (made struct {
 	bytes []byte
 	ids   map[string]string
@@ -173,7 +173,7 @@ func newWorld(t *testing.T) *world {
 	return &world{t, store, made.ids}
 }
 
-// options are those of a server for a persona; more may be set.
+// options returns the options of a server for a persona; a test may set more.
 func (w *world) options(who string) (view *souvenir.Store, options mcpserver.Options) {
 	w.Helper()
 	p, ok := personas[who]
@@ -207,7 +207,7 @@ func connect(t *testing.T, server *mcp.Server, revision string) *mcp.ClientSessi
 	return session
 }
 
-// as connects a persona, in the newest revision.
+// as connects a persona, with the newest revision.
 func (w *world) as(who string) *mcp.ClientSession {
 	w.Helper()
 	view, options := w.options(who)
@@ -232,7 +232,7 @@ func call(t *testing.T, session *mcp.ClientSession, tool, arguments string) (tex
 	return text, result
 }
 
-// asJSON shows a value, to look for words in it.
+// asJSON returns a value as JSON, to search it for words.
 func asJSON(t *testing.T, value any) string {
 	t.Helper()
 	encoded, err := json.Marshal(value)

@@ -59,7 +59,7 @@ func TestPackagingFilesMatchTheirSchemas(t *testing.T) {
 		if err := s.Validate(file); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
-		// The schema must be able to refuse.
+		// The schema must be able to refuse something.
 		for member, wrong := range map[string]any{"name": 5, "version": nil, "description": []any{}} {
 			right := file[member]
 			if file[member] = wrong; s.Validate(file) == nil {
@@ -97,7 +97,7 @@ func TestTheManifestDescribesTheProgram(t *testing.T) {
 		used[match[1]] = true
 	}
 	for name, setting := range manifest.UserConfig {
-		// Hosts leave a setting without a value as it is written, ${user_config...}.
+		// Hosts leave a setting without a value unchanged, as ${user_config...}.
 		if setting.Default == nil || !used[name] {
 			t.Errorf("the setting %s has the default %v and is used: %v", name, setting.Default, used[name])
 		}
@@ -109,7 +109,7 @@ func TestTheManifestDescribesTheProgram(t *testing.T) {
 }
 
 func TestABundleStarts(t *testing.T) {
-	longtest.Only(t) // it compiles everything as it is shipped
+	longtest.Only(t) // it compiles everything as released
 	t.Chdir("..")
 	out := t.TempDir()
 	if err := release("1.2.3", out, runtime.GOOS+"/"+runtime.GOARCH); err != nil {
@@ -149,7 +149,7 @@ func TestABundleStarts(t *testing.T) {
 		t.Fatalf("%s: %v, %v; want a program", program, info, err)
 	}
 
-	// As hosts start it, when nothing is set: with the defaults in the place of the settings.
+	// As hosts start it when nothing is set: with the defaults of the settings.
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), program, "mcp")
 	cmd.Env = []string{"HOME=" + home, "LocalAppData=" + home, "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}

@@ -10,13 +10,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// uses finds the actions of a workflow, and pinned those that name a commit and the version that it had.
+// uses matches the actions of a workflow, and pinned those with a commit and its version.
 var (
 	uses   = regexp.MustCompile(`(?m)^\s*-? ?uses: (.*)$`)
 	pinned = regexp.MustCompile(`^[a-z-]+/[a-z/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
 )
 
-// A tag of an action can be moved to other code, a commit cannot.
+// An action's tag can be moved to other code; a commit cannot.
 func TestWorkflowsPinTheirActions(t *testing.T) {
 	files, err := filepath.Glob("../.github/workflows/*.yaml")
 	if err != nil || len(files) < 3 {

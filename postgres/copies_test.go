@@ -21,7 +21,7 @@ func storeIn(t *testing.T, s *souvenir.Store, content string) {
 	}
 }
 
-// A schema that another test has changed is again a copy, and goes on by itself.
+// A schema that another test has changed becomes a copy again, independent of its template.
 func TestACopyHasTheRowsOfItsTemplateAndNoOthers(t *testing.T) {
 	template := pgtest.Empty(t)
 	s := open(t, template, nil)

@@ -19,8 +19,8 @@ import (
 )
 
 // pooled starts PgBouncer in transaction mode, and returns the address of a schema through it, with the settings of
-// docs/postgres.md. Where it is not installed, it skips the test.
-// ended is closed when PgBouncer ends, which 1.18 does at times when clients close connections.
+// docs/postgres.md. If PgBouncer is not installed, it skips the test. ended is closed when PgBouncer ends, which 1.18
+// sometimes does when clients close connections.
 func pooled(t *testing.T, address string) (through string, ended <-chan struct{}) {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
@@ -63,7 +63,7 @@ ignore_startup_parameters = jit, search_path, extra_float_digits
 		}
 	}
 	args := []string{file}
-	if os.Getuid() == 0 { // for whom it does not run
+	if os.Getuid() == 0 { // PgBouncer refuses to run as root
 		args = []string{"-u", "nobody", file}
 	}
 	running := exec.CommandContext(t.Context(), program, args...)
@@ -76,7 +76,7 @@ ignore_startup_parameters = jit, search_path, extra_float_digits
 		_ = running.Wait()
 		close(over)
 	}()
-	t.Cleanup(func() { <-over }) // the test's context has ended it
+	t.Cleanup(func() { <-over }) // ended by the test's context
 	through = fmt.Sprintf("127.0.0.1:%d", port)
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", through)
@@ -92,7 +92,7 @@ ignore_startup_parameters = jit, search_path, extra_float_digits
 		to.User.Username(), through), over
 }
 
-// Servers behind a pooler of transactions find each other's writes, and calls that are cancelled disturb no others.
+// Servers behind a transaction pooler find each other's writes, and canceled calls do not disturb others.
 func TestServersWorkThroughPgBouncer(t *testing.T) {
 	pgtest.NotOnCitus(t, "PgBouncer 1.18 ended in 3 of 13 runs, when clients of a busy coordinator close connections")
 	address, ended := pooled(t, pgtest.Address(t))
@@ -146,7 +146,7 @@ func TestServersWorkThroughPgBouncer(t *testing.T) {
 		select {
 		case <-ended:
 			t.Skipf("PgBouncer ended by itself; until then: %q", wrong)
-		case <-time.After(5 * time.Second): // its end may take a moment to be noticed
+		case <-time.After(5 * time.Second): // its end may be noticed late
 			t.Errorf("got %q, want none of it", wrong)
 		}
 	}

@@ -69,7 +69,7 @@ func TestALostCommitAnswerIsOutcomeUnknown(t *testing.T) {
 	proxy := pgtest.NewProxy(t, address)
 	s := open(t, proxy.Address, nil)
 	_, err := s.AddMemory(t.Context(), souvenir.NewMemory{Content: "The courier comes on Monday."})
-	for n := 0; n < 20 && err == nil; n++ { // the commit that is cut may be one of the background work
+	for n := 0; n < 20 && err == nil; n++ { // the cut commit may be one of the background work
 		proxy.Cut.Store(int32(pgtest.AfterCommit))
 		_, err = s.AddMemory(t.Context(), souvenir.NewMemory{Content: fmt.Sprintf("The courier number %d comes.", n)})
 	}
@@ -79,7 +79,7 @@ func TestALostCommitAnswerIsOutcomeUnknown(t *testing.T) {
 	}
 }
 
-// Two writers that do not see each other's rows make one of them all the same.
+// Two writers that do not see each other's rows still make only one of them.
 func TestStoresThatPutTheSameKeyMakeOneMemory(t *testing.T) {
 	address := pgtest.Address(t)
 	stores := []*souvenir.Store{open(t, address, nil), open(t, address, nil)}
@@ -148,7 +148,7 @@ func TestForeignAndNewerSchemas(t *testing.T) {
 	}
 }
 
-// The engine has no files: what works with files says so.
+// The engine has no files, and methods for files say so.
 func TestBackupsAreLeftToPostgreSQL(t *testing.T) {
 	s := open(t, pgtest.Address(t), nil)
 	if err := s.Upkeep().Backup(t.Context(), t.TempDir()+"/copy.db", nil); !errors.Is(err, souvenir.ErrInvalid) {
@@ -156,7 +156,7 @@ func TestBackupsAreLeftToPostgreSQL(t *testing.T) {
 	}
 }
 
-// Several stores find the same texts that wait for vectors, and each text is embedded by one of them.
+// Several stores find the same texts that wait for vectors, and only one of them embeds each text.
 func TestTextsThatWaitAreEmbeddedByOneStore(t *testing.T) {
 	address := pgtest.Address(t)
 	const texts = 300

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// segmentsOf counts the segments of the search index, and the memories that they do not count for.
+// segmentsOf counts the segments of the search index, and the memories for which they no longer count.
 func segmentsOf(t *testing.T, address string) (segments, stale int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), address)
@@ -27,7 +27,7 @@ func segmentsOf(t *testing.T, address string) (segments, stale int) {
 	return segments, stale
 }
 
-// A server that starts has the search index from the segments of another one, and what has changed since.
+// A new server gets its search index from the segments of another one, and the changes since.
 func TestServersShareTheSegmentsOfTheIndex(t *testing.T) {
 	address := pgtest.Address(t)
 	writer := open(t, address, nil)
@@ -39,7 +39,7 @@ func TestServersShareTheSegmentsOfTheIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open(t, address, nil) // looks for what is to be done
+	open(t, address, nil) // looks for work to do
 	for wait := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		if n, _ := segmentsOf(t, address); n > 0 {
 			break

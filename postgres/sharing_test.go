@@ -39,7 +39,7 @@ func withUsers(t *testing.T, s *souvenir.Store, users ...string) {
 	}
 }
 
-// lock holds the partitions of some users until release is called.
+// lock locks the partitions of some users until release is called.
 func lock(t *testing.T, address string, users ...string) (release func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), address)
@@ -57,7 +57,7 @@ func lock(t *testing.T, address string, users ...string) (release func()) {
 	return func() { _ = conn.Close(t.Context()) }
 }
 
-// waits returns once a statement waits for the lock of a row.
+// waits returns once a statement waits for a row lock.
 func waits(t *testing.T, address string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -133,13 +133,13 @@ func contents(t *testing.T, s *souvenir.Store, user string) (all []string) {
 	return all
 }
 
-// A network that falls silent at a COMMIT holds up the call whose outcome is unknown, and others for a moment.
+// If the network falls silent at a COMMIT, the call of unknown outcome waits, and others wait only briefly.
 func TestASilentNetworkDoesNotHoldUpOthers(t *testing.T) {
 	address := pgtest.Address(t)
 	proxy := pgtest.NewProxy(t, address)
 	s := open(t, proxy.Address, nil)
 	withUsers(t, s, "ann", "ben")
-	for n := 0; ; n++ { // the commit that is silent may be one of the background work
+	for n := 0; ; n++ { // the silent commit may be one of the background work
 		proxy.Cut.Store(int32(pgtest.Silent))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		err := <-addAs(ctx, s, "ann", fmt.Sprintf("Tea at %d.", n))
@@ -160,7 +160,7 @@ func TestASilentNetworkDoesNotHoldUpOthers(t *testing.T) {
 	}
 }
 
-// What one call meets, such as a panic, is its own.
+// A failure of one call, such as a panic, affects no other.
 func TestAPanicOfOneCallerFailsNoOther(t *testing.T) {
 	address := pgtest.Address(t)
 	var panicked atomic.Bool
@@ -207,7 +207,7 @@ func TestCallsWithALostCommitAreStoredOnce(t *testing.T) {
 	users := []string{"ann", "ben", "dan"}
 	withUsers(t, s, append(users, "cas")...)
 	lost := 0
-	for n := 0; lost == 0 && n < 20; n++ { // the commit that is cut may be one of the background work
+	for n := 0; lost == 0 && n < 20; n++ { // the cut commit may be one of the background work
 		release := lock(t, address, "cas")
 		first := addAs(t.Context(), s, "cas", fmt.Sprintf("Tea at %d.", n))
 		waits(t, address)

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// Calls that come at the same time share transactions. Each gets its own result, whatever happens to the others.
+// Concurrent calls share transactions. Each gets its own result, whatever happens to the others.
 func TestCallsThatShareATransactionGetTheirOwnResults(t *testing.T) {
 	address := pgtest.Address(t)
 	s := open(t, address, &souvenir.Options{Quota: souvenir.Quota{Memories: 25}})

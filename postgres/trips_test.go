@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// What agents do again and again takes few round trips to the database.
+// The most frequent calls of agents take few round trips to the database.
 func TestCommonCallsTakeFewRoundTrips(t *testing.T) {
 	proxy := pgtest.NewProxy(t, pgtest.Empty(t))
 	view := open(t, proxy.Address, nil).As(souvenir.Access{User: "anna"})
@@ -38,7 +38,7 @@ func TestCommonCallsTakeFewRoundTrips(t *testing.T) {
 		}},
 	} {
 		least := int64(100)
-		for range 20 { // a connection that has not prepared the statements takes more, and background work counts, too
+		for range 20 { // unprepared statements take more, and background work counts, too
 			before := proxy.Trips.Load()
 			if err := call.do(); err != nil {
 				t.Fatalf("%s: %v", call.name, err)

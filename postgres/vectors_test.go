@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// places embeds each text at a place that its bytes decide.
+// places embeds each text at a position that depends on its bytes.
 var places = souvenir.EmbedderFunc("places", 24, func(_ context.Context, _ souvenir.Purpose,
 	texts []string) ([][]float32, error) {
 	all := make([][]float32, len(texts))
@@ -32,7 +32,7 @@ var places = souvenir.EmbedderFunc("places", 24, func(_ context.Context, _ souve
 // withoutIndex searches in the database.
 var withoutIndex = souvenir.Options{Embedder: places, IndexMemory: -1}
 
-// vectors makes the index of vectors in a schema, for all partitions. Without pgvector it skips the test.
+// vectors creates the index of vectors in a schema, for all partitions. Without pgvector it skips the test.
 func vectors(t *testing.T, address string) {
 	t.Helper()
 	pgtest.NotOnCitus(t, "an index of vectors is not supported yet")
@@ -60,7 +60,7 @@ func ferries(from, n int) []souvenir.NewMemory {
 	return all
 }
 
-// shown are the results of a search, with scores.
+// shown returns the results of a search, with scores.
 func shown(t *testing.T, s *souvenir.Store, q souvenir.Query, way souvenir.Way) string {
 	t.Helper()
 	q.Explain = true
@@ -89,7 +89,7 @@ var searches = map[string]souvenir.Query{
 	"relevant ones by time": {Text: "ferry 44", Sort: souvenir.SortCreatedDesc},
 }
 
-// TestTheIndexOfVectorsFindsWhatAComparisonFinds changes what is stored, too, before and after the index knows.
+// TestTheIndexOfVectorsFindsWhatAComparisonFinds also changes stored data, before and after it is indexed.
 func TestTheIndexOfVectorsFindsWhatAComparisonFinds(t *testing.T) {
 	address := pgtest.Address(t)
 	scans := open(t, address, &withoutIndex)
@@ -106,7 +106,7 @@ func TestTheIndexOfVectorsFindsWhatAComparisonFinds(t *testing.T) {
 		t.Helper()
 		for name, q := range searches {
 			way := souvenir.WayVectorIndex
-			if q.Sort != "" || q.Keys != nil { // more than the index names, or too few of these
+			if q.Sort != "" || q.Keys != nil { // more than the index covers, or too few of them
 				way = souvenir.WayScan
 			}
 			want := shown(t, held, q, souvenir.WayMemory)

@@ -22,11 +22,11 @@ import (
 	"github.com/souvenir-ai/souvenir/s3"
 )
 
-// variable has the address of a bucket to test with, http://ACCESS-KEY:SECRET-KEY@HOST:PORT/BUCKET. e2e/s3.sh starts a
-// server and sets it.
+// variable names the environment variable with the address of a bucket to test with,
+// http://ACCESS-KEY:SECRET-KEY@HOST:PORT/BUCKET. e2e/s3.sh starts a server and sets it.
 const variable = "SOUVENIR_TEST_S3"
 
-// bucket returns a place of its own in the bucket of the variable, and skips the test without one.
+// bucket returns a new place in the bucket of the variable. Without the variable it skips the test.
 func bucket(t *testing.T) s3.Config {
 	t.Helper()
 	address := os.Getenv(variable)
@@ -181,7 +181,7 @@ func TestObjectsAreSentWholeWithTheirHash(t *testing.T) {
 	}
 }
 
-// What a service that is broken, or another one, answers.
+// Answers of a broken service, or of another kind of service.
 func TestOddAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  func(w http.ResponseWriter)

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/secrets"
 )
 
-// Made-up secrets, in two parts so that no scanner of this repository finds them.
+// Invented secrets, each in two parts so that scanners of this repository do not find them.
 const (
 	awsKey = "AKIA" + "Y7QW3ERTU5OPASDF"
 	github = "ghp_" + "x7Kd93kfLq02mZpRtB5vNcY81HsWgJ6uAeT4"
@@ -55,7 +55,7 @@ func TestSecretsAreFoundWhereTheyAre(t *testing.T) {
 	}
 }
 
-// open opens a store with hooks that treat secrets.
+// open opens a store with hooks that handle secrets.
 func open(t *testing.T, mode secrets.Mode) *souvenir.Store {
 	t.Helper()
 	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"),
@@ -101,7 +101,7 @@ func TestFlaggedMemoriesNameTheRulesUntilTheSecretIsGone(t *testing.T) {
 	}
 }
 
-// What an update leaves alone still has its secret.
+// A part that an update leaves unchanged still has its secret.
 func TestAFlagStaysWhileAnotherPartHasASecret(t *testing.T) {
 	s := open(t, secrets.Flag)
 	clean := "nothing to see"
@@ -159,7 +159,7 @@ func TestKeysOfMetadataAreMasked(t *testing.T) {
 	}
 }
 
-// everywhere stores text in every place that hooks reach, and returns what was stored.
+// everywhere stores text in every place that hooks reach, and returns the stored texts.
 func everywhere(t *testing.T, s *souvenir.Store, text string) (stored []string, errs []error) {
 	t.Helper()
 	id, err := s.AddMemory(t.Context(), souvenir.NewMemory{Content: "clean", ProjectID: "p"})
@@ -251,13 +251,13 @@ func TestTheWorkOnATextIsBounded(t *testing.T) {
 	if _, whole := f.Find(prose + awsKey); !whole {
 		t.Error("got a part of a long text looked at, want all of it")
 	}
-	long = strings.Repeat("key", 50_000) // without white space, which must not take the square of its length
+	long = strings.Repeat("key", 50_000) // without white space, which must not take quadratic time
 	if masked, _, _ := f.MaskText(long); masked != long {
 		t.Error("got another text, want the same")
 	}
 }
 
-// FuzzFindingsAreInTheText holds findings to the text, in order and apart.
+// FuzzFindingsAreInTheText checks that findings are in the text, in order and without overlap.
 func FuzzFindingsAreInTheText(f *testing.F) {
 	finder := newFinder(f, secrets.Mask)
 	for _, text := range []string{awsKey, key, github + github, "token: \xff" + github, "İ" + awsKey} {
@@ -289,7 +289,7 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-// What may be a secret and is compared with what is allowed is bounded, and so is what is compared.
+// The number of possible secrets that are compared with the allowed values is limited, and so are those values.
 func TestManyFindingsEndTheLook(t *testing.T) {
 	f, err := secrets.New(secrets.Flag)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// outcomes are kinds of errors by persona; the ones that are not named succeed.
+// outcomes are kinds of errors by persona. Personas without one succeed.
 type outcomes map[string]souvenir.Kind
 
 const (
@@ -21,8 +21,8 @@ const (
 	readOnly  = souvenir.KindReadOnly
 )
 
-// Every tool and action, called by everyone with what belongs to anna or to her project: world.call sees to it that
-// no one learns anything that does not concern them.
+// Everyone calls every tool and action with the ids of anna's data and of her project. world.call checks that no one
+// sees anything that is not for them.
 func TestEveryCallAnswersWithinTheCallersReach(t *testing.T) {
 	t.Parallel()
 	reads := outcomes{"files": forbidden}
@@ -142,7 +142,7 @@ func TestEveryCallAnswersWithinTheCallersReach(t *testing.T) {
 				}
 				t.Run(who, func(t *testing.T) {
 					_, err := shared.call(who, c.tool, c.args)
-					if err == nil && !reads { // it is another world now
+					if err == nil && !reads { // the world has changed
 						shared = nil
 					}
 					var known *souvenir.Error

@@ -18,7 +18,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkSearch compares a search through the tools, from JSON to JSON, with the same search of the store.
+// BenchmarkSearch compares a search through the tools, from JSON to JSON, with the same search in the store.
 func BenchmarkSearch(b *testing.B) {
 	store, err := souvenir.Open(b.Context(), filepath.Join(b.TempDir(), "bench.db"), nil)
 	if err != nil {

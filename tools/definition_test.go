@@ -42,7 +42,7 @@ func TestEveryActionTakesOnlyKnownParameters(t *testing.T) {
 	}
 }
 
-// Tags hold literals only: the bounds that clients are shown are those of the store.
+// Tags can hold only literals: the bounds that clients see must equal those of the store.
 func TestBoundsInTagsAreThoseOfTheStore(t *testing.T) {
 	const mostTokens = 1_000_000
 	type bounds struct{ least, most, preset int }
@@ -67,7 +67,7 @@ func TestBoundsInTagsAreThoseOfTheStore(t *testing.T) {
 	}
 }
 
-// Each field of arguments takes what its kind decodes to, and tags are spelled as parametersOf reads them.
+// Each argument field has the type that its kind decodes to, and tags are written as parametersOf reads them.
 func TestEveryArgumentFieldIsDecoded(t *testing.T) {
 	given := map[kind]any{word: " a ", text: " a ", integer: json.Number("600"), boolean: true,
 		words: []any{"a"}, numbers: []any{json.Number("1")}, object: map[string]any{"a": "b"}}

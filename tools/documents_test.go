@@ -98,7 +98,7 @@ func TestSearchFindsDocumentsByWhatTheySay(t *testing.T) {
 	}
 }
 
-// The files of a context are not worth the call of a model that reranks, and none of its errors.
+// The files of a context are not reranked: they cause neither the call of a model nor its errors.
 func TestTheDocumentsOfAContextAreNotReranked(t *testing.T) {
 	calls := 0
 	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Documents: documents.New(nil),

@@ -26,7 +26,7 @@ func ExampleSet_Call() {
 	} {
 		result, err := set.Call(ctx, "memory", json.RawMessage(call))
 		if err != nil {
-			fmt.Println("error:", err) // for the model: it can mend its call
+			fmt.Println("error:", err) // for the model, which can correct its call
 			continue
 		}
 		encoded, err := json.Marshal(result)

@@ -21,19 +21,19 @@ import (
 
 // world is a store with some people in it:
 //
-//   - anna owns the project bridge (shared) and the project vault (not shared), and has memories outside of any
-//     project;
-//   - ben is a reader of bridge, carl a writer; both have nothing else to do with anna;
-//   - dora has memories of her own and no part in bridge.
+//   - anna owns the project bridge (shared) and the project vault (not shared), and has memories outside of
+//     projects;
+//   - ben is a reader of bridge, carl a writer; neither has access to anything else of anna's;
+//   - dora has her own memories and no access to bridge.
 //
-// What begins with "secret" must never reach those whom it does not concern; persona.never says which.
+// Words that begin with "secret" must never reach the wrong persona; persona.never lists them.
 type world struct {
 	*testing.T
 	store *souvenir.Store
-	ids   map[string]string // what {name} in arguments stands for
+	ids   map[string]string // replacements for {name} in arguments
 }
 
-// persona is someone who calls tools, with what they must never be shown.
+// persona calls tools, and must never see some words.
 type persona struct {
 	access souvenir.Access
 	scopes []souvenir.Scope // nil: all
@@ -70,7 +70,7 @@ var personas = map[string]persona{
 const bridgeTodo = "## Constitution\nTests first.\n\n## Spec\nA bridge of granite.\n\n## Plan\nStone by stone.\n\n## " +
 	"Tasks\n- [x] T1 measure the river\n- [ ] T2 order granite\n- [ ] T12 open the bridge\n\n## Gaps\nWho pays?\n"
 
-// template is the world as a file, and the ids of what is in it.
+// template returns a file of the world, and the ids in it.
 var template = sync.OnceValues(func() (made struct {
 	bytes []byte
 	ids   map[string]string
@@ -196,7 +196,7 @@ func newWorld(t *testing.T) *world {
 	return &world{t, store, made.ids}
 }
 
-// set returns the tools as a persona has them.
+// set returns the tools for a persona.
 func (w *world) set(who string) *tools.Set {
 	w.Helper()
 	p, ok := personas[who]
@@ -210,7 +210,7 @@ func (w *world) set(who string) *tools.Set {
 	return tools.New(w.store.As(p.access), options)
 }
 
-// fill puts ids in place of {name}.
+// fill replaces {name} by ids.
 func (w *world) fill(arguments string) string {
 	for name, id := range w.ids {
 		arguments = strings.ReplaceAll(arguments, "{"+name+"}", id)
@@ -218,8 +218,8 @@ func (w *world) fill(arguments string) string {
 	return arguments
 }
 
-// call calls a tool as a persona and returns the result as JSON has it. Whatever comes back is searched for what the
-// persona must never be shown.
+// call calls a tool as a persona and returns the result decoded from JSON. It fails the test if the result contains
+// words that the persona must never see.
 func (w *world) call(who, tool, arguments string) (result map[string]any, err error) {
 	w.Helper()
 	arguments = w.fill(arguments)
@@ -250,7 +250,7 @@ func (w *world) call(who, tool, arguments string) (result map[string]any, err er
 	return result, err
 }
 
-// must calls a tool that has to succeed.
+// must calls a tool, which must succeed.
 func (w *world) must(who, tool, arguments string) map[string]any {
 	w.Helper()
 	result, err := w.call(who, tool, arguments)
@@ -260,7 +260,7 @@ func (w *world) must(who, tool, arguments string) map[string]any {
 	return result
 }
 
-// at returns what is at a path in a JSON value: "results.0.memories.0.id". Nothing there is nil.
+// at returns the value at a path in a JSON value, such as "results.0.memories.0.id", or nil.
 func at(value any, path string) any {
 	for step := range strings.SplitSeq(path, ".") {
 		switch v := value.(type) {
@@ -279,7 +279,7 @@ func at(value any, path string) any {
 	return value
 }
 
-// contents are the contents of all memories in a search result, by rank.
+// contents returns the contents of all memories in a search result, by rank.
 func contents(result map[string]any) []string {
 	type ranked struct {
 		rank    float64
@@ -303,7 +303,7 @@ func contents(result map[string]any) []string {
 	return list
 }
 
-// scenario is a call and what has to come of it.
+// scenario is a call and its expected result.
 type scenario struct {
 	name string
 	who  string // empty: owner
@@ -312,9 +312,9 @@ type scenario struct {
 
 	kind     souvenir.Kind // of the error; empty: it succeeds
 	argument string        // the error's
-	says     []string      // what the error, or else the warnings, must contain
+	says     []string      // what the error or, without one, the warnings must contain
 
-	want  map[string]any // paths in the result, and what lies there: {name} is an id; nil is nothing or null
+	want  map[string]any // paths in the result, and their values: {name} is an id; nil is nothing or null
 	never []string       // what must not appear
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// FuzzCall calls any tool with any bytes: what comes back is a JSON object or a typed error, and never a panic.
+// FuzzCall calls any tool with any bytes. The result is a JSON object or a typed error, never a panic.
 func FuzzCall(f *testing.F) {
 	for _, seed := range []struct{ tool, args string }{
 		{"create_collection", `{"collection_name": "a", "vector_size": "3", "own_vectors": "true"}`},

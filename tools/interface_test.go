@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// memoryFields are those of a memory wherever one is shown as a whole.
+// memoryFields returns the fields of a completely shown memory.
 func memoryFields(at string) []string {
 	return []string{at + ".id uuid", at + ".content string", at + ".collection_name string", at + ".metadata object", at +
 		".revision number",
@@ -37,7 +37,7 @@ func join(parts ...[]string) (all []string) {
 	return all
 }
 
-// Each result has the fields that the interface and the design show, of their types; a question mark allows null.
+// Each result has the fields of the interface and the design, with their types; a question mark allows null.
 func TestResultsHaveTheFieldsOfTheInterface(t *testing.T) {
 	collection := []string{"collection_name string", "description string", "vector_size number", "memory_count number",
 		"created_at time", "updated_at time", "embedder string"}
@@ -160,7 +160,7 @@ func hasType(result map[string]any, path, want string) bool {
 	return false
 }
 
-// All that an error says is in its message: a model reads nothing else.
+// An error's message says everything, since a model reads nothing else.
 func TestErrorsOfArgumentsNameTheArgumentAndTheValue(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct{ tool, args, argument, value string }{

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata from what the tests get")
 
-// tokens is what a text of JSON costs a model, roughly.
+// tokens estimates the tokens of a JSON text for a model.
 func tokens(encoded []byte) int { return (len(encoded) + 3) / 4 }
 
 func TestAllDefinitionsTogetherCostAtMost3000Tokens(t *testing.T) {
@@ -65,7 +65,7 @@ func TestTheToolsAreThoseOfTheInterface(t *testing.T) {
 	}
 }
 
-// Arguments of the interface, by tool and action, the required ones first up to the bar.
+// Arguments of the interface, by tool and action: required ones first, up to the bar.
 var interfaceArguments = map[string][]string{
 	"create_collection": {"collection_name", "|", "description", "vector_size"},
 	"list_collections":  {"|"},

@@ -33,7 +33,7 @@ func newStore(t testing.TB) *souvenir.Store {
 	return store
 }
 
-// said is an event of one text.
+// said returns an event with one text.
 func said(id, author, text string, at time.Time) *session.Event {
 	role := genai.Role(genai.RoleModel)
 	if author == "user" {
@@ -85,7 +85,7 @@ func texts(entries []memory.Entry) []string {
 
 var day = time.Date(2023, 10, 1, 10, 0, 0, 0, time.UTC)
 
-// The cases are those of the kit's own test of its service in memory.
+// The cases are those of the kit's own test of its in-memory service.
 func TestSearchesFindWhatTheKitsOwnServiceFinds(t *testing.T) {
 	s := adapter.NewMemoryService(newStore(t), &adapter.MemoryOptions{MinScore: 0.5})
 	fox := said("event1", "user1", "The Quick brown fox", day)
@@ -309,7 +309,7 @@ func TestCancelledCallsEnd(t *testing.T) {
 	}
 }
 
-// script is a model whose answers are given.
+// script is a model with given answers.
 type script struct {
 	mu       sync.Mutex
 	answers  []*genai.Content
@@ -337,7 +337,7 @@ func (s *script) GenerateContent(_ context.Context, r *model.LLMRequest, _ bool)
 	}
 }
 
-// saw reports whether the last request has a text.
+// saw reports whether the last request contains a text.
 func (s *script) saw(text string) bool {
 	r := s.requests[len(s.requests)-1]
 	encoded, err := json.Marshal([]any{r.Contents, r.Config.SystemInstruction})

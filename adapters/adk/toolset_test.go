@@ -20,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// run asks an agent with the toolset one question, as a user of an application, and returns what its tools answered.
+// run asks an agent with the toolset one question, as a user of an application, and returns its tools' answers.
 func run(t *testing.T, s *adapter.MemoryService, options *adapter.ToolsetOptions, user string,
 	answers ...*genai.Content) (responses []map[string]any, m *script) {
 	t.Helper()

@@ -51,7 +51,7 @@ func TestToolsCanBeChosenAndRenamed(t *testing.T) {
 	}
 }
 
-// The definitions on the wire are those of package tools, in the order of the arguments; the memory tool has its type.
+// The definitions are sent as those of package tools, in the order of the arguments. The memory tool has its own type.
 func TestDefinitionsAreSentAsTheyAre(t *testing.T) {
 	set, err := adapter.Tools(newStore(t), &adapter.Options{Prefix: "s_"})
 	if err != nil {
@@ -88,7 +88,7 @@ func TestDefinitionsAreSentAsTheyAre(t *testing.T) {
 	}
 }
 
-// A whole loop of the SDK's runner: what it sends, and that the model gets errors to learn from.
+// A whole loop of the SDK's runner: what it sends, and how the model sees errors.
 func TestARunnerSendsTheMemoryToolByItsType(t *testing.T) {
 	service := script(calls("memory", view("/memories/a")), calls("memory", create("/memories/a", "x")),
 		calls("s_memory", `{"action": "search", "limit": 1000}`), says("done"))

@@ -12,7 +12,7 @@ import (
 	adapter "github.com/souvenir-ai/souvenir/adapters/anthropic"
 )
 
-// A tool runner with Anthropic's memory tool, whose files are in the store, and with Souvenir's own search.
+// A tool runner with Anthropic's memory tool, which keeps its files in the store, and with Souvenir's own search.
 func Example() {
 	service := script( // in a program: the API, with a key
 		calls("memory", `{"command": "create", "path": "/memories/deploy.md", "file_text": "Never on Fridays.\n"}`),
@@ -54,7 +54,7 @@ func Example() {
 	// /memories/deploy.md: Never on Fridays.
 }
 
-// A loop of one's own over the Messages API.
+// Your own loop over the Messages API.
 func ExampleSet_Results() {
 	service := script(
 		calls("rules", `{"action": "store", "rule_type": "dont", "content": "Never deploy on Fridays."}`),

@@ -32,7 +32,7 @@ func newStore(t testing.TB) *souvenir.Store {
 	return open(t, filepath.Join(t.TempDir(), "memory.db"))
 }
 
-// command makes a command of its name and pairs of arguments.
+// command returns a command with its name and pairs of arguments.
 func command(name string, pairs ...any) string {
 	fields := map[string]any{"command": name}
 	for i := 0; i < len(pairs); i += 2 {
@@ -61,7 +61,7 @@ func insert(path string, line int, text string) string {
 func remove(path string) string     { return command("delete", "path", path) }
 func rename(from, to string) string { return command("rename", "old_path", from, "new_path", to) }
 
-// run carries out a command as a loop over the Messages API does; failed says whether the result has is_error.
+// run executes a command as a loop over the Messages API does. failed reports whether the result has is_error.
 func run(t testing.TB, m *adapter.Memory, input string) (text string, failed bool) {
 	t.Helper()
 	use := `{"id": "m", "type": "message", "role": "assistant", "content": [{"type": "tool_use", "id": "u", ` +
@@ -77,7 +77,7 @@ func run(t testing.TB, m *adapter.Memory, input string) (text string, failed boo
 	return results[0].OfToolResult.Content[0].OfText.Text, results[0].OfToolResult.IsError.Value
 }
 
-// must carries out commands that succeed.
+// must executes commands that succeed.
 func must(t testing.TB, m *adapter.Memory, inputs ...string) {
 	t.Helper()
 	for _, input := range inputs {
@@ -87,7 +87,7 @@ func must(t testing.TB, m *adapter.Memory, inputs ...string) {
 	}
 }
 
-// files returns all files of a view with their texts, as view shows them.
+// files returns all files of a view with their texts, as the command view shows them.
 func files(t testing.TB, store *souvenir.Store, m *adapter.Memory) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -116,7 +116,7 @@ func files(t testing.TB, store *souvenir.Store, m *adapter.Memory) map[string]st
 
 func names(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// The texts are those of Anthropic's description of memory_20250818, and of the SDKs' own memory on a file system.
+// The texts are from Anthropic's description of memory_20250818, and from the SDKs' own memory on a file system.
 func TestCommandsAnswerAsDescribed(t *testing.T) {
 	store := newStore(t)
 	const many = "Here is the snippet showing the change (with line numbers):\n"
@@ -381,7 +381,7 @@ func TestDirectoriesMoveAndGoAsAWhole(t *testing.T) {
 	}
 }
 
-// A path that becomes too long with its directory is found before anything moves.
+// A path that would become too long is found before anything moves.
 func TestARenameThatFailsMovesNothing(t *testing.T) {
 	store := newStore(t)
 	m := adapter.NewMemory(store, nil)
@@ -395,7 +395,7 @@ func TestARenameThatFailsMovesNothing(t *testing.T) {
 	}
 }
 
-// A file is one memory for as long as it exists: what others attached to it stays.
+// A renamed file remains the same memory, so that what others attached to it stays.
 func TestARenamedFileIsTheSameMemory(t *testing.T) {
 	store := newStore(t)
 	m := adapter.NewMemory(store, nil)
@@ -504,7 +504,7 @@ func TestLongViewsAreCut(t *testing.T) {
 	}
 }
 
-// All are moved in one transaction, and other writers wait for it.
+// All files move in one transaction, and other writers wait for it.
 func TestARenameOfTooManyFilesIsRefused(t *testing.T) {
 	store := newStore(t)
 	memories := make([]souvenir.NewMemory, 10_001)

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// scripted is a server of the Messages API whose answers are given. It refuses requests that the API refuses, too: two
-// tools of one name, or calls without their results.
+// scripted serves the Messages API with given answers. It refuses requests that the API refuses, too: two tools with
+// one name, or calls without their results.
 type scripted struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -19,7 +19,7 @@ type scripted struct {
 	waiting  map[string]bool // ids of calls
 }
 
-// request is what the tests read of a request.
+// request holds the parts of a request that the tests read.
 type request struct {
 	Tools []struct {
 		Type, Name, Description string
@@ -36,7 +36,7 @@ type request struct {
 	}
 }
 
-// calls is an answer that calls a tool, says one that only talks.
+// calls returns an answer that calls a tool, and says one that only talks.
 func calls(tool, input string) string {
 	return fmt.Sprintf(`{"type": "tool_use", "id": "@", "name": %q, "input": %s}`, tool, input)
 }

@@ -16,8 +16,8 @@ import (
 	adapter "github.com/souvenir-ai/souvenir/adapters/anthropic"
 )
 
-// Two programs on one file, each with goroutines that move, make and delete directories: no file is lost, doubled or
-// parted from its directory.
+// Two programs on one file, each with goroutines that move, create and delete directories: no file is lost, duplicated
+// or separated from its directory.
 func TestConcurrentCommandsKeepDirectoriesWhole(t *testing.T) {
 	const workers, rounds, size = 6, 25, 4
 	name := filepath.Join(t.TempDir(), "memory.db")
@@ -108,7 +108,7 @@ func TestMembersOfAProjectShareItsFiles(t *testing.T) {
 	if text, failed := run(t, of(ben), view("/memories/plan")); !failed {
 		t.Errorf("before he is a member: got %q, want that it does not exist", text)
 	}
-	if _, err := ben.SetPreferences(t.Context(), nil); err != nil { // he exists
+	if _, err := ben.SetPreferences(t.Context(), nil); err != nil { // ben exists from now on
 		t.Fatal(err)
 	}
 	if _, err := store.AddMember(t.Context(), souvenir.NewMember{Project: souvenir.ProjectRef{ID: "anna/bridge"},
@@ -143,7 +143,7 @@ func TestMembersOfAProjectShareItsFiles(t *testing.T) {
 	}
 }
 
-// FuzzCommands: no input makes the tool panic, and none leaves a file outside /memories or one that cannot be read.
+// FuzzCommands: no input makes the tool panic, or leaves a file outside /memories or one that cannot be read.
 func FuzzCommands(f *testing.F) {
 	for _, seed := range []string{create("/memories/a", "x"), view("/memories", 1, 2), insert("/memories/a", 1<<62, "x"),
 		replace("/memories/a", "x", ""), remove("/memories/../a"), rename("/memories/a", "/memories/a/b"), `{`, `7`,

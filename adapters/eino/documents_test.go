@@ -144,7 +144,7 @@ func TestMetaDataIsReturnedAsGiven(t *testing.T) {
 	}
 }
 
-// noEmbedder is an embedder that is not to be called.
+// noEmbedder is an embedder that must not be called.
 type noEmbedder struct{ embedding.Embedder }
 
 func TestRetrieveTakesItsOptions(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/adapters/eino"
 )
 
-// scripted is a model that gives its answers in turn; a program has one of eino-ext.
+// scripted is a model with given answers; a program has one of eino-ext.
 type scripted struct{ answers []*schema.Message }
 
 func (s *scripted) Generate(context.Context, []*schema.Message, ...model.Option) (*schema.Message, error) {
@@ -125,7 +125,7 @@ func ExampleCheckPointStore() {
 	if _, interrupted := compose.ExtractInterruptInfo(err); !interrupted {
 		log.Fatal(err)
 	}
-	// Later, perhaps in another process: a person has said yes.
+	// Later, perhaps in another process, a person has approved.
 	result, err := graph.Invoke(ctx, "", compose.WithCheckPointID("letter-7"))
 	if err != nil {
 		log.Fatal(err)

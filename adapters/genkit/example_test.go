@@ -12,7 +12,7 @@ import (
 	adapter "github.com/souvenir-ai/souvenir/adapters/genkit"
 )
 
-// A flow that answers from documents, and may store what it learns.
+// A flow that answers from documents, and can store what it learns.
 func Example() {
 	ctx := context.Background()
 	store, err := souvenir.Open(ctx, ":memory:", nil)

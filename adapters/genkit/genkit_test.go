@@ -305,7 +305,7 @@ func TestToolsCanBeChosenAndLearnFromErrors(t *testing.T) {
 	}
 }
 
-// scripted is a model whose answers are given.
+// scripted is a model with given answers.
 type scripted struct {
 	mu      sync.Mutex
 	answers []*ai.Part

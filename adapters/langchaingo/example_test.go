@@ -16,7 +16,7 @@ import (
 
 func ExampleMemory() {
 	ctx := context.Background()
-	model := fake.NewFakeLLM([]string{"I will remember that.", "Oolong."}) // in a program: openai.New() or another one
+	model := fake.NewFakeLLM([]string{"I will remember that.", "Oolong."}) // in a program: openai.New() or another model
 
 	store, err := souvenir.Open(ctx, ":memory:", nil) // in a program: a file
 	if err != nil {

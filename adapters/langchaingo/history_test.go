@@ -44,7 +44,7 @@ func wantMessages(t *testing.T, h *langchaingo.ChatMessageHistory, want ...llms.
 	}
 }
 
-// everyKind are messages of every kind, with everything that they can have.
+// everyKind are messages of every kind, with all their fields.
 var everyKind = []llms.ChatMessage{
 	llms.SystemChatMessage{Content: "You are kind."},
 	llms.HumanChatMessage{Content: "我喜欢乌龙茶。"},
@@ -108,7 +108,7 @@ func TestMessagesThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-// odd is a message of a type that langchaingo does not have.
+// odd is a message of a type that langchaingo does not know.
 type odd struct{}
 
 func (odd) GetType() llms.ChatMessageType { return "odd" }

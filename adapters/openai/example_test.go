@@ -15,7 +15,7 @@ import (
 	memory "github.com/souvenir-ai/souvenir/adapters/openai"
 )
 
-// play starts a server that gives its answers in turn, and returns a client for it. A program has the real API.
+// play starts a server with given answers, and returns a client for it. A program uses the real API.
 func play(answers ...string) (openai.Client, func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

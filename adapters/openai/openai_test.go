@@ -49,7 +49,7 @@ func newTools(t *testing.T, store *souvenir.Store, c *memory.ToolsConfig) *memor
 	return list
 }
 
-// api is a server that gives its answers in turn, the last one again and again, and records what it is asked.
+// api is a server that gives its answers in turn, the last one repeatedly, and records the requests.
 type api struct {
 	answers []string
 

@@ -1,6 +1,6 @@
-// Bandwidth measures how fast this machine reads memory, and how close to that the parts of a search come that read
-// some data of each memory: the upper halves of codes of 256 numbers, and the sketches of texts. The shortest of many
-// times counts, since other work on the machine disturbs it least.
+// Bandwidth measures how fast this machine reads memory, and how close the parts of a search come to that which read
+// some data of each memory: the upper halves of codes of 256 numbers, and the sketches of texts. It reports the
+// shortest of many runs, which other work on the machine disturbed least.
 //
 //	go run ./bandwidth [-rounds 50]
 package main
@@ -18,7 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
-// rowBytes is how much a first look reads of a vector of 256 numbers.
+// rowBytes is how many bytes the first pass reads of a vector of 256 numbers.
 const rowBytes = 128
 
 func main() {
@@ -28,7 +28,7 @@ func main() {
 	for _, memories := range []int{10_000, 100_000, 1_000_000} {
 		data := make([]byte, memories*rowBytes)
 		random := rand.NewChaCha8([32]byte{})
-		_, _ = random.Read(data) // it has no errors
+		_, _ = random.Read(data) // never fails
 		report(*rounds, memories, "bytes, added up", len(data), func(from, to int) {
 			sink(add(data[from*rowBytes : to*rowBytes]))
 		})
@@ -59,7 +59,7 @@ func main() {
 // sparse returns a number with an eighth of its bits set.
 func sparse(random *rand.ChaCha8) uint64 { return random.Uint64() & random.Uint64() & random.Uint64() }
 
-// add adds up bytes, eight at a time.
+// add sums bytes, eight at a time.
 func add(data []byte) (sum uint64) {
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/8)
 	var a, b, c, d uint64
@@ -77,7 +77,7 @@ var (
 	kept uint64
 )
 
-// sink uses a result, so that no compiler leaves out the work.
+// sink uses a result, so that the compiler keeps the work.
 func sink(x uint64) {
 	mu.Lock()
 	kept += x

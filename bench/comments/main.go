@@ -1,6 +1,6 @@
-// Comments prints the paragraphs of the comments in the Go sources below a directory, each once and on a line of its
-// own, in an order that depends on the texts alone and keeps none of their neighbourhoods: real text for the memories
-// and questions of other measurements. The sources of Go itself have about 110,000.
+// Comments prints the paragraphs of the comments in the Go sources below a directory, each once and on its own line.
+// The order depends only on the texts and does not keep neighbours together. Other measurements use them as real text
+// for memories and questions. The sources of Go itself have about 110,000.
 //
 //	go run ./comments "$(go env GOROOT)/src" > TEXTS
 package main

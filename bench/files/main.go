@@ -1,5 +1,5 @@
-// Files measures what a large file costs: it streams one into a new store, out of it again, and deletes it, and prints
-// the time, the most memory that the process had (VmHWM, Linux only) and the most that the write-ahead log grew to.
+// Files measures the cost of a large file: it streams one into a new store, out of it again, and deletes it. It prints
+// the time, the process's peak memory (VmHWM, Linux only) and the largest size of the write-ahead log.
 //
 //	go run ./files [-mib 1024] [-dir DIR]
 package main

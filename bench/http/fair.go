@@ -19,14 +19,14 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// fair measures how long one user's searches take while another user has 20, 200 and 600 under way at a time, more than
-// may wait. Both users have as many memories. Each round has all four cases, so that other work on the machine affects
-// all of them.
+// fair measures how long one user's searches take while another user has 20, 200 or 600 in progress, more than may
+// wait. Both users have the same number of memories. Each round has all four cases, so that other work on the machine
+// affects all of them.
 //
-// Three processes stand in for three machines. The measured user's client runs as soon as it can, the server when that
-// client waits, and the other user's client on what is left: their shares of one machine's processors say nothing
-// about the server. That takes real-time priorities (chrt of util-linux, as root); without them the figures also
-// contain the waits for each other, up to a tick of the kernel.
+// Three processes stand in for three machines. The measured user's client has the highest priority, then the server,
+// then the other user's client: their shares of one machine's processors say nothing about the server. That takes
+// real-time priorities (chrt of util-linux, as root). Without them the figures also contain the waits for each other,
+// up to a tick of the kernel.
 func fair(binary string, s settings) (err error) {
 	fmt.Printf("real-time priorities: %v\n", s.ranked)
 	path := filepath.Join(s.dir, "fair.db")
@@ -44,7 +44,7 @@ func fair(binary string, s settings) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
 	queries := texts(512, 8, 8)
-	for _, token := range []string{victim, attacker} { // until the index is loaded and all is warm
+	for _, token := range []string{victim, attacker} { // until the index is loaded and everything is warm
 		if _, err := searches(p.address, token, queries, 3*time.Second); err != nil {
 			return err
 		}
@@ -78,14 +78,14 @@ func fair(binary string, s settings) (err error) {
 	return nil
 }
 
-// Ranks of processes, as arguments of chrt(1).
+// Priorities of processes, as arguments of chrt(1).
 var (
 	clientRank = []string{"--rr", "20"}
 	serverRank = []string{"--rr", "10"}
 	idleRank   = []string{"--idle", "0"}
 )
 
-// rank returns the words before a command that give it a rank.
+// rank returns the words before a command that give it a priority.
 func rank(can bool, to []string) []string {
 	if !can {
 		return nil
@@ -93,13 +93,13 @@ func rank(can bool, to []string) []string {
 	return append([]string{"chrt"}, to...)
 }
 
-// canRank reports whether this process may rank others.
+// canRank reports whether this process may set priorities.
 func canRank() bool {
 	words := append(rank(true, clientRank), "true")
 	return exec.Command(words[0], words[1:]...).Run() == nil
 }
 
-// again runs this program once more as the measured client, with one more flag.
+// again runs this program again as the measured client, with one more flag.
 func again(flag string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -135,7 +135,7 @@ func addUser(path, name string, memories int) (token string, err error) {
 	return added.Value, err
 }
 
-// searches searches one after the other over one connection for some time.
+// searches runs one search after the other over one connection for some time.
 func searches(address, token string, queries []string, during time.Duration) ([]time.Duration, error) {
 	requests := make([][]byte, len(queries))
 	for i, text := range queries {
@@ -144,7 +144,7 @@ func searches(address, token string, queries []string, during time.Duration) ([]
 	return rate(address, requests, 1, during)
 }
 
-// attack keeps a number of searches under way until it is stopped; a refused search is sent again at once.
+// attack keeps a number of searches in progress until it is stopped. It repeats a refused search at once.
 func attack(address, token string, queries []string, connections int) (stop func() (answered, refused int64)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var answered, refused atomic.Int64
@@ -178,7 +178,7 @@ func attack(address, token string, queries []string, connections int) (stop func
 	}
 }
 
-// startAttack starts this program as a process that attacks, until it is stopped.
+// startAttack starts this program as an attacking process, until it is stopped.
 func startAttack(address, token string, connections int) (stop func(error) (answered, refused int64, err error),
 	err error) {
 	if connections == 0 {

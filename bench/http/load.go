@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// connection is one kept-alive connection. Requests are made beforehand, so that the client leaves the processors to
-// the server.
+// connection is one kept-alive connection. Requests are prepared in advance, so that the client leaves the processors
+// to the server.
 type connection struct {
 	net.Conn
 	in *bufio.Reader
@@ -53,7 +53,7 @@ func listing(token string) []byte {
 	return fmt.Appendf(nil, "GET /api/files HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n", token)
 }
 
-// protocol is a way to call the tool memory: it makes a request of a token and arguments.
+// protocol is a way to call the tool memory. It returns the request for a token and arguments.
 type protocol func(token string, arguments map[string]any) []byte
 
 func (p protocol) search(token, text string) []byte {
@@ -69,7 +69,7 @@ func overHTTP(token string, arguments map[string]any) []byte {
 	return post(token, "/tools/call", "", map[string]any{"name": "memory", "arguments": arguments})
 }
 
-// overMCP calls it over the Model Context Protocol, in the revision that most clients speak.
+// overMCP calls it over the Model Context Protocol, in the revision that most clients use.
 func overMCP(token string, arguments map[string]any) []byte {
 	return post(token, "/mcp", "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n",
 		map[string]any{
@@ -80,7 +80,7 @@ func overMCP(token string, arguments map[string]any) []byte {
 func post(token, path, headers string, message map[string]any) []byte {
 	body, err := json.Marshal(message)
 	if err != nil {
-		panic(err) // of strings
+		panic(err) // strings can always be encoded
 	}
 	return fmt.Appendf(nil,
 		"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%sContent-Type: "+
@@ -88,7 +88,7 @@ func post(token, path, headers string, message map[string]any) []byte {
 		path, token, headers, len(body), body)
 }
 
-// rate sends requests over several connections for some time, and returns how long each took.
+// rate sends requests over several connections for some time, and returns the duration of each.
 func rate(address string, requests [][]byte, connections int, during time.Duration) ([]time.Duration, error) {
 	var next atomic.Int64
 	took := make([][]time.Duration, connections)
@@ -121,7 +121,7 @@ func rate(address string, requests [][]byte, connections int, during time.Durati
 	return all, nil
 }
 
-// upload sends a large file, made on the way, and returns its id.
+// upload sends a large file, generated on the way, and returns its id.
 func upload(address, token string, size int64) (id string, err error) {
 	out, in := io.Pipe()
 	form := multipart.NewWriter(in)
@@ -175,7 +175,7 @@ func download(address, token, id string, size int64) error {
 	return err
 }
 
-// endless is a reader of bytes that change, without end.
+// endless is an endless reader of changing bytes.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {

@@ -1,6 +1,6 @@
-// Http measures the server beside the library: how many searches and stores a second it answers over 16 connections,
-// what HTTP, and MCP, add to a search, how much memory it needs with an empty store and while it moves a large file,
-// and how large the program is. Client and server share the machine. Linux only.
+// Http compares the server with the library: how many searches and adds per second it answers over 16 connections, what
+// HTTP and MCP add to a search, how much memory it needs with an empty store and while it transfers a large file, and
+// how large the program is. Client and server share the machine. Linux only.
 //
 //	go run ./http [-memories 10000] [-users 1] [-seconds 5] [-rounds 3] [-mib 1024] [-dir DIR]
 //	go run ./http -fair [-memories 10000] [-seconds 5] [-rounds 3] [-binary PROGRAM]
@@ -28,9 +28,9 @@ type settings struct {
 	large                                int64 // bytes
 	dir                                  string
 	fair                                 bool
-	binary                               string // empty: it is built
-	attack, token                        string // address of a server to search, and with which token
-	ranked                               bool   // this process has a client's rank
+	binary                               string // empty: build it
+	attack, token                        string // address of a server to search, and the token
+	ranked                               bool   // this process has a client's priority
 }
 
 func main() {
@@ -104,7 +104,7 @@ func line(what, goal, measured string) { fmt.Printf("%-52s %10s  %s\n", what, go
 
 func mb(bytes int64) float64 { return float64(bytes) / 1e6 }
 
-// empty measures a server on a store with nothing in it.
+// empty measures a server on an empty store.
 func empty(binary string, s settings) (err error) {
 	_, token, err := makeStore(filepath.Join(s.dir, "empty.db"), 0)
 	if err != nil {
@@ -131,7 +131,7 @@ func empty(binary string, s settings) (err error) {
 	return nil
 }
 
-// full measures rates and latency on a store of many memories.
+// full measures rates and latency on a store with many memories.
 func full(binary string, s settings) (err error) {
 	path := filepath.Join(s.dir, "full.db")
 	user, token, err := makeStore(path, s.memories)
@@ -154,7 +154,7 @@ func full(binary string, s settings) (err error) {
 	if err := latency(p, path, user, token); err != nil {
 		return err
 	}
-	queries, there := texts(512, 8, 8), texts(2048, 12, 27) // as in makeStore: so all are there already
+	queries, there := texts(512, 8, 8), texts(2048, 12, 27) // as in makeStore, so all of them exist
 	memories := texts(40_000, 11, 27)
 	for _, kind := range []struct {
 		what, goal string
@@ -202,8 +202,8 @@ func full(binary string, s settings) (err error) {
 	return nil
 }
 
-// latency compares a search over one connection, with and without MCP, with one through the library, in turns, so that
-// other work on the machine affects both.
+// latency compares a search over one connection, with and without MCP, with one through the library. It alternates
+// them, so that other work on the machine affects all.
 func latency(p *process, path, user, token string) error {
 	ctx := context.Background()
 	whole, err := souvenir.Open(ctx, path, nil)
@@ -243,7 +243,7 @@ func latency(p *process, path, user, token string) error {
 	return nil
 }
 
-// large measures the memory that a large file needs on its way in and out.
+// large measures the memory needed to receive and send a large file.
 func large(binary string, s settings) (err error) {
 	path := filepath.Join(s.dir, "large.db")
 	_, token, err := makeStore(path, 0)

@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/seed"
 )
 
-// build makes the program as it is released.
+// build builds the program as released.
 func build(binary string) error {
 	c := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary,
 		"github.com/souvenir-ai/souvenir/cmd/souvenir")
@@ -52,7 +52,7 @@ func makeStore(path string, memories int) (user, token string, err error) {
 	if len(all) > 0 {
 		_, err = s.As(souvenir.Access{User: u.ID}).AddMemories(ctx, all, nil)
 	}
-	if err == nil { // else the server would do it while it is measured
+	if err == nil { // otherwise the server would do it during the measurement
 		err = s.Upkeep().StoreIndex(ctx)
 	}
 	return u.ID, added.Value, err
@@ -63,7 +63,7 @@ func texts(n, least, most int) []string {
 	return seed.Texts(rand.New(rand.NewPCG(uint64(least), uint64(most))), n, least, most)
 }
 
-// process is a server that runs.
+// process is a running server.
 type process struct {
 	cmd     *exec.Cmd
 	address string
@@ -74,7 +74,7 @@ func start(binary, path string, flags ...string) (*process, error) {
 	return startAs(nil, binary, path, flags...)
 }
 
-// startAs starts a server by a command that runs others.
+// startAs starts a server with a command that runs others.
 func startAs(by []string, binary, path string, flags ...string) (*process, error) {
 	words := append(append(by, binary, "serve", "--db", path, "--listen", "127.0.0.1:0", "--log-level", "warn"), flags...)
 	c := exec.Command(words[0], words[1:]...)
@@ -98,7 +98,7 @@ func (p *process) stop() error {
 	return errors.Join(p.cmd.Process.Signal(syscall.SIGTERM), p.cmd.Wait())
 }
 
-// resident is how many bytes of memory the process has now, and the most that it had since forgetMost.
+// resident returns the process's resident memory in bytes, now and at most since forgetMost.
 func (p *process) resident() (now, most int64, err error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -117,14 +117,14 @@ func (p *process) resident() (now, most int64, err error) {
 	return now, most, nil
 }
 
-// processorTime is how long the process has worked, in its own code and in the kernel: unlike time on the clock, it
-// does not depend on other work on the machine.
+// processorTime returns how long the process has worked, in its own code and in the kernel. Unlike wall time, it does
+// not depend on other work on the machine.
 func (p *process) processorTime() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ") // behind the name, field 3 on (proc(5))
+	_, rest, _ := strings.Cut(string(stat), ") ") // after the name, from field 3 on (proc(5))
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
 		return 0, fmt.Errorf("/proc says %q", stat)
@@ -140,7 +140,7 @@ func (p *process) processorTime() (time.Duration, error) {
 	return total, nil
 }
 
-// forgetMost resets the peak of memory to what is in use now (proc(5), clear_refs).
+// forgetMost resets the peak memory to the current use (proc(5), clear_refs).
 func (p *process) forgetMost() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
-// exact is the right answer to a search by vector: all memories at least as near as the tenth.
+// exact is the correct result of a search by vector: all memories at least as near as the tenth.
 type exact struct {
 	vectors [][]float32 // of the questions, of length 1
 	tenth   []float32   // cosines
@@ -75,7 +75,7 @@ func (r *result) judge(ctx context.Context, e exact, texts []string) error {
 		return fmt.Errorf("%s answered %d questions instead of %d: use the same -questions", r.Peer, len(r.Found),
 			len(e.vectors))
 	}
-	const rounding = 1e-4 // of peers that compute otherwise
+	const rounding = 1e-4 // of peers that compute differently
 	right := 0
 	for i, numbers := range r.Found {
 		slices.Sort(numbers)

@@ -1,12 +1,12 @@
-// Peers measures Souvenir beside other stores that a Go program can embed, in one run on one machine: adding texts,
+// Peers compares Souvenir with other stores that a Go program can embed, in one run on one machine: adding texts,
 // finding by vector and by words, opening, memory and disk. All of them get the same texts and the same model, and each
-// works in a process of its own.
+// runs in its own process.
 //
 //	go run ./peers [-sizes 1000,10000] [-questions 200] [-peers souvenir,bleve] [-chart FILE]
 //	go run ./peers -sizes 100000 -export FOLDER
 //
-// With cgo there is sqlite-vec in C, too; see sqlitevec.go. Peers written in Python are measured by python.py, on the
-// texts that -export writes; -with reads its results into the tables.
+// With cgo there is sqlite-vec in C, too; see sqlitevec.go. python.py measures peers written in Python, on the texts
+// that -export writes; -with adds its results to the tables.
 package main
 
 import (
@@ -31,7 +31,7 @@ type settings struct {
 	peers         []string
 	chart         string
 	export, with  string
-	stage, folder string // of a process that measures one peer
+	stage, folder string // for a process that measures one peer
 }
 
 func main() {

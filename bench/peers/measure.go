@@ -65,8 +65,8 @@ func measure(ctx context.Context, s settings) (err error) {
 	return json.NewEncoder(os.Stdout).Encode(r.stage())
 }
 
-// stage returns the result without the values that this process has not measured, which would overwrite those of the
-// other process.
+// stage returns the result without the values that this process has not measured, since they would overwrite those of
+// the other process.
 func (r result) stage() map[string]any {
 	if r.PerSecond > 0 {
 		return map[string]any{"per_second": r.PerSecond, "bytes": r.Bytes}
@@ -171,7 +171,7 @@ func size(folder string) (bytes int64, err error) {
 	return bytes, err
 }
 
-// resident returns the memory of this process in MiB, 0 where the system does not tell.
+// resident returns the memory of this process in MiB, 0 if the system does not report it.
 func resident() (mib int) {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -202,7 +202,7 @@ func readLines(path string) (lines []string, err error) {
 	return lines, scanner.Err()
 }
 
-// readResults reads what python.py has measured, one result a line; no path means none.
+// readResults reads the results of python.py, one on each line; an empty path gives none.
 func readResults(path string) (all []result, err error) {
 	if path == "" {
 		return nil, nil

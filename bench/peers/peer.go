@@ -11,7 +11,7 @@ import (
 // results is how many results a search asks for.
 const results = 10
 
-// peer is a store that is measured. Each is opened in a process of its own.
+// peer is a store that is measured. Each is opened in its own process.
 type peer struct {
 	name string
 	open func(ctx context.Context, dir string) (store, error)
@@ -26,7 +26,7 @@ type store struct {
 	settle  func(ctx context.Context) error                            // after the last text; nil: nothing is left to do
 }
 
-// peers are all that this build knows.
+// peers are all peers in this build.
 var peers = []peer{
 	{"souvenir", openSouvenir},
 	{"chromem-go", openChromem},
@@ -46,7 +46,7 @@ func embed(ctx context.Context, purpose souvenir.Purpose, texts []string) (vecto
 	return vectors, nil
 }
 
-// nothing is closed.
+// nothing has nothing to close.
 type nothing struct{}
 
 func (nothing) Close() error { return nil }

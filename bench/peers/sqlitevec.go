@@ -1,7 +1,7 @@
 //go:build cgo
 
-// sqlite-vec in C needs a C compiler, and sqlite3.h of the system (Debian: libsqlite3-dev). CGO_CFLAGS=-O3 -mavx
-// -DSQLITE_VEC_ENABLE_AVX builds it with AVX; without it, it is built as in its authors' package for Go.
+// sqlite-vec in C needs a C compiler, and the system's sqlite3.h (Debian: libsqlite3-dev). CGO_CFLAGS=-O3 -mavx
+// -DSQLITE_VEC_ENABLE_AVX builds it with AVX; otherwise it is built as in its authors' Go package.
 
 package main
 
@@ -92,7 +92,7 @@ func insertVectors(ctx context.Context, db *sql.DB, first int, vectors [][]float
 	return tx.Commit()
 }
 
-// encoded returns a vector in the bytes that sqlite-vec reads.
+// encoded returns a vector in sqlite-vec's format.
 func encoded(vector []float32) []byte {
 	data := make([]byte, 0, 4*len(vector))
 	for _, x := range vector {

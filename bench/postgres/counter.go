@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// counter passes on connections to a database, and counts round trips: how often a client sends something after an
+// counter forwards connections to a database, and counts round trips: how often a client sends something after an
 // answer.
 type counter struct {
 	address string
@@ -40,7 +40,7 @@ func newCounter(ctx context.Context, address string) (*counter, error) {
 	return c, nil
 }
 
-// pass passes on a connection until one of its sides ends it.
+// pass forwards a connection until one of its sides ends it.
 func (c *counter) pass(client net.Conn, address string) {
 	defer func() { _ = client.Close() }()
 	server, err := (&net.Dialer{}).Dial("tcp", address)
@@ -77,7 +77,7 @@ func copied(to, from net.Conn, before func()) {
 	}
 }
 
-// literal writes a vector as pgvector reads it.
+// literal returns a vector in pgvector's syntax.
 func literal(vector []float32) string {
 	text := []byte{'['}
 	for i, x := range vector {

@@ -35,7 +35,7 @@ type answer struct {
 	total int
 }
 
-// search searches with all texts, and reports how long that took and which way.
+// search searches with all texts, and reports the durations and the way.
 func (k kind) search(ctx context.Context, store *souvenir.Store, texts []string) (all []answer, took []time.Duration,
 	ways map[souvenir.Way]int, err error) {
 	ways = map[souvenir.Way]int{}
@@ -94,7 +94,7 @@ func inMemory(ctx context.Context, address string, texts []string) (want answers
 	return want, nil
 }
 
-// compare searches, and says how many of the ten best it found.
+// compare searches, and reports how many of the ten best results it found.
 func compare(ctx context.Context, store *souvenir.Store, texts []string, want answers) error {
 	for _, k := range kinds {
 		got, took, ways, err := k.search(ctx, store, texts)

@@ -1,5 +1,5 @@
-// Postgres measures stores in a PostgreSQL database with pgvector 0.8 or newer. It makes schemas in it, and drops them
-// at the end unless -keep is given; a schema that is there is measured as it is.
+// Postgres measures stores in a PostgreSQL database with pgvector 0.8 or newer. It creates schemas and drops them at
+// the end, unless -keep is given. It measures an existing schema as it is.
 //
 //	go run ./postgres -db postgres://... -users 1000       100 memories of each user, beside a plain table
 //	go run ./postgres -db postgres://... -large 100000     a single owner, with and without the index of vectors
@@ -58,7 +58,7 @@ func main() {
 	}
 }
 
-// schema makes a schema, unless it is there, and returns the address of it.
+// schema makes a schema, unless it exists, and returns its address.
 func schema(ctx context.Context, s settings, name string) (address string, made bool, err error) {
 	u, err := url.Parse(s.db)
 	if err != nil {
@@ -89,7 +89,7 @@ func execute(ctx context.Context, address, script string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// fill stores memories, some at once.
+// fill adds memories in batches.
 func fill(ctx context.Context, store *souvenir.Store, memories []souvenir.NewMemory) error {
 	for batch := range slices.Chunk(memories, 100) {
 		if _, err := store.AddMemories(ctx, batch, nil); err != nil {
@@ -159,7 +159,7 @@ func large(ctx context.Context, s settings) (err error) {
 	return compare(ctx, indexed, queries, want)
 }
 
-// kind is a kind of searches.
+// kind is a kind of search.
 type kind struct {
 	name  string
 	query func(text string, vector []float32) souvenir.Query

@@ -18,7 +18,7 @@ import (
 const (
 	each       = 100 // memories of a user
 	writers    = 8
-	active     = 50 // users that search again and again
+	active     = 50 // users that search repeatedly
 	newcomers  = 300
 	writingFor = 10 * time.Second
 )
@@ -103,7 +103,7 @@ type measured struct {
 	users   int
 }
 
-// series are durations of calls, and their round trips.
+// series are durations of calls and their round trips.
 type series struct {
 	took  []time.Duration
 	trips int64
@@ -150,7 +150,7 @@ func (m measured) cold(ctx context.Context) error {
 	return nil
 }
 
-// warm searches again and again for the same users, and reads their contexts.
+// warm searches repeatedly for the same users, and reads their contexts.
 func (m measured) warm(ctx context.Context) error {
 	var ours, plain, contexts series
 	for round, text := range queries(20) {
@@ -186,7 +186,7 @@ func (m measured) warm(ctx context.Context) error {
 	return nil
 }
 
-// stores stores single memories over several connections, by turns with the plain table.
+// stores adds single memories over several connections, alternating with the plain table.
 func (m measured) stores(ctx context.Context) error {
 	var one series
 	for i, memory := range seed.Sentences(4711, 50) {
@@ -235,7 +235,7 @@ func (m measured) stores(ctx context.Context) error {
 	return nil
 }
 
-// plain is a table as a program without Souvenir would make it.
+// plain is a table as a program without Souvenir would create it.
 type plain struct{ pool *pgxpool.Pool }
 
 func newPlain(ctx context.Context, address string, users int) (*plain, error) {

@@ -1,12 +1,12 @@
-// Scale measures searches of a large store: from opening it to the first answer and to the index in memory, idle, after
-// a bulk insert and beside one, and the memory that the process holds (VmRSS, Linux only). With -users the memories
-// are divided among users, each with a collection of their own, and a few of them search.
+// Scale measures searches of a large store: the time from opening it to the first answer and to the index in memory,
+// then idle, after a bulk insert and during one, and the memory of the process (VmRSS, Linux only). With -users, the
+// memories are divided among users, each with their own collection, and a few of them search.
 //
 //	go run ./scale [-memories 100000] [-users 1] [-active 50] [-index-memory BYTES] [-file STORE] [-seconds 10]
 //		[-texts FILE]
 //
-// The store in -file is made if it does not exist, and is kept; what a run changes, it changes in a copy. The memories
-// of a single user are the lines of -texts, and those after them the questions; without it they are made of syllables,
+// The store in -file is created if it does not exist, and kept; a run changes only a copy. The memories of a single
+// user are the lines of -texts, and the lines after them the questions. Without -texts they are made of syllables,
 // which the built-in model does not know.
 package main
 
@@ -146,7 +146,7 @@ func duplicate(from, to string) error {
 	return errors.Join(err, w.Close())
 }
 
-// search asks for a text, and returns how long the answer took.
+// search searches for a text, and returns the duration.
 func search(ctx context.Context, store *souvenir.Store, text string) (time.Duration, error) {
 	start := time.Now()
 	results, err := store.Search(ctx, souvenir.Query{Text: text})
@@ -156,7 +156,7 @@ func search(ctx context.Context, store *souvenir.Store, text string) (time.Durat
 	return time.Since(start), err
 }
 
-// texts returns what to search for: the beginnings of other memories.
+// texts returns texts to search for: the beginnings of other memories.
 func texts(n int) []string {
 	all := make([]string, n)
 	for i, m := range seed.Sentences(77, n) {
@@ -189,7 +189,7 @@ func (s settings) corpus(user int) (memories []souvenir.NewMemory, questions []s
 	return memories, questions, nil
 }
 
-// report prints how long searches took, and how much of the processor's time, if that is known.
+// report prints the durations of searches, and their processor time, if it is known.
 func report(what string, took []time.Duration, seconds float64) {
 	slices.Sort(took)
 	at := func(share int) float64 {

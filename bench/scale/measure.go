@@ -129,7 +129,7 @@ func afterBulk(ctx context.Context, s settings, store *souvenir.Store) error {
 	return nil
 }
 
-// beside measures searches and single stores beside a bulk insert.
+// beside measures searches and single adds during a bulk insert.
 func beside(ctx context.Context, s settings, store *souvenir.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.seconds)*time.Second)
 	defer cancel()
@@ -207,7 +207,7 @@ func many(ctx context.Context, s settings, store *souvenir.Store, opened time.Ti
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// resident describes the memory of the process now, and after a garbage collection; Linux alone tells.
+// resident describes the memory of the process, now and after a garbage collection. Linux only.
 func resident() string {
 	before := status("VmRSS")
 	debug.FreeOSMemory()

@@ -1,5 +1,5 @@
-// Serverfiles measures what a large file costs over HTTP: it uploads one to a server, downloads it again, and prints
-// the time and the most memory that the process had (VmHWM, Linux only), in which server and client both are.
+// Serverfiles measures the cost of a large file over HTTP: it uploads one to a server and downloads it again. It prints
+// the time and the peak memory (VmHWM, Linux only) of the process, which contains both server and client.
 //
 //	go run ./serverfiles [-mib 1024] [-dir DIR]
 package main
@@ -72,7 +72,7 @@ func run(dir string, size int64) (err error) {
 
 type client struct{ files, token string }
 
-// upload sends a file as it is made, and returns its id and its SHA-256.
+// upload sends a generated file, and returns its id and SHA-256.
 func (c client) upload(ctx context.Context, size int64) (id, sum string, err error) {
 	read, write := io.Pipe()
 	form, hash := multipart.NewWriter(write), sha256.New()

@@ -1,6 +1,6 @@
-// Command transformer is the Go side of compare.py: it opens a model, and embeds texts as often as it is asked to.
-// Each line of standard input is a JSON list of texts; the answer is a line with the processor seconds that embedding
-// them took, and the first text's vector.
+// Command transformer is the Go side of compare.py: it opens a model, and embeds texts on request. Each line of
+// standard input is a JSON list of texts. The answer is a line with the processor seconds of the embedding, and the
+// first text's vector.
 package main
 
 import (

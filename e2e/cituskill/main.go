@@ -1,12 +1,11 @@
-// Command cituskill loads servers whose stores lie on different workers of a Citus cluster, ends the worker of one of
-// them as a crash would, starts it again, moves the store to the other worker, and looks for every memory that was
-// acknowledged.
+// Command cituskill loads servers whose stores are on different workers of a Citus cluster, kills one store's worker,
+// starts it again, moves the store to the other worker, and searches for every memory that was acknowledged.
 //
 //	cituskill SECONDS KILL START MOVE STORE...
 //
-// KILL, START and MOVE are commands of the shell. A STORE is TOKEN@URL,URL: two servers of one store. The worker that
-// is ended is that of the first store, and this store is moved. It fails if a server of another store fails meanwhile,
-// if one of the first does not answer 503 with Retry-After, or if something acknowledged is missing afterwards.
+// KILL, START and MOVE are shell commands. A STORE is TOKEN@URL,URL: two servers of one store. The killed worker is
+// that of the first store, and this store is moved. cituskill fails if a server of another store fails meanwhile, if
+// one of the first does not answer 503 with Retry-After, or if something acknowledged is missing afterwards.
 package main
 
 import (
@@ -126,7 +125,7 @@ func (s *store) fault(format string, args ...any) {
 	}
 }
 
-// write stores a memory on one server, and searches for it on the next.
+// write adds a memory on one server, and searches for it on the next.
 func (s *store) write() {
 	s.mu.Lock()
 	s.asked++
@@ -183,7 +182,7 @@ func load(each time.Duration, kill, start, move string, arguments []string) erro
 	err := shell(kill)
 	phase.Store(killed)
 	time.Sleep(each)
-	phase.Store(after) // it starts to answer somewhere within this one
+	phase.Store(after) // it starts to answer during this phase
 	err = errors.Join(err, shell(start))
 	time.Sleep(each)
 	phase.Store(moving)
@@ -208,7 +207,7 @@ func shell(command string) error {
 	return nil
 }
 
-// check examines the servers' answers, and looks for everything that they acknowledged.
+// check examines the servers' answers, and searches for everything that they acknowledged.
 func (s *store) check(ended bool) error {
 	missing, late := 0, 0
 	for id, content := range s.stored {
@@ -220,7 +219,7 @@ func (s *store) check(ended bool) error {
 			}
 		}
 	}
-	for content := range s.sent { // without an answer: stored once at most
+	for content := range s.sent { // without an answer: stored at most once
 		_, answer := s.call(s.servers[0], map[string]any{"action": "search", "query": content, "limit": 3})
 		switch got, _ := json.Marshal(answer); strings.Count(string(got), content) {
 		case 0:

@@ -51,7 +51,7 @@ func letIn(at string) error {
 	return nil
 }
 
-// plainOAuth is the flow that the interface shows, with a client that was made beforehand.
+// plainOAuth is the flow of the interface document, with an existing client.
 func plainOAuth(ctx context.Context, at string) error {
 	for _, style := range []oauth2.AuthStyle{oauth2.AuthStyleAutoDetect, oauth2.AuthStyleInHeader,
 		oauth2.AuthStyleInParams} {
@@ -82,7 +82,7 @@ func plainOAuth(ctx context.Context, at string) error {
 			if token.Extra("scope") != "memory:read" || token.TokenType != "Bearer" {
 				return fmt.Errorf("the token is %+v", token)
 			}
-			token.Expiry = time.Now().Add(-time.Hour) // it refreshes
+			token.Expiry = time.Now().Add(-time.Hour) // so that it refreshes
 			if err := listCollections(config.Client(ctx, token), at); err != nil {
 				return err
 			}
@@ -103,7 +103,7 @@ func listCollections(client *http.Client, at string) error {
 	return nil
 }
 
-// goSDK connects a client that knows nothing but the address.
+// goSDK connects a client that knows only the address.
 func goSDK(ctx context.Context, at string) error {
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
@@ -141,14 +141,14 @@ func goSDK(ctx context.Context, at string) error {
 	return nil
 }
 
-// read returns what a page says, up to a megabyte.
+// read returns the body of a page, up to a megabyte.
 func read(response *http.Response) (string, error) {
 	defer response.Body.Close()
 	page, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	return string(page), err
 }
 
-// unescaped is an attribute of a page that names an address.
+// unescaped returns an attribute of a page that contains an address.
 func unescaped(page, before string, base *url.URL) (*url.URL, error) {
 	_, rest, found := strings.Cut(page, before)
 	if !found {

@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// person sits in front of a browser without scripts.
+// person uses a browser without scripts.
 type person struct{ browser *http.Client }
 
 func newPerson() person {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
-		panic(err) // it never fails without options
+		panic(err) // never fails without options
 	}
 	return person{&http.Client{Jar: jar,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
@@ -25,8 +25,8 @@ func newPerson() person {
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 
-// answer opens the address that a client sends a browser to, signs in, authorizes the client as it asks, and returns
-// where the browser is sent outside the server.
+// answer opens the address to which a client sends a browser, signs in, authorizes the client as requested, and returns
+// the address outside the server to which the browser is sent.
 func (p person) answer(address string) (*url.URL, error) {
 	request, err := http.NewRequest(http.MethodGet, address, nil)
 	for range 10 {

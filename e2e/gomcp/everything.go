@@ -59,7 +59,7 @@ func calls(ctx context.Context, session *mcp.ClientSession, tool string, argumen
 	return structure, nil
 }
 
-// callAll calls every tool and looks for what must be in the answer. It returns the ids of a memory and of a file.
+// callAll calls every tool and checks its answer. It returns the ids of a memory and of a file.
 func callAll(ctx context.Context, session *mcp.ClientSession, name string) (id, file string, err error) {
 	stored, err := calls(ctx, session, "memory", object{
 		"action": "store", "content": "# Tiles\n\nA tile has 256 pixels.", "project_name": name, "event_type": "project-main",

@@ -1,8 +1,8 @@
-// Command gomcp puts the server through its paces with the client of github.com/modelcontextprotocol/go-sdk: over HTTP
-// and over the streams of "souvenir mcp", in every revision of the protocol, it lists and calls every tool, reads every
-// resource, gets every prompt, completes arguments and makes mistakes. e2e/mcp.sh runs it.
+// Command gomcp tests the server with the client of github.com/modelcontextprotocol/go-sdk: over HTTP and over the
+// streams of "souvenir mcp", in every revision of the protocol, it lists and calls every tool, reads every resource,
+// gets every prompt, completes arguments and makes mistakes. e2e/mcp.sh runs it.
 //
-// It takes what it needs from the environment: SOUVENIR_AT, SOUVENIR (the program) and DB (its file).
+// Its environment variables are SOUVENIR_AT, SOUVENIR (the program) and DB (its file).
 package main
 
 import (
@@ -115,7 +115,7 @@ func connected(ctx context.Context, place mcp.Transport, revision string, do fun
 	return session.Close()
 }
 
-// tokens tries a token that may only read, and one that ends between two calls.
+// tokens tries a token that may only read, and one that is revoked between two calls.
 func tokens(ctx context.Context, revision string) error {
 	name := "go-tokens-" + revision
 	if _, err := addUser(ctx, name); err != nil {
@@ -149,7 +149,7 @@ func tokens(ctx context.Context, revision string) error {
 	})
 }
 
-// lists are the names of the tools and prompts and the resources and templates that a session shows.
+// lists are the names of a session's tools, prompts, resources and templates.
 type lists struct {
 	tools, prompts []string
 	resources      []*mcp.Resource

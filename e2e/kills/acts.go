@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// The most objects that a client keeps.
+// The maximum numbers of objects that a client keeps.
 const mostMemories, mostFiles = 40, 6
 
-// act makes one call. The weights are those of an agent that writes much.
+// act makes one call. The weights are those of an agent that writes a lot.
 func (c *client) act(p *server) {
 	acts := []struct {
 		weight int
@@ -145,7 +145,7 @@ func (c *client) written(p *server, o *object, next state, tool string, argument
 	}
 }
 
-// tick does the next task of a todo, or begins a new one.
+// tick completes the next task of a todo, or begins a new todo.
 func (c *client) tick(p *server) {
 	o := c.pick(todo, func(*object) bool { return true })
 	if o == nil {
@@ -184,7 +184,7 @@ func (c *client) prefer(p *server) {
 		c.said++
 		body, err := json.Marshal(map[string]any{"number": c.said, "text": strings.Repeat("ä", c.random.IntN(2000))})
 		if err != nil {
-			panic(err) // nothing in it cannot be marshalled
+			panic(err) // everything in it can be marshalled
 		}
 		status, text, err := c.call.send(context.Background(), http.MethodPut, p.url+"/api/user-preferences",
 			"application/json", body, nil)
@@ -241,13 +241,13 @@ func (c *client) removeFile(p *server) {
 	}
 }
 
-// asked notes the answer of a call that changes nothing. It reports whether there is one.
+// asked records the answer of a call that changes nothing. It reports whether there is an answer.
 func (c *client) asked(p *server, what string, status int, text []byte, err error) bool {
 	var o object
 	return c.settle(p, &o, state{}, what, status, text, err)
 }
 
-// search looks for a memory whose calls were answered, by words of its own.
+// search searches for a memory whose calls were answered, by its own words.
 func (c *client) search(p *server) {
 	if o := c.pick(memory, there); o != nil {
 		found, text, ok := c.find(p, o)

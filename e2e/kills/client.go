@@ -95,7 +95,7 @@ func (c *connection) tool(ctx context.Context, url, name string, arguments map[s
 	return status, text, nil
 }
 
-// judge says what an answer means. The servers are killed, or the database is away, at some time of the load.
+// judge interprets an answer. During the load, the servers are killed or the database is away.
 func (l *load) judge(p *server, status int, text []byte, err error) verdict {
 	switch {
 	case status == http.StatusOK && err == nil:
@@ -128,12 +128,12 @@ func form(name, description string, content []byte) (kind string, body []byte) {
 		err = w.Close()
 	}
 	if err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // writing to a buffer never fails
 	}
 	return w.FormDataContentType(), b.Bytes()
 }
 
-// markOf is the word of a text that names the object which it belongs to.
+// markOf returns the mark in a text, which names the text's object.
 func markOf(text string) string {
 	for _, word := range strings.Fields(text) {
 		if strings.HasPrefix(word, markPrefix) {

@@ -31,7 +31,7 @@ type found struct {
 	trash  map[string]string // marks by id, "" where the entry does not say
 }
 
-// note notes an object, which may be there once.
+// note records an object, which may exist only once.
 func (f *found) note(mark, id string, s state) error {
 	if other, twice := f.ids[mark]; twice {
 		return fmt.Errorf("%q is there twice, as %s and %s", mark, other, id)
@@ -40,10 +40,10 @@ func (f *found) note(mark, id string, s state) error {
 	return nil
 }
 
-// backAfter is how long the servers may refuse after the database is back.
+// backAfter is how long the servers may refuse calls after the database is back.
 const backAfter = 30 * time.Second
 
-// ask sends until a server that was started answers.
+// ask sends until a newly started server answers.
 func (l *load) ask(send func() (int, []byte, error)) error {
 	for end := time.Now().Add(backAfter); ; time.Sleep(20 * time.Millisecond) {
 		status, text, err := send()
@@ -56,7 +56,7 @@ func (l *load) ask(send func() (int, []byte, error)) error {
 	}
 }
 
-// list reads everything that the store has.
+// list reads everything in the store.
 func (l *load) list(url string) (*found, error) {
 	ctx := context.Background()
 	f := &found{ids: map[string]string{}, states: map[string]state{}, trash: map[string]string{}}
@@ -154,7 +154,7 @@ func (l *load) compare(servers []*server, round int, sum *totals) error {
 			if _, there := f.trash[o.id]; there && o.id != "" {
 				s.Trash = true
 				inTrash++
-				if !s.There { // what it says cannot be seen until it is restored
+				if !s.There { // its content is invisible until it is restored
 					s = l.asDeleted(o)
 				}
 			}

@@ -17,7 +17,7 @@ type load struct {
 	call      *connection
 	colleague *connection
 	read      []int       // of each server's log, bytes
-	away      atomic.Bool // the database was ended, and may not be back
+	away      atomic.Bool // the database was killed, and may not be back
 
 	mu    sync.Mutex
 	wrong []string
@@ -49,7 +49,7 @@ func newLoad(s *settings) *load {
 			o.mark = mark(o.kind, i, 0)
 			c.objects[o.mark] = o
 		}
-		if i == 0 { // a user has one set of them
+		if i == 0 { // a user has one set of rules
 			c.objects["preferences"] = &object{kind: preferences, mark: "preferences"}
 		}
 		l.clients = append(l.clients, c)
@@ -57,7 +57,7 @@ func newLoad(s *settings) *load {
 	return l
 }
 
-// begin lets the clients call. The returned function stops them.
+// begin makes the clients call. The returned function stops them.
 func (l *load) begin(servers []*server) (stop func()) {
 	var ended atomic.Bool
 	var all sync.WaitGroup
@@ -86,7 +86,7 @@ func (l *load) begin(servers []*server) (stop func()) {
 	}
 }
 
-// there counts the objects that are there.
+// there counts the existing objects.
 func (l *load) there() (n int) {
 	for _, c := range l.clients {
 		for _, o := range c.objects {
@@ -125,7 +125,7 @@ func (l *load) count(sum *totals) {
 	}
 }
 
-// settle notes what is known of a change of an object.
+// settle records the known result of a change of an object.
 func (c *client) settle(p *server, o *object, next state, what string, status int, text []byte, err error) bool {
 	o.touched = true
 	switch c.load.judge(p, status, text, err) {
@@ -146,8 +146,8 @@ func (c *client) settle(p *server, o *object, next state, what string, status in
 	return false
 }
 
-// pick returns one of the client's objects of a kind that satisfies a condition and whose calls were all answered; nil:
-// there is none.
+// pick returns one of the client's objects of a kind that satisfies a condition and whose calls were all answered, or
+// nil.
 func (c *client) pick(k kind, which func(*object) bool) *object {
 	var found *object
 	n := 0

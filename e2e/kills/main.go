@@ -1,12 +1,12 @@
-// Command kills ends servers as kill -9 does, at random moments of a mixed load over HTTP, starts them again, and
-// compares everything that the store has with what was answered.
+// Command kills kills servers as kill -9 does, at random moments of a mixed load over HTTP, starts them again, and
+// compares everything in the store with what was answered.
 //
 //	kills -program FILE -db WHERE -token TOKEN -colleague TOKEN -logs FOLDER [FLAG...]
 //
-// WHERE is a file or the address of a PostgreSQL database, which must belong to this run alone. A round starts the
-// servers, loads them, kills them, starts them, and compares: each object of the load is as its last answer says; one
-// whose last call got no answer is as before the call or as after it; and nothing else is there. It stops at the first
-// round that finds something, says what, and ends with status 1. The last line has the counts.
+// WHERE is a file or the address of a PostgreSQL database, for this run alone. A round starts the servers, loads them,
+// kills them, starts them, and compares: each object of the load must match its last answer, or, if its last call got
+// no answer, the state before or after the call; and nothing else may exist. It stops at the first round that finds a
+// difference, reports it, and exits with status 1. The last line has the counts.
 package main
 
 import (
@@ -31,8 +31,8 @@ type settings struct {
 	endNode, startNode       string
 	load, duration           time.Duration
 	backups                  string
-	soak                     *soak // nil: it is not one
-	memory                   int   // MiB of addresses that a server under load may add to those at its start; 0: any
+	soak                     *soak // nil: not a soak test
+	memory                   int   // MiB of address space that a server may add under load; 0: any
 }
 
 func main() {
@@ -174,7 +174,7 @@ func (l *load) round(number int, sum *totals) error {
 			return err
 		}
 	}
-	if number%8 == 0 && !node { // killed while it brings the store back
+	if number%8 == 0 && !node { // killed while it recovers the store
 		p, err := s.serve(0)
 		if err != nil {
 			return err
@@ -196,7 +196,7 @@ func (l *load) round(number int, sum *totals) error {
 	return errors.Join(l.faults(), l.readLogs())
 }
 
-// check runs the command of that name.
+// check runs the command souvenir check.
 func check(s *settings) error {
 	out, err := exec.Command(s.program, "check", "--db", s.db).CombinedOutput()
 	if err != nil {

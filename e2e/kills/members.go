@@ -11,7 +11,7 @@ import (
 const colleague = "ben"
 
 // invite takes the next step with the colleague in the client's project: it invites, lets the colleague accept, takes
-// rights away, or removes. The text of a member is its status and role.
+// rights away, or removes. The text of a member is their status and role.
 func (c *client) invite(p *server) {
 	project := c.pick(rule, there)
 	o := c.pick(member, func(*object) bool { return true })
@@ -37,7 +37,7 @@ func (c *client) invite(p *server) {
 func (c *client) asMember(p *server, o *object, next state, method, url string, body any) {
 	text, err := json.Marshal(body)
 	if err != nil {
-		panic(err) // nothing in it cannot be marshalled
+		panic(err) // everything in it can be marshalled
 	}
 	status, answer, err := c.call.send(context.Background(), method, url, "application/json", text, nil)
 	c.settle(p, o, next, method+" member", status, answer, err)
@@ -68,7 +68,7 @@ func (c *client) accept(p *server, o *object) {
 	c.load.fault("the invitation of %s to %s is not there: %.400s", colleague, o.project, text)
 }
 
-// listMembers notes the colleague's membership of each project.
+// listMembers records the colleague's membership of each project.
 func (l *load) listMembers(url string, f *found) error {
 	for _, c := range l.clients {
 		for mark, o := range c.objects {

@@ -24,7 +24,7 @@ func (k kind) String() string {
 	return [...]string{"memory", "rule", "todo", "file", "preferences", "user in a project"}[k]
 }
 
-// state is one that an object can be in. The zero state is that of an object that does not exist.
+// state is a state of an object. The zero state means that the object does not exist.
 type state struct {
 	There    bool
 	Trash    bool
@@ -34,14 +34,14 @@ type state struct {
 	Revision int
 }
 
-// object is something in the store that one client alone changes. The mark in its text identifies it.
+// object is something in the store that only one client changes. The mark in its text identifies it.
 type object struct {
 	kind    kind
 	mark    string
 	project string
 	id      string // "" until a call was answered, or the object was found
-	now     state  // after the last call that was answered
-	next    *state // after the call that was not
+	now     state  // after the last answered call
+	next    *state // after the unanswered call
 	touched bool   // since the last comparison
 }
 
@@ -52,7 +52,7 @@ func mark(k kind, client, n int) string {
 	return markPrefix + k.String()[:1] + strconv.Itoa(client) + "n" + strconv.Itoa(n)
 }
 
-// states are the states that the object may be in.
+// states returns the states that the object may have.
 func (o *object) states() []state {
 	if o.next == nil {
 		return []state{o.now}
@@ -60,14 +60,14 @@ func (o *object) states() []state {
 	return []state{o.now, *o.next}
 }
 
-// accept takes the state that was found, if the object may be in it.
+// accept takes over a found state, if the object may have it.
 func (o *object) accept(found state) bool {
 	return slices.Contains(o.states(), found)
 }
 
 const tasks = 60
 
-// newTodo is a document of open tasks.
+// newTodo returns a document of open tasks.
 func newTodo(spec string) string {
 	var b strings.Builder
 	for i := range tasks {
@@ -76,7 +76,7 @@ func newTodo(spec string) string {
 	return "## Constitution\n\n## Spec\n\n" + spec + "\n\n## Plan\n\n## Tasks\n\n" + b.String() + "\n## Gaps\n"
 }
 
-// textOfTodo is the text of a document: its spec, and a digit for each task that is done or not.
+// textOfTodo returns the text of a document: its spec, and a digit for each task, done or not.
 func textOfTodo(content string) string {
 	before, rest, _ := strings.Cut(content, "## Tasks")
 	_, spec, _ := strings.Cut(before, "## Spec")
@@ -95,13 +95,13 @@ func textOfTodo(content string) string {
 	return strings.TrimSpace(spec) + " " + string(bits)
 }
 
-// ticked is a todo's text after one of its tasks was done.
+// ticked returns a todo's text with one more task done.
 func ticked(text string, task int) string {
 	at := len(text) - tasks + task
 	return text[:at] + "1" + text[at+1:]
 }
 
-// withSpec is a todo's text after its spec was replaced.
+// withSpec returns a todo's text with another spec.
 func withSpec(text, spec string) string { return spec + text[len(text)-tasks-1:] }
 
 // memoryAnswer is a memory as tools return it.
@@ -112,7 +112,7 @@ type memoryAnswer struct {
 	Revision int            `json:"revision"`
 }
 
-// seen returns the mark of a memory in an answer, and the state that it is in.
+// seen returns the mark and the state of a memory in an answer.
 func (m *memoryAnswer) seen() (string, state) {
 	s := state{There: true, Text: m.Content, Revision: max(m.Revision, 1)}
 	s.Project, _ = m.Metadata["project_id"].(string)

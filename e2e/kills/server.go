@@ -20,13 +20,13 @@ type server struct {
 	url   string
 	lines *bufio.Reader
 	ended chan struct{}
-	dead  atomic.Bool // it was killed here
+	dead  atomic.Bool // killed by this program
 }
 
-// startLimit is more than any start takes.
+// startLimit is longer than any start takes.
 const startLimit = 60 * time.Second
 
-// serve starts a server, and does not wait for it.
+// serve starts a server without waiting for it.
 func (s *settings) serve(number int) (*server, error) {
 	log, err := os.OpenFile(s.log(number), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -87,7 +87,7 @@ func (l *load) start(sum *totals) ([]*server, error) {
 	return all, nil
 }
 
-// starve lets the server have only the given number of MiB of addresses more than it has now.
+// starve limits the server's address space to its current size plus the given number of MiB.
 func (p *server) starve(more int) error {
 	pid := p.cmd.Process.Pid
 	pages, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
@@ -144,10 +144,10 @@ func alive(servers []*server) bool {
 	return true
 }
 
-// unwanted are lines that no server may log. While its database is away, it may log errors.
+// unwanted matches lines that no server may log. While its database is away, it may log errors.
 var unwanted = regexp.MustCompile(`(?m)^.*(panic:|fatal error:|goroutine \d+ \[|DATA RACE).*$|^.*level=ERROR.*$`)
 
-// readLogs looks for what the servers logged since the last call.
+// readLogs checks what the servers have logged since the last call.
 func (l *load) readLogs() error {
 	for i := range l.settings.servers {
 		log, err := os.ReadFile(l.settings.log(i))

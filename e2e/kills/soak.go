@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// latencies are how long calls took that succeeded.
+// latencies are the durations of successful calls.
 type latencies struct {
 	mu  sync.Mutex
 	all []time.Duration
@@ -36,7 +36,7 @@ func (l *latencies) count() int {
 	return len(l.all)
 }
 
-// String sorts them and names some.
+// String sorts them and returns some percentiles.
 func (l *latencies) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *latencies) String() string {
 		at(0.95), at(0.99), at(1))
 }
 
-// soak watches what the first server uses while rounds go on.
+// soak measures the usage of the first server during the rounds.
 type soak struct {
 	settings *settings
 	metrics  string // host:port of the first server's
@@ -64,7 +64,7 @@ type soak struct {
 // sample is the usage at one time.
 type sample [4]float64
 
-// used names the numbers of a sample, and how much of a rise counts as none: as a part, and in units.
+// used names the numbers of a sample, and the rise of each that is tolerated: relative, and in units.
 var used = [...]struct {
 	name, metric string
 	unit         float64
@@ -77,7 +77,7 @@ var used = [...]struct {
 }
 
 func newSoak(s *settings) (*soak, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // a port that is free
+	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +90,7 @@ func (k *soak) flags() []string {
 	return []string{"--metrics", k.metrics, "--backup-to", k.settings.backups, "--backup-every", "1m", "--keep-backups", "2"}
 }
 
-// watch watches the load for the time of a round: it takes samples, and makes other processes back up and delete past
-// versions.
+// watch watches the load during a round: it takes samples, and makes other processes back up and delete past versions.
 func (k *soak) watch() error {
 	const samples = 5
 	var all []sample
@@ -160,11 +159,11 @@ func sizeOf(db string) (sum float64, err error) {
 	return sum, err
 }
 
-// recorded is how many bytes a call may take for good: the page Activity shows those of the last 30 days.
+// recorded is how many bytes a call may take permanently: the page Activity shows the calls of the last 30 days.
 const recorded = 400
 
-// report prints what was used, and fails where the last quarter of the rounds used more than the second one. In the
-// first one the store fills.
+// report prints the usage, and fails if the last quarter of the rounds used more than the second. During the first
+// quarter the store fills.
 func (k *soak) report() error {
 	var err error
 	fmt.Printf("%d backups and purges by other processes, beside the backups of the server\n", k.backups)

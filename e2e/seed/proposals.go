@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/seed"
 )
 
-// obedient is a model that does what the last turn says: "update: TEXT" about the nearest memory that it is shown.
+// obedient is a model that follows the last turn: "update: TEXT" updates the nearest memory in its input.
 type obedient struct{}
 
 func (obedient) Extract(_ context.Context, c extract.Conversation) (extract.Extraction, error) {
@@ -61,7 +61,7 @@ func propose(ctx context.Context, path string, filled seed.Filled, hostile bool)
 	return store.Close()
 }
 
-// hostileTurns returns the key of a conversation, and turns, with the texts of memories.
+// hostileTurns returns the key of a conversation, and turns that contain the texts of memories.
 func hostileTurns(ctx context.Context, view *souvenir.Store) (key string, said []string, err error) {
 	for m, err := range view.Memories(ctx, souvenir.List{}) {
 		if err != nil {

@@ -53,7 +53,7 @@ func unpackModel(model, to string) error {
 	})
 }
 
-// slowly waits for a turn before it embeds documents, so that a test sees the change of the model under way.
+// slowly waits before it embeds documents, so that a test can observe the change of the model.
 type slowly struct {
 	*transformer.Embedder
 	turns chan struct{}
@@ -158,7 +158,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := unpackModel("bert", dir); err != nil { // yours is in a folder already
+	if err := unpackModel("bert", dir); err != nil { // you have such a folder already
 		log.Fatal(err)
 	}
 	model, err := transformer.Open(dir, &transformer.Options{Precision: transformer.Int8, Name: "tiny"})

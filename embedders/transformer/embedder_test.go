@@ -23,7 +23,7 @@ func defaults(t testing.TB, o Options) Options {
 	return full
 }
 
-// TestVectorsAreThoseOfTheReference compares with Flax's BertModel and XLMRobertaModel, on all loops of this machine.
+// TestVectorsAreThoseOfTheReference compares with Flax's BertModel and XLMRobertaModel, with all loops of this machine.
 func TestVectorsAreThoseOfTheReference(t *testing.T) {
 	for _, model := range []string{"bert", "xlmr"} {
 		dir := folder(t, model)
@@ -58,8 +58,8 @@ func TestVectorsAreThoseOfTheReference(t *testing.T) {
 	}
 }
 
-// TestONNXWeightsGiveTheSameVectors reads weights that the exporter has renamed and turned, and that onnxruntime has
-// quantised. The reference computes in float32 with the weights that the file holds.
+// TestONNXWeightsGiveTheSameVectors reads weights that the exporter has renamed and transposed, and that onnxruntime
+// has quantised. The reference computes in float32 with the weights in the file.
 func TestONNXWeightsGiveTheSameVectors(t *testing.T) {
 	for _, c := range []struct{ name, file, vectors string }{
 		{"plain", "model.onnx", "bert/vectors.json.gz"},
@@ -98,7 +98,8 @@ func TestONNXWeightsGiveTheSameVectors(t *testing.T) {
 	}
 }
 
-// TestInt8VectorsAreNearThoseOfTheReference holds the error of 8 bits down, and finds the same integers on all loops.
+// TestInt8VectorsAreNearThoseOfTheReference limits the error of 8 bits, and checks that all loops give the same
+// integers.
 func TestInt8VectorsAreNearThoseOfTheReference(t *testing.T) {
 	longtest.Only(t)
 	for _, model := range []string{"bert", "xlmr"} {
@@ -135,7 +136,7 @@ func TestInt8VectorsAreNearThoseOfTheReference(t *testing.T) {
 	}
 }
 
-// TestAVectorDoesNotDependOnTheTextsBesideIt compares bits, also of batches that several workers share.
+// TestAVectorDoesNotDependOnTheTextsBesideIt compares bits, also in batches that several workers share.
 func TestAVectorDoesNotDependOnTheTextsBesideIt(t *testing.T) {
 	dir := folder(t, "xlmr")
 	for _, precision := range []Precision{Float32, Int8} {
@@ -161,7 +162,7 @@ func TestAVectorDoesNotDependOnTheTextsBesideIt(t *testing.T) {
 	}
 }
 
-// TestOptionsOverrideTheModelsFiles changes pooling, prefixes, length and precision; each makes another model.
+// TestOptionsOverrideTheModelsFiles changes pooling, prefixes, length and precision. Each makes another model.
 func TestOptionsOverrideTheModelsFiles(t *testing.T) {
 	dir := folder(t, "bert")
 	query, document := "ask: ", "say: "
@@ -205,7 +206,7 @@ func TestOptionsOverrideTheModelsFiles(t *testing.T) {
 	}
 }
 
-// TestE5ModelsHaveTheirPrefixes says which names mean e5.
+// TestE5ModelsHaveTheirPrefixes lists names of e5 models and others.
 func TestE5ModelsHaveTheirPrefixes(t *testing.T) {
 	for name, want := range map[string]bool{
 		"intfloat/multilingual-e5-small": true, "intfloat/e5-small-v2": true, "my-e5-base": true,
@@ -218,7 +219,7 @@ func TestE5ModelsHaveTheirPrefixes(t *testing.T) {
 	}
 }
 
-// TestOtherWeightsAreAnotherModel changes one byte of the weights, and of the tokenizer.
+// TestOtherWeightsAreAnotherModel changes one byte of the weights, and one of the tokenizer.
 func TestOtherWeightsAreAnotherModel(t *testing.T) {
 	dir := folder(t, "bert")
 	names := map[string]bool{}

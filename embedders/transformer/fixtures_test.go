@@ -60,7 +60,7 @@ func unpack(t testing.TB, path string) []byte {
 	return data
 }
 
-// wanted is a text with the vector that the reference gives it.
+// wanted is a text with its vector from the reference.
 type wanted struct {
 	Text   string    `json:"text"`
 	IDs    []int32   `json:"ids"`
@@ -87,7 +87,7 @@ func textsOf(all []wanted) []string {
 	return texts
 }
 
-// farthest is the largest difference of two numbers in one place.
+// farthest returns the largest difference of two numbers at the same position.
 func farthest(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return math.Inf(1)

@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// TestAMeanCentresVectors subtracts the mean of some texts: the cosines of all pairs of them are then around 0, each
-// vector has unit length, and the model is another one.
+// TestAMeanCentresVectors subtracts the mean of some texts. The cosines of all pairs are then around 0, each vector has
+// unit length, and the model is another one.
 func TestAMeanCentresVectors(t *testing.T) {
 	dir := folder(t, "xlmr")
 	plain, err := Open(dir, nil)
@@ -32,7 +32,7 @@ func TestAMeanCentresVectors(t *testing.T) {
 		t.Errorf("got the name %q with and without a mean, want two", plain.Model())
 	}
 	sum := slices.Clone(mean)
-	clear(mean) // the embedder has its own
+	clear(mean) // the embedder has its own copy
 	before, err := plain.Embed(t.Context(), souvenir.ForDocument, texts)
 	if err != nil {
 		t.Fatal(err)

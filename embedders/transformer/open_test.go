@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// TestBadModelsAreErrors says what each error names: the file, the setting or tensor, and what would be right.
+// TestBadModelsAreErrors checks what each error names: the file, the setting or tensor, and what would be right.
 func TestBadModelsAreErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		file    string
-		from    string // what is replaced in the file; empty: the whole file
+		from    string // the replaced part of the file; empty: the whole file
 		to      string
 		want    []string
 		remove  bool

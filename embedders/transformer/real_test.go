@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// TestRealModels compares real models with the reference, if SOUVENIR_TRANSFORMERS names a folder of models that
-// testdata/real.py has made: their weights are too large to ship.
+// TestRealModels compares real models with the reference, if SOUVENIR_TRANSFORMERS names a folder of models made by
+// testdata/real.py. Their weights are too large for the repository.
 func TestRealModels(t *testing.T) {
 	root := os.Getenv("SOUVENIR_TRANSFORMERS")
 	if root == "" {
@@ -34,7 +34,7 @@ func TestRealModels(t *testing.T) {
 			}
 			for _, c := range []struct {
 				precision Precision
-				least     float64 // cosine
+				least     float64 // minimum cosine
 			}{{Float32, 0.999999}, {Int8, 0.98}} {
 				e, err := Open(dir, &Options{Precision: c.precision})
 				if err != nil {

@@ -105,8 +105,8 @@ func makerOf(t *testing.T, language string) *maker {
 	return m
 }
 
-// TestSetIsAlwaysTheSame pins the set: figures of different sets cannot be compared. If it is meant to change, measure
-// again what docs/retrieval.md says, and put the new hash here.
+// TestSetIsAlwaysTheSame pins the set, since figures of different sets cannot be compared. After an intended change,
+// measure the figures of docs/retrieval.md again, and put the new hash here.
 func TestSetIsAlwaysTheSame(t *testing.T) {
 	collections, questions := made(t, DefaultSize)
 	encoded, err := json.Marshal(struct {
@@ -160,8 +160,8 @@ func TestTextsAreFilledIn(t *testing.T) {
 	}
 }
 
-// TestOneMemoryAnswersAQuestion looks for each fact that a question asks for in the texts themselves: it is in the
-// memory that is named, and in no other; what nothing answers is in none.
+// TestOneMemoryAnswersAQuestion searches the texts for the fact that each question asks for: it is only in the named
+// memory. If a question has no answer, it is in none.
 func TestOneMemoryAnswersAQuestion(t *testing.T) {
 	makers := map[string]*maker{}
 	for _, language := range Languages {
@@ -193,13 +193,13 @@ func TestOneMemoryAnswersAQuestion(t *testing.T) {
 				t.Errorf("size %d: %s (%s) is answered by %v, want %v", size, q.ID, q.Text, found, want)
 			}
 		}
-		if checked != 190 { // of frames 24 and 6 that nothing answers, and 8 identifiers, in each language
+		if checked != 190 { // in each language: 24 and 6 frames without an answer, and 8 identifiers
 			t.Errorf("size %d: %d questions were checked, want 190", size, checked)
 		}
 	}
 }
 
-// factAsked returns what a memory that answers the question of a frame or about an identifier looks like.
+// factAsked matches a memory that answers the question of a frame or about an identifier.
 func (m *maker) factAsked(q Question) *regexp.Regexp {
 	for _, f := range slices.Concat(m.frames, m.identifiers) {
 		before, after, _ := strings.Cut(f.question, "{x}")
@@ -215,7 +215,7 @@ func (m *maker) factAsked(q Question) *regexp.Regexp {
 		for _, wording := range f.wordings {
 			form := regexp.QuoteMeta(strings.NewReplacer("{x}", asked, "{id}", asked, "{y}", "\x00").Replace(wording))
 			form = strings.ReplaceAll(form, "\x00", ".+")
-			if form[:2] == ".+" { // what was put first has a capital now
+			if form[:2] == ".+" { // the first word is capitalized now
 				form = form[2:]
 			}
 			forms = append(forms, form)
@@ -225,8 +225,8 @@ func (m *maker) factAsked(q Question) *regexp.Regexp {
 	return nil
 }
 
-// functionWords shape a sentence and say nothing of its subject. The analyser keeps many of them, so that they can be
-// searched for.
+// functionWords shape a sentence and say nothing about its subject. The analyser keeps many of them, so that they can
+// be found.
 var functionWords = map[string]string{
 	"en": "how much more no not",
 	"de": `der die das den dem des welche welcher welches um bei zu im in an am es gibt sich er sie mag muss musste bald
@@ -237,8 +237,8 @@ var functionWords = map[string]string{
 	"ja": "",
 }
 
-// TestParaphrasesShareNoContentWord compares the terms of question and memory, by the analyser that searches use. Of
-// Chinese and Japanese these are pairs of characters; pairs of hiragana alone are endings and particles.
+// TestParaphrasesShareNoContentWord compares the terms of question and memory, from the analyser that searches use. In
+// Chinese and Japanese, terms are pairs of characters; pairs of hiragana alone are endings and particles.
 func TestParaphrasesShareNoContentWord(t *testing.T) {
 	collections, questions := made(t, DefaultSize)
 	n := 0
@@ -283,8 +283,8 @@ func TestIdentifiersStandInLongTextsAmongSimilarOnes(t *testing.T) {
 	}
 }
 
-// TestOnlyTextsLeadToAnswers looks for what would make the set easy without reading: the place of what
-// answers, ids and categories in texts or metadata, or a length that only answers have.
+// TestOnlyTextsLeadToAnswers checks that nothing makes the set easy without reading: the position of answers, ids and
+// categories in texts or metadata, or a length that only answers have.
 func TestOnlyTextsLeadToAnswers(t *testing.T) {
 	collections, questions := made(t, DefaultSize)
 	var thirds [3]int

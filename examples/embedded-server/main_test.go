@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// visitor is someone who uses the application from outside.
+// visitor uses the application from outside.
 type visitor struct {
 	t              *testing.T
 	url            string

@@ -38,7 +38,7 @@ func TestEveryQuestionFindsItsAnswerAmongTheFirstThree(t *testing.T) {
 		t.Errorf("%d of %d answers are in first place; want 12 or more", first, len(answers))
 	}
 	for number, line := range strings.Split(out.String(), "\n") {
-		// The path of the temporary folder is not ours to shorten, but is shortened all the same.
+		// The width of the temporary folder's path is not the example's fault, but it is shortened anyway.
 		if n := columns(line); n > width {
 			t.Errorf("line %d takes %d columns, more than %d: %s, want at most %v", number+1, n, width, line, width)
 		}

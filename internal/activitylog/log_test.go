@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// file is what a log writes to.
+// file is the destination of a log.
 type file struct {
 	mu      sync.Mutex
 	written []int
@@ -32,7 +32,7 @@ func (f *file) write(_ context.Context, batch []int, flushes int) error {
 	return nil
 }
 
-// fill adds calls, with a context that has ended, so that none waits for room.
+// fill adds calls with a canceled context, so that none waits for room.
 func fill(t *testing.T, l *activitylog.Log[int], from, to int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

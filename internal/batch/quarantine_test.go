@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/batch"
 )
 
-// A caller is in quarantine after a call that failed, until one succeeds.
+// After a failed call, a caller is in quarantine until a call succeeds.
 func TestACallerStaysInQuarantineUntilACallSucceeds(t *testing.T) {
 	var q batch.Quarantine[string]
 	failed := errors.New("failed")

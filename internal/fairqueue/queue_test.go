@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// small are limits that tests reach.
+// small returns limits that tests can reach.
 func small() Limits {
 	return Limits{Running: 2, RunningPerUser: 1, Begun: 6, BegunPerUser: 3, Waiting: 8, WaitingPerUser: 4,
 		Patience: time.Second}
 }
 
-// record collects in which order calls run.
+// record records the order in which calls run.
 type record struct {
 	mu   sync.Mutex
 	runs []string
@@ -36,7 +36,7 @@ func (r *record) String() string {
 	return strings.Join(r.runs, " ")
 }
 
-// One user's calls wait behind each other; another's do not wait behind them.
+// One user's calls wait for each other, and another user's do not wait for them.
 func TestUsersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := small()
@@ -91,7 +91,7 @@ func checkEmpty(t *testing.T, q *Queue) {
 	}
 }
 
-// However many calls one user has, another one's runs at once while there is room for it.
+// Another user's call runs at once while there is room, however many calls the first user has.
 func TestAnotherUserRunsBesideOneWithManyCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := small()
@@ -119,8 +119,8 @@ func TestAnotherUserRunsBesideOneWithManyCalls(t *testing.T) {
 	})
 }
 
-// A line that is full, and a wait that is too long, are refused with a time to come back.
-func TestInvalidQueueOptions(t *testing.T) {
+// A call is refused with a time to retry if its queue is full, or after waiting too long.
+func TestFullQueuesAndLongWaitsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(small())
 		running := q.Ticket()
@@ -160,7 +160,7 @@ func TestInvalidQueueOptions(t *testing.T) {
 	})
 }
 
-// A caller that goes away leaves its line, and no place with it.
+// A canceled caller leaves the queue, and takes no place.
 func TestCancelledCallersLeaveTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(small())
@@ -185,8 +185,8 @@ func TestCancelledCallersLeaveTheQueue(t *testing.T) {
 	})
 }
 
-// A call that waits for the disk gives its place to others, and goes before the ones that have not begun when it comes
-// back.
+// A call that waits for the disk gives its place to others. When it comes back, it goes before calls that have not
+// begun.
 func TestPausedCallsGiveTheirPlaceBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := small()
@@ -231,7 +231,7 @@ func TestPausedCallsGiveTheirPlaceBack(t *testing.T) {
 	})
 }
 
-// Calls that are paused count as begun: one user does not fill what is behind the queue, such as the line of writers.
+// Paused calls count as begun: one user cannot fill the queues behind this one, such as the queue of writers.
 func TestStartedCallsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(small())
@@ -257,7 +257,7 @@ func TestStartedCallsAreBounded(t *testing.T) {
 	})
 }
 
-// A stream is paced by turns, and never refused.
+// A stream takes turns, and is never refused.
 func TestStreamsArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(small())
@@ -289,8 +289,8 @@ func TestStreamsArePaced(t *testing.T) {
 	})
 }
 
-// A user who is alone runs as many calls as all users may. Another one's call runs at once all the same, and while
-// others ask there is a place for them.
+// A user who is alone may run as many calls as all users together. Another user's call still runs at once, and while
+// others call, there is a place for them.
 func TestAUserWhoIsAloneRunsMoreCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := small()
@@ -337,7 +337,7 @@ func TestAUserWhoIsAloneRunsMoreCalls(t *testing.T) {
 	})
 }
 
-// A call that goes on for long is company, too, however long ago its user asked.
+// A long call still counts as company, however long ago it began.
 func TestALongCallIsCompany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := small()
@@ -363,7 +363,7 @@ func TestALongCallIsCompany(t *testing.T) {
 	})
 }
 
-// Whatever users do, no limit is passed and nothing is left over.
+// Whatever users do, no limit is exceeded and nothing is left over.
 func TestLimitsAlwaysHold(t *testing.T) {
 	limitsHold(t, small(), 0)
 	l := small()
@@ -371,7 +371,7 @@ func TestLimitsAlwaysHold(t *testing.T) {
 	limitsHold(t, l, l.Running-l.RunningPerUser)
 }
 
-// limitsHold lets users do things; one may borrow some places.
+// limitsHold makes users act at random; one may borrow some places.
 func limitsHold(t *testing.T, limits Limits, borrow int) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(limits)

@@ -45,7 +45,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// Of any JSON the members are the ones that encoding/json finds; what is none ends, too.
+// The members of any JSON are those that encoding/json finds. Other input ends, too.
 func FuzzMembers(f *testing.F) {
 	for _, text := range []string{`{"a":1}`, `{"a":[{"b":"]"}],"c":{}}`, `{"a`, `{"a":`, `{"a":1]`, `{"\\":"\\"}`,
 		`[[]]`} {

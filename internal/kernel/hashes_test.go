@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// noHashes is a transaction of an engine that keeps no hashes. It panics at any statement.
+// noHashes is a transaction of an engine without hashes. It panics at any statement.
 type noHashes struct{ db.Tx }
 
 func TestWithoutHashesEveryRowIsSoundAndNoneIsRead(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestCommunitiesAreWhatIsConnected(t *testing.T) {
-	// Three cliques of 8, 6 and 4 in a ring, one edge from each to the next, and a node alone.
+	// Three cliques of 8, 6 and 4 in a ring, one edge from each to the next, and an isolated node.
 	var edges []Edge
 	begin := 0
 	for _, size := range []int{4, 8, 6} {
@@ -35,7 +35,7 @@ func TestCommunitiesAreWhatIsConnected(t *testing.T) {
 	}
 }
 
-// Groups of a large graph of which they are known are found again.
+// Known groups of a large graph are found again.
 func TestCommunitiesOfManyNodes(t *testing.T) {
 	const n, known = 2000, 20
 	edges := clusters(n, known)

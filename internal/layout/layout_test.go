@@ -55,7 +55,7 @@ func TestTheSameGraphGetsTheSamePlaces(t *testing.T) {
 	}
 }
 
-// What is connected lies closer together than what is not.
+// Connected nodes are closer together than others.
 func TestNeighboursLieTogether(t *testing.T) {
 	const n = 2000
 	edges := clusters(n, 20)
@@ -79,7 +79,7 @@ func TestNeighboursLieTogether(t *testing.T) {
 	}
 }
 
-// No two nodes cover each other so that one of them could not be seen.
+// No two nodes overlap so far that one is hidden.
 func TestNodesAreSpread(t *testing.T) {
 	shapes := map[string][]Edge{"nothing": nil, "a star": nil, "a chain": nil, "all with all": nil, "pairs": nil,
 		"clusters": clusters(300, 5)}

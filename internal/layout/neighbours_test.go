@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// balls makes points around centres in many dimensions, and the nearest others of each.
+// balls returns points around centres in many dimensions, and the nearest others of each.
 func balls(n, centres, size, k int) (points [][]float64, near []Near) {
 	random := rand.New(rand.NewPCG(7, 8))
 	middle := make([][]float64, centres)
@@ -49,7 +49,7 @@ func apart(a, b []float64) (d float64) {
 	return d
 }
 
-// ranked are the points other than i, the nearest first.
+// ranked returns the points other than i, nearest first.
 func ranked(n, i int, distance func(j int) float64) []int {
 	var others []int
 	for j := range n {
@@ -97,7 +97,7 @@ func TestPointsStayNeighbours(t *testing.T) {
 	if err != nil || !slices.Equal(places, again) {
 		t.Errorf("other places the second time, %v; want the same", err)
 	}
-	// What has been placed hardly moves, even if there is a little more.
+	// Placed points hardly move, even if there are a few more.
 	settled, err := Neighbours(t.Context(), n, near, places, true)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestPointsStayNeighbours(t *testing.T) {
 	}
 }
 
-// Equal points, few points and points without neighbours have places, too.
+// Equal points, few points and points without neighbours get positions, too.
 func TestOddPointsHavePlaces(t *testing.T) {
 	for n := range 8 {
 		for name, distance := range map[string]float32{"equal": 0, "apart": 1} {

@@ -37,7 +37,7 @@ func TestTheLeastRecentlyUsedAreDropped(t *testing.T) {
 	is("one beyond the limit", 0, 0, map[int]bool{30: false, 0: false})
 }
 
-// Dropping the oldest value must not take longer the more are kept.
+// Dropping the oldest value must not take longer with more values.
 func BenchmarkDropTheOldest(b *testing.B) {
 	const most = 80_000
 	var c lru.Cache

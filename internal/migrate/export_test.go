@@ -2,7 +2,7 @@ package migrate
 
 import "testing"
 
-// KeepNothing makes imports read everything again that they need again, until the test ends.
+// KeepNothing disables the cache of imports until the test ends, so that they read everything again when they need it.
 func KeepNothing(t *testing.T) {
 	before := mostKept
 	mostKept = 0

@@ -75,7 +75,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	}
 }
 
-// database makes a database of SQLite by statements, and returns its path.
+// database makes a SQLite database with statements, and returns its path.
 func database(t *testing.T, statements ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -158,7 +158,7 @@ func TestAnExportThatUnpacksToFarTooMuchIsRefused(t *testing.T) {
 	}
 }
 
-// The sizes in an archive may be lies.
+// The sizes in an archive may be wrong.
 func TestAnArchiveThatSaysItIsSmallIsReadNoFurther(t *testing.T) {
 	longtest.Only(t)
 	path := zipped(t, "conversations.json", "["+strings.Repeat(" ", 65<<20)+`{"uuid":"a"}]`)

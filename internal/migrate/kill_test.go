@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// importKilled imports in a process of its own, which is killed after the items of one, two and three transactions.
+// importKilled imports in a separate process, which is killed after the items of one, two and three transactions.
 func importKilled(t *testing.T, store, from, path string) {
 	t.Helper()
 	for kill := range 3 {

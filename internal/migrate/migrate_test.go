@@ -85,7 +85,7 @@ func zipped(t *testing.T, contents ...string) string {
 	return path
 }
 
-// unpacked decompresses a database of testdata to a name in a folder, and returns the folder.
+// unpacked decompresses a database of testdata into a folder under a name, and returns the folder.
 func unpacked(t *testing.T, packed, name string) string {
 	t.Helper()
 	file, err := os.Open(filepath.Join("testdata", packed+".gz"))
@@ -127,7 +127,7 @@ func openStore(t *testing.T) *souvenir.Store {
 	return store
 }
 
-// contents returns what is stored, sorted: the contents of memories, and of turns.
+// contents returns the contents of memories and of turns, sorted.
 func contents(t *testing.T, store *souvenir.Store) []string {
 	t.Helper()
 	var all []string
@@ -459,7 +459,7 @@ func TestTheContextEndsAnImport(t *testing.T) {
 	}
 }
 
-// BenchmarkImport measures memories a second, with the built-in model.
+// BenchmarkImport measures memories per second, with the built-in model.
 func BenchmarkImport(b *testing.B) {
 	var all strings.Builder
 	for i := range 3000 {

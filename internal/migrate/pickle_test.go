@@ -16,7 +16,7 @@ func TestUnpickleReadsValuesAndCallsNothing(t *testing.T) {
 		"\x80\x02G?\xf0\x00\x00\x00\x00\x00\x00.":              1.0,
 		"\x80\x04\x88.":                                        true,
 		"\x80\x04]\x94(K\x01\x8c\x01ae.":                       []any{int64(1), "a"},
-		"\x80\x04}(\x8c\x01aK\x01K\x02K\x03u.":                 map[string]any{"a": int64(1)}, // a key that is no text
+		"\x80\x04}(\x8c\x01aK\x01K\x02K\x03u.":                 map[string]any{"a": int64(1)}, // a key that is not a text
 		"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x02ls\x85R.": "ls",
 		"\x80\x04K\x01K\x02\x86.":                              []any{int64(1), int64(2)},
 	} {
@@ -36,7 +36,7 @@ func TestUnpickleRefusesWhatIsDamaged(t *testing.T) {
 	}
 }
 
-// A list that contains the one before it twice, and that 60 times, has 2^60 values.
+// A list that contains the one before it twice, 60 times over, has 2^60 values.
 func TestPlainValuesAreBounded(t *testing.T) {
 	pickled := "\x80\x04K\x01\x94" + strings.Repeat("h\x00h\x00\x86q\x00", 60) + "."
 	value, err := unpickle([]byte(pickled))

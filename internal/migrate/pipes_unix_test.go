@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// A pipe in a folder would never end, and a link may lead to a file that is none of the export's.
+// A pipe in a folder would never end, and a link may lead to a file outside the export.
 func TestPipesAndLinksOutOfAFolderAreNotRead(t *testing.T) {
 	service := unpacked(t, "mcp-memory-service.db", "sqlite_vec.db")
 	outside := files(t, map[string]string{"all.json": mem0Export, "chat.json": chatGPTExport, "note.md": "secret"})

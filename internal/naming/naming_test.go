@@ -116,7 +116,7 @@ func TestProjectsAreFoundAsCallersNameThem(t *testing.T) {
 	}
 }
 
-// A former name leads to its project, for members only if they were members when the project had it.
+// A former name leads to its project. Members may only use it if they were members when the project had it.
 func TestFormerNamesLeadToTheirProject(t *testing.T) {
 	store := open(t)
 	write(t, store, func(tx db.Tx) error { return naming.Rename(tx, naming.Project{Row: annasBoat}, "Ship", 20) })
@@ -175,7 +175,7 @@ func TestANameWithTwoProjectsListsBoth(t *testing.T) {
 	}
 }
 
-// A name that differs by a typo from another visible one is probably a mistake; names that cannot be seen say nothing.
+// A name with a typo in a visible name is probably a mistake. Names that cannot be seen are never suggested.
 func TestNearNamesAreOfferedAmongVisibleProjects(t *testing.T) {
 	store := open(t)
 	for name, want := range map[string][]string{"Gardn": {`"Garden" (project_id "u-ben/garden")`}, "Appolo": {

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// What a transaction reads ahead is what it would have read, and takes one round trip.
+// Reading ahead returns what the transaction would have read, and takes one round trip.
 func TestReadingAheadChangesNothingButRoundTrips(t *testing.T) {
 	proxy := pgtest.NewProxy(t, pgtest.Address(t))
 	d, err := postgres.Open(t.Context(), proxy.Address, db.Opening{Readers: 1})
@@ -28,7 +28,7 @@ func TestReadingAheadChangesNothingButRoundTrips(t *testing.T) {
 			return err
 		})
 	}
-	// page reads values, one after the other, the last one of a key of its own.
+	// page reads values, one after the other, the last one with its own key.
 	page := func(request, own string) (got string, trips int64) {
 		t.Helper()
 		ctx := context.WithoutCancel(t.Context())
@@ -85,7 +85,7 @@ func TestReadingAheadChangesNothingButRoundTrips(t *testing.T) {
 	}
 }
 
-// A statement that cannot be read ahead any more costs a request no answer.
+// If a statement can no longer be read ahead, its request still gets its answer.
 func TestReadingAheadWhatIsGoneIsForgotten(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 1})
 	if err != nil {
@@ -149,7 +149,7 @@ func TestReadingAheadWhatIsGoneIsForgotten(t *testing.T) {
 	}
 }
 
-// Requests that read one thing alone have no plan: so many of them leave those of others.
+// Requests with a single read have no plan, so any number of them leaves the plans of others.
 func TestRequestsThatReadOnceHaveNoPlan(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 1})
 	if err != nil {
@@ -174,8 +174,8 @@ func TestRequestsThatReadOnceHaveNoPlan(t *testing.T) {
 	}
 }
 
-// Rows that are streamed are not read ahead: a request that streams others than the one before would find the name of
-// its cursor taken.
+// Streamed rows are not read ahead: a request that streams other rows than the one before would find its cursor's name
+// in use.
 func TestStreamsAreNotReadAhead(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 1})
 	if err != nil {
@@ -204,7 +204,7 @@ func TestStreamsAreNotReadAhead(t *testing.T) {
 	}
 }
 
-// What was read ahead counts until the transaction writes, and is all that the query asks for.
+// Rows that were read ahead are valid until the transaction writes, and complete.
 func TestWhatWasReadAheadIsNotOutOfDate(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 1})
 	if err != nil {

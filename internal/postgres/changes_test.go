@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// A mark that a Write takes leaves out nothing of another one that began after its snapshot, got a lower number, and
+// A mark taken within a Write misses no change of another Write that began after its snapshot, got a lower number, and
 // committed later.
 func TestAMarkWithinAWriteMissesNoOther(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})

@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// openOnCitus opens a schema that lies on a worker.
+// openOnCitus opens a schema that is on a worker.
 func openOnCitus(t *testing.T) (*postgres.DB, string) {
 	t.Helper()
 	pgtest.Server(t)
@@ -26,7 +26,7 @@ func openOnCitus(t *testing.T) (*postgres.DB, string) {
 	return d, address
 }
 
-// addMemory stores a memory without passages, in a partition of its own.
+// addMemory adds a memory without passages, in a new partition.
 func addMemory(tx db.Tx, uid string) (memory int64, err error) {
 	user, err := db.Insert(tx, `INSERT INTO users (uid, created_at) VALUES (?, 1) RETURNING id`, uid)
 	if err != nil {
@@ -45,7 +45,7 @@ func addMemory(tx db.Tx, uid string) (memory int64, err error) {
 		VALUES (?, ?, 'tea', '{"cups": [1, 2]}', 1, 1, 1) RETURNING id`, uid, partition)
 }
 
-// loseWorker ends the worker's half of the transaction that runs on the schema.
+// loseWorker kills the worker's half of the schema's current transaction.
 func loseWorker(t *testing.T, address string) {
 	t.Helper()
 	ended := pgtest.Query(t, address, `SELECT sum(result::int)::text FROM run_command_on_workers(format($$
@@ -99,7 +99,7 @@ func TestAStatementWithoutItsWorkerIsUnavailable(t *testing.T) {
 	}
 }
 
-// The coordinator answers such a COMMIT with an error, but the worker may have done it.
+// The coordinator answers such a COMMIT with an error, but the worker may have committed.
 func TestACommitWithoutItsWorkerIsOfUnknownOutcome(t *testing.T) {
 	d, address := openOnCitus(t)
 	err := d.Write(t.Context(), func(tx db.Tx) error {
@@ -112,7 +112,7 @@ func TestACommitWithoutItsWorkerIsOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// What the worker refuses only at the commit, the coordinator reports without the reason.
+// If the worker refuses something only at the commit, the coordinator's error lacks the reason.
 func TestACommitThatTheWorkerRefusesHasTheReason(t *testing.T) {
 	d, _ := openOnCitus(t)
 	err := d.Write(t.Context(), func(tx db.Tx) error {
@@ -124,7 +124,7 @@ func TestACommitThatTheWorkerRefusesHasTheReason(t *testing.T) {
 	}
 }
 
-// A worker numbers transactions by itself: marks of another one are of no use.
+// Each worker numbers its own transactions, so marks of another one are useless.
 func TestChangesAreFoundAfterASchemaMovedToAnotherWorker(t *testing.T) {
 	d, address := openOnCitus(t)
 	add := func(uid string) (memory int64) {
@@ -180,7 +180,7 @@ func TestChangesAreFoundAfterASchemaMovedToAnotherWorker(t *testing.T) {
 	}
 }
 
-// An upgrade changes tables that lie on a worker already.
+// An upgrade changes tables that are already on a worker.
 func TestASchemaOnAWorkerCanBeMigrated(t *testing.T) {
 	d, address := openOnCitus(t)
 	pgtest.Altered(address)

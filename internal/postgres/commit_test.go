@@ -26,7 +26,7 @@ func TestALostAnswerToACommitIsAnUnknownOutcome(t *testing.T) {
 		cut          pgtest.Cut
 		class, other error
 		stored       int
-		violated     bool // a constraint before, which the function takes no notice of
+		violated     bool // a constraint, earlier, whose error the function ignores
 	}{
 		{"the answer is lost", pgtest.AfterCommit, db.ErrOutcomeUnknown, db.ErrUnavailable, 1, false},
 		{"the commit is lost", pgtest.BeforeCommit, db.ErrOutcomeUnknown, db.ErrUnavailable, 0, false},
@@ -96,7 +96,7 @@ func TestAWriteWaitsALimitedTimeForALongTransaction(t *testing.T) {
 	}
 }
 
-// Calls within calls, with contexts from outside, may need more connections than there are.
+// Nested calls with contexts from outside may need more connections than there are.
 func TestACallWaitsALimitedTimeForAConnection(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
 	if err != nil {
@@ -116,7 +116,7 @@ func TestACallWaitsALimitedTimeForAConnection(t *testing.T) {
 	}
 }
 
-// Neither Reads nor Writes take the connections of the others, and a hurried Write has one beside both.
+// Neither Reads nor Writes take the connections of the other, and an urgent Write has one beside both.
 func TestReadsAndWritesLeaveConnectionsToEachOther(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
 	if err != nil {
@@ -151,7 +151,7 @@ func TestReadsAndWritesLeaveConnectionsToEachOther(t *testing.T) {
 	}
 }
 
-// A COMMIT whose answer does not come holds up its call, whose context has ended, for a limited time.
+// A COMMIT without an answer, whose context has ended, blocks its call for a limited time.
 func TestACommitWaitsALimitedTimeForItsAnswer(t *testing.T) {
 	proxy := pgtest.NewProxy(t, pgtest.Address(t))
 	d, err := postgres.Open(t.Context(), proxy.Address, db.Opening{Readers: 2})
@@ -187,7 +187,7 @@ func TestACommitWaitsALimitedTimeForItsAnswer(t *testing.T) {
 	}
 }
 
-// A Write that wants to run alone while another one runs for long does not hold up the Writes after it.
+// A Write that waits to run alone, while another one takes long, does not block the Writes after it.
 func TestAWriteThatWaitsToRunAloneHoldsUpNoOther(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
 	if err != nil {
@@ -211,7 +211,7 @@ func TestAWriteThatWaitsToRunAloneHoldsUpNoOther(t *testing.T) {
 	defer cancel()
 	refused := make(chan error, 1)
 	err = add(t.Context(), "long", func() error {
-		go func() { refused <- add(ctx, "there", nothing) }() // it looks again, alone
+		go func() { refused <- add(ctx, "there", nothing) }() // it runs again, alone
 		for waiting := 0; waiting == 0; {
 			err := d.Read(t.Context(), func(tx db.Tx) error {
 				return tx.QueryRow(`SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'write_turn'::regclass`).

@@ -64,13 +64,13 @@ func TestPostgresKeepsTheContract(t *testing.T) {
 			return d
 		},
 	}
-	if pgtest.OnCitus() { // its schemas are completed already
+	if pgtest.OnCitus() { // the schemas there are complete already
 		engine.Fill, engine.Waits = nil, true
 	}
 	dbtest.Run(t, engine)
 }
 
-// toKill is the variable with the address of the database in which a process writes until it is killed.
+// toKill is the environment variable with the address of the database to which a process writes until it is killed.
 const toKill = "SOUVENIR_TEST_TO_KILL"
 
 func TestWriteUntilKilled(t *testing.T) {
@@ -85,7 +85,7 @@ func TestWriteUntilKilled(t *testing.T) {
 	t.Fatal(dbtest.WriteUntilKilled(t.Context(), d, os.Stdout))
 }
 
-// killed lets a process write, and kills it.
+// killed makes a process write, and kills it.
 func killed(t *testing.T) (db.DB, io.Reader) {
 	address := pgtest.Address(t)
 	program, err := os.Executable()

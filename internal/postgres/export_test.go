@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Unanswered is unanswered, for tests.
+// Unanswered exports unanswered for tests.
 var Unanswered = unanswered
 
 // SetLockTimeout sets how long a Write waits for a lock.

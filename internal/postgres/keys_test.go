@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// Calls on the user keys keep what package db promises of transactions.
+// Calls for user keys keep the promises of package db about transactions.
 func TestKeysKeepTheContractOfTransactions(t *testing.T) {
 	pgtest.Server(t)
 	pgtest.NotOnCitus(t, "user keys are in a schema of their own on the coordinator")

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// A commit that changes memories wakes the other handles on the schema, again after a cut connection, and no others.
+// A commit that changes memories wakes the other handles on the schema, also after a cut connection, and no others.
 func TestACommitWakesTheOthersOnTheSchema(t *testing.T) {
 	address := pgtest.Address(t)
 	proxy := pgtest.NewProxy(t, address)
@@ -44,7 +44,7 @@ func TestACommitWakesTheOthersOnTheSchema(t *testing.T) {
 	<-other // it listens again
 	write(`INSERT INTO change (memory_id) VALUES (?)`, 2)
 	<-other
-	time.Sleep(time.Second / 2) // for the greetings of the connections that listen again
+	time.Sleep(time.Second / 2) // until the reconnected ones have been greeted
 	for _, woken := range []chan struct{}{own, other, stranger} {
 		for len(woken) > 0 {
 			<-woken

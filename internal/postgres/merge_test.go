@@ -17,7 +17,7 @@ const (
 	otherWork = `UPDATE setting SET value = 1`
 )
 
-// queued returns what Queue keeps of statements: each has its text first, and then its arguments.
+// queued returns what Queue keeps of statements, each given as its text and arguments.
 func queued(t *testing.T, all [][]any) (waiting []pending) {
 	t.Helper()
 	s := newStatements(10)
@@ -38,7 +38,7 @@ func queued(t *testing.T, all [][]any) (waiting []pending) {
 
 var tableOf = regexp.MustCompile(`^(?:INSERT INTO|UPDATE) (\w+)`)
 
-// A row may go before another one only if neither refers to the other, and no statement meets a row twice.
+// A row may move before another one only if neither refers to the other, and no statement writes a row twice.
 func TestQueuedRowsAreMergedWhereTheirOrderDoesNotMatter(t *testing.T) {
 	for name, c := range map[string]struct {
 		queue [][]any

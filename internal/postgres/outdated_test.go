@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// A program whose schema a newer one has migrated beneath it neither reads nor writes: newer tables may want what it
-// does not write, and hold what it does not heed.
+// Once a newer program has migrated its schema, an older program neither reads nor writes: newer tables may need values
+// that it does not write, and hold data that it does not understand.
 func TestAProgramStopsWhenANewerOneHasMigratedItsSchema(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestAProgramStopsWhenANewerOneHasMigratedItsSchema(t *testing.T) {
 	}
 }
 
-// A migration waits for writes that run, so that none of them ends after it in tables that it does not know.
+// A migration waits for running writes, so that none of them ends in tables that it does not know.
 func TestAMigrationWaitsForWrites(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Plans are bounded in bytes, and the ones in use stay.
+// Plans are limited in bytes, and the ones in use stay.
 func TestPlansTakeALimitedNumberOfBytes(t *testing.T) {
 	a := ahead{all: map[string]*list.Element{}}
 	large := func() *plan {

@@ -18,7 +18,7 @@ var (
 	columnLine  = regexp.MustCompile(`(?s)^\s*(\w+)\s+(bigint|text|bytea|jsonb|xid8)\b(.*)`)
 )
 
-// kindsOfColumns are SQLite's types of columns, by those of PostgreSQL.
+// kindsOfColumns are SQLite's column types by those of PostgreSQL.
 var kindsOfColumns = map[string]string{"bigint": "INTEGER", "text": "TEXT", "bytea": "BLOB", "jsonb": "ANY"}
 
 // ownTables are the tables that only PostgreSQL has: its full text, and its log of changes.
@@ -52,7 +52,7 @@ func columnsOf(t *testing.T) []string {
 	return all
 }
 
-// One schema: a change of the tables of one engine is one of the other, too.
+// Both engines have one schema: a change of one engine's tables must be made in the other, too.
 func TestBothEnginesHaveTheSameTables(t *testing.T) {
 	d, err := sqlite.Open(t.Context(), sqlite.Config{Path: ":memory:", ApplicationID: 1, Migrations: sqlite.Migrations()})
 	if err != nil {

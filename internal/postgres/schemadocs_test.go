@@ -18,7 +18,8 @@ var (
 	ownTrigger = regexp.MustCompile(`CREATE TRIGGER (\w+)`)
 )
 
-// docs/schema.md says what each table, column, trigger and unique index is for, and names none that does not exist.
+// TestDocsDescribeTheSchema checks that docs/schema.md explains each table, column, trigger and unique index, and names
+// only existing ones.
 func TestDocsDescribeTheSchema(t *testing.T) {
 	page, err := os.ReadFile("../../docs/schema.md")
 	if err != nil {
@@ -83,8 +84,8 @@ func TestDocsDescribeTheSchema(t *testing.T) {
 	}
 }
 
-// schemaOf returns what SQLite's migrations make: the columns of each table, and the names of triggers and of unique
-// indexes.
+// schemaOf returns the schema made by SQLite's migrations: the columns of each table, and the names of triggers and of
+// unique indexes.
 func schemaOf(t *testing.T) (columns map[string][]string, triggers, indexes []string) {
 	t.Helper()
 	d, err := sqlite.Open(t.Context(), sqlite.Config{Path: ":memory:", ApplicationID: 1, Migrations: sqlite.Migrations()})

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// onEachEngine runs a test with two handles on one database, of each engine.
+// onEachEngine runs a test with each engine, with two handles on one database.
 func onEachEngine(t *testing.T, test func(t *testing.T, one, other db.DB)) {
 	t.Helper()
 	both := func(t *testing.T, open func() (db.DB, error)) {
@@ -80,7 +80,7 @@ func TestWorkUnderALeaseKeepsItHoweverLongItTakes(t *testing.T) {
 			}
 			return context.Canceled
 		})
-		if !ran || err != context.Canceled { //nolint:errorlint // as it is
+		if !ran || err != context.Canceled { //nolint:errorlint // this very error
 			t.Errorf("a's work: got %v, %v, want true and its own error", ran, err)
 		}
 		var runs atomic.Int32

@@ -53,7 +53,7 @@ func TestReferencesToMissingRowsAreCounted(t *testing.T) {
 	}
 }
 
-// Values in jsonb follow the collation of the database, and texts its encoding, so one that has others is refused.
+// Values in jsonb follow the collation of the database, and texts its encoding, so databases with others are refused.
 func TestADatabaseOfAnotherEncodingOrCollationIsRefused(t *testing.T) {
 	server := pgtest.Server(t)
 	ctx := context.WithoutCancel(t.Context())
@@ -110,7 +110,7 @@ func TestWaitingWritesLeaveConnectionsToReads(t *testing.T) {
 	for range 8 {
 		<-begun
 	}
-	for range 20 { // the others wait by now, or come meanwhile
+	for range 20 { // until the others wait
 		if err := d.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELECT 1`).Scan(new(int)) }); err != nil {
 			t.Error(err)
 		}

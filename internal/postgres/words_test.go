@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-// Words are found the same before and after the background has put them into their index, and whatever changes then.
+// Words are found the same before and after background work has indexed them, and after any change.
 func TestWordsAreFoundWhereverTheyAre(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
 	if err != nil {
@@ -70,7 +70,7 @@ func TestWordsAreFoundWhereverTheyAre(t *testing.T) {
 	if got := answers(); got != before {
 		t.Errorf("words in the index: got %s, want %s", got, before)
 	}
-	change := func(tx db.Tx) error { // of passages that are in the index, and of ones that are not
+	change := func(tx db.Tx) error { // of passages that are in the index, and of others
 		if err := add(tx, partition, memory, passages, passages+50); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func TestWordsAreFoundWhereverTheyAre(t *testing.T) {
 	}
 }
 
-// What belongs to a collection goes with it from the index of words, too.
+// A deleted collection leaves nothing in the index of words.
 func TestWordsOfACollectionGoWithIt(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
 	if err != nil {
@@ -129,7 +129,7 @@ func TestWordsOfACollectionGoWithIt(t *testing.T) {
 	}
 }
 
-// withPassages stores a memory with passages.
+// withPassages adds a memory with passages.
 func withPassages(t *testing.T, d db.DB, passages int64) (partition, memory int64) {
 	t.Helper()
 	write(t, d, func(tx db.Tx) error {

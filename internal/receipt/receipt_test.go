@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The examples are of RFC 8785, 3.2.2 and 3.2.3, as far as there are whole numbers.
+// The examples are from RFC 8785, 3.2.2 and 3.2.3, as far as they have whole numbers.
 func TestCanonicalJSON(t *testing.T) {
 	for given, want := range map[string]string{
 		`{"b": [1, -2, true, null], "a": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/"}`: `{"a":"€$\u000f` + `\nA'B\"\\\\\"/",` +
@@ -61,15 +61,14 @@ func TestAReceiptIsWhatWasSigned(t *testing.T) {
 			t.Errorf("%s: got %+v, want an error", forged, o)
 		}
 	}
-	// A readable part that names a field twice may be read differently from what was compared.
+	// If the readable part names a field twice, it may be read differently from what was compared.
 	twice := strings.Replace(string(encoded), `"kind": "deletion"`, `"kind": "export", "kind": "deletion"`, 1)
 	if o, err := Parse([]byte(twice)); err == nil {
 		t.Errorf("a field given twice: got %+v, want an error", o)
 	}
 }
 
-// A signature whose header demands what this program does not know, or whose parts can be read in two ways, is refused,
-// though the key has signed it.
+// A valid signature is refused if its header demands something unknown, or if its parts can be read in two ways.
 func TestASignatureInAnotherFormIsRefused(t *testing.T) {
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
 	encoded, _ := signed(t, example)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Pages have places of their own, none where SQLite locks, and sizes map back, also beyond a gigabyte.
+// Pages have their own places, none where SQLite locks, and sizes map back, also above a gigabyte.
 func TestPlacesAndSizes(t *testing.T) {
 	const around = lockAt / PageSize
 	for _, pages := range []int64{0, 1, 2, around - 2, around - 1, around, around + 1, 3 * around} {
@@ -71,7 +71,7 @@ func TestABlockOpensInItsPlaceAlone(t *testing.T) {
 	}
 }
 
-// A header opens with its key alone. While the master key changes, at each moment one of the two opens it.
+// A header opens only with its key. While the master key changes, one of the two keys opens it at any moment.
 func TestHeaders(t *testing.T) {
 	old, next := GenerateMasterKey(), GenerateMasterKey()
 	header, _, err := NewRing(old).New()

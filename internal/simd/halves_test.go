@@ -8,7 +8,7 @@ import (
 )
 
 // TestHalvesAgreeWithTheFormula splits rows and joins them again, and compares both ways of multiplying the upper
-// halves with the sum as it is written down, up to the ends of the ranges.
+// halves with the plain sum, up to the ends of the ranges.
 func TestHalvesAgreeWithTheFormula(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, width := range []int{HalvesWidth, 2 * HalvesWidth, 4 * HalvesWidth, 17 * HalvesWidth} {
@@ -53,12 +53,12 @@ func TestHalvesAgreeWithTheFormula(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstLook compares what a search reads of each vector at first, with what it read before there were halves.
+// BenchmarkFirstLook compares what a search first reads of each vector with what it read before there were halves.
 func BenchmarkFirstLook(b *testing.B) {
 	const rows, width = 100_000, 256
 	codes, vector, products := make([]int8, rows*width), make([]int16, width), make([]int32, rows)
 	halves, short := make([]byte, rows*width/2), make([]int8, width)
-	for i := range codes { // pages that nothing was written to are all the same one
+	for i := range codes { // unwritten pages would all be the same one
 		codes[i] = int8(i)
 	}
 	for i := range halves {

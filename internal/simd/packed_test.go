@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// pack is the layout as packed.go says it.
+// pack returns the layout described in packed.go.
 func pack(codes []byte) []byte {
 	packed := make([]byte, len(codes)/2)
 	for i, c := range codes {
@@ -22,7 +22,7 @@ func pack(codes []byte) []byte {
 	return packed
 }
 
-// TestPackedRowsAgreeWithTheLayout compares both ways with the numbers that were packed, up to the ends of the range.
+// TestPackedRowsAgreeWithTheLayout compares both ways with the packed numbers, up to the ends of the range.
 func TestPackedRowsAgreeWithTheLayout(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, width := range []int{0, Width, 2 * Width, 8 * Width, 11 * Width} {

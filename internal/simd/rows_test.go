@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDotRowsAgreesWithTheFormula compares both ways with the sum as it is written down, up to the ends of the ranges.
+// TestDotRowsAgreesWithTheFormula compares both ways with the plain sum, up to the ends of the ranges.
 func TestDotRowsAgreesWithTheFormula(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, width := range []int{Width, 2 * Width, 8 * Width, 11 * Width} {
@@ -40,7 +40,7 @@ func TestDotRowsAgreesWithTheFormula(t *testing.T) {
 	}
 }
 
-// TestDotVectorsAgreesWithTheFormula is the same for one row and several vectors.
+// TestDotVectorsAgreesWithTheFormula does so for one row and several vectors.
 func TestDotVectorsAgreesWithTheFormula(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, width := range []int{Width, 2 * Width, 8 * Width, 11 * Width} {

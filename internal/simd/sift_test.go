@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSiftAgreesWithTheFormula compares both ways on rows that are near the bounds.
+// TestSiftAgreesWithTheFormula compares both ways on rows near the bounds.
 func TestSiftAgreesWithTheFormula(t *testing.T) {
 	if !CanSift() {
 		t.Skip("this machine cannot")

@@ -15,7 +15,7 @@ import (
 	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// blob adds some bytes, so that a copy has several steps.
+// blob adds bytes, so that a copy has several steps.
 func blob(tb testing.TB, db *DB, size int) {
 	tb.Helper()
 	must(tb, db.Write(tb.Context(), func(tx base.Tx) error {
@@ -42,7 +42,7 @@ func TestBackupIsOneSnapshotInOneFile(t *testing.T) {
 		var steps []int
 		must(t, db.Backup(t.Context(), path, func(done, total int) {
 			steps = append(steps, done)
-			if len(steps) == 2 && !db.memory { // commits in the midst of it, which are not in the copy
+			if len(steps) == 2 && !db.memory { // commits during the copy, which are not in it
 				must(t, db.Write(t.Context(), insert("b")))
 				blob(t, db, 1<<20)
 			}
@@ -172,7 +172,7 @@ func TestScratchMayMakeTemporaryTablesAndChangesNothing(t *testing.T) {
 				if n != 1 {
 					t.Errorf("%d rows, want 1", n)
 				}
-				_, _ = tx.Exec("DELETE FROM item") // if it can be done at all, it is undone
+				_, _ = tx.Exec("DELETE FROM item") // if it succeeds, it is undone
 				return err
 			}))
 		}
@@ -197,7 +197,7 @@ func TestCompactWritesTheFileAnew(t *testing.T) {
 		must(t, db.Write(t.Context(), func(tx base.Tx) error { _, err := tx.Exec("DELETE FROM item"); return err }))
 		must(t, db.Write(t.Context(), insert("left")))
 		done := make(chan error, 20)
-		for i := range cap(done) { // writers and readers beside it
+		for i := range cap(done) { // concurrent writers and readers
 			go func() {
 				if i%2 == 0 {
 					done <- db.Write(context.Background(), insert(fmt.Sprint(i)))
@@ -221,7 +221,7 @@ func TestCompactWritesTheFileAnew(t *testing.T) {
 		if store != 2 {
 			t.Errorf("temporary tables are kept in %d afterwards, want 2", store)
 		}
-		must(t, db.Write(t.Context(), insert("after"))) // what was last may have emptied the log
+		must(t, db.Write(t.Context(), insert("after"))) // the last commit may have emptied the log
 		if db.memory != (db.LogSize() == 0) {
 			t.Errorf("the log has %d bytes, want none in memory, and some in a file", db.LogSize())
 		}
@@ -252,7 +252,7 @@ func TestReadOnlyOpeningLeavesNoTrace(t *testing.T) {
 		}
 	}
 
-	// Anyone who writes keeps the side files.
+	// A writer keeps the side files.
 	readOnly, err := Open(t.Context(), c)
 	must(t, err)
 	writer := openTest(t, testConfig(path))

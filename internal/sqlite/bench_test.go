@@ -17,7 +17,7 @@ func BenchmarkWrite(b *testing.B) {
 		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
 			db := openTest(b, testConfig(newFile(b)))
 			data := make([]byte, 1024)
-			ctx, cancel := context.WithCancel(b.Context()) // as callers have it: cancellable
+			ctx, cancel := context.WithCancel(b.Context()) // cancellable, as callers have it
 			defer cancel()
 			var left atomic.Int64
 			left.Store(int64(b.N))

@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// grow writes about so many bytes in transactions of 256 KiB.
+// grow writes about the given number of bytes in transactions of 256 KiB.
 func grow(t *testing.T, db *DB, bytes int) {
 	t.Helper()
 	data := make([]byte, 64<<10)
@@ -33,7 +33,7 @@ func TestLogStaysBoundedUnderConstantReaders(t *testing.T) {
 	var stop atomic.Bool
 	var reading sync.WaitGroup
 	var overlapping atomic.Int32
-	for range 3 { // at every moment someone reads, so the log is never free by itself
+	for range 3 { // readers overlap, so the log is never free by itself
 		reading.Go(func() {
 			for !stop.Load() {
 				err := db.Read(t.Context(), func(tx base.Tx) error {
@@ -70,7 +70,7 @@ func TestLogThatAReaderPinnedShrinksAfterwards(t *testing.T) {
 	db := openTest(t, testConfig(newFile(t)))
 	must(t, db.Read(t.Context(), func(tx base.Tx) error {
 		var n int
-		must(t, tx.QueryRow("SELECT count(*) FROM item").Scan(&n)) // the snapshot is taken
+		must(t, tx.QueryRow("SELECT count(*) FROM item").Scan(&n)) // takes the snapshot
 		grow(t, db, 40<<20)
 		if size := walSize(db.logPath); size < 40<<20 {
 			t.Errorf("the log has %d bytes, so the snapshot cannot be in use; want at least %v", size, 40<<20)

@@ -44,7 +44,7 @@ func TestSQLiteKeepsTheContract(t *testing.T) {
 			t.Fatal(err)
 		}
 		dbtest.Run(t, dbtest.Engine{
-			Open: func(t *testing.T) db.DB { // a copy, since making the schema is most of the work
+			Open: func(t *testing.T) db.DB { // a copy, because making the schema is most of the work
 				path := filepath.Join(t.TempDir(), "contract.db")
 				if err := os.WriteFile(path, empty, 0o600); err != nil {
 					t.Fatal(err)
@@ -108,7 +108,7 @@ func openFilled(t *testing.T, path string, fill map[string]func(db.Tx) error) (d
 	return d, nil
 }
 
-// flood makes a thousand entries in the log of changes.
+// flood adds a thousand entries to the change log.
 func flood(tx db.Tx, memory int64) error {
 	_, err := tx.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
 		INSERT INTO change (memory_id) SELECT ? FROM n`, memory)

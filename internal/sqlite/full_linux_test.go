@@ -97,7 +97,7 @@ func TestOnAFullDiskTheReserveLetsThingsBeDeleted(t *testing.T) {
 		must(t, db.Write(base.Freeing(t.Context()), remove))
 	}
 	must(t, os.Remove(ballast))
-	// a part at a time, as the store does: what is deleted is overwritten, which goes through the log
+	// In parts, as the store does: deleted data is overwritten, which goes through the log.
 	for left := 1; left > 0; {
 		must(t, db.Write(base.Freeing(t.Context()), func(tx base.Tx) error {
 			if err := remove(tx); err != nil {
@@ -114,8 +114,7 @@ func TestOnAFullDiskTheReserveLetsThingsBeDeleted(t *testing.T) {
 	must(t, db.Write(t.Context(), insert("after")))
 }
 
-// A disk that fails is made read-only by the system, under files that are open. A mount over the folder that may not be
-// written to stands for it.
+// When a disk fails, the system makes it read-only under open files. A read-only mount over the folder simulates that.
 func TestADiskThatBecomesReadOnlyIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {

@@ -42,7 +42,7 @@ func openTest(tb testing.TB, c Config) *DB {
 	return db
 }
 
-// newFile is the path of a file that does not exist yet.
+// newFile returns the path of a file that does not exist yet.
 func newFile(tb testing.TB) string { return filepath.Join(tb.TempDir(), "test.db") }
 
 // bothKinds runs a test on a file and in memory.
@@ -72,7 +72,7 @@ func insert(name string) func(base.Tx) error {
 	}
 }
 
-// names are the items that are stored, in the order of their ids.
+// names returns the stored items, in the order of their ids.
 func names(tb testing.TB, db *DB) []string {
 	tb.Helper()
 	var all []string
@@ -93,7 +93,7 @@ func eventually(tb testing.TB, what string, condition func() bool) {
 	}
 }
 
-// queued waits until so many calls wait for their turn to write.
+// queued waits until the given number of calls wait for their turn to write.
 func queued(tb testing.TB, db *DB, n int) {
 	tb.Helper()
 	eventually(tb, fmt.Sprintf("%d queued writes", n), func() bool {

@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/txcontext"
 )
 
-// afterSharedCommit opens a database whose last commit is said to have had two callers, so that the next caller waits
-// for a second one, at most as long as given.
+// afterSharedCommit opens a database whose last commit counts as having had two callers, so that the next caller waits
+// for a second one, at most for the given time.
 func afterSharedCommit(t *testing.T, most time.Duration) *DB {
 	t.Helper()
 	db := openTest(t, testConfig(newFile(t)))
@@ -82,7 +82,7 @@ func TestTheEndOfAWaitIsNotThatOfTheNextCallersWait(t *testing.T) {
 		}
 	}
 	first, _ := w.linger.begin()
-	join() // as the first caller's time is over
+	join() // since the first caller's time is over
 	second, _ := w.linger.begin()
 	if w.waitedInVain(first) {
 		t.Fatal("the first caller goes on although the second has its turn")

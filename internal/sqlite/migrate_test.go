@@ -13,7 +13,7 @@ import (
 	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// migrationsAnd is testMigrations and one more.
+// migrationsAnd returns testMigrations and one more.
 func migrationsAnd(t *testing.T, name, sql string) fstest.MapFS {
 	t.Helper()
 	all := maps.Clone(testMigrations)
@@ -156,10 +156,10 @@ func TestNewFilesRunOnlyTheMigrationsAfterTheirSchema(t *testing.T) {
 	}))
 }
 
-// beforeMigration is the migrations up to one number, as an older program had them.
+// beforeMigration holds the migrations up to one number, as an older program had them.
 type beforeMigration struct {
 	fs.FS
-	number string // of the first that is left out, four digits
+	number string // four digits of the first one left out
 }
 
 func (b beforeMigration) Glob(pattern string) ([]string, error) {
@@ -167,7 +167,7 @@ func (b beforeMigration) Glob(pattern string) ([]string, error) {
 	return slices.DeleteFunc(all, func(name string) bool { return strings.TrimPrefix(name, "schema/") >= b.number }), err
 }
 
-// An older file may hold several rules of one type for a project. The one that changed last is marked; none is lost.
+// An older file may hold several rules of one type for a project. The last changed one is marked, and none is lost.
 func TestOneOfSeveralOldRulesIsMarked(t *testing.T) {
 	c := testConfig(newFile(t))
 	c.Migrations = beforeMigration{Migrations(), "0027"}
@@ -200,8 +200,8 @@ func TestOneOfSeveralOldRulesIsMarked(t *testing.T) {
 	}))
 }
 
-// The index of the uniqueness that namespaces replace becomes an ordinary one without being rewritten: the file must
-// be sound afterwards, and the rows that refer to users still refer to them.
+// The unique index that namespaces replace becomes an ordinary one without being rewritten. Afterwards the file must be
+// sound, and the rows that refer to users still refer to them.
 func TestUsersOfAnOlderFileAreOfTheDefaultNamespace(t *testing.T) {
 	c := testConfig(newFile(t))
 	c.Migrations = beforeMigration{Migrations(), "0030"}

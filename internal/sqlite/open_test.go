@@ -15,7 +15,7 @@ import (
 	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// makeFile creates a SQLite file by SQL of its own.
+// makeFile creates a SQLite file with a script.
 func makeFile(t *testing.T, path, script string) {
 	t.Helper()
 	c, err := connect(fileDSN(path, modeCreate), nil)
@@ -24,7 +24,7 @@ func makeFile(t *testing.T, path, script string) {
 	must(t, c.close())
 }
 
-// folder is what a folder holds: names and contents.
+// folder returns the files of a folder: names and contents.
 func folder(t *testing.T, path string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -156,7 +156,7 @@ func TestNewFileCases(t *testing.T) {
 
 func TestTheMarkIsInTheFileItselfBeforeAnythingIsInTheLog(t *testing.T) {
 	path := newFile(t)
-	openTest(t, testConfig(path)) // open: the schema may still be in the log
+	openTest(t, testConfig(path)) // still open: the schema may only be in the log
 	found, err := (&DB{path: path}).lookOnce(modeImmutable)
 	must(t, err)
 	if found.application != testID {
@@ -210,7 +210,7 @@ func TestReadOnlyReadsAndNeverWrites(t *testing.T) {
 	}
 	mustBe(t, db.Write(t.Context(), insert("x")), ErrReadOnly)
 	mustBe(t, db.Read(t.Context(), insert("x")), ErrReadOnly)
-	must(t, writer.Write(t.Context(), insert("b"))) // seen by readers that are open
+	must(t, writer.Write(t.Context(), insert("b"))) // visible to open readers
 	if got := names(t, db); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("read: %q, want %v", got, []string{"a", "b"})
 	}
@@ -219,7 +219,7 @@ func TestReadOnlyReadsAndNeverWrites(t *testing.T) {
 	mustBe(t, err, ErrOlder)
 }
 
-// readUnwritable runs as a user who may not write the file, or its folder either.
+// readUnwritable runs as a user who may not write the file, its folder, or both.
 func readUnwritable(path, want string) error {
 	if err := dropPrivileges(); err != nil {
 		return err
@@ -259,7 +259,7 @@ func TestUnwritableFilesAreOpenedReadOnly(t *testing.T) {
 		"file and folder": {0o444, 0o555},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Folders of t.TempDir may be closed to the user that reads the file.
+			// Folders of t.TempDir may be closed to the user who reads the file.
 			top, err := os.MkdirTemp("", "souvenir-*") //nolint:usetesting // see above
 			must(t, err)
 			t.Cleanup(func() { _ = os.RemoveAll(top) })

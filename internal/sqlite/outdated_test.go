@@ -6,8 +6,8 @@ import (
 	"testing/fstest"
 )
 
-// A process whose file a newer one has migrated beneath it writes nothing more: newer tables may want what it does not
-// write.
+// Once a newer process has migrated its file, an older process no longer writes: newer tables may need values that it
+// does not write.
 func TestAProcessWritesNoMoreWhenANewerOneHasMigratedItsFile(t *testing.T) {
 	path := newFile(t)
 	old := openTest(t, testConfig(path))

@@ -10,7 +10,7 @@ import (
 	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// onReaders runs fn in reads of as many connections, which are all open until the last one has returned.
+// onReaders runs fn in reads on n connections, all of which stay open until the last one has returned.
 func onReaders(tb testing.TB, db *DB, from, n int, fn func(i int, tx base.Tx)) {
 	tb.Helper()
 	if from == n {

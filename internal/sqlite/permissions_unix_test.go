@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Memories are no one else's business: not even a system that lets everyone read by default shows a new file to
-// others. Who has chosen otherwise for a file is obeyed.
+// Memories are private: a new file is not readable by others, even if the system's default allows it. The permissions
+// of an existing file are respected.
 func TestNewFilesAreForTheirOwnerOnly(t *testing.T) {
 	mode := func(path string) os.FileMode {
 		t.Helper()

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// dropPrivileges makes this process an ordinary user's: root may write everything.
+// dropPrivileges makes this process run as an ordinary user, since root may write everything.
 func dropPrivileges() error {
 	if os.Geteuid() != 0 {
 		return nil

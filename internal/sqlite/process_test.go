@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// The tests with several processes start this test binary again, with what to do in the environment.
+// The tests with several processes start this test binary again, with its job in the environment.
 const (
 	childTask = "SOUVENIR_SQLITE_TEST_TASK"
 	childFile = "SOUVENIR_SQLITE_TEST_FILE"
@@ -191,7 +191,7 @@ func TestSeveralProcessesWriteAtOnce(t *testing.T) {
 	path := newFile(t)
 	var children []*exec.Cmd
 	var outs []*strings.Builder
-	for p := range 4 { // none of them finds the file: they also race to create it
+	for p := range 4 { // none of them finds the file, so they also race to create it
 		cmd := child(t, "write 200", path, fmt.Sprint(p))
 		out := new(strings.Builder)
 		cmd.Stdout = out
@@ -240,7 +240,7 @@ func TestProcessesAndGoroutinesRaceToCreateAFile(t *testing.T) {
 		}
 		wg.Wait()
 		db := openTest(t, testConfig(path))
-		must(t, db.Write(t.Context(), insert("a"))) // the schema is there, once
+		must(t, db.Write(t.Context(), insert("a"))) // the schema exists, once
 	}
 }
 
@@ -258,7 +258,7 @@ func holdTheLock(path, _ string) error {
 	})
 }
 
-// lockedByAnother has another process lock the file until release is called.
+// lockedByAnother makes another process lock the file until release is called.
 func lockedByAnother(t *testing.T, path string) (release func()) {
 	t.Helper()
 	cmd := child(t, "hold the lock", path, "")
@@ -303,7 +303,7 @@ func TestWaitingForAnotherProcessEndsWithTheContext(t *testing.T) {
 	defer cancel()
 	mustBe(t, db.Write(deadline, mustNotRun), context.DeadlineExceeded)
 
-	// One who goes on waiting gets the lock, though the one before gave up.
+	// A caller that keeps waiting gets the lock, although the one before gave up.
 	impatient, cancel := context.WithCancel(t.Context())
 	go func() { errs <- db.Write(impatient, mustNotRun) }()
 	eventually(t, "a process waits",

@@ -22,7 +22,7 @@ func TestReadersSeeOneSnapshotAndDoNotBlockTheWriter(t *testing.T) {
 		if n := count(tx); n != 1 {
 			t.Errorf("first look: %d items, want 1", n)
 		}
-		must(t, db.Write(t.Context(), insert("meanwhile"))) // this returns although the read is open
+		must(t, db.Write(t.Context(), insert("meanwhile"))) // returns although the read is open
 		if n := count(tx); n != 1 {
 			t.Errorf("second look: %d items, want the snapshot's 1", n)
 		}
@@ -46,7 +46,7 @@ func TestReadCannotWrite(t *testing.T) {
 	})
 }
 
-// endless has no first row; the other gives a row, then never another.
+// endless has a query without a first row, and one with a first row but no second.
 var endless = map[string]string{
 	"before the first row": "WITH RECURSIVE n (v) AS (VALUES (1) UNION ALL SELECT v + 1 FROM n) SELECT count(*) FROM n",
 	"after the first row": "WITH RECURSIVE n (v) AS (VALUES (1) UNION ALL SELECT v + 1 FROM n) SELECT v FROM n " +

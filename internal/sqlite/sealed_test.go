@@ -23,7 +23,7 @@ func sealedConfig(path string, key sealing.MasterKey) Config {
 	return c
 }
 
-// fillSealed stores some rows that fill many pages.
+// fillSealed adds rows that fill many pages.
 func fillSealed(tb testing.TB, d *DB, rows int) {
 	tb.Helper()
 	must(tb, d.Write(tb.Context(), func(tx base.Tx) error {
@@ -46,7 +46,7 @@ func countRows(tb testing.TB, d *DB) (n int) {
 	return n
 }
 
-// readable returns the files of a folder that hold something of what was stored.
+// readable returns the files of a folder that contain stored data in readable form.
 func readable(tb testing.TB, folder string) (names []string) {
 	tb.Helper()
 	entries, err := os.ReadDir(folder)
@@ -131,7 +131,7 @@ func TestASealedFileNeedsItsKey(t *testing.T) {
 	}
 }
 
-// The new file is made in the folder that the link leads to, which may be on another disk.
+// The new file is made in the folder where the link leads, which may be on another disk.
 func TestASealedFileIsMadeBehindALinkToAnotherDisk(t *testing.T) {
 	folder, err := os.MkdirTemp("/dev/shm", "souvenir-*") //nolint:usetesting // another disk than that of t.TempDir
 	if err != nil {
@@ -193,11 +193,11 @@ func TestAMasterKeyIsChangedWhileTheFileIsOpen(t *testing.T) {
 	path, old, next := newFile(t), sealing.GenerateMasterKey(), sealing.GenerateMasterKey()
 	d := openTest(t, sealedConfig(path, old))
 	fillSealed(t, d, 10)
-	other := openTest(t, sealedConfig(path, old)) // as another process
+	other := openTest(t, sealedConfig(path, old)) // like another process
 	must(t, d.ChangeMasterKey(t.Context(), next))
 	for _, d := range []*DB{d, other} {
 		must(t, d.Write(t.Context(), insert(fmt.Sprintf("%p", d))))
-		c, err := d.openReader(t.Context()) // a further connection
+		c, err := d.openReader(t.Context()) // one more connection
 		must(t, err)
 		must(t, c.close())
 	}
@@ -232,7 +232,7 @@ func TestAFileIsSealedAndOpenedAgain(t *testing.T) {
 	}
 }
 
-// SQLite without the keys, such as its shell, leaves the log of a killed program alone, in which it could read nothing.
+// SQLite without the keys, such as its shell, leaves the log of a killed program alone, since it cannot read it.
 func TestAnotherProgramLeavesTheLogOfASealedFileAlone(t *testing.T) {
 	folder, key := t.TempDir(), sealing.GenerateMasterKey()
 	path, killed := filepath.Join(folder, "a.db"), filepath.Join(folder, "killed.db")

@@ -13,7 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/txcontext"
 )
 
-// What fails in a transaction that spans several writes is undone; what its function returns decides about the rest.
+// A failed call in a transaction over several writes is undone. The result of the transaction's function decides about
+// the rest.
 func TestATransactionOverSeveralWritesIsAllOrNothing(t *testing.T) {
 	file, err := sqlite.Open(t.Context(), sqlite.Config{ApplicationID: 77, Path: filepath.Join(t.TempDir(), "spans.db")})
 	if err != nil {
@@ -80,8 +81,8 @@ func TestATransactionOverSeveralWritesIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// While a transaction spans several writes, no other write shares its commit; one that waits too long, with its context
-// or without, gets an error instead of waiting for ever, and what is registered for the end is called once.
+// While a transaction spans several writes, no other write shares its commit. One that waits too long gets an error
+// instead of waiting forever, with or without its context ending, and functions registered for the end are called once.
 func TestOthersWaitForATransactionButNotForEver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "wait.db")
 	file, err := sqlite.Open(t.Context(), sqlite.Config{ApplicationID: 77, Path: path, LockTimeout: time.Millisecond})
@@ -120,7 +121,7 @@ func TestOthersWaitForATransactionButNotForEver(t *testing.T) {
 	}
 }
 
-// Calls with the context of a snapshot or transaction run one at a time. One waits no longer than its own context
+// Calls with the context of a snapshot or transaction run one at a time. A call waits no longer than its own context
 // allows, and not for itself.
 func TestACallInASpanWaitsAsLongAsItsContextAllows(t *testing.T) {
 	file, err := sqlite.Open(t.Context(), sqlite.Config{ApplicationID: 77, Path: filepath.Join(t.TempDir(), "turns.db")})

@@ -137,7 +137,7 @@ func TestExecReturnsItsResult(t *testing.T) {
 			if got, err = tx.Exec("DELETE FROM item WHERE id = 4711"); err != nil || got.RowsAffected != 0 {
 				t.Errorf("DELETE of nothing: %+v, %v; want rowsAffected 0", got, err)
 			}
-			_, err = tx.Exec("PRAGMA table_info(item)") // its rows are thrown away, and block nothing
+			_, err = tx.Exec("PRAGMA table_info(item)") // its rows are discarded, and block nothing
 			return err
 		}))
 		if got := names(t, db); len(got) != 4 {

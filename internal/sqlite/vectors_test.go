@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
-// The comparison in Go agrees with sqlite-vec, which computes with float32: to its precision for float32 vectors, and
-// to that of 16 bits for short ones.
+// The comparison in Go agrees with sqlite-vec, which computes with float32: up to float32's precision for float32
+// vectors, and up to 16 bits for short ones.
 func TestCosinesAreThoseOfSQLiteVec(t *testing.T) {
 	const passages, dimensions = 40, 256
 	d := openWords(t)

@@ -9,7 +9,7 @@ import (
 	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// openWords opens a database with the tables of Souvenir and one memory, which is number 1 of partition 1.
+// openWords opens a database with Souvenir's tables and one memory, number 1 of partition 1.
 func openWords(t *testing.T) *DB {
 	t.Helper()
 	d := openTest(t, Config{Path: newFile(t), ApplicationID: testID, Migrations: Migrations()})
@@ -24,10 +24,10 @@ func openWords(t *testing.T) *DB {
 	return d
 }
 
-// inRange holds all passages of the memory.
+// inRange covers all passages of the memory.
 var inRange = base.Range{First: 1 << 32, Last: 2<<32 - 1}
 
-// putPassage adds a passage with a term of its own, such as "t3".
+// putPassage adds a passage with its own term, such as "t3".
 func putPassage(n int64) func(base.Tx) error {
 	return func(tx base.Tx) error { return putTerm(tx, n, fmt.Sprint("t", n)) }
 }
@@ -37,7 +37,7 @@ func putTerm(tx base.Tx, n int64, term string) error {
 	return errors.Join(err, tx.Words().Put(1<<32+n, term, "", false))
 }
 
-// wantTerms checks which passages full text finds, each by its own term, and that it is whole.
+// wantTerms checks which passages full text finds, each by its own term, and that the full text is intact.
 func wantTerms(t *testing.T, d *DB, want ...string) {
 	t.Helper()
 	var got []string

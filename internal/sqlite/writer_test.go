@@ -15,13 +15,13 @@ import (
 	base "github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// group holds the writer's turn until all of fns are queued, so that they share one transaction,
-// and gives their errors.
+// group holds the writer's turn until all of fns are queued, so that they share one transaction. It returns their
+// errors.
 func group(t *testing.T, db *DB, fns ...func(base.Tx) error) []error {
 	t.Helper()
 	errs := make([]error, len(fns))
 	begun, release := make(chan struct{}), make(chan struct{})
-	begin := sync.OnceFunc(func() { close(begun) }) // the first function runs again like any other
+	begin := sync.OnceFunc(func() { close(begun) }) // the first function also runs again
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := db.Write(t.Context(), func(base.Tx) error { begin(); <-release; return nil }); err != nil {
@@ -53,13 +53,13 @@ func TestFailedMembersOfAGroupUndoOnlyTheirOwnWork(t *testing.T) {
 			func(tx base.Tx) error { must(t, insert("undone by error")(tx)); return own },
 			insert("b"),
 			func(tx base.Tx) error { must(t, insert("undone by panic")(tx)); panic("on purpose") },
-			insert("a"), // taken
+			insert("a"), // violates the constraint
 			func(tx base.Tx) error { must(t, insert("undone by exit")(tx)); runtime.Goexit(); return nil },
 			func(tx base.Tx) error {
 				if err := insert("a")(tx); err == nil {
 					t.Error("second a was stored, want an error")
 				}
-				return insert("c")(tx) // one failed statement does not spoil the rest
+				return insert("c")(tx) // one failed statement does not affect the rest
 			},
 		)
 		mustBe(t, errs[1], own)
@@ -78,7 +78,7 @@ func TestFailedMembersOfAGroupUndoOnlyTheirOwnWork(t *testing.T) {
 	})
 }
 
-// Who is refused for what another has just written finds it there.
+// A caller refused because of another one's write can read that write at once.
 func TestRefusalsHoldWhenReturned(t *testing.T) {
 	bothKinds(t, func(t *testing.T, db *DB) {
 		heard := make(chan struct{})
@@ -92,7 +92,7 @@ func TestRefusalsHoldWhenReturned(t *testing.T) {
 			}
 		}
 		last := func(base.Tx) error {
-			select { // time enough for an answer that comes too early
+			select { // time enough for a result that comes too early
 			case <-heard:
 				t.Error("it was answered before the commit")
 			case <-time.After(50 * time.Millisecond):
@@ -168,7 +168,7 @@ func TestConcurrentWritesShareCommits(t *testing.T) {
 }
 
 func TestWhenTheCommitFailsOnlyTheCulpritGetsTheError(t *testing.T) {
-	// A busy machine may be too slow for all three to meet in one transaction, so this is tried more than once.
+	// A busy machine may be too slow for all three to share one transaction, so this is tried several times.
 	for range 20 {
 		if runs := commitThatFails(t); runs == 4 {
 			return // the innocent functions ran once shared and once alone
@@ -177,7 +177,8 @@ func TestWhenTheCommitFailsOnlyTheCulpritGetsTheError(t *testing.T) {
 	t.Error("the three writes never shared a transaction")
 }
 
-// commitThatFails lets two innocent functions and a culprit write at once, and returns how often the innocent ones ran.
+// commitThatFails makes two innocent functions and a culprit write at once, and returns how often the innocent ones
+// ran.
 func commitThatFails(t *testing.T) int32 {
 	t.Helper()
 	db := openTest(t, testConfig(newFile(t)))
@@ -187,7 +188,7 @@ func commitThatFails(t *testing.T) int32 {
 	}
 	errs := group(t, db,
 		counted("a"),
-		func(tx base.Tx) error { // noticed by COMMIT only: the key is deferred
+		func(tx base.Tx) error { // found only by COMMIT, since the key is deferred
 			_, err := tx.Exec("INSERT INTO child (item_id) VALUES (4711)")
 			return err
 		},
@@ -197,7 +198,7 @@ func commitThatFails(t *testing.T) int32 {
 	mustBe(t, errs[1], ErrForeignKey)
 	must(t, errs[2])
 	got := names(t, db)
-	slices.Sort(got) // run again, the order among them is open
+	slices.Sort(got) // when run again, their order is undefined
 	if !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("stored: %q, want %v", got, []string{"a", "b"})
 	}
@@ -217,7 +218,7 @@ func TestWhenSQLiteRollsBackTheOthersRunAgain(t *testing.T) {
 			return err
 		},
 		insert("b"),
-		func(tx base.Tx) error { // swallows the error
+		func(tx base.Tx) error { // ignores the error
 			_, _ = tx.Exec("INSERT OR ROLLBACK INTO item (name) VALUES ('taken')")
 			return nil
 		},
@@ -225,7 +226,7 @@ func TestWhenSQLiteRollsBackTheOthersRunAgain(t *testing.T) {
 	)
 	must(t, errs[0])
 	mustBe(t, errs[1], ErrUnique)
-	mustBe(t, after, ErrUnique) // nothing runs after the rollback, it would commit by itself
+	mustBe(t, after, ErrUnique) // nothing runs after the rollback, since it would commit by itself
 	must(t, errs[2])
 	mustBe(t, errs[3], ErrUnique)
 	must(t, errs[4])
@@ -290,7 +291,7 @@ func TestContextIsLookedAtBetweenStatementsAndNeverInterruptsAWrite(t *testing.T
 		must(t, db.Write(t.Context(), insert("a")))
 		err := db.Write(ctx, func(tx base.Tx) error {
 			time.AfterFunc(time.Millisecond, cancel)
-			// Without the look at the context, which may have ended already on a busy machine.
+			// Without checking the context, which may have ended already on a busy machine.
 			_, err := tx.(*Tx).conn.exec(`INSERT INTO item (name) SELECT 'n' || value FROM
 				(WITH RECURSIVE n (value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM n WHERE value < 20000) SELECT value
 				FROM n)`, nil)
@@ -307,8 +308,8 @@ func TestContextIsLookedAtBetweenStatementsAndNeverInterruptsAWrite(t *testing.T
 	})
 }
 
-// Only the context tells that a call belongs to another one. With a context from outside it waits, in vain, for the
-// call that it is part of, but not for ever.
+// Only the context shows that a call is nested. With a context from outside, it waits for the call around it, but not
+// forever.
 func TestACallWithinACallEndsWithAnError(t *testing.T) {
 	nothing := func(base.Tx) error { return nil }
 	impatient := func(path string) Config {
@@ -382,7 +383,7 @@ func TestTransactionIsOverWhenItsFunctionReturns(t *testing.T) {
 		if rows.Next() {
 			t.Error("got a row after the transaction of the rows has ended, want none")
 		}
-		must(t, db.Write(t.Context(), insert("c"))) // the open rows were no obstacle to the commit
+		must(t, db.Write(t.Context(), insert("c"))) // the open rows did not prevent the commit
 		if got := names(t, db); len(got) != 3 {
 			t.Errorf("stored: %q, want a length of 3", got)
 		}

@@ -48,7 +48,7 @@ func TestQueryTerms(t *testing.T) {
 	}
 }
 
-// TestPartsOfAPathAreOfOneChunk covers what belongs together, and what does not.
+// TestPartsOfAPathAreOfOneChunk covers which parts belong together.
 func TestPartsOfAPathAreOfOneChunk(t *testing.T) {
 	chunks := map[string]int{}
 	for _, term := range QueryTerms("is /srv/mirror/render.go or a/b2/archive.go in PAY-4412") {
@@ -80,7 +80,7 @@ func openFullText(t testing.TB) fullText {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	db.SetMaxOpenConns(1) // each connection would have a memory of its own
+	db.SetMaxOpenConns(1) // each connection would have its own memory
 	for _, stmt := range []string{
 		`CREATE VIRTUAL TABLE passage USING fts5(content, tokenize = 'ascii')`,
 		`CREATE VIRTUAL TABLE term USING fts5vocab(passage, instance)`,
@@ -119,7 +119,7 @@ func (f fullText) store(t *testing.T, s string) (tokens []string) {
 	return tokens
 }
 
-// finds reports whether the search text finds the row.
+// finds reports whether the search text matches the row.
 func (f fullText) finds(t *testing.T, query string) bool {
 	t.Helper()
 	var terms []string
@@ -165,7 +165,7 @@ func FuzzQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stored, query string) { db.check(t, stored, query) })
 }
 
-// TestLongestQuery sees that FTS5's limits on an expression are further away than ours.
+// TestLongestQuery checks that FTS5's limits on an expression are wider than ours.
 func TestLongestQuery(t *testing.T) {
 	var b strings.Builder
 	for i := range 4 * MaxQueryTerms {

@@ -120,7 +120,7 @@ Harvest
 > quoted words
 `
 
-// checkSplit checks what holds for the passages of every text.
+// checkSplit checks what holds for the passages of any text.
 func checkSplit(t *testing.T, s string, max int) {
 	t.Helper()
 	spans := Split(s, max)
@@ -158,7 +158,7 @@ func checkSplit(t *testing.T, s string, max int) {
 	if strings.TrimSpace(s) != "" && len(strings.TrimSpace(s)) <= max && len(spans) != 1 {
 		t.Fatalf("max %d: short content is %d passages, want 1 span", max, len(spans))
 	}
-	// Two neighbours would not fit in one passage together with room to spare: packing is greedy.
+	// Two neighbours would not fit into one passage: packing is greedy.
 	for i := 2; i < len(spans); i++ {
 		if whole := spans[i].End - spans[i-2].Start; whole <= bound/4 {
 			t.Fatalf("max %d: three passages in %d bytes, want more than %v", max, whole, bound/4)
@@ -176,7 +176,7 @@ func TestSplitHolds(t *testing.T) {
 	}
 }
 
-// TestSplitLineEnds sees that the passages of a text do not depend on its line ends, where there is room.
+// TestSplitLineEnds checks that the passages of a text do not depend on its line endings, where there is room.
 func TestSplitLineEnds(t *testing.T) {
 	lines := strings.TrimSpace(longText)
 	crlf := strings.ReplaceAll(lines, "\n", "\r\n")
@@ -198,8 +198,8 @@ func TestSplitLineEnds(t *testing.T) {
 	}
 }
 
-// TestSplitOfManyShapes runs on a mebibyte of what could make a careless splitter slow: a quadratic one would
-// not come to an end before the test's deadline.
+// TestSplitOfManyShapes splits a mebibyte of texts that could make a careless splitter slow. A quadratic one would not
+// finish before the test's deadline.
 func TestSplitOfManyShapes(t *testing.T) {
 	size := longtest.Size(1<<20, 1<<15)
 	for _, unit := range []string{
@@ -221,8 +221,8 @@ func TestSplitOfManyShapes(t *testing.T) {
 	}
 }
 
-// TestSentenceStops sees that every stop is one that Unicode calls a sentence terminal. The ellipsis is none
-// there; the Khmer stops became some in Unicode 16.
+// TestSentenceStops checks that every stop is a sentence terminal of Unicode. The ellipsis is an exception; the Khmer
+// stops became terminals in Unicode 16.
 func TestSentenceStops(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if _, stop := sentenceStop(r); stop && !strings.ContainsRune("…．។៕", r) && !unicode.Is(unicode.Sentence_Terminal, r) {

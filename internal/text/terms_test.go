@@ -86,7 +86,7 @@ func TestTermsOfOneText(t *testing.T) {
 	}
 }
 
-// TestSameWord lists spellings that a search has to bring together: they share a term.
+// TestSameWord lists spellings that a search has to match: they share a term.
 func TestSameWord(t *testing.T) {
 	for _, same := range [][]string{
 		{"email", "e-mail", "E-Mail", "emails"},
@@ -127,7 +127,7 @@ func TestAppendTermsKeepsItsPrefix(t *testing.T) {
 	}
 }
 
-// checkTerms checks what holds for the terms of every text.
+// checkTerms checks what holds for the terms of any text.
 func checkTerms(t *testing.T, s string) {
 	t.Helper()
 	terms := Terms(s)
@@ -145,14 +145,14 @@ func checkTerms(t *testing.T, s string) {
 	if len(terms) > 4*len(norm.NFKC.String(s)) {
 		t.Errorf("%d terms from %d bytes", len(terms), len(s))
 	}
-	// Concatenation with a separator is concatenation of the terms: no state leaks over it.
+	// The terms of texts joined by a separator are the joined terms: no state crosses it.
 	if got, want := Terms(s+"\n"+s), append(slices.Clone(terms), terms...); !slices.Equal(got, want) {
 		t.Errorf("terms of %q twice: %q, want %q", s, got, want)
 	}
 }
 
-// fts5Tokens splits as FTS5's ascii tokenizer does (sqlite.org/fts5.html, 4.3.2): a token is a run of ASCII
-// letters, digits and bytes past ASCII; letters are folded.
+// fts5Tokens splits like FTS5's ascii tokenizer (sqlite.org/fts5.html, 4.3.2): a token is a run of ASCII letters,
+// digits and bytes above ASCII, with letters folded.
 func fts5Tokens(s string) []string {
 	return strings.FieldsFunc(strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -177,7 +177,7 @@ func TestTermsOfSeeds(t *testing.T) {
 	}
 }
 
-// seedTexts are small texts with everything that has a rule.
+// seedTexts are small texts that use every rule.
 var seedTexts = []string{
 	"", " ", "a", "The quick brown fox's tail isn't v1.60.1.", "getUserByID HTTPServer IDs iPhone15 x86_64 2nd 1,000",
 	"C++ C# https://example.org/a?b=c jo.doe@example.org", "Straße Işık İzmir Σίσυφος ЁЖ Йод",

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// The versions stand for behaviour that stored data depends on. When one of these tests fails and the change
-// is meant, raise the version and record the new sum.
+// The versions identify behaviour that stored data depends on. When one of these tests fails and the change is
+// intended, raise the version and record the new sum.
 
 func TestTermsVersion(t *testing.T) {
 	h := fnv.New64a()
 	for _, s := range append([]string{longText, irregularForms}, seedTexts...) {
 		fmt.Fprintf(h, "%q [", Terms(s))
-		for i, t := range QueryTerms(s) { // weights and exactness concern no stored data
+		for i, t := range QueryTerms(s) { // weights and exactness do not affect stored data
 			if i > 0 {
 				fmt.Fprint(h, " ")
 			}

@@ -86,7 +86,7 @@ func TestATodoDocumentIsTakenApart(t *testing.T) {
 	}
 }
 
-// five are the five headings alone, with something in the place of one of them.
+// five returns the five headings alone, some of them replaced.
 func five(instead map[Section]string) string {
 	var b strings.Builder
 	for _, s := range Sections {
@@ -211,15 +211,15 @@ func TestFencesInListItemsHideTasks(t *testing.T) {
 	for text, want := range map[string]int{
 		"- [ ] T1 a\n\n    ```\n    - [ ] T2 b\n    ```\n- [ ] T3 c":  2,
 		"- [ ] T1 a\n\n    ```\n    - [ ] T2 b\n  ```\n- [ ] T3 c":    2,
-		"- [ ] T1 a\n\n     ~~~\n     - [ ] T2 b\n\n- [ ] T3 c":       2, // the item ends, and its code with it
+		"- [ ] T1 a\n\n     ~~~\n     - [ ] T2 b\n\n- [ ] T3 c":       2, // the item ends, and its code block with it
 		"- [ ] T1 a\n\n    ```\n    - [ ] T2 b\n```\n- [ ] T3 c\n```": 1, // a new fence
 		// the item begins with its fence
 		"- ```\n  - [ ] T1 a\n  ```\n- [ ] T2 b\n- ```\n  c\n  ```\n- [ ] T3 d": 2,
 		"12) ```\n    - [ ] T1 a\n    ```\n- [ ] T2 b":                          1,
-		"- ```\n  - [ ] T1 a\n- [ ] T2 b":                                       1, // it ends with its item
+		"- ```\n  - [ ] T1 a\n- [ ] T2 b":                                       1, // the code block ends with its item
 		"-     ```\n- [ ] T1 a":                                                 1, // indented code
-		"- ``` `a`\n  - [ ] T1 a":                                               1, // no fence
-		"1234567890. ```\n            - [ ] T1 a":                               1, // no item
+		"- ``` `a`\n  - [ ] T1 a":                                               1, // not a fence
+		"1234567890. ```\n            - [ ] T1 a":                               1, // not a list item
 	} {
 		if d, _ := parse("## Tasks\n" + text); len(d.Tasks) != want {
 			t.Errorf("%q has the tasks %+v, want %d", text, d.Tasks, want)

@@ -88,7 +88,7 @@ func TestBodiesThatBreakTheDocumentAreRefused(t *testing.T) {
 			t.Errorf("%q gives %v, want %q", body, err, says)
 		}
 	}
-	// A heading that is indented as far as the code of a list item belongs to that code; one that is not ends it.
+	// A heading that is indented like the code of a list item belongs to that code. Another one ends it.
 	indented, body := "## Constitution\n   ## Spec\n## Plan\n## Tasks\n## Gaps", "* ```"
 	if _, _, err := mustParse(t, indented).Replace(indented, Constitution, body); !errors.Is(err, errInvalid) ||
 		!strings.Contains(err.Error(), "line 1 begins fenced code without an end") {
@@ -120,7 +120,7 @@ func TestCompletingATaskChangesOneByte(t *testing.T) {
 	}
 }
 
-// differing counts the bytes in which two texts of one length differ; -1 for another length.
+// differing counts the bytes in which two texts of one length differ, or returns -1 for different lengths.
 func differing(a, b string) int {
 	if len(a) != len(b) {
 		return -1
@@ -159,7 +159,7 @@ func TestAnUnknownTaskGetsTheListOfTasks(t *testing.T) {
 	}
 }
 
-// FuzzTodo edits whatever parses, and sees that nothing but what was asked for changes.
+// FuzzTodo edits every document that parses, and checks that nothing else changes.
 func FuzzTodo(f *testing.F) {
 	for _, seed := range []string{
 		goodTodo, strings.ReplaceAll(goodTodo, "\n", "\r\n"), five(nil), strings.TrimSpace(five(nil)), "\ufeff" + five(nil),
@@ -263,7 +263,7 @@ func checkCompletion(t *testing.T, content string, d Document, task Task) {
 	}
 }
 
-// checkReplacement sees that a section gets a body, and that all else stays byte for byte.
+// checkReplacement checks that a section gets a body, and that everything else stays byte for byte.
 func checkReplacement(t *testing.T, content string, d Document, s Part, body string) {
 	t.Helper()
 	changed, _, err := d.Replace(content, s.Section, body)

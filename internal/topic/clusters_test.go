@@ -8,7 +8,7 @@ import (
 )
 
 func TestTextsWithoutLinksAreFolded(t *testing.T) {
-	// 0 and 1 are linked, and 2 and 3. 4 is most like 3; 5 is most like 4; 6 and 7 are like each other only.
+	// 0 and 1 are linked, and so are 2 and 3. 4 is most like 3; 5 is most like 4; 6 and 7 are like each other only.
 	groups := []int{0, 0, 1, 1, 2, 3, 4, 5, 6}
 	linked := []bool{true, true, true, true, false, false, false, false, false}
 	Fold(groups, linked, []layout.Edge{{A: 5, B: 4, Weight: 0.5}, {A: 0, B: 4, Weight: 0.1}, {A: 3, B: 4, Weight: 0.3},

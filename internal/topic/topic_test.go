@@ -42,7 +42,7 @@ func TestSharedWordsAreTheRarestFirst(t *testing.T) {
 	}
 }
 
-// Nothing that is stored makes it fail, or takes more than its share of the names.
+// No stored text makes it fail, or takes more than its share of the names.
 func TestOddTexts(t *testing.T) {
 	for _, s := range []string{"", "\xff\xfe", "---", "'", "1 2 3", "的", "a", "\u0301", "x\x00y", "<script>"} {
 		read := Read([]string{s, s, s})
@@ -60,7 +60,7 @@ func TestOddTexts(t *testing.T) {
 	}
 }
 
-// The names of groups are content words in each language, also where others are as typical of the group.
+// The names of groups are content words in each language, even if other words are as typical of the group.
 func TestNamesAreContentWords(t *testing.T) {
 	for language, texts := range map[string][]string{
 		"en": {"What happens never again: the ferry sank.", "It happens that one ferry is never full.", "Never happens: a big ferry."},

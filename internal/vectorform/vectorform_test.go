@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// random returns a vector of length one; the larger the power, the more its largest number stands out.
+// random returns a unit vector; the larger the power, the more its largest number stands out.
 func random(r *rand.Rand, n int, power float64) []float32 {
 	v := make([]float32, n)
 	var sum float64
@@ -43,8 +43,8 @@ func decode(t *testing.T, blob []byte) []float32 {
 	return v
 }
 
-// A vector in the short form has length one, points where it pointed, and becomes the same bytes again, so that copies
-// of copies (exports, the trash, rewritten passages) do not drift.
+// A vector in the short form has length one, keeps its direction, and becomes the same bytes again, so that copies of
+// copies (exports, the trash, rewritten passages) do not drift.
 func TestTheShortFormKeepsTheDirection(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{64, 65, 256, 384, 4096} {

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Comments returns the paragraphs of the comments in the Go sources below a directory, each once, in an order that
-// depends on the texts alone and keeps none of their neighbourhoods.
+// Comments returns the paragraphs of the comments in the Go sources below a directory, each once. The order depends
+// only on the texts and does not keep neighbours together.
 func Comments(dir string) ([]string, error) {
 	hashes := map[string]uint64{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -23,7 +23,7 @@ func Comments(dir string) ([]string, error) {
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return nil // it is wrong on purpose, for a test of a compiler
+			return nil // invalid on purpose, for a test of a compiler
 		}
 		for _, group := range file.Comments {
 			for _, text := range paragraphs(group) {
@@ -45,7 +45,7 @@ func Comments(dir string) ([]string, error) {
 	return all, nil
 }
 
-// paragraphs returns the paragraphs of a comment that are about a sentence or more.
+// paragraphs returns the paragraphs of a comment that have at least about a sentence.
 func paragraphs(group *ast.CommentGroup) (all []string) {
 	for p := range strings.SplitSeq(group.Text(), "\n\n") {
 		if words := strings.Fields(p); len(words) >= 6 && len(words) <= 120 {

@@ -1,5 +1,4 @@
-// Package large is shared by the measurements of large files: their content, and what is printed of each
-// step.
+// Package large is shared by the measurements of large files: their content, and the output of each step.
 package large
 
 import (
@@ -11,7 +10,7 @@ import (
 	"time"
 )
 
-// Content returns size bytes that do not repeat: 64-bit numbers, one after the other, times a large prime.
+// Content returns size bytes without repetition: consecutive 64-bit numbers, multiplied by a large prime.
 func Content(size int64) io.Reader { return io.LimitReader(&numbers{}, size) }
 
 type numbers struct{ next uint64 }
@@ -27,7 +26,7 @@ func (n *numbers) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Step does something with a file of a size and prints how fast it was, and the most memory that the process has had.
+// Step runs one step on a file of a size. It prints the speed and the process's peak memory.
 func Step(what string, size int64, work func() error) error {
 	began := time.Now()
 	if err := work(); err != nil {
@@ -41,7 +40,7 @@ func Step(what string, size int64, work func() error) error {
 // MiB is a number of bytes in MiB.
 func MiB(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// Memory returns the peak memory of the process as text; it is known on Linux only.
+// Memory returns the peak memory of the process as text. It is known on Linux only.
 func Memory() string {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

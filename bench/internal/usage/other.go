@@ -1,11 +1,11 @@
 //go:build !unix
 
-// Package usage says how much of the processor a measurement takes.
+// Package usage measures processor time.
 package usage
 
 import "time"
 
 var began = time.Now()
 
-// Seconds returns the time on the clock, where the processor's is not available.
+// Seconds returns wall time, since processor time is not available.
 func Seconds() float64 { return time.Since(began).Seconds() }

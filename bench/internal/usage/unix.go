@@ -1,12 +1,11 @@
 //go:build unix
 
-// Package usage says how much of the processor a measurement takes.
+// Package usage measures processor time.
 package usage
 
 import "syscall"
 
-// Seconds returns the processor time that this process has used. Unlike time on the clock, it hardly depends on other
-// work on the machine.
+// Seconds returns the processor time of this process. Unlike wall time, it hardly depends on other work on the machine.
 func Seconds() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -1,4 +1,4 @@
-// Chromem makes the databases of chromem-go that the tests of internal/migrate read.
+// Chromem makes the databases of chromem-go for the tests of internal/migrate.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// fill stores three documents, with short vectors of its own.
+// fill adds three documents with their own short vectors.
 func fill(db *chromem.DB) {
 	ctx := context.Background()
 	for name, documents := range map[string][]chromem.Document{

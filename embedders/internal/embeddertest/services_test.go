@@ -31,7 +31,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// cohereAPI is the service of the package, in the form of its documentation.
+// cohereAPI is the service of the package, as documented.
 var cohereAPI = embeddertest.Provider{
 	New: func(baseURL string, client *http.Client, timeout time.Duration) (souvenir.Embedder, error) {
 		return cohere.New(cohere.Options{Key: embeddertest.Key, Dimensions: embeddertest.Dimensions,
@@ -55,7 +55,7 @@ var cohereAPI = embeddertest.Provider{
 	},
 }
 
-// geminiAPI is the service of the package, in the form of its documentation.
+// geminiAPI is the service of the package, as documented.
 var geminiAPI = embeddertest.Provider{
 	New: func(baseURL string, client *http.Client, timeout time.Duration) (souvenir.Embedder, error) {
 		return gemini.New(gemini.Options{Key: embeddertest.Key, Dimensions: embeddertest.Dimensions,
@@ -87,7 +87,7 @@ var geminiAPI = embeddertest.Provider{
 	},
 }
 
-// ollamaAPI is the service of the package, in the form of its documentation.
+// ollamaAPI is the service of the package, as documented.
 var ollamaAPI = embeddertest.Provider{
 	New: func(baseURL string, client *http.Client, timeout time.Duration) (souvenir.Embedder, error) {
 		return ollama.New(ollama.Options{Key: embeddertest.Key, Model: "all-minilm", Dimensions: embeddertest.Dimensions,
@@ -110,7 +110,7 @@ var ollamaAPI = embeddertest.Provider{
 	},
 }
 
-// openaiAPI is the service of the package, in the form of its documentation.
+// openaiAPI is the service of the package, as documented.
 var openaiAPI = embeddertest.Provider{
 	New: func(baseURL string, client *http.Client, timeout time.Duration) (souvenir.Embedder, error) {
 		return openai.New(openai.Options{Key: embeddertest.Key, Dimensions: embeddertest.Dimensions,
@@ -129,14 +129,14 @@ var openaiAPI = embeddertest.Provider{
 	},
 	Answer: func(vectors [][]float32) any {
 		data := []map[string]any{}
-		for i := len(vectors) - 1; i >= 0; i-- { // their order is not promised
+		for i := len(vectors) - 1; i >= 0; i-- { // their order is not guaranteed
 			data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": vectors[i]})
 		}
 		return map[string]any{"object": "list", "data": data, "model": "m", "usage": map[string]int{"total_tokens": 7}}
 	},
 }
 
-// voyageAPI is the service of the package, in the form of its documentation.
+// voyageAPI is the service of the package, as documented.
 var voyageAPI = embeddertest.Provider{
 	New: func(baseURL string, client *http.Client, timeout time.Duration) (souvenir.Embedder, error) {
 		return voyage.New(voyage.Options{Key: embeddertest.Key, Dimensions: embeddertest.Dimensions,
@@ -156,7 +156,7 @@ var voyageAPI = embeddertest.Provider{
 	},
 	Answer: func(vectors [][]float32) any {
 		data := []map[string]any{}
-		for i := len(vectors) - 1; i >= 0; i-- { // their order is not promised
+		for i := len(vectors) - 1; i >= 0; i-- { // their order is not guaranteed
 			data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": vectors[i]})
 		}
 		return map[string]any{"object": "list", "data": data, "model": "m", "usage": map[string]int{"total_tokens": 7}}

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// settings are those of a service that works.
+// settings returns the settings of a working service.
 func settings() Settings {
 	return Settings{Provider: "made-up", Model: "m", Dimensions: 4, BaseURL: "https://example.com/v1", Key: "key",
 		MaxTexts: 10, MaxTokens: 1000}

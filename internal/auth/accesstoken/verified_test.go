@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// However many tokens come, the memory that remembering them takes is bounded, and one that is used stays.
+// The memory for verified tokens is bounded, whatever their number, and a token in use stays.
 func TestVerifiedTokensAreBounded(t *testing.T) {
 	var v verifiedTokens
 	v.add("used", verifiedToken{key: "k"})

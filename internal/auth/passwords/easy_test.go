@@ -7,8 +7,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/auth/passwords"
 )
 
-// Those of 8 characters and more that are near the top of every list of leaked passwords, and what people make of them
-// when a form wants a capital, a digit and a sign.
+// Passwords of 8 and more characters near the top of every list of leaked ones, and their usual variants for forms that
+// require a capital, a digit and a sign.
 func TestCommonPasswordsAreRefused(t *testing.T) {
 	for _, password := range strings.Fields(
 		`password password1 Password123! p@ssw0rd P@$$w0rd2024! passw0rd1 PASSWORD passwords 12345678 123456789 1234567890

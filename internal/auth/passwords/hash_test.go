@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-// The hashes are those of the reference implementation's own tests (phc-winner-argon2, src/test.c).
+// The hashes are from the tests of the reference implementation (phc-winner-argon2, src/test.c).
 const (
 	strong = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 	weak   = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
@@ -81,7 +81,7 @@ func TestAFullHasherWaitsUntilTheContextEnds(t *testing.T) {
 	}
 }
 
-// New hashes cost what the OWASP Password Storage Cheat Sheet asks for, and no program can make them cheaper.
+// New hashes cost what the OWASP Password Storage Cheat Sheet requires, and programs cannot make them cheaper.
 func TestNewHashesHaveTheFullCost(t *testing.T) {
 	hash, err := make(passwords.Hasher, 1).New(t.Context(), "password", "ten blue kettles", "anna")
 	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {

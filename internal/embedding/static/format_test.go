@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// small is a valid model of a few pieces and one page of ASCII, built here so that damage is cheap to try.
+// small is a valid model of a few pieces and one page of ASCII, so that tests can damage it cheaply.
 func small() []byte {
 	names := []string{"a", "b", "##b", "ab", "#"}
 	const dimensions, slots = 32, 16
@@ -161,7 +161,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 	}
 }
 
-// TestDamageNeverPanics flips bytes outside the vectors: whatever still loads must embed.
+// TestDamageNeverPanics flips bytes outside the vectors. If the model still loads, it must embed.
 func TestDamageNeverPanics(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	original := small()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// lateOf is late interaction as the formula says it, in float64.
+// lateOf computes late interaction by its formula, in float64.
 func lateOf(m *Model, tokens []QueryToken, rows []uint16) float64 {
 	cosine := func(a, b uint16) float64 {
 		var dot, aa, bb float64
@@ -89,7 +89,7 @@ func TestWordsHaveNoPunctuation(t *testing.T) {
 	}
 }
 
-// TestEmptyQuestions covers weights and rows that count for nothing, and more tokens than are compared.
+// TestEmptyQuestions covers weights and rows that do not count, and more tokens than are compared.
 func TestEmptyQuestions(t *testing.T) {
 	m := Default()
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
@@ -115,7 +115,7 @@ func TestEmptyQuestions(t *testing.T) {
 	}
 }
 
-// TestScratchIsClearedBetweenQuestions asks one question after another.
+// TestScratchIsClearedBetweenQuestions asks several questions with one scratch space.
 func TestScratchIsClearedBetweenQuestions(t *testing.T) {
 	m := Default()
 	rows := m.AppendWords(nil, "the heron stood in the reeds")
@@ -143,7 +143,7 @@ func BenchmarkLate(b *testing.B) {
 	texts := make([][]uint16, 250)
 	for i := range texts {
 		for range 25 {
-			// words of a text are few of the vocabulary's, and some much more frequent than others
+			// A text uses few words of the vocabulary, some of them much more often than others.
 			texts[i] = append(texts[i], uint16(math.Exp(random.Float64()*math.Log(float64(m.Rows()-1)))))
 		}
 	}

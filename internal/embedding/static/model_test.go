@@ -57,7 +57,7 @@ func TestParaphrasesAreCloserThanOtherTexts(t *testing.T) {
 	}
 }
 
-// foreignWords reads the words that the model was made for: each line is an English word and its forms in the
+// foreignWords reads the words that the model was made for. Each line has an English word and its forms in the
 // languages of the header.
 func foreignWords(t *testing.T) (languages []string, lines [][]string) {
 	raw, err := os.ReadFile(filepath.Join("distill", "foreign.txt"))
@@ -78,9 +78,9 @@ func foreignWords(t *testing.T) (languages []string, lines [][]string) {
 	return languages, lines
 }
 
-// Of each language's first forms so many must be nearer to their English word than to any other of the list. Words
-// that mean nearly the same (trip and holiday, lunch and dinner) are most of what is missing. The floors lie four
-// points and more below what the file reaches.
+// In each language, this many first forms must be nearer to their English word than to any other of the list. Most
+// misses are words with nearly the same meaning (trip and holiday, lunch and dinner). The floors are at least four
+// points below the measured values.
 func TestForeignWordsMeetTheirTranslation(t *testing.T) {
 	m := Default()
 	floors := map[string]int{"de": 86, "fr": 83, "es": 84, "it": 82, "pt": 83, "nl": 86, "pl": 81, "ru": 90, "tr": 75,
@@ -125,7 +125,7 @@ func TestForeignWordsMeetTheirTranslation(t *testing.T) {
 	t.Logf("%d pairs", pairs)
 }
 
-// Whole notes that were not in the training data find their translation among twenty.
+// Whole notes outside the training data find their translation among twenty.
 func TestForeignNotesMeetTheirTranslation(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("distill", "parallel.txt"))
 	if err != nil {
@@ -237,7 +237,7 @@ func TestEmbedReusesStorageAndAllocatesNothing(t *testing.T) {
 		t.Errorf("%g allocations a call, want none", n)
 	}
 	for i := range dst {
-		dst[i] = 99 // what was there before must not show
+		dst[i] = 99 // earlier values must not matter
 	}
 	if !slices.Equal(m.Embed(dst[:1], text, true), m.Embed(nil, text, true)) {
 		t.Error("the vector depends on what dst held, want the same vector")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestVectorsEqualTheReference compares with what distill/fixtures.py wrote: texts in many languages.
+// TestVectorsEqualTheReference compares with the output of distill/fixtures.py: texts in many languages.
 func TestVectorsEqualTheReference(t *testing.T) {
 	m := Default()
 	raw, err := os.ReadFile(filepath.Join("testdata", "texts.json"))

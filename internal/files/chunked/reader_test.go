@@ -129,7 +129,7 @@ func TestReadersSayWhyTheyDoNotRead(t *testing.T) {
 	}
 }
 
-// reads are the results of a reader, one after the other; the last one again and again.
+// reads are the results of a reader, one after the other; the last one repeats.
 type reads []struct {
 	n   int
 	err error

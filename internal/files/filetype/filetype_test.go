@@ -22,7 +22,7 @@ func TestTypesOfFiles(t *testing.T) {
 		latin = "caf\xe9;1\n"
 	)
 	for _, c := range []struct{ declared, name, content, want string }{
-		// What is declared counts where the content does not speak against it.
+		// The declared type counts unless the content contradicts it.
 		{"text/plain", "a.txt", "hello", "text/plain"},
 		{"text/html", "a", "hello", "text/html"},
 		{"application/json", "a", page, "application/json"},
@@ -49,7 +49,7 @@ func TestTypesOfFiles(t *testing.T) {
 		{"application/pdf", "a", page, ""},
 		{"application/pdf", "a", zip, ""},
 
-		// Without a declared type the content decides, then the name.
+		// Without a declared type, the content decides, then the name.
 		{"", "a.txt", png, "image/png"},
 		{"application/octet-stream", "a", jpeg, "image/jpeg"},
 		{"", "a", "hello", plainText},
@@ -102,7 +102,7 @@ func TestTypesOfFiles(t *testing.T) {
 	}
 }
 
-// archive is a tar archive of one file.
+// archive returns a tar archive with one file.
 func archive(t *testing.T) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -136,7 +136,7 @@ func canonical(mimeType string) string {
 	return mime.FormatMediaType(kind, parameters)
 }
 
-// FuzzOf sees that each type is well-formed, and that no page is kept as a picture.
+// FuzzOf checks that each type is well-formed, and that an HTML page never counts as an image.
 func FuzzOf(f *testing.F) {
 	f.Add("image/png", "a.png", []byte("<html>"))
 	f.Add("", "a.docx", []byte("PK\x03\x04"))

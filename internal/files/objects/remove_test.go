@@ -14,7 +14,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// rerun is a database in which the function of each Write runs first on a state that is undone, without any objects.
+// rerun is a database that runs the function of each Write twice: first on a state without any objects, which is
+// undone.
 type rerun struct{ db.DB }
 
 func (d rerun) Write(ctx context.Context, fn func(db.Tx) error) error {
@@ -31,7 +32,7 @@ func (d rerun) Write(ctx context.Context, fn func(db.Tx) error) error {
 	return d.DB.Write(ctx, fn)
 }
 
-// What a first run of a Write did not find is removed by the next.
+// Objects that the first run of a Write did not find are removed by the next.
 func TestObjectsAreRemovedAfterARerun(t *testing.T) {
 	file, err := sqlite.Open(t.Context(),
 		sqlite.Config{Path: ":memory:", ApplicationID: 0x534f5556, Migrations: sqlite.Migrations()})

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// labelled is a pair of texts; people said whether they mean the same.
+// labelled is a pair of texts, with people's judgement whether they mean the same.
 type labelled struct {
 	Language string `json:"lang"`
 	Kind     string
@@ -38,7 +38,7 @@ func likeness(a, b string) float64 {
 	return Likeness(x, y, CosineOf(x, y))
 }
 
-// TestNearDuplicatesAreDuplicates holds what is offered to the precision and recall that docs/benchmarks.md tells of.
+// TestNearDuplicatesAreDuplicates checks the precision and recall in docs/benchmarks.md.
 func TestNearDuplicatesAreDuplicates(t *testing.T) {
 	type count struct{ offered, right, same int }
 	counts := map[string]*count{"all": {}}
@@ -100,8 +100,8 @@ func TestLikeness(t *testing.T) {
 	}
 }
 
-// TestLikenessFromIsExactAboveTheBound holds the quick way to the whole one: the order of words, which it leaves
-// out, speaks only against two texts.
+// TestLikenessFromIsExactAboveTheBound compares the fast way with the full one: it leaves out the order of words, which
+// can only lower the likeness.
 func TestLikenessFromIsExactAboveTheBound(t *testing.T) {
 	if w := weights; w[substitute] != 0 || w[swapped] > 0 || w[slot] > 0 || w[wideReplaced] > 0 {
 		t.Errorf("the order of words may not count as likeness, and words that replace others count only in scripts "+

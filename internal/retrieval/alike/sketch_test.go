@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// TestSketchesMissNoLikeText compares texts with each other, and with what little changes make of them: whatever is
-// like a text must pass its probe, with the cosine of the two and with any higher one.
+// TestSketchesMissNoLikeText compares texts with each other, and with small changes of themselves. Every text that is
+// like another must pass its probe, with the cosine of the two and with any higher one.
 func TestSketchesMissNoLikeText(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	all := pairs(t)
@@ -54,7 +54,7 @@ func TestSketchesMissNoLikeText(t *testing.T) {
 	}
 }
 
-// TestAScanFindsWhatPasses compares scans, which look at many sketches at once, with a look at each of them.
+// TestAScanFindsWhatPasses compares scans of many sketches at once with a test of each of them.
 func TestAScanFindsWhatPasses(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	all := pairs(t)
@@ -87,7 +87,7 @@ func TestAScanFindsWhatPasses(t *testing.T) {
 	}
 }
 
-// changed returns a text with some words gone, twice there, in another place or made a number.
+// changed returns a text with some words removed, repeated, moved or replaced by a number.
 func changed(random *rand.Rand, text string) string {
 	words := strings.Fields(text)
 	for range 1 + random.IntN(3) {
@@ -123,7 +123,7 @@ func FuzzSketch(f *testing.F) {
 	})
 }
 
-// BenchmarkScan looks for texts like one of 20 words among 100,000.
+// BenchmarkScan searches 100,000 texts for those like one of 20 words.
 func BenchmarkScan(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := func() string {

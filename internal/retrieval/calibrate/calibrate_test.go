@@ -20,8 +20,8 @@ func TestProbabilityRisesWithTheEvidence(t *testing.T) {
 	}
 }
 
-// TestHalfMeansProbably pins what 0.5 means. Words of 0.7 are all of the question's words, once each, in a short
-// memory.
+// TestHalfMeansProbably pins the meaning of 0.5. A score for words of 0.7 means all words of the question, once each,
+// in a short memory.
 func TestHalfMeansProbably(t *testing.T) {
 	for _, test := range []struct {
 		name string

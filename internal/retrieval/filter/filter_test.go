@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// Lists of memories with a key ask for those that have any value, which the index of own metadata has.
+// Lists of memories that have a key, with any value, are read from the index of own metadata.
 func TestMemoriesWithAKeyAreReadFromAnIndex(t *testing.T) {
 	with, err := Compile(kernel.Viewer{}, map[string]any{"source": Condition{Not: []any{nil}}})
 	if err != nil || len(with) != 1 || !strings.HasPrefix(with[0].Indexed(), "SELECT o.memory_id FROM memory_own") {

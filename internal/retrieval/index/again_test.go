@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNeighbourhoodsAgreeWithOracle adds, moves and removes turns at random, and compares what Again gets with the
-// same from a plain list.
+// TestNeighbourhoodsAgreeWithOracle adds, moves and removes turns at random, and compares the results of Again with
+// those from a plain list.
 func TestNeighbourhoodsAgreeWithOracle(t *testing.T) {
 	g := newGenerator(7)
 	ix := New()
@@ -127,7 +127,7 @@ func compareNeighbourhoods(t *testing.T, ix *Index, held map[int64]Memory, depth
 	}
 }
 
-// TestConversationsAreFreed holds that nothing is left of removed turns and words.
+// TestConversationsAreFreed checks that removed turns and words leave nothing behind.
 func TestConversationsAreFreed(t *testing.T) {
 	ix := New()
 	put := func(row int64) {

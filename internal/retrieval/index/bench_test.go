@@ -11,8 +11,7 @@ const (
 	benchTerms = 30  // terms per passage
 )
 
-// benchMemories makes memories of one passage each whose words follow Zipf's law over 20,000 words,
-// as those of a text do.
+// benchMemories makes memories of one passage each, whose words follow Zipf's law over 20,000 words, as in real text.
 func benchMemories(n int) []Memory {
 	g := newGenerator(1)
 	words := make([]string, 20_000)
@@ -23,7 +22,7 @@ func benchMemories(n int) []Memory {
 	for i := range memories {
 		e := Entry{Passage: int64(i), Vector: g.unit(benchSize)}
 		for range benchTerms {
-			// The inverse of the distribution function of a density of 1/rank.
+			// The inverse distribution function of the density 1/rank.
 			rank := math.Exp(g.Float64() * math.Log(float64(len(words))))
 			e.Terms = append(e.Terms, words[int(rank)-1])
 		}
@@ -39,7 +38,7 @@ func benchmarkSearch(b *testing.B, n int) {
 	b.Logf("%d bytes per passage", ix.Bytes()/int64(n))
 	g := newGenerator(2)
 	vector := g.unit(benchSize)
-	// Between a word of every second passage and a rare one.
+	// Terms between a word of every second passage and a rare one.
 	var terms []Term
 	for _, rank := range []int{1, 10, 50, 200, 1000, 5000} {
 		terms = append(terms, Term{Text: fmt.Sprintf("word%d", rank), Weight: 1})
@@ -93,7 +92,7 @@ func benchmarkSearch(b *testing.B, n int) {
 func BenchmarkSearch10k(b *testing.B)  { benchmarkSearch(b, 10_000) }
 func BenchmarkSearch100k(b *testing.B) { benchmarkSearch(b, 100_000) }
 
-// BenchmarkPut reports the time of one memory when an index is filled with 20,000 in calls of 200.
+// BenchmarkPut reports the time for one memory when an index is filled with 20,000 in calls of 200.
 func BenchmarkPut(b *testing.B) {
 	memories := benchMemories(20_000)
 	ix := New()
@@ -111,8 +110,8 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkReplace reports the time of putting a memory in place of itself, one by one, into a
-// partition of 10,000: the share of a compaction is part of it.
+// BenchmarkReplace reports the time for replacing a memory with itself, one by one, in a partition of 10,000, including
+// its share of a compaction.
 func BenchmarkReplace(b *testing.B) {
 	memories := benchMemories(10_000)
 	ix := New()
@@ -125,8 +124,8 @@ func BenchmarkReplace(b *testing.B) {
 	}
 }
 
-// BenchmarkCompact reports how long searches wait for the compaction of a partition of 100,000
-// passages, a third of them dead.
+// BenchmarkCompact reports how long searches wait while a partition of 100,000 passages, a third of them dead, is
+// compacted.
 func BenchmarkCompact(b *testing.B) {
 	memories := benchMemories(100_000)
 	ix := New()

@@ -30,7 +30,7 @@ func TestLowsKeepTheHighest(t *testing.T) {
 	}
 }
 
-// TestFewVectorsAreCompared counts the exact comparisons of a search whose words say little.
+// TestFewVectorsAreCompared counts the exact comparisons of a search whose words decide little.
 func TestFewVectorsAreCompared(t *testing.T) {
 	g := newGenerator(4)
 	compared := 0
@@ -52,7 +52,7 @@ func TestFewVectorsAreCompared(t *testing.T) {
 		BM25: BM25{K1: 0.9, B: 0.4, Pivot: 30}, Fuse: sum}
 	compared = 0
 	mustSearch(t, ix, q)
-	// The candidates by their words that begin the floor, and the best.
+	// The candidates by words that set the floor, and the best.
 	if compared > 4*wanted {
 		t.Errorf("%d vectors of %d are compared exactly for the best %d, want at most %d", compared, memories, wanted,
 			4*wanted)

@@ -6,15 +6,14 @@ import (
 	"testing"
 )
 
-// TestBM25AgreesWithHand has figures worked out by hand: N = 2, a pivot of 2.5 terms, idf(a) = ln 1.2,
-// idf(b) = ln 2.
+// TestBM25AgreesWithHand has figures computed by hand: N = 2, a pivot of 2.5 terms, idf(a) = ln 1.2, idf(b) = ln 2.
 func TestBM25AgreesWithHand(t *testing.T) {
 	ix := New()
 	ix.Put(
 		Memory{Row: 1, Partition: 1, Entries: []Entry{entry(1, "a b")}},
 		Memory{Row: 2, Partition: 1, Entries: []Entry{entry(2, "a a c")}},
 	)
-	a1 := math.Log(1.2) * 2.2 / 2.2      // 1 + 1.2 * (0.25 + 0.75), short of the pivot
+	a1 := math.Log(1.2) * 2.2 / 2.2      // 1 + 1.2 * (0.25 + 0.75), shorter than the pivot
 	a2 := math.Log(1.2) * 2 * 2.2 / 3.38 // 2 + 1.2 * (0.25 + 0.75 * 3/2.5)
 	b1 := math.Log(2) * 2.2 / 2.2
 	for _, c := range []struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// coarseDotsPlain is the plainest of coarseDots.
+// coarseDotsPlain is the simplest implementation of coarseDots.
 func coarseDotsPlain(codes []int8, vector []int16, products []int32) {
 	for i := range products {
 		row := codes[i*len(vector) : (i+1)*len(vector)]
@@ -21,8 +21,8 @@ func coarseDotsPlain(codes []int8, vector []int16, products []int32) {
 	}
 }
 
-// odd makes vectors on which 8 bits are hard put: with a number far larger than the others, of zeros, far too long or
-// too short, besides ordinary ones.
+// odd makes vectors that are difficult for 8 bits: with one number far larger than the others, of zeros, far too long
+// or too short, and ordinary ones.
 func (g *generator) odd(size int) []float32 {
 	v := g.unit(size)
 	factor := float32(1)
@@ -48,7 +48,7 @@ func (g *generator) odd(size int) []float32 {
 	return v
 }
 
-// coarses are the ways in which a machine may compare codes; nil is not to.
+// coarses are the ways in which a machine may compare codes; nil means without codes.
 func coarses() map[string]coarseDots {
 	return map[string]coarseDots{"fastest": fastestCoarse(), "plain": coarseDotsPlain, "none": nil}
 }
@@ -79,7 +79,7 @@ func TestCoarseComparisonsAgree(t *testing.T) {
 				}
 			}
 			got, want := make([]int32, rows+1), make([]int32, rows+1)
-			got[rows], want[rows] = 99, 99 // not to be touched
+			got[rows], want[rows] = 99, 99 // must stay unchanged
 			fastest(codes, vector, got[:rows])
 			coarseDotsPlain(codes, vector, want[:rows])
 			for i := range want {
@@ -91,7 +91,7 @@ func TestCoarseComparisonsAgree(t *testing.T) {
 	}
 }
 
-// TestBoundsHold compares what a block says at most with the products themselves, and wants it to say something.
+// TestBoundsHold compares the upper bounds of a block with the products themselves, and checks that they are useful.
 func TestBoundsHold(t *testing.T) {
 	for name, coarse := range coarses() {
 		for i, size := range []int{1, 2, 31, 33, 256, 1000} {
@@ -138,8 +138,8 @@ func TestBoundsHold(t *testing.T) {
 	}
 }
 
-// TestCodesSayVectorsToSomeMillionths compares the inner products of codes with those of the floats, and which ten
-// vectors are nearest by either.
+// TestCodesSayVectorsToSomeMillionths compares the inner products of codes with those of the floats, and the ten
+// nearest vectors by each.
 func TestCodesSayVectorsToSomeMillionths(t *testing.T) {
 	const queries, nearest = 50, 10
 	n := longtest.Size(3000, 300)
@@ -200,8 +200,8 @@ func TestCodesSayVectorsToSomeMillionths(t *testing.T) {
 	}
 }
 
-// TestShortVectorsAreDistinguished has vectors whose cosines with their neighbours are less than 1 by six millionths:
-// codes mix them up.
+// TestShortVectorsAreDistinguished has vectors whose cosines with their neighbours differ from 1 by less than six
+// millionths. Codes confuse them.
 func TestShortVectorsAreDistinguished(t *testing.T) {
 	const n = 300
 	for _, size := range []int{2, leastCoded - 1} {

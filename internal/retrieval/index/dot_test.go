@@ -16,8 +16,7 @@ func TestDotsAgreeForAllSizes(t *testing.T) {
 	g := newGenerator(6)
 	all := dots()
 	for size := 1; size < 200; size++ {
-		// Slices that begin and end anywhere in their arrays: no loop may rely on alignment or
-		// read on past the end.
+		// Slices that begin and end anywhere in their arrays: no loop may rely on alignment or read past the end.
 		a, b := g.unit(size + 3)[1:size+1], g.unit(size + 5)[3:size+3]
 		want := 0.0
 		for i := range a {
@@ -31,8 +30,8 @@ func TestDotsAgreeForAllSizes(t *testing.T) {
 	}
 }
 
-// TestWithoutAcceleration runs the tests that compare vectors once more as on a machine without
-// AVX2, which golang.org/x/sys/cpu pretends when asked before the start of the process.
+// TestWithoutAcceleration runs the tests that compare vectors again, as on a machine without AVX2. golang.org/x/sys/cpu
+// simulates that if asked before the process starts.
 func TestWithoutAcceleration(t *testing.T) {
 	const mark = "cpu.avx2=off"
 	if strings.Contains(os.Getenv("GODEBUG"), mark) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRarestPartOfAChunkIsExact covers paths, whose folders are in other paths as well.
+// TestRarestPartOfAChunkIsExact covers paths whose folders are also in other paths.
 func TestRarestPartOfAChunkIsExact(t *testing.T) {
 	for _, test := range []struct {
 		name       string

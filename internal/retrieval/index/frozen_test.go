@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestFrozenPostingsAreFound freezes words that have long beginnings in common, and looks for each of them, and for
-// others.
+// TestFrozenPostingsAreFound freezes words with long common beginnings, and looks up each of them, and others.
 func TestFrozenPostingsAreFound(t *testing.T) {
 	g := newGenerator(31)
 	word := func() string {

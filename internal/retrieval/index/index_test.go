@@ -113,7 +113,7 @@ func TestCompactionKeepsOrderAndFreesMemory(t *testing.T) {
 	}
 }
 
-// TestChurnDoesNotGrowForEver replaces a few memories time and again with words never seen before.
+// TestChurnDoesNotGrowForEver repeatedly replaces a few memories with new words.
 func TestChurnDoesNotGrowForEver(t *testing.T) {
 	ix := New()
 	g := newGenerator(8)
@@ -191,7 +191,7 @@ func TestADroppedPartitionIsGoneAndFreesItsMemory(t *testing.T) {
 	}
 }
 
-// TestBytesAgreesWithTheHeap holds the estimate against what the runtime says is in use.
+// TestBytesAgreesWithTheHeap compares the estimate with the runtime's figure.
 func TestBytesAgreesWithTheHeap(t *testing.T) {
 	longtest.Only(t)
 	for _, c := range []struct {
@@ -211,7 +211,7 @@ func TestBytesAgreesWithTheHeap(t *testing.T) {
 			held := heap() - before
 			estimate := ix.Bytes()
 			runtime.KeepAlive(memories)
-			// The ids are counted, but belong to the memories above as well.
+			// The ids are counted, but also belong to the memories above.
 			held += int64(c.n * len(memories[0].ID))
 			t.Logf("estimate %d, heap %d", estimate, held)
 			if ratio := float64(estimate) / float64(held); ratio < 0.75 || ratio > 1.3 {
@@ -241,8 +241,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestSearchSeesEachCallWhollyOrNotAtAll moves two memories to and fro between partitions in one
-// call and replaces others, while searches count what they see.
+// TestSearchSeesEachCallWhollyOrNotAtAll moves two memories back and forth between partitions in one call and replaces
+// others, while searches count what they see.
 func TestSearchSeesEachCallWhollyOrNotAtAll(t *testing.T) {
 	ix := New()
 	pair := func(partition int64) []Memory {
@@ -312,7 +312,7 @@ func TestSearchSeesEachCallWhollyOrNotAtAll(t *testing.T) {
 	ix.verify(t)
 }
 
-// FuzzIndex lets the fuzzer choose the order of operations; the oracle must agree throughout.
+// FuzzIndex lets the fuzzer choose the order of operations. The oracle must always agree.
 func FuzzIndex(f *testing.F) {
 	f.Add(uint64(1), []byte("pppqdpqddddqpq"))
 	f.Add(uint64(2), []byte("ppppppppddddddqqrpq"))

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
 )
 
-// TestLikeFindsWhatNearDoes compares with the memories that are near and whose sketches do not rule them out.
+// TestLikeFindsWhatNearDoes compares with the near memories that their sketches do not rule out.
 func TestLikeFindsWhatNearDoes(t *testing.T) {
 	for name, coarse := range coarses() {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// seeds are fewer in the short form.
+// seeds returns fewer seeds in the short form.
 func seeds(n uint64) uint64 {
 	return uint64(longtest.Size(int(n), int(n/4)))
 }
@@ -54,7 +54,7 @@ func neighbours(g *generator, ix *Index, memories, size int) {
 	}
 }
 
-// TestNearFindsWhatASearchRanksFirst compares, to the last bit, with a search by the same vector.
+// TestNearFindsWhatASearchRanksFirst compares the results bit by bit with a search by the same vector.
 func TestNearFindsWhatASearchRanksFirst(t *testing.T) {
 	for name, coarse := range coarses() {
 		for seed := range seeds(4) {
@@ -134,8 +134,8 @@ func TestNearStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestPruningLosesNoResult compares short results, for which most passages are left out, with the beginning of
-// results so long that none is, to the last bit.
+// TestPruningLosesNoResult compares short results, for which most passages are skipped, bit by bit with the beginning
+// of results so long that none is skipped.
 func TestPruningLosesNoResult(t *testing.T) {
 	for name, coarse := range coarses() {
 		for seed := range seeds(4) {

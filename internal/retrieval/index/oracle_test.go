@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// oracle is the plainest implementation of what an Index promises: a list of memories and the
-// formulas of the documentation in float64, without any structure for speed.
+// oracle is the simplest implementation of an Index: a list of memories and the documented formulas in float64, without
+// any structure for speed.
 type oracle struct{ memories map[int64]Memory }
 
 func (o *oracle) put(m Memory) {
@@ -39,7 +39,7 @@ func (o *oracle) confine(ix *Index, row, partition int64) {
 	}
 }
 
-// ranked is an oracle's hit: every memory of the answer with all its passages.
+// ranked is an oracle's hit: every memory in the result with all its passages.
 type ranked struct {
 	row      int64
 	id       string
@@ -163,7 +163,7 @@ func (o *oracle) search(q Query, fuse func(cosine, bm25 float64, s Stats) float6
 	return kept, stats
 }
 
-// oracleExact returns the terms that a passage gains a bonus for.
+// oracleExact returns the terms that give a passage a bonus.
 func oracleExact(q Query, searched []Memory, passages int) (rare []string) {
 	for _, kind := range []Exactness{Identifier, Name} {
 		most := max(2, math.Floor(math.Sqrt(float64(passages))))
@@ -195,9 +195,9 @@ func statsNear(a, b Stats) bool {
 		near(a.IdealBM25, float64(b.IdealBM25))
 }
 
-// compare searches the index and fails the test where it disagrees with the oracle. Scores are
-// compared with a tolerance, and so the order only where the oracle's scores differ by more. The weight is
-// that of the vector: the less it has, the more passages may be left out.
+// compare searches the index and fails the test where it disagrees with the oracle. Scores are compared with a
+// tolerance, so the order is checked only where the oracle's scores differ by more. weight is the weight of the vector:
+// the smaller it is, the more passages may be skipped.
 func (o *oracle) compare(t *testing.T, ix *Index, q Query, weight float64) {
 	t.Helper()
 	weigh := func(cosine, bm25 float64, s Stats) float64 {
@@ -250,7 +250,7 @@ func (o *oracle) compare(t *testing.T, ix *Index, q Query, weight float64) {
 	}
 }
 
-// generator makes small random memories in which collisions of everything are likely.
+// generator makes small random memories with many collisions of everything.
 type generator struct {
 	*rand.Rand
 	passage int64
@@ -275,7 +275,7 @@ func (g *generator) unit(size int) []float32 {
 	return v
 }
 
-// vector is mostly a unit vector of one of three sizes, and now and then one that does not count.
+// vector returns a unit vector of one of three sizes, or occasionally one that does not count.
 func (g *generator) vector() []float32 {
 	switch n := g.IntN(20); {
 	case n < 12:
@@ -295,7 +295,7 @@ func (g *generator) vector() []float32 {
 	}
 }
 
-// word is one of 40, the first ones far more often.
+// word returns one of 40 words, the first ones far more often.
 func (g *generator) word() string { return fmt.Sprintf("w%d", int(40*math.Pow(g.Float64(), 3))) }
 
 func (g *generator) memory(rows int) Memory {
@@ -352,7 +352,7 @@ func (g *generator) query() Query {
 	return q
 }
 
-// someRows returns a set of few or many rows, which an earlier query may have had.
+// someRows returns a set of few or many rows, perhaps that of an earlier query.
 func (g *generator) someRows() *RowSet {
 	if len(g.sets) > 0 && g.IntN(4) > 0 {
 		return g.sets[g.IntN(len(g.sets))]
@@ -368,7 +368,7 @@ func (g *generator) someRows() *RowSet {
 	return g.sets[len(g.sets)-1]
 }
 
-// dots are the inner products that a machine may choose.
+// dots are the inner products that a machine may use.
 func dots() map[string]dotFunc {
 	return map[string]dotFunc{"fastest": simd.DotFloats, "unrolled": simd.DotFloatsPlain}
 }
@@ -424,7 +424,7 @@ func TestSearchAgreesWithOracle(t *testing.T) {
 	}
 }
 
-// verify checks what the parts of an index promise each other.
+// verify checks that the parts of an index agree with each other.
 func (ix *Index) verify(t *testing.T) {
 	t.Helper()
 	size, memories := 0, map[int64]bool{}

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
-// cloud makes vectors around some centres, of unit length.
+// cloud makes unit vectors around some centres.
 func cloud(n, size, centres int) []float32 {
 	random := rand.New(rand.NewPCG(3, 4))
 	middle := make([]float32, centres*size)
@@ -77,7 +77,7 @@ func correlation(x, y []float64) float64 {
 	return (xy - sx*sy/n) / math.Sqrt((xx-sx*sx/n)*(yy-sy*sy/n))
 }
 
-// Long vectors are folded: groups that lie apart still do.
+// Long vectors are folded. Separate groups stay separate.
 func TestPlaneKeepsGroupsOfLongVectorsApart(t *testing.T) {
 	const n, size = 300, 3000
 	places, _, err := Plane(t.Context(), cloud(n, size, 3), size)

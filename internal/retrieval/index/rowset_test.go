@@ -12,7 +12,7 @@ import (
 func TestRowSetHasTheRowsItWasMadeOf(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	lists := [][]int64{nil, {7}, {0, math.MaxInt64}, {math.MinInt64, math.MaxInt64}, {-64, -1, 0, 63, 64}, {63, 64, 127}}
-	for _, one := range []int{1, 3, 40, 200} { // one of so many rows, as bits and as a list
+	for _, one := range []int{1, 3, 40, 200} { // one of this many rows, as bits and as a list
 		var list []int64
 		for row := range 20_000 {
 			if random.IntN(one) == 0 {

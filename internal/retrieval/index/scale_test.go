@@ -8,8 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
-// languages makes vectors of two groups, the second of which lies closer together as a whole. Two in five of each are
-// pairs of one subject.
+// languages makes vectors of two groups. The vectors of the second group are closer together as a whole. Two in five of
+// each group are pairs of one subject.
 func languages(n, size int) (vectors []float32, groups []int) {
 	random := rand.New(rand.NewPCG(1, 5))
 	common := make([]float32, size)
@@ -69,7 +69,7 @@ func TestSimilarityMeansTheSameInEachGroup(t *testing.T) {
 	}
 }
 
-// Few vectors are no measure, and equal ones are no reason to divide by nothing.
+// Few vectors are not a measure, and equal ones must not cause a division by zero.
 func TestScaleOfFewOrEqualVectors(t *testing.T) {
 	if got := NewScale([]float32{1, 0, 0, 1}, 2, []int{0, 1}, 2).Of(0, 1, 0.6); math.Abs(float64(got)-0.6) > 1e-6 {
 		t.Errorf("two vectors with the cosine 0.6: got %v, want 0.6", got)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// sum is the plainest fusion.
+// sum is the simplest fusion.
 func sum(Stats) func(Parts) float32 { return func(p Parts) float32 { return p.Cosine + p.BM25 } }
 
 var usual = BM25{K1: 1.2, B: 0.75, Pivot: 2.5}
@@ -112,14 +112,14 @@ func TestMemoryScoresAsItsBestPassage(t *testing.T) {
 	hits, total := mustSearch(t, ix, Query{Partitions: []int64{1}, Vector: []float32{1, 0}, Limit: 9})
 	want := []Hit{
 		{Row: 2, ID: "a", Passage: 20, Parts: Parts{Cosine: 1, HasVector: true}, Score: 1},
-		{Row: 1, ID: "b", Passage: 10, Parts: Parts{Cosine: 0.8, HasVector: true}, Score: 0.8}, // of two equals the lower
+		{Row: 1, ID: "b", Passage: 10, Parts: Parts{Cosine: 0.8, HasVector: true}, Score: 0.8}, // the lower of two equals
 	}
 	if total != 2 || !reflect.DeepEqual(hits, want) {
 		t.Errorf("found %+v of %d, want %+v", hits, total, want)
 	}
 }
 
-// TestPagesFormOneTotalOrder has scores that collide, so that ids must decide, and asks in pages.
+// TestPagesFormOneTotalOrder has equal scores, so that ids must decide, and reads pages.
 func TestPagesFormOneTotalOrder(t *testing.T) {
 	g := newGenerator(3)
 	var memories []Memory
@@ -315,7 +315,7 @@ func TestNaNsDoNotBreakTheOrder(t *testing.T) {
 	}
 }
 
-// countdown is cancelled when it has been looked at a number of times.
+// countdown is a context that is canceled after a number of checks.
 type countdown struct {
 	context.Context
 	left int
@@ -377,8 +377,8 @@ func TestIndexWorksAfterAPanicOfTheCaller(t *testing.T) {
 	}
 }
 
-// TestTiesAreForTheLowestIDs searches where vectors have no weight and few passages have a word: nearly all memories
-// have the lowest score, and those with the lowest ids are wanted, wherever they are.
+// TestTiesAreForTheLowestIDs searches without weight for vectors, where few passages have a word. Nearly all memories
+// have the lowest score, and those with the lowest ids must be found, wherever they are.
 func TestTiesAreForTheLowestIDs(t *testing.T) {
 	g := newGenerator(11)
 	ix := New()

@@ -15,13 +15,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
 )
 
-// encodeSegment encodes memories in the way in which the index, which is empty, holds them.
+// encodeSegment encodes memories as the index, which is empty, holds them.
 func (ix *Index) encodeSegment(memories []Memory) []byte {
 	ix.putSorted(memories)
 	return ix.segment()
 }
 
-// segmentMemory is a memory with everything that an index holds of one.
+// segmentMemory returns a memory with everything that an index stores about it.
 func (g *generator) segmentMemory(rows int) Memory {
 	m := g.memory(rows)
 	m.Partition = 1 + m.Row%2
@@ -40,8 +40,8 @@ func (g *generator) segmentMemory(rows int) Memory {
 	return m
 }
 
-// TestSegmentsAnswerAsTheirMemoriesDo compares an index into which memories were put with one that has most of them
-// from segments: of two ranges of rows, with memories that have changed since, and some that were added.
+// TestSegmentsAnswerAsTheirMemoriesDo compares an index filled with Put with one that has most memories from segments:
+// two ranges of rows, with some memories changed or added since.
 func TestSegmentsAnswerAsTheirMemoriesDo(t *testing.T) {
 	longtest.Only(t)
 	for seed := range uint64(60) {
@@ -110,7 +110,7 @@ func TestSegmentsAnswerAsTheirMemoriesDo(t *testing.T) {
 			for range 200 {
 				sameAnswer(t, g, put, loaded)
 			}
-			// Afterwards, each goes on alike.
+			// Further changes have the same effect on both.
 			for range rows {
 				m := g.segmentMemory(rows)
 				put.Put(m)
@@ -122,7 +122,7 @@ func TestSegmentsAnswerAsTheirMemoriesDo(t *testing.T) {
 	}
 }
 
-// sameAnswer compares the answers of two indexes to one query, ranked again with all that is known of conversations.
+// sameAnswer compares the results of two indexes for one query, ranked again with conversations.
 func sameAnswer(t *testing.T, g *generator, put, loaded *Index) {
 	t.Helper()
 	q := g.query()
@@ -133,7 +133,7 @@ func sameAnswer(t *testing.T, g *generator, put, loaded *Index) {
 	}
 }
 
-// answer is an answer as text, in which numbers that are none are equal to each other.
+// answer returns a result as text, in which NaN equals NaN.
 func answer(t *testing.T, ix *Index, q Query) (text string) {
 	t.Helper()
 	q.Again = &Again{Depth: 10, Reach: 2, Rank: func(f Found) []Hit {
@@ -152,8 +152,8 @@ func answer(t *testing.T, ix *Index, q Query) (text string) {
 	return fmt.Sprintf("%+v of %d%s", hits, total, text)
 }
 
-// TestLongSegmentsAreUsedWhereTheyAre does the same with segments whose vectors, words and postings are not copied, and
-// wants their bytes to stay as they are, whatever happens to the index.
+// TestLongSegmentsAreUsedWhereTheyAre does so with segments whose vectors, words and postings are not copied, and
+// checks that their bytes stay unchanged, whatever happens to the index.
 func TestLongSegmentsAreUsedWhereTheyAre(t *testing.T) {
 	const n = 2*blockRows + 100
 	g := newGenerator(7)
@@ -211,8 +211,8 @@ func TestLongSegmentsAreUsedWhereTheyAre(t *testing.T) {
 	}
 }
 
-// TestBytesOfSegmentsAgreeWithTheHeap holds the estimate for memories from segments against what the runtime says is in
-// use: the segments themselves belong to it. It compares both once more when a third of the memories is gone.
+// TestBytesOfSegmentsAgreeWithTheHeap compares the estimate for memories from segments with the runtime's figure, which
+// includes the segments themselves. It compares both again when a third of the memories is gone.
 func TestBytesOfSegmentsAgreeWithTheHeap(t *testing.T) {
 	longtest.Only(t)
 	var segments [][]byte
@@ -285,8 +285,7 @@ func TestDamagedSegmentsAreNotDecoded(t *testing.T) {
 	}
 }
 
-// FuzzSegment decodes bytes that have the right checksum, and searches what they say. Nothing may panic, and nothing
-// may take memory out of proportion.
+// FuzzSegment decodes bytes with a valid checksum, and searches them. Nothing may panic or take too much memory.
 func FuzzSegment(f *testing.F) {
 	for seed := range uint64(4) {
 		g := newGenerator(seed)
@@ -307,7 +306,7 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-// segmentIsHarmless decodes a segment and, if it is one, searches it.
+// segmentIsHarmless decodes a segment and, if it is valid, searches it.
 func segmentIsHarmless(t *testing.T, seed uint64, data []byte) (decoded bool) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -335,7 +334,7 @@ func segmentIsHarmless(t *testing.T, seed uint64, data []byte) (decoded bool) {
 	return true
 }
 
-// TestHostileSegmentsAreHarmless changes bytes of segments and makes the checksum right again.
+// TestHostileSegmentsAreHarmless changes bytes of segments and corrects the checksum.
 func TestHostileSegmentsAreHarmless(t *testing.T) {
 	longtest.Only(t)
 	random := rand.New(rand.NewPCG(5, 5))
@@ -362,7 +361,7 @@ func TestHostileSegmentsAreHarmless(t *testing.T) {
 	}
 }
 
-// BenchmarkSegment is for 10,000 passages of 256 dimensions, in ranges of 2,048. Put is what today's load does after
+// BenchmarkSegment uses 10,000 passages of 256 dimensions, in ranges of 2,048. Put is the load without segments, after
 // texts were analysed.
 func BenchmarkSegment(b *testing.B) {
 	memories := benchMemories(10_000)

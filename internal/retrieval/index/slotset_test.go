@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRememberedSlotsFollowChanges asks for the memories of the same sets of rows again and again, while memories come,
-// go and move, and compares the answers with those of an index that has nothing to remember.
+// TestRememberedSlotsFollowChanges repeatedly asks for the memories of the same sets of rows, while memories are added,
+// deleted and moved, and compares the answers with those of an index without a cache.
 func TestRememberedSlotsFollowChanges(t *testing.T) {
 	g := newGenerator(21)
 	ix := New()

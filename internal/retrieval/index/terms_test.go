@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTermsAddUpTheSameInBothWays adds up the parts of terms as they are added for common terms and for rare ones:
-// lists of all densities, terms that are there more than once, long passages and dead ones.
+// TestTermsAddUpTheSameInBothWays adds up terms as for common terms and as for rare ones: lists of all densities,
+// repeated terms, long passages and dead ones.
 func TestTermsAddUpTheSameInBothWays(t *testing.T) {
 	g := newGenerator(11)
 	ix := New()

@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// generator makes texts of words of the built-in model, as frequent as in real text: the best 50 of some 25 words each
-// have about 1,000 different tokens.
+// generator makes texts of words of the built-in model, as frequent as in real text: the best 50 texts of about 25
+// words have about 1,000 different tokens.
 type generator struct {
 	words  []string
 	random *rand.Rand
@@ -42,7 +42,7 @@ func (g *generator) sentence(n int) string {
 	return strings.Join(s, " ")
 }
 
-// index returns an index of n memories of some 25 words, in conversations of 500 turns.
+// index returns an index of n memories of about 25 words, in conversations of 500 turns.
 func (g *generator) index(n int) *index.Index {
 	m := static.Default()
 	ix := index.New()
@@ -56,7 +56,7 @@ func (g *generator) index(n int) *index.Index {
 	return ix
 }
 
-// search answers a question as a store does, and returns how long that took.
+// search answers a question as a store does, and returns the duration.
 func search(b *testing.B, ix *index.Index, question string, again func(terms []text.Term) *index.Again) time.Duration {
 	start := time.Now()
 	terms := text.QueryTerms(question)
@@ -71,9 +71,9 @@ func search(b *testing.B, ix *index.Index, question string, again func(terms []t
 	return time.Since(start)
 }
 
-// BenchmarkRanking reports, as medians of fifty questions, the time of a search in memory with the candidates as they
-// are found, of one with all evidence, and what the same question takes more with it. All are asked in one way, then
-// in the other, so that no question finds in the processor's caches what it has just used.
+// BenchmarkRanking reports, as medians of fifty questions, the time of a search in memory with its first candidates,
+// the time with all evidence, and the difference for the same question. It asks all questions in one way, then in the
+// other, so that no question finds its own data in the processor's caches.
 func BenchmarkRanking(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		g := newGenerator()
@@ -95,7 +95,7 @@ func BenchmarkRanking(b *testing.B) {
 					}
 				},
 			}
-			var took [3][50]time.Duration // by way and question: the least, as other programs take the processor, too
+			var took [3][50]time.Duration // by way and question: the minimum, since other programs use the processor, too
 			for i := range took {
 				for j := range took[i] {
 					took[i][j] = time.Hour

@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// TestBoundsChangeNoResult compares searches that look at members far from the candidates only where their bounds could
-// matter with ones that compare all exactly: hits, scores, confidences and explanations.
+// TestBoundsChangeNoResult compares searches that look at distant members only where their bounds could matter with
+// searches that compare everything exactly: hits, scores, confidences and explanations.
 func TestBoundsChangeNoResult(t *testing.T) {
 	g := newGenerator()
 	ix := g.index(1500)

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// turnsOf makes a neighbourhood whose members have the given words' evidence, 0 to 1.
+// turnsOf makes a neighbourhood whose members have the given evidence of words, 0 to 1.
 func turnsOf(row int64, evidence ...float32) []index.Member {
 	members := make([]index.Member, len(evidence))
 	for i, e := range evidence {
@@ -29,7 +29,7 @@ func found(neighbourhoods ...[]index.Member) index.Found {
 	return f
 }
 
-// candidates makes hits of all members that are not 0, the best first.
+// candidates makes hits of all members that are not 0, best first.
 func candidates(f index.Found, except ...int64) index.Found {
 	for n, members := range f.Neighbourhoods {
 		for i, m := range members {
@@ -72,7 +72,7 @@ func TestConversationEvidenceIsItsFormula(t *testing.T) {
 	}
 }
 
-// TestAloneIsComparable holds that a memory without a conversation has the score of one with silent neighbours.
+// TestAloneIsComparable checks that a memory without a conversation has the same score as one with silent neighbours.
 func TestAloneIsComparable(t *testing.T) {
 	alone := turnsOf(1, 0.5)
 	alone[0].Turn = nil
@@ -84,7 +84,7 @@ func TestAloneIsComparable(t *testing.T) {
 	}
 }
 
-// TestNeighboursOfCandidatesAreRanked covers who becomes a hit without being a candidate.
+// TestNeighboursOfCandidatesAreRanked covers members that become hits without being candidates.
 func TestNeighboursOfCandidatesAreRanked(t *testing.T) {
 	members := turnsOf(10, 0, 0, 0, 0.9, 0, 0, 0)
 	members[2].Kept = false
@@ -100,8 +100,8 @@ func TestNeighboursOfCandidatesAreRanked(t *testing.T) {
 	}
 }
 
-// TestExactTermsComeFirst tries every place of a memory with an exact term: best, worst, among the candidates that are
-// ranked again or behind them, beside strong neighbours.
+// TestExactTermsComeFirst tries every position of a memory with an exact term: best, worst, among or behind the
+// candidates that are ranked again, and beside strong neighbours.
 func TestExactTermsComeFirst(t *testing.T) {
 	strong := turnsOf(10, 0.19, 0.19, 0.19, 0.19, 0.19)
 	for i := range strong {
@@ -134,7 +134,7 @@ func TestOrderDoesNotDependOnTheLimit(t *testing.T) {
 		f := candidates(found(members), 10, 16)
 		f.Exact = exact
 		for i := range 40 {
-			h := members[0].Hit // one that is a neighbour already
+			h := members[0].Hit // one that is already a neighbour
 			if i%10 > 0 {
 				h = index.Hit{Row: int64(1000 + i), ID: fmt.Sprint(1000 + i), Parts: index.Parts{BM25: 0.3 - float32(i)/200}}
 			}
@@ -164,8 +164,8 @@ func TestQuestionsLeaveOutFunctionWords(t *testing.T) {
 	}
 }
 
-// TestWordsCountAmongMemoriesWithAnExactTerm holds that inside of a tier the other words decide, which the bonus of an
-// exact term would drown.
+// TestWordsCountAmongMemoriesWithAnExactTerm checks that within a tier the other words decide, although the bonus of an
+// exact term is much larger.
 func TestWordsCountAmongMemoriesWithAnExactTerm(t *testing.T) {
 	few, many := turnsOf(1, 0.82)[0], turnsOf(2, 0.98)[0]
 	few.Turn, many.Turn = nil, nil
@@ -182,7 +182,8 @@ func TestWordsCountAmongMemoriesWithAnExactTerm(t *testing.T) {
 	}
 }
 
-// TestWeightsDependOnKnownWords covers questions of words that the built-in model has, and of such that it spells.
+// TestWeightsDependOnKnownWords covers questions of words that the built-in model knows, and of words that it must
+// spell.
 func TestWeightsDependOnKnownWords(t *testing.T) {
 	of := func(s string) Question { return NewQuestion(s, text.QueryTerms(s)) }
 	for _, test := range []struct {
@@ -211,7 +212,7 @@ func TestWeightsDependOnKnownWords(t *testing.T) {
 	}
 }
 
-// TestConfidenceIsOfTheEvidence covers what counts, and how many are counted.
+// TestConfidenceIsOfTheEvidence covers which evidence counts, and how many hits are counted.
 func TestConfidenceIsOfTheEvidence(t *testing.T) {
 	members := turnsOf(10, 0.05, 0.7, 0, 0, 0.05)
 	alone := turnsOf(100, 0.7)
@@ -226,7 +227,7 @@ func TestConfidenceIsOfTheEvidence(t *testing.T) {
 	want := func(words, around float64) float32 {
 		return float32(calibrate.Default.Probability(calibrate.Evidence{Words: words, Around: around}))
 	}
-	// 14 has the strongest one three places before it
+	// 14 has the strongest neighbour three places before it.
 	for row, want := range map[int64]float32{10: want(0.05, 0.7), 11: want(0.7, 0.05), 14: want(0.05, 0.7),
 		100: want(0.7, 0), 200: want(0.6, 0)} {
 		if !same(got[row], want) {
@@ -244,7 +245,7 @@ func TestConfidenceIsOfTheEvidence(t *testing.T) {
 	}
 }
 
-// TestPriorsAreAddedToTheScore computes scores by hand, with their explanations, and without an answer.
+// TestPriorsAreAddedToTheScore computes scores by hand, with their explanations, and without hits.
 func TestPriorsAreAddedToTheScore(t *testing.T) {
 	one, two := turnsOf(1, 0.6), turnsOf(2, 0.5)
 	one[0].Turn, two[0].Turn = nil, nil
@@ -279,8 +280,8 @@ func TestPriorsAreAddedToTheScore(t *testing.T) {
 	}
 }
 
-// TestChatsLendLess computes a score where half of the messages around follow one by the same speaker, and where people
-// take turns or are not known.
+// TestChatsLendLess computes a score where half of the messages around follow one by the same speaker, and where
+// speakers alternate or are unknown.
 func TestChatsLendLess(t *testing.T) {
 	w := Weights{Words: 1, Before: 0.1, Before2: 0.2, After: 0.3, After2: 0.05, Near: 0.5, Around: 0.6, Chat: 0.4,
 		Same: 0.3}
@@ -306,7 +307,7 @@ func TestChatsLendLess(t *testing.T) {
 		return (0.5 + lent) / (1 + less*w.Near + w.Around)
 	}
 	for _, test := range []struct {
-		speakers string // one letter each; - = not known
+		speakers string // one letter each; - for unknown
 		want     float32
 	}{
 		{"ababaab", of(1./6, 0)},

@@ -19,7 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/txcontext"
 )
 
-// columns is a database with the users ann, 1, and ben, 2, a table of a text and bytes, and user keys.
+// columns is a database with the users ann, 1, and ben, 2, a table with a text and bytes, and user keys.
 type columns struct {
 	*testing.T
 	ring  *keyring.Ring
@@ -66,7 +66,7 @@ func (c columns) write(d db.DB, fn func(tx db.Tx) error) {
 	}
 }
 
-// add stores a text and bytes that belong to a user.
+// add adds a text and bytes of a user.
 func (c columns) add(id int, owner int64, text string, data []byte) {
 	c.Helper()
 	c.write(c.store, func(tx db.Tx) error {
@@ -83,7 +83,7 @@ func (c columns) add(id int, owner int64, text string, data []byte) {
 	})
 }
 
-// read returns what is read of a row, and how it is stored.
+// read returns a row as read with keys, and as it is stored.
 func (c columns) read(id int) (text string, data []byte, stored string, err error) {
 	const query = `SELECT text, data FROM note WHERE id = ?`
 	err = c.store.Read(c.Context(), func(tx db.Tx) error {
@@ -259,7 +259,7 @@ func TestBlindedValuesAreEqualForOneUserAndPurposeOnly(t *testing.T) {
 	})
 }
 
-// A store without keys seals nothing, and passes on what it is given.
+// A store without keys seals nothing, and passes values on unchanged.
 func TestWithoutKeysNothingIsSealed(t *testing.T) {
 	onColumns(t, func(c columns) {
 		c.store = c.bare
@@ -271,7 +271,7 @@ func TestWithoutKeysNothingIsSealed(t *testing.T) {
 	})
 }
 
-// BenchmarkScan reads rows of a memory's size: plainly, and sealed.
+// BenchmarkScan reads rows of the size of memories, plain and sealed.
 func BenchmarkScan(b *testing.B) {
 	ctx := context.Background()
 	engine, err := sqlite.Open(ctx, sqlite.Config{ApplicationID: 77, Migrations: sqlite.Migrations(),
@@ -327,8 +327,8 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// Values that are looked up are sealed to the same where the owner, the column and the value are the same, and differ
-// otherwise.
+// Values that are looked up have the same sealed form if the owner, the column and the value are the same, and
+// different forms otherwise.
 func TestEqualNamesAreSealedToTheSame(t *testing.T) {
 	onColumns(t, func(c columns) {
 		c.write(c.store, func(tx db.Tx) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 )
 
-// The pages of PostgreSQL, as its functions read them, have no key any more that was erased.
+// The pages of PostgreSQL, as its functions read them, no longer contain an erased key.
 func TestAnErasedKeyLeavesThePagesOfPostgreSQL(t *testing.T) {
 	pgtest.Server(t)
 	pgtest.NotOnCitus(t, "user keys are in a schema of their own on the coordinator")

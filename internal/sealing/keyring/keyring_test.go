@@ -29,7 +29,7 @@ var (
 	text = []byte("the code of the gate is 4711")
 )
 
-// opener opens one place again and again, as several processes do.
+// opener opens one place repeatedly, as several processes do.
 type opener func(readOnly bool) (keyring.Place, error)
 
 // onBoth runs a test on a file and, if there is a server, on PostgreSQL.
@@ -142,7 +142,7 @@ func TestAnErasedKeyOpensNothing(t *testing.T) {
 		one, two := open(t, place, master, clock), open(t, place, master, clock)
 		sealed, others := seal(t, one, ann), seal(t, one, ben)
 		opens(t, one, sealed)
-		opens(t, two, sealed) // which has the key in memory now
+		opens(t, two, sealed) // which now has the key in memory
 		if erased, err := one.Erase(t.Context(), ann); err != nil || erased.ID != hex.EncodeToString(sealed[1:17]) ||
 			!erased.At.Equal(now.Truncate(time.Microsecond)) {
 			t.Fatalf("Erase = %+v, %v; want the id of the key, and the time", erased, err)
@@ -158,7 +158,7 @@ func TestAnErasedKeyOpensNothing(t *testing.T) {
 			t.Errorf("opened by another process after a minute: %v; want ErrErased", err)
 		}
 		opens(t, two, others)
-		again := seal(t, two, ann) // an account of the same name
+		again := seal(t, two, ann) // an account with the same name
 		opens(t, one, again)
 		if bytes.Equal(again[:17], sealed[:17]) {
 			t.Error("the new user of an erased one's name has the same key")
@@ -217,7 +217,7 @@ func TestProcessesAgreeOnOneKeyForAUser(t *testing.T) {
 		sealed := make([][]byte, processes)
 		failed := make([]error, processes)
 		var all sync.WaitGroup
-		for i := range processes { // on a place that is empty, too
+		for i := range processes { // also on an empty place
 			all.Go(func() {
 				p, err := place(false)
 				if err != nil {
@@ -355,7 +355,7 @@ func TestWithoutARingFilesAreAsTheyAre(t *testing.T) {
 	}
 }
 
-// The folder of the store must not give away keys that were erased: neither the file nor its log has one.
+// The store's folder must not reveal erased keys: neither the file nor its log contains one.
 func TestAnErasedKeyLeavesNoBytes(t *testing.T) {
 	dir := t.TempDir()
 	place := func(readOnly bool) (keyring.Place, error) {

@@ -20,14 +20,14 @@ func random(g *rand.Rand, n int, size float64) []float32 {
 
 func generator() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// each runs a test with all loops that this machine has; the portable ones are always among them.
+// each runs a test with all loops that this machine supports, which always include the portable ones.
 func each(t *testing.T, test func(t *testing.T, k *Kernels)) {
 	for _, k := range Available() {
 		t.Run(k.Name, func(t *testing.T) { test(t, k) })
 	}
 }
 
-// TestProductsAreExact covers every number of rows of a tile, columns that fill no panel, and odd lengths.
+// TestProductsAreExact covers every number of rows of a tile, columns that do not fill a panel, and odd lengths.
 func TestProductsAreExact(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		g := generator()
@@ -56,7 +56,7 @@ func TestProductsAreExact(t *testing.T) {
 	})
 }
 
-// TestQuantisedProductsAreExact computes what the quantised numbers give, in integers.
+// TestQuantisedProductsAreExact compares with products of the quantised numbers, computed in integers.
 func TestQuantisedProductsAreExact(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		g := generator()
@@ -176,7 +176,7 @@ func testLayerNorm(t *testing.T, k *Kernels, x, residual, weight, bias []float32
 	}
 }
 
-// TestAttentionFollowsItsFormula covers texts and heads that fill no panel.
+// TestAttentionFollowsItsFormula covers texts and heads that do not fill a panel.
 func TestAttentionFollowsItsFormula(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		g := generator()

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// TestBadTokenizersAreErrors says what each error names.
+// TestBadTokenizersAreErrors checks what each error names.
 func TestBadTokenizersAreErrors(t *testing.T) {
 	const wordPieceModel = `"model":{"type":"WordPiece","unk_token":"[UNK]","vocab":{"[UNK]":0,"a":1}}`
 	const unigramModel = `"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["a",-1]]}`
@@ -69,7 +69,7 @@ func TestBadTokenizersAreErrors(t *testing.T) {
 	}
 }
 
-// TestGrowingTextsAreCut has a normalizer that makes texts longer in each of its steps.
+// TestGrowingTextsAreCut has a normalizer that lengthens texts in each of its steps.
 func TestGrowingTextsAreCut(t *testing.T) {
 	longtest.Only(t)
 	double := `{"type":"Replace","pattern":{"String":"a"},"content":"` + strings.Repeat("a", 100) + `"}`

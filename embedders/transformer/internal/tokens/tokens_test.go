@@ -30,7 +30,7 @@ func fixture(t testing.TB, name string) []byte {
 	return data
 }
 
-// wanted is a text with the ids that the reference gives it.
+// wanted is a text with its ids from the reference.
 type wanted struct {
 	Text string  `json:"text"`
 	IDs  []int32 `json:"ids"`
@@ -90,7 +90,7 @@ func TestIDsAreThoseOfTheReference(t *testing.T) {
 	}
 }
 
-// TestLongTextsAreCutBeforeTheirEnd keeps the ids that stand around every text.
+// TestLongTextsAreCutBeforeTheirEnd keeps the special tokens around every text.
 func TestLongTextsAreCutBeforeTheirEnd(t *testing.T) {
 	tokenizer := made(ReadJSON(fixture(t, "bert/tokenizer.json")))(t)
 	for _, want := range wantedIDs(t, "bert/ids.json") {
@@ -109,7 +109,7 @@ func TestLongTextsAreCutBeforeTheirEnd(t *testing.T) {
 	}
 }
 
-// TestInvalidTextsAreEncoded gives bytes that are no UTF-8.
+// TestInvalidTextsAreEncoded encodes bytes that are not UTF-8.
 func TestInvalidTextsAreEncoded(t *testing.T) {
 	for _, name := range []string{"bert/tokenizer.json", "xlmr/tokenizer.json"} {
 		tokenizer := made(ReadJSON(fixture(t, name)))(t)

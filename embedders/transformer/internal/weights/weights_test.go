@@ -74,7 +74,7 @@ func TestNumbersOfAllTypesAreRead(t *testing.T) {
 	}
 }
 
-// TestBadSafetensorsAreErrors says what each error names. None takes memory for what a file only claims.
+// TestBadSafetensorsAreErrors checks what each error names. A size that a file only claims must not allocate memory.
 func TestBadSafetensorsAreErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		data []byte
@@ -121,7 +121,7 @@ func TestBadSafetensorsAreErrors(t *testing.T) {
 	}
 }
 
-// TestONNXFilesCutOffAreErrors cuts a file anywhere: it gives an error, or weights that can be read or not.
+// TestONNXFilesCutOffAreErrors cuts a file at any byte. It gives an error, or weights whose reading may fail.
 func TestONNXFilesCutOffAreErrors(t *testing.T) {
 	data := fixture(t, "onnx/model_quantized.onnx")
 	for cut := 0; cut < len(data); cut += 997 {
@@ -148,7 +148,7 @@ func operation(kind, output string, inputs ...string) []byte {
 	return message(1, parts...)
 }
 
-// TestOddGraphsAreNoTrouble has nodes with too few inputs, with many, and in circles.
+// TestOddGraphsAreNoTrouble has nodes with too few inputs, with many, and in cycles.
 func TestOddGraphsAreNoTrouble(t *testing.T) {
 	bias := message(5, []byte{0x08, 1, 0x10, 1}, message(8, []byte("a.bias")), message(9, []byte{0, 0, 0, 0}))
 	many := slices.Repeat([]string{"m"}, 200)
@@ -186,7 +186,7 @@ func readAll(t testing.TB, s Source, err error, size int) {
 		if err != nil {
 			continue
 		}
-		// Several names may share numbers, so reading stops at some point.
+		// Several names may share numbers, so limit the reading.
 		if read += len(tensor.Data); read > 64*size+1<<20 {
 			break
 		}
@@ -216,7 +216,7 @@ func FuzzONNX(f *testing.F) {
 	})
 }
 
-// TestReadingTakesMemoryOfTheFilesSize opens files that claim a lot.
+// TestReadingTakesMemoryOfTheFilesSize opens files that claim large sizes.
 func TestReadingTakesMemoryOfTheFilesSize(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
