@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Requests that no honest client sends: broken, slow, huge, sly. The server must answer each correctly or drop it, and
-# go on. Then it is stopped during uploads; it must shut down cleanly, with a sound file and a clean log.
+# Requests that no honest client sends: broken, slow, huge or devious. The server must answer each correctly or drop
+# it, and go on. Then it is stopped during uploads; it must shut down cleanly, with an intact file and a clean log.
 #
 #   e2e/attack.sh
 #
-# It takes about 75 seconds, most of which is waiting for the server to lose patience. It needs Go, curl and Python 3.9 or later.
+# It takes about 75 seconds, most of them waiting for the server's timeouts. It needs Go, curl and Python 3.9 or later.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 need python3

@@ -5,8 +5,8 @@
 #
 #   e2e/citus.sh [--short]
 #
-# The short form runs an eighth of the conformance suite, and takes about six minutes. It needs Go, and a script that makes
-# such clusters: CITUS_CLUSTER, or ../shared/citus/cluster.sh beside the checkout.
+# The short form runs an eighth of the conformance suite, and takes about six minutes. It needs Go, and a script that
+# starts such clusters: CITUS_CLUSTER, or ../shared/citus/cluster.sh beside the checkout.
 #
 #   cluster.sh up DIR 2 | kill DIR w1 | start DIR w1 | down DIR
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"

@@ -32,7 +32,7 @@ cp -r "$root"/e2e/dashboard/* "$work"
 }
 souvenir=$work/souvenir
 (cd "$root" && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$souvenir" ./cmd/souvenir && go build -o "$work/seed" ./e2e/seed)
-# The paths of all pages for signed-in users, as in the tables of the server: none may be forgotten.
+# The paths of all pages for signed-in users, as in the server's route table: none may be missing.
 routes=$(cd "$root" && go test ./server -run '^TestPagesAreListed$' -count=1 -v | sed -n 's/^page //p')
 [[ -n $routes ]]
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Breaks stores on purpose, as docs/reliability.md describes, and prints the counts: power that goes, disks that fail,
-# migrations that are stopped, damaged files, files of each older version, and servers that are killed under calls.
+# Breaks stores on purpose, as docs/reliability.md describes, and prints the counts: power failures, failing disks,
+# interrupted migrations, damaged files, files of each older version, and servers killed during calls.
 #
 #   e2e/faults.sh [POINTS]
 #
-# POINTS is how many faults of each kind to try; the default is 10000. 100 take some minutes. It needs Linux and Go.
+# POINTS is the number of faults of each kind; the default is 10000. 100 take some minutes. It needs Linux and Go.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

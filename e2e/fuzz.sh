@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# Fuzzes each target for a time, one after the other, and prints a row of a table for each: how many inputs were tried,
-# how many of them the fuzzer kept because they reached new code, and whether one failed. docs/reliability.md has the
-# counts.
+# Fuzzes each target for a time, one after the other, and prints a table row for each: how many inputs were tried, how
+# many reached new code, and whether one failed. docs/reliability.md has the counts.
 #
 #   e2e/fuzz.sh [-t 10m] [-p WORKERS] [-o FILE] [PATTERN]
 #
-# PATTERN selects among lines such as "./tools FuzzCall". With -o rows also go to a file, and targets that are already
-# in it are left out, so that an interrupted run can be continued. A failing input is kept in the package's testdata. It
-# ends non-zero if a target failed. All targets take about ten hours; it needs Go.
+# PATTERN selects among lines such as "./tools FuzzCall". With -o, rows are also appended to a file, and targets in it
+# are skipped, so that an interrupted run can continue. A failing input is kept in the package's testdata. It exits
+# nonzero if a target failed. All targets take about ten hours; it needs Go.
 #
-# SQLite is compiled without instrumentation, which makes every statement slower and guides the fuzzer to no code of
-# this project. So the compiler is called through this script, and its output is in a cache of its own.
+# SQLite is compiled without instrumentation, which would slow every statement and lead the fuzzer to no code of this
+# project. So this script stands in for the compiler, with its own build cache.
 set -euo pipefail
 script=$(realpath "${BASH_SOURCE[0]}")
 if [[ ${1-} == --tool ]]; then
@@ -52,8 +51,8 @@ targets() {
 	done | sort
 }
 
-# fuzz FOLDER NAME runs a target in its module. To make an input that reached new code smaller, ten tries must suffice:
-# by default the fuzzer takes a minute for each, and a target that needs a store tried nine inputs in forty seconds.
+# fuzz FOLDER NAME runs a target in its module. It limits the minimization of an input to ten tries: by default the
+# fuzzer takes a minute for each, and a target that needs a store tried nine inputs in forty seconds.
 fuzz() {
 	(cd "$1" && go test -toolexec "$script --tool" -vet=off -run '^$' -fuzz "^$2\$" -fuzztime "$time" \
 		-fuzzminimizetime 10x -parallel "$workers" -timeout 0 .)
@@ -63,7 +62,7 @@ while read -r folder name; do
 	grep -qF "| \`$folder\` | \`$name\` |" "$file" && continue
 	result=ok
 	if ! fuzz "$folder" "$name" >"$log" 2>&1 </dev/null; then
-		# The fuzzer now and then reports its own deadline as a failure.
+		# The fuzzer occasionally reports its own deadline as a failure.
 		if grep -q 'Failing input written' "$log" || ! grep -q 'context deadline exceeded' "$log"; then
 			result=FAILED
 			status=1

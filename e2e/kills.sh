@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Kills the server, as kill -9 does, at random moments of a mixed load over HTTP: memories, to-do lists, rules, files,
-# the trash, people in projects, preferences. Then it starts the server again and compares everything that the store has
-# with what was answered; docs/reliability.md has the counts. It stops at the first difference.
+# Kills the server with kill -9 at random moments of a mixed load over HTTP: memories, to-do lists, rules, files, the
+# trash, project members, preferences. Then it starts the server again and compares everything in the store with what
+# was answered; docs/reliability.md has the counts. It stops at the first difference.
 #
 #   e2e/kills.sh [file|postgres|citus] [FLAG...]    500 rounds on a file, 100 on PostgreSQL, 50 on a cluster
 #   e2e/kills.sh --short                            6 rounds on a file
 #   e2e/kills.sh soak [-soak 30m] [-load 1m]        30 minutes of load with a kill each minute, and backups underneath;
 #                                                   what the server uses must not rise, and it prints how long calls took
 #
-# On PostgreSQL two servers share the store. On the cluster the worker that has the store is also killed, and every
-# second time the servers with it. ROUNDS is how many rounds; flags are those of e2e/kills, such as -seed of an earlier
+# On PostgreSQL two servers share the store. On the cluster, the store's worker is also killed, every second time
+# together with the servers. ROUNDS is the number of rounds. Flags are those of e2e/kills, such as -seed of an earlier
 # run. A run on PostgreSQL needs a script that starts one: CITUS_CLUSTER, or ../shared/citus/cluster.sh beside the
-# checkout; see e2e/citus.sh. Run it on a machine that does nothing else of importance. It needs Go and about 200 MB.
+# checkout; see e2e/citus.sh. Run it on a machine that does nothing important. It needs Go and about 200 MB.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 where=file
@@ -34,7 +34,7 @@ end_cluster() {
 	end_all
 }
 
-# start_cluster WORKERS sets $db to a schema of its own.
+# start_cluster WORKERS sets $db to a new schema.
 start_cluster() {
 	need "$cluster"
 	export PORT=$((20000 + RANDOM % 12000))

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Real MCP clients against the server and "souvenir mcp": both SDKs in TypeScript, the one in Go and the command line of the
-# Inspector, each in every revision that it speaks, over HTTP and over streams. Then the conformance suite of the protocol.
+# Real MCP clients against the server and "souvenir mcp": both TypeScript SDKs, the Go SDK and the command line of the
+# Inspector, each in every revision it supports, over HTTP and over streams. Then the protocol's conformance suite.
 #
 #   e2e/mcp.sh [--short]
 #
-# The short form takes about half a minute after what npm needs, the full one some minutes; they differ in how much the Inspector does.
-# It needs Go, curl, and Node 20 with npm and its registry, from which Node 22 comes.
+# After npm's downloads, the short form takes about half a minute, and the full one some minutes. They differ in how
+# much the Inspector does. It needs Go, curl, and Node 20 with npm and its registry, from which Node 22 comes.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 short=${1-}
@@ -29,7 +29,7 @@ failed=
 ) || failed=yes
 
 stop_server || failed=yes
-# The log may have no token in it, nor an error.
+# The log must not contain a token or an error.
 check_log 'eyJ[A-Za-z0-9_-]{20,}|code=' || failed=yes
 [[ -z $failed ]] || exit 1
 echo "all clients did everything; the server ended in good order, its file is sound, and its log clean"

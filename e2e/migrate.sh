@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# migrate.sh [FOLDER] lets other programs make the files that the tests of internal/migrate read, and imports them
-# twice. It needs Go, Node 20, npm, Python 3.10, PyPI and the network. For new notes of basic-memory it needs Python
-# 3.12; PYTHON312 names its program, by default python3.12. Without it, the recorded notes are imported.
+# migrate.sh [FOLDER] makes the files that the tests of internal/migrate read, with the other programs themselves, and
+# imports them twice. It needs Go, Node 20, npm, Python 3.10, PyPI and the network. New notes of basic-memory need
+# Python 3.12; PYTHON312 names its program, by default python3.12. Without it, the recorded notes are imported.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)

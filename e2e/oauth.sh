@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Real OAuth and MCP clients against the server, each from the address alone to a tool call: a person, played by a
-# script that posts the forms of the pages, signs in and authorizes them. Then a real browser does so.
+# Real OAuth and MCP clients against the server, each from the bare address to a tool call. A script that posts the
+# pages' forms acts as the person who signs in and authorizes them. Then a real browser does so.
 #
 #   e2e/oauth.sh [--short]
 #
-# It takes about half a minute, the short form somewhat less; both several times as long on a busy machine. It needs Go, curl, Node 20 with npm and its registry, and
-# Chromium, which it installs where it may (Debian, as root).
+# It takes about half a minute, the short form somewhat less, and both several times as long on a busy machine. It
+# needs Go, curl, Node 20 with npm and its registry, and Chromium, which it installs if it can (Debian, as root).
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 short=${1-}
@@ -52,7 +52,7 @@ failed=
 kill -TERM "$second_pid"
 wait "$second_pid" || failed=yes
 stop_server || failed=yes
-# Neither log may have a token, a code or a session in it, nor an error.
+# Neither log may contain a token, a code, a session or an error.
 check_log 'eyJ[A-Za-z0-9_-]{20,}|code=' "$work/server.log" "$work/server2.log" || failed=yes
 [[ -z $failed ]] || exit 1
 echo "all clients were let in; the server ended in good order, its file is sound, and its log clean"

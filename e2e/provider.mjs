@@ -1,8 +1,8 @@
 // An external identity provider (npm oidc-provider), and a browser that signs in with it. See provider.sh.
 //
 //   node provider.mjs provider               listens on a free port of this machine and prints its issuer
-//   node provider.mjs plain URL PASSWORD     signs people in at a server that asks for nothing more
-//   node provider.mjs strong URL             signs a user in at a server that wants a second factor
+//   node provider.mjs plain URL PASSWORD     signs users in at a server without further requirements
+//   node provider.mjs strong URL             signs a user in at a server that requires a second factor
 //   node provider.mjs down URL PASSWORD      tries a server whose provider is down
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Signing in at an external OpenID Connect provider: npm oidc-provider on this machine, and a browser that fills in its
-# forms. Accounts by e-mail domain, linking and unlinking, wrong passwords there; a required second factor, by amr and
-# by acr; a provider that is down.
+# Signing in with an external OpenID Connect provider: npm oidc-provider on this machine, and a browser that fills in
+# its forms. It covers accounts by e-mail domain, linking and unlinking, wrong passwords there, a required second
+# factor, by amr and by acr, and a provider that is down.
 #
 #   e2e/provider.sh [--short]
 #
@@ -41,7 +41,7 @@ if [[ -z $issuer ]]; then
 	exit 1
 fi
 
-# with NAME [FLAG...] runs a part against a server of its own, and checks that the log keeps secrets.
+# with NAME [FLAG...] runs a part against its own server, and checks that the log keeps secrets.
 with() {
 	local part=$1
 	shift

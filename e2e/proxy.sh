@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The configurations of docs/proxy.md that are marked as tried: Caddy and nginx, at the root of a host and below a path,
-# each before a server, and "souvenir doctor" as the client. Only names, ports and certificates are changed in them, for
+# The configurations of docs/proxy.md that are marked as tested: Caddy and nginx, at the root of a host and below a
+# path, each before a server, with "souvenir doctor" as the client. Only names, ports and certificates are adapted to
 # this machine.
 #
 #   e2e/proxy.sh [--short]
@@ -58,8 +58,8 @@ GO
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 60 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
 	-keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null
 
-# try NAME PATH [PROBLEM] starts the server and the proxy, whose configuration is $work/config, and runs the doctor. It
-# must find nothing, or only PROBLEM, which is the beginning of a line.
+# try NAME PATH [PROBLEM] starts the server and the proxy with the configuration $work/config, and runs the doctor. It
+# must find nothing, or only PROBLEM, the beginning of a line.
 try() {
 	local name=$1 path=$2 problem=${3-}
 	rm -f "$work"/souvenir.db*
@@ -100,7 +100,7 @@ try() {
 run_caddy() { XDG_DATA_HOME=$work/caddy XDG_CONFIG_HOME=$work/caddy exec caddy run --adapter caddyfile --config "$work/config"; }
 run_nginx() { exec nginx -p "$work" -c "$work/config" -e "$work/nginx.error" -g 'daemon off;'; }
 
-# caddy_config PIECE makes the whole configuration: no automatic certificates, and no port 80.
+# caddy_config PIECE prints the whole configuration: no automatic certificates, and no port 80.
 caddy_config() {
 	{
 		printf '{\n\tadmin off\n\tauto_https disable_redirects\n}\n'
@@ -108,7 +108,7 @@ caddy_config() {
 	} >"$work/config"
 }
 
-# nginx_config [PIECE] makes the whole configuration; a piece takes the place of the location.
+# nginx_config [PIECE] prints the whole configuration; a piece replaces the location.
 nginx_config() {
 	local own
 	own=$(block nginx | awk '/^server {/ { n++ } n == 2') # not the one of port 80

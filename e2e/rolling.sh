@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Two versions of the server on one PostgreSQL: a server of an older commit, whose tables have an older version, is
-# under load; then the present one starts beside it and migrates. It prints the answers of each before and after. It
-# fails if acknowledged data is missing, if the tables are not sound, or if the older one can start again.
+# Two versions of the server on one PostgreSQL database: a server of an older commit, with an older schema, is under
+# load; then the current one starts beside it and migrates. It prints the answers of each before and after. It fails if
+# acknowledged data is missing, if the database is damaged, or if the older one can start again.
 #
 #   e2e/rolling.sh [COMMIT|next] [SECONDS]
 #
-# COMMIT is the version of the older server: by default the last one with version 37 of the tables. With next the
-# present server is the older one, and the newer one is the same with one more migration: then nothing may be stored by
-# the older one once the tables are newer. It needs Go, curl, the history of the repository, and a script that starts
-# PostgreSQL: CITUS_CLUSTER, or ../shared/citus/cluster.sh.
+# COMMIT is the version of the older server: by default the last one with schema version 37. With next, the older
+# server is the current version, and the newer one has one more migration: then the older one must store nothing once
+# the schema is newer. It needs Go, curl, the history of the repository, and a script that starts PostgreSQL:
+# CITUS_CLUSTER, or ../shared/citus/cluster.sh.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 commit=${1:-27cea53^} seconds=${2:-10}
@@ -65,7 +65,7 @@ serve() {
 	return 1
 }
 
-# load NAME URL stores memories one after the other until the file stop is there; it notes status, phase and content.
+# load NAME URL adds memories one after the other until the file stop exists; it records status, phase and content.
 load() {
 	local n=0 status phase
 	while [[ ! -e $work/stop ]]; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Files in object storage on a real server: versitygw, a gateway for the protocol of Amazon S3 over a folder, from Go's
-# module proxy. The tests of package s3 run on it, and the program keeps its files there: while the storage goes away and
-# comes back, moved to the database and back, copied, and erased.
+# module proxy. The tests of package s3 run on it, and the program keeps its files there: while the storage goes away
+# and comes back, moved to the database and back, copied, and erased.
 #
 #   e2e/s3.sh
 #
@@ -79,7 +79,7 @@ upload() {
 	id=$(grep -o '"id": *"[^"]*"' "$work/answer" | head -n 1 | cut -d '"' -f 4)
 }
 
-# same ID FILE fails unless the server has the file as it was.
+# same id FILE fails unless the server has the file unchanged.
 same() {
 	want "downloading" "$(status GET "/api/files/$1")" 200
 	cmp "$work/answer" "$2"
@@ -130,7 +130,7 @@ env -u SOUVENIR_S3_BUCKET -u SOUVENIR_S3_ENDPOINT -u SOUVENIR_S3_PREFIX -u SOUVE
 	-u SOUVENIR_S3_SECRET_KEY_FILE "$souvenir" check --db "$work/tables.db" >/dev/null
 want "objects of the store and its copy" "$(objects)" 26
 
-# A changed object is found.
+# A changed object is detected.
 one=$(find "$bucket" -type f -size -2k ! -name 'owner-*' | head -n 1)
 cp "$one" "$work/kept"
 echo "The tide is high" >"$one"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Schemathesis against the server: valid and invalid requests made from /openapi.json, with each answer compared with
-# the document; first as an admin, then with a token that may hardly do anything. Then the log is read: no server error,
-# no panic, no token; and the file is checked.
+# the document; first as an admin, then with a token of minimal access. Afterwards the log must have no server error,
+# no panic and no token, and the file must be intact.
 #
 #   e2e/schemathesis.sh [--short] [SCHEMATHESIS-FLAG...]
 #
-# The short form takes about a minute and sends the same requests each time, but for ids and times that the server makes
-# up; the full one takes about five, and Schemathesis prints its seed at the end; repeat it with --seed. It needs Go,
-# curl, Python 3.10 or later with venv, and PyPI.
+# The short form takes about a minute and sends the same requests each time, except for ids and times from the server.
+# The full one takes about five, and Schemathesis prints its seed at the end; repeat it with --seed. It needs Go, curl,
+# Python 3.10 or later with venv, and PyPI.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 schemathesis_version=4.32.5
@@ -37,12 +37,12 @@ run_as() {
 	)
 }
 
-# Tokens are deleted in a run of their own, with a token that may be lost: every listed token is deleted, and all later
-# requests would get 401.
+# Tokens are deleted in a separate run, with an expendable token: every listed token is deleted, and all later requests
+# would get 401.
 run_as "$admin" "${everything[@]}" --exclude-operation-id delete_api_mcp_tokens_id "$@"
 spare=$("$souvenir" token add --db "$db" --user ben --name spare --scope memory:read,memory:write,account)
 run_as "$spare" "${tokens[@]}" --include-path-regex '^/api/mcp-tokens' "$@"
-# Its requests are rightly refused, so the check of accepted data does not apply.
+# Its requests are refused on purpose, so the check of accepted data does not apply.
 run_as "$limited" "${refused[@]}" --phases coverage,fuzzing --exclude-checks positive_data_acceptance "$@"
 
 if [[ $(curl --silent --output /dev/null --write-out '%{http_code}' -H "Authorization: Bearer $admin" "$url/api/projects") != 200 ]]; then

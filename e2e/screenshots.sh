@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Takes the pictures of docs/dashboard.md, of the demonstration, and keeps them in docs/dashboard: light, dark and on a
-# phone, as WebP of at most 150 KB. Look at each afterwards. It needs Go, Node 20 with npm and its registry, and
+# Takes the pictures of docs/dashboard.md, from the demonstration, and keeps them in docs/dashboard: light, dark and on
+# a phone, as WebP of at most 150 KB. Look at each afterwards. It needs Go, Node 20 with npm and its registry, and
 # Chromium with fonts.
 #
 #   e2e/screenshots.sh

@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# The recipes of docs/self-hosting.md, run as they are written there: the systemd unit, the container, the compose file,
-# and with each of them an upgrade from an earlier version. People sign up by the link that was printed, memories are
-# stored and found, everything restarts, and afterwards all of it is still there. About two minutes.
+# The recipes of docs/self-hosting.md, run as written there: the systemd unit, the container, the compose file, and
+# with each of them an upgrade from an earlier version. A person signs up with the printed link, memories are stored
+# and found, everything restarts, and afterwards all of it is still there. About two minutes.
 #
 #   e2e/selfhosting.sh [EARLIER]      EARLIER: the commit to upgrade from; otherwise the one five migrations ago
 #
 # E2E_PATIENCE says how many times longer everything may take than on an idle machine.
 #
-# Nothing of this machine changes: the unit runs under a systemd of its own, which boots this Debian or other system,
-# with its writes in memory; Docker runs as a daemon of its own; and both have a network of their own, so that even the
-# ports are those of the page. It needs root, Go, git, curl, iproute2, util-linux, systemd, and dockerd, docker and
-# docker compose, in Debian the packages docker.io and docker-compose. Recipes that could not be tried are listed at the
-# end.
+# Nothing on this machine changes: the unit runs under a separate systemd, which boots this Debian or other system,
+# with its writes in memory; Docker runs as a separate daemon; and both have their own network, so that even the ports
+# are those of the page. It needs root, Go, git, curl, iproute2, util-linux, systemd, and dockerd, docker and docker
+# compose, in Debian the packages docker.io and docker-compose. Recipes that could not be tried are listed at the end.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
 need go git curl ip unshare nsenter script systemd-analyze dockerd docker
@@ -35,7 +34,7 @@ end_places() {
 }
 trap end_places EXIT
 
-# fail prints words, and the output of the last commands.
+# fail prints a message, and the output of the last commands.
 fail() {
 	printf '%s\n' "$@" >&2
 	tail -n 20 "$work"/*.log >&2
@@ -51,7 +50,7 @@ block() {
 	echo "$found"
 }
 
-# expect WORDS fails, unless standard input has them, and prints it.
+# expect WORDS fails unless standard input contains them, and prints it.
 expect() {
 	local text
 	text=$(cat)
@@ -59,7 +58,7 @@ expect() {
 	echo "$text"
 }
 
-# recipe FOLDER runs the commands on standard input in the present place, and stops at the first that fails.
+# recipe FOLDER runs the commands on standard input in the current place, and stops at the first failure.
 recipe() {
 	(echo "cd $1" && cat) | "${at[@]}" bash -e 2>>"$work/recipes.log" || fail "a recipe failed"
 }
@@ -75,7 +74,7 @@ ready() {
 	fail "no server answers"
 }
 
-# sign_up LOG NAME opens the link of the log as a browser does, and fills in the page.
+# sign_up LOG NAME opens the link in the log as a browser does, and fills in the page.
 sign_up() {
 	local link origin page csrf cookies
 	link=$(sed -n 's/.* \(https\{0,1\}:[^ ]*setup?invitation=[^ ]*\)$/\1/p' <<<"$1" | tail -1)
@@ -121,7 +120,7 @@ fi
 (cd "$clone" && eval "$(block sh 'docker build' | grep 'mkdir\|go build')" && eval "$(block sh 'go build')")
 built=("$work/earlier/souvenir" "$clone/souvenir") # the earlier version, and the present one
 
-# A network and mounts of its own, for both of what follows.
+# A separate network and separate mounts, for both of the following.
 mkdir "$work/memory"
 # shellcheck disable=SC2016 # the inner shell expands
 unshare --net --mount bash -ec 'mount --make-rprivate /; ip link set lo up; mount -t tmpfs tmpfs "$1"
@@ -133,7 +132,7 @@ for _ in {1..50}; do
 	sleep 0.1
 done
 
-# boot starts the machine, with what was written to it before, and waits until it is up.
+# boot starts the machine with its earlier writes, and waits until it is up.
 boot() {
 	local i
 	# shellcheck disable=SC2016 # the inner shell expands
@@ -172,7 +171,7 @@ boot() {
 	done
 	return 1
 }
-# init prints the process that is the machine's first.
+# init prints the machine's first process.
 init() { tr -d ' ' <"/proc/$machine/task/$machine/children"; }
 reboot() {
 	"${at[@]}" systemctl reboot
@@ -193,7 +192,7 @@ if boot; then
 	as_souvenir='cd /var/lib/souvenir && runuser -u souvenir --'
 	ben=$(recipe / <<<"$as_souvenir souvenir token add --user ben --name laptop")
 	remember "$ben" blue
-	# The commands after it: the first asks on a terminal.
+	# The commands after the first one, which asks on a terminal.
 	block sh runuser | sed "s|^runuser.*user add.*|script -qec '&' /dev/null|" >"$work/commands"
 	anna=$("${at[@]}" bash -e -c "$(<"$work/commands")" <<<$'nine blue kettles\nnine blue kettles' | tee "$work/commands.log" | grep -o 'mcp_[0-9A-Za-z]*')
 	expect 'added user anna (admin)' <"$work/commands.log" >/dev/null

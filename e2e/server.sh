@@ -1,10 +1,10 @@
-# A server on a store of its own, for the scripts beside this file, which source it. Everything is in the temporary
-# folder $work and ends with the script.
+# A server on a new store, for the scripts beside this file, which source it. Everything is in the temporary folder
+# $work and ends with the script.
 #
 #   start_server [FLAG...]     builds the program, makes the users and tokens, and serves
 #
-# It sets $work, $souvenir (the program), $db, $url, $password (of anna), and the tokens $admin (of anna, an admin), $member (of
-# ben, who reads anna's project atlas) and $limited (of anna, to read memories of atlas).
+# It sets $work, $souvenir (the program), $db, $url, $password (of anna), and the tokens $admin (of anna, an admin),
+# $member (of ben, who reads anna's project atlas) and $limited (of anna, to read memories of atlas).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -22,7 +22,7 @@ end_all() {
 	rm -rf "$work"
 }
 
-# need PROGRAM... fails, rather than skips, where a program is missing: a check that is silently left out is no check.
+# need PROGRAM... fails, rather than skips, if a program is missing: a silently skipped check is not a check.
 need() {
 	local program
 	for program in "$@"; do
@@ -84,7 +84,7 @@ install_clients() {
 	[[ $packages == "$work" ]] || ln -s "$packages/node_modules" "$work/node_modules"
 }
 
-# stop_server stops the server as an operator does, and fails if it did not shut down cleanly or the file is not sound.
+# stop_server stops the server as an operator does, and fails if it does not shut down cleanly or the file is damaged.
 stop_server() {
 	local status=0
 	[[ -n $server_pid ]] || return 0
@@ -102,7 +102,7 @@ stop_server() {
 	}
 }
 
-# find_browser sets $browser; it installs Chromium where it may (Debian, as root).
+# find_browser sets $browser; it installs Chromium if it can (Debian, as root).
 find_browser() {
 	browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 	if [[ -z $browser && $EUID -eq 0 ]] && command -v apt-get >/dev/null; then

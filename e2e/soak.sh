@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Four "souvenir mcp" processes and the server write 10,000 memories each into one file, at the same time. Afterwards,
-# no memory may be lost or there twice, no call may have failed for a lock, and the file must be sound.
+# every memory must be there exactly once, no call may have failed because of a lock, and the file must be intact.
 #
 #   e2e/soak.sh [--short]
 #

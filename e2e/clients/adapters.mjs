@@ -49,7 +49,7 @@ export async function newer(place, revision) {
   return through(client, client.getNegotiatedProtocolVersion());
 }
 
-// inspector runs the Inspector anew for each request.
+// inspector starts a new Inspector for each request.
 export async function inspector(place, revision) {
   const where = place.url ? ["--server-url", place.url, "--transport", "http", "--header", `Authorization: Bearer ${place.token}`, "--stored-auth-only"] : [place.command, ...place.args];
   const ask = (method, ...more) => new Promise((resolve, reject) => {

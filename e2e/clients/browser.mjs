@@ -84,13 +84,13 @@ for (const javaScriptEnabled of short ? [false] : [true, false]) {
   await page.waitForURL((address) => address.href.startsWith(callback));
   assert.ok(arrived(page.url()).get("code"));
 
-  // Already signed in, and this time the answer is no.
+  // Already signed in, and this time the user denies it.
   await page.goto(await asks(url));
   await page.getByRole("button", { name: "Deny" }).click();
   await page.waitForURL((address) => address.href.startsWith(callback));
   assert.equal(arrived(page.url()).get("error"), "access_denied");
 
-  // Going back loads a new page, on which the user may decide otherwise.
+  // Going back loads a new page, on which the user may decide differently.
   await page.goBack();
   await page.getByRole("button", { name: "Allow", exact: true }).click();
   await page.waitForURL((address) => address.href.startsWith(callback));

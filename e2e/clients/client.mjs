@@ -1,5 +1,5 @@
-// @modelcontextprotocol/client, the SDK of 2026-07-28: from a 401 to a tool call, without being told anything but the address; in
-// the newest revision and in one of those with initialize.
+// @modelcontextprotocol/client, the SDK of 2026-07-28: from a 401 to a tool call, knowing only the address; in the
+// newest revision and in one of those with initialize.
 
 import assert from "node:assert/strict";
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";

@@ -9,7 +9,7 @@ const readingNames = ["memory", "get_project_main_memory", "get_module_state", "
 const plan = (name) => `## Constitution\nTests first.\n\n## Spec\nMaps for ${name}.\n\n## Plan\nTile by tile.\n\n## Tasks\n- [ ] T1 measure the river\n- [ ] T2 order granite\n\n## Gaps\nWho pays?\n`;
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-// list goes through all pages of a list.
+// list reads all pages of a list.
 export async function list(client, kind) {
   const all = [];
   for (let cursor; ;) {
@@ -37,7 +37,7 @@ async function says(client, name, args, expected) {
 
 export async function everything(client, name) {
   const called = new Set();
-  // calls calls a tool and returns its answer, which is there twice: as structured content and as text.
+  // calls calls a tool and returns its answer, which comes twice: as structured content and as text.
   const calls = async (tool, args) => {
     called.add(tool);
     const result = await client.call(tool, args);
@@ -87,7 +87,7 @@ export async function everything(client, name) {
   assert.equal(fetched.text, `# Tiles\n\nA tile has 512 pixels, ${name} decided.`);
   assert.deepEqual([...called].sort(), [...toolNames].sort(), "every tool was called");
 
-  // Resources: the listed ones and the ones of templates, each with its whole content.
+  // Resources: the listed ones and those of templates, each with its whole content.
   const at = `souvenir://projects/${(await projects(client))[0].project_id}`;
   const known = {
     [`${at}/main`]: ["text/markdown", prose],
@@ -179,7 +179,7 @@ export async function onlyReads(client, offered) {
   await says(client, "memory", { action: "store", content: "No." }, offered ? /memory:write/ : /read/);
 }
 
-// endsWithItsToken asserts that a call fails after its token has ended since the call before.
+// endsWithItsToken asserts that a call fails if its token was revoked after the previous call.
 export async function endsWithItsToken(client, end) {
   assert.ok(!(await client.call("list_collections", {})).isError);
   await end();

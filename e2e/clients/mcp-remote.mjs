@@ -1,5 +1,5 @@
 // mcp-remote: the bridge for clients that support only standard input and output. It prints the address for the
-// browser, listens for the answer on a port of its own, and passes messages on.
+// browser, listens for the answer on its own port, and forwards messages.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

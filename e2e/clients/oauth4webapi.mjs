@@ -1,5 +1,5 @@
 // oauth4webapi, which makes all checks that a client may make: discovery, registration, PKCE, resource indicators, the
-// issuer in answers, refreshing, revoking, and each way of showing a secret.
+// issuer in answers, refreshing, revoking, and each method of client authentication.
 
 import assert from "node:assert/strict";
 import * as oauth from "oauth4webapi";
@@ -75,7 +75,7 @@ for (const [method, show] of [["none", () => oauth.None()], ["client_secret_basi
   await assert.rejects(call(again.access_token), /401|unauthorized|challenge/i, "a revoked grant's access token");
   await rejects(oauth.processRefreshTokenResponse(as, client, await oauth.refreshTokenGrantRequest(as, client, authentication, again.refresh_token, http)), "invalid_grant", "a revoked refresh token");
 
-  // A code that is used twice ends the tokens that it gave.
+  // A code that is used twice revokes its tokens.
   const twice = await authorize(client, person);
   const first = await exchange(client, authentication, twice);
   await rejects(exchange(client, authentication, twice), "invalid_grant", "a code that is used twice");

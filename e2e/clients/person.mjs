@@ -9,7 +9,7 @@ export const password = process.env.PERSON_PASSWORD;
 const entities = { amp: "&", lt: "<", gt: ">", quot: '"', "#34": '"', "#39": "'", "#43": "+" };
 const plain = (text) => text.replace(/&(#?\w+);/g, (whole, entity) => entities[entity] ?? whole);
 
-// hidden are the hidden fields of a page's form.
+// hidden returns the hidden fields of a page's form.
 function hidden(page) {
   const fields = new URLSearchParams();
   for (const [input] of page.matchAll(/<input [^>]*type="hidden"[^>]*>/g)) {
@@ -67,7 +67,7 @@ export class Person {
   }
 }
 
-// storeSomething calls the tool that stores and finds it again, over an MCP client of either SDK.
+// storeSomething calls the tool that stores something, and finds it again, over an MCP client of either SDK.
 export async function useTools(client, mark) {
   const { tools } = await client.listTools();
   assert.ok(tools.some((tool) => tool.name === "memory"), "the tool memory is offered");

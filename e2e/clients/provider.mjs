@@ -1,5 +1,5 @@
-// The part that both SDKs of the Model Context Protocol leave to a client that signs in: to store its credentials, and
-// to open a browser.
+// What both SDKs of the Model Context Protocol leave to a client that signs in: storing its credentials, and opening a
+// browser.
 
 import assert from "node:assert/strict";
 import { Person } from "./person.mjs";

@@ -1,5 +1,5 @@
-// @modelcontextprotocol/sdk, the SDK of the revisions up to 2025-11-25: from a 401 to a tool call, without being told anything but
-// the address.
+// @modelcontextprotocol/sdk, the SDK of the revisions up to 2025-11-25: from a 401 to a tool call, knowing only the
+// address.
 
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";

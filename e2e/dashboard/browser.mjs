@@ -25,7 +25,7 @@ export const browser = await chromium.launch({
 export const wide = { colorScheme: 'light', viewport: { width: 1440, height: 900 } }
 export const phone = { colorScheme: 'dark', viewport: { width: 320, height: 640 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }
 
-// open opens a separate browser without a session. The statuses that the test names are expected.
+// open opens a separate browser without a session. Statuses that the test names are expected.
 export async function open(look = wide, more = {}) {
   const context = await browser.newContext({ ...look, ...more })
   context.setDefaultTimeout(10_000 * patience)
@@ -36,7 +36,7 @@ export async function open(look = wide, more = {}) {
 }
 
 // watch makes a page report errors. page.expected holds the statuses that the test expects; page.transfers the files
-// loaded since it was emptied; page.away the origin of an application to which the test expects to be led; page.home
+// loaded since it was emptied; page.away the origin of an application that the test expects to be sent to; page.home
 // the origin of another server under test.
 export function watch(page) {
   page.expected = []

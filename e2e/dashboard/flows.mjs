@@ -70,7 +70,7 @@ export async function flows(seeded) {
   for (const title of left) complain(`there is no flow "${title}"`)
 }
 
-// within waits at most a number of seconds: a browser that hangs must not hold up everything.
+// within limits the time in seconds: a hanging browser must not block everything.
 function within(seconds, promise) {
   let timer
   const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`it took more than ${seconds} s`)), seconds * 1000)))
@@ -79,7 +79,7 @@ function within(seconds, promise) {
 
 const words = (name) => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 
-// unfold opens the menu where a phone folds it.
+// unfold opens the menu if a phone has collapsed it.
 async function unfold(page) {
   const folded = page.locator('.menu:not([open]) > summary')
   if (await folded.isVisible()) await folded.click()

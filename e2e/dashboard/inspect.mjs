@@ -5,7 +5,7 @@ import { complain, still } from './browser.mjs'
 
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-// inspect checks the elements of a page as it is shown now.
+// inspect checks the elements of a page as it is now.
 export async function inspect(page, name) {
   const found = await page.evaluate(() => ({
     title: document.title,
@@ -31,7 +31,8 @@ export async function inspect(page, name) {
   return found
 }
 
-// look checks what depends on how a page is shown: contrast and the rest of what axe knows, its width, and room for fingers.
+// look checks what depends on the look of a page: contrast and everything else that axe checks, its width, and room for
+// fingers.
 export async function look(page, name, { touch } = {}) {
   touch ??= await page.evaluate(() => matchMedia('(pointer: coarse)').matches)
   const { width } = page.viewportSize()
@@ -70,7 +71,7 @@ export async function look(page, name, { touch } = {}) {
   }
 }
 
-// rulesBroken runs in the page. The author of a stored text chooses the levels of its headings.
+// rulesBroken runs in the page. Authors of stored texts choose the levels of their headings.
 async function rulesBroken() {
   const { violations } = await globalThis.axe.run({ resultTypes: ['violations'] })
   return violations
@@ -86,7 +87,7 @@ export async function openAll(page) {
   }))
 }
 
-// tabThrough goes through a page by the Tab key: every element that gets the focus must show it, and be in sight.
+// tabThrough moves through a page with the Tab key: every focused element must show its focus, and be in sight.
 export async function tabThrough(page, name) {
   await page.evaluate(() => document.activeElement?.blur())
   for (let i = 0; i < 60; i++) {

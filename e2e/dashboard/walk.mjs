@@ -138,7 +138,7 @@ async function shoot(page, path, name) {
   await page.screenshot({ path: `${SHOTS}/${file}.png`, fullPage: name !== 'phone' || STORE !== 'hostile' })
 }
 
-// withoutScripts checks that each form can be sent, and that nothing is shown that would need a script.
+// withoutScripts checks that each form can be sent, and that nothing visible needs a script.
 async function withoutScripts(seeded, paths) {
   const page = await open(wide, { javaScriptEnabled: false })
   await enter(page, seeded.user)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# basicmemory.sh PROGRAM FOLDER   lets basic-memory (the path of its program) write notes into a folder
+# basicmemory.sh PROGRAM FOLDER   makes basic-memory (the path of its program) write notes into a folder
 set -euo pipefail
 program=$1 folder=$2
 home=$(mktemp -d)

@@ -1,4 +1,4 @@
-// Drives the pages of a server that has just been started on an empty store. See ../pages.sh.
+// Tests the pages of a newly started server on an empty store. See ../pages.sh.
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { createRequire } from 'node:module'

@@ -27,7 +27,7 @@ export async function deedsAreSentencesByDayAndByClient(someone, { user, project
   for (const sentence of [/Cursor stored “Deploy window” in The atlas/, /Cursor updated “Deploy window” in The atlas/, /Cursor deleted “Deploy window”/,
     /Cursor searched the memories/, /Cursor could not read a memory not found/]) assert.ok(all.some((text) => sentence.test(text)), `${sentence} is not in ${all.slice(0, 8).join(' | ')}`)
 
-  // by what was done: updates and deletions, too
+  // by action, including updates and deletions
   for (const [kind, has, lacks] of [['Updated', /updated “Deploy window”/, /deleted|stored/], ['Deleted', /deleted “Deploy window”/, /updated|stored/]]) {
     await page.locator('nav.chips').getByRole('link', { name: kind, exact: true }).click()
     await page.settle()

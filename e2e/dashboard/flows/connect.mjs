@@ -56,7 +56,7 @@ export async function aTokenEndsAndIsLimitedToAProject(someone, { user, project 
   assert.match((await page.locator('main li', { hasText: 'Cursor' }).first().innerText()).replaceAll(/\s+/g, ' '), /expires in (29|30) days/)
 }
 
-// The overview of a new account is a path, which follows what the client does without being loaded again.
+// The overview of a new account shows the first steps, and follows the client's progress without a reload.
 export async function aNewAccountIsLedToItsFirstSearch(someone, { user }) {
   if (process.env.STORE !== 'empty') return // other flows count the users of the small store
   for (const how of [undefined, phone]) {

@@ -1,11 +1,11 @@
-// Files: dropped, looked at, described, linked to a memory, deleted; and sent by a form where there are no scripts.
+// Files: dropped, viewed, described, linked to a memory, deleted; and sent by a form without scripts.
 import assert from 'node:assert/strict'
 import zlib from 'node:zlib'
 import { phone } from '../browser.mjs'
 import { call } from '../client.mjs'
 import { look } from '../inspect.mjs'
 
-// dropped lets files fall onto the page, as from another window.
+// dropped drops files onto the page, as from another window.
 async function dropped(page, files) {
   const data = await page.evaluateHandle((files) => {
     const data = new DataTransfer()
@@ -85,7 +85,7 @@ function zip(name, text) {
   return Buffer.concat([entry, listed, end])
 }
 
-// A hostile file is kept, its page says what was read of it, and other files are found by their texts.
+// A hostile file is kept, its page shows the text that was read, and other files are found by their texts.
 export async function hostileFilesHarmNobody(someone, { user }) {
   const paragraph = '<w:p><w:r><w:t>weight upon weight </w:t></w:r></w:p>'
   const heavy = `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>${paragraph.repeat(1e6)}</w:body></w:document>`

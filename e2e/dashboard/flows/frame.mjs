@@ -81,7 +81,7 @@ export async function theMenuIsBesideANarrowWindowAndFits(someone, { user }) {
   assert.equal(await page.locator('.menu').getByRole('link', { name: 'Users' }).isVisible(), true)
 }
 
-// The theme changes without a new page, is kept for the next one, and for the sign-in.
+// The theme changes without a reload, and is kept for the next page and for the sign-in.
 export async function aThemeIsChosenAndKept(someone, { user }) {
   for (const how of [undefined, phone]) {
     const page = await someone(user, how)
@@ -134,7 +134,7 @@ export async function aSessionThatHasEndedLeadsToTheSignIn(someone, { user }) {
   assert.match(await page.main(), /Sign in|out of date/)
 }
 
-// Input outlives a session: after a new sign-in in another window, or on the page that asks for it.
+// Typed text outlives a session: after a new sign-in in another window, or on the page that asks for it.
 export async function whatIsTypedOutlivesANewSignIn(someone, { user }) {
   for (const how of [undefined, phone]) {
     const page = await someone(user, how)

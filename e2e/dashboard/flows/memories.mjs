@@ -1,4 +1,4 @@
-// The list of memories: searched as one types, filtered, read, and many changed at once.
+// The list of memories: searched while typing, filtered, read, and many changed at once.
 import assert from 'node:assert/strict'
 import { call } from '../client.mjs'
 import { phone } from '../browser.mjs'

@@ -1,4 +1,4 @@
-// One memory: edited, by two at a time, its versions restored, linked, archived, deleted, and all of it undone.
+// One memory: edited, by two users at once, its versions restored, linked, archived, deleted, and all of it undone.
 import assert from 'node:assert/strict'
 import { call } from '../client.mjs'
 

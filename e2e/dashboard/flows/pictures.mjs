@@ -136,7 +136,7 @@ export async function theTimeSliderAndTheLabelsOfTheGraph(someone, { user }) {
   }
 }
 
-// Clusters are drawn in each other, with discs of several sizes: names lie beside them, and cover none.
+// Clusters contain clusters, with discs of several sizes. Names are beside them, and cover none.
 export async function namesOfClustersCoverNoMemories(someone, { user }) {
   if (STORE !== 'small') return
   for (const size of [wide, { ...phone, viewport: { width: 360, height: 740 } }]) {

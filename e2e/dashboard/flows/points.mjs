@@ -23,7 +23,7 @@ export async function filtersAreOneLineAndChipsSayWhatIsFiltered(someone, { user
   }
 }
 
-// Days in filters are those of the reader, who may live a day before others.
+// Days in filters are in the reader's time zone, which may be a day ahead of others.
 export async function daysOfMemoriesAreThoseOfTheReader(someone, { user, token }) {
   await call(token, 'memory', { action: 'store', content: 'A memory of this very day.', tags: ['this-day'] })
   for (const [how, timezoneId] of [[wide, 'Pacific/Kiritimati'], [phone, 'Pacific/Pago_Pago']]) { // 25 hours apart

@@ -1,4 +1,4 @@
-// A project: made, shared, its rules written, its tasks ticked, and saved by two at a time.
+// A project: created, shared, its rules written, its tasks ticked, and saved by two users at once.
 import assert from 'node:assert/strict'
 import { phone } from '../browser.mjs'
 

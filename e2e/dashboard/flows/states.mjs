@@ -9,7 +9,8 @@ import { inspect, look } from '../inspect.mjs'
 const looks = [wide, phone] // light and dark
 const callback = 'https://app.example/callback'
 
-// register makes a client as an application does by itself, and returns the address of the page where its user decides.
+// register makes a client as an application does by itself, and returns the address of the page on which its user
+// decides.
 async function register(name, more = {}) {
   const answer = await fetch(`${process.env.LISTENING}/oauth/register`, {
     method: 'POST', headers: { 'Content-Type': 'application/json' },
@@ -195,7 +196,7 @@ export async function aReadOnlyServerSaysSo(someone, { user, memory }) {
   }
 }
 
-// Days are those of the reader: a call of now is under the date that it has there, and that day's filter finds it.
+// Days are in the reader's time zone: a call made now is under its date there, and that day's filter finds it.
 export async function daysAreThoseOfTheReader(someone, { user, token }) {
   for (const [how, timezoneId] of [[wide, 'Pacific/Kiritimati'], [phone, 'Pacific/Pago_Pago']]) { // 25 hours apart
     await fetch(`${process.env.LISTENING}/tools/call`, {

@@ -196,7 +196,7 @@ export async function noListShowsIds(someone, { user, memory, file }) {
   }
 }
 
-// A new memory has the form of one that is edited: a preview, links found by a search, and errors at their fields.
+// A new memory has the same form as an existing one: a preview, links found by a search, and errors at their fields.
 export async function aMemoryIsWrittenWithAPreviewAndALink(someone, { user, token }) {
   await call(token, 'memory', { action: 'store', content: 'Otters sleep under the pier.' })
   for (const how of looks) {
@@ -212,7 +212,7 @@ export async function aMemoryIsWrittenWithAPreviewAndALink(someone, { user, toke
     await look(page, 'a new memory', { touch: how === phone })
     await page.send('Save')
     assert.match(await page.notice(), /Memory stored/)
-    if (/merge/.test(page.url())) continue // it says nearly the same as that of the look before
+    if (/merge/.test(page.url())) continue // nearly the same as the one from before
     assert.match(await page.main(), /Otters sleep under the pier/)
     await page.send('Undo')
   }

@@ -1,4 +1,4 @@
-// Searches compared, the context of agents, and the keys that lead anywhere.
+// Searches compared, the context of agents, and the keys that open pages.
 import assert from 'node:assert/strict'
 import { phone } from '../browser.mjs'
 import { look } from '../inspect.mjs'
