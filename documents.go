@@ -231,32 +231,40 @@ func (s *Store) showDocuments(tx db.Tx, v viewer, p page, terms []text.Term) (hi
 		}
 		return sum
 	}
-	for _, h := range p.hits {
-		var file int64
-		var passage []byte
-		var places string
+	type passage struct {
+		file, places string // the file's id, and where its parts are
+		text         []byte
+	}
+	found, ids := make([]passage, len(p.hits)), make([]string, len(p.hits))
+	for i, h := range p.hits {
 		start, length := int(h.Span.Start), int(h.Span.End-h.Span.Start)
 		piece, args := sealedrows.Piece(tx, `t.content`, `?`, `?`, start+1, length)
-		err := tx.Each(func(row db.Rows) error { return row.Scan(&file, &places, &passage) },
-			`SELECT f.id, f.text_places, `+piece+` FROM file f JOIN memory t ON t.id = f.text_id
+		f := &found[i]
+		err := tx.Each(func(row db.Rows) error { return row.Scan(&f.file, &f.places, &f.text) },
+			`SELECT f.uid, f.text_places, `+piece+` FROM file f JOIN memory t ON t.id = f.text_id
 			WHERE f.text_id = ?`, append(args, h.Row)...)
 		if err != nil {
 			return nil, err
 		}
-		passage = sealedrows.Cut(tx, passage, start, length)
-		files, err := s.loadFiles(tx, v, `f.id = ?`, file)
-		if err != nil {
-			return nil, err
+		if f.text = sealedrows.Cut(tx, f.text, start, length); !utf8.Valid(f.text) {
+			f.text = nil // the index has another state of the text
 		}
-		if !utf8.Valid(passage) { // the index has another state of the text
-			passage = nil
+		ids[i] = f.file
+	}
+	files, err := s.loadFiles(tx, v, `f.uid IN `+db.Texts, db.List(ids))
+	if err != nil {
+		return nil, err
+	}
+	for i, h := range p.hits {
+		at := slices.IndexFunc(files, func(f File) bool { return f.ID == found[i].file })
+		if at < 0 {
+			continue
 		}
-		for _, f := range files {
-			hits = append(hits, DocumentHit{FileID: f.ID, Filename: f.Filename, MIMEType: f.MIMEType, Size: f.Size,
-				MemoryID: f.MemoryID, ProjectID: f.ProjectID,
-				Place: filetext.PlaceOf(places, int(h.Span.Start), string(passage), weight), Text: string(passage),
-				Rank: len(hits) + 1, Score: float64(h.Score), Confidence: float64(h.Confidence)})
-		}
+		f, text := files[at], string(found[i].text)
+		hits = append(hits, DocumentHit{FileID: f.ID, Filename: f.Filename, MIMEType: f.MIMEType, Size: f.Size,
+			MemoryID: f.MemoryID, ProjectID: f.ProjectID,
+			Place: filetext.PlaceOf(found[i].places, int(h.Span.Start), text, weight), Text: text,
+			Rank: len(hits) + 1, Score: float64(h.Score), Confidence: float64(h.Confidence)})
 	}
 	return hits, nil
 }

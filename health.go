@@ -161,7 +161,8 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 		return Configuration{}, err
 	}
 	c := Configuration{
-		Path: s.db.Upkeep().Path, Engine: s.db.Upkeep().Name, ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
+		Path: s.db.Upkeep().Path, Engine: s.db.Upkeep().Name, ReadOnly: s.db.ReadOnly(),
+		Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
 		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, NewFiles: o.NewFiles, Quota: o.Quota,
 		KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
 		KeepTrash: o.KeepTrash, BackupEvery: o.BackupEvery, KeepBackups: o.KeepBackups,
