@@ -256,7 +256,7 @@ func (s *Store) showDocuments(tx db.Tx, v viewer, p page, terms []text.Term) (hi
 		return nil, err
 	}
 	for i, h := range p.hits {
-		at := slices.IndexFunc(files, func(f File) bool { return f.ID == found[i].file })
+		at := slices.IndexFunc(files, func(f storedFile) bool { return f.ID == found[i].file })
 		if at < 0 {
 			continue
 		}
