@@ -112,7 +112,7 @@ var matrixReads = []matrixCell{
 	{"Revisions", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
 		all, err := s.Revisions(t.Context(), on.memory)
 		if err == nil && len(all) != 2 {
-			t.Errorf("the history has %d states, want 2", len(all))
+			t.Errorf("the history has %d versions, want 2", len(all))
 		}
 		return err
 	}},

@@ -160,7 +160,7 @@ func checkOldFile(t *testing.T, s *Store) {
 		t.Error("what a member stored is the owner's identity, want an error")
 	}
 	if all, err := fred.Revisions(t.Context(), "out"); err != nil || len(all) != 1 {
-		t.Errorf("who has left sees %d states of what he took out, %v; want 1", len(all), err)
+		t.Errorf("a former member has %d past versions of the memory he took out, %v; want 1", len(all), err)
 	}
 	if r, err := olga.Rules(t.Context(), ProjectRef{ID: "apollo"}); err != nil || r.Do == nil || r.Do.ID != "r" {
 		t.Errorf(`the rules are %+v, %v, want no error and the do rule "r"`, r, err)

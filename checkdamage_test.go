@@ -99,7 +99,7 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 		t.Errorf("%d findings; the test damages nothing", found)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {
-		t.Errorf("the damage stays: %+v, want OK", report)
+		t.Errorf("after the repair: %+v, want OK", report)
 	}
 }
 

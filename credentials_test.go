@@ -69,7 +69,7 @@ func TestPasswordsAreHashedWithArgon2idAsOWASPSays(t *testing.T) {
 		}
 	}
 	if a == b {
-		t.Errorf("two users of one password have one hash: there is no salt, got %v, want a other than %v", a, b)
+		t.Errorf("two users with one password have the same hash, got %v, want one other than %v", a, b)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestPasswordThatChangesWhileItIsBeingChangedIsAConflict(t *testing.T) {
 		}
 	}
 	if changed != 1 {
-		t.Errorf("%d of 4 who knew the old password have changed it; one should, want 1", changed)
+		t.Errorf("%d of 4 callers with the old password changed it, want 1", changed)
 	}
 }
 

@@ -430,7 +430,7 @@ func TestExportErrors(t *testing.T) {
 			cancel()
 		}
 	}}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled in the midst: %v, want context.Canceled", err)
+		t.Errorf("canceled in the middle: %v, want context.Canceled", err)
 	}
 	if _, err := rich.As(Access{Projects: []string{}}).Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err,
 		ErrForbidden) {

@@ -142,7 +142,7 @@ func TestDamagedFileRows(t *testing.T) {
 	}
 	mustExec(t, s, `ALTER TABLE elsewhere RENAME TO file_tag`)
 	if f, err := s.GetFile(t.Context(), f.ID); err != nil || f.MemoryID != m.ID || filesHeld(t, s) != [3]int{1, 1, 0} {
-		t.Errorf("after all of it: %+v, %v; there is %v", f, err, filesHeld(t, s))
+		t.Errorf("afterwards: %+v, %v, with %v rows", f, err, filesHeld(t, s))
 	}
 }
 

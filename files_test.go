@@ -221,11 +221,11 @@ func TestFileQuotaHoldsHoweverManyAreStoredAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := stored.Load(); n > quota {
-		t.Errorf("%d bytes are stored, of %d, want at most %v", n, quota, quota)
+		t.Errorf("%d bytes are stored with a quota of %d, want at most %v", n, quota, quota)
 	}
 	if stored.Load() == 0 { // all were refused because of each other; now nothing is in the way
 		if _, err := stores[0].AddFile(t.Context(), NewFile{}, zeros(9<<19)); err != nil {
-			t.Errorf("what was refused is still in the way: %v", err)
+			t.Errorf("the refused files still count: %v", err)
 		}
 		stored.Add(9 << 19)
 	}
@@ -255,7 +255,7 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 		}
 	}), zeros(5<<20)))
 	if !errors.Is(err, ErrConflict) {
-		t.Errorf("storing goes on: %v, want ErrConflict", err)
+		t.Errorf("a write after it: %v, want ErrConflict", err)
 	}
 	if held := filesHeld(t, s); held != [3]int{} {
 		t.Errorf("the store holds %v, want %v", held, [3]int{})
@@ -507,7 +507,7 @@ func FuzzFilename(f *testing.F) {
 			t.Errorf("%q becomes %q", name, clean)
 		case strings.ContainsFunc(clean,
 			func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }):
-			t.Errorf("%q becomes %q, with what is not seen", name, clean)
+			t.Errorf("%q becomes %q, with invisible characters", name, clean)
 		case CleanFilename(clean) != clean:
 			t.Errorf("%q becomes %q, then %q", name, clean, CleanFilename(clean))
 		}

@@ -209,7 +209,7 @@ func TestFlippedBytesAreNamedAndNeverRepairedAway(t *testing.T) {
 		t.Errorf("after an update: %+v, want memory and memory_revision damaged", report)
 	}
 	if _, err := s.Upkeep().Check(t.Context(), &CheckOptions{Accept: true}); err == nil {
-		t.Error("Accept without Repair is taken, want an error")
+		t.Error("Accept without Repair is accepted, want an error")
 	}
 	report = mustCheck(t, s, &CheckOptions{Repair: true, Accept: true})
 	if !report.OK || report.Total == 0 || report.Repaired != report.Total || len(report.Damaged) != 0 {
@@ -255,7 +255,7 @@ func TestLostRowsAreNamedAndTheirDependentsStay(t *testing.T) {
 	if err := s.db.Read(t.Context(),
 		func(tx db.Tx) error { return tx.QueryRow(`SELECT count(*) FROM memory_revision`).Scan(&revisions) }); err != nil ||
 		revisions != 2 {
-		t.Errorf("of memory %s %d former states are left, want 2: %v", id, revisions, err)
+		t.Errorf("memory %s has %d past versions, want 2: %v", id, revisions, err)
 	}
 	for range 2 { // once the loss is accepted, its dependents are deleted
 		report = mustCheck(t, s, &CheckOptions{Repair: true, Accept: true})

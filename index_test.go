@@ -119,7 +119,7 @@ func TestLargeIndexIsLoadedInTheBackgroundWhileSearchesGoToDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := ferries(t, s); got[0] != added.ID {
-		t.Errorf("what was added after the load is not found first: %v, want %v", got, added.ID)
+		t.Errorf("a memory added after the load is not found first: %v, want %v", got, added.ID)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestIndexThatFellBehindTheChangeLogCatchesUp(t *testing.T) {
 	got, total := ferries(t, s)
 	mustFindAlike(t, "caught up", got, total, want, wantTotal)
 	if !inMemory(t, s) {
-		t.Error("the index is not held any more, want it caught up")
+		t.Error("the index was dropped, want it caught up")
 	}
 }
 
@@ -254,7 +254,7 @@ func searchPlace(t *testing.T, s *Store, place int, text string) []string {
 	return ids
 }
 
-func TestWhatWasNotSearchedForLongestMakesRoom(t *testing.T) {
+func TestTheLeastRecentlySearchedMakesRoom(t *testing.T) {
 	longtest.Only(t)
 	const places, limit = 8, 700_000 // enough for some of them
 	s := openPlaces(t, places, &Options{IndexMemory: limit})
@@ -471,7 +471,7 @@ func TestTheChangeLogIsLostWhileAPartitionIsRead(t *testing.T) {
 		}
 	}
 	if !inMemory(t, s) {
-		t.Error("the index is not held any more, want it caught up")
+		t.Error("the index was dropped, want it caught up")
 	}
 }
 

@@ -266,13 +266,13 @@ func TestARingThatIsGoneGivesNoNewKeys(t *testing.T) {
 	noError(t, err)
 	if _, err := k.s.As(Access{User: u.ID}).AddMemory(t.Context(), NewMemory{Content: "x"}); err == nil ||
 		!strings.Contains(err.Error(), "was removed") {
-		t.Errorf("what a new user stores: got %v, want an error about the file of the ring", err)
+		t.Errorf("a new user's write: got %v, want an error about the file of the ring", err)
 	}
 	if err := k.s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err == nil {
 		t.Error("DeleteUser while the ring is away: got no error, want one")
 	}
 	if m, err := ann.GetMemory(t.Context(), id); err != nil || !strings.Contains(m.Content, "4711") {
-		t.Errorf("what is there: got %v and %v, want it whole", m, err)
+		t.Errorf("the existing memory: got %v and %v, want it complete", m, err)
 	}
 	noError(t, os.Rename(ring+".away", ring))
 	_, err = k.s.As(Access{User: u.ID}).AddMemory(t.Context(), NewMemory{Content: "x"})
@@ -307,7 +307,7 @@ func TestARingForReadingGivesNoNewKeys(t *testing.T) {
 }
 
 // Each conversion keeps every row.
-func TestAnExportConvertsAStoreToKeysOfUsersAndBack(t *testing.T) {
+func TestAnExportConvertsAStoreToUserKeysAndBack(t *testing.T) {
 	k := newKeyed(t)
 	plain := openWords(t, filepath.Join(t.TempDir(), "plain.db"), Options{})
 	mustAdd(t, plain, NewMemory{Content: "the code of the gate is 4711"})
@@ -442,7 +442,7 @@ func TestAFullDiskOfTheRingLosesNothing(t *testing.T) {
 
 // A store and its ring are bound to each other in three steps. After a crash between them, the next try completes them,
 // and no other store gets the ring.
-func TestACrashWhileAStoreGetsItsRingIsMadeUpFor(t *testing.T) {
+func TestACrashWhileAStoreGetsItsRingIsRepaired(t *testing.T) {
 	for writes := range 3 {
 		path, keys := filepath.Join(t.TempDir(), "store.db"), UserKeys{MasterKey: GenerateMasterKey()}
 		left := writes
@@ -468,7 +468,7 @@ func TestACrashWhileAStoreGetsItsRingIsMadeUpFor(t *testing.T) {
 }
 
 // The worst time for a crash in a deletion: the user is gone, but the key is not.
-func TestADeletionThatFailsBeforeTheErasureIsMadeUpFor(t *testing.T) {
+func TestADeletionThatFailsBeforeTheErasureIsCompleted(t *testing.T) {
 	k := newKeyed(t)
 	ann, _ := k.user("ann", "the code of the gate is 4711")
 	k.close()

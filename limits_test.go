@@ -204,7 +204,7 @@ func TestBadArgumentsAreRefusedByNameAndChangeNothing(t *testing.T) {
 				t.Errorf("got a message of %d bytes, want at most 1000: %v", len(err.Error()), brief(err))
 			}
 			if strings.Contains(err.Error(), foreignWord) {
-				t.Errorf("message tells of another user's data: %v, want no %q in the error", brief(err), foreignWord)
+				t.Errorf("the message contains another user's data: %v, want no %q in the error", brief(err), foreignWord)
 			}
 			if after := rowsOf(t, a.Store); after != before {
 				t.Errorf("the refused call changed the store:\nbefore:\n%s\nafter, want no change:\n%s", before, after)

@@ -335,7 +335,7 @@ func TestOneBadMemoryOfManyIsNamedAndNoneIsStored(t *testing.T) {
 	}
 }
 
-func TestArgumentsStayTheCallers(t *testing.T) {
+func TestArgumentsAreNotModified(t *testing.T) {
 	s := openWords(t, "", Options{})
 	first := mustAdd(t, s, NewMemory{Content: "first"})
 	given := func() NewMemory {
@@ -363,7 +363,7 @@ func TestArgumentsStayTheCallers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(patch, map[string]any{"tags": []any{" c "}, "sub": map[string]any{"x": nil, "y": []any{1.0}}}) {
-		t.Errorf("UpdateMemory changed its argument: got %v, want it as it was given", patch)
+		t.Errorf("UpdateMemory changed its argument: got %v, want it unchanged", patch)
 	}
 
 	q := Query{Text: "mine", Vector: append(make([]float32, wordSize-1), 5), Tags: []string{"c", " b "},

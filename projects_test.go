@@ -423,7 +423,7 @@ func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 		}
 	}
 	if p, err := s.GetProject(t.Context(), ProjectRef{ID: "p4"}); err != nil || p.Name != "\u200b" {
-		t.Errorf("one whose name cannot be seen is %+v, %v; want name \"\u200b\"", p, err)
+		t.Errorf("a user with an invisible name is %+v, %v; want name \"\u200b\"", p, err)
 	}
 	if _, err := s.UpdateProject(t.Context(), ProjectRef{ID: "p2"}, ProjectUpdate{Name: new("Gemini")}); err != nil {
 		t.Error(err)

@@ -189,7 +189,7 @@ func TestSegmentsAnswerAsTextsDo(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := countOf(t, s, `SELECT count(*) FROM segment_stale`); n != 0 {
-				t.Errorf("after what is stale was erased: got %d stale rows, want none", n)
+				t.Errorf("after stale segments were erased: got %d stale rows, want none", n)
 			}
 			checkConsistency(t, s)
 		})
@@ -214,7 +214,7 @@ func TestWritesOfSegmentsRunAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if after := countOf(t, s, `SELECT count(*) FROM segmented`); after != before {
-				t.Errorf("after what is stale was erased: got segments of %d partitions, want %d as before", after, before)
+				t.Errorf("after stale segments were erased: got segments of %d partitions, want %d as before", after, before)
 			}
 		}
 	}

@@ -349,7 +349,7 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 				before.DatabaseBytes-before.FreeBytes/2)
 		}
 		if rowsOf(t, s) != rows {
-			t.Errorf("compacting changed what is stored, want %v", rows)
+			t.Errorf("compacting changed the stored data, want %v", rows)
 		}
 		mustAdd(t, s, NewMemory{Content: "stored after it"})
 		checkConsistency(t, s)

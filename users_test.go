@@ -145,7 +145,7 @@ func TestDeletingAUserKeepsProjectsOfOthers(t *testing.T) {
 	}
 	for user, want := range map[string]int{"ann": 1, "ben": 2} {
 		if all, err := s.As(Access{User: user}).Revisions(t.Context(), id); err != nil || len(all) != want {
-			t.Errorf("%s sees %d states, %v; want %d", user, len(all), err, want)
+			t.Errorf("%s sees %d versions, %v; want %d", user, len(all), err, want)
 		}
 	}
 	if err := s.Accounts().DeleteUser(t.Context(), "ben", &DeleteOptions{WithMemories: true}); err != nil {

@@ -59,7 +59,7 @@ func (r *reader) ReadDocument(ctx context.Context, d souvenir.Document) (souveni
 	switch format := formatOf(kind, d.Filename); format {
 	case "":
 		if kind == "" {
-			kind = "an unknown type"
+			return souvenir.DocumentText{Reason: "files of an unknown type are not read"}, nil
 		}
 		return souvenir.DocumentText{Reason: "files of type " + kind + " are not read"}, nil
 	case "pdf", "docx":

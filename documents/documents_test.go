@@ -115,7 +115,7 @@ func TestEachFormatSaysWhatIsInItAndWhere(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoTextSaysWhy(t *testing.T) {
+func TestDocumentsWithoutTextSayWhy(t *testing.T) {
 	file := func(name string) []byte {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
@@ -129,7 +129,7 @@ func TestWhatHasNoTextSaysWhy(t *testing.T) {
 		want           string
 	}{
 		{"a.png", "image/png", []byte("\x89PNG"), "files of type image/png are not read"},
-		{"a.bin", "", []byte{1}, "files of type an unknown type are not read"},
+		{"a.bin", "", []byte{1}, "files of an unknown type are not read"},
 		{"a.txt", "text/plain", []byte("\x00\x01\x02"), "it is not text"},
 		{"encrypted.pdf", "application/pdf", file("encrypted.pdf"), "it is encrypted"},
 		{"scanned.pdf", "application/pdf", file("scanned.pdf"), "its pages have no text; they may be scanned"},

@@ -55,7 +55,7 @@ def raw(sent, wait=20.0, half_close=True):
             if half_close:
                 s.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # it may have hung up already
+            pass  # the server may have hung up already
         got = b""
         while True:
             try:

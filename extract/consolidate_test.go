@@ -86,7 +86,7 @@ func TestNearDuplicatesAndContradictionsAreOfferedAndNothingIsChanged(t *testing
 	}
 }
 
-func TestAModelProposesWhatBecomesOfAGroup(t *testing.T) {
+func TestAModelProposesChangesToAGroup(t *testing.T) {
 	store := open(t)
 	ids := remember(t, store, "The deployment runs every Thursday at noon.", "The deployment runs each Thursday at noon.")
 	m := newModel(t, func(d document) any {

@@ -304,7 +304,7 @@ func TestAProjectsConversationTeachesThatProjectAlone(t *testing.T) {
 	}
 }
 
-func TestAnUnusableAnswerHalvesTheBatchAndPassesOverOneTurn(t *testing.T) {
+func TestAnUnusableAnswerHalvesTheBatchAndSkipsOneTurn(t *testing.T) {
 	store := open(t)
 	var texts []string
 	for i := range 9 {

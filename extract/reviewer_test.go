@@ -154,7 +154,7 @@ func TestAProposalThatNoLongerFitsSaysSoAndStays(t *testing.T) {
 	}
 }
 
-func TestWhatWasChangedSinceIsNotUndone(t *testing.T) {
+func TestUndoKeepsLaterEdits(t *testing.T) {
 	store := open(t)
 	_, w := learnedAbout(t, store, "", extract.Supersede, "Anna works in Bremen.")
 	by := extract.NewReviewer(store)
@@ -191,7 +191,7 @@ func TestAProposalThatWasChangedMeanwhileIsNotAccepted(t *testing.T) {
 	}
 }
 
-func TestOfManyReviewersAtOnceOneDecides(t *testing.T) {
+func TestOneOfManyConcurrentReviewersDecides(t *testing.T) {
 	store := open(t)
 	_, w := learnedAbout(t, store, "p", extract.Add, "Ben plays the cello in an orchestra.")
 	var mu sync.Mutex
@@ -245,7 +245,7 @@ func TestARefusedProposalOfAGroupIsUndone(t *testing.T) {
 	}
 }
 
-func TestWhatOnlyLooksLikeAProposalCanBeRefused(t *testing.T) {
+func TestForgedProposalsCanBeRefused(t *testing.T) {
 	store := open(t)
 	m, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: "forged", EventType: "extract-proposal",
 		Metadata: map[string]any{"proposal": []any{1}}, ValidFrom: time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)})
@@ -329,7 +329,7 @@ func TestAProposalIsAcceptedWithoutTheTurnsThatWereDeletedSince(t *testing.T) {
 	}
 }
 
-func TestOtherChangesOfAMemoryThanOfItsTextDoNotMatter(t *testing.T) {
+func TestOnlyChangesOfAMemorysTextMatter(t *testing.T) {
 	store := open(t)
 	m, first := learnedAbout(t, store, "", extract.Update, "Anna works in Kiel, at the harbour.")
 	say(t, store, souvenir.ConversationPlace{}, "Anna works in Bremen.")

@@ -135,7 +135,7 @@ func TestListsHaveProjectsAndRecentMemories(t *testing.T) {
 			t.Errorf("%s is listed twice: got %v, want nil", r.URI, listed[r.URI])
 		}
 		if r.Name == "" || r.Title == "" {
-			t.Errorf("%s has no name, want a name that is not empty and a title that is not empty", r.URI)
+			t.Errorf("%s has no name or title, want both", r.URI)
 		}
 		listed[r.URI] = r
 	}

@@ -35,7 +35,7 @@ func TestInstructionsHaveAtMost150Words(t *testing.T) {
 				t.Errorf("%s has the instructions %s, want them to say that memories are data", name, text)
 			}
 			if options.ReadOnly && strings.Contains(text, "Store what") {
-				t.Errorf(`%s tells to store: %s, want no "Store what" in text`, name, text)
+				t.Errorf(`%s asks to store: %s, want no "Store what" in text`, name, text)
 			}
 		}
 	}

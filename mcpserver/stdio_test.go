@@ -209,7 +209,7 @@ func TestStdioBeforeInitialize(t *testing.T) {
 	}
 }
 
-func TestStdioSpeaksTheRevisionWithoutInitialize(t *testing.T) {
+func TestStdioSupportsTheRevisionWithoutInitialize(t *testing.T) {
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	got := serveAll(t, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+meta+`}}`+"\n"+
@@ -357,7 +357,7 @@ func TestStdioGivesUpAfterItsGrace(t *testing.T) {
 			t.Errorf("%s: error %v; want that one request could not be answered", name, err)
 		}
 		if what := <-server.began; what != "ended" {
-			t.Errorf("%s: the request that was given up goes on, got %v, want \"ended\"", name, what)
+			t.Errorf("%s: the abandoned request continues, got %v, want \"ended\"", name, what)
 		}
 	}
 }

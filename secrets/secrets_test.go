@@ -290,7 +290,7 @@ func BenchmarkFind(b *testing.B) {
 }
 
 // The number of possible secrets that are compared with the allowed values is limited, and so are those values.
-func TestManyFindingsEndTheLook(t *testing.T) {
+func TestManyFindingsAreBounded(t *testing.T) {
 	f, err := secrets.New(secrets.Flag)
 	if err != nil {
 		t.Fatal(err)

@@ -173,7 +173,7 @@ func TestProfile(t *testing.T) {
 		url.Values{"old": {"nine red kettles"}, "new": {"ten blue kettles"}}),
 		"/profile?done=password-all").Expect(http.StatusOK, "disconnected and your tokens revoked")
 	if b.Cookie("auth_token") != value {
-		t.Errorf("the session of who changes the password has changed, want %v", value)
+		t.Errorf("the session in which the password changed is another one, want %v", value)
 	}
 	login(w.Browser(), "liv", rightPassword).Expect(http.StatusUnauthorized)
 	login(w.Browser(), "liv", "ten blue kettles").Expect(http.StatusSeeOther)

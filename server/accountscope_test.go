@@ -57,7 +57,7 @@ func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 			a := w.Do(caller, rt.Method, path, `{}`).Expect(http.StatusForbidden, "needs the scope account")
 			if says := a.Header.Get("WWW-Authenticate"); !strings.Contains(says, "insufficient_scope") ||
 				!strings.Contains(says, "account") {
-				t.Errorf(`%s tells %s %q, want "insufficient_scope" in says and "account" in says`, name, caller, says)
+				t.Errorf(`%s shows %s %q, want "insufficient_scope" in says and "account" in says`, name, caller, says)
 			}
 		}
 		if a := w.Do("only", rt.Method, path, `{}`); strings.Contains(a.Body, "needs the scope") ||
@@ -87,7 +87,7 @@ func TestConsentNeverTicksAccount(t *testing.T) {
 		t.Errorf("ticked are %q, want %v", scopes, []string{"memory:read", "memory:write"})
 	}
 	if tokens := w.Redeem(app, b.LetIn(asked, nil)); tokens.Scope != "memory:read memory:write" {
-		t.Errorf("the form as it is grants %q, want \"memory:read memory:write\"", tokens.Scope)
+		t.Errorf("the unchanged form grants %q, want \"memory:read memory:write\"", tokens.Scope)
 	}
 	bare := b.Get(asked).Hidden()
 	bare.Set("decision", "allow")
@@ -107,7 +107,7 @@ func TestConsentNeverTicksAccount(t *testing.T) {
 	}
 	if tokens := w.Redeem(app, b.LetIn(app.AuthorizeURL(),
 		url.Values{"scope": {"memory:read", "account"}})); tokens.Scope != "memory:read" {
-		t.Errorf("what was not asked for is granted: %q, want \"memory:read\"", tokens.Scope)
+		t.Errorf("more than requested is granted: %q, want \"memory:read\"", tokens.Scope)
 	}
 	b.Post("/oauth/authorize", form(b.Get(app.AuthorizeURL("scope", "account")), "decision",
 		"allow")).Stays(http.StatusBadRequest,

@@ -50,7 +50,7 @@ func TestTheFirstCredentialDecides(t *testing.T) {
 	basic := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
 	basic.SetBasicAuth("olivia", "password")
 	if a := w.Send(basic).Expect(http.StatusUnauthorized); strings.Contains(a.Header.Get("WWW-Authenticate"), "error=") {
-		t.Errorf(`a scheme that is none of ours counts as a bad token: %q, got %v, want no "error=" in the WWW-Authenticate`,
+		t.Errorf(`an unknown scheme counts as a bad token: %q, got %v, want no "error=" in the WWW-Authenticate`,
 			a.Header.Get("WWW-Authenticate"), a.Header.Get("WWW-Authenticate"))
 	}
 	empty := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
@@ -144,7 +144,7 @@ func TestWithoutAPublicURLOnlyMCPTokensCount(t *testing.T) {
 	token, _ := accessToken(before, "", souvenir.ScopeMemoryRead)
 	w := servertest.Serve(t, before.Plan, before.Store, server.Options{PublicURL: "not a url"})
 	if !strings.Contains(w.Log.String(), "public_url") {
-		t.Errorf(`the log does not tell of the bad URL: %s, want "public_url" in the log`, w.Log.String())
+		t.Errorf(`the log does not name the bad URL: %s, want "public_url" in the log`, w.Log.String())
 	}
 	w.Do(servertest.Owner, "GET", "/api/owner-ids/me", "").Expect(http.StatusOK)
 	r := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)

@@ -126,7 +126,7 @@ func TestProgressOfWork(t *testing.T) {
 	<-began
 	if p := ask().Expect(http.StatusOK, "Now: memories, 3 of 7",
 		`value="42"`).Without("<html"); p.Header.Get("HX-Refresh") != "" {
-		t.Errorf("the page is reloaded though the work goes on: got %v, want no HX-Refresh", p.Header.Get("HX-Refresh"))
+		t.Errorf("the page is reloaded during the work: got %v, want no HX-Refresh", p.Header.Get("HX-Refresh"))
 	}
 	p := ada.Get("/backup").Expect(http.StatusOK, "3 of 7", ">Stop<")
 	servertest.CheckPage(w, p)
@@ -154,7 +154,7 @@ func TestWorkCanBeStopped(t *testing.T) {
 		func(souvenir.Progress) (any, error) { panic("broken") })
 	servertest.CheckPage(w, worked(ada, "/backup").Expect(http.StatusOK, "The server failed"))
 	if !strings.Contains(w.Log.String(), "a background task panicked") {
-		t.Errorf(`the log does not tell: %s, want "a background task panicked" in the log`, w.Log)
+		t.Errorf(`the log lacks the panic: %s, want "a background task panicked" in the log`, w.Log)
 	}
 }
 

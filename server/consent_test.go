@@ -306,7 +306,7 @@ func TestInvalidConsentForms(t *testing.T) {
 	}
 	ticked := b.LetIn(app.AuthorizeURL(), url.Values{"scope": {}, "projects": {"some"}, "project": {"shop"}}).HTML.Fields()
 	if ticked.Get("projects") != "some" || !slices.Equal(ticked["project"], []string{"shop"}) || ticked.Has("scope") {
-		t.Errorf("what was chosen is lost: %v", ticked)
+		t.Errorf("the choice is lost: %v", ticked)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestUploadsSayWhatIsIndexedAndPagesFindIt(t *testing.T) {
 	w.SignedIn(servertest.Stranger).Get(search).Expect(http.StatusOK).Without("Utrecht", f.ID)
 }
 
-func TestWhoHasFilesButNoMemoriesCanSearch(t *testing.T) {
+func TestUsersWithFilesButNoMemoriesCanSearch(t *testing.T) {
 	longtest.Only(t)
 	w := reading(t)
 	stranger := w.SignedIn(servertest.Stranger)

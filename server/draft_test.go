@@ -23,7 +23,7 @@ func endSessions(t *testing.T, w *servertest.World) {
 	}
 }
 
-func TestWhatWasTypedOutlivesTheSession(t *testing.T) {
+func TestTypedTextOutlivesTheSession(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Owner)
 	b := w.SignedIn(servertest.Owner)
@@ -51,7 +51,7 @@ func TestWhatWasTypedOutlivesTheSession(t *testing.T) {
 
 // If another user signs in in the same browser, they see nothing of it, neither after the end of the session nor in a
 // page of that session.
-func TestWhatWasTypedIsShownToWhoTypedIt(t *testing.T) {
+func TestTypedTextIsShownOnlyToItsAuthor(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Owner)
@@ -73,7 +73,7 @@ func TestWhatWasTypedIsShownToWhoTypedIt(t *testing.T) {
 }
 
 // A form from before a new sign-in, as in another window, is shown again in place of an error.
-func TestWhatWasTypedOutlivesANewSignIn(t *testing.T) {
+func TestTypedTextOutlivesANewSignIn(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	b, fresh := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Owner)

@@ -50,7 +50,7 @@ func TestOnAFullDiskHealthIsDegraded(t *testing.T) {
 			}
 		}
 		if strings.Contains(string(body), dir) {
-			t.Errorf("/health tells where the store lies: %s, want no %q in the body", body, dir)
+			t.Errorf("/health reveals the path of the store: %s, want no %q in the body", body, dir)
 		}
 	}
 	health(`"status":"ok"`)

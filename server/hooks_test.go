@@ -85,7 +85,7 @@ func TestHooksApplyToToolsMCPAndPages(t *testing.T) {
 		a, text := w.Call(servertest.Owner, call.tool, call.arguments)
 		a.Expect(http.StatusOK).Without(card)
 		if strings.Contains(text, card) {
-			t.Errorf("%s answers with what was taken out: %s, want no %q in text", call.tool, text, card)
+			t.Errorf("%s answers with the removed text: %s, want no %q in text", call.tool, text, card)
 		}
 		seen = slices.Compact(seen) // get_context searches memories and files
 		expect("HTTP, "+call.kind, call.kind)
@@ -113,7 +113,7 @@ func TestHooksApplyToToolsMCPAndPages(t *testing.T) {
 	}
 	for where, text := range texts {
 		if strings.Contains(text, card) {
-			t.Errorf("%s has what was taken out: got %v, want no %q in text", where, text, card)
+			t.Errorf("%s still has the removed text: got %v, want no %q in text", where, text, card)
 		}
 	}
 }

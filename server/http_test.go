@@ -248,7 +248,7 @@ func TestTheLogNamesUsersAndRoutesOnly(t *testing.T) {
 		}
 	}
 	if strings.Contains(log, servertest.Secret) || strings.Contains(log, "token="+"mcp") {
-		t.Errorf("the log tells too much, want no %q in log and no %q in log:\n%s", servertest.Secret, "token="+"mcp", log)
+		t.Errorf("the log has too much, want no %q in log and no %q in log:\n%s", servertest.Secret, "token="+"mcp", log)
 	}
 }
 

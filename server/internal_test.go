@@ -106,7 +106,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	for _, rt := range all {
 		name := rt.Method + " " + rt.Pattern
 		if known[name].summary == "" {
-			t.Errorf("%s is not described: got %v, want a summary that is not empty", name, known[name].summary)
+			t.Errorf("%s is not described: got %v, want a summary", name, known[name].summary)
 		}
 		delete(known, name)
 	}
@@ -177,7 +177,7 @@ func FuzzForm(f *testing.F) {
 			}
 		}
 		if !bytes.Contains(body, []byte("--x--")) {
-			t.Fatalf(`%q is taken for a complete form, want "--x--" in body`, body)
+			t.Fatalf(`%q counts as a complete form, want "--x--" in body`, body)
 		}
 	})
 }

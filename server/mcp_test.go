@@ -121,17 +121,17 @@ func TestMCPForEveryCaller(t *testing.T) {
 				}
 				page := callEverything(w, t, session)
 				if strings.Contains(page, servertest.Secret) && !mayKnow[caller] {
-					t.Errorf("%s is shown what is private", caller)
+					t.Errorf("%s sees private data", caller)
 				}
 				reads := caller != servertest.Stranger && caller != servertest.Admin
 				if got := strings.Contains(page, "opens at nine"); got != (reads && caller != servertest.NoMemory) {
-					t.Errorf("%s is shown what is shared: %v, want %v", caller, got, (reads && caller != servertest.NoMemory))
+					t.Errorf("%s sees the shared data: %v, want %v", caller, got, (reads && caller != servertest.NoMemory))
 				}
 				if got := strings.Contains(page, `soup\nfish`); got != (reads && caller != servertest.NoFiles) {
 					t.Errorf("%s is shown the shared file: %v, want %v", caller, got, (reads && caller != servertest.NoFiles))
 				}
 				if strings.Contains(w.Log.String(), servertest.Secret) || strings.Contains(w.Log.String(), "level=ERROR") {
-					t.Errorf("the log tells too much, or of a failure, want no %q in the log and no \"level=ERROR\" in the log:\n%s",
+					t.Errorf("the log has a secret or a failure, want no %q in the log and no \"level=ERROR\" in the log:\n%s",
 						servertest.Secret, w.Log.String())
 				}
 			})
@@ -317,7 +317,7 @@ func TestMCPIsNeverRedirected(t *testing.T) {
 	}
 	for method, status := range map[string]int{"GET": 405, "DELETE": 405, "PUT": 405, "PATCH": 405, "OPTIONS": 204} {
 		if a := w.Do(servertest.Owner, method, "/mcp", "").Expect(status); a.Header.Get("Allow") == "" {
-			t.Errorf("%s: the answer does not say what is allowed, got %v, want a Allow that is not empty", method,
+			t.Errorf("%s: got %v, want the header Allow", method,
 				a.Header.Get("Allow"))
 		}
 	}
@@ -430,7 +430,7 @@ func TestMCPManyAtOnce(t *testing.T) {
 				}
 				if got := strings.Contains(result.Content[0].(*mcp.TextContent).Text,
 					servertest.Secret); got != (caller == servertest.Owner) {
-					t.Errorf("%s sees what is Olivia's: %v, want %v", caller, got, (caller == servertest.Owner))
+					t.Errorf("%s sees Olivia's data: %v, want %v", caller, got, (caller == servertest.Owner))
 				}
 			}
 		})

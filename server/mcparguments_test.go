@@ -25,7 +25,7 @@ func TestArgumentsAreCutOutOfLargeMessages(t *testing.T) {
 			t.Errorf("%s: %d bytes are cut out, want %d: %.80s", name, len(got), len(large), got)
 		}
 		if want := c.before + "{}" + c.after; string(m.encoded) != want || !json.Valid(m.encoded) {
-			t.Errorf("%s: what is left is %.200s, want %s", name, m.encoded, want)
+			t.Errorf("%s: the rest is %.200s, want %s", name, m.encoded, want)
 		}
 	}
 	for name, message := range map[string]string{

@@ -58,7 +58,7 @@ func failure(a servertest.Answer, id string, code int, has string) {
 	}
 	for _, word := range []string{"mcp.", "Unmarshal", "unmarshal", "JSON RPC not handled"} {
 		if strings.Contains(a.Body, word) {
-			a.T.Errorf("%.500s tells of the program's own %q, want it not in the body", a.Body, word)
+			a.T.Errorf("%.500s reveals the program's own %q, want it not in the body", a.Body, word)
 		}
 	}
 }

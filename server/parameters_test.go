@@ -30,7 +30,7 @@ func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
 		}
 		if a := w.Do(servertest.Guest, "GET", strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?limt=1",
 			""); a.Status != http.StatusUnauthorized {
-			t.Errorf("%s tells a guest %d %s; want %v", path, a.Status, a.Body, http.StatusUnauthorized)
+			t.Errorf("%s answers a guest with %d %s; want %v", path, a.Status, a.Body, http.StatusUnauthorized)
 		}
 	}
 	if checked < 8 {

@@ -108,7 +108,7 @@ func TestAuthenticate(t *testing.T) {
 	}
 	for _, cause := range []string{"the table of sessions is gone", "without Access.User"} {
 		if strings.Count(w.Log.String(), cause) != 1 {
-			t.Errorf("the log does not tell once of %q: %s, want 1", cause, w.Log.String())
+			t.Errorf("the log does not mention %q once: %s, want 1", cause, w.Log.String())
 		}
 	}
 }

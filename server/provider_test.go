@@ -457,6 +457,6 @@ func TestCheckProvider(t *testing.T) {
 	w.Browser().Get("/login").Expect(http.StatusOK).Without("Sign in with")
 	w.Browser().Get("/login/provider").Expect(http.StatusNotFound)
 	if !strings.Contains(w.Log.String(), "the identity provider is misconfigured") {
-		t.Errorf("the log says nothing of it, want \"the identity provider is misconfigured\" in the log:\n%s", w.Log)
+		t.Errorf("the log does not report it, want \"the identity provider is misconfigured\" in the log:\n%s", w.Log)
 	}
 }

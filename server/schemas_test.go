@@ -61,7 +61,7 @@ func TestEveryReferenceOfTheDocumentLeadsToASchema(t *testing.T) {
 	}
 	for name := range known {
 		if name == "" || !slices.Contains(used, name) {
-			t.Errorf("nothing refers to the schema %q, want a name that is not empty and it among used", name)
+			t.Errorf("nothing refers to the schema %q, want a reference", name)
 		}
 	}
 }

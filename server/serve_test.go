@@ -133,7 +133,7 @@ func TestServeReportsABadListener(t *testing.T) {
 }
 
 // Clients that stop in the middle are dropped, and nothing of theirs is stored. Slow but steady ones are not.
-func TestSilentClientsAreGivenUp(t *testing.T) {
+func TestSilentClientsAreDropped(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{Patience: time.Second})
 	before := w.FilesOf(servertest.Owner)

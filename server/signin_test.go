@@ -128,7 +128,7 @@ func TestSessionsCannotBePlanted(t *testing.T) {
 				"password": {rightPassword}}).Expect(http.StatusSeeOther)
 		}
 		if got := b.Cookie("auth_token"); got == value || !strings.HasPrefix(got, "ses_") {
-			t.Errorf(`%s: the browser has %q afterwards, want got other than %v and "ses_" at the beginning of it`, name, got,
+			t.Errorf(`%s: the browser has %q afterwards, want another cookie than %v, with "ses_" at its beginning`, name, got,
 				value)
 		}
 		b.Get("/profile").Expect(http.StatusOK, "olivia@example.com")

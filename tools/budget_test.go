@@ -90,6 +90,6 @@ func TestMainMemoryAndModuleStateFitABudget(t *testing.T) {
 	}
 	if _, err := set.Call(t.Context(), "get_module_state",
 		json.RawMessage(`{"module_name": "x", "token_budget": 10}`)); err == nil {
-		t.Error("a budget of 10 tokens is taken, want an error")
+		t.Error("a budget of 10 tokens is accepted, want an error")
 	}
 }

@@ -54,7 +54,7 @@ func TestToolsAreChosenByNameAndGetAPrefix(t *testing.T) {
 	}
 }
 
-func TestTextsSayWhatAModelCanPutRight(t *testing.T) {
+func TestErrorsOfToolsSayHowToCorrectACall(t *testing.T) {
 	w := newWorld(t)
 	set := tools.New(w.store, nil)
 	call := func(ctx context.Context, arguments string) (string, error) {

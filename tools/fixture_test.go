@@ -244,7 +244,7 @@ func (w *world) call(who, tool, arguments string) (result map[string]any, err er
 	}
 	for _, secret := range personas[who].never {
 		if strings.Contains(text, secret) && !strings.Contains(arguments, secret) {
-			w.Errorf("%s %s tells %s of %s: %s, want it in arguments", tool, arguments, who, secret, text)
+			w.Errorf("%s %s shows %s of %s: %s, want it in arguments", tool, arguments, who, secret, text)
 		}
 	}
 	return result, err

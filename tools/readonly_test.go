@@ -20,7 +20,7 @@ func TestReadOnlyToolsOnlyRead(t *testing.T) {
 		}
 		for _, word := range []string{"- store", "- update", "- delete", `"expected_revision"`, `"store"`, `"embedding"`} {
 			if strings.Contains(tool.Description, word) || strings.Contains(string(tool.InputSchema), word) {
-				t.Errorf("%s tells of %s, want it in neither the description nor the input schema:\n%s\n%s", tool.Name, word,
+				t.Errorf("%s mentions %s, want it in neither the description nor the input schema:\n%s\n%s", tool.Name, word,
 					tool.Description, tool.InputSchema)
 			}
 		}

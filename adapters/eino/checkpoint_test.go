@@ -44,7 +44,7 @@ func files(t *testing.T, store *souvenir.Store) (n int) {
 	return n
 }
 
-func TestIDsAndCheckpointsAreAnyBytes(t *testing.T) {
+func TestIDsAndCheckpointsMayBeAnyBytes(t *testing.T) {
 	store := open(t)
 	c := eino.NewCheckPointStore(store)
 	large := make([]byte, 3<<20)

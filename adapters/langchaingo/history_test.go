@@ -88,7 +88,7 @@ func TestMessagesOfEveryKindAreReadAsWritten(t *testing.T) {
 	wantMessages(t, h)
 }
 
-func TestMessagesThatAreNoneAreRefused(t *testing.T) {
+func TestInvalidMessagesAreRefused(t *testing.T) {
 	h := langchaingo.NewChatMessageHistory(open(t), "a")
 	var none *llms.AIChatMessage
 	for _, m := range []llms.ChatMessage{nil, none, odd{}, llms.HumanChatMessage{Content: "a\x00b"},

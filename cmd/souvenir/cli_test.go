@@ -31,7 +31,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 	everyCommand(func(command *cobra.Command) {
 		path := command.CommandPath()
 		if command.Short == "" || strings.HasSuffix(command.Short, ".") || command.Long == "" {
-			t.Errorf("%s: Short is %q, Long is %q; both are needed, Short without a full stop, want a short that is not "+
+			t.Errorf("%s: Short is %q, Long is %q; both are needed, Short without a full stop, want a short one that is not "+
 				`empty, no "." at the end of the short and a long that is not empty`, path, command.Short, command.Long)
 		}
 		if !command.HasSubCommands() && command.Example == "" {
@@ -50,7 +50,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 		}
 		command.Flags().VisitAll(func(flag *pflag.Flag) {
 			if flag.Usage == "" {
-				t.Errorf("%s: --%s does not say what it means, want a usage that is not empty", path, flag.Name)
+				t.Errorf("%s: --%s has no usage, want one", path, flag.Name)
 			}
 			if hasVariable(flag) && !strings.Contains(page, variable(flag.Name)) {
 				t.Errorf("%s --help does not name %s", path, variable(flag.Name))

@@ -74,7 +74,7 @@ func TestClientConfigCanBePasted(t *testing.T) {
 				decode[map[string]any](t, s.Snippet)
 			}
 			if s.Where == "" {
-				t.Errorf("%s: nothing says where it belongs, want a where that is not empty", s.Client)
+				t.Errorf("%s: got no place for it, want one", s.Client)
 			}
 		}
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", `claude() { printf '%s\n' "$@"; }; `+

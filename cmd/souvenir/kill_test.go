@@ -206,7 +206,7 @@ func TestKilledDuringStores(t *testing.T) {
 		}
 	}
 	if most := len(answered) + writers + 1; stored > most { // plus the one from before
-		t.Errorf("%d memories are there; at most %d were asked for, want at most %v", stored, most, most)
+		t.Errorf("got %d memories with a limit of %d, want at most %v", stored, most, most)
 	}
 }
 

@@ -374,7 +374,7 @@ func TestMCPFindsTheFile(t *testing.T) {
 	p.end(t)
 	if found := first.ok(t, "search", "server", "--db", "of a server.db"); !strings.Contains(found,
 		"This is in the file of a server.") {
-		t.Errorf("the server's file lacks what was stored beside it: %s; want in it \"This is in the file of a server.\"",
+		t.Errorf("the server's file lacks a stored memory: %s; want in it \"This is in the file of a server.\"",
 			found)
 	}
 

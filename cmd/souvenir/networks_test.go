@@ -15,7 +15,7 @@ func TestNetworks(t *testing.T) {
 	var n networks
 	for _, text := range []string{"", "somewhere", "10.0.0.0/33", "10.0.0.2,", "10.0.0.2:80", "all"} {
 		if err := n.Set(text); err == nil {
-			t.Errorf("%q is taken for %s, want an error", text, n.String())
+			t.Errorf("%q is parsed as %s, want an error", text, n.String())
 		}
 	}
 	n = nil

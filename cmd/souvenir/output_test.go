@@ -54,7 +54,7 @@ func FuzzSizesAreReadAsPrinted(f *testing.F) {
 			return
 		}
 		if err := again.Set(b.String()); err != nil || again != b || b < 0 {
-			t.Fatalf("%q is read as %d and shown as %q, which is read as %d (%v), want %v again, not negative",
+			t.Fatalf("%q is parsed as %d and printed as %q, which is parsed as %d (%v), want %v again, not negative",
 				text, int64(b), b.String(), int64(again), err, b)
 		}
 	})

@@ -152,7 +152,7 @@ func TestSIGTERMFinishesRequests(t *testing.T) {
 	}
 	if got, err := store.As(souvenir.Access{User: anna.ID}).Preferences(t.Context()); err != nil ||
 		got["language"] != "Frisian" {
-		t.Errorf("what was answered is not stored: %v, %v; want \"Frisian\"", got, err)
+		t.Errorf("an answered write is not stored: %v, %v; want \"Frisian\"", got, err)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 	for _, replaced := range []string{former, link} {
 		if status, page := request(t, "GET", p.url+replaced[strings.Index(replaced, "/setup"):], "",
 			nil); status != http.StatusNotFound || !strings.Contains(page, "replaced") {
-			t.Errorf(`a link of a former start: %d %s, want status %v and "replaced" in page`, status, page, http.StatusNotFound)
+			t.Errorf(`an earlier link: %d %s, want status %v and "replaced" in page`, status, page, http.StatusNotFound)
 		}
 	}
 	jar, err := cookiejar.New(nil)
@@ -279,7 +279,7 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 		t.Errorf(`the page lacks what to paste: %s, want "claude mcp add" and %s/mcp in page`, page, p.url)
 	}
 	if token := regexp.MustCompile("mcp_[A-Za-z0-9]{40,}").FindString(page); token != "" {
-		t.Error("the page has a token that no one has asked for, want none")
+		t.Error("the page has a token before one was requested, want none")
 	}
 	if page := read(browser.Get(p.url + "/users")); !strings.Contains(page, "root") {
 		t.Errorf("the first user is no admin: %s; want in it \"root\"", page)
@@ -339,7 +339,7 @@ func TestFirstStartMakesTheAdminOnce(t *testing.T) {
 		decode[map[string]any](t, line)
 	}
 	if !strings.Contains(p.stderr.String(), "souvenir token add --user root") {
-		t.Errorf(`it does not tell how to go on: %s, want "souvenir token add --user root" in the stderr`, p.stderr)
+		t.Errorf(`it does not say how to continue: %s, want "souvenir token add --user root" in the stderr`, p.stderr)
 	}
 	if err := os.WriteFile(secret, []byte("second-password\n"), 0o600); err != nil {
 		t.Fatal(err)

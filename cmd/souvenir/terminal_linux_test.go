@@ -155,7 +155,7 @@ func TestInterruptedQuestionsLeaveTheTerminalAsItWas(t *testing.T) {
 		t.Errorf("exit status %d; want %d", got, exitError)
 	}
 	if !x.echoes(t) {
-		t.Error("the terminal no longer shows what is typed, want echo on")
+		t.Error("the terminal no longer echoes, want echo on")
 	}
 	if left := readFolder(t, c.dir); len(left) > 0 {
 		t.Errorf("an interrupted question has made files: %d, want none", len(left))

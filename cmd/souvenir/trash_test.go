@@ -70,7 +70,7 @@ func TestTrashCommands(t *testing.T) {
 	}
 	if got := c.ok(t, "search", "--user", "anna", "--json"); !strings.Contains(got, anna[0]) ||
 		!strings.Contains(got, anna[1]) {
-		t.Errorf("what was restored is not found: got %v, want %q in it and %q in it", got, anna[0], anna[1])
+		t.Errorf("the restored memory is not found: got %v, want %q in it and %q in it", got, anna[0], anna[1])
 	}
 }
 

@@ -36,7 +36,7 @@ func (c call) keysOf(t *testing.T, db string) souvenir.UserKeysReport {
 
 func (c call) file(name string) string { return filepath.Join(c.dir, name) }
 
-func TestACopyGivesAStoreKeysOfUsersAndTakesThem(t *testing.T) {
+func TestACopyAddsAndRemovesUserKeys(t *testing.T) {
 	c := sealedStore(t)
 	if _, err := os.Stat(c.file("keys-of-sealed.db.ring")); err != nil {
 		t.Errorf("the ring: %v; want it beside the store", err)
@@ -128,7 +128,7 @@ func TestABackupOpensWithoutWhatDeletedUsersHad(t *testing.T) {
 	}
 	if o := elsewhere.run(t, "search", "gate 4711", "--db", "restored.db", "--user", "carl"); o.code != exitOK ||
 		o.stdout != "" {
-		t.Errorf("search as Carl: got %+v, want nothing of what he had", o)
+		t.Errorf("search as Carl: got %+v, want none of his former data", o)
 	}
 	if o := elsewhere.run(t, "key", "users", "check", "--db", "restored.db"); o.code != exitOK ||
 		!strings.Contains(o.stderr, "souvenir check --repair") {
@@ -239,7 +239,7 @@ func keyIn(t *testing.T, c call, name string) souvenir.MasterKey {
 	return key
 }
 
-func TestACopyToADatabaseGivesItKeysOfUsersInItsSchema(t *testing.T) {
+func TestACopyToADatabaseAddsUserKeysInItsSchema(t *testing.T) {
 	address := pgtest.Address(t)
 	pgtest.NotOnCitus(t, "user keys are in a schema on the coordinator")
 	schema := pgtest.SchemaOf(address) + "_keys"

@@ -194,10 +194,10 @@ func TestOptionsOverrideTheModelsFiles(t *testing.T) {
 		}
 	}
 	if got := embed(&Options{Pooling: CLS}, souvenir.ForQuery, text); slices.Equal(got, plain) {
-		t.Errorf("the first token's vector is the mean: got %v, want got other than %v", got, plain)
+		t.Errorf("the first token's vector is the mean: got %v, want another vector than %v", got, plain)
 	}
 	if got := embed(&Options{MaxTokens: 8}, souvenir.ForQuery, text); slices.Equal(got, plain) {
-		t.Errorf("8 tokens give the vector of the whole text: got %v, want got other than %v", got, plain)
+		t.Errorf("8 tokens give the vector of the whole text: got %v, want another vector than %v", got, plain)
 	}
 	embed(&Options{Precision: Int8}, souvenir.ForQuery, text)
 	embed(&Options{Name: "another"}, souvenir.ForQuery, text)

@@ -61,7 +61,7 @@ func TestAModelThatFailsEndsTheProgram(t *testing.T) {
 	}
 }
 
-func TestTheStandInIsStrictAboutTheFormOfRequests(t *testing.T) {
+func TestTheFakeChecksTheFormOfRequests(t *testing.T) {
 	good := request{Messages: []message{{Role: "system"}, {Role: "user"}}, Tools: functions()}
 	if err := good.check(); err != nil {
 		t.Fatal(err)

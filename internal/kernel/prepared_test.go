@@ -47,7 +47,7 @@ func TestPreparedPassagesAreReusedByTheirText(t *testing.T) {
 	}
 }
 
-func TestAContentOfWhiteSpaceIsOneBlankPassage(t *testing.T) {
+func TestWhiteSpaceIsOneBlankPassage(t *testing.T) {
 	p := kernel.Prepared{}
 	if missing := p.Add(" \n", 40, nil); missing != nil {
 		t.Errorf("to embed: %q, want nil", missing)

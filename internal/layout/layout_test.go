@@ -111,7 +111,7 @@ func TestNodesAreSpread(t *testing.T) {
 			}
 		}
 		if covered > n/50 {
-			t.Errorf("%s: %d pairs lie on top of each other, want at most %v", name, covered, n/50)
+			t.Errorf("%s: %d pairs overlap, want at most %v", name, covered, n/50)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestInvalidEdgesAreIgnored(t *testing.T) {
 	}
 }
 
-func TestLayoutsCanBeGivenUp(t *testing.T) {
+func TestLayoutsCanBeCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Places(ctx, 1000, clusters(1000, 5)); !errors.Is(err, context.Canceled) {

@@ -140,7 +140,7 @@ func TestOddPointsHavePlaces(t *testing.T) {
 	}
 }
 
-func TestLayoutsOfNeighboursCanBeGivenUp(t *testing.T) {
+func TestLayoutsOfNeighboursCanBeCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, near := balls(50, 2, 3, 12)

@@ -269,7 +269,7 @@ func TestTagsTimesLinksAndMetadataAreImported(t *testing.T) {
 	}
 }
 
-func TestTheListOfMem0SaysTheSameAsItsDatabase(t *testing.T) {
+func TestMem0sListMatchesItsDatabase(t *testing.T) {
 	store := openStore(t)
 	database := unpacked(t, "mem0-qdrant.sqlite", "collection/m/storage.sqlite")
 	if _, err := migrate.Import(t.Context(), store, "mem0", database, nil); err != nil {
@@ -316,7 +316,7 @@ func TestDatabasesOfOtherProgramsKeepTheirDetails(t *testing.T) {
 }
 
 // What a program no longer shows is not valid here: it can be read, but searches do not find it.
-func TestWhatIsNoLongerTrueThereIsNotValidHere(t *testing.T) {
+func TestOutdatedMemoriesAreImportedAsNoLongerValid(t *testing.T) {
 	store := openStore(t)
 	for from, path := range map[string]string{"mem0": "testdata/mem0-all.json",
 		"mcp-memory-service": unpacked(t, "mcp-memory-service.db", "sqlite_vec.db")} {

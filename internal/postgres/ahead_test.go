@@ -205,7 +205,7 @@ func TestStreamsAreNotReadAhead(t *testing.T) {
 }
 
 // Rows that were read ahead are valid until the transaction writes, and complete.
-func TestWhatWasReadAheadIsNotOutOfDate(t *testing.T) {
+func TestRowsReadAheadAreNotOutOfDate(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 1})
 	if err != nil {
 		t.Fatal(err)

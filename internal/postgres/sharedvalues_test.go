@@ -104,7 +104,7 @@ func TestTrimKeepsWhatLivesLongest(t *testing.T) {
 		count(100, 11)
 		count(4, 5)
 		if got, want := look(t, one, "5", "6", "9"), []string{"none", "x", "x"}; !slices.Equal(got, want) {
-			t.Errorf("what is left: got %v, want %v", got, want)
+			t.Errorf("after it: got %v, want %v", got, want)
 		}
 	})
 }

@@ -55,7 +55,7 @@ func TestAttemptsAndPausesAreBounded(t *testing.T) {
 	}
 }
 
-func TestACallerOfLittlePatienceDoesNotAskAgainAfterATimeout(t *testing.T) {
+func TestACallWithAShortTimeoutIsNotRetried(t *testing.T) {
 	var count atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		count.Add(1)

@@ -85,7 +85,7 @@ func TestTheEndOfAWaitIsNotThatOfTheNextCallersWait(t *testing.T) {
 	join() // since the first caller's time is over
 	second, _ := w.linger.begin()
 	if w.waitedInVain(first) {
-		t.Fatal("the first caller goes on although the second has its turn")
+		t.Fatal("the first caller continues during the second one's turn")
 	}
 	join()
 	if w.waitedInVain(second) || !<-first || !<-second {

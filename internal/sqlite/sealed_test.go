@@ -124,7 +124,7 @@ func TestASealedFileNeedsItsKey(t *testing.T) {
 	after, err := os.ReadFile(path)
 	must(t, err)
 	if !bytes.Equal(before, after) {
-		t.Error("a refused file was changed, want it as it was")
+		t.Error("a refused file was changed, want it unchanged")
 	}
 	if entries, _ := os.ReadDir(folder); len(entries) != 2 {
 		t.Errorf("got %v, want the two files alone", entries)

@@ -104,7 +104,7 @@ func TestOthersWaitForATransactionButNotForEver(t *testing.T) {
 			t.Errorf("a write within, with the context from outside, gives %v; want ErrBusy", err)
 		}
 		if len(ended) != 0 {
-			t.Errorf("what is for the end is called before: got %v, want ended empty", len(ended))
+			t.Errorf("a function for the end is called before: got %v, want none", len(ended))
 		}
 		return d.Write(ctx, func(tx db.Tx) error {
 			if db.IsFreeing(tx.Context()) {
@@ -149,7 +149,7 @@ func TestACallInASpanWaitsAsLongAsItsContextAllows(t *testing.T) {
 			go func() { beside <- d.Read(ended, nothing) }()
 			end()
 			if err := <-beside; !errors.Is(err, context.Canceled) {
-				t.Errorf("a read beside a read, whose context ends, gives %v; want its context's error", err)
+				t.Errorf("a read with a canceled context, beside another, gives %v; want its context's error", err)
 			}
 			others.Go(func() {
 				if err := d.Read(ctx, nothing); err != nil {

@@ -310,7 +310,7 @@ func TestCheckboxesOfASectionAreTickedInPlace(t *testing.T) {
 		for _, box := range d.Section(section).Checkboxes() {
 			told = append(told, fmt.Sprintf("%d %s %q %v", box.Line, box.ID, box.Text, box.Done))
 			if same := box.Tick(content, box.Done); same != content {
-				t.Errorf("ticking %q as it is changes %q, want %v", box.Text, same, content)
+				t.Errorf("ticking %q again changes %q, want %v", box.Text, same, content)
 			}
 			changed = box.Tick(changed, !box.Done)
 		}

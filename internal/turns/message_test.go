@@ -23,7 +23,7 @@ func TestTurnsRoundTrip(t *testing.T) {
 	for _, refused := range []turns.Message{{}, {Content: "  "}, {Content: "x", Metadata: map[string]any{"role": "user"}},
 		{Content: "x", Role: strings.Repeat("r", 65)}, {Content: "x", ToolCalls: func() {}}} {
 		if _, _, err := refused.Store("k"); err == nil {
-			t.Errorf("%+v is taken, want an error", refused)
+			t.Errorf("%+v is accepted, want an error", refused)
 		}
 	}
 }

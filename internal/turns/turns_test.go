@@ -65,7 +65,7 @@ func TestConversationsOfADay(t *testing.T) {
 			morning.Conversation)
 	}
 	if at("2024-05-01T00:00:00Z", false, "conversation") != nil || at("2024-05-01T00:00:00Z", true, "decision") != nil {
-		t.Error("what is of no project, or not a conversation, is of one")
+		t.Error("a memory outside of conversations belongs to one")
 	}
 }
 

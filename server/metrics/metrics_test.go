@@ -96,7 +96,7 @@ func TestMetricsTellNothingOfUsersAndWhatTheyStore(t *testing.T) {
 	for _, private := range []string{servertest.Secret, "olivia", "shop", w.Users[servertest.Owner], w.File, w.Memory,
 		"menu.txt"} {
 		if private == "" || strings.Contains(strings.ToLower(got), strings.ToLower(private)) {
-			t.Errorf("the page has %q, want nothing of users", private)
+			t.Errorf("the page has %q, want no data of users", private)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestTheDashboardAndTheAlertsReadExistingMetrics(t *testing.T) {
 		}
 		for _, name := range names {
 			if strings.HasPrefix(name, "souvenir_") && !slices.Contains(found, name) {
-				t.Errorf("%s does not tell about %s", path, name)
+				t.Errorf("%s does not mention %s", path, name)
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func TestTheDashboardIsWellFormed(t *testing.T) {
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
-					t.Fatalf("%q lies over %q, or beyond the edge", p.Title, other)
+					t.Fatalf("%q overlaps %q, or crosses the edge", p.Title, other)
 				}
 				taken[[2]int{x, y}] = p.Title
 			}

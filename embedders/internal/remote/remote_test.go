@@ -68,7 +68,7 @@ func TestPromptsAreThoseOfTheModelAndChangeItsIdentity(t *testing.T) {
 	s.BaseURL = "http://127.0.0.1"
 	elsewhere, _ := New(s)
 	if plain.Model() == prompted.Model() {
-		t.Errorf("a prompt leaves the identity %q as it was, want another one", plain.Model())
+		t.Errorf("a changed prompt keeps the identity %q, want another one", plain.Model())
 	}
 	if prompted.Model() != elsewhere.Model() {
 		t.Errorf("another address has the identity %q, want %q", elsewhere.Model(), prompted.Model())

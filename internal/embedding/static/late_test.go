@@ -98,7 +98,7 @@ func TestEmptyQuestions(t *testing.T) {
 	}
 	q := m.Ask([]QueryToken{{5000, 1}})
 	if got := q.Score([]uint16{math.MaxUint16}); got != -1 {
-		t.Errorf("what is no row has the score %v, want that of the most unlike", got)
+		t.Errorf("a missing row has the score %v, want that of the most unlike", got)
 	}
 	q.Close()
 	var many []QueryToken

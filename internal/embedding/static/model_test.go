@@ -223,7 +223,7 @@ func TestEveryPieceIsFound(t *testing.T) {
 			piece, continuing = m.Piece(int32(row)), false
 		}
 		if got, size := m.pieces.longestMatch([]byte(piece), continuing); got != row || size != len(piece) {
-			t.Fatalf("row %d, %q: found row %d and %d bytes, want got = %v and size %v", row, m.Piece(int32(row)), got, size,
+			t.Fatalf("row %d, %q: found row %d and %d bytes, want row %v and %v bytes", row, m.Piece(int32(row)), got, size,
 				row, len(piece))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
-func TestLowsKeepTheHighest(t *testing.T) {
+func TestLowestBoundsKeepTheHighest(t *testing.T) {
 	g := newGenerator(3)
 	for _, limit := range []int{1, 2, 7, 30, 200} {
 		l := newLows(limit)

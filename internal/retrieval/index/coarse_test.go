@@ -138,9 +138,9 @@ func TestBoundsHold(t *testing.T) {
 	}
 }
 
-// TestCodesSayVectorsToSomeMillionths compares the inner products of codes with those of the floats, and the ten
+// TestCodesMatchVectorsToAFewMillionths compares the inner products of codes with those of the floats, and the ten
 // nearest vectors by each.
-func TestCodesSayVectorsToSomeMillionths(t *testing.T) {
+func TestCodesMatchVectorsToAFewMillionths(t *testing.T) {
 	const queries, nearest = 50, 10
 	n := longtest.Size(3000, 300)
 	for i, size := range []int{64, 256, 1000} {

@@ -114,7 +114,7 @@ func TestPlaneOfFewAndEqualVectors(t *testing.T) {
 		}
 	}
 	if places, _, err := Plane(t.Context(), []float32{1, 2, 5}, 1); err != nil || len(places) != 6 || places[1] != 0 {
-		t.Errorf("vectors of one number lie at %v, %v, want 6 coordinates with 0 in the second, and no error", places,
+		t.Errorf("vectors of one number are at %v, %v, want 6 coordinates with 0 in the second, and no error", places,
 			err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

@@ -178,7 +178,7 @@ func TestOtherPartitionsHaveNoInfluence(t *testing.T) {
 	hits, total := mustSearch(t, ix, q)
 	before := stats
 	if total < 100 || stats.Matches == 0 {
-		t.Fatalf("the test finds too little to tell: %d, %+v, want at least 100 in all and some matches", total, stats)
+		t.Fatalf("the test finds too little: %d, %+v, want at least 100 in all and some matches", total, stats)
 	}
 	same := func(after string) {
 		t.Helper()

@@ -198,7 +198,7 @@ func TestWeightsDependOnKnownWords(t *testing.T) {
 		{"鲸落嗡", 0, 0.1},
 	} {
 		if got := of(test.text).Known; got < test.least || got > test.most {
-			t.Errorf("%q: the model knows %.2f of it, want %v to %v", test.text, got, test.least, test.most)
+			t.Errorf("%q: the model covers %.2f of it, want %v to %v", test.text, got, test.least, test.most)
 		}
 	}
 	w := Weights{Words: 1, Meaning: 0.5, Late: 0.4, AloneMeaning: 0.3, AloneLate: 0.2, OtherMeaning: 0.6, Known: 1}

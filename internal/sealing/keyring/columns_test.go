@@ -174,7 +174,7 @@ func TestACopyOfASealedValueIsNotOpened(t *testing.T) {
 			return tx.QueryRow(`SELECT count(*) FROM note WHERE text = ?`, stolen).Scan(&found)
 		})
 		if err != nil || found != 5 {
-			t.Errorf("rows with the copy as it is: got %d and %v, want 5", found, err)
+			t.Errorf("rows with the unchanged copy: got %d and %v, want 5", found, err)
 		}
 	})
 }

@@ -334,7 +334,7 @@ func TestFilesGetOtherOwnersWithoutNewContent(t *testing.T) {
 	})
 }
 
-func TestWithoutARingFilesAreAsTheyAre(t *testing.T) {
+func TestWithoutARingFilesAreStoredUnsealed(t *testing.T) {
 	var none *keyring.Ring
 	f, err := none.NewFile()
 	if f != nil || err != nil {

@@ -220,7 +220,7 @@ func searchRerankerFails(f *fixture) {
 		f.same(what, fitting(results), want...)
 		if text := strings.Join(results.Warnings, "\n"); !strings.Contains(text, "the reranker failed") ||
 			strings.Contains(text, "secret") {
-			f.Errorf("%s: warnings are %q; want one that the reranker failed, and nothing of its error", what, text)
+			f.Errorf("%s: warnings are %q; want that the reranker failed, without its error", what, text)
 		}
 	}
 }

@@ -220,7 +220,7 @@ func (f *fixture) until(what string, reached func() bool) {
 	f.Helper()
 	for deadline := time.Now().Add(patience); !reached(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			f.Fatalf("waited in vain: %s, want it before the deadline", what)
+			f.Fatalf("waited too long: %s, want it before the deadline", what)
 		}
 	}
 }

@@ -175,7 +175,7 @@ func openCloseCancelled(f *fixture) {
 		}
 	}
 	if !errors.Is(last, context.Canceled) || listed >= 302 {
-		f.Errorf("a listing whose context ends lists %d memories and ends with %v; want context.Canceled", listed, last)
+		f.Errorf("a listing with a canceled context lists %d memories and returns %v; want context.Canceled", listed, last)
 	}
 	cancel()
 }

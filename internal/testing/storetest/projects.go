@@ -43,7 +43,7 @@ func projectByName(f *fixture) {
 	m := f.add(souvenir.NewMemory{Content: "x", ProjectName: "Apollo 11"})
 	f.equal("name", m.ProjectName, "Apollo 11")
 	if m.ProjectID == "" || m.ProjectID == "Apollo 11" {
-		f.Errorf("the project has the id %q; want one of its own", m.ProjectID)
+		f.Errorf("the project has the id %q; want a new one", m.ProjectID)
 	}
 	f.equal("by its id", f.add(souvenir.NewMemory{Content: "y", ProjectID: m.ProjectID}).ProjectName, "Apollo 11")
 	f.equal("memories in it", f.search(souvenir.Query{ProjectName: "Apollo 11"}).Total, 2)
@@ -206,7 +206,7 @@ func projectAdd(f *fixture) {
 	f.equal("found by name", named, added)
 	f.equal("named by its id", f.addProject(souvenir.NewProject{ID: "apollo"}).Name, "apollo")
 	if id := f.addProject(souvenir.NewProject{Name: "Mercury"}).ID; id == "" || id == "Mercury" {
-		f.Errorf("a project added by name has the id %q; want one of its own", id)
+		f.Errorf("a project added by name has the id %q; want a new one", id)
 	}
 	f.equal("stored into", f.add(souvenir.NewMemory{Content: "x", ProjectName: "Gemini 7"}).ProjectID, "g7")
 	f.equal("memories", f.project("g7").MemoryCount, 1)

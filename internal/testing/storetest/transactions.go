@@ -93,13 +93,13 @@ func transactionUndone(f *fixture) {
 	}
 	all := f.list(souvenir.List{})
 	if len(all) != 1 || all[0].Content != "the old kettle" || all[0].Revision != 1 {
-		f.Errorf("what remains is %+v; want the one memory as it was", all)
+		f.Errorf("after it: %+v; want the one memory unchanged", all)
 	}
 	f.equal("of another user", len(f.as(souvenir.Access{User: "ann"}).list(souvenir.List{})), 0)
 	found, err := f.reader.Search(f.ctx, souvenir.Query{Text: "kettle"})
 	f.check("Search", err)
 	if len(found.Hits) != 1 || found.Hits[0].Content != "the old kettle" {
-		f.Errorf("a search finds %+v; want the memory as it was", found.Hits)
+		f.Errorf("a search finds %+v; want the memory unchanged", found.Hits)
 	}
 	f.add(souvenir.NewMemory{Content: "and the store goes on"})
 }

@@ -34,7 +34,7 @@ func (v visit) check(what string, answer any, err error, given ...string) {
 	}
 	for _, word := range v.hidden(v.n) {
 		if strings.Contains(said, word) {
-			v.Errorf("%s betrays %s, want it kept secret: %.600s", what, word, said)
+			v.Errorf("%s reveals %s, want it kept secret: %.600s", what, word, said)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func (v visit) denied(what, id string, err error, unknown func(id string) error)
 	want := unknown(nowhere)
 	if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrReadOnly) || want == nil ||
 		strings.ReplaceAll(err.Error(), id, nowhere) != want.Error() {
-		v.Errorf("%s of what cannot be seen gives %v; of what does not exist, %v", what, err, want)
+		v.Errorf("%s of something invisible gives %v, want %v as for something missing", what, err, want)
 	}
 }
 

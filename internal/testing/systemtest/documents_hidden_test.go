@@ -107,7 +107,7 @@ func TestTextsOfFilesAreOutOfReach(t *testing.T) {
 				t.Error(name, err)
 			}
 			if strings.Contains(string(text), id) || strings.Contains(string(text), "zebra") {
-				t.Errorf("%s: got %s, want nothing of the text", name, text)
+				t.Errorf("%s: got %s, want none of the text", name, text)
 			}
 		}
 		line := fmt.Sprintf(`{"souvenir":"export","version":1}`+"\n"+`{"type":"memory","id":%q,"owner":"ann",`+

@@ -270,7 +270,7 @@ func documentsAreNoMemories(r *reading) {
 	}
 	for u, err := range r.store.Accounts().Users(ctx) {
 		if err != nil || u.ID == "cat" {
-			r.Errorf("got the user %+v and %v, want no one who has nothing left", u, err)
+			r.Errorf("got the user %+v and %v, want no user without data", u, err)
 		}
 	}
 	if _, err := ann.GetCollection(ctx, ""); err == nil {

@@ -257,7 +257,7 @@ func (s *safe) wantSound(store *Store) {
 	}
 }
 
-func TestKeysOfUsers(t *testing.T) {
+func TestUserKeys(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {
 		if empty.name() == "walled" {
 			t.Skip("the wall hides rows, and keys are not in rows")

@@ -20,7 +20,7 @@ import (
 
 // With user keys, searches read sealed or blinded data, and find the same as without keys.
 
-func TestKeysOfUsersInSearches(t *testing.T) {
+func TestSearchesWithUserKeys(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, empty database) {
 		if empty.name() == "walled" {
 			t.Skip("the wall hides rows, and keys are not in rows")
@@ -151,14 +151,14 @@ func nothingToRead(s *safe) {
 		for _, v := range [][]float32{embedded[0], unit} {
 			for _, secret := range [][]byte{vectorform.Exact(v), vectorform.Short(v)} {
 				if slices.ContainsFunc(vectors, func(stored []byte) bool { return bytes.Contains(stored, secret) }) {
-					s.Errorf("the vector of %q is stored as it is, want it sealed", m.Content)
+					s.Errorf("the vector of %q is stored unsealed, want it sealed", m.Content)
 				}
 			}
 		}
 	}
 	for _, v := range vectors {
 		if _, is := sealedrows.SealedBytes(sealedrows.PassageVector, v); !is {
-			s.Errorf("a vector is stored in %d bytes as it is, want it sealed", len(v))
+			s.Errorf("a vector is stored in %d bytes unsealed, want it sealed", len(v))
 		}
 	}
 }

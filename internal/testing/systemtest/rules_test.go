@@ -80,7 +80,7 @@ func aRuleOfASharedProjectIsOneForAllItsPeople(t *testing.T, empty database) {
 
 // A user who now only reads a project, or has left it, can neither change nor remove its rules, whichever member stored
 // them first.
-func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
+func TestUsersWithoutWriteAccessChangeNoRules(t *testing.T) {
 	onEachEngine(t, whoMayNotWriteInAProjectRewritesNoRulesThere)
 }
 
@@ -119,7 +119,7 @@ func whoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T, empty database) 
 }
 
 // A memory that a former member stored in a project cannot become a rule there.
-func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
+func TestFormerMembersMakeNoRulesInAProject(t *testing.T) {
 	onEachEngine(t, whoHasLeftAProjectMakesNoRulesThere)
 }
 

@@ -81,9 +81,9 @@ func TestMadeUpTextsAreTheSameEachTime(t *testing.T) {
 var remark = regexp.MustCompile(
 	`^(Note: |As said before: |Again, for the record: )+|(\.| \(confirmed\)|, as of today\.)+$`)
 
-// TestOfferedDuplicatesSayTheSame checks the pairs that are offered as near duplicates: each must be a text and the
-// same text with remarks around it. Sentences of one template with different numbers and names must not be offered.
-func TestOfferedDuplicatesSayTheSame(t *testing.T) {
+// TestOfferedDuplicatesHaveTheSameContent checks the pairs that are offered as near duplicates: each must be a text and
+// the same text with remarks around it. Sentences of one template with different numbers and names must not be offered.
+func TestOfferedDuplicatesHaveTheSameContent(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "filled.db")
 	filled, err := seed.Fill(t.Context(), path, 1000)

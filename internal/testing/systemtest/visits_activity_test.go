@@ -44,7 +44,7 @@ var activityVisits = map[string]func(v visit){
 		if page, ok := answer.(ActivityPage); ok && err == nil {
 			for _, a := range page.Activities {
 				if a.User != v.access.User {
-					v.Errorf("ActivityPage tells %s of %+v, want %v", v.access.User, a, v.access.User)
+					v.Errorf("ActivityPage shows %s %+v, want %v", v.access.User, a, v.access.User)
 				}
 			}
 			want := 0
@@ -54,7 +54,7 @@ var activityVisits = map[string]func(v visit){
 				}
 			}
 			if len(page.Activities) != want {
-				v.Errorf("ActivityPage tells %d calls, want %d", len(page.Activities), want)
+				v.Errorf("ActivityPage has %d calls, want %d", len(page.Activities), want)
 			}
 		}
 		for _, user := range []string{"alice", "bob", "eve"} {
@@ -74,7 +74,7 @@ var activityVisits = map[string]func(v visit){
 			return s.Insights().CallDays(v.Context(), CallDaysQuery{Days: 2})
 		})
 		if days, ok := answer.([]CallDay); ok && err == nil && v.access.User != "eve" && days[1].Calls > 0 {
-			v.Errorf("CallDays tells %s of %+v, want no calls of eve", v.access.User, days)
+			v.Errorf("CallDays shows %s %+v, want no calls of eve", v.access.User, days)
 		}
 	},
 	"Overview": func(v visit) {
@@ -85,7 +85,7 @@ var activityVisits = map[string]func(v visit){
 			total += p.Memories
 		}
 		if err != nil || o.Memories != len(v.sees) || total != len(v.sees) || o.Days[len(o.Days)-1].Memories != len(v.sees) {
-			v.Errorf("Overview tells %+v of %d memories, %v, want no error, memories %v, total %v and memories %v", o,
+			v.Errorf("Overview is %+v for %d memories, %v, want no error, memories %v, total %v and memories %v", o,
 				len(v.sees), err, len(v.sees), len(v.sees), len(v.sees))
 		}
 	},

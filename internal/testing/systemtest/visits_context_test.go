@@ -103,7 +103,7 @@ var contextVisits = map[string]func(v visit){
 				}
 			}
 			if project == "" && len(modules) != len(v.sees) {
-				v.Errorf("Modules tells %v; %d memories can be seen, want %v modules", modules, len(v.sees), len(v.sees))
+				v.Errorf("Modules is %v; %d memories are visible, want %v modules", modules, len(v.sees), len(v.sees))
 			}
 		}
 	},

@@ -40,7 +40,7 @@ var exportVisits = map[string]func(v visit){
 			if whose := cmp.Or(written.Owner, written.User, v.access.User); whose != v.access.User ||
 				written.Type == transfer.KindUser &&
 					written.ID != whose {
-				v.Errorf("Export writes what is %s's: %s", whose, line)
+				v.Errorf("Export writes data of %s: %s", whose, line)
 			}
 		}
 	},

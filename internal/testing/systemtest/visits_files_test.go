@@ -279,7 +279,7 @@ func readingEndsWithTheMembership(t *testing.T, empty database) {
 		WHERE user_id = (SELECT id FROM users WHERE uid = 'bob' AND namespace = '')`)
 	if _, err := r.ReadAt(make([]byte, 10), kernel.ChunkSize); !errors.Is(err, ErrNotFound) ||
 		!strings.Contains(fmt.Sprint(err), f.ID) {
-		t.Errorf("reading goes on: %v, want ErrNotFound and %q in it", err, f.ID)
+		t.Errorf("a read after it: %v, want ErrNotFound and %q in it", err, f.ID)
 	}
 }
 

@@ -111,7 +111,7 @@ var maintainVisits = map[string]func(v visit){
 		v.refuses("VerifyAudit", func(s *Store) error {
 			report, err := s.Upkeep().VerifyAudit(v.Context(), nil)
 			if report.Entries != 0 || report.Head != (AuditAnchor{}) {
-				v.Errorf("VerifyAudit tells %+v, want nothing", report)
+				v.Errorf("VerifyAudit is %+v, want zero values", report)
 			}
 			return err
 		})
@@ -129,7 +129,7 @@ var maintainVisits = map[string]func(v visit){
 		v.refuses("Configuration", func(s *Store) error {
 			c, err := s.Upkeep().Configuration(v.Context())
 			if c != (Configuration{}) {
-				v.Errorf("Configuration tells %+v, want %v", c, Configuration{})
+				v.Errorf("Configuration is %+v, want %v", c, Configuration{})
 			}
 			return err
 		})
@@ -138,7 +138,7 @@ var maintainVisits = map[string]func(v visit){
 		v.refuses("Stats", func(s *Store) error {
 			stats, err := s.Upkeep().Stats(v.Context())
 			if stats != (Stats{}) {
-				v.Errorf("Stats tells %+v, want %v", stats, Stats{})
+				v.Errorf("Stats is %+v, want %v", stats, Stats{})
 			}
 			return err
 		})

@@ -391,7 +391,7 @@ var visits = map[string]func(v visit){
 		mustAdd(v.T, v.n.As(Access{User: "another user"}), NewMemory{Content: "not for your eyes"})
 		after, err := v.view.Upkeep().EmbeddingStatus(v.Context())
 		if err != nil || after != before {
-			v.Errorf("EmbeddingStatus tells of another user's memory: %+v, then %+v, %v, want no error and after as before",
+			v.Errorf("EmbeddingStatus counts another user's memory: %+v, then %+v, %v, want no error and after as before",
 				before, after, err)
 		}
 	},

@@ -74,7 +74,7 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 		seen, writable := slices.Contains(v.sees, p.memory), slices.Contains(v.changes, p.memory)
 		v.check(what+" in "+ref, answer, err, ref)
 		if !seen && (strings.Contains(answer, secret) || strings.Contains(answer, task)) {
-			v.Errorf("%s betrays the rules of %s: %s", what, ref, answer)
+			v.Errorf("%s reveals the rules of %s: %s", what, ref, answer)
 		}
 		switch {
 		case changes && v.access.ReadOnly:

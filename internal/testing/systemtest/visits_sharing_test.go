@@ -62,7 +62,7 @@ func (v visit) answers(what string, call func(s *Store, id string) (any, error))
 		v.denied(what, theirs, err, func(id string) error { _, err := call(v.view, id); return err })
 	}
 	if left := v.offer(other); left == "" {
-		v.Errorf("%s answered the invitation of %s: got %v, want a left that is not empty", what, other, left)
+		v.Errorf("%s answered the invitation of %s: got id %q of the one left, want one", what, other, left)
 	}
 	mine := v.offer(v.access.User)
 	if mine == "" { // not a user

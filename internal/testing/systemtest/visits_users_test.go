@@ -195,7 +195,7 @@ var userVisits = map[string]func(v visit){
 		for user, app := range apps {
 			_, err := v.n.Accounts().CheckAccessToken(v.Context(), checkOf(app.tokens.AccessToken))
 			if user != v.access.User && err != nil {
-				v.Errorf("%s's application is let in no more: %v, want no error", user, err)
+				v.Errorf("%s's application lost its access: %v, want no error", user, err)
 			}
 		}
 	},
@@ -257,7 +257,7 @@ var userVisits = map[string]func(v visit){
 		if v.access.Projects == nil && !v.access.ReadOnly {
 			if _, err := v.view.Accounts().AddToken(v.Context(), NewToken{Name: "rising", Scopes: Scopes()}); !errors.Is(err,
 				ErrForbidden) {
-				v.Errorf("a token of the scope admin for one who is no admin: %v, want ErrForbidden", err)
+				v.Errorf("a token with the scope admin for a user who is not an admin: %v, want ErrForbidden", err)
 			}
 			if _, err := v.view.Accounts().AddToken(v.Context(),
 				NewToken{Name: "reaching", Projects: []string{"secretplan"}}); (err == nil) != (v.access.User == "alice") {

@@ -249,7 +249,7 @@ func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 	}
 	for _, text := range clientError {
 		if text != clientError[0] {
-			t.Errorf("%q and %q tell apart what is here, want the same", clientError[0], text)
+			t.Errorf("the answers %q and %q differ, want the same", clientError[0], text)
 		}
 	}
 	// The check of the connection itself, for any URL.

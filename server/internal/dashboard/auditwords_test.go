@@ -37,7 +37,7 @@ func TestEveryActionHasASentence(t *testing.T) {
 	names := &upkeep.AuditNames{}
 	if said := upkeep.AuditText(souvenir.AuditEntry{Action: "member.add", Details: map[string]any{"role": "writer"}},
 		names.Of, ""); said != "invited someone to a project, as writer" {
-		t.Errorf("an invitation of who has no account: got %q, want someone", said)
+		t.Errorf("an invitation by a user without an account: got %q, want someone", said)
 	}
 	for action := range upkeep.AuditSentences {
 		if !known[action] {

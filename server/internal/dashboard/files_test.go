@@ -55,7 +55,7 @@ func TestFilesAreListed(t *testing.T) {
 		"No files yet").Without("menu.txt"))
 }
 
-func TestTypesOfFilesAreInWords(t *testing.T) {
+func TestTypesOfFilesAreNamed(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for name, text := range map[string]string{"letter.eml": "From: a@b.example\r\nSubject: x\r\n\r\nHello.\r\n",
 		"prices.csv": "thing,price\ntea,2\n", "notes.md": "# Notes\n"} {

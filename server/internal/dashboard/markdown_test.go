@@ -49,7 +49,7 @@ func TestPagesWithAWideTableStaySmall(t *testing.T) {
 		}
 		p.Expect(http.StatusOK)
 		if !strings.Contains(p.Body, note) {
-			t.Errorf("%s says nothing of a text that is too complex: %.300q, got %v, want in it %v", what,
+			t.Errorf("%s does not note that a text is too complex: %.300q, got %v, want in it %v", what,
 				p.Body[max(0, strings.Index(p.Body, "<main")):], p.Body, note)
 		}
 	}

@@ -105,7 +105,7 @@ func TestManyMemoriesAreChangedAndUndone(t *testing.T) {
 		}
 		undo(olivia, p).Expect(http.StatusOK, "Undone.")
 		if after := states(w, servertest.Owner, ids...); !slices.Equal(before, after) {
-			t.Errorf("%s %q: taken back to %q, want %q", c.action, c.value, after, before)
+			t.Errorf("%s %q: undone to %q, want %q", c.action, c.value, after, before)
 		}
 	}
 	before := states(w, servertest.Owner, ids...)

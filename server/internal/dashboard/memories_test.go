@@ -95,7 +95,7 @@ func TestSearchOfMemoriesWhileTyping(t *testing.T) {
 	whole := olivia.Get("/memories?q=otter")
 	whole.Expect(http.StatusOK, `value="otter"`, "<mark>otters</mark>")
 	if whole.Header.Get("Vary") == "" {
-		t.Errorf("the part and the page are not told apart: got %v, want a Vary that is not empty", whole.Header.Get("Vary"))
+		t.Errorf("the part and the page have one address: got %v, want the header Vary", whole.Header.Get("Vary"))
 	}
 	find(olivia, "q="+strings.Repeat("x", souvenir.MaxQuery+1)).Expect(http.StatusBadRequest,
 		"The search text is 65537 bytes; at most 65536 are allowed.", `role="alert"`).Without("<html")

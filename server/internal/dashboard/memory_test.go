@@ -26,7 +26,7 @@ func TestThePageOfAMemory(t *testing.T) {
 	w.SignedIn(servertest.Reader).Get("/memories/" + w.Private).Expect(http.StatusNotFound).Without(servertest.Secret)
 	if p := w.Browser().Get("/memories/" +
 		w.Memory).Expect(http.StatusSeeOther); p.Header.Get("Location") != "/login?next=%2Fmemories%2F"+w.Memory {
-		t.Errorf("who has not signed in is sent to %q, want %v", p.Header.Get("Location"), "/login?next=%2Fmemories%2F"+
+		t.Errorf("a guest is sent to %q, want %v", p.Header.Get("Location"), "/login?next=%2Fmemories%2F"+
 			w.Memory)
 	}
 }

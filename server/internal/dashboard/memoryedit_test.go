@@ -84,7 +84,7 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 	saved := ada.Post(path, fields) // unchanged
 	ada.Get(saved.Header.Get("Location")).Expect(http.StatusOK, "No changes.")
 	if after := memoryOf(w, servertest.Admin, m.ID); after.Revision != 1 || after.Content != m.Content {
-		t.Errorf("saving what was there makes %+v, want revision 1 and content %v", after, m.Content)
+		t.Errorf("saving the same text makes %+v, want revision 1 and content %v", after, m.Content)
 	}
 
 	fields.Set("content", "First line\r\nanother second line")
@@ -304,7 +304,7 @@ func TestReadersCannotChangeMemories(t *testing.T) {
 	}
 }
 
-func TestHowATextWillLook(t *testing.T) {
+func TestPreviewsOfATextAreRendered(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)

@@ -161,7 +161,7 @@ func TestGraphShowsWhatIsConnected(t *testing.T) {
 			within*1.5, between)
 	}
 	if again := picture(sam, "/graph/data"); !slices.Equal(d.X, again.X) || !slices.Equal(d.IDs, again.IDs) {
-		t.Errorf("the same memories lie elsewhere: got %v, %v, want x %v and IDs %v", d.X, d.IDs, again.X, again.IDs)
+		t.Errorf("the same memories have other positions: got %v, %v, want x %v and IDs %v", d.X, d.IDs, again.X, again.IDs)
 	}
 	for query, edges := range map[string]int{"neighbours=0": 2, "similar=1&neighbours=0": 2} {
 		if got := len(picture(sam, "/graph/data?"+query).Edges) / 3; got != edges {
@@ -314,7 +314,7 @@ func TestPicturesHideOtherUsersMemories(t *testing.T) {
 			for _, path := range []string{"/" + kind, "/" + kind + "?show=list", "/" + kind + "/data"} {
 				if p := b.Get(path).Expect(http.StatusOK); caller != servertest.Owner && strings.Contains(p.Body,
 					servertest.Secret) {
-					t.Errorf("%s learns from %s what is Olivia's alone", caller, path)
+					t.Errorf("%s sees in %s data of Olivia alone", caller, path)
 				}
 			}
 		}

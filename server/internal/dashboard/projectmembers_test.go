@@ -133,7 +133,7 @@ func TestUndoingRestoresNoMemberWithoutConsent(t *testing.T) {
 		t.Fatalf("got %v, want nil", steps.Err)
 	}
 	if p, err := walter.GetProject(t.Context(), ref); err == nil {
-		t.Errorf("who has declined the project is %+v in it, want an error", p.Role)
+		t.Errorf("a user who declined is %+v in the project, want an error", p.Role)
 	}
 }
 

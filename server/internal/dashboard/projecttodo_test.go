@@ -376,7 +376,7 @@ func TestTasksAreOrdered(t *testing.T) {
 	olivia.Submit(page, shop(w)+"/todo/move", url.Values{"move": {"over.1.x.0"}}).Expect(http.StatusBadRequest)
 }
 
-func TestATickTellsTheNewVersionAndOneCount(t *testing.T) {
+func TestATickReturnsTheNewVersionAndOneCount(t *testing.T) {
 	longtest.Only(t)
 	w, store, olivia := withTodo(t, shopTodo)
 	page := olivia.Get(shop(w) + "/todo")

@@ -223,7 +223,7 @@ func TestAThousandProposalsPageByPage(t *testing.T) {
 	olivia.Get(done.Header.Get("Location")).Expect(http.StatusOK, "Page 40 of 40", "999 proposals waiting")
 }
 
-func TestTheMenuCountsProposalsAnewOnTheirPage(t *testing.T) {
+func TestTheMenuUpdatesItsCountOfProposals(t *testing.T) {
 	d := newDesk(t)
 	d.says("The till is blue.")
 	olivia := d.SignedIn(servertest.Owner)
@@ -332,7 +332,7 @@ func TestProposalsThatNoLongerFitAreExplained(t *testing.T) {
 	walter.Post("/undo", url.Values{"csrf": {walter.Get("/profile").Hidden().Get("csrf")}, "step": {step}}).
 		Expect(http.StatusConflict, "was not undone")
 	if got := d.facts(); len(got) != 1 {
-		t.Errorf("after someone who is no longer a member: got the facts %q, want the accepted one", got)
+		t.Errorf("after a former member's change: got the facts %q, want the accepted one", got)
 	}
 }
 
@@ -394,7 +394,7 @@ func (parrot) Extract(_ context.Context, c extract.Conversation) (extract.Extrac
 	return x, nil
 }
 
-func TestWhatALearnerKeepsIsOnThePage(t *testing.T) {
+func TestProposalsOfALearnerAreOnThePage(t *testing.T) {
 	d := newDesk(t)
 	walter := d.Store.As(souvenir.Access{User: d.Users[servertest.Writer]})
 	place := souvenir.ConversationPlace{ProjectID: d.shop}

@@ -230,14 +230,14 @@ func TestInvitingRevealsNothingAboutUsers(t *testing.T) {
 	w.Do(servertest.Stranger, "POST", "/api/project-invitations/"+invitation(w, servertest.Stranger).ID+"/decline",
 		"").Expect(http.StatusOK)
 	if got := transcript("sam"); got != want {
-		t.Errorf("one who has declined gives\n%s\nwant\n%s", got, want)
+		t.Errorf("a user who has declined gives\n%s\nwant\n%s", got, want)
 	}
 	w.Do(servertest.Owner, "POST", "/api/projects/plot/members", invite).Expect(http.StatusOK)
 	w.Do(servertest.Stranger, "POST", "/api/project-invitations/"+invitation(w, servertest.Stranger).ID+"/block",
 		"").Expect(http.StatusOK)
 	w.Do(servertest.Stranger, "GET", "/api/blocked-users", "").Expect(http.StatusOK, `"name":"olivia"`)
 	if got := transcript("sam"); got != want {
-		t.Errorf("one who has blocked the sender gives\n%s\nwant\n%s", got, want)
+		t.Errorf("a user who has blocked the sender gives\n%s\nwant\n%s", got, want)
 	}
 	w.Do(servertest.Stranger, "DELETE", "/api/blocked-users/"+w.Users[servertest.Owner], "").Expect(http.StatusOK,
 		`"success":true`)

@@ -132,7 +132,7 @@ func TestTextTooComplexAppearsAsStored(t *testing.T) {
 			times(20<<10, "[a] "),
 	} {
 		if got, want := page(source), plain(source, tooComplex); got != want {
-			t.Errorf("%s is not shown as it is stored, but as %.200q; want %v", name, got, want)
+			t.Errorf("%s is not shown as stored, but as %.200q; want %v", name, got, want)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func checkTame(t *testing.T, source string) {
 			open = append(open, name)
 		case xml.EndElement:
 			if len(open) == 0 || open[len(open)-1] != token.Name.Local {
-				t.Fatalf("%q becomes %q, where </%s> ends what is not open, want the end of the innermost element, "+
+				t.Fatalf("%q becomes %q, where </%s> closes an element that is not open, want the end of the innermost element, "+
 					"of %v", source, html, token.Name.Local, open)
 			}
 			open = open[:len(open)-1]

@@ -131,7 +131,7 @@ func checkElements(w *World, p *Page) {
 	labels := map[string]bool{}
 	for _, label := range p.HTML.All("label") {
 		if strings.TrimSpace(label.Text) == "" {
-			t.Errorf("a label is empty: got %v, want a text that is not empty", strings.TrimSpace(label.Text))
+			t.Errorf("a label is empty: got %v, want a text", strings.TrimSpace(label.Text))
 		}
 		labels[label.Attr("for")] = true
 		for _, input := range label.All("input") {
@@ -158,7 +158,7 @@ func checkElements(w *World, p *Page) {
 			}
 		case "button", "a", "summary":
 			if strings.TrimSpace(e.Text) == "" {
-				t.Errorf("a %s has no text, want a text that is not empty", e.Name)
+				t.Errorf("a %s has no text, want one", e.Name)
 			}
 		case "form":
 			if e.Attr("method") != "get" && (e.Attr("method") != "post" || e.Fields().Get("csrf") == "") {
@@ -208,12 +208,12 @@ func checkAddress(w *World, address string, ids map[string]int) {
 				w.SignedIn(caller).Send(w.Request(Guest, http.MethodHead, path, nil)).Status == http.StatusOK
 		}
 		if !slices.ContainsFunc([]string{Admin, Owner, Stranger}, readable) {
-			w.T.Errorf("%s: got no user who may read it, want one", address)
+			w.T.Errorf("%s: no user may read it, want one", address)
 		}
 		return
 	}
 	if !w.has(path) {
-		w.T.Errorf("the page leads to %q, which is no page, want w.has(path) = true", address)
+		w.T.Errorf("the page links to %q, want a page that exists", address)
 	}
 }
 
