@@ -383,8 +383,8 @@ var refusedSealed = []string{"AddMember", "UpdateMember", "DeleteMember", "Invit
 
 func TestSealedViewsRefuseWiderAccess(t *testing.T) {
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{Changeable: settingNames}))
-	open := st.Store
-	st.Store = open.Sealed()
+	open := st.store
+	st.store = open.Sealed()
 	refused := slices.Concat(refusedSealed, methodNames(open.Accounts()), methodNames(open.Upkeep()))
 	undone := errors.New("undone")
 	calls := st.calls()
@@ -410,7 +410,7 @@ func TestSealedViewsRefuseWiderAccess(t *testing.T) {
 			t.Errorf("%s of a sealed view gives %v; want ErrForbidden", name, err)
 		}
 	}
-	if err := st.Close(); !errors.Is(err, ErrForbidden) {
+	if err := st.store.Close(); !errors.Is(err, ErrForbidden) {
 		t.Errorf("Close of a sealed view gives %v; want ErrForbidden", err)
 	}
 	if _, err := open.GetMemory(t.Context(), st.memory); err != nil {

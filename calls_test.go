@@ -24,7 +24,7 @@ import (
 
 // settled is a store with one of everything, for the local user, who has an account.
 type settled struct {
-	*Store
+	store                      *Store
 	memory, file, token, grant string // ids
 	turn                       string // id of a turn of a conversation
 	session                    AddedSignIn
@@ -44,7 +44,7 @@ const settledTodo = "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] 
 // settle fills a store.
 func settle(t *testing.T, s *Store) settled {
 	t.Helper()
-	st := settled{Store: s, dir: t.TempDir()}
+	st := settled{store: s, dir: t.TempDir()}
 	must := func(_ any, err error) {
 		t.Helper()
 		if err != nil {
@@ -207,15 +207,18 @@ func (st settled) arguments() map[string][]any {
 		"RevokeGrant":            {st.grant},
 		"RevokeToken":            {Revocation{Client: st.refresh.Client, Token: st.tokens.RefreshToken}},
 		"Search":                 {Query{Text: "apple"}},
-		"Transaction":            {func(ctx context.Context) error { return st.DeleteMemory(ctx, st.memory) }},
+		"Transaction":            {func(ctx context.Context) error { return st.store.DeleteMemory(ctx, st.memory) }},
 		"SearchBatch":            {[]Query{{Text: "apple"}, {}}},
 		"SearchAll":              {Query{Text: "apple"}},
-		"Snapshot":               {func(ctx context.Context) error { _, err := st.GetMemory(ctx, st.memory); return err }},
-		"SetDocumentClient":      {DocumentClient{URL: "https://app.example/client", Registration: registration}},
-		"SetIdentityMemory":      {IdentityMemory{Content: "Bea"}},
-		"SetRule":                {NewRule{ProjectID: "p", Type: RuleDont, Content: "be rude"}},
-		"SetTodo":                {NewTodo{ProjectID: "p", Content: settledTodo}},
-		"UnlinkIdentity":         {"", testIssuer, "1"},
+		"Snapshot": {func(ctx context.Context) error {
+			_, err := st.store.GetMemory(ctx, st.memory)
+			return err
+		}},
+		"SetDocumentClient": {DocumentClient{URL: "https://app.example/client", Registration: registration}},
+		"SetIdentityMemory": {IdentityMemory{Content: "Bea"}},
+		"SetRule":           {NewRule{ProjectID: "p", Type: RuleDont, Content: "be rude"}},
+		"SetTodo":           {NewTodo{ProjectID: "p", Content: settledTodo}},
+		"UnlinkIdentity":    {"", testIssuer, "1"},
 		"UpdateShared": {SharedUpdate{Keys: []string{"k"}, Life: time.Hour,
 			Change: func(values [][]byte) { values[0] = []byte("x") }}},
 		"UpdateCollection":  {DefaultCollection, CollectionUpdate{Description: content("d")}},
@@ -232,9 +235,9 @@ func (st settled) arguments() map[string][]any {
 // calls returns a call with valid arguments of every method that takes a context.
 func (st settled) calls() map[string]func(context.Context) error {
 	calls := map[string]func(context.Context) error{
-		"Search by time": func(ctx context.Context) error { _, err := st.Search(ctx, Query{}); return err },
+		"Search by time": func(ctx context.Context) error { _, err := st.store.Search(ctx, Query{}); return err },
 	}
-	for name, method := range methodsOf(st.Store) {
+	for name, method := range methodsOf(st.store) {
 		if takesContext(method.Type()) {
 			calls[name] = func(ctx context.Context) error { return callMethod(method, ctx, st.arguments()[name]) }
 		}
@@ -381,15 +384,15 @@ func writes(method string) bool {
 func TestReadOnlyStoresReadOrRefuse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settled.db")
 	st := settle(t, openWords(t, path, Options{Changeable: settingNames}))
-	before := rowsOf(t, st.Store)
-	st.Store = openWords(t, path, Options{ReadOnly: true, Changeable: settingNames})
+	before := rowsOf(t, st.store)
+	st.store = openWords(t, path, Options{ReadOnly: true, Changeable: settingNames})
 	for method, call := range st.calls() {
 		err := call(t.Context())
 		if want := writes(method); want != errors.Is(err, ErrReadOnly) || !want && err != nil && !withoutOption(method, err) {
 			t.Errorf("%s gives %v", method, err)
 		}
 	}
-	if rowsOf(t, st.Store) != before {
+	if rowsOf(t, st.store) != before {
 		t.Error("something was changed, want no change")
 	}
 }
@@ -399,7 +402,7 @@ func TestEveryMethodAcceptsValidArguments(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settled.db")
 	st := settle(t, openWords(t, path, Options{Changeable: settingNames}))
 	backup := filepath.Join(t.TempDir(), "copy.db")
-	if err := st.Upkeep().Backup(t.Context(), backup, nil); err != nil {
+	if err := st.store.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
 	}
 	for i, method := range slices.Sorted(maps.Keys(st.calls())) {
@@ -412,7 +415,7 @@ func TestEveryMethodAcceptsValidArguments(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := st
-		again.Store = openWords(t, copied, Options{Changeable: settingNames})
+		again.store = openWords(t, copied, Options{Changeable: settingNames})
 		err := again.calls()[method](t.Context())
 		if withoutOption(method, err) {
 			err = nil // TestAnEncryptedStoreIsCopiedUnderItsKey and TestAnOlderRingIsRefusedAndCanBeRepaired call them
@@ -420,7 +423,7 @@ func TestEveryMethodAcceptsValidArguments(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s gives %v", method, err)
 		}
-		if err := again.Close(); err != nil {
+		if err := again.store.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -429,7 +432,7 @@ func TestEveryMethodAcceptsValidArguments(t *testing.T) {
 func TestEveryMethodOfAClosedStoreSaysSo(t *testing.T) {
 	for _, path := range []string{filepath.Join(t.TempDir(), "settled.db"), ":memory:"} {
 		st := settle(t, openWords(t, path, Options{Changeable: settingNames}))
-		if err := st.Close(); err != nil {
+		if err := st.store.Close(); err != nil {
 			t.Fatal(err)
 		}
 		for method, call := range st.calls() {
@@ -442,7 +445,7 @@ func TestEveryMethodOfAClosedStoreSaysSo(t *testing.T) {
 
 func TestEveryMethodEndsWithItsContext(t *testing.T) {
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{Changeable: settingNames}))
-	before := rowsOf(t, st.Store)
+	before := rowsOf(t, st.store)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	late, release := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
@@ -454,7 +457,7 @@ func TestEveryMethodEndsWithItsContext(t *testing.T) {
 			}
 		}
 	}
-	if rowsOf(t, st.Store) != before {
+	if rowsOf(t, st.store) != before {
 		t.Error("a call that had ended left something behind, want no change")
 	}
 }

@@ -200,7 +200,7 @@ func (s *Store) GetContext(ctx context.Context, q ContextQuery) (Context, error)
 
 // contextReader gathers a context from one snapshot.
 type contextReader struct {
-	*Store
+	store    *Store
 	tx       db.Tx
 	viewer   viewer
 	query    ContextQuery
@@ -222,7 +222,7 @@ func (s *Store) getContext(ctx context.Context, q ContextQuery, text string) (Co
 	}
 	var c Context
 	err = s.readAhead(ctx, aheadOfContext, func(tx db.Tx, v viewer) error {
-		r := contextReader{Store: s, tx: tx, viewer: v, query: q, prepared: prepared, included: map[int64]bool{}}
+		r := contextReader{store: s, tx: tx, viewer: v, query: q, prepared: prepared, included: map[int64]bool{}}
 		r.hasText = (&Query{Text: text}).rankable()
 		r.found.Warnings = slices.Clone(prepared.warnings)
 		c, err = r.gather()
@@ -255,8 +255,8 @@ func (r *contextReader) gather() (c Context, err error) {
 	}
 	// A limited view does not know whether an identity exists outside its projects, and one stored inside them would
 	// replace it.
-	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.viewer.Limited && !r.access.ReadOnly &&
-		!r.db.ReadOnly() {
+	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.viewer.Limited && !r.store.access.ReadOnly &&
+		!r.store.db.ReadOnly() {
 		c.IdentitySuggestion = suggestIdentity(r.query.DetectedIdentity)
 	}
 	if c.ConversationID, err = r.conversation(); err != nil {
@@ -288,15 +288,15 @@ func (r *contextReader) direct(c *Context) error {
 	standing.RulesAhead(r.tx, general.Selection)
 	standing.RulesAhead(r.tx, inProject.Selection)
 	standing.NewestAhead(r.tx, r.resumable().Selection, EventConversation, EventCase)
-	identity, err := r.newestActive(r.tx, selectPlaces(r.viewer, r.places, ownPlace), EventIdentity)
+	identity, err := r.store.newestActive(r.tx, selectPlaces(r.viewer, r.places, ownPlace), EventIdentity)
 	if err != nil {
 		return err
 	}
-	rules, err := standing.Rules[RuleType](r.tx, r.now(), inProject.Selection)
+	rules, err := standing.Rules[RuleType](r.tx, r.store.now(), inProject.Selection)
 	if err != nil {
 		return err
 	}
-	generalRules, err := standing.Rules[RuleType](r.tx, r.now(), general.Selection)
+	generalRules, err := standing.Rules[RuleType](r.tx, r.store.now(), general.Selection)
 	if err != nil {
 		return err
 	}
@@ -339,7 +339,7 @@ func (r *contextReader) direct(c *Context) error {
 // load reads memories by row and marks them as shown in the context. Row 0 means none.
 func (r *contextReader) load(rows []int64) (map[int64]Memory, error) {
 	rows = slices.DeleteFunc(rows, func(row int64) bool { return row == 0 })
-	stored, err := r.loadRows(r.tx, r.viewer, rows)
+	stored, err := r.store.loadRows(r.tx, r.viewer, rows)
 	found := make(map[int64]Memory, len(stored))
 	for _, m := range stored {
 		found[m.row], r.included[m.row] = m.Memory, true
@@ -353,7 +353,7 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 	if len(sel.Partitions) == 0 {
 		return first, nil
 	}
-	found, total, err := r.doDonts.First(r.tx, r.now(), sel.Selection, maxDoDont)
+	found, total, err := r.store.doDonts.First(r.tx, r.store.now(), sel.Selection, maxDoDont)
 	rows := slices.Concat(first, found)
 	total += len(first)
 	if total > maxDoDont {
@@ -380,7 +380,7 @@ func (r *contextReader) resumable() selection {
 // conversation returns the id of the conversation or case to continue, "" for none.
 func (r *contextReader) conversation() (string, error) {
 	sel := r.resumable()
-	row, err := r.newestActive(r.tx, sel, EventConversation, EventCase)
+	row, err := r.store.newestActive(r.tx, sel, EventConversation, EventCase)
 	if err != nil || row == 0 {
 		return "", err
 	}
@@ -401,12 +401,12 @@ func (r *contextReader) conversation() (string, error) {
 
 // search ranks a selection by the search text.
 func (r *contextReader) search(sel selection, limit int) (hits []index.Hit, ranked *rankedQuery, err error) {
-	ranked, err = r.rankedQuery(r.tx, r.prepared, sel, &r.found)
+	ranked, err = r.store.rankedQuery(r.tx, r.prepared, sel, &r.found)
 	if err != nil {
 		return nil, nil, err
 	}
 	ranked.Limit = limit
-	found, err := r.rank(r.tx, ranked)
+	found, err := r.store.rank(r.tx, ranked)
 	return found.Hits, ranked, err
 }
 
@@ -439,13 +439,13 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 
 func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 	if !r.hasText {
-		rows, err := recency.Newest(r.tx, r.now(), limit+len(r.included), standing.NewestOfAll(sel.Current),
+		rows, err := recency.Newest(r.tx, r.store.now(), limit+len(r.included), standing.NewestOfAll(sel.Current),
 			sel.PartitionList())
 		if err != nil {
 			return nil, err
 		}
 		rows = slices.DeleteFunc(rows, func(row int64) bool { return r.included[row] })
-		found, err := r.loadRows(r.tx, r.viewer, rows[:min(limit, len(rows))])
+		found, err := r.store.loadRows(r.tx, r.viewer, rows[:min(limit, len(rows))])
 		hits := make([]Hit, len(found))
 		for i, m := range found {
 			hits[i].Memory = m.Memory
@@ -461,7 +461,7 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 		r.unrelated = r.unrelated || len(hits) > 0
 		return nil, nil
 	}
-	return r.showMemories(r.tx, r.viewer, contentColumn(false, time.Time{}),
+	return r.store.showMemories(r.tx, r.viewer, contentColumn(false, time.Time{}),
 		page{hits[:min(limit, len(hits))], ranked}, 0)
 }
 

@@ -126,7 +126,7 @@ func TestEveryMethodDoesTheSameWhereTheEngineRunsItsWritesAgain(t *testing.T) {
 	longtest.Only(t)
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{Changeable: settingNames}))
 	backup := filepath.Join(t.TempDir(), "copy.db")
-	if err := st.Upkeep().Backup(t.Context(), backup, nil); err != nil {
+	if err := st.store.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
 	}
 	for i, method := range slices.Sorted(maps.Keys(st.calls())) {
@@ -140,18 +140,18 @@ func TestEveryMethodDoesTheSameWhereTheEngineRunsItsWritesAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			once := st
-			if once.Store = openWords(t, copied, Options{Changeable: settingNames}); i == 1 {
-				if err := once.Close(); err != nil {
+			if once.store = openWords(t, copied, Options{Changeable: settingNames}); i == 1 {
+				if err := once.store.Close(); err != nil {
 					t.Fatal(err)
 				}
-				once.Store = openRerunning(t, copied)
+				once.store = openRerunning(t, copied)
 			}
 			err := once.calls()[method](t.Context())
 			if err != nil && !withoutOption(method, err) {
 				t.Errorf("%s gives %v, run %d times", method, err, i+1)
 			}
-			rows[i] = rowsByTable(t, once.Store)
-			if report, err := once.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
+			rows[i] = rowsByTable(t, once.store)
+			if report, err := once.store.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
 				t.Errorf("%s, run %d times: the check finds %+v, %v, want no error and OK", method, i+1,
 					report.Findings, err)
 			}

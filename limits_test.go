@@ -18,7 +18,7 @@ const foreignWord = "zqxvault"
 
 // attacked is a store with data of the local user and of alice.
 type attacked struct {
-	*Store
+	store   *Store
 	id      string // a memory of the local user
 	former  string // another one, with two revisions
 	foreign string // a memory of alice
@@ -29,7 +29,7 @@ func openAttacked(t *testing.T) attacked {
 	mustAddCollection(t, s, NewCollection{Name: "notes"})
 	mustAddCollection(t, s, NewCollection{Name: "own", OwnVectors: true, VectorSize: 3})
 	mustAdd(t, s, NewMemory{Collection: "own", Content: "a vector of mine", Embedding: []float32{1, 0, 0}})
-	a := attacked{Store: s}
+	a := attacked{store: s}
 	a.id = mustAdd(t, s, NewMemory{Collection: "notes", Content: "the kettle is blue", ProjectID: "kitchen",
 		ProjectName: "The Kitchen", Tags: []string{"home"}}).ID
 	a.former = mustAdd(t, s, NewMemory{Content: "the cup is red"}).ID
@@ -58,12 +58,12 @@ func adding(m NewMemory) func(context.Context, attacked) error {
 	if m.Content == "" {
 		m.Content = "a tea pot"
 	}
-	return func(ctx context.Context, a attacked) error { _, err := a.AddMemory(ctx, m); return err }
+	return func(ctx context.Context, a attacked) error { _, err := a.store.AddMemory(ctx, m); return err }
 }
 
 func addingContent(content string) func(context.Context, attacked) error {
 	return func(ctx context.Context, a attacked) error {
-		_, err := a.AddMemory(ctx, NewMemory{Content: content})
+		_, err := a.store.AddMemory(ctx, NewMemory{Content: content})
 		return err
 	}
 }
@@ -77,15 +77,15 @@ func patching(metadata map[string]any) func(context.Context, attacked) error {
 }
 
 func updating(u MemoryUpdate) func(context.Context, attacked) error {
-	return func(ctx context.Context, a attacked) error { _, err := a.UpdateMemory(ctx, a.id, u); return err }
+	return func(ctx context.Context, a attacked) error { _, err := a.store.UpdateMemory(ctx, a.id, u); return err }
 }
 
 func addingCollection(c NewCollection) func(context.Context, attacked) error {
-	return func(ctx context.Context, a attacked) error { _, err := a.AddCollection(ctx, c); return err }
+	return func(ctx context.Context, a attacked) error { _, err := a.store.AddCollection(ctx, c); return err }
 }
 
 func searching(q Query) func(context.Context, attacked) error {
-	return func(ctx context.Context, a attacked) error { _, err := a.Search(ctx, q); return err }
+	return func(ctx context.Context, a attacked) error { _, err := a.store.Search(ctx, q); return err }
 }
 
 func filtering(key string, value any) func(context.Context, attacked) error {
@@ -94,7 +94,7 @@ func filtering(key string, value any) func(context.Context, attacked) error {
 
 func listing(l List) func(context.Context, attacked) error {
 	return func(ctx context.Context, a attacked) error {
-		for _, err := range a.Memories(ctx, l) {
+		for _, err := range a.store.Memories(ctx, l) {
 			if err != nil {
 				return err
 			}
@@ -170,7 +170,7 @@ func attacks() []attack {
 
 func TestBadArgumentsAreRefusedByNameAndChangeNothing(t *testing.T) {
 	a := openAttacked(t)
-	before := rowsOf(t, a.Store)
+	before := rowsOf(t, a.store)
 	all := append(attacks(), idAttacks()...)
 	slices.SortFunc(all, func(x, y attack) int { return strings.Compare(x.name, y.name) })
 	for _, attack := range all {
@@ -178,7 +178,7 @@ func TestBadArgumentsAreRefusedByNameAndChangeNothing(t *testing.T) {
 			err := attack.do(t.Context(), a)
 			var known *Error
 			if !errors.As(err, &known) {
-				before = rowsOf(t, a.Store)
+				before = rowsOf(t, a.store)
 				t.Fatalf("answer is %v; an *Error is wanted", err)
 			}
 			kinds := []error{attack.kind}
@@ -206,18 +206,18 @@ func TestBadArgumentsAreRefusedByNameAndChangeNothing(t *testing.T) {
 			if strings.Contains(err.Error(), foreignWord) {
 				t.Errorf("the message contains another user's data: %v, want no %q in the error", brief(err), foreignWord)
 			}
-			if after := rowsOf(t, a.Store); after != before {
+			if after := rowsOf(t, a.store); after != before {
 				t.Errorf("the refused call changed the store:\nbefore:\n%s\nafter, want no change:\n%s", before, after)
 				before = after
 			}
-			if found, err := a.Search(t.Context(), Query{Text: "blue kettle", Limit: 1}); err != nil || len(found.Hits) != 1 ||
-				found.Hits[0].ID != a.id {
+			found, err := a.store.Search(t.Context(), Query{Text: "blue kettle", Limit: 1})
+			if err != nil || len(found.Hits) != 1 || found.Hits[0].ID != a.id {
 				t.Errorf("a search after it found %v, %v, want no error, 1 hit and ID %v", found.Hits, err, a.id)
 			}
 		})
 	}
-	id := mustAdd(t, a.Store, NewMemory{Content: "a last word", Tags: []string{"last"}}).ID
-	if found, err := a.Search(t.Context(), Query{Text: "last word", Limit: 1}); err != nil || len(found.Hits) != 1 ||
+	id := mustAdd(t, a.store, NewMemory{Content: "a last word", Tags: []string{"last"}}).ID
+	if found, err := a.store.Search(t.Context(), Query{Text: "last word", Limit: 1}); err != nil || len(found.Hits) != 1 ||
 		found.Hits[0].ID != id {
 		t.Errorf("storing after all of it: found %v, %v, want no error, 1 hit and ID %v", found.Hits, err, id)
 	}
@@ -291,19 +291,22 @@ func nameAttacks(add adder) {
 		for method, do := range map[string]func(context.Context, attacked) error{
 			"GetCollection": func(ctx context.Context, a attacked) error {
 				_,
-					err := a.GetCollection(ctx, name.value)
+					err := a.store.GetCollection(ctx, name.value)
 				return err
 			},
 			"UpdateCollection": func(ctx context.Context, a attacked) error {
-				_, err := a.UpdateCollection(ctx, name.value, CollectionUpdate{Description: content("described")})
+				_, err := a.store.UpdateCollection(ctx, name.value, CollectionUpdate{Description: content("described")})
 				return err
 			},
 			"DeleteCollection": func(ctx context.Context, a attacked) error {
-				return a.DeleteCollection(ctx, name.value, &DeleteOptions{WithMemories: true})
+				return a.store.DeleteCollection(ctx, name.value, &DeleteOptions{WithMemories: true})
 			},
 			"Search":   searching(Query{Collections: []string{"notes", name.value}}),
 			"Memories": listing(List{Collections: []string{name.value}}),
-			"Tags":     func(ctx context.Context, a attacked) error { _, err := a.Insights().Tags(ctx, name.value); return err },
+			"Tags": func(ctx context.Context, a attacked) error {
+				_, err := a.store.Insights().Tags(ctx, name.value)
+				return err
+			},
 		} { // "not found" is also a valid answer
 			add(method+": collection name "+name.what, nil, "collection_name", do)
 		}
@@ -319,7 +322,7 @@ func nameAttacks(add adder) {
 					patching(map[string]any{"project_id": name.value}), name.says...)
 			}
 			add("AddMemory: user "+name.what, name.kind, "user", func(ctx context.Context, a attacked) error {
-				_, err := a.As(Access{User: name.value}).AddMemory(ctx, NewMemory{Content: "a tea pot"})
+				_, err := a.store.As(Access{User: name.value}).AddMemory(ctx, NewMemory{Content: "a tea pot"})
 				return err
 			}, name.says...)
 		}
@@ -343,27 +346,27 @@ func collectionAttacks(add adder) {
 	add("AddCollection: own vectors of no size", ErrInvalid, "vector_size",
 		addingCollection(NewCollection{Name: "n", OwnVectors: true}), "missing")
 	add("UpdateCollection: description too long", ErrTooLarge, "description", func(ctx context.Context, a attacked) error {
-		_, err := a.UpdateCollection(ctx, "notes", CollectionUpdate{Description: content(long(4097))})
+		_, err := a.store.UpdateCollection(ctx, "notes", CollectionUpdate{Description: content(long(4097))})
 		return err
 	}, "4097", "4096")
 	add("UpdateCollection: description not UTF-8", ErrInvalid, "description", func(ctx context.Context, a attacked) error {
-		_, err := a.UpdateCollection(ctx, "notes", CollectionUpdate{Description: content(badUTF8)})
+		_, err := a.store.UpdateCollection(ctx, "notes", CollectionUpdate{Description: content(badUTF8)})
 		return err
 	}, badUTF8Says...)
 	add("DeleteCollection: not empty", ErrConflict, "collection_name", func(ctx context.Context, a attacked) error {
-		return a.DeleteCollection(ctx, "notes", nil)
+		return a.store.DeleteCollection(ctx, "notes", nil)
 	}, `"notes"`, "1 mem", "together")
 	for method, do := range map[string]func(context.Context, attacked, string) error{
 		"GetCollection": func(ctx context.Context, a attacked, name string) error {
-			_, err := a.GetCollection(ctx, name)
+			_, err := a.store.GetCollection(ctx, name)
 			return err
 		},
 		"UpdateCollection": func(ctx context.Context, a attacked, name string) error {
-			_, err := a.UpdateCollection(ctx, name, CollectionUpdate{})
+			_, err := a.store.UpdateCollection(ctx, name, CollectionUpdate{})
 			return err
 		},
 		"DeleteCollection": func(ctx context.Context, a attacked, name string) error {
-			return a.DeleteCollection(ctx, name, &DeleteOptions{WithMemories: true})
+			return a.store.DeleteCollection(ctx, name, &DeleteOptions{WithMemories: true})
 		},
 		"AddMemory": func(ctx context.Context, a attacked, name string) error {
 			return adding(NewMemory{Collection: name})(ctx, a)
@@ -375,7 +378,7 @@ func collectionAttacks(add adder) {
 			return listing(List{Collections: []string{name}})(ctx, a)
 		},
 		"Tags": func(ctx context.Context, a attacked, name string) error {
-			_, err := a.Insights().Tags(ctx, name)
+			_, err := a.store.Insights().Tags(ctx, name)
 			return err
 		},
 	} {

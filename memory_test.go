@@ -188,13 +188,13 @@ func numberAttacks(add adder) {
 		updating(MemoryUpdate{ExpectedRevision: math.MaxInt}), fmt.Sprint(math.MaxInt))
 	for _, number := range []int{0, -1, 2, 3, math.MaxInt, math.MinInt} {
 		add(fmt.Sprint("RestoreRevision: ", number), nil, "revision", func(ctx context.Context, a attacked) error {
-			_, err := a.RestoreRevision(ctx, a.former, number)
+			_, err := a.store.RestoreRevision(ctx, a.former, number)
 			return err
 		}, fmt.Sprint(number), "revision 2 now")
 	}
 	for _, depth := range []int{0, -1, 11, math.MaxInt} {
 		add(fmt.Sprint("RelatedMemories: depth ", depth), ErrInvalid, "depth", func(ctx context.Context, a attacked) error {
-			_, err := a.RelatedMemories(ctx, a.id, depth)
+			_, err := a.store.RelatedMemories(ctx, a.id, depth)
 			return err
 		}, fmt.Sprint(depth), "1 to 10")
 	}
@@ -203,33 +203,39 @@ func numberAttacks(add adder) {
 // idAttacks passes unknown ids to every method that takes one.
 func idAttacks() []attack {
 	methods := map[string]func(context.Context, attacked, string) error{
-		"GetMemory":    func(ctx context.Context, a attacked, id string) error { _, err := a.GetMemory(ctx, id); return err },
-		"DeleteMemory": func(ctx context.Context, a attacked, id string) error { return a.DeleteMemory(ctx, id) },
+		"GetMemory": func(ctx context.Context, a attacked, id string) error {
+			_, err := a.store.GetMemory(ctx, id)
+			return err
+		},
+		"DeleteMemory": func(ctx context.Context, a attacked, id string) error { return a.store.DeleteMemory(ctx, id) },
 		"GetMemoryStatus": func(ctx context.Context, a attacked, id string) error {
-			_, err := a.Insights().GetMemoryStatus(ctx, id)
+			_, err := a.store.Insights().GetMemoryStatus(ctx, id)
 			return err
 		},
-		"EraseMemory": func(ctx context.Context, a attacked, id string) error { return a.EraseMemory(ctx, id) },
-		"Trash.Erase": func(ctx context.Context, a attacked, id string) error { return a.Trash().Erase(ctx, id) },
+		"EraseMemory": func(ctx context.Context, a attacked, id string) error { return a.store.EraseMemory(ctx, id) },
+		"Trash.Erase": func(ctx context.Context, a attacked, id string) error { return a.store.Trash().Erase(ctx, id) },
 		"Trash.Restore": func(ctx context.Context, a attacked, id string) error {
-			_, err := a.Trash().Restore(ctx, id)
+			_, err := a.store.Trash().Restore(ctx, id)
 			return err
 		},
-		"Revisions": func(ctx context.Context, a attacked, id string) error { _, err := a.Revisions(ctx, id); return err },
+		"Revisions": func(ctx context.Context, a attacked, id string) error {
+			_, err := a.store.Revisions(ctx, id)
+			return err
+		},
 		"RevisionPage": func(ctx context.Context, a attacked, id string) error {
-			_, err := a.Insights().RevisionPage(ctx, id, RevisionQuery{})
+			_, err := a.store.Insights().RevisionPage(ctx, id, RevisionQuery{})
 			return err
 		},
 		"RestoreRevision": func(ctx context.Context, a attacked, id string) error {
-			_, err := a.RestoreRevision(ctx, id, 1)
+			_, err := a.store.RestoreRevision(ctx, id, 1)
 			return err
 		},
 		"RelatedMemories": func(ctx context.Context, a attacked, id string) error {
-			_, err := a.RelatedMemories(ctx, id, 2)
+			_, err := a.store.RelatedMemories(ctx, id, 2)
 			return err
 		},
 		"UpdateMemory": func(ctx context.Context, a attacked, id string) error {
-			_, err := a.UpdateMemory(ctx, id, MemoryUpdate{Content: content("new"), ExpectedRevision: 99})
+			_, err := a.store.UpdateMemory(ctx, id, MemoryUpdate{Content: content("new"), ExpectedRevision: 99})
 			return err
 		},
 	}
@@ -320,16 +326,16 @@ func TestLargestAllowedValuesAreStored(t *testing.T) {
 
 func TestOneBadMemoryOfManyIsNamedAndNoneIsStored(t *testing.T) {
 	a := openAttacked(t)
-	before := rowsOf(t, a.Store)
+	before := rowsOf(t, a.store)
 	for _, bad := range []NewMemory{{}, {Content: "x", Collection: "nowhere"},
 		{Content: "x", Related: []string{"nowhere"}}, {Content: "x", Embedding: []float32{1}}} {
 		many := slices.Repeat([]NewMemory{{Content: "good", ProjectName: "New", Tags: []string{"new"}}}, 1500)
 		many[1234] = bad
-		_, err := a.AddMemories(t.Context(), many, nil)
+		_, err := a.store.AddMemories(t.Context(), many, nil)
 		if err == nil || !strings.HasPrefix(err.Error(), "memories[1234].") {
 			t.Errorf("got the error %v, want one about memories[1234] and its field", err)
 		}
-		if rowsOf(t, a.Store) != before {
+		if rowsOf(t, a.store) != before {
 			t.Fatal("a part of the memories was stored, want no change")
 		}
 	}

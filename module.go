@@ -183,7 +183,7 @@ func (s *Store) moduleState(ctx context.Context, q ModuleQuery) (ModuleState, er
 		if err != nil {
 			return err
 		}
-		r := moduleReader{Store: s, tx: tx, viewer: v, query: q, prepared: prepared, sel: sel}
+		r := moduleReader{store: s, tx: tx, viewer: v, query: q, prepared: prepared, sel: sel}
 		if r.named() {
 			if r.project, err = naming.Find(tx, v, q.ProjectID, q.ProjectName); err != nil {
 				return err
@@ -199,7 +199,7 @@ func (s *Store) moduleState(ctx context.Context, q ModuleQuery) (ModuleState, er
 
 // moduleReader gathers the state of a module from one snapshot.
 type moduleReader struct {
-	*Store
+	store    *Store
 	tx       db.Tx
 	viewer   viewer
 	query    ModuleQuery
@@ -217,7 +217,7 @@ func (r *moduleReader) gather() error {
 	if err := r.count(); err != nil {
 		return err
 	}
-	found, err := r.loadRows(r.tx, r.viewer, r.own[:min(max(r.query.Limit, moduleNewest), len(r.own))])
+	found, err := r.store.loadRows(r.tx, r.viewer, r.own[:min(max(r.query.Limit, moduleNewest), len(r.own))])
 	if err != nil {
 		return err
 	}
@@ -330,7 +330,7 @@ func (r *moduleReader) count() error {
 		return nil
 	}, query, slices.Concat([]any{named}, tags, []any{r.sel.PartitionList()})...)
 	if err == nil {
-		err = recency.Sort(r.tx, r.now(), own)
+		err = recency.Sort(r.tx, r.store.now(), own)
 	}
 	r.own = recency.Rows(own)
 	return err
@@ -344,14 +344,14 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 		return nil, nil
 	}
 	found := Results{Warnings: r.state.Warnings}
-	ranked, err := r.rankedQuery(r.tx, r.prepared, r.sel, &found)
+	ranked, err := r.store.rankedQuery(r.tx, r.prepared, r.sel, &found)
 	if err != nil {
 		return nil, err
 	}
 	r.state.Warnings = found.Warnings
 	ranked.Limit = room + len(r.own)
 	ranked.Again = nil // a module's name is not a question, so neighbouring messages say nothing about it
-	nearest, err := r.rank(r.tx, ranked)
+	nearest, err := r.store.rank(r.tx, ranked)
 	hits := nearest.Hits
 	if err != nil || len(hits) == 0 {
 		return nil, err
@@ -365,7 +365,7 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	for _, h := range hits {
 		rows = append(rows, h.Row)
 	}
-	similar, err := r.showMemories(r.tx, r.viewer, contentColumn(false, time.Time{}), page{hits, ranked}, 0)
+	similar, err := r.store.showMemories(r.tx, r.viewer, contentColumn(false, time.Time{}), page{hits, ranked}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -377,7 +377,7 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 
 // files fills in the files of some memories, in their order, and then files whose tags name the module.
 func (r *moduleReader) files(memories []int64) error {
-	linked, err := r.filesOf(r.tx, r.viewer, memories)
+	linked, err := r.store.filesOf(r.tx, r.viewer, memories)
 	if err != nil {
 		return err
 	}
@@ -394,7 +394,7 @@ func (r *moduleReader) files(memories []int64) error {
 	if err != nil {
 		return err
 	}
-	tagged, err := r.loadFiles(r.tx, r.viewer, condition+` ORDER BY f.created_at DESC, f.uid`, args...)
+	tagged, err := r.store.loadFiles(r.tx, r.viewer, condition+` ORDER BY f.created_at DESC, f.uid`, args...)
 	for _, f := range tagged {
 		if !listed[f.ID] && (r.project == nil || f.project == r.project.Row) {
 			r.state.Files = append(r.state.Files, f.File)
@@ -408,7 +408,7 @@ func (r *moduleReader) named() bool { return r.query.ProjectID != "" || r.query.
 
 // openTasks fills in the tasks of the project's todo that name the module.
 func (r *moduleReader) openTasks() error {
-	rules, err := standing.Rules[RuleType](r.tx, r.now(), r.sel.Selection)
+	rules, err := standing.Rules[RuleType](r.tx, r.store.now(), r.sel.Selection)
 	if err != nil || rules[RuleTodo] == 0 {
 		return err
 	}

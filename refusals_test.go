@@ -187,7 +187,7 @@ func TestInvalidArgumentsAreNamed(t *testing.T) {
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"),
 		Options{Now: func() time.Time { return time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC) }}))
 	refusals := st.refusals()
-	methods := methodsOf(st.Store)
+	methods := methodsOf(st.store)
 	for name, method := range methods {
 		if takesContext(method.Type()) && method.Type().NumIn() == 1 {
 			continue // other tests cover canceled contexts, closed stores and views
@@ -197,7 +197,7 @@ func TestInvalidArgumentsAreNamed(t *testing.T) {
 				refusals[name].kind == nil, cannotBeWrong[name])
 		}
 	}
-	before := rowsOf(t, st.Store)
+	before := rowsOf(t, st.store)
 	for name, r := range refusals {
 		method := methods[name]
 		if !method.IsValid() {
@@ -212,9 +212,9 @@ func TestInvalidArgumentsAreNamed(t *testing.T) {
 		if err == nil || len(err.Error()) < 20 || len(err.Error()) > 1000 {
 			t.Errorf("%s: got %v, want an error of 20 to 1000 bytes", name, err)
 		}
-		if rowsOf(t, st.Store) != before {
+		if rowsOf(t, st.store) != before {
 			t.Errorf("%s was refused and changed something, want no change", name)
-			before = rowsOf(t, st.Store)
+			before = rowsOf(t, st.store)
 		}
 	}
 }

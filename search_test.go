@@ -100,7 +100,7 @@ func filterAttacks(add adder) {
 func TestLargeFiltersAreAnsweredOrRefused(t *testing.T) {
 	longtest.Only(t)
 	a := openAttacked(t)
-	mustAdd(t, a.Store, NewMemory{Content: "wanted", Tags: []string{"n7"}, EventType: "n7",
+	mustAdd(t, a.store, NewMemory{Content: "wanted", Tags: []string{"n7"}, EventType: "n7",
 		ShownMetadata: map[string]any{"a": "n7", "list": numbered(1000)}})
 	wide := func(keys, values int) Filter {
 		f := Filter{}
@@ -131,7 +131,7 @@ func TestLargeFiltersAreAnsweredOrRefused(t *testing.T) {
 			false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			found, err := a.Search(t.Context(), c.query)
+			found, err := a.store.Search(t.Context(), c.query)
 			if err != nil && (c.must || !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrTooLarge)) {
 				t.Fatal(brief(err))
 			}
@@ -141,7 +141,7 @@ func TestLargeFiltersAreAnsweredOrRefused(t *testing.T) {
 		})
 	}
 	t.Run("a view of 40,000 projects", func(t *testing.T) {
-		view := a.As(Access{Projects: append(numbered(40_000), "kitchen")})
+		view := a.store.As(Access{Projects: append(numbered(40_000), "kitchen")})
 		found, err := view.Search(t.Context(), Query{Text: "kettle"})
 		if err != nil && !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrTooLarge) {
 			t.Fatal(brief(err))
@@ -155,22 +155,22 @@ func TestLargeFiltersAreAnsweredOrRefused(t *testing.T) {
 func TestNoSearchWordsAndNoMemories(t *testing.T) {
 	a := openAttacked(t)
 	for _, text := range []string{"", " ", "\n\t", "\x00", "\u00a0", "\u200b", "?!", "the"} {
-		if _, err := a.Search(t.Context(), Query{Text: text}); err != nil {
+		if _, err := a.store.Search(t.Context(), Query{Text: text}); err != nil {
 			t.Errorf("search for %q: %v", text, err)
 		}
 	}
-	before := rowsOf(t, a.Store)
+	before := rowsOf(t, a.store)
 	for _, none := range [][]NewMemory{nil, {}} {
-		added, err := a.AddMemories(t.Context(), none, nil)
+		added, err := a.store.AddMemories(t.Context(), none, nil)
 		if err != nil || len(added) != 0 {
 			t.Errorf("adding nothing: %v, %v; want none", added, err)
 		}
 	}
-	unchanged, err := a.UpdateMemory(t.Context(), a.id, MemoryUpdate{ShownMetadata: map[string]any{}})
+	unchanged, err := a.store.UpdateMemory(t.Context(), a.id, MemoryUpdate{ShownMetadata: map[string]any{}})
 	if err != nil || unchanged.Revision != 1 {
 		t.Errorf("an empty patch: revision %d, %v; want 1", unchanged.Revision, err)
 	}
-	if rowsOf(t, a.Store) != before {
+	if rowsOf(t, a.store) != before {
 		t.Error("doing nothing changed the store, want no change")
 	}
 }

@@ -23,11 +23,11 @@ func TestMethodsWorkInTransactionsOrRefuse(t *testing.T) {
 	undone := errors.New("undone")
 	calls := st.calls()
 	delete(calls, "RecordActivity") // written in the background, whatever the transaction's outcome
-	before := rowsOf(t, st.Store)
-	methods := methodsOf(st.Store)
+	before := rowsOf(t, st.store)
+	methods := methodsOf(st.store)
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
 		var failed error
-		err := st.Transaction(t.Context(), func(ctx context.Context) error {
+		err := st.store.Transaction(t.Context(), func(ctx context.Context) error {
 			failed = calls[name](ctx)
 			return undone
 		})
@@ -35,7 +35,7 @@ func TestMethodsWorkInTransactionsOrRefuse(t *testing.T) {
 			t.Errorf("the transaction with %s gives %v; want %v", name, err, undone)
 		}
 		refused := errors.Is(failed, ErrInvalid) && strings.Contains(failed.Error(), "outside of Transaction")
-		_, ofStore := storeMethods(st.Store)[name]
+		_, ofStore := storeMethods(st.store)[name]
 		want := slices.Contains(notInTransactions, name)
 		if ofStore && refused != want {
 			t.Errorf("%s in a transaction gives %v; refused: got %v, want %v", name, failed, refused, want)
@@ -47,7 +47,7 @@ func TestMethodsWorkInTransactionsOrRefuse(t *testing.T) {
 			t.Errorf("%s is no method", name)
 		}
 	}
-	if after := rowsOf(t, st.Store); after != before {
+	if after := rowsOf(t, st.store); after != before {
 		t.Errorf("something remains of transactions that were undone: got %v, want no change", after)
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 // recorded is a store whose spans and metrics a test can read.
 type recorded struct {
-	*souvenir.Store
+	store   *souvenir.Store
 	tracers *trace.TracerProvider
 	spans   *tracetest.InMemoryExporter
 	reader  *metric.ManualReader
@@ -36,11 +36,11 @@ func open(t *testing.T, o otel.Options, more ...souvenir.Hooks) recorded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Store, err = souvenir.Open(t.Context(), ":memory:",
+	if r.store, err = souvenir.Open(t.Context(), ":memory:",
 		&souvenir.Options{Hooks: append([]souvenir.Hooks{hooks}, more...)}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.Close() })
+	t.Cleanup(func() { _ = r.store.Close() })
 	return r
 }
 
@@ -56,7 +56,7 @@ func values(attributes []attribute.KeyValue) map[string]string {
 func TestOperationsAreSpans(t *testing.T) {
 	s := open(t, otel.Options{StoreID: "memory.db"})
 	ctx, outer := s.tracers.Tracer("test").Start(t.Context(), "agent")
-	ann := s.As(souvenir.Access{User: "ann"})
+	ann := s.store.As(souvenir.Access{User: "ann"})
 	m, err := ann.AddMemory(ctx, souvenir.NewMemory{Content: "Tea at four."})
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestOperationsAreSpans(t *testing.T) {
 
 func TestTextsAndUsersOnlyIfAskedFor(t *testing.T) {
 	s := open(t, otel.Options{Texts: true, Users: true})
-	if _, err := s.As(souvenir.Access{User: "ann"}).Search(t.Context(), souvenir.Query{Text: "tea"}); err != nil {
+	if _, err := s.store.As(souvenir.Access{User: "ann"}).Search(t.Context(), souvenir.Query{Text: "tea"}); err != nil {
 		t.Fatal(err)
 	}
 	got := values(s.spans.GetSpans()[0].Attributes)
@@ -124,7 +124,7 @@ func TestRefusedOperationsAreSpansToo(t *testing.T) {
 	s := open(t, otel.Options{}, souvenir.Hooks{
 		BeforeStore: func(context.Context, souvenir.Operation, *souvenir.NewMemory) error { return errors.New("no tea") },
 	})
-	if _, err := s.AddMemory(t.Context(), souvenir.NewMemory{Content: "x"}); err == nil {
+	if _, err := s.store.AddMemory(t.Context(), souvenir.NewMemory{Content: "x"}); err == nil {
 		t.Fatal("was stored")
 	}
 	span := s.spans.GetSpans()[0]
@@ -164,10 +164,10 @@ func TestAnEmbedderIsWithinTheSpan(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	s := open(t, otel.Options{StoreID: "m"})
-	if _, err := s.AddMemories(t.Context(), []souvenir.NewMemory{{Content: "a"}, {Content: "b"}}, nil); err != nil {
+	if _, err := s.store.AddMemories(t.Context(), []souvenir.NewMemory{{Content: "a"}, {Content: "b"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteMemory(t.Context(), "unknown"); err == nil {
+	if err := s.store.DeleteMemory(t.Context(), "unknown"); err == nil {
 		t.Fatal("was deleted")
 	}
 	var all metricdata.ResourceMetrics

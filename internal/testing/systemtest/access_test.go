@@ -55,7 +55,7 @@ func (v visit) onEach(what string, changes bool, call func(s *Store, name, id st
 	v.Helper()
 	for _, name := range slices.Sorted(maps.Keys(v.n.ids)) {
 		id := v.n.ids[name]
-		before := rowsOf(v.T, v.n.Store)
+		before := rowsOf(v.T, v.n.store)
 		answer, err := call(v.view, name, id)
 		v.check(what+" of "+name, answer, err, id)
 		seen, writable := slices.Contains(v.sees, name), slices.Contains(v.changes, name)
@@ -76,7 +76,7 @@ func (v visit) onEach(what string, changes bool, call func(s *Store, name, id st
 				v.Errorf("%s of %s gives %v, want ErrForbidden", what, name, err)
 			}
 		}
-		if rowsOf(v.T, v.n.Store) != before {
+		if rowsOf(v.T, v.n.store) != before {
 			v.Errorf("%s of %s was refused and changed something, want no change", what, name)
 		}
 	}
@@ -86,7 +86,7 @@ func (v visit) onEach(what string, changes bool, call func(s *Store, name, id st
 func (v visit) onEachCollection(what string, changes bool, call func(s *Store, name string) (any, error)) {
 	v.Helper()
 	for _, m := range neighbours {
-		before := rowsOf(v.T, v.n.Store)
+		before := rowsOf(v.T, v.n.store)
 		answer, err := call(v.view, m.collection)
 		v.check(what+" of "+m.collection, answer, err, m.collection)
 		own := hasCollection(v.access.User, m.collection)
@@ -116,7 +116,7 @@ func (v visit) onEachCollection(what string, changes bool, call func(s *Store, n
 			}
 			return // the store has changed; another visitor tests the rest
 		}
-		if rowsOf(v.T, v.n.Store) != before && changes {
+		if rowsOf(v.T, v.n.store) != before && changes {
 			v.Errorf("%s of %s was refused and changed something", what, m.collection)
 		}
 	}
@@ -191,12 +191,12 @@ func everyMethodKeepsToItsView(t *testing.T, empty database) {
 					if !longtest.Part(i+k, 4, 160) { // different visitors for each method
 						continue
 					}
-					if n.Store == nil || method == "Close" || rowsOf(t, n.Store) != before { // each visitor finds the same state
+					if n.store == nil || method == "Close" || rowsOf(t, n.store) != before { // each visitor finds the same state
 						n = openNeighbourhood(t, built, memory)
-						before = rowsOf(t, n.Store)
+						before = rowsOf(t, n.store)
 					}
 					t.Run(fmt.Sprintf("%s, index %d", visitor.name, memory), func(t *testing.T) {
-						perform(visit{t, visitor, n, n.As(visitor.access)})
+						perform(visit{t, visitor, n, n.store.As(visitor.access)})
 					})
 				}
 			}

@@ -98,12 +98,12 @@ func linkFiltersRevealNoInvisibleMemories(t *testing.T, empty database) {
 		{Filter{"related_memory_ids": Not(private.ID), "project_id": "p"}, 0, 1},
 	} {
 		for _, view := range []struct {
-			*Store
-			want int
+			store *Store
+			want  int
 		}{{anna, c.anna}, {ben, c.ben}} {
-			results, err := view.Search(t.Context(), Query{Filter: c.filter})
+			results, err := view.store.Search(t.Context(), Query{Filter: c.filter})
 			if err != nil || results.Total != view.want {
-				t.Errorf("%s finds %d with %v (%v), want %d", view.Access().User, results.Total, c.filter, err, view.want)
+				t.Errorf("%s finds %d with %v (%v), want %d", view.store.Access().User, results.Total, c.filter, err, view.want)
 			}
 		}
 	}

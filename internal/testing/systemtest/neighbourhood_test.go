@@ -18,7 +18,7 @@ import (
 // All of them have accounts. The namespace of another application has the same users, ids and names, with other
 // contents.
 type neighbourhood struct {
-	*Store
+	store    *Store
 	ids      map[string]string // memory name -> id
 	twins    []string          // ids of the other application's memories
 	contents map[string]string
@@ -101,7 +101,7 @@ var neighbourProjects = []neighbourProject{
 // openNeighbourhood opens a fresh copy of the neighbourhood.
 func openNeighbourhood(t *testing.T, like neighbourhood, indexMemory int64) neighbourhood {
 	t.Helper()
-	like.Store = openWords(t, like.built.copied(t), Options{IndexMemory: indexMemory})
+	like.store = openWords(t, like.built.copied(t), Options{IndexMemory: indexMemory})
 	return like
 }
 
@@ -109,13 +109,13 @@ func openNeighbourhood(t *testing.T, like neighbourhood, indexMemory int64) neig
 func buildNeighbourhood(t *testing.T, empty database) neighbourhood {
 	t.Helper()
 	built := empty.copied(t)
-	n := neighbourhood{Store: openWords(t, built, Options{}), built: built, ids: map[string]string{},
+	n := neighbourhood{store: openWords(t, built, Options{}), built: built, ids: map[string]string{},
 		contents: map[string]string{}}
 	for user, name := range accounts {
-		mustAddUser(t, n.Store, NewUser{ID: user, Name: name})
+		mustAddUser(t, n.store, NewUser{ID: user, Name: name})
 	}
 	for _, m := range neighbours {
-		view := n.As(Access{User: m.user})
+		view := n.store.As(Access{User: m.user})
 		if _, err := view.GetCollection(t.Context(), m.collection); errors.Is(err, ErrNotFound) {
 			mustAddCollection(t, view, NewCollection{Name: m.collection, Description: "describes" + m.collection})
 		}
@@ -141,16 +141,16 @@ func buildNeighbourhood(t *testing.T, empty database) neighbourhood {
 		}
 		switch m.name {
 		case "aliceopen":
-			share(t, n.Store, m.user, "shared", "bob", MemberReader)
-			share(t, n.Store, m.user, "shared", "carol", MemberWriter)
-			share(t, n.Store, m.user, "shared", "dave", MemberOwner)
-			share(t, n.Store, m.user, "shared", "frank", MemberReader)
+			share(t, n.store, m.user, "shared", "bob", MemberReader)
+			share(t, n.store, m.user, "shared", "carol", MemberWriter)
+			share(t, n.store, m.user, "shared", "dave", MemberOwner)
+			share(t, n.store, m.user, "shared", "frank", MemberReader)
 		case "eveopen":
-			share(t, n.Store, m.user, "shared", "frank", MemberReader)
+			share(t, n.store, m.user, "shared", "frank", MemberReader)
 		}
 	}
-	n.twins = buildTwin(t, n.Store)
-	if err := n.Close(); err != nil {
+	n.twins = buildTwin(t, n.store)
+	if err := n.store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return n

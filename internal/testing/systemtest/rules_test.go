@@ -24,8 +24,8 @@ func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
 
 func aRuleOfASharedProjectIsOneForAllItsPeople(t *testing.T, empty database) {
 	n := openNeighbourhood(t, buildNeighbourhood(t, empty), 0)
-	alice, carol, dave, bob := n.As(Access{User: "alice"}), n.As(Access{User: "carol"}), n.As(Access{User: "dave"}),
-		n.As(Access{User: "bob"})
+	alice, carol := n.store.As(Access{User: "alice"}), n.store.As(Access{User: "carol"})
+	dave, bob := n.store.As(Access{User: "dave"}), n.store.As(Access{User: "bob"})
 	first := mustSetRule(t, alice, NewRule{ProjectID: "shared", Type: RuleDo, Content: "by alice"})
 	second := mustSetRule(t, carol, NewRule{ProjectID: "alice/shared", Type: RuleDo, Content: "by carol"})
 	third := mustAdd(t, dave, NewMemory{ProjectID: "shared", EventType: EventProjectRule, RuleType: RuleDo,
@@ -66,14 +66,14 @@ func aRuleOfASharedProjectIsOneForAllItsPeople(t *testing.T, empty database) {
 		!strings.Contains(err.Error(), first.ID) {
 		t.Errorf("moving a rule to where there is one gives %v, want ErrConflict and %q in the error", err, first.ID)
 	}
-	limited := n.As(Access{User: "alice", Projects: []string{"shared"}})
+	limited := n.store.As(Access{User: "alice", Projects: []string{"shared"}})
 	if err := limited.DeleteRule(t.Context(), ProjectRef{}, RuleDont); !errors.Is(err, ErrForbidden) {
 		t.Errorf("deleting the general rule through a view of one project: %v, want ErrForbidden", err)
 	}
 	if err := limited.DeleteRule(t.Context(), ProjectRef{ID: "shared"}, RuleDont); err != nil {
 		t.Errorf("deleting the rule of the view's only project: %v", err)
 	}
-	if _, err := n.GetMemory(t.Context(), made.ID); !errors.Is(err, ErrNotFound) {
+	if _, err := n.store.GetMemory(t.Context(), made.ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the deleted rule: %v, want ErrNotFound", err)
 	}
 }
@@ -86,7 +86,7 @@ func TestUsersWithoutWriteAccessChangeNoRules(t *testing.T) {
 
 func whoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T, empty database) {
 	n := openNeighbourhood(t, buildNeighbourhood(t, empty), 0)
-	alice, carol := n.As(Access{User: "alice"}), n.As(Access{User: "carol"})
+	alice, carol := n.store.As(Access{User: "alice"}), n.store.As(Access{User: "carol"})
 	ref := ProjectRef{ID: "alice/shared"}
 	rule := mustSetRule(t, carol, NewRule{ProjectID: ref.ID, Type: RuleDo, Content: "first"})
 	if _, err := carol.UpdateMemory(t.Context(), rule.ID, MemoryUpdate{Content: content("second")}); err != nil {
@@ -125,15 +125,16 @@ func TestFormerMembersMakeNoRulesInAProject(t *testing.T) {
 
 func whoHasLeftAProjectMakesNoRulesThere(t *testing.T, empty database) {
 	n := openNeighbourhood(t, buildNeighbourhood(t, empty), 0)
-	carol := n.As(Access{User: "carol"})
-	mustExec(t, n.Store, `DELETE FROM project_member
+	carol := n.store.As(Access{User: "carol"})
+	mustExec(t, n.store, `DELETE FROM project_member
 		WHERE user_id = (SELECT id FROM users WHERE uid = 'carol' AND namespace = '')`)
 	_, err := carol.UpdateMemory(t.Context(), n.ids["carolreply"],
 		MemoryUpdate{ShownMetadata: map[string]any{"event_type": EventProjectRule, "rule_type": "do"}})
 	if !errors.Is(err, ErrNotFound) {
 		t.Errorf("it gives %v, want ErrNotFound", err)
 	}
-	if r, err := n.As(Access{User: "alice"}).Rules(t.Context(), ProjectRef{ID: "shared"}); err != nil || r.Do != nil {
+	r, err := n.store.As(Access{User: "alice"}).Rules(t.Context(), ProjectRef{ID: "shared"})
+	if err != nil || r.Do != nil {
 		t.Errorf("the project has the rule %+v, %v, want no error and no do rule", r.Do, err)
 	}
 }

@@ -27,14 +27,14 @@ var activityVisits = map[string]func(v visit){
 			return s.Upkeep().RecordActivity(v.Context(),
 				NewActivity{Tool: "memory"})
 		})
-		if p, err := v.n.Insights().ActivityPage(v.Context(), ActivityQuery{}); err != nil || len(p.Activities) > 0 {
+		if p, err := v.n.store.Insights().ActivityPage(v.Context(), ActivityQuery{}); err != nil || len(p.Activities) > 0 {
 			v.Errorf("RecordActivity through a view recorded something: got %v, %v, want no error and no activities", err,
 				len(p.Activities))
 		}
 	},
 	"ActivityPage": func(v visit) {
 		for _, m := range neighbours {
-			recordCalls(v.T, v.n.Store, NewActivity{
+			recordCalls(v.T, v.n.store, NewActivity{
 				Principal: Principal{Access: Access{User: m.user}}, Tool: "memory", Action: m.name, Client: "client of " + m.name,
 				MemoryID: v.n.ids[m.name], Project: ProjectRef{ID: m.project},
 			})
@@ -69,7 +69,7 @@ var activityVisits = map[string]func(v visit){
 		}
 	},
 	"CallDays": func(v visit) {
-		recordCalls(v.T, v.n.Store, NewActivity{Principal: Principal{Access: Access{User: "eve"}}, Tool: "memory"})
+		recordCalls(v.T, v.n.store, NewActivity{Principal: Principal{Access: Access{User: "eve"}}, Tool: "memory"})
 		answer, err := v.self("CallDays", false, func(s *Store, _ string) (any, error) {
 			return s.Insights().CallDays(v.Context(), CallDaysQuery{Days: 2})
 		})

@@ -152,7 +152,7 @@ func (v visit) seesOwn() bool {
 func (v visit) kinds(eventType string) {
 	v.Helper()
 	for _, m := range neighbours {
-		if _, err := v.n.As(Access{User: ownerOf(m.user, m.project)}).UpdateMemory(v.Context(), v.n.ids[m.name],
+		if _, err := v.n.store.As(Access{User: ownerOf(m.user, m.project)}).UpdateMemory(v.Context(), v.n.ids[m.name],
 			MemoryUpdate{ShownMetadata: map[string]any{"event_type": eventType}}); err != nil {
 			v.Fatal(err)
 		}
@@ -164,7 +164,7 @@ func (n neighbourhood) memory(t *testing.T, id string) Memory {
 	t.Helper()
 	for _, m := range neighbours {
 		if n.ids[m.name] == id {
-			found, err := n.As(Access{User: m.user}).GetMemory(t.Context(), id)
+			found, err := n.store.As(Access{User: m.user}).GetMemory(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -100,7 +100,7 @@ var conversationVisits = map[string]func(v visit){
 // It returns the ids of the first turns.
 func (v visit) talks() (shared, own string) {
 	v.Helper()
-	alice := v.n.As(Access{User: "alice"})
+	alice := v.n.store.As(Access{User: "alice"})
 	for _, place := range []ConversationPlace{{ProjectID: "shared"}, {}} {
 		secret := "aliceopen"
 		if place.ProjectID == "" {
@@ -168,7 +168,7 @@ func (v visit) changesTalks(what string, unseen error, change func(c *Conversati
 	case !sees && what == "Append" && err == nil:
 		v.Errorf("%s by a stranger stores into the project of alice", what)
 	}
-	turns, err := v.n.As(Access{User: "alice"}).Conversation("k").Last(v.Context(), 10)
+	turns, err := v.n.store.As(Access{User: "alice"}).Conversation("k").Last(v.Context(), 10)
 	if own := v.access.User == "alice"; !own && (err != nil || len(turns) != 2) {
 		v.Errorf("%s by a visitor leaves %d turns of alice's own conversation, %v", what, len(turns), err)
 	}

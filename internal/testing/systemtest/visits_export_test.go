@@ -45,11 +45,11 @@ var exportVisits = map[string]func(v visit){
 		}
 	},
 	"Import": func(v visit) {
-		before := rowsOf(v.T, v.n.Store)
+		before := rowsOf(v.T, v.n.store)
 		_, err := v.view.Upkeep().Import(v.Context(),
 			strings.NewReader(byHand(`{"type":"memory","content":"brought in","owner":"alice"}`)), nil)
 		v.check("Import", nil, err)
-		if !errors.Is(err, ErrForbidden) || rowsOf(v.T, v.n.Store) != before {
+		if !errors.Is(err, ErrForbidden) || rowsOf(v.T, v.n.store) != before {
 			v.Errorf("Import gives %v", err)
 		}
 	},

@@ -106,7 +106,7 @@ func (v visit) attach(name string) File {
 	v.Helper()
 	for _, m := range neighbours {
 		if m.name == name {
-			return mustAddFile(v, v.n.As(Access{User: m.user}), NewFile{
+			return mustAddFile(v, v.n.store.As(Access{User: m.user}), NewFile{
 				Filename: name, Description: "of " + name, Category: "common", Tags: []string{"tag" + name, "everyone"},
 				MemoryID: v.n.ids[name],
 			}, "content of "+name)
@@ -121,10 +121,10 @@ func (v visit) onEachFile(what string, changes bool, call func(s *Store, id stri
 	v.Helper()
 	for _, name := range slices.Sorted(maps.Keys(v.n.ids)) {
 		f := v.attach(name)
-		before := rowsOf(v.T, v.n.Store)
+		before := rowsOf(v.T, v.n.store)
 		answer, err := call(v.view, f.ID)
 		v.check(what+" of the file of "+name, answer, err, f.ID)
-		changed := rowsOf(v.T, v.n.Store) != before
+		changed := rowsOf(v.T, v.n.store) != before
 		var want error
 		switch {
 		case !slices.Contains(v.sees, name):
@@ -196,7 +196,7 @@ func TestFilesOfASharedProject(t *testing.T) { onEachEngine(t, filesOfASharedPro
 
 func filesOfASharedProject(t *testing.T, empty database) {
 	n := openNeighbourhood(t, buildNeighbourhood(t, empty), 0)
-	view := func(user string) *Store { return n.As(Access{User: user}) }
+	view := func(user string) *Store { return n.store.As(Access{User: user}) }
 	f := mustAddFile(t, view("carol"), NewFile{Filename: "plan", ProjectID: "alice/shared"}, "the plan")
 	for user, c := range map[string]struct{ sees, changes error }{
 		"alice": {nil, nil}, "carol": {nil, nil}, "dave": {nil, nil}, "bob": {nil, ErrForbidden},
@@ -267,15 +267,16 @@ func TestReadingEndsWithTheMembership(t *testing.T) { onEachEngine(t, readingEnd
 
 func readingEndsWithTheMembership(t *testing.T, empty database) {
 	n := openNeighbourhood(t, buildNeighbourhood(t, empty), 0)
-	f := mustAddFile(t, n.As(Access{User: "alice"}), NewFile{ProjectID: "shared"}, strings.Repeat("x", 2*kernel.ChunkSize))
-	r, err := n.As(Access{User: "bob"}).OpenFile(t.Context(), f.ID)
+	f := mustAddFile(t, n.store.As(Access{User: "alice"}), NewFile{ProjectID: "shared"},
+		strings.Repeat("x", 2*kernel.ChunkSize))
+	r, err := n.store.As(Access{User: "bob"}).OpenFile(t.Context(), f.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Read(make([]byte, 10)); err != nil {
 		t.Error(err)
 	}
-	mustExec(t, n.Store, `DELETE FROM project_member
+	mustExec(t, n.store, `DELETE FROM project_member
 		WHERE user_id = (SELECT id FROM users WHERE uid = 'bob' AND namespace = '')`)
 	if _, err := r.ReadAt(make([]byte, 10), kernel.ChunkSize); !errors.Is(err, ErrNotFound) ||
 		!strings.Contains(fmt.Sprint(err), f.ID) {

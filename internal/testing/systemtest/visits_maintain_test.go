@@ -148,13 +148,13 @@ var maintainVisits = map[string]func(v visit){
 // refuses checks that a method is refused to the visitor and changes nothing.
 func (v visit) refuses(what string, call func(s *Store) error) {
 	v.Helper()
-	before := rowsOf(v.T, v.n.Store)
+	before := rowsOf(v.T, v.n.store)
 	err := call(v.view)
 	v.check(what, nil, err)
 	if !errors.Is(err, ErrForbidden) {
 		v.Errorf("%s through a view gives %v, want ErrForbidden", what, err)
 	}
-	if rowsOf(v.T, v.n.Store) != before {
+	if rowsOf(v.T, v.n.store) != before {
 		v.Errorf("%s through a view changed something, want no change", what)
 	}
 }

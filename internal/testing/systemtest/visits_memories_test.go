@@ -30,7 +30,7 @@ var visits = map[string]func(v visit){
 			return
 		}
 		projects := slices.Clone(v.access.Projects)
-		view := v.n.As(Access{User: v.access.User, Projects: projects})
+		view := v.n.store.As(Access{User: v.access.User, Projects: projects})
 		projects[0] = "secretplan"
 		_, err := view.GetMemory(v.Context(), v.n.ids["alicesafe"])
 		if seen := slices.Contains(v.sees, "alicesafe"); seen != (err == nil) {
@@ -38,7 +38,7 @@ var visits = map[string]func(v visit){
 		}
 	},
 	"Close": func(v visit) {
-		if err := v.n.Close(); err != nil {
+		if err := v.n.store.Close(); err != nil {
 			v.Error(err)
 		}
 		if _, err := v.view.GetMemory(v.Context(), v.n.ids["aliceopen"]); !errors.Is(err, ErrClosed) {
@@ -108,11 +108,12 @@ var visits = map[string]func(v visit){
 		}
 	},
 	"Transaction": func(v visit) { // in it, a user's view sees no more, and writes as itself
-		other := v.n.As(Access{User: "a stranger of the transaction"})
+		other := v.n.store.As(Access{User: "a stranger of the transaction"})
 		var stored Stored
 		var refused error
 		undone := errors.New("undone")
-		err := v.n.Transaction(v.Context(), func(ctx context.Context) error { // the operator's; views in it stay limited
+		// The transaction is the operator's; views in it stay limited.
+		err := v.n.store.Transaction(v.Context(), func(ctx context.Context) error {
 			var all []Memory
 			var failed error
 			for m, err := range v.view.Memories(ctx, List{}) {
@@ -135,12 +136,12 @@ var visits = map[string]func(v visit){
 		if v.access.ReadOnly != errors.Is(refused, ErrReadOnly) || !errors.Is(err, undone) {
 			v.Errorf("Transaction through the view gives %v, and the whole %v", refused, err)
 		}
-		if _, err := v.n.GetMemory(v.Context(), stored.ID); !errors.Is(err, ErrNotFound) {
+		if _, err := v.n.store.GetMemory(v.Context(), stored.ID); !errors.Is(err, ErrNotFound) {
 			v.Errorf("after the end the memory gives %v; want ErrNotFound", err)
 		}
 	},
 	"Snapshot": func(v visit) {
-		err := v.n.Snapshot(v.Context(), func(ctx context.Context) error { // the operator's; views in it stay limited
+		err := v.n.store.Snapshot(v.Context(), func(ctx context.Context) error { // the operator's; views in it stay limited
 			var all []Memory
 			var failed error
 			for m, err := range v.view.Memories(ctx, List{}) {
@@ -360,7 +361,7 @@ var visits = map[string]func(v visit){
 	},
 	"GetMemoryByKey": func(v visit) {
 		key := MemoryKey{ProjectID: "alice/shared", Key: "the key of alice"}
-		stored, err := v.n.As(Access{User: "alice"}).PutMemory(v.Context(),
+		stored, err := v.n.store.As(Access{User: "alice"}).PutMemory(v.Context(),
 			NewMemory{ProjectID: "shared", Key: key.Key, Content: "not for all"})
 		if err != nil {
 			v.Fatal(err)
@@ -370,7 +371,7 @@ var visits = map[string]func(v visit){
 		if sees := slices.Contains(v.sees, "aliceopen"); (err == nil) != sees || sees && m.ID != stored.ID {
 			v.Errorf("GetMemoryByKey gives %v, %v to one who sees the project: %v", m.ID, err, sees)
 		}
-		if err := v.n.As(Access{User: "alice"}).EraseMemory(v.Context(), stored.ID); err != nil {
+		if err := v.n.store.As(Access{User: "alice"}).EraseMemory(v.Context(), stored.ID); err != nil {
 			v.Fatal(err)
 		}
 	},
@@ -388,7 +389,7 @@ var visits = map[string]func(v visit){
 	"EmbeddingStatus": func(v visit) {
 		before, err := v.view.Upkeep().EmbeddingStatus(v.Context())
 		v.check("EmbeddingStatus", before, err)
-		mustAdd(v.T, v.n.As(Access{User: "another user"}), NewMemory{Content: "not for your eyes"})
+		mustAdd(v.T, v.n.store.As(Access{User: "another user"}), NewMemory{Content: "not for your eyes"})
 		after, err := v.view.Upkeep().EmbeddingStatus(v.Context())
 		if err != nil || after != before {
 			v.Errorf("EmbeddingStatus counts another user's memory: %+v, then %+v, %v, want no error and after as before",

@@ -49,7 +49,7 @@ var oauthVisits = map[string]func(v visit){
 		})
 	},
 	"ExchangeCode": func(v visit) {
-		x := mustAuthorize(v.T, v.n.As(Access{User: "alice"}), v.connect()["alice"].client)
+		x := mustAuthorize(v.T, v.n.store.As(Access{User: "alice"}), v.connect()["alice"].client)
 		v.operatorOnly(func(s *Store) error { _, err := s.Accounts().ExchangeCode(v.Context(), x); return err })
 	},
 	"RefreshTokens": func(v visit) {
@@ -90,7 +90,7 @@ var oauthVisits = map[string]func(v visit){
 	},
 	"AddClient": func(v visit) {
 		apps := v.connect()
-		before := rowsOf(v.T, v.n.Store)
+		before := rowsOf(v.T, v.n.store)
 		added, err := v.view.Accounts().AddClient(v.Context(), NewClient{RedirectURIs: []string{testCallback}})
 		if v.mayNot("AddClient", err, before) {
 			return
@@ -166,7 +166,7 @@ var oauthVisits = map[string]func(v visit){
 	},
 	"Authorize": func(v visit) { // for any client, but for own projects only
 		apps := v.connect()
-		before := rowsOf(v.T, v.n.Store)
+		before := rowsOf(v.T, v.n.store)
 		_, err := v.view.Accounts().Authorize(v.Context(), apps["alice"].asks())
 		if v.mayNot("Authorize", err, before) {
 			return
@@ -201,14 +201,14 @@ func (v visit) connect(more ...string) map[string]connected {
 	v.Helper()
 	apps := map[string]connected{}
 	for _, user := range append(more, "alice") {
-		view := v.n.As(Access{User: user})
+		view := v.n.store.As(Access{User: user})
 		var app connected
 		var err error
 		if app.client, err = view.Accounts().AddClient(v.Context(),
 			NewClient{ID: "client-" + user, Name: "app of " + user, RedirectURIs: []string{testCallback}}); err != nil {
 			v.Fatal(err)
 		}
-		app.tokens, app.refresh = mustLetIn(v.T, v.n.Store, view, app.client)
+		app.tokens, app.refresh = mustLetIn(v.T, v.n.store, view, app.client)
 		grants, err := view.Accounts().Grants(v.Context())
 		if err != nil || len(grants) != 1 {
 			v.Fatalf("got %v %v, want no error and 1 grant", grants, err)
@@ -222,14 +222,14 @@ func (v visit) connect(more ...string) map[string]connected {
 // operatorOnly checks that the operator may call a method, and a view may not.
 func (v visit) operatorOnly(call func(*Store) error) {
 	v.Helper()
-	before := rowsOf(v.T, v.n.Store)
+	before := rowsOf(v.T, v.n.store)
 	if err := call(v.view); !errors.Is(err, ErrForbidden) {
 		v.Errorf("a view gets %v, want ErrForbidden", err)
 	}
-	if rowsOf(v.T, v.n.Store) != before {
+	if rowsOf(v.T, v.n.store) != before {
 		v.Error("it was refused and changed something, want no change")
 	}
-	if err := call(v.n.Store); err != nil {
+	if err := call(v.n.store); err != nil {
 		v.Errorf("the operator gets %v", err)
 	}
 }
@@ -249,7 +249,7 @@ func (v visit) mayNot(what string, err error, before string) bool {
 	default:
 		return false
 	}
-	if rowsOf(v.T, v.n.Store) != before {
+	if rowsOf(v.T, v.n.store) != before {
 		v.Errorf("%s was refused and changed something, want no change", what)
 	}
 	return true
@@ -260,7 +260,7 @@ func (v visit) mayNot(what string, err error, before string) bool {
 func (v visit) onEachApp(what, nobodys string, idOf func(connected) string, call func(s *Store, id string) error) {
 	v.Helper()
 	for user, app := range v.connect("carol", "eve") {
-		before, id := rowsOf(v.T, v.n.Store), idOf(app)
+		before, id := rowsOf(v.T, v.n.store), idOf(app)
 		err := call(v.view, id)
 		v.check(what, nil, err)
 		if v.mayNot(what, err, before) {
@@ -276,7 +276,7 @@ func (v visit) onEachApp(what, nobodys string, idOf func(connected) string, call
 		if !errors.Is(err, ErrNotFound) || strings.ReplaceAll(err.Error(), id, nobodys) != unknown.Error() {
 			v.Errorf("%s of another's gives %v; of what does not exist, %v", what, err, unknown)
 		}
-		if rowsOf(v.T, v.n.Store) != before {
+		if rowsOf(v.T, v.n.store) != before {
 			v.Errorf("%s of another's was refused and changed something, want no change", what)
 		}
 	}

@@ -17,7 +17,7 @@ func (v *visit) onEachProject(what string, may func(p neighbourProject, role Mem
 	v.Helper()
 	for _, p := range neighbourProjects {
 		ref := p.ref()
-		before := rowsOf(v.T, v.n.Store)
+		before := rowsOf(v.T, v.n.store)
 		answer, err := call(v.view, p, ProjectRef{ID: ref})
 		v.check(what+" of "+ref, answer, err, append(given, ref)...)
 		var expected error
@@ -40,13 +40,13 @@ func (v *visit) onEachProject(what string, may func(p neighbourProject, role Mem
 		if !errors.Is(err, expected) {
 			v.Errorf("%s of %s gives %v, want %v", what, ref, err, expected)
 		}
-		changed := rowsOf(v.T, v.n.Store) != before
+		changed := rowsOf(v.T, v.n.store) != before
 		if changed && (err != nil || may == nil) {
 			v.Errorf("%s of %s gives %v and changed something", what, ref, err)
 		}
 		if changed {
 			v.n = openNeighbourhood(v.T, v.n, 0)
-			v.view = v.n.As(v.access)
+			v.view = v.n.store.As(v.access)
 		}
 	}
 }
@@ -177,7 +177,7 @@ var projectVisits = map[string]func(v visit){
 			}
 			if err == nil {
 				v.n = openNeighbourhood(v.T, v.n, 0)
-				v.view = v.n.As(v.access)
+				v.view = v.n.store.As(v.access)
 			}
 		}
 	},
@@ -224,7 +224,7 @@ var projectVisits = map[string]func(v visit){
 					v.Error(err)
 				}
 				v.n = openNeighbourhood(v.T, v.n, 0)
-				v.view = v.n.As(v.access)
+				v.view = v.n.store.As(v.access)
 			} else if !errors.Is(err, ErrForbidden) || strings.Contains(err.Error(), absent) {
 				v.Errorf("a reader removing %s gets %v, want ErrForbidden and it not in the error", absent, err)
 			}
@@ -239,7 +239,7 @@ func formerMembersAreStrangers(t *testing.T, empty database) {
 	built := buildNeighbourhood(t, empty)
 	n := openNeighbourhood(t, built, 0)
 	for _, user := range []string{"bob", "frank", "dave"} {
-		if err := n.As(Access{User: "alice"}).DeleteMember(t.Context(),
+		if err := n.store.As(Access{User: "alice"}).DeleteMember(t.Context(),
 			ProjectRef{ID: "shared"}, accounts[user]); err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func formerMembersAreStrangers(t *testing.T, empty database) {
 			collections: []string{"pickaxe", "moonlight"}},
 		{access: Access{User: "dave"}},
 	} {
-		user, view := former.access.User, n.As(former.access)
+		user, view := former.access.User, n.store.As(former.access)
 		v := visit{t, former, n, view}
 		found, err := view.Search(t.Context(), Query{Text: "common kettle", Limit: MaxLimit})
 		v.found("Search", memoriesOf(found), err)

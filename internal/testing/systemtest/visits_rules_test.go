@@ -63,7 +63,7 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 	v.addRules()
 	for _, p := range ruledProjects {
 		secret, task := "ruleof"+p.memory, "taskof"+p.memory
-		before := rowsOf(v.T, v.n.Store)
+		before := rowsOf(v.T, v.n.store)
 		ref := p.owner + "/" + p.project
 		result, err := call(v.view, ProjectRef{ID: ref})
 		encoded, marshalErr := json.Marshal(result)
@@ -100,7 +100,7 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 		case !errors.Is(err, ErrForbidden):
 			v.Errorf("%s in %s, which may only be read, gives %v", what, ref, err)
 		}
-		if rowsOf(v.T, v.n.Store) != before && changes {
+		if rowsOf(v.T, v.n.store) != before && changes {
 			v.Errorf("%s in %s was refused and changed something", what, ref)
 		}
 	}
@@ -117,7 +117,7 @@ func (v visit) addRules() {
 				Content: five(map[Section]string{SectionTasks: "## Tasks\n- [ ] T1 taskof" + p.memory})})
 	}
 	for owner, rules := range of {
-		if _, err := v.n.As(Access{User: owner}).AddMemories(v.Context(), rules, nil); err != nil {
+		if _, err := v.n.store.As(Access{User: owner}).AddMemories(v.Context(), rules, nil); err != nil {
 			v.Fatal(err)
 		}
 	}
@@ -134,7 +134,8 @@ func said(err error, given string) string {
 func (v visit) generalRules() {
 	v.Helper()
 	const secret = "everywhere first of all"
-	if _, err := v.n.As(Access{User: "alice"}).SetRule(v.Context(), NewRule{Type: RuleDont, Content: secret}); err != nil {
+	alice := v.n.store.As(Access{User: "alice"})
+	if _, err := alice.SetRule(v.Context(), NewRule{Type: RuleDont, Content: secret}); err != nil {
 		v.Fatal(err)
 	}
 	r, err := v.view.Rules(v.Context(), ProjectRef{})

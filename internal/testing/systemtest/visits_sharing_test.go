@@ -11,7 +11,7 @@ import (
 // the store does not know the user.
 func (v visit) offer(user string) string {
 	v.Helper()
-	return mustOffer(v.T, v.n.Store, "offer", user)
+	return mustOffer(v.T, v.n.store, "offer", user)
 }
 
 // mustOffer invites a user to a project of zed's, which it creates if necessary.
@@ -106,14 +106,14 @@ var sharingVisits = map[string]func(v visit){
 		v.haveBlocked()
 		_, _ = v.self("UnblockSender", true,
 			func(s *Store, _ string) (any, error) { return nil, s.Accounts().UnblockSender(v.Context(), "zed") })
-		if blocked, err := v.n.As(Access{User: "bob"}).Accounts().BlockedSenders(v.Context()); v.access.User != "bob" &&
+		if blocked, err := v.n.store.As(Access{User: "bob"}).Accounts().BlockedSenders(v.Context()); v.access.User != "bob" &&
 			(err != nil || len(blocked) != 1) {
 			v.Errorf("bob has blocked %+v, %v", blocked, err)
 		}
 	},
 	"InvitedMembers": func(v visit) {
 		for _, p := range neighbourProjects {
-			owner := v.n.As(Access{User: p.owner})
+			owner := v.n.store.As(Access{User: p.owner})
 			if _, err := owner.AddMember(v.Context(),
 				NewMember{Project: ProjectRef{ID: p.id}, User: "stowaway", Role: MemberReader}); err != nil {
 				v.Fatal(err)
@@ -139,7 +139,7 @@ func (v visit) haveBlocked() {
 	v.Helper()
 	for user := range accounts {
 		if id := v.offer(user); id != "" {
-			if _, err := v.n.As(Access{User: user}).Accounts().BlockSender(v.Context(), id); err != nil {
+			if _, err := v.n.store.As(Access{User: user}).Accounts().BlockSender(v.Context(), id); err != nil {
 				v.Fatal(err)
 			}
 		}

@@ -67,7 +67,7 @@ var trashVisits = map[string]func(v visit){
 		}
 		for _, m := range neighbours {
 			owner := placeOwner(m.user, m.project)
-			_, err := v.n.As(Access{User: owner}).Trash().Get(v.Context(), v.n.ids[m.name])
+			_, err := v.n.store.As(Access{User: owner}).Trash().Get(v.Context(), v.n.ids[m.name])
 			if gone := owner == v.access.User && slices.Contains(v.changes, m.name); gone != errors.Is(err, ErrNotFound) {
 				v.Errorf("after Trash.Empty %s: got %v, want gone %v", m.name, err, gone)
 			}
@@ -102,7 +102,7 @@ func (v visit) trashes(name string) {
 	v.Helper()
 	for _, m := range neighbours {
 		if m.name == name {
-			if err := v.n.As(Access{User: m.user}).DeleteMemory(v.Context(), v.n.ids[name]); err != nil {
+			if err := v.n.store.As(Access{User: m.user}).DeleteMemory(v.Context(), v.n.ids[name]); err != nil {
 				v.Fatal(err)
 			}
 		}
@@ -118,7 +118,7 @@ func (v visit) onEachTrashed(what string, readOnly, others error, call func(s *S
 	}
 	for _, m := range neighbours {
 		id := v.n.ids[m.name]
-		before := rowsOf(v.T, v.n.Store)
+		before := rowsOf(v.T, v.n.store)
 		answer, err := call(v.view, id)
 		v.check(what+" of "+m.name, answer, err, id)
 		var want error
@@ -135,7 +135,7 @@ func (v visit) onEachTrashed(what string, readOnly, others error, call func(s *S
 		if want == nil && err != nil || want != nil && !errors.Is(err, want) {
 			v.Errorf("%s of %s gives %v, want %v", what, m.name, err, want)
 		}
-		if err != nil && rowsOf(v.T, v.n.Store) != before {
+		if err != nil && rowsOf(v.T, v.n.store) != before {
 			v.Errorf("%s of %s was refused and changed something", what, m.name)
 		}
 	}

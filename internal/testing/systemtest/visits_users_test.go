@@ -100,10 +100,10 @@ var userVisits = map[string]func(v visit){
 			"UserPage":    func() (any, error) { return in.UserPage(v.Context(), UserQuery{}) },
 			"BlockSender": func() (any, error) { return in.BlockSender(v.Context(), "x") },
 		} {
-			before := rowsOf(v.T, v.n.Store)
+			before := rowsOf(v.T, v.n.store)
 			answer, err := call()
 			v.check(what, answer, err)
-			if !errors.Is(err, ErrForbidden) || rowsOf(v.T, v.n.Store) != before {
+			if !errors.Is(err, ErrForbidden) || rowsOf(v.T, v.n.store) != before {
 				v.Errorf("%s of another namespace: got %v through a view, want ErrForbidden and nothing changed", what, err)
 			}
 		}
@@ -120,18 +120,18 @@ var userVisits = map[string]func(v visit){
 		v.operators("Invitations", func(s *Store, _ string) (any, error) { return s.Accounts().Invitations(v.Context()) })
 	},
 	"DeleteInvitation": func(v visit) {
-		invited := mustInvite(v.T, v.n.Store, NewInvitation{})
+		invited := mustInvite(v.T, v.n.store, NewInvitation{})
 		v.operators("DeleteInvitation", func(s *Store, _ string) (any, error) {
 			return nil, s.Accounts().DeleteInvitation(v.Context(), invited.ID)
 		})
 	},
 	"CheckInvitation": func(v visit) {
-		invited := mustInvite(v.T, v.n.Store, NewInvitation{})
+		invited := mustInvite(v.T, v.n.store, NewInvitation{})
 		v.operators("CheckInvitation",
 			func(s *Store, _ string) (any, error) { return s.Accounts().CheckInvitation(v.Context(), invited.Value) })
 	},
 	"AcceptInvitation": func(v visit) {
-		invited := mustInvite(v.T, v.n.Store, NewInvitation{})
+		invited := mustInvite(v.T, v.n.store, NewInvitation{})
 		v.operators("AcceptInvitation", func(s *Store, _ string) (any, error) {
 			return s.Accounts().AcceptInvitation(v.Context(),
 				InvitationAcceptance{Value: invited.Value, Name: "newcomer", Password: "long and unusual"})
@@ -193,7 +193,7 @@ var userVisits = map[string]func(v visit){
 		})
 		v.keepSessions(others)
 		for user, app := range apps {
-			_, err := v.n.Accounts().CheckAccessToken(v.Context(), checkOf(app.tokens.AccessToken))
+			_, err := v.n.store.Accounts().CheckAccessToken(v.Context(), checkOf(app.tokens.AccessToken))
 			if user != v.access.User && err != nil {
 				v.Errorf("%s's application lost its access: %v, want no error", user, err)
 			}
@@ -301,7 +301,7 @@ var userVisits = map[string]func(v visit){
 			if errors.Is(err, ErrNotFound) {
 				v.denied("UpdateToken", token.ID, err, func(id string) error { return pause(v.view, id) })
 			}
-			if _, err := v.n.Accounts().CheckToken(v.Context(), token.Value); err != nil {
+			if _, err := v.n.store.Accounts().CheckToken(v.Context(), token.Value); err != nil {
 				v.Errorf("%s's token: got %v, want it valid", m.user, err)
 			}
 		}
@@ -323,7 +323,7 @@ var userVisits = map[string]func(v visit){
 				v.denied("DeleteToken", token.ID, err,
 					func(id string) error { return v.view.Accounts().DeleteToken(v.Context(), id) })
 			}
-			if _, err := v.n.Accounts().CheckToken(v.Context(), token.Value); err != nil {
+			if _, err := v.n.store.Accounts().CheckToken(v.Context(), token.Value); err != nil {
 				v.Errorf("%s's token: got %v, want it valid", m.user, err)
 			}
 		}
@@ -358,7 +358,7 @@ var userVisits = map[string]func(v visit){
 // depend on the user it asks about, and changes nothing. The operator's own store succeeds.
 func (v visit) operators(what string, call func(s *Store, user string) (any, error)) {
 	v.Helper()
-	before := rowsOf(v.T, v.n.Store)
+	before := rowsOf(v.T, v.n.store)
 	_, want := call(v.view, "unknown")
 	for _, user := range []string{"alice", "bob", "carol", v.access.User, ""} {
 		answer, err := call(v.view, user)
@@ -367,10 +367,10 @@ func (v visit) operators(what string, call func(s *Store, user string) (any, err
 			v.Errorf("%s of %q gives %v, want ErrForbidden", what, user, err)
 		}
 	}
-	if rowsOf(v.T, v.n.Store) != before {
+	if rowsOf(v.T, v.n.store) != before {
 		v.Errorf("%s was refused and changed something, want no change", what)
 	}
-	if _, err := call(v.n.Store, "alice"); errors.Is(err, ErrForbidden) {
+	if _, err := call(v.n.store, "alice"); errors.Is(err, ErrForbidden) {
 		v.Errorf("%s is forbidden to the operator: %v, want not ErrForbidden", what, err)
 	}
 }
@@ -379,7 +379,7 @@ func (v visit) operators(what string, call func(s *Store, user string) (any, err
 // nothing.
 func (v visit) self(what string, changes bool, call func(s *Store, user string) (any, error)) (any, error) {
 	v.Helper()
-	before := rowsOf(v.T, v.n.Store)
+	before := rowsOf(v.T, v.n.store)
 	answer, err := call(v.view, "")
 	v.check(what, answer, err)
 	switch {
@@ -397,7 +397,7 @@ func (v visit) self(what string, changes bool, call func(s *Store, user string) 
 		}
 		return answer, err
 	}
-	if rowsOf(v.T, v.n.Store) != before {
+	if rowsOf(v.T, v.n.store) != before {
 		v.Errorf("%s was refused and changed something, want no change", what)
 	}
 	return answer, err
@@ -406,7 +406,7 @@ func (v visit) self(what string, changes bool, call func(s *Store, user string) 
 // others calls a method that may name a user: only the visitor's own name is allowed.
 func (v visit) others(what string, changes bool, call func(s *Store, user string) (any, error)) {
 	v.Helper()
-	before := rowsOf(v.T, v.n.Store)
+	before := rowsOf(v.T, v.n.store)
 	for _, user := range []string{"alice", "bob", "carol", "eve", "no such user"} {
 		if user == v.access.User {
 			continue
@@ -417,7 +417,7 @@ func (v visit) others(what string, changes bool, call func(s *Store, user string
 			v.Errorf("%s for %s gives %v, want ErrForbidden", what, user, err)
 		}
 	}
-	if rowsOf(v.T, v.n.Store) != before && v.access.User != "noah" {
+	if rowsOf(v.T, v.n.store) != before && v.access.User != "noah" {
 		v.Errorf("%s was refused and changed something", what)
 	}
 	if v.access.User == "noah" && what == "LinkIdentity" {
@@ -431,14 +431,14 @@ func (v visit) haveAccounts() {
 	v.Helper()
 	for _, user := range []string{"alice", "bob", "carol", "dave", "eve", "frank"} {
 		email := "mail" + user + "@example.com"
-		_, err := v.n.Accounts().AddUser(v.Context(), NewUser{ID: user, Name: "Name " + user, Email: email})
+		_, err := v.n.store.Accounts().AddUser(v.Context(), NewUser{ID: user, Name: "Name " + user, Email: email})
 		if errors.Is(err, ErrConflict) { // some have an account already
-			_, err = v.n.Accounts().UpdateUser(v.Context(), user, UserUpdate{Email: &email})
+			_, err = v.n.store.Accounts().UpdateUser(v.Context(), user, UserUpdate{Email: &email})
 		}
 		if err != nil {
 			v.Fatal(err)
 		}
-		if _, err := v.n.Accounts().LinkIdentity(v.Context(),
+		if _, err := v.n.store.Accounts().LinkIdentity(v.Context(),
 			NewIdentity{User: user, Issuer: "https://id.example", Subject: user}); err != nil {
 			v.Fatal(err)
 		}
@@ -448,7 +448,7 @@ func (v visit) haveAccounts() {
 // give adds a token for a user.
 func (v visit) give(user string) AddedToken {
 	v.Helper()
-	added, err := v.n.As(Access{User: user}).Accounts().AddToken(v.Context(),
+	added, err := v.n.store.As(Access{User: user}).Accounts().AddToken(v.Context(),
 		NewToken{Name: "of " + user, ExpiresIn: time.Hour})
 	if err != nil {
 		v.Fatal(err)
@@ -462,7 +462,7 @@ func (v visit) signIn(user string) AddedSignIn {
 	if user == "noah" || user == "" {
 		user = "alice"
 	}
-	return mustAddSignIn(v.T, v.n.Store, NewSignIn{User: user})
+	return mustAddSignIn(v.T, v.n.store, NewSignIn{User: user})
 }
 
 // signAllIn adds a session for each user. It returns them by user, and the visitor's own.
@@ -483,7 +483,7 @@ func (v visit) signAllIn() (others map[string]AddedSignIn, mine AddedSignIn) {
 func (v visit) keepSessions(sessions map[string]AddedSignIn) {
 	v.Helper()
 	for user, session := range sessions {
-		if _, err := v.n.Accounts().CheckSignIn(v.Context(), session.Value); err != nil {
+		if _, err := v.n.store.Accounts().CheckSignIn(v.Context(), session.Value); err != nil {
 			v.Errorf("%s's session: got %v, want it valid", user, err)
 		}
 	}
@@ -493,7 +493,7 @@ func (v visit) keepSessions(sessions map[string]AddedSignIn) {
 func (v visit) havePreferences() {
 	v.Helper()
 	for _, m := range neighbours {
-		if _, err := v.n.As(Access{User: m.user}).SetPreferences(v.Context(), map[string]any{"key": m.name}); err != nil {
+		if _, err := v.n.store.As(Access{User: m.user}).SetPreferences(v.Context(), map[string]any{"key": m.name}); err != nil {
 			v.Fatal(err)
 		}
 	}
@@ -505,7 +505,7 @@ func (v visit) keepPreferences() {
 		if m.user == v.access.User {
 			continue
 		}
-		if kept, err := v.n.As(Access{User: m.user}).Preferences(v.Context()); err != nil || kept["key"] == "mine" {
+		if kept, err := v.n.store.As(Access{User: m.user}).Preferences(v.Context()); err != nil || kept["key"] == "mine" {
 			v.Errorf(`%s's preferences are %v, %v, want no error and key other than "mine"`, m.user, kept, err)
 		}
 	}
@@ -518,16 +518,16 @@ func TestViewOfATokenReachesNoFurtherThanTheToken(t *testing.T) {
 
 func viewOfATokenReachesNoFurtherThanTheToken(t *testing.T, empty database) {
 	n := openNeighbourhood(t, buildNeighbourhood(t, empty), 0)
-	added, err := n.Accounts().AddToken(t.Context(),
+	added, err := n.store.Accounts().AddToken(t.Context(),
 		NewToken{User: "bob", Name: "x", Projects: []string{"alice/shared"}, Scopes: []Scope{ScopeMemoryRead}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := n.Accounts().CheckToken(t.Context(), added.Value)
+	p, err := n.store.Accounts().CheckToken(t.Context(), added.Value)
 	if err != nil {
 		t.Fatal(err)
 	}
-	view := n.As(p.Access)
+	view := n.store.As(p.Access)
 	for _, m := range neighbours {
 		_, err := view.GetMemory(t.Context(), n.ids[m.name])
 		if seen := m.name == "aliceopen" || m.name == "alicemoved" || m.name == "carolreply"; (err == nil) != seen {
