@@ -51,14 +51,16 @@ type Engine struct {
 	Flood func(tx db.Tx, memory int64) error
 }
 
-// test is one of the tests that need one handle.
-type test struct {
-	name string
-	run  func(t *testing.T, d db.DB)
+// Test is one of the tests that need one handle.
+type Test struct {
+	Name string
+	Run  func(t *testing.T, d db.DB)
 }
 
-func tests(e Engine) []test {
-	return []test{
+// Tests returns them for an engine. The tests of these tests are outside the package: within it, they would have it
+// compiled twice.
+func Tests(e Engine) []Test {
+	return []Test{
 		{"a Read sees one snapshot", func(t *testing.T, d db.DB) { readsOneSnapshot(t, e, d) }},
 		{"a Read writes nothing", readWritesNothing},
 		{"Writes do not overlook each other", func(t *testing.T, d db.DB) { noWriteSkew(t, d, d) }},
@@ -131,18 +133,18 @@ func tests(e Engine) []test {
 
 // Run runs all tests; in the plain form, a third of the ones that need one handle.
 func Run(t *testing.T, e Engine) {
-	for i, test := range tests(e) {
+	for i, test := range Tests(e) {
 		if !longtest.Part(i, 1, 3) {
 			continue
 		}
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(test.Name, func(t *testing.T) {
 			d := e.Open(t)
 			defer func() {
 				if err := d.Close(); err != nil {
 					t.Error(err)
 				}
 			}()
-			test.run(t, d)
+			test.Run(t, d)
 		})
 	}
 	t.Run("what a Write has answered is there after opening again", func(t *testing.T) { durable(t, e) })

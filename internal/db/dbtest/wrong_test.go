@@ -1,4 +1,4 @@
-package dbtest
+package dbtest_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/db/dbtest"
 	"github.com/souvenir-ai/souvenir/internal/postgres"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -315,8 +316,8 @@ func TestWrongEngines(t *testing.T) {
 	}
 	run := func(name, finds string, w wrong) {
 		t.Run(name, func(t *testing.T) {
-			all := tests(Engine{})
-			i := slices.IndexFunc(all, func(c test) bool { return c.name == finds })
+			all := dbtest.Tests(dbtest.Engine{})
+			i := slices.IndexFunc(all, func(c dbtest.Test) bool { return c.Name == finds })
 			file, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "wrong.db"),
 				ApplicationID: 0x534f5556, Migrations: sqlite.Migrations(), LockTimeout: 500 * time.Millisecond})
 			if err != nil || i < 0 {
@@ -324,7 +325,7 @@ func TestWrongEngines(t *testing.T) {
 			}
 			defer file.Close()
 			w.DB = file
-			all[i].run(t, w)
+			all[i].Run(t, w)
 		})
 	}
 	for i, w := range wrongs {
@@ -349,8 +350,8 @@ func TestWeakEngines(t *testing.T) {
 	}
 	pgtest.NotOnCitus(t, "its coordinator begins transactions of its own")
 	for isolation, finds := range weak {
-		for _, c := range tests(Engine{Reruns: true}) {
-			if !slices.Contains(finds, c.name) {
+		for _, c := range dbtest.Tests(dbtest.Engine{Reruns: true}) {
+			if !slices.Contains(finds, c.Name) {
 				continue
 			}
 			t.Run("wrong", func(t *testing.T) {
@@ -362,7 +363,7 @@ func TestWeakEngines(t *testing.T) {
 						t.Skip(err)
 					}
 					proxy.Weak.Store(true)
-					c.run(t, d)
+					c.Run(t, d)
 					_ = d.Close()
 				}
 			})
@@ -403,9 +404,9 @@ func TestTheGuideNamesEachTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	guide := strings.Join(strings.Fields(string(content)), " ")
-	for _, c := range tests(Engine{}) {
-		if !strings.Contains(guide, c.name) {
-			t.Errorf("docs/engines.md: got no test %q in a step, want each", c.name)
+	for _, c := range dbtest.Tests(dbtest.Engine{}) {
+		if !strings.Contains(guide, c.Name) {
+			t.Errorf("docs/engines.md: got no test %q in a step, want each", c.Name)
 		}
 	}
 }
