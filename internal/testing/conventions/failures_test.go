@@ -71,7 +71,7 @@ func wordless(call *ast.CallExpr) bool {
 
 // wantless returns the positions of failures after a comparison whose message does not say what was wanted, and of
 // those that print only values.
-func wantless(set *token.FileSet, file *ast.File) (found []token.Position) {
+func wantless(file *ast.File) (found []token.Position) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		check, ok := n.(*ast.IfStmt)
 		if !ok || onlyNil(check.Cond) {
@@ -98,7 +98,7 @@ func wantless(set *token.FileSet, file *ast.File) (found []token.Position) {
 				return true
 			})
 			if !said {
-				found = append(found, set.Position(call.Pos()))
+				found = append(found, places.Position(call.Pos()))
 			}
 		}
 		return true
@@ -109,8 +109,7 @@ func wantless(set *token.FileSet, file *ast.File) (found []token.Position) {
 // TestFailuresSayGotAndWant finds failure messages of comparisons that say what a test got but not what it wanted.
 func TestFailuresSayGotAndWant(t *testing.T) {
 	atRoot(t)
-	set := token.NewFileSet()
-	sample, err := parser.ParseFile(set, "sample_test.go", `package p
+	sample, err := parser.ParseFile(places, "sample_test.go", `package p
 		func f() {
 			if got != 1 { t.Errorf("got %d", got) }
 			if got != 1 { t.Errorf("got %d, want 1", got) }
@@ -124,7 +123,7 @@ func TestFailuresSayGotAndWant(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := []int{}
-	for _, at := range wantless(set, sample) {
+	for _, at := range wantless(sample) {
 		lines = append(lines, at.Line)
 	}
 	if want := []int{3, 5, 7}; !slices.Equal(lines, want) {
@@ -143,12 +142,12 @@ func TestFailuresSayGotAndWant(t *testing.T) {
 			!strings.HasPrefix(name, "internal/db/dbtest/") || !strings.HasSuffix(name, ".go"):
 			return nil
 		}
-		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		file, err := parse(path)
 		if err != nil {
 			return err
 		}
 		read++
-		for _, at := range wantless(set, file) {
+		for _, at := range wantless(file) {
 			t.Errorf("%s:%d: a failure says what it got, want what was wanted, too", name, at.Line)
 		}
 		return nil

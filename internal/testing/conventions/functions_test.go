@@ -2,8 +2,6 @@ package conventions
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -33,8 +31,7 @@ func TestNoStructEmbedsAStore(t *testing.T) {
 // findEmbeddedStores reports them as failures, and returns how many structs the file has.
 func findEmbeddedStores(t *testing.T, path string) (structs int) {
 	t.Helper()
-	places := token.NewFileSet()
-	file, err := parser.ParseFile(places, path, nil, parser.SkipObjectResolution)
+	file, err := parse(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +74,7 @@ func TestFunctionsFitOnAPage(t *testing.T) {
 		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
 		}
-		places := token.NewFileSet()
-		file, err := parser.ParseFile(places, path, nil, parser.SkipObjectResolution)
+		file, err := parse(path)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,9 @@
 package conventions
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"path/filepath"
 	"testing"
 )
@@ -11,4 +14,23 @@ import (
 func atRoot(t *testing.T) {
 	t.Helper()
 	t.Chdir(filepath.Join("..", "..", ".."))
+}
+
+// places and trees are those of the files that parse has read.
+var (
+	places = token.NewFileSet()
+	trees  = map[string]*ast.File{}
+)
+
+// parse returns the tree of a Go file without its comments. Several tests read all files, one after the other, and each
+// file is parsed once for them.
+func parse(path string) (*ast.File, error) {
+	if tree := trees[path]; tree != nil {
+		return tree, nil
+	}
+	tree, err := parser.ParseFile(places, path, nil, parser.SkipObjectResolution)
+	if err == nil {
+		trees[path] = tree
+	}
+	return tree, err
 }
