@@ -139,7 +139,7 @@ var matrixReads = []matrixCell{
 		}
 		return errEmpty
 	}},
-	{"a link from a memory of one's own", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+	{"a link from the caller's own memory", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
 		if on.private == "" {
 			return errEmpty
 		}

@@ -93,7 +93,7 @@ func TestOpenRefusesForeignFilesUnchanged(t *testing.T) {
 		{"a file of no program", changed(store, application, 0), []error{ErrForeign}, "no application id"},
 		{"a newer version", changed(store, userVersion, 9999), []error{ErrNewer}, "9999"},
 		{"a garbled header", garbled, []error{ErrForeign, ErrCorrupt}, ""},
-		{"a page size that is none", badPageSize, []error{ErrForeign, ErrCorrupt}, ""},
+		{"an invalid page size", badPageSize, []error{ErrForeign, ErrCorrupt}, ""},
 		{"a garbled schema", schema, []error{ErrCorrupt}, ""},
 		{"half a header", store[:50], []error{ErrForeign, ErrCorrupt}, ""},
 		{"a header alone", store[:100], []error{ErrForeign, ErrCorrupt}, ""},

@@ -68,7 +68,7 @@ func TestRedirectsNeedAKnownClientAndRedirectURI(t *testing.T) {
 		"a loopback's path":      {app.AuthorizeURL("redirect_uri", "http://127.0.0.1:1234/other"), invalidRedirect},
 		"a loopback's query":     {app.AuthorizeURL("redirect_uri", "http://localhost:1234/cb?a=c"), invalidRedirect},
 		"a scheme's host":        {app.AuthorizeURL("redirect_uri", "cursor://evil/oauth/callback"), invalidRedirect},
-		"a query that is none":   {app.AuthorizeURL() + "&state=%zz", "cannot be read"},
+		"an invalid query":       {app.AuthorizeURL() + "&state=%zz", "cannot be read"},
 		"a huge request":         {app.AuthorizeURL("state", strings.Repeat("s", 9<<10)), "at most 8192"},
 	} {
 		t.Run(name, func(t *testing.T) {

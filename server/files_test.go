@@ -153,7 +153,7 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 		{"a field that is too long", servertest.Owner, []servertest.Part{small, {Name: "description",
 			Value: strings.Repeat("x", 65<<10)}}, 400,
 			"65536"},
-		{"a field that is no text", servertest.Owner, []servertest.Part{small, {Name: "description", Value: "\xff"}}, 400,
+		{"a field that is not a text", servertest.Owner, []servertest.Part{small, {Name: "description", Value: "\xff"}}, 400,
 			"UTF-8"},
 		{"fields without end", servertest.Owner,
 			append([]servertest.Part{small}, many(100, servertest.Part{Name: "x", Value: strings.Repeat("x", 60<<10)})...), 400,
@@ -168,8 +168,8 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 			Value: "<script>alert(1)</script>"}}, 400,
 			"image/png"},
 		{"a guest", servertest.Guest, []servertest.Part{small}, 401, "credential"},
-		{"one who may only read", servertest.ReadOnly, []servertest.Part{small}, 403, "files:write"},
-		{"one who may not have files", servertest.NoFiles, []servertest.Part{small}, 403, "files:write"},
+		{"a user who may only read", servertest.ReadOnly, []servertest.Part{small}, 403, "files:write"},
+		{"a user without access to files", servertest.NoFiles, []servertest.Part{small}, 403, "files:write"},
 	} {
 		if !longtest.Part(i, 1, 4) {
 			continue

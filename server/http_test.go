@@ -57,12 +57,12 @@ func TestWrongRequests(t *testing.T) {
 			"king"},
 		{"a member twice", "POST", "/api/projects/shop/members", "application/json", `{"user": "rita", "role": "reader"}`,
 			400, "already"},
-		{"a member that is none", "PATCH", "/api/projects/shop/members/sam", "application/json", `{"role": "reader"}`, 404,
+		{"not a member", "PATCH", "/api/projects/shop/members/sam", "application/json", `{"role": "reader"}`, 404,
 			"sam"},
-		{"a file that is none", "GET", "/api/files/menu.txt", "", "", 404, "menu.txt"},
+		{"an unknown file", "GET", "/api/files/menu.txt", "", "", 404, "menu.txt"},
 		{"tags that are no list", "PUT", "/api/files/" + w.File + "/metadata", "application/json", `{"tags": "a"}`, 400,
 			"tags is a JSON string; expected an array"},
-		{"a query that is none", "GET", "/api/files?tags=%zz", "", "", 400, "query"},
+		{"an invalid query", "GET", "/api/files?tags=%zz", "", "", 400, "query"},
 		{"a long category", "GET", "/api/files?category=" + strings.Repeat("x", 100), "", "", 400, "category"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -179,7 +179,7 @@ func TestAccountsCreatedByAProvider(t *testing.T) {
 			want: "nina"},
 		"with a user name": {claims: map[string]any{"email": "nina@example.com", "email_verified": true,
 			"preferred_username": "Nina B."}, want: "Nina B."},
-		"a user name that is taken": {claims: map[string]any{"email": "nina@example.com", "email_verified": true,
+		"a user name in use": {claims: map[string]any{"email": "nina@example.com", "email_verified": true,
 			"preferred_username": "Olivia"}, want: "Olivia-2"},
 		"a user name that cannot be one": {claims: map[string]any{"email": "nina@example.com", "email_verified": true,
 			"preferred_username": "a/b"}, want: "nina"},

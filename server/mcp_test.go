@@ -380,9 +380,9 @@ func TestMCPClientsThatAreSilent(t *testing.T) {
 		`"}},`, 30)
 	batch := "[" + strings.TrimSuffix(read, ",") + "]"
 	for name, sent := range map[string]string{
-		"one who stops":           "Content-Length: 100\r\n\r\n{\"jsonrpc\":",
-		"one who takes nothing":   fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(batch), batch),
-		"one who goes in between": "Content-Length: 100\r\n\r\n{\"jsonrpc\":",
+		"a client that stops":             "Content-Length: 100\r\n\r\n{\"jsonrpc\":",
+		"a client that reads nothing":     fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(batch), batch),
+		"a client that leaves in between": "Content-Length: 100\r\n\r\n{\"jsonrpc\":",
 	} {
 		conn, err := net.Dial("tcp", w.HTTP.Listener.Addr().String())
 		if err != nil {
@@ -392,7 +392,7 @@ func TestMCPClientsThatAreSilent(t *testing.T) {
 		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: %s\r\nContent-Type: "+
 			"application/json\r\nAuthorization: Bearer %s\r\n%s", strings.ReplaceAll(name, " ", "-"), w.Tokens[servertest.Owner],
 			sent)
-		if name == "one who goes in between" {
+		if name == "a client that leaves in between" {
 			conn.Close()
 		}
 	}

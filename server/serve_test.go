@@ -183,7 +183,7 @@ func TestSilentClientsAreDropped(t *testing.T) {
 			t.Errorf("%v: %s; got %v, want at its start \"HTTP/1.1 200 \"", err, all, string(all))
 		}
 	})
-	t.Run("one who takes nothing", func(t *testing.T) {
+	t.Run("a client that reads nothing", func(t *testing.T) {
 		f := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "large.bin", Kind: "",
 			Value: strings.Repeat("\x00\x01\x02\x03", 8<<20)}))
 		conn, err := net.Dial("tcp", w.HTTP.Listener.Addr().String())

@@ -202,7 +202,7 @@ func TestMemoryRetrieve(t *testing.T) {
 			want: map[string]any{"files": []any{}, "memory.metadata.architect": "Eva"}, never: []string{"Files:"},
 		},
 		{
-			name: "as a member: links to what is not shared are not there", who: "reader", tool: "memory",
+			name: "as a member: links to unshared memories are hidden", who: "reader", tool: "memory",
 			args: `{"action": "retrieve", "id": "{main}"}`,
 			want: map[string]any{"memory.owner": "anna", "memory.metadata.related_memory_ids": []any{"{pillars}"},
 				"files.0.filename": "plan.txt"},
@@ -277,7 +277,7 @@ func TestMemorySearch(t *testing.T) {
 			want: with(map[string]any{"total": 0, "sort_order": "relevance", "results": []any{}}),
 		},
 		{
-			name: "confidence is not told unless it is asked for", tool: "memory",
+			name: "confidence is only shown on request", tool: "memory",
 			args: `{"action": "search", "query": "pillars of granite", "limit": 1}`,
 			want: with(map[string]any{"limit": 1, "results.0.memories.0.confidence": nil}),
 		},

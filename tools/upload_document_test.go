@@ -19,7 +19,7 @@ func TestUploadDocument(t *testing.T) {
 				"category": "notes", "size": 5},
 		},
 		{
-			name: "link it elsewhere and keep what is said of it", tool: "upload_document",
+			name: "link it elsewhere and keep its description", tool: "upload_document",
 			args: `{"file_id": "{plan}", "memory_id": "{pillars}", "description": "", "tags": []}`,
 			want: map[string]any{"id": "{plan}", "memory_id": "{pillars}", "filename": "plan.txt"},
 		},

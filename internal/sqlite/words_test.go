@@ -172,7 +172,7 @@ func TestQueriesOfFullText(t *testing.T) {
 	}{
 		{"nothing", nil, ""},
 		{"terms", []string{"cat", "猫"}, `("cat" OR "猫")`},
-		{"what is no term is left out", []string{`x" OR "y`, "", "a\x00b", "Cat", "\xff", "ok"}, `("ok")`},
+		{"other words are left out", []string{`x" OR "y`, "", "a\x00b", "Cat", "\xff", "ok"}, `("ok")`},
 		{"only such", []string{`"`}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

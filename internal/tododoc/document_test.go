@@ -148,7 +148,7 @@ func TestInvalidTodosAreRefusedWithHelp(t *testing.T) {
 			[]string{`"## Tasks" is on line 4 and again on line 5`}},
 		{"order", five(map[Section]string{Spec: "## Plan", Plan: "## Spec"}),
 			[]string{`"## Spec" on line 3 must come before "## Plan" on line 2`}},
-		{"a section of its own", five(map[Section]string{Gaps: "## Notes\n## Gaps"}),
+		{"an extra section", five(map[Section]string{Gaps: "## Notes\n## Gaps"}),
 			[]string{`line 5 is "## Notes"`, "not one of the five", "three #"}},
 		{"before all", "## Intro\n" + five(nil), []string{`line 1 is "## Intro"`}},
 		{"no text", "##\n" + five(nil), []string{`line 1 is "##"`}},

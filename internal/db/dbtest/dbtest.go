@@ -65,7 +65,7 @@ func Tests(e Engine) []Test {
 		{"a Read writes nothing", readWritesNothing},
 		{"Writes do not overlook each other", func(t *testing.T, d db.DB) { noWriteSkew(t, d, d) }},
 		{"a Write that finds nothing is not alone in that", func(t *testing.T, d db.DB) { noPhantoms(t, d, d) }},
-		{"a Write that runs again sees none of its former work", func(t *testing.T, d db.DB) { runsAgain(t, e, d) }},
+		{"a Write that runs again sees none of its first run", func(t *testing.T, d db.DB) { runsAgain(t, e, d) }},
 		{"an error undoes the work of its Write alone", errorUndoesItsOwn},
 		{"a Write whose statement cannot be read may be lost as a whole", failedRead},
 		{"a savepoint undoes its part alone", savepoints},

@@ -280,7 +280,7 @@ var wrongs = []struct {
 	{"a savepoint undoes its part alone", wrong{tx: func(tx db.Tx) db.Tx { return undoesNothing{tx} }}},
 	{"rows that are queued", wrong{tx: func(tx db.Tx) db.Tx { return forgetful{tx} }}},
 	{"changes are complete, or say that they are not", wrong{tx: func(tx db.Tx) db.Tx { return missing{tx} }}},
-	{"a Write that runs again sees none of its former work",
+	{"a Write that runs again sees none of its first run",
 		wrong{write: func(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
 			return d.Write(ctx, func(tx db.Tx) error { return errors.Join(fn(tx), fn(tx)) })
 		}}},
@@ -340,7 +340,7 @@ func TestWrongEngines(t *testing.T) {
 var weak = map[string][]string{
 	"repeatable read": {"Writes do not overlook each other", "a Write that finds nothing is not alone in that"},
 	"read committed": {"Writes do not overlook each other", "a Write that finds nothing is not alone in that",
-		"a Write that runs again sees none of its former work", "a function that ignores a conflict runs again"},
+		"a Write that runs again sees none of its first run", "a function that ignores a conflict runs again"},
 }
 
 // TestWeakEngines runs tests on PostgreSQL behind a proxy that removes the isolation level from each Write.

@@ -20,7 +20,7 @@ func page(source string) template.HTML { return ours.HTML(source) }
 func TestMarkdownAsHTML(t *testing.T) {
 	const rel = ` rel="noopener noreferrer nofollow"`
 	for name, c := range map[string]struct{ source, want string }{
-		"headings lie below those of the page": {"# One\n\n###### Six", "<h3>One</h3>\n<h6>Six</h6>\n"},
+		"headings are below those of the page": {"# One\n\n###### Six", "<h3>One</h3>\n<h6>Six</h6>\n"},
 		"marks": {"**a** *b* ~~c~~ `d`",
 			"<p><strong>a</strong> <em>b</em> <del>c</del> <code>d</code></p>\n"},
 		"a line stays a line": {"a\nb", "<p>a<br>\nb</p>\n"},

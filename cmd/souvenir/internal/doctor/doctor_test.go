@@ -246,7 +246,7 @@ func TestInvalidCommandLines(t *testing.T) {
 		"a clock that is a little fast": {setting{between: onPath("/health",
 			func(h http.Header) { h.Set("Date", time.Now().Add(20*time.Second).UTC().Format(http.TimeFormat)) })}, "clock",
 			doctor.Warning, "NTP"},
-		"a date that is none": {setting{between: onPath("/health",
+		"an invalid date": {setting{between: onPath("/health",
 			func(h http.Header) { h.Set("Date", "today") })}, "clock", doctor.Warning, "no Date"},
 		"another public URL": {setting{publicURL: func(string) string { return "https://memory.example" }},
 			"metadata", doctor.Problem, "issuer is https://memory.example|--public-url"},
