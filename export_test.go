@@ -219,7 +219,7 @@ func TestAnExportImportedAndExportedAgainIsTheSame(t *testing.T) {
 				t.Errorf("got %+v, want no conflicts, missing links, ignored lines or warnings", report)
 			}
 			if second := exported(t, empty, o); !bytes.Equal(first, second) {
-				t.Errorf("%+v, %s: %s; got %v, want %v", o, path, linediff.First(second, first), first, second)
+				t.Errorf("%+v, %s: got a copy that differs, want the same: %s", o, path, linediff.First(second, first))
 			}
 			if n := pendingOf(t, empty); n != pendingOf(t, rich) {
 				t.Errorf("%d passages wait to be embedded, want %d", n, pendingOf(t, rich))

@@ -173,8 +173,7 @@ func TestResultsHaveOneJSONForm(t *testing.T) {
 			}
 			again, err := json.Marshal(read.Interface())
 			if err != nil || string(again) != string(encoded) {
-				t.Errorf("read back and written again it is\n%s, %v; it was\n%s; got %v, want %v", again, err, encoded,
-					string(again), string(encoded))
+				t.Errorf("read and written again: got\n%s, %v; want\n%s", again, err, encoded)
 			}
 			if !hidden(types[name]) && !reflect.DeepEqual(read.Interface(), value.Interface()) {
 				t.Errorf("read back it is\n%+v; it was\n%+v", read, value)
@@ -236,8 +235,7 @@ func TestMemoriesRoundTripThroughJSON(t *testing.T) {
 		}
 		again, err := json.Marshal(read)
 		if err != nil || string(again) != string(encoded) {
-			t.Fatalf("read back and written again it is\n%s, %v; it was\n%s; got %v, want %v", again, err, encoded,
-				string(again), string(encoded))
+			t.Fatalf("read and written again: got\n%s, %v; want\n%s", again, err, encoded)
 		}
 		if !read.CreatedAt.Equal(m.CreatedAt) || !read.UpdatedAt.Equal(m.UpdatedAt) {
 			t.Fatalf("the times are %v and %v; they were %v and %v, want created at %v and updated at %v", read.CreatedAt,

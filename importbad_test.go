@@ -159,7 +159,7 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 				var known *Error
 				if !errors.As(err, &known) || !isAny(err, ErrInvalid, ErrTooLarge) || known.Argument != c.argument ||
 					!strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "line 3: ") {
-					t.Errorf("%s: %v, got %v, want %v", what, err, known.Argument, c.argument)
+					t.Errorf("%s: got %v, want an error of line 3 about %s that says %q", what, err, c.argument, c.says)
 				}
 				// The import of a file finds what CheckExport finds, before it stores anything.
 				only := CheckExport(t.Context(), bytes.NewReader(export), nil)
@@ -259,7 +259,7 @@ func TestAChangedExportIsNoticed(t *testing.T) {
 		if _, err := copied.Upkeep().Import(t.Context(), bytes.NewReader(same), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if again := exported(t, copied, ExportOptions{}); !bytes.Equal(again, export) {
-			t.Errorf("%s: %s; got %v, want %v", name, linediff.First(again, export), again, export)
+			t.Errorf("%s: got an import that differs, want the same: %s", name, linediff.First(again, export))
 		}
 	}
 }
@@ -539,8 +539,7 @@ func TestAnInterruptedImportIsCompleteWhenRepeated(t *testing.T) {
 			t.Fatalf("after line %d: %+v; want none", n, report.Conflicts)
 		}
 		if again := exported(t, s, o); !bytes.Equal(again, export) {
-			t.Fatalf("broken off after line %d and repeated: %s; got %v, want %v", n, linediff.First(again, export),
-				again, export)
+			t.Fatalf("cut off after line %d: got another import, want the same: %s", n, linediff.First(again, export))
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

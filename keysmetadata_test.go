@@ -52,7 +52,7 @@ func TestRecoverKeepsSealedMetadata(t *testing.T) {
 		found = found || m.Content == "the house" && m.Metadata["colour"] == "grün"
 	}
 	if !found {
-		t.Errorf("a past version in place of a lost memory: there is none with its metadata, and %q", report.Notes)
+		t.Errorf("got no past version with its metadata in place of the lost memory, and %q; want one", report.Notes)
 	}
 }
 

@@ -144,7 +144,7 @@ func TestAnExportOfAnythingComesBackTheSame(t *testing.T) {
 				}
 			}
 			if second := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(first, second) {
-				t.Errorf("seed %d, %s: %s; got %v, want %v", seed, name, linediff.First(second, first), first, second)
+				t.Errorf("seed %d, %s: got a copy that differs, want the same: %s", seed, name, linediff.First(second, first))
 			}
 			if report := mustCheck(t, copied, nil); !report.OK {
 				t.Errorf("seed %d, the copy: %+v, want OK", seed, report)

@@ -67,8 +67,7 @@ func TestCallsAreDistinguishedByTheirSession(t *testing.T) {
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("calls are booked on\n%s\nnot\n%s; got %v, want %v", strings.Join(got, "\n"), strings.Join(want, "\n"), got,
-			want)
+		t.Errorf("got the calls of\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -134,7 +134,7 @@ func openPage(b testing.TB, at *httptest.Server, path, session string) string {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
-		b.Fatalf("%s: %s %v %.300s, got %v, want %v", path, answer.Status, err, body, answer.StatusCode, http.StatusOK)
+		b.Fatalf("%s: got %s %v %.300s, want %v", path, answer.Status, err, body, http.StatusOK)
 	}
 	return string(body)
 }

@@ -180,7 +180,7 @@ func TestSilentClientsAreDropped(t *testing.T) {
 		}
 		all, err := io.ReadAll(conn)
 		if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 ") {
-			t.Errorf("%v: %s; got %v, want at its start \"HTTP/1.1 200 \"", err, all, string(all))
+			t.Errorf("got %s, %v; want \"HTTP/1.1 200 \" at its start", all, err)
 		}
 	})
 	t.Run("a client that reads nothing", func(t *testing.T) {

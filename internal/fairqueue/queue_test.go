@@ -148,7 +148,7 @@ func TestFullQueuesAndLongWaitsAreRefused(t *testing.T) {
 		synctest.Wait()
 		if err := q.Ticket().Enter(t.Context(), "emil"); !errors.As(err, &r) ||
 			!strings.Contains(r.Reason, "8 calls are waiting") {
-			t.Errorf("a call too many of all is %v, got %v, want in it \"8 calls are waiting\"", err, r.Reason)
+			t.Errorf("a call too many of all: got %v, want \"8 calls are waiting\" in it", err)
 		}
 		time.Sleep(2 * time.Second)
 		if got := strings.Count(refused.String(), "has waited for its turn for 1s"); got != 8 {

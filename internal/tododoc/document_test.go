@@ -161,7 +161,7 @@ func TestInvalidTodosAreRefusedWithHelp(t *testing.T) {
 		_, err := Parse(c.content)
 		var known *fault.Error
 		if !errors.Is(err, errInvalid) || !errors.As(err, &known) || known.Argument != "content" {
-			t.Errorf("%s: %v, got %v, want \"content\"", c.name, err, known.Argument)
+			t.Errorf("%s: got %v, want an error about content", c.name, err)
 			continue
 		}
 		for _, part := range c.says {

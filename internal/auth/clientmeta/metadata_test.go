@@ -39,7 +39,7 @@ func TestMetadataAreCheckedAndWrittenInTheirStoredForm(t *testing.T) {
 			m.RedirectURIs[i] = "changed later"
 		}
 		if got, err := json.Marshal(checked); err != nil || string(got) != want {
-			t.Errorf("the caller's change makes it %s (%v), got %v, want %v", got, err, string(got), want)
+			t.Errorf("after the caller's change: got %s, %v; want %v", got, err, want)
 		}
 	}
 }

@@ -80,8 +80,7 @@ func isInvalidClient(t *testing.T, err error, has string) {
 	var clientError *souvenir.OAuthError
 	if !errors.As(err, &clientError) || clientError.Code != souvenir.OAuthInvalidClient ||
 		!strings.HasPrefix(err.Error(), "Invalid client") || !strings.Contains(err.Error(), has) {
-		t.Errorf("the error is %v, and should have %q; got %v, want %v", err, has, clientError.Code,
-			souvenir.OAuthInvalidClient)
+		t.Errorf("got %v, want %v and %q in the error", err, souvenir.OAuthInvalidClient, has)
 	}
 }
 

@@ -133,7 +133,7 @@ func TestGraphShowsWhatIsConnected(t *testing.T) {
 		} else {
 			similar++
 			if d.Project[from] != d.Project[to] {
-				t.Errorf("%q and %q are said to be similar, got %v, want %v", d.Labels[from], d.Labels[to], d.Project[from],
+				t.Errorf("%q and %q are similar: got projects %v and %v, want one", d.Labels[from], d.Labels[to], d.Project[from],
 					d.Project[to])
 			}
 		}
