@@ -91,6 +91,29 @@ func TestTheDocumentsNameWhatExists(t *testing.T) {
 	}
 }
 
+// TestThePictureNamesFoldersThatExist finds boxes of the architecture's picture with names that no folder has.
+func TestThePictureNamesFoldersThatExist(t *testing.T) {
+	atRoot(t)
+	picture, err := os.ReadFile("docs/architecture.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`class="name"[^>]*>([a-z0-9/]+)<`).FindAllSubmatch(picture, -1)
+	if len(named) < 30 {
+		t.Errorf("docs/architecture.svg: got %d names of folders, want at least 30", len(named))
+	}
+	for _, match := range named {
+		name, found := string(match[1]), false
+		for _, above := range []string{"", "internal", "internal/*", "server/internal"} {
+			folders, err := filepath.Glob(filepath.Join(above, name))
+			found = found || err == nil && len(folders) > 0
+		}
+		if !found {
+			t.Errorf("docs/architecture.svg: got %q, want the name of a folder", name)
+		}
+	}
+}
+
 // TestTheTableOfWalksCountsTheirFiles compares the numbers in the table of docs/walks.md with the lists below it.
 func TestTheTableOfWalksCountsTheirFiles(t *testing.T) {
 	atRoot(t)
