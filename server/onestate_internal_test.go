@@ -69,7 +69,7 @@ func TestAPageShowsOneState(t *testing.T) {
 // Every page of a signed-in person shows one state. The other addresses are data for pictures.
 func TestPagesAreOfOneState(t *testing.T) {
 	s, _ := newQuietServer(t)
-	others := []string{"/graph/data", "/map/data", "/graph/found"}
+	others := []string{"/graph/data", "/map/data", "/graph/names", "/map/names", "/graph/found", "/map/found"}
 	pages := 0
 	for _, rt := range s.routes() {
 		person := rt.Needs == route.Person || rt.Needs == route.Administrator

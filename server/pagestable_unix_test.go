@@ -99,7 +99,7 @@ func listPaths() []string {
 		"/memories?sort=" + url.QueryEscape(string(souvenir.SortCreatedAsc)),
 		"/memories?page=1000", "/memories?page=3900",
 		"/memories?q=tiles", "/memories?q=tiles&tag=urgent", "/context?query=tiles", "/graph?show=list", "/map?show=list",
-		"/graph/found?q=tiles", "/find?q=tiles", "/memories/compare?q=tiles"}
+		"/find?q=tiles", "/memories/compare?q=tiles"}
 }
 
 // filledStore returns a store of 100,000 memories with the maximum number of recorded calls.

@@ -203,7 +203,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 	switch answer := answer.(type) {
 	case nil:
 	case web.Rendered:
-		s.site.Send(w, answer)
+		s.site.Send(w, r, answer)
 	case web.Redirect:
 		s.site.GoTo(w, r, answer)
 	default:

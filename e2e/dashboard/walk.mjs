@@ -59,7 +59,7 @@ async function follow(page, seeded, visit) {
 
 // partsAndDownloads are GET routes that are not pages: data of pictures, parts that scripts fetch, previews and
 // downloads.
-const partsAndDownloads = /\/(data|found|preview|similar|download|content|shown|merge)$|^\/graph\/memories\//
+const partsAndDownloads = /\/(data|names|found|preview|similar|download|content|shown|merge)$|^\/graph\/memories\//
 
 // knownPaths are the pages with the most content.
 function knownPaths({ user_id, memory, project, file }) {

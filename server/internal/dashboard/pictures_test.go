@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,18 +20,33 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
-// drawnPicture is the data that a script draws.
+// drawnPicture is the data that a script draws, with its compact lists as plain ones.
 type drawnPicture struct {
+	Memories                               int
+	Version, Places                        string
 	IDs, Labels                            []string
-	X, Y, Project, Type, Collection, Edges []int
-	Important                              []int
+	X, Y                                   []int `json:"-"` // 0 to 4,095
+	Project, Type, Collection, Important   characters
+	From, To, Similar                      []int
+	Edges                                  []int `json:"-"` // from, to and similarity of each
 	Projects, Types, Collections, Warnings []string
-	Total, Unplaced                        int
+	Total, Unplaced, Chosen                int
 	Explained                              []float64
 
-	Shared, Cluster, Folded, Day []int
-	Words, Clusters              []string
-	Arranging                    bool
+	Cluster             characters
+	Shared, Folded, Day []int
+	Words, Clusters     []string
+	Arranging           bool
+}
+
+// characters are numbers that come as a text.
+type characters []int
+
+func (c *characters) UnmarshalText(text []byte) error {
+	for _, one := range string(text) {
+		*c = append(*c, int(one)-'@')
+	}
+	return nil
 }
 
 func picture(b *servertest.Browser, path string) drawnPicture {
@@ -42,37 +58,38 @@ func picture(b *servertest.Browser, path string) drawnPicture {
 		b.W.T.Fatalf(`%s: got %d %v %.300s, want no error, status %v and Content-Type "application/json"`, path, p.Status,
 			err, p.Body, http.StatusOK)
 	}
-	n := len(d.IDs)
-	for name, list := range map[string]int{"labels": len(d.Labels), "x": len(d.X), "y": len(d.Y),
-		"cluster": len(d.Cluster), "day": len(d.Day), "project": len(d.Project), "type": len(d.Type),
-		"collection": len(d.Collection), "important": len(d.Important)} {
-		if list != n {
-			b.W.T.Errorf("%s: %d memories, but %d of %s, want the same", path, n, list, name)
+	places, err := base64.StdEncoding.DecodeString(d.Places)
+	if err != nil || len(places) != 3*d.Memories {
+		b.W.T.Fatalf("%s: %d bytes of places, %v, want three for each of %d memories", path, len(places), err, d.Memories)
+	}
+	for at := range slices.Chunk(places, 3) {
+		d.X, d.Y = append(d.X, int(at[0])<<4|int(at[1])>>4), append(d.Y, int(at[1]&15)<<8|int(at[2]))
+	}
+	for name, list := range map[string]int{"ids": len(d.IDs), "labels": len(d.Labels), "cluster": len(d.Cluster),
+		"day": len(d.Day), "project": len(d.Project), "type": len(d.Type), "collection": len(d.Collection),
+		"important": len(d.Important)} {
+		if list != d.Memories {
+			b.W.T.Errorf("%s: %d memories, but %d of %s, want the same", path, d.Memories, list, name)
 		}
 	}
-	for i := range n {
-		if max(d.X[i], -d.X[i], d.Y[i], -d.Y[i]) > 10_000 || d.Project[i] >= len(d.Projects) || d.Type[i] >= len(d.Types) ||
-			d.Collection[i] >= len(d.Collections) {
-			b.W.T.Errorf("%s: memory %d: got %+v, want coordinates of at most 10000 and a project, type and "+
-				"collection that the lists have", path, i, d)
+	for i := range d.Memories {
+		if d.Project[i] >= len(d.Projects) || d.Type[i] >= len(d.Types) || d.Collection[i] >= len(d.Collections) ||
+			d.Cluster[i] < -1 || d.Cluster[i] >= len(d.Clusters) {
+			b.W.T.Errorf("%s: memory %d: got %+v, want a project, type, collection and cluster that the lists have", path, i, d)
 		}
 	}
-	if 3*len(d.Shared) != 2*len(d.Edges) {
-		b.W.T.Errorf("%s: got %d numbers of shared words for %d of edges, want two for three", path, len(d.Shared),
-			len(d.Edges))
+	if len(d.To) != len(d.From) || len(d.Similar) != len(d.From) || len(d.Shared) != 2*len(d.From) {
+		b.W.T.Fatalf("%s: edges %v, %v, %v with %v, want as many of each", path, d.From, d.To, d.Similar, d.Shared)
 	}
-	for _, cluster := range d.Cluster {
-		if cluster < -1 || cluster >= len(d.Clusters) {
-			b.W.T.Errorf("%s: cluster %d of %d", path, cluster, len(d.Clusters))
+	from := 0
+	for i := range d.From {
+		from += d.From[i]
+		to := from + d.To[i]
+		if from < 0 || to < 0 || from >= d.Memories || to >= d.Memories || from == to || d.Similar[i] < 0 ||
+			d.Similar[i] > 100 {
+			b.W.T.Errorf("%s: edge from %d to %d of %d", path, from, to, d.Similar[i])
 		}
-	}
-	if len(d.Edges)%3 != 0 {
-		b.W.T.Errorf("%s: %d numbers of edges, got %v, want 0", path, len(d.Edges), len(d.Edges)%3)
-	}
-	for i := 0; i+2 < len(d.Edges); i += 3 {
-		if d.Edges[i] >= n || d.Edges[i+1] >= n || d.Edges[i] == d.Edges[i+1] || d.Edges[i+2] < 0 || d.Edges[i+2] > 100 {
-			b.W.T.Errorf("%s: edge %v", path, d.Edges[i:i+3])
-		}
+		d.Edges = append(d.Edges, from, to, d.Similar[i])
 	}
 	return d
 }
@@ -199,12 +216,15 @@ func TestPicturesCanBeFiltered(t *testing.T) {
 			}
 		}
 	}
-	if found := sam.Get("/graph/found?q=rudder+of+a+sailing+boat&project=boats"); found.Status != http.StatusOK ||
-		strings.Count(found.Body, "-") < 20 {
-		t.Errorf("found: %d %s, want status %v and an id in the body", found.Status, found.Body, http.StatusOK)
-	}
-	if found := sam.Get("/graph/found?q="); found.Body != "{\"ids\":[]}\n" {
-		t.Errorf("nothing is searched for, and found is %s, want no ids", found.Body)
+	for _, kind := range []string{"graph", "map"} {
+		d := picture(sam, "/"+kind+"/data?project=boats")
+		found := sam.Get("/" + kind + "/found?q=rudder+of+a+sailing+boat&project=boats&version=" + d.Version)
+		if found.Status != http.StatusOK || strings.Count(found.Body, ",") < 5 {
+			t.Errorf("%s: found is %s, want most of ten numbers", kind, found.Body)
+		}
+		if found := sam.Get("/" + kind + "/found?q="); found.Body != "{\"at\":[]}\n" {
+			t.Errorf("nothing is searched for, and found is %s, want no numbers", found.Body)
+		}
 	}
 	chosen := sam.Get("/graph?project=boats&limit=500&colour=type&similar=0.55&event_type=%22x").Expect(http.StatusOK,
 		`/boats" selected>`, `<option value="500" selected>`, `<option value="type" selected>`,
@@ -299,9 +319,47 @@ func TestGraphSaysWhy(t *testing.T) {
 	sam.Get("/graph?show=list").Expect(http.StatusOK, "Clusters", "1 without connections")
 }
 
+// A picture of many memories comes without their ids and labels: a script asks for those that it needs.
+func TestNamesOfManyMemoriesAreAskedFor(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
+	many := make([]souvenir.NewMemory, 251)
+	for i := range many {
+		many[i].Content = fmt.Sprintf("# Boat *%d*\n\nIt has a mast.", i)
+	}
+	stored, err := view.AddMemories(t.Context(), many, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sam := w.SignedIn(servertest.Stranger)
+	var d drawnPicture
+	page := "?neighbours=0&memory=" + stored[5].ID
+	if p := sam.Get("/graph/data" + page); json.Unmarshal([]byte(p.Body), &d) != nil || d.Memories != 251 ||
+		len(d.IDs)+len(d.Labels) != 0 || d.Chosen < 0 {
+		t.Fatalf("got %.300s, want 251 memories without ids and labels, of which one is chosen", p.Body)
+	}
+	names := func(r, want string) {
+		t.Helper()
+		p := sam.Get("/graph/names" + page + "&version=" + d.Version + r).Expect(http.StatusOK)
+		if p.Body != want+"\n" {
+			t.Errorf("%s: got %s, want %s", r, p.Body, want)
+		}
+	}
+	chosen := fmt.Sprintf("&at=%d", d.Chosen)
+	names(chosen, `{"ids":["`+stored[5].ID+`"],"labels":["Boat 5"]}`)
+	if err := view.DeleteMemory(t.Context(), stored[5].ID); err != nil {
+		t.Fatal(err)
+	}
+	names(chosen, `{"ids":["`+stored[5].ID+`"],"labels":[null]}`)
+	names(chosen+"&ids=1", `{"ids":["`+stored[5].ID+`"]}`)
+	sam.Get("/graph/names"+page+"&version="+d.Version+"&at=251").Expect(http.StatusBadRequest, "less than 251")
+	sam.Get("/graph/names"+page+"&version=another&at=1").Expect(http.StatusConflict, "load the page again")
+}
+
 // A picture contains what its reader may see, and nothing else.
 func TestPicturesHideOtherUsersMemories(t *testing.T) {
 	w := servertest.New(t, server.Options{})
+	olivias := picture(w.SignedIn(servertest.Owner), "/graph/data").Version
 	for caller, want := range map[string][]string{servertest.Owner: {w.Memory, w.Private}, servertest.Reader: {w.Memory},
 		servertest.Writer:   {w.Memory},
 		servertest.Stranger: nil, servertest.Admin: nil} {
@@ -323,9 +381,10 @@ func TestPicturesHideOtherUsersMemories(t *testing.T) {
 			status = http.StatusOK
 		}
 		b.Get("/graph/memories/" + w.Private).Expect(status)
-		if p := b.Get("/graph/found?q=" + servertest.Secret).Expect(http.StatusOK); caller != servertest.Owner &&
-			strings.Contains(p.Body, w.Private) {
-			t.Errorf("%s finds Olivia's memory", caller)
+		if caller != servertest.Owner {
+			for _, path := range []string{"/graph/names?at=0", "/map/names?at=0&ids=1", "/graph/found?q=x"} {
+				b.Get(path + "&version=" + olivias).Expect(http.StatusConflict)
+			}
 		}
 	}
 	if d := picture(w.SignedIn(servertest.Reader), "/graph/data"); !slices.Equal(d.Projects,
@@ -375,7 +434,7 @@ func TestEmptyPicturesSayWhatToDo(t *testing.T) {
 		p := sam.Get(path).Expect(http.StatusOK, "Nothing here yet").Without("<canvas", "sigma")
 		servertest.CheckPage(w, p)
 	}
-	if d := picture(sam, "/graph/data"); len(d.IDs) != 0 || d.IDs == nil || d.Edges == nil || d.Projects == nil {
+	if d := picture(sam, "/graph/data"); len(d.IDs) != 0 || d.IDs == nil || d.From == nil || d.Projects == nil {
 		t.Errorf("got %+v, want empty lists that are not null", d)
 	}
 }
@@ -436,23 +495,21 @@ func TestDrawingLibraries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"sigma.min.js      sigma 3.0.3", "graphology 0.26.0", "Guillaume Plique",
+	for _, name := range []string{"sigma 3.0.3", "graphology 0.26.0", "Guillaume Plique",
 		"Alexis Jacomy"} {
 		if !strings.Contains(string(licences), name) &&
 			!strings.Contains(strings.Join(strings.Fields(string(licences)), " "), strings.Join(strings.Fields(name), " ")) {
 			t.Errorf("LICENSES.txt lacks %q", name)
 		}
 	}
-	for _, name := range []string{"sigma.min.js", "graphology.umd.min.js"} {
-		script, err := os.ReadFile("../web/static/vendor/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, forbidden := range []string{"eval(", "new Function", "new Worker", "importScripts",
-			"document.write"} { // forbidden by the pages' policy
-			if strings.Contains(string(script), forbidden) {
-				t.Errorf("%s has %s, want it not in the script", name, forbidden)
-			}
+	script, err := os.ReadFile("../web/static/vendor/sigma.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, forbidden := range []string{"eval(", "new Function", "new Worker", "importScripts",
+		"document.write"} { // which the policy of the pages forbids
+		if strings.Contains(string(script), forbidden) {
+			t.Errorf("sigma.js has %s, want it not in the script", forbidden)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (w *World) furnishPictures(paths map[string]string) {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	for _, data := range []string{"/graph/data", "/map/data", "/graph/found"} {
+	for _, data := range []string{"/graph/data", "/map/data", "/graph/names", "/map/names", "/graph/found", "/map/found"} {
 		delete(paths, data)
 	}
 	paths["/graph/memories/{id}"] = "/graph/memories/" + first.ID

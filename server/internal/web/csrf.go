@@ -32,7 +32,7 @@ func (s *Site) FormToken(w http.ResponseWriter, r *http.Request) string {
 		own = rand.Text()
 		s.SetCookie(w, FormCookie, own, 0)
 	}
-	return tokenOf(own) + typedBy(request.Of(r.Context()).Line())
+	return tokenOf(own, rand.Text()[:saltLength]) + typedBy(request.Of(r.Context()).Line())
 }
 
 // typedBy returns the mark in a form of the user for whom its page was made, so that no other user sees the input;
@@ -55,9 +55,13 @@ func BrowserSecret(r *http.Request) string {
 	return ""
 }
 
-func tokenOf(own string) string {
-	sum := sha256.Sum256([]byte("form\x00" + own))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
+// saltLength is the number of characters before a token that make it another one in each page, so that the lengths of
+// packed pages tell nothing about it.
+const saltLength = 12
+
+func tokenOf(own, salt string) string {
+	sum := sha256.Sum256([]byte("form\x00" + salt + "\x00" + own))
+	return salt + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // MaxForm is the maximum size in bytes of a form without a long text.
@@ -103,7 +107,7 @@ func CheckFormToken(r *http.Request, sent string) error {
 	if user := request.Of(r.Context()).Line(); marked && user != "" && "."+by != typedBy(user) {
 		return ErrStaleForm
 	}
-	if own == "" || !hmac.Equal([]byte(tokenOf(own)), []byte(token)) {
+	if own == "" || len(token) < saltLength || !hmac.Equal([]byte(tokenOf(own, token[:saltLength])), []byte(token)) {
 		return ErrStaleForm
 	}
 	return nil

@@ -70,17 +70,21 @@ type Rendered struct {
 
 // Show writes a page, or the part of it that a script requested.
 func (s *Site) Show(w http.ResponseWriter, r *http.Request, status int, p Page) {
-	s.Send(w, s.Render(w, r, status, p))
+	s.Send(w, r, s.Render(w, r, status, p))
 }
 
 // Send writes a rendered page.
-func (s *Site) Send(w http.ResponseWriter, p Rendered) {
+func (s *Site) Send(w http.ResponseWriter, r *http.Request, p Rendered) {
 	if p.Status == 0 {
 		http.Error(w, failure.Internal, http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Add("Vary", "HX-Request")
+	if packs(r) {
+		WritePacked(w, r, p.Status, p.Body)
+		return
+	}
 	w.WriteHeader(p.Status)
 	w.Write(p.Body) //nolint:errcheck // the client is gone, and the log has the count
 }

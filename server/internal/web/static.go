@@ -25,8 +25,7 @@ type asset struct {
 	packed  []byte // compressed with gzip; nil: not worthwhile
 }
 
-// assets are the files of static by name, read and compressed once. Pages are not compressed: they contain the
-// hidden field of forms beside text of other users, and the compressed length would leak it (BREACH).
+// assets are the files of static by name, read and compressed once.
 var assets = sync.OnceValues(func() (map[string]asset, error) {
 	const folder = "static"
 	all := map[string]asset{}
@@ -37,6 +36,9 @@ var assets = sync.OnceValues(func() (map[string]asset, error) {
 		content, err := embedded.ReadFile(file)
 		if err != nil {
 			return err
+		}
+		if path.Ext(file) == ".js" && path.Dir(file) == folder {
+			content = withoutComments(content)
 		}
 		sum := sha256.Sum256(content)
 		a := asset{kind: contentType(file), version: base64.RawURLEncoding.EncodeToString(sum[:6]), plain: content}
@@ -59,6 +61,19 @@ var assets = sync.OnceValues(func() (map[string]asset, error) {
 	})
 	return all, err
 })
+
+// withoutComments returns a script of this project without lines of comments, empty ones and indentation: a tenth is
+// saved. Its texts have no line breaks.
+func withoutComments(script []byte) []byte {
+	lean := make([]byte, 0, len(script))
+	for line := range bytes.Lines(script) {
+		line = bytes.TrimLeft(line, " \t\n")
+		if !bytes.HasPrefix(line, []byte("//")) {
+			lean = append(lean, line...)
+		}
+	}
+	return lean
+}
 
 // contentType returns the type of a file of static, independent of the machine's own table.
 func contentType(file string) string {
@@ -93,6 +108,10 @@ func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) 
 		h.Set("Cache-Control", "no-cache")
 	}
 	h.Set("Content-Type", a.kind)
+	if strings.HasPrefix(a.kind, "text/") { // which is no page, and loads nothing
+		h.Del("Content-Security-Policy")
+		h.Del("Referrer-Policy")
+	}
 	h.Set("Vary", "Accept-Encoding")
 	content := a.plain
 	if a.packed != nil && AcceptsGzip(r.Header.Get("Accept-Encoding")) {
@@ -101,18 +120,6 @@ func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) 
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 	return nil, nil
-}
-
-// AcceptsGzip reports whether a client accepts gzip: "q=0" means no (RFC 9110, section 12.5.3).
-func AcceptsGzip(accepted string) bool {
-	for one := range strings.SplitSeq(accepted, ",") {
-		name, parameters, _ := strings.Cut(strings.TrimSpace(one), ";")
-		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			quality := strings.ReplaceAll(parameters, " ", "")
-			return quality != "q=0" && !strings.HasPrefix(quality, "q=0.0")
-		}
-	}
-	return false
 }
 
 // Licences returns the licences of third-party scripts.

@@ -105,7 +105,7 @@ func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Ca
 	d.addClusters(g.Clusters)
 	d.Folded = append(d.Folded, at.folded...)
 	d.Total, d.Warnings = g.Total, append(d.Warnings, g.Warnings...)
-	return nil, s.answerPacked(w, r, d)
+	return nil, s.answer(w, r, c.User.ID, g.Nodes, d)
 }
 
 // graphPlaces returns a place for each memory that has edges; memories without edges are folded. Memories that are

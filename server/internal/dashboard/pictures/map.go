@@ -171,5 +171,5 @@ func (s *Service) mapData(w http.ResponseWriter, r *http.Request, c request.Call
 	d.addClusters(m.Clusters)
 	d.Total, d.Unplaced, d.Explained, d.Warnings = m.Total, m.Unplaced, m.Explained, append(d.Warnings, m.Warnings...)
 	d.Arranging = m.arranging
-	return nil, s.answerPacked(w, r, d)
+	return nil, s.answer(w, r, c.User.ID, nodes, d)
 }

@@ -28,6 +28,7 @@ type Service struct {
 	maps arranger
 
 	placings placings // of graphs
+	shown    shown
 }
 
 // New creates a Service.
@@ -42,7 +43,10 @@ func (s *Service) Routes() []route.Route {
 		route.Get("/graph/data", route.Person, s.graphData),
 		route.Page("/map", route.Person, s.showMap),
 		route.Get("/map/data", route.Person, s.mapData),
-		route.Get("/graph/found", route.Person, s.foundInPicture),
+		route.Get("/graph/names", route.Person, s.names(s.graphNodes)),
+		route.Get("/graph/found", route.Person, s.found(s.graphNodes)),
+		route.Get("/map/names", route.Person, s.names(s.mapNodes)),
+		route.Get("/map/found", route.Person, s.found(s.mapNodes)),
 		route.Page("/graph/memories/{id}", route.Person, s.showNode),
 	}
 }
@@ -281,27 +285,4 @@ func projectLabels(ctx context.Context, c request.Caller) (map[string]string, er
 		labels[p.Owner+"/"+p.ID] = projectLabel(p, c.User.ID)
 	}
 	return labels, err
-}
-
-// foundInPicture returns the memories that match a text, so that a picture can highlight them.
-func (s *Service) foundInPicture(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	q := readPictureQuery(r.URL.Query())
-	l := q.list()
-	found := []string{}
-	text := r.URL.Query().Get("q")
-	if text == "" {
-		return map[string]any{"ids": found}, nil
-	}
-	results, err := c.Store.Search(r.Context(),
-		souvenir.Query{Text: text, Collections: l.Collections, ProjectID: l.ProjectID, Tags: l.Tags, Filter: l.Filter,
-			Limit: souvenir.MaxLimit})
-	if err != nil {
-		return nil, err
-	}
-	for _, hit := range results.Hits {
-		if hit.Score >= results.Hits[0].Score/2 { // the rest are weak matches
-			found = append(found, hit.ID)
-		}
-	}
-	return map[string]any{"ids": found}, nil
 }

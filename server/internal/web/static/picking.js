@@ -4,11 +4,13 @@ const element = (id) => document.getElementById(id)
 const numbers = new Intl.NumberFormat('en')
 const most = 1000 // memories that the server changes at once
 
-// picking returns the set of selected memories, and the functions that change it. picture has ids, redraw(), and at(i):
-// the place of memory i in the stage, or null if it is not shown.
+// picking returns the set of selected memories, and the functions that change it. picture has all() numbers, redraw(),
+// at(i), the place of memory i in the stage, or null if it is not shown, knownIDs(numbers), null if one is missing,
+// idsOf(numbers), which requests them, and failed(error).
 export function picking(picture) {
   const picked = new Set()
   const form = element('bulk')
+  let filled = false
   const tell = (note = '') => {
     const n = picked.size
     element('picked').textContent = (n === 0 ? 'None selected' : `${numbers.format(n)} selected`) + note
@@ -30,7 +32,7 @@ export function picking(picture) {
   const inView = () => {
     const { clientWidth: width, clientHeight: height } = element('stage')
     const inside = (place) => place && place.x >= 0 && place.y >= 0 && place.x <= width && place.y <= height
-    return picture.ids().flatMap((_, i) => (inside(picture.at(i)) ? [i] : []))
+    return picture.all().filter((i) => inside(picture.at(i)))
   }
   const toggle = (some) => {
     if (some.every((i) => picked.has(i))) {
@@ -38,21 +40,35 @@ export function picking(picture) {
       tell()
     } else add(some)
   }
-  form.addEventListener('submit', () => {
-    const ids = picture.ids()
-    element('picked-ids').replaceChildren(...[...picked].map((i) => {
-      const field = document.createElement('input')
-      field.type = 'hidden'
-      field.name = 'id'
-      field.value = ids[i]
-      return field
-    }))
+  const fill = (ids) => element('picked-ids').replaceChildren(...ids.map((id) => {
+    const field = document.createElement('input')
+    field.type = 'hidden'
+    field.name = 'id'
+    field.value = id
+    return field
+  }))
+  // If ids are missing, the form is sent again when they are there.
+  form.addEventListener('submit', async (event) => {
+    if (filled) return
+    const some = [...picked]
+    const known = picture.knownIDs(some)
+    if (known) return fill(known)
+    event.preventDefault()
+    const button = event.submitter
+    try {
+      fill(await picture.idsOf(some))
+    } catch (error) {
+      return picture.failed(error)
+    }
+    filled = true
+    form.requestSubmit(button)
+    filled = false
   })
   element('pick-view').addEventListener('click', () => add(inView()))
   element('pick-none').addEventListener('click', clear)
-  lasso((line) => add(picture.ids().flatMap((_, i) => {
+  lasso((line) => add(picture.all().filter((i) => {
     const place = picture.at(i)
-    return place && within(place, line) ? [i] : []
+    return place && within(place, line)
   })))
   return { picked, add, clear, toggle, inView }
 }

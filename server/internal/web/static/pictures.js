@@ -1,10 +1,12 @@
 // The graph and the map: draws memories with sigma, colours and finds them, and shows the chosen one beside the picture.
 import { clustersOf, label, list } from './clusters.js'
+import { naming, unpacked } from './drawing.js'
 import { shortened, titling } from './titles.js'
 import { picking } from './picking.js'
 
 let place = null // the element with the picture
 const source = location.pathname + '/data' + location.search
+const library = import(document.querySelector('link[rel=modulepreload]').href)
 const element = (id) => document.getElementById(id)
 const numbers = new Intl.NumberFormat('en')
 const count = (n, one, many) => `${numbers.format(n)} ${n === 1 ? one : many}`
@@ -23,6 +25,7 @@ const state = {
   since: 0, until: 0, // days of the slider
   pick: null, // the memories selected to be changed
   titles: null, // those of memories, drawn frame by frame
+  names: null, // ids and first lines of memories, as far as they are known
 }
 
 // seen returns the places of memories, titles, names of clusters and buttons in the stage, in pixels.
@@ -30,7 +33,7 @@ export function seen() {
   const { left, top } = element('stage').getBoundingClientRect()
   const names = [...document.querySelectorAll('#cluster-labels span')].map((one) => ({ text: one.textContent, box: one.getBoundingClientRect() }))
     .map(({ text, box }) => ({ text, left: box.left - left, right: box.right - left, top: box.top - top, bottom: box.bottom - top }))
-  return { points: state.data.ids.map((_, i) => placeOf(i)).filter(Boolean), titles: state.titles.boxes(), names, buttons: buttons() }
+  return { points: everyOne().map(placeOf).filter(Boolean), titles: state.titles.boxes(), names, buttons: buttons() }
 }
 
 // fetched requests data from the server; a message of the server becomes the error.
@@ -41,9 +44,26 @@ async function fetched(address, signal) {
     location.href = signIn
     return new Promise(() => {}) // the page ends here
   }
-  if (answer.ok) return answer.json()
+  if (answer.ok) return answer.headers.get('Content-Type') === 'application/json' ? answer.json() : answer.text()
   const text = new DOMParser().parseFromString(await answer.text(), 'text/html').body.textContent.trim()
   throw new Error(text || 'The server could not answer.')
+}
+
+// everyOne returns the numbers of all memories.
+const everyOne = () => Array.from({ length: state.data.memories }, (_, i) => i)
+
+// addressOf is an address beside the data of the picture, with its filters and more parameters.
+function addressOf(path, more) {
+  const address = new URL(path, location)
+  for (const [name, value] of [...new URLSearchParams(location.search), ...Object.entries(more)]) address.searchParams.set(name, value)
+  return address
+}
+
+function problem(error) {
+  const p = document.createElement('p')
+  p.className = 'problem'
+  p.textContent = error instanceof TypeError ? 'The server does not answer. Check your connection, and try again.' : error.message
+  element('problems').replaceChildren(p)
 }
 
 function say(text) {
@@ -55,20 +75,18 @@ function say(text) {
 async function start() {
   const sent = fetched(source)
   sent.catch(() => {}) // reported below
-  if (!window.Sigma) await new Promise((ready) => addEventListener('DOMContentLoaded', ready))
+  if (document.readyState === 'loading') await new Promise((ready) => addEventListener('DOMContentLoaded', ready))
   place = element('picture')
   try {
-    state.data = await sent
+    state.data = unpacked(await sent)
   } catch (error) {
-    const p = document.createElement('p')
-    p.className = 'problem'
-    p.textContent = error instanceof TypeError ? 'The server does not answer. Check your connection, and try again.' : error.message
-    element('problems').replaceChildren(p)
+    problem(error)
     say('Nothing here yet.')
     return
   }
+  state.names = naming(state.data, (more) => addressOf(place.dataset.names, more), fetched, problem)
   describe()
-  if (state.data.ids.length === 0) {
+  if (state.data.memories === 0) {
     say(state.data.unplaced ? 'The matching memories have no position yet: they are not embedded yet, or have vectors of their own.' : 'No memories match these filters.')
     return
   }
@@ -78,12 +96,11 @@ async function start() {
   group(place.dataset.colour)
   restNear()
   listen()
-  state.pick = picking({ ids: () => state.data.ids, at: placeOf, redraw })
+  state.pick = picking({ all: everyOne, knownIDs: state.names.knownIDs, idsOf: state.names.idsOf, at: placeOf, redraw, failed: problem })
   slide()
-  if (canDraw()) draw()
+  if (canDraw()) draw(await library)
   else tellThatItCannot()
-  const wanted = new URLSearchParams(location.search).get('memory')
-  if (wanted) choose(state.data.ids.indexOf(wanted), 'look')
+  if (state.data.chosen >= 0) choose(state.data.chosen, 'look')
   if (state.data.arranging) setTimeout(arrange, 1500, 0)
 }
 
@@ -100,15 +117,15 @@ async function arrange(tries) {
   const most = 80
   let data
   try {
-    data = await fetched(source)
+    data = unpacked(await fetched(source))
   } catch {
     return // the picture is there, only not at its best
   }
   if (data.arranging && tries < most) return setTimeout(arrange, 1500 + 250 * tries, tries + 1)
-  if (data.arranging || data.ids.length === 0) return
-  if (data.ids.join() !== state.data.ids.join()) return location.reload()
+  if (data.arranging || data.memories === 0) return
+  if (data.version !== state.data.version) return location.reload()
   state.data = data
-  for (let i = 0; i < data.ids.length; i++) state.graph?.mergeNodeAttributes(i, { x: data.x[i], y: data.y[i] })
+  for (let i = 0; i < data.memories; i++) state.graph?.mergeNodeAttributes(i, { x: data.x[i], y: data.y[i] })
   gather()
   describe()
   redraw()
@@ -184,9 +201,9 @@ function chooseCluster(cluster) {
 
 // describe describes the picture in words.
 function describe() {
-  const { ids, total, unplaced, edges, warnings, arranging } = state.data
-  let text = count(ids.length, 'memory', 'memories')
-  if (total > ids.length + unplaced) text += ` of ${numbers.format(total)}${new URLSearchParams(location.search).get('limit') || place.dataset.kind === 'graph' ? ', the newest' : ', a sample'}`
+  const { memories, total, unplaced, edges, warnings, arranging } = state.data
+  let text = count(memories, 'memory', 'memories')
+  if (total > memories + unplaced) text += ` of ${numbers.format(total)}${new URLSearchParams(location.search).get('limit') || place.dataset.kind === 'graph' ? ', the newest' : ', a sample'}`
   if (place.dataset.kind === 'graph') {
     let links = 0
     for (let i = 2; i < edges.length; i += 3) if (edges[i] === 0) links++
@@ -200,14 +217,14 @@ function describe() {
   }
   for (const warning of warnings) text += ` ${warning[0].toUpperCase()}${warning.slice(1)}.`
   element('summary').textContent = text
-  element('stage').setAttribute('aria-label', `${place.dataset.kind === 'graph' ? 'Graph' : 'Map'} of ${count(ids.length, 'memory', 'memories')}`)
+  element('stage').setAttribute('aria-label', `${place.dataset.kind === 'graph' ? 'Graph' : 'Map'} of ${count(memories, 'memory', 'memories')}`)
   element('types').replaceChildren(...state.data.types.filter((name) => name !== 'no type').map((name) => new Option(name)))
 }
 
 // connect notes the connections of each memory.
 function connect() {
-  const { ids, edges, shared, words } = state.data
-  state.near = ids.map(() => [])
+  const { edges, shared, words } = state.data
+  state.near = everyOne().map(() => [])
   for (let i = 0; i < edges.length; i += 3) {
     const both = [shared[(2 * i) / 3], shared[(2 * i) / 3 + 1]].filter((word) => word >= 0).map((word) => words[word]).join(', ')
     state.near[edges[i]].push([edges[i + 1], edges[i + 2], false, both])
@@ -298,29 +315,28 @@ function tellThatItCannot() {
   document.documentElement.dataset.drawn = 'not'
 }
 
-function draw() {
-  const { Sigma, graphology } = window
-  const { ids, labels, x, y, edges, important } = state.data
-  const graph = new graphology.MultiDirectedGraph()
-  const scale = (ids.length > 2000 ? 0.6 : ids.length > 500 ? 0.8 : 1.15) * Math.min(1, Math.max(0.65, element('stage').clientWidth / 800))
+function draw({ Sigma, MultiDirectedGraph, EdgeLineProgram, EdgeArrowProgram }) {
+  const { memories, x, y, edges, important } = state.data
+  const graph = new MultiDirectedGraph()
+  const scale = (memories > 2000 ? 0.6 : memories > 500 ? 0.8 : 1.15) * Math.min(1, Math.max(0.65, element('stage').clientWidth / 800))
   const isMap = place.dataset.kind === 'map'
-  for (let i = 0; i < ids.length; i++) {
+  for (let i = 0; i < memories; i++) {
     if (state.folded.has(i)) continue
     const size = isMap ? 3.2 + important[i] * 1.2 : 3 + Math.min(8, 1.5 * Math.sqrt(state.near[i].length))
-    graph.addNode(i, { x: x[i], y: y[i], label: labels[i] || '(empty)', size: size * scale })
+    graph.addNode(i, { x: x[i], y: y[i], label: '…', size: size * scale })
   }
   for (let i = 0; i < edges.length; i += 3) {
     graph.addDirectedEdgeWithKey(i, edges[i], edges[i + 1], edges[i + 2] ? { type: 'thin', similar: edges[i + 2] } : { type: 'arrow', size: 1.6 * scale })
   }
   state.graph = graph
   const slow = still.matches
-  const titles = state.titles = titling(() => ids.map((_, i) => (state.folded.has(i) ? null : placeOf(i))).filter(Boolean), buttons, () => state.colours)
+  const titles = state.titles = titling(() => everyOne().map((i) => (state.folded.has(i) ? null : placeOf(i))).filter(Boolean), buttons, () => state.colours, titleOf)
   const sigma = new Sigma(graph, element('stage'), {
     allowInvalidContainer: true, zIndex: true, stagePadding: 28, minCameraRatio: 0.02, maxCameraRatio: 3,
     hideEdgesOnMove: edges.length > 9000, hideLabelsOnMove: true, labelDensity: 0.35, labelGridCellSize: 220, labelRenderedSizeThreshold: state.clusters.length > 0 ? 14 : isMap ? 5.5 : 7,
     labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: '500', labelColor: { color: state.colours.text },
     nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeLabel: titles.draw, defaultDrawNodeHover: drawHover,
-    edgeProgramClasses: { thin: Sigma.rendering.EdgeLineProgram, arrow: Sigma.rendering.EdgeArrowProgram }, defaultEdgeType: 'thin',
+    edgeProgramClasses: { thin: EdgeLineProgram, arrow: EdgeArrowProgram }, defaultEdgeType: 'thin',
     renderEdgeLabels: true, edgeLabelFont: getComputedStyle(document.body).fontFamily, edgeLabelSize: 11, edgeLabelColor: { color: state.colours.text },
     inertiaDuration: slow ? 1 : 200, zoomDuration: slow ? 1 : 250, doubleClickZoomingDuration: slow ? 1 : 200,
   })
@@ -341,6 +357,28 @@ function draw() {
     document.documentElement.dataset.drawn = String(Math.round(performance.now()))
   }))
 }
+
+// titleOf returns the title of a memory to draw. If it is not known yet, it is requested with others, and drawn later.
+function titleOf(i) {
+  if (state.names.labels[i] === undefined) {
+    if (wanted.size === 0) setTimeout(learn, 60)
+    wanted.add(i)
+    return ''
+  }
+  return labelOf(i)
+}
+
+const wanted = new Set() // titles to request
+
+async function learn() {
+  const some = [...wanted]
+  wanted.clear()
+  await state.names.of(some)
+  if (some.some((i) => state.names.labels[i] !== undefined)) redraw()
+}
+
+// labelOf returns the label of a memory.
+const labelOf = (i) => (state.names.labels[i] === undefined ? '…' : state.names.labels[i] || '(empty)')
 
 function redraw() {
   state.sigma?.refresh({ skipIndexation: false })
@@ -383,7 +421,7 @@ function drawHover(context, data, settings) {
   context.font = `${settings.labelWeight} ${size}px ${settings.labelFont}`
   const room = (side) => side - data.size - 22
   const { left, right } = { left: room(data.x), right: room(context.canvas.clientWidth - data.x) }
-  let text = data.label || ''
+  let text = data.label && titleOf(Number(data.key))
   if (context.measureText(text).width > Math.max(left, right)) {
     text = shortened(text, Math.max(8, Math.floor((text.length * Math.max(left, right)) / context.measureText(text).width)))
   }
@@ -423,14 +461,32 @@ function choose(i, how) {
     element('chosen').replaceChildren()
     restNear()
   } else {
-    address.searchParams.set('memory', state.data.ids[i])
-    const loaded = window.htmx.ajax('GET', place.dataset.memory + encodeURIComponent(state.data.ids[i]), { target: '#chosen', swap: 'innerHTML' })
-    if (how === 'seen') loaded.then(() => element('panel').scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' }))
     nearOf(i)
+    show(i, how)
   }
-  history.replaceState(history.state, '', address)
+  if (i < 0) history.replaceState(history.state, '', address)
   redraw()
   if (i >= 0 && how === 'look') look(i)
+}
+
+// show shows a chosen memory beside the picture, and names it in the address.
+async function show(i, how) {
+  await state.names.of([i])
+  const id = state.names.ids[i]
+  if (state.chosen !== i || !id) return
+  const address = new URL(location)
+  address.searchParams.set('memory', id)
+  history.replaceState(history.state, '', address)
+  let part
+  try {
+    part = await fetched(place.dataset.memory + encodeURIComponent(id))
+  } catch (error) {
+    return problem(error)
+  }
+  if (state.chosen !== i) return
+  element('chosen').innerHTML = part
+  dispatchEvent(new CustomEvent('htmx:load', { detail: { elt: element('chosen') } })) // as after htmx: for times
+  if (how === 'seen') element('panel').scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' })
 }
 
 function look(i) {
@@ -445,12 +501,15 @@ function look(i) {
 
 // listed shows memories as buttons that choose them.
 function listed(list, entries) {
+  const labels = new Map() // by number
+  state.names.of(entries.map(([i]) => i)).then(() => labels.forEach((label, i) => (label.textContent = labelOf(i))))
   list.replaceChildren(...entries.map(([i, note]) => {
     const entry = document.createElement('li')
     const button = document.createElement('button')
     button.type = 'button'
     const label = document.createElement('span')
-    label.textContent = state.data.labels[i] || '(empty)'
+    label.textContent = labelOf(i)
+    labels.set(i, label)
     button.append(label)
     if (note) {
       const remark = document.createElement('span')
@@ -511,7 +570,8 @@ function nearOf(i) {
 let asking = null
 let soon = 0
 
-// find lights up the memories that have a text in their first line, or are about it by the server's search.
+// find lights up the memories that have a text in their first line, as far as that is known here, or are about it by
+// the server's search.
 async function find(text) {
   asking?.abort()
   asking = null
@@ -520,16 +580,12 @@ async function find(text) {
     return
   }
   const needle = text.toLowerCase()
-  const here = state.data.labels.flatMap((label, i) => (label.toLowerCase().includes(needle) ? [i] : []))
+  const here = state.names.labels.flatMap((label, i) => (label?.toLowerCase().includes(needle) ? [i] : []))
   showFound(here)
   const own = (asking = new AbortController())
   try {
-    const address = new URL(place.dataset.found, location)
-    for (const [name, value] of new URLSearchParams(location.search)) address.searchParams.set(name, value)
-    address.searchParams.set('q', text)
-    const { ids } = await fetched(address, own.signal)
-    const places = new Map(state.data.ids.map((id, i) => [id, i]))
-    if (asking === own) showFound([...new Set([...ids.flatMap((id) => places.get(id) ?? []), ...here])])
+    const { at } = await fetched(addressOf(place.dataset.found, { q: text, version: state.data.version }), own.signal)
+    if (asking === own) showFound([...new Set([...at, ...here])])
   } catch (error) {
     if (error.name !== 'AbortError') console.warn(error) // the matches by words are shown
   }

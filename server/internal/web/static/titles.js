@@ -7,8 +7,9 @@ const gap = 3 // pixels
 export const shortened = (text, most) => (text.length > most ? text.slice(0, most - 1).trimEnd() + '…' : text)
 
 // titling draws titles, frame by frame. places returns the places and sizes of the memories in the stage; buttons the
-// boxes of the buttons over the stage; colours the colours of the page.
-export function titling(places, buttons, colours) {
+// boxes of the buttons over the stage; colours the colours of the page; titleOf the title of a memory by its number, or
+// an empty one if it is not known yet.
+export function titling(places, buttons, colours, titleOf) {
   let points = null // of this frame
   let boxes = [] // of the titles in it
   let over = [] // boxes of the buttons
@@ -27,7 +28,8 @@ export function titling(places, buttons, colours) {
       if (!data.label) return
       if (!points) [points, over] = [places(), buttons()]
       context.font = `${settings.labelWeight} ${settings.labelSize}px ${settings.labelFont}`
-      const text = shortened(data.label, most)
+      const text = shortened(titleOf(Number(data.key)), most)
+      if (!text) return
       const [width, half, away] = [context.measureText(text).width, settings.labelSize * 0.65, data.size + gap]
       const { x, y } = data
       const box = [[x + away, y], [x - away - width, y], [x - width / 2, y - away - half], [x - width / 2, y + away + half]]
