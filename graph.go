@@ -330,6 +330,9 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 		}
 		if q.Layout == LayoutAxes {
 			m, known, making, err = keptPicture[Map](tx, p, &s.maps, fmt.Sprint(q.Limit, q.Sample, p.order))
+			if err == nil && !known && q.Sample {
+				m, known, err = p.sameSample(tx, making, q.Limit)
+			}
 			if err != nil || known {
 				return err
 			}
@@ -343,6 +346,7 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 		return Map{}, err
 	}
 	if known {
+		s.maps.Keep(making, m, nodeBytes*len(m.Points))
 		m.Points, m.Warnings = slices.Clone(m.Points), p.warnings
 		return m, nil
 	}
@@ -365,6 +369,26 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 		s.maps.Keep(making, kept, nodeBytes*len(kept.Points))
 	}
 	return m, nil
+}
+
+// sameSample returns the map that was kept before the latest changes, if it shows a sample that they do not touch.
+func (p *picture) sameSample(tx db.Tx, making retrieval.Making, limit int) (m Map, same bool, err error) {
+	before, changed, known, err := p.s.maps.Before(tx, making)
+	m, _ = before.(Map)
+	if err != nil || !known || p.sel.Condition != "" || m.Unplaced > 0 || m.Total <= limit {
+		return Map{}, false, err
+	}
+	share := retrieval.Share(limit, m.Total)
+	if m.Total, err = p.sel.Count(tx); err != nil || m.Total <= limit || retrieval.Share(limit, m.Total) != share {
+		return Map{}, false, err
+	}
+	for _, point := range m.Points {
+		if slices.Contains(changed, point.row) {
+			return Map{}, false, nil
+		}
+	}
+	touched, err := retrieval.InSample(tx, share, changed)
+	return m, !touched && err == nil, err
 }
 
 // lay returns x and y of each memory with a vector. It changes the vectors.

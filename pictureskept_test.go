@@ -127,3 +127,45 @@ func TestPicturesAreMadeOnceAfterAChange(t *testing.T) {
 	mustAdd(t, s, NewMemory{Content: "Tests run at night"})
 	links(0)
 }
+
+// A kept sample of many memories outlives changes of others, and is drawn again after those of its own.
+func TestKeptSamplesFollowEachChange(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "samples.db")
+	s := openWords(t, path, Options{})
+	var ids []string
+	add := func(i int) {
+		ids = append(ids, mustAdd(t, s, NewMemory{Content: fmt.Sprintf("Boat %d of harbour %d", i, i%7)}).ID)
+	}
+	for i := range 60 {
+		add(i)
+	}
+	for i := range 30 {
+		switch at := ids[i]; i % 3 {
+		case 0:
+			add(60 + i)
+		case 1:
+			if _, err := s.UpdateMemory(t.Context(), at, MemoryUpdate{Content: new(fmt.Sprintf("Kettle %d", i))}); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			if err := s.DeleteMemory(t.Context(), at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fresh := openWords(t, path, Options{})
+		var drawn [2]string
+		for n, store := range []*Store{s, fresh} {
+			m, err := store.Insights().Map(t.Context(), MapQuery{Limit: 20, Sample: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			drawn[n] = fmt.Sprintf("%+v", m)
+		}
+		if drawn[0] != drawn[1] {
+			t.Fatalf("after change %d: got %s, want %s", i, drawn[0], drawn[1])
+		}
+		if err := fresh.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

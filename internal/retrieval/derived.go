@@ -48,6 +48,18 @@ func (d *Derived) Of(tx db.Tx, sel Selection, about string) (value any, known bo
 	return value, false, m, nil
 }
 
+// Before returns the value that was kept for the same memories before a few of them changed, and those; false: there is
+// none.
+func (d *Derived) Before(tx db.Tx, m Making) (value any, changed []int64, known bool, err error) {
+	const few = 100
+	old, found := lru.Get[derived](&d.kept, m.key)
+	if !found || m.key == "" {
+		return nil, nil, false, nil
+	}
+	changed, next, complete, err := tx.Changes().Since(old.mark, few)
+	return old.value, changed, complete && next == m.mark, err
+}
+
 // Keep keeps a value, which takes about this number of bytes, until a memory changes. The value must not change
 // afterwards.
 func (d *Derived) Keep(m Making, value any, bytes int) {

@@ -118,14 +118,29 @@ func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 // Sample restricts a selection of total memories to about limit of them, and counts it again. Whether a memory is among
 // them depends on its id alone, which ends in random digits.
 func (sel *Selection) Sample(tx db.Tx, limit, total int) error {
-	const parts = 0x1000 // of three hexadecimal digits
 	if sel.Condition != "" {
 		sel.Condition += ` AND `
 	}
-	sel.Condition += `substr(m.uid, 34, 3) < ?`
-	sel.Args = append(slices.Clip(sel.Args), fmt.Sprintf("%03x", max(parts*limit/total*31/32, 1)))
+	sel.Condition += sampled
+	sel.Args = append(slices.Clip(sel.Args), Share(limit, total))
 	_, err := sel.Count(tx)
 	return err
+}
+
+// sampled is the condition of a sample.
+const sampled = `substr(m.uid, 34, 3) < ?`
+
+// Share is the part of all memories that a sample has: different samples of the same memories have different ones.
+func Share(limit, total int) string {
+	const parts = 0x1000 // of three hexadecimal digits
+	return fmt.Sprintf("%03x", max(parts*limit/total*31/32, 1))
+}
+
+// InSample reports whether any of some memories is in a sample.
+func InSample(tx db.Tx, share string, rows []int64) (bool, error) {
+	found, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN `+db.Integers+` AND `+sampled+` LIMIT 1`,
+		db.List(rows), share)
+	return len(found) > 0, err
 }
 
 // All returns the rows of the selection, ordered by time.

@@ -4,12 +4,14 @@ package topic
 
 import (
 	"cmp"
+	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/lru"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -31,7 +33,7 @@ func Read(texts []string) *Texts {
 	r := reader{t: &Texts{Languages: make([]string, len(texts)), words: make([][]int32, len(texts))},
 		forms: map[form]int32{}, terms: map[string]int32{}}
 	for i, s := range texts {
-		r.language = text.Language(s)
+		r.language = languageOf(s)
 		r.t.Languages[i] = r.language
 		r.t.words[i] = r.read(s)
 	}
@@ -42,6 +44,23 @@ func Read(texts []string) *Texts {
 		}
 	}
 	return r.t
+}
+
+// languages keeps the languages of texts, by their hashes: the same ones are read again and again.
+var (
+	languages lru.Cache
+	seed      = maphash.MakeSeed()
+)
+
+func languageOf(s string) string {
+	const most, each = 2 << 20, 100 // bytes
+	key := maphash.String(seed, s)
+	language, known := lru.Get[string](&languages, key)
+	if !known {
+		language = text.Language(s)
+		languages.Put(key, language, each, most)
+	}
+	return language
 }
 
 // reader reads texts into t. Most words occur many times, and are analysed once.

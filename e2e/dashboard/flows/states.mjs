@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
-import { phone, site, wide } from '../browser.mjs'
+import { password, phone, site, wide } from '../browser.mjs'
 import { inspect, look } from '../inspect.mjs'
 
 const looks = [wide, phone] // light and dark
@@ -145,18 +145,46 @@ export async function tooManyTriesSaySoAndWhenToComeBack(someone) {
   }
 }
 
-// readOnly serves a copy of the store that cannot be written, as a user who may only read it. It returns the address,
-// and a function that ends the server.
-async function readOnly() {
-  const folder = fs.mkdtempSync(`${os.tmpdir()}/souvenir-read-only-`)
+// The other limited form of a person: whoever guesses an old password has to wait, and reads for how long.
+export async function tooManyGuessesOfTheOldPasswordSaySo(someone, { other }) {
+  for (const how of looks) {
+    const page = await someone(other, how)
+    const changed = async (from, to) => {
+      await page.go('/profile')
+      const form = page.locator('form', { has: page.locator('[name=old]') })
+      await form.locator('[name=old]').fill(from)
+      await form.locator('[name=new]').fill(to)
+      await form.locator('button[type=submit]').click()
+      await page.settle()
+    }
+    page.expected = [400, 401, 403, 429]
+    await page.go('/profile')
+    for (let i = 0; i < 12 && !/Too many/.test(await page.main()); i++) await changed('not the password', 'ten green kettles')
+    const [, wait, unit] = /Too many failed attempts; wait (\d+) (second|minute)s?, then try again/.exec(await page.main())
+    assert.equal(unit, 'second')
+    await look(page, 'too many guesses', { touch: how === phone })
+    await page.waitForTimeout(1000 * Number(wait) + 500)
+    for (const [from, to] of [[password, 'ten green kettles'], ['ten green kettles', password]]) {
+      await changed(from, to)
+      assert.match(await page.notice(), /[Pp]assword/)
+    }
+  }
+}
+
+// beside serves a copy of the store at an address of its own, as a user who may read it, or also write it. It returns
+// the address, and a function that ends the server.
+async function beside(writable, ...options) {
+  const folder = fs.mkdtempSync(`${os.tmpdir()}/souvenir-beside-`)
   fs.chmodSync(folder, 0o755)
-  const [program, db] = [`${folder}/souvenir`, `${folder}/souvenir.db`]
+  const [program, db, root] = [`${folder}/souvenir`, `${folder}/souvenir.db`, process.getuid() === 0]
   fs.copyFileSync(process.env.SOUVENIR, program)
   fs.chmodSync(program, 0o755)
+  fs.mkdirSync(`${folder}/backups`, { mode: 0o555 }) // into which nothing can be written
   execFileSync(program, ['backup', db, '--db', process.env.DB])
-  fs.chmodSync(db, 0o444)
-  if (process.getuid() !== 0) fs.chmodSync(folder, 0o555)
-  const server = spawn(program, ['serve', '--db', db, '--listen', '127.0.0.1:0'], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'], ...(process.getuid() === 0 && { uid: 65534, gid: 65534 }) })
+  if (!writable) fs.chmodSync(db, 0o444)
+  if (!writable && !root) fs.chmodSync(folder, 0o555)
+  if (writable && root) for (const path of [folder, db]) fs.chownSync(path, 65534, 65534)
+  const server = spawn(program, ['serve', '--db', db, '--listen', '127.0.0.1:0', ...options], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'], ...(root && { uid: 65534, gid: 65534 }) })
   const end = async () => {
     const ended = new Promise((resolve) => server.once('exit', resolve))
     server.kill()
@@ -166,19 +194,47 @@ async function readOnly() {
   }
   const home = await new Promise((resolve, reject) => {
     server.stdout.on('data', (text) => { const found = /listening on (\S+)/.exec(text); if (found) resolve(found[1]) })
-    server.once('exit', () => reject(new Error('the read-only server ended')))
+    server.once('exit', () => reject(new Error('the server beside ended')))
   })
   return { home, end }
+}
+
+// moveTo lets a page go to another server with its session.
+async function moveTo(page, home) {
+  const cookies = (await page.context().cookies(site)).map(({ name, value }) => ({ name, value, url: home }))
+  await page.context().addCookies(cookies)
+  page.home = home
+}
+
+export async function backupsThatFailNeedAttention(someone, { user }) {
+  for (const how of looks) {
+    const page = await someone(user, how)
+    const { home, end } = await beside(true, '--backup-to', 'backups')
+    try {
+      await moveTo(page, home)
+      const item = page.locator('#attention li', { hasText: 'The last backup failed, and there is no earlier one' })
+      for (let tries = 0; tries < 20; tries++) {
+        await page.go(`${home}/`)
+        await page.waitForSelector('#attention:not([hx-get])')
+        if (await item.count() > 0) break
+        await page.waitForTimeout(500)
+      }
+      await look(page, 'the overview after a backup that failed', { touch: how === phone })
+      await item.getByRole('link').click()
+      await page.settle()
+      assert.equal(new URL(page.url()).pathname, '/backup')
+    } finally {
+      await end()
+    }
+  }
 }
 
 export async function aReadOnlyServerSaysSo(someone, { user, memory }) {
   for (const how of looks) {
     const page = await someone(user, how) // who has signed in before
-    const { home, end } = await readOnly()
+    const { home, end } = await beside(false)
     try {
-      const cookies = (await page.context().cookies(site)).map(({ name, value }) => ({ name, value, url: home }))
-      await page.context().addCookies(cookies)
-      page.home = home
+      await moveTo(page, home)
       for (const path of ['/', '/memories', `/memories/${memory}`, '/settings']) {
         await page.go(home + path)
         assert.match(await page.innerText('body'), /This server is read-only for now: you can look around, but not change anything\./, path)

@@ -245,6 +245,21 @@ func TestUpdatesSayWhatTheyChanged(t *testing.T) {
 		"<ins><bdi>decision</bdi></ins>", "<del><bdi>eight</bdi></del>", "<ins><bdi>noon</bdi></ins>"))
 	w.SignedIn(servertest.Admin).Get("/activity?user="+w.Users[servertest.Owner]).Without(">eight<", ">noon<", ">nine<")
 
+	// A busy server records calls late; one without effect does not claim the change of another.
+	content, late := "The shop opens at dawn.", time.Now().Add(30*time.Millisecond)
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
+	if _, err := view.UpdateMemory(t.Context(), w.Memory, souvenir.MemoryUpdate{Content: &content}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		callOf(w, servertest.Owner, souvenir.NewActivity{Tool: "memory", Action: "update", MemoryID: w.Memory,
+			StartedAt: late.Add(time.Duration(i) * 9 * time.Millisecond), Duration: time.Millisecond})
+	}
+	p := b.Get("/activity?kind=updated").Expect(http.StatusOK)
+	if n := strings.Count(p.Body, "<ins><bdi>dawn</bdi></ins>"); n != 1 {
+		t.Errorf("%d updates claim the last change, want 1: %s", n, p.Body)
+	}
+
 	update(`"content":"` + strings.Repeat("long ", 200_000) + `"`) // five versions of it would be too many bytes to read
 	b.Get("/activity?kind=updated").Expect(http.StatusOK, "updated").Without("updated the")
 }

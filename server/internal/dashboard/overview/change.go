@@ -35,6 +35,7 @@ const (
 func changesOf(ctx context.Context, c request.Caller, all []souvenir.Activity, histories map[string]int) (
 	map[string]*change, error) {
 	changes, known, left := map[string]*change{}, map[string][]souvenir.Revision{}, mostVersions
+	var updates []souvenir.Activity
 	for _, a := range all {
 		if a.User != c.User.ID || a.MemoryID == "" || a.Outcome != souvenir.OutcomeOK || deedOf(a).did != "updated" {
 			continue
@@ -48,32 +49,51 @@ func changesOf(ctx context.Context, c request.Caller, all []souvenir.Activity, h
 			}
 			known[a.MemoryID] = versions
 		}
-		if i := versionOf(a, versions); i >= 0 {
-			changes[a.ID] = changeBetween(versions[i+1], versions[i])
+		updates = append(updates, a)
+	}
+	taken := map[versionKey]bool{}
+	for _, most := range []time.Duration{inexact, late} { // those that are exact first
+		for _, a := range updates {
+			versions := known[a.MemoryID]
+			free := func(i int) bool { return !taken[versionKey{a.MemoryID, i}] }
+			if i := versionOf(a, versions, most, free); changes[a.ID] == nil && i >= 0 {
+				changes[a.ID], taken[versionKey{a.MemoryID, i}] = changeBetween(versions[i+1], versions[i]), true
+			}
 		}
 	}
 	return changes, nil
 }
 
-// versionOf returns the place of the version that an update made, among all from the newest one; -1: none is known. If
-// several were made at about that time, as by calls in quick succession, it is the nearest.
-func versionOf(a souvenir.Activity, versions []souvenir.Revision) int {
+// versionKey is the place of a version of a memory, among all from the newest one.
+type versionKey struct {
+	memory string
+	place  int
+}
+
+const (
+	inexact = time.Millisecond // by which a version may seem to be later than its call: times are rounded
+
+	// late is by how much a version may seem to be earlier: a call is recorded when its answer has been sent, which on a
+	// busy machine is some time after its end, and only its duration is measured.
+	late = time.Second
+)
+
+// versionOf returns the place of the free version that an update made, among all from the newest one; -1: none is
+// known. If several were made at about that time, as by calls in quick succession, it is the nearest.
+func versionOf(a souvenir.Activity, versions []souvenir.Revision, most time.Duration, free func(int) bool) int {
 	ended := a.StartedAt.Add(time.Duration(a.DurationMS * float64(time.Millisecond)))
-	place, nearest := -1, inexact
+	place, nearest := -1, most
 	for i := 0; i+1 < len(versions); i++ {
-		if versions[i+1].Number+1 != versions[i].Number {
-			continue // the one before is not kept, or cannot be seen
-		}
 		made := versions[i].CreatedAt
+		if versions[i+1].Number+1 != versions[i].Number || made.Sub(ended) >= inexact || !free(i) {
+			continue // the one before is not kept, or cannot be seen; or another call has made it
+		}
 		if off := max(a.StartedAt.Sub(made), made.Sub(ended), 0); off < nearest {
 			place, nearest = i, off
 		}
 	}
 	return place
 }
-
-// inexact is how far the recorded time of a call may be off: it is taken once the call has ended.
-const inexact = time.Millisecond
 
 func changeBetween(before, after souvenir.Revision) *change {
 	made := &change{Text: before.Content != after.Content}
