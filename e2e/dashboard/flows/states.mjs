@@ -145,7 +145,7 @@ export async function tooManyTriesSaySoAndWhenToComeBack(someone) {
   }
 }
 
-// The other limited form of a person: whoever guesses an old password has to wait, and reads for how long.
+// The other limited form of a person: after wrong old passwords one has to wait, and reads for how long.
 export async function tooManyGuessesOfTheOldPasswordSaySo(someone, { other }) {
   for (const how of looks) {
     const page = await someone(other, how)

@@ -319,7 +319,7 @@ func TestGraphSaysWhy(t *testing.T) {
 	sam.Get("/graph?show=list").Expect(http.StatusOK, "Clusters", "1 without connections")
 }
 
-// A picture of many memories comes without their ids and labels: a script asks for those that it needs.
+// A picture of many memories comes without their ids and labels: a script asks for what it shows.
 func TestNamesOfManyMemoriesAreAskedFor(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})

@@ -52,7 +52,7 @@ func changesOf(ctx context.Context, c request.Caller, all []souvenir.Activity, h
 		updates = append(updates, a)
 	}
 	taken := map[versionKey]bool{}
-	for _, most := range []time.Duration{inexact, late} { // those that are exact first
+	for _, most := range []time.Duration{inexact, late} { // the exact ones first
 		for _, a := range updates {
 			versions := known[a.MemoryID]
 			free := func(i int) bool { return !taken[versionKey{a.MemoryID, i}] }

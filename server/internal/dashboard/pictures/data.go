@@ -33,7 +33,7 @@ type drawing struct {
 	Memories int    `json:"memories"`
 	Version  string `json:"version"` // of the list of memories: see names
 
-	IDs    []string `json:"ids"`    // empty for many memories: the script requests those that it needs
+	IDs    []string `json:"ids"`    // empty for many memories: the script requests what it shows
 	Labels []string `json:"labels"` // likewise
 
 	// Places has three bytes for each memory, in base64: x and y, of 12 bits each.
