@@ -1,5 +1,5 @@
-// Command licences checks the licence of every module that a package or a test of this module imports, and writes the
-// notices of the modules that the program links, for it to show: souvenir version --licenses.
+// Command licences checks the licence of every module that a package or a test of this module, or of a nested module,
+// imports. It writes the notices of the modules that the program links, for it to show: souvenir version --licenses.
 //
 //	go run ./.ci/licences >cmd/souvenir/NOTICE.txt
 //	go run ./.ci/licences -check cmd/souvenir/NOTICE.txt
@@ -12,7 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,23 +58,12 @@ func main() {
 func run(check string) error {
 	linked := map[string]module{}
 	for _, system := range systems {
-		if err := modules(linked, system, "./cmd/souvenir"); err != nil {
+		if err := modules(linked, ".", system, "./cmd/souvenir"); err != nil {
 			return err
 		}
 	}
-	all := maps.Clone(linked)
-	if err := modules(all, runtime.GOOS, "-test", "./..."); err != nil {
-		return err
-	}
-	found, wrong := map[string]licence{}, []error{}
-	for path, m := range all {
-		l, err := licenceOf(m)
-		if err != nil {
-			wrong = append(wrong, err)
-		}
-		found[path] = l
-	}
-	if err := errors.Join(wrong...); err != nil {
+	found, err := licences(linked)
+	if err != nil {
 		return err
 	}
 	notices, err := written(linked, found)
@@ -93,13 +81,60 @@ func run(check string) error {
 	if !bytes.Equal(present, notices) {
 		return fmt.Errorf("%s is not that of the modules linked now: go run ./.ci/licences >%s", check, check)
 	}
-	fmt.Printf("%d modules, %d of them linked, have licences that may be used\n", len(all), len(linked))
+	nested, err := nestedModules()
+	if err != nil {
+		return err
+	}
+	all := map[string]module{}
+	for _, folder := range append(nested, ".") {
+		if err := modules(all, folder, runtime.GOOS, "-test", "./..."); err != nil {
+			return err
+		}
+	}
+	if _, err := licences(all); err != nil {
+		return err
+	}
+	fmt.Printf("%d modules, %d of them linked, have licences that may be used; read: this module, and those in %s\n",
+		len(all), len(linked), strings.Join(nested, ", "))
 	return nil
 }
 
-// modules adds the modules that some packages import, by path.
-func modules(all map[string]module, system string, arguments ...string) error {
+// nestedModules returns the folders of the modules below this one.
+func nestedModules() ([]string, error) {
+	var folders []string
+	for _, pattern := range []string{"*/go.mod", "*/*/go.mod"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			folders = append(folders, filepath.ToSlash(filepath.Dir(file)))
+		}
+	}
+	if len(folders) < 2 {
+		return nil, fmt.Errorf("the nested modules are %v, want those in adapters and otel: run it in the project's folder",
+			folders)
+	}
+	return folders, nil
+}
+
+// licences returns the licences of modules; all must be known.
+func licences(all map[string]module) (map[string]licence, error) {
+	found, wrong := map[string]licence{}, []error{}
+	for path, m := range all {
+		l, err := licenceOf(m)
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+		found[path] = l
+	}
+	return found, errors.Join(wrong...)
+}
+
+// modules adds the modules that some packages of the module in a folder import, by path and version.
+func modules(all map[string]module, folder, system string, arguments ...string) error {
 	list := exec.Command("go", append([]string{"list", "-deps", "-json=Module"}, arguments...)...)
+	list.Dir = folder
 	list.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
 	list.Stderr = os.Stderr
 	out, err := list.Output()
@@ -114,7 +149,7 @@ func modules(all map[string]module, system string, arguments ...string) error {
 			return err
 		}
 		if p.Module != nil && !p.Module.Main {
-			all[p.Module.Path] = *p.Module
+			all[p.Module.Path+" "+p.Module.Version] = *p.Module
 		}
 	}
 }
@@ -148,7 +183,7 @@ func licenceOf(m module) (licence, error) {
 }
 
 // named are the files with licences and notices.
-var named = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-](md|txt|mit|bsd))?$`)
+var named = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-](md|txt|mit|bsd|apache(-2\.0\.txt)?))?$`)
 
 // tidied removes differences without meaning.
 func tidied(text string) string {
