@@ -42,6 +42,65 @@ func TestWorkflowsPinTheirActions(t *testing.T) {
 	}
 }
 
+// People who install by hand get the unit of the packages, hardened in the same way.
+func TestThePageOnSelfHostingPrintsThePackagedUnit(t *testing.T) {
+	page, err := os.ReadFile("../docs/self-hosting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit, err := os.ReadFile("systemd/souvenir.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want, _ := strings.Cut(strings.ReplaceAll(string(unit), "/usr/bin/", "/usr/local/bin/"), "\n")
+	_, got, _ := strings.Cut(string(page), "```ini\n")
+	got, _, _ = strings.Cut(got, "```")
+	if got != want {
+		t.Errorf("docs/self-hosting.md prints the unit\n%s\nwant packaging/systemd/souvenir.service, in /usr/local/bin:\n%s",
+			got, want)
+	}
+}
+
+// promtool runs these tests (e2e/alerts.sh), which must see each alert both silent and raised.
+func TestEachAlertHasATest(t *testing.T) {
+	var alerts struct {
+		Groups []struct{ Rules []struct{ Alert string } }
+	}
+	var tests struct {
+		Tests []struct {
+			Cases []struct {
+				Name   string `yaml:"alertname"`
+				Raised []any  `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
+		}
+	}
+	for path, value := range map[string]any{"prometheus/alerts.yaml": &alerts, "prometheus/alerts_test.yaml": &tests} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(content, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	silent, raised := map[string]bool{}, map[string]bool{}
+	for _, test := range tests.Tests {
+		for _, c := range test.Cases {
+			silent[c.Name] = silent[c.Name] || len(c.Raised) == 0
+			raised[c.Name] = raised[c.Name] || len(c.Raised) > 0
+		}
+	}
+	for _, rule := range alerts.Groups[0].Rules {
+		if !silent[rule.Alert] || !raised[rule.Alert] {
+			t.Errorf("%s is silent in a test: %t, raised in one: %t; want both", rule.Alert, silent[rule.Alert],
+				raised[rule.Alert])
+		}
+	}
+	if len(raised) < 10 {
+		t.Errorf("got tests of %d alerts, want at least 10", len(raised))
+	}
+}
+
 func TestFilesForOperatorsAreYAML(t *testing.T) {
 	read := 0
 	for _, pattern := range []string{"../.goreleaser.yaml", "../.github/*.yaml", "../.github/*/*.y*ml", "*/*.yaml"} {
