@@ -319,11 +319,14 @@ func (h *Upkeep) CutAudit(ctx context.Context, through AuditAnchor) (removed int
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) RecordConfiguration(ctx context.Context) error {
-	c, err := h.Configuration(ctx)
-	s := h.s
+	s, err := h.operator(ctx, "RecordConfiguration")
 	if err == nil {
 		err = s.checkWritable()
 	}
+	if err != nil {
+		return err
+	}
+	c, err := h.Configuration(ctx)
 	if err != nil {
 		return err
 	}

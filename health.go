@@ -230,6 +230,10 @@ func ProblemKinds() []ProblemKind {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Problems(ctx context.Context) ([]Problem, error) {
+	s, err := h.operator(ctx, "Problems")
+	if err != nil {
+		return nil, err
+	}
 	all := []Problem{}
 	switch err := h.Health(ctx); {
 	case errors.Is(err, ErrFull):
@@ -239,10 +243,10 @@ func (h *Upkeep) Problems(ctx context.Context) ([]Problem, error) {
 	case err != nil:
 		return nil, err
 	}
-	if failure := h.s.worker.LastError(); failure != "" {
+	if failure := s.worker.LastError(); failure != "" {
 		all = append(all, Problem{ProblemEmbedder, "texts cannot be embedded: " + failure})
 	}
-	index, err := h.s.index.Counts(ctx)
+	index, err := s.index.Counts(ctx)
 	if err != nil {
 		return nil, wrap(err)
 	}

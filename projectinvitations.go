@@ -333,12 +333,10 @@ func (h *Accounts) ProjectInvitations(ctx context.Context) ([]ProjectInvitation,
 }
 
 // answerInvitation runs fn on a pending invitation of this view's user. Anything else is ErrNotFound, for any reason.
-func (s *Store) answerInvitation(ctx context.Context, what, id string,
+func (h *Accounts) answerInvitation(ctx context.Context, what, id string,
 	fn func(db.Tx, viewer, sentInvitation) error) error {
-	if err := s.outside(ctx, what); err != nil {
-		return err
-	}
-	if err := s.checkAccount(what); err != nil {
+	s, err := h.own(ctx, what)
+	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
@@ -362,7 +360,7 @@ func (h *Accounts) AcceptProjectInvitation(ctx context.Context, id string) (_ Pr
 	defer inGo[struct{}](&err, "id", "id")
 	s := h.s
 	var accepted Project
-	err = s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, v viewer, i sentInvitation) error {
+	err = h.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, v viewer, i sentInvitation) error {
 		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (user_id, project_id) DO UPDATE SET role = excluded.role`, i.project, v.User, string(i.Role), s.now())
 		if err != nil {
@@ -392,7 +390,7 @@ func (h *Accounts) AcceptProjectInvitation(ctx context.Context, id string) (_ Pr
 func (h *Accounts) DeclineProjectInvitation(ctx context.Context, id string) (err error) {
 	defer inGo[struct{}](&err, "id", "id")
 	s := h.s
-	return s.answerInvitation(ctx, "DeclineProjectInvitation", id,
+	return h.answerInvitation(ctx, "DeclineProjectInvitation", id,
 		func(tx db.Tx, v viewer, i sentInvitation) error { return s.decline(tx, v, i) })
 }
 
@@ -413,7 +411,7 @@ func (h *Accounts) BlockSender(ctx context.Context, id string) (_ BlockedSender,
 	defer inGo[struct{}](&err, "id", "id")
 	s := h.s
 	var blocked BlockedSender
-	err = s.answerInvitation(ctx, "BlockSender", id, func(tx db.Tx, v viewer, i sentInvitation) error {
+	err = h.answerInvitation(ctx, "BlockSender", id, func(tx db.Tx, v viewer, i sentInvitation) error {
 		if err := s.decline(tx, v, i); err != nil {
 			return err
 		}

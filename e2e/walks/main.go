@@ -41,55 +41,78 @@ func run(ctx context.Context, folder string) error {
 		return err
 	}
 	defer store.Close()
-	user, err := store.Accounts().AddUser(ctx, souvenir.NewUser{Name: "Ann", Password: "a long pass phrase of hers"})
+	walks, err := prepare(ctx, store)
 	if err != nil {
 		return err
+	}
+	for _, walk := range walks {
+		if err := walk.record(folder); err != nil {
+			return fmt.Errorf("%s: %w", walk.name, err)
+		}
+	}
+	return nil
+}
+
+// walk is a call of docs/walks.md.
+type walk struct {
+	name string
+	call func() error
+}
+
+// record makes the call twice and writes the counters of the second one: the first opens, loads and prepares what later
+// ones find ready.
+func (w walk) record(folder string) error {
+	if err := w.call(); err != nil {
+		return err
+	}
+	time.Sleep(3 * time.Second) // for work in the background
+	if err := coverage.ClearCounters(); err != nil {
+		return err
+	}
+	if err := w.call(); err != nil {
+		return err
+	}
+	to := filepath.Join(folder, strings.NewReplacer("/", "_", " ", "_").Replace(w.name))
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	if err := coverage.WriteMetaDir(to); err != nil {
+		return err
+	}
+	return coverage.WriteCountersDir(to)
+}
+
+// prepare fills a store, serves it, and returns the walks.
+func prepare(ctx context.Context, store *souvenir.Store) ([]walk, error) {
+	user, err := store.Accounts().AddUser(ctx, souvenir.NewUser{Name: "Ann", Password: "a long pass phrase of hers"})
+	if err != nil {
+		return nil, err
 	}
 	view := store.As(souvenir.Access{User: user.ID})
 	project := souvenir.ProjectRef{ID: "boats"}
-	var memory string
-	for i := range 30 {
-		content := fmt.Sprintf("Boat %d leaves the harbour at noon.", i)
-		m, err := view.AddMemory(ctx, souvenir.NewMemory{Content: content})
-		if err != nil {
-			return err
-		}
-		memory = m.ID
+	memories := make([]souvenir.NewMemory, 30)
+	for i := range memories {
+		memories[i].Content = fmt.Sprintf("Boat %d leaves the harbour at noon.", i)
 	}
-	blue := souvenir.NewMemory{Content: "The boats are blue.", ProjectID: project.ID}
-	if _, err := view.AddMemory(ctx, blue); err != nil {
-		return err
+	added, err := view.AddMemories(ctx, memories, nil)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := view.SetTodo(ctx, souvenir.NewTodo{ProjectID: project.ID,
 		Content: "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n## Gaps\n"}); err != nil {
-		return err
+		return nil, err
 	}
 	token, err := view.Accounts().AddToken(ctx, souvenir.NewToken{Name: "walks"})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	signIn, err := store.Accounts().AddSignIn(ctx, souvenir.NewSignIn{User: user.ID})
 	if err != nil {
-		return err
-	}
-	const site = "http://memory.test"
-	handler := server.New(store, &server.Options{PublicURL: site})
-	ask := func(method, target, body, header, value string) error {
-		r := httptest.NewRequestWithContext(ctx, method, site+target, strings.NewReader(body))
-		r.Header.Set(header, value)
-		r.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		if w.Code != http.StatusOK {
-			return fmt.Errorf("%s %s: got %d and %s, want %d", method, target, w.Code, w.Body, http.StatusOK)
-		}
-		return nil
+		return nil, err
 	}
 	edits := 0
-	for _, walk := range []struct {
-		name string
-		call func() error
-	}{
+	handler := server.New(store, &server.Options{PublicURL: site})
+	return []walk{
 		{"Search", func() error {
 			_, err := view.Search(ctx, souvenir.Query{Text: "when does boat 7 leave"})
 			return err
@@ -105,35 +128,27 @@ func run(ctx context.Context, folder string) error {
 			return err
 		}},
 		{"POST /tools/call", func() error {
-			err := ask("POST", "/tools/call", `{"name": "memory", "arguments": {"action": "store", "content": "A gull."}}`,
-				"Authorization", "Bearer "+token.Value)
+			err := ask(ctx, handler, "POST", "/tools/call", "Authorization", "Bearer "+token.Value,
+				`{"name": "memory", "arguments": {"action": "store", "content": "A gull."}}`)
 			time.Sleep(300 * time.Millisecond) // it is recorded after the answer
 			return err
 		}},
 		{"GET /memories/{id}", func() error {
-			return ask("GET", "/memories/"+memory, "", "Cookie", "auth_token="+signIn.Value)
+			return ask(ctx, handler, "GET", "/memories/"+added[0].ID, "Cookie", "auth_token="+signIn.Value, "")
 		}},
-	} {
-		if err := walk.call(); err != nil { // opens, loads and prepares what later calls find ready
-			return fmt.Errorf("%s: %w", walk.name, err)
-		}
-		time.Sleep(3 * time.Second) // for work in the background
-		if err := coverage.ClearCounters(); err != nil {
-			return err
-		}
-		if err := walk.call(); err != nil {
-			return fmt.Errorf("%s: %w", walk.name, err)
-		}
-		to := filepath.Join(folder, strings.NewReplacer("/", "_", " ", "_").Replace(walk.name))
-		if err := os.MkdirAll(to, 0o755); err != nil {
-			return err
-		}
-		if err := coverage.WriteMetaDir(to); err != nil {
-			return err
-		}
-		if err := coverage.WriteCountersDir(to); err != nil {
-			return err
-		}
+	}, nil
+}
+
+const site = "http://memory.test"
+
+func ask(ctx context.Context, handler http.Handler, method, target, header, value, body string) error {
+	r := httptest.NewRequestWithContext(ctx, method, site+target, strings.NewReader(body))
+	r.Header.Set(header, value)
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		return fmt.Errorf("got %d and %s, want %d", w.Code, w.Body, http.StatusOK)
 	}
 	return nil
 }

@@ -195,6 +195,33 @@ var rules = []layer{
 		Why:   "the kernel is what the others stand on",
 	},
 	{
+		From:  []string{"./internal/retrieval/...", "./internal/trash"},
+		Never: []string{"./internal/inspect", "./internal/recovery/...", "./internal/transfer"},
+		Reach: anyDepth,
+		Why:   "searches and the trash work without exports, checks and repairs",
+	},
+	{
+		From:  []string{"./internal/retrieval/..."},
+		Never: []string{"./internal/trash"},
+		Reach: anyDepth,
+		Why:   "searches see live rows only",
+	},
+	{
+		From:  []string{"./internal/transfer", "./internal/trash"},
+		Never: []string{"./internal/inspect", "./internal/recovery/...", "./internal/retrieval/..."},
+		Reach: anyDepth,
+		Why:   "checks use the rules of imports, and not the other way round; neither searches",
+	},
+	{
+		From: []string{"./internal/auth/clientmeta", "./internal/auth/redirect", "./internal/fault", "./internal/files/filetype", "./internal/foldname",
+			"./internal/lru", "./internal/redact", "./internal/shorten", "./internal/text", "./internal/tododoc",
+			"./internal/turns", "./internal/valid", "./internal/validity"},
+		Never: []string{"./internal/db/...", "./internal/kernel", "./internal/retrieval/...", "./internal/sqlite/...",
+			"./internal/postgres/...", "./internal/transfer", "./internal/trash"},
+		Reach: anyDepth,
+		Why:   "values and texts are checked without a database",
+	},
+	{
 		From: []string{"./..."},
 		Except: []string{"./internal/testing/storetest", "./internal/db/dbtest", "./server/internal/servertest",
 			"./embedders/internal/embeddertest"},
