@@ -105,7 +105,7 @@ func dashboardPaths(filled seed.Filled) map[string]string {
 		}
 		paths[rt.Path] = path
 	}
-	delete(paths, "/memories/merge") // needs similar memories, and none are known here
+	delete(paths, "/memories/merge")                // needs similar memories, and none are known here
 	for _, kind := range []string{"graph", "map"} { // these need a picture that was drawn
 		delete(paths, "/"+kind+"/names")
 		delete(paths, "/"+kind+"/found")
