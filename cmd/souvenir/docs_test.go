@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // The users' pages show commands and programs. These tests keep them correct.
@@ -53,7 +55,7 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 				continue
 			}
 			tried++
-			if err := command.ParseFlags(rest); err != nil {
+			if err := command.ParseFlags(rest); err != nil && !errors.Is(err, pflag.ErrHelp) {
 				t.Errorf("%s: %q: %v", name, match[1], err)
 			}
 		}
