@@ -1,0 +1,55 @@
+// Package check decodes the dashboard strictly, with the types that Grafana publishes. It is a module of its own, so
+// that nothing else needs them.
+package check
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+	"github.com/grafana/grafana-foundation-sdk/go/stat"
+	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
+)
+
+// decoded returns a dashboard without unknown fields, and with all that Grafana's types require.
+func decoded(content []byte) (dashboard.Dashboard, error) {
+	var d dashboard.Dashboard
+	err := d.UnmarshalJSONStrict(content)
+	var found cog.BuildErrors
+	if errors.As(err, &found) && len(found) == 0 { // a list without errors is returned as an error, too
+		err = nil
+	}
+	return d, err
+}
+
+func TestGrafanasTypesKnowEveryFieldOfTheDashboard(t *testing.T) {
+	cog.NewRuntime().RegisterPanelcfgVariant(stat.VariantConfig())
+	cog.NewRuntime().RegisterPanelcfgVariant(timeseries.VariantConfig())
+	cog.NewRuntime().RegisterDataqueryVariant(prometheus.VariantConfig())
+	content, err := os.ReadFile("../souvenir.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := decoded(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Panels) < 20 {
+		t.Errorf("got %d panels, want at least 20", len(d.Panels))
+	}
+	// The types must be able to refuse something.
+	for right, wrong := range map[string]string{`"schemaVersion"`: `"schemaNumber"`, `"gridPos"`: `"gridPosition"`,
+		`"expr"`: `"query"`, `"graphMode": "`: `"graphMode": 5, "unknown": "`} {
+		changed := strings.Replace(string(content), right, wrong, 1)
+		if changed == string(content) {
+			t.Errorf("the dashboard has no %s", right)
+		}
+		if _, err := decoded([]byte(changed)); err == nil {
+			t.Errorf("got no error for %s in place of %s, want one", wrong, right)
+		}
+	}
+}
