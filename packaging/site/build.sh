@@ -5,11 +5,10 @@
 set -euo pipefail
 out=$(realpath -m "${1:?give the folder to make}")
 cd "$(dirname "${BASH_SOURCE[0]}")"
-material=9.7.0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python3 -m venv "$work/python"
-"$work/python/bin/pip" install -q "mkdocs-material==$material"
+"$work/python/bin/pip" install -q -r requirements.txt
 cp mkdocs.yml "$work"
 python3 prepare.py ../.. "$work/source"
 "$work/python/bin/mkdocs" --quiet build --strict --config-file "$work/mkdocs.yml" --site-dir "$out"
