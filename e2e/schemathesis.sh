@@ -10,8 +10,6 @@
 # Python 3.10 or later with venv, and PyPI.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 
-schemathesis_version=4.32.5
-
 # The length of a run: the full form ends after a time, the short one after a number of examples. A run limited by time
 # would not be repeatable.
 how=(--max-examples 300 --generation-database none) everything=(--max-time 240) tokens=(--max-time 30) refused=(--max-time 45)
@@ -22,7 +20,7 @@ fi
 
 need python3
 python3 -m venv "$work/venv"
-"$work/venv/bin/pip" install --quiet --disable-pip-version-check "schemathesis==$schemathesis_version"
+"$work/venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$root/e2e/requirements.txt"
 start_server --max-file 1MiB
 
 # run_as TOKEN [FLAG...] runs all checks except those that the configuration excludes.

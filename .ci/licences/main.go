@@ -102,7 +102,7 @@ func run(check string) error {
 // nestedModules returns the folders of the modules below this one.
 func nestedModules() ([]string, error) {
 	var folders []string
-	for _, pattern := range []string{"*/go.mod", "*/*/go.mod"} {
+	for _, pattern := range []string{"*/go.mod", "*/*/go.mod", "*/*/*/go.mod"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			return nil, err
