@@ -87,12 +87,13 @@ func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (_ Fi
 		if err := u.take(buffer[:n], last); err != nil {
 			return File{}, err
 		}
-		if described, late := content.(chunked.Described); late && last {
-			if err := u.describe(ctx, described); err != nil {
+		data := buffer[:n]
+		if last {
+			if data, err = u.end(ctx, content, data); err != nil {
 				return File{}, err
 			}
 		}
-		added, err := u.store(ctx, buffer[:n], last)
+		added, err := u.store(ctx, data, last)
 		if err != nil {
 			return File{}, err
 		}
@@ -118,6 +119,7 @@ type upload struct {
 	heir     int64 // row of the owner of its project; 0: the caller
 	row      int64 // 0: nothing of it is stored yet
 	chunks   int64 // stored
+	text     bool  // the content is text
 	complete bool
 }
 
@@ -163,6 +165,35 @@ func (u *upload) checkDescription() (err error) {
 		return linkedAndPlaced()
 	}
 	return nil
+}
+
+// end takes what follows the content, and lets the hooks rewrite the file. It returns the last data to store.
+func (u *upload) end(ctx context.Context, content io.Reader, data []byte) ([]byte, error) {
+	if described, late := content.(chunked.Described); late {
+		if err := u.describe(ctx, described); err != nil {
+			return nil, err
+		}
+	}
+	t := FileTexts{Filename: u.Filename, MIMEType: u.MIMEType, Description: u.Description, Category: u.Category,
+		Tags: slices.Clone(u.Tags), LongText: u.text && u.row != 0}
+	whole := u.text && u.row == 0
+	if whole {
+		t.Content = data
+	}
+	called, err := u.s.beforeFile(ctx, OperationStore, "AddFile", &t)
+	if err != nil || !called {
+		return data, err
+	}
+	u.Filename, u.Description, u.Category, u.Tags = CleanFilename(t.Filename), t.Description, t.Category, t.Tags
+	if whole {
+		data, u.size = t.Content, int64(len(t.Content))
+		u.whole.Reset()
+		u.whole.Write(data)
+		if err := u.s.checkFileSize(u.size); err != nil {
+			return nil, err
+		}
+	}
+	return data, u.checkDescription()
 }
 
 // describe replaces the description with the one that follows the content.
@@ -248,6 +279,7 @@ func (u *upload) take(data []byte, last bool) error {
 		return err
 	}
 	u.Filename = cmp.Or(u.Filename, "file"+filetype.Extension(u.MIMEType))
+	u.text = filetype.IsText(u.MIMEType, data)
 	return nil
 }
 
@@ -376,13 +408,14 @@ func (u *upload) finish(tx db.Tx, v viewer, row int64) (File, error) {
 		if err != nil {
 			return err
 		}
-		sealed, err := kernel.FileDetails{Description: u.Description, Category: u.Category}.Seal(tx, owner)
+		d := kernel.FileDetails{Name: u.Filename, Description: u.Description, Category: u.Category}
+		sealed, err := d.Seal(tx, owner)
 		if err != nil {
 			return err
 		}
 		_, err = tx.Exec(`UPDATE file SET state = 'stored', memory_id = ?, project_id = ?, size = ?, sha256 = ?, `+
-			`description = ?, category = ?, created_at = ?, updated_at = ? WHERE id = ?`,
-			db.OrNull(memory), db.OrNull(project), u.size, record, sealed.Description, sealed.Category, now, now, row)
+			`filename = ?, description = ?, category = ?, created_at = ?, updated_at = ? WHERE id = ?`, db.OrNull(memory),
+			db.OrNull(project), u.size, record, sealed.Name, sealed.Description, sealed.Category, now, now, row)
 		return err
 	})
 	if err != nil {

@@ -247,6 +247,9 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (_ File
 	if err := u.check(); err != nil {
 		return File{}, err
 	}
+	if err := s.rewriteUpdate(ctx, &u); err != nil {
+		return File{}, err
+	}
 	var changed storedFile
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		before, err := s.fileForWriting(tx, v, id)

@@ -29,8 +29,8 @@ import (
 //     Conversation.Delete, Conversation.Clear
 //   - OperationSearch: Search, SearchBatch, SearchAll, GetContext, ModuleState
 //
-// Reading by id, listings, files, the trash, [Upkeep.Import] and the deletion of users call no hooks: they write data
-// that comes from a store, or belong to the operator.
+// AddFile and UpdateFile call BeforeFile only. Reading by id, listings, the trash, [Upkeep.Import] and the deletion of
+// users call no hooks: they write data that comes from a store, or belong to the operator.
 //
 // Hooks run in the goroutine of the call, before and after its transactions, never within one, so they may call the
 // store. Calls with the context that they receive run without hooks; calls with another context run with them.
@@ -57,6 +57,10 @@ type Hooks struct {
 	// Metadata has as well). For UpdateTodoSection, Content is the section's new body; for RestoreRevision, all fields
 	// are set; for CompleteTask, which changes one character, u is empty and changes to it do not count.
 	BeforeUpdate func(ctx context.Context, o Operation, u *MemoryUpdate) error
+
+	// BeforeFile is called with the texts of a file, by AddFile once all of it was read, and by UpdateFile. It may change
+	// them; the result is validated again, and an error refuses the call. No other hook is called for files.
+	BeforeFile func(ctx context.Context, o Operation, f *FileTexts) error
 
 	// BeforeDelete is called once, before a deletion. Operation.IDs has the memories, except for DeleteCollection,
 	// DeleteProject and Conversation.Clear.

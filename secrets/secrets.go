@@ -361,26 +361,34 @@ const unexamined = "unexamined"
 // [Finder.Find].
 func (f *Finder) MaskText(text string) (masked string, names []string, whole bool) {
 	found, whole := f.Find(text)
-	if len(found) == 0 {
-		return text, nil, whole
-	}
+	masked, names = mask(text, found)
+	return masked, names, whole
+}
+
+// masked is what replaces a secret.
+func masked(rule string) string { return "[secret: " + rule + "]" }
+
+// mask returns a text with masked secrets, and the names of their rules.
+func mask(text string, found []Finding) (result string, names []string) {
 	var b strings.Builder
 	after := 0
 	for _, g := range found {
-		b.WriteString(text[after:g.Start] + "[secret: " + g.Rule + "]")
+		b.WriteString(text[after:g.Start] + masked(g.Rule))
 		names, after = append(names, g.Rule), g.End
 	}
-	return b.String() + text[after:], names, whole
+	return b.String() + text[after:], names
 }
 
 // Hooks returns the functions that treat secrets in memories, rules, to-do documents and turns of conversations before
-// they are stored or changed: in texts, tags, and in the keys and texts of metadata. Searches and files are not
-// examined.
+// they are stored or changed: in texts, tags, and in the keys and texts of metadata. [Mask] and [Refuse] also treat
+// files: names, descriptions, tags, and the content of text files. [Finder.Documents] treats the texts that searches
+// find. Searches are not examined.
 func (f *Finder) Hooks() souvenir.Hooks {
 	if f.mode == Off {
 		return souvenir.Hooks{}
 	}
 	return souvenir.Hooks{
+		BeforeFile: f.file(),
 		BeforeStore: func(_ context.Context, _ souvenir.Operation, m *souvenir.NewMemory) error {
 			var c collector
 			f.text(&c, "content", &m.Content)
@@ -477,19 +485,20 @@ func (f *Finder) text(c *collector, argument string, text *string) {
 	if text == nil || c.err != nil {
 		return
 	}
-	masked, names, whole := f.MaskText(*text)
+	found, whole := f.Find(*text)
 	if !whole {
 		f.unexamined(c, argument)
 	}
-	if len(names) == 0 {
+	if len(found) == 0 {
 		return
 	}
+	masked, names := mask(*text, found)
 	c.names = append(c.names, names...)
 	switch f.mode {
 	case Mask:
 		*text = masked
 	case Refuse:
-		c.refuse(argument, names[0])
+		c.refuse(argument, names[0]+position(*text, found[0].Start))
 	}
 }
 
@@ -558,7 +567,7 @@ func (f *Finder) value(c *collector, argument, key string, value any) any {
 			case Refuse:
 				c.refuse(argument, g.Rule)
 			case Mask:
-				text = text[:start] + "[secret: " + g.Rule + "]" + text[end:]
+				text = text[:start] + masked(g.Rule) + text[end:]
 			}
 		}
 		return text

@@ -114,18 +114,17 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 	if err != nil {
 		return err
 	}
-	hooks, err := secretHooks(*s.secrets)
-	if err != nil {
-		return err
-	}
 	how := forMaking
 	if *s.readOnly {
 		how = forReading
 	}
-	store, err := s.db.open(ctx,
-		&souvenir.Options{ReadOnly: *s.readOnly, IndexMemory: s.indexMemory.limit(), KeepTrash: keepTrash(*s.trashDays),
-			Logger: log, Embedder: embedder, KeepModel: embedder == nil, Documents: documentReader(),
-			Hooks: hooks, Changeable: s.changeable()})
+	options := &souvenir.Options{ReadOnly: *s.readOnly, IndexMemory: s.indexMemory.limit(),
+		KeepTrash: keepTrash(*s.trashDays), Logger: log, Embedder: embedder, KeepModel: embedder == nil,
+		Documents: documentReader(), Changeable: s.changeable()}
+	if err := treatSecrets(options, *s.secrets); err != nil {
+		return err
+	}
+	store, err := s.db.open(ctx, options)
 	if err != nil {
 		return openError(s.db, how, err)
 	}

@@ -11,21 +11,22 @@ import (
 func secretsFlag(command *cobra.Command) *string {
 	modes := []string{string(secrets.Off), string(secrets.Flag), string(secrets.Mask), string(secrets.Refuse)}
 	flag := command.Flags().String("secrets", string(secrets.Flag),
-		"`how` to treat API keys, tokens and private keys in new content: off (store them), flag (mark the memory), "+
+		"`how` to treat API keys, tokens and private keys in new content: off (store them), flag (mark them), "+
 			"mask (replace them), refuse (reject the call)")
 	_ = command.RegisterFlagCompletionFunc("secrets",
 		cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	return flag
 }
 
-// secretHooks returns the hooks for a value of --secrets.
-func secretHooks(mode string) ([]souvenir.Hooks, error) {
+// treatSecrets makes a store treat secrets as a value of --secrets says.
+func treatSecrets(o *souvenir.Options, mode string) error {
 	finder, err := secrets.New(secrets.Mode(mode))
 	if err != nil {
-		return nil, misused("--secrets is %q; give off, flag, mask or refuse", mode)
+		return misused("--secrets is %q; give off, flag, mask or refuse", mode)
 	}
-	if mode == string(secrets.Off) {
-		return nil, nil
+	if mode != string(secrets.Off) {
+		o.Hooks = append([]souvenir.Hooks{finder.Hooks()}, o.Hooks...)
+		o.Documents = finder.Documents(o.Documents)
 	}
-	return []souvenir.Hooks{finder.Hooks()}, nil
+	return nil
 }

@@ -257,11 +257,11 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		return err
 	}
 	measured := metrics.New(&metrics.Options{Version: readBuild().Version, Revision: readBuild().Revision, Logger: log})
-	hooks, err := secretHooks(*s.secrets)
-	if err != nil {
+	options := s.storeOptions(log, embedder, s.hooks(measured))
+	if err := treatSecrets(options, *s.secrets); err != nil {
 		return err
 	}
-	store, err := s.db.open(ctx, s.storeOptions(log, embedder, append(hooks, s.hooks(measured)...)))
+	store, err := s.db.open(ctx, options)
 	if err != nil {
 		return openError(*s.db, forMaking, err)
 	}

@@ -206,6 +206,14 @@ func ofBytes(head []byte) string {
 	return ""
 }
 
+// IsText reports whether the content of a file, of which data is the beginning or all, is text that programs may
+// change: without zero bytes, and not PDF, whose offsets would then be wrong.
+func IsText(mimeType string, data []byte) bool {
+	kind := essence(mimeType)
+	return kind != "application/pdf" && bytes.IndexByte(data, 0) < 0 &&
+		(strings.HasPrefix(kind, "text/") || isTextual(kind) || isText(data))
+}
+
 // isText reports whether the beginning of a file is text in UTF-8.
 func isText(head []byte) bool {
 	cut := len(head) > sniffed

@@ -1,0 +1,115 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// redactFiles replaces the secret in all texts of a file.
+func redactFiles(_ context.Context, _ Operation, f *FileTexts) error {
+	for _, text := range []*string{&f.Filename, &f.Description, &f.Category} {
+		*text = strings.ReplaceAll(*text, secret, redacted)
+	}
+	for i, tag := range f.Tags {
+		f.Tags[i] = strings.ReplaceAll(tag, secret, redacted)
+	}
+	if f.Content != nil {
+		f.Content = []byte(strings.ReplaceAll(string(f.Content), secret, redacted))
+	}
+	return nil
+}
+
+func TestHooksRewriteFiles(t *testing.T) {
+	s := openHooks(t, Hooks{BeforeFile: redactFiles})
+	const said = "the word is " + secret + secret
+	for kind, c := range map[string]struct{ content, want string }{
+		"a text":               {said, strings.ReplaceAll(said, secret, redacted)},
+		"a text of a batch":    {strings.Repeat("x", batchSize-1-len(said)) + said, ""},
+		"a text that is empty": {"", ""},
+		"bytes":                {"\x00" + said, "\x00" + said},
+		"PDF":                  {"%PDF-1.7\n" + said, "%PDF-1.7\n" + said},
+	} {
+		if kind == "a text of a batch" {
+			c.want = strings.ReplaceAll(c.content, secret, redacted)
+		}
+		declared := ""
+		if kind == "PDF" {
+			declared = "application/pdf"
+		}
+		f, err := s.AddFile(t.Context(), NewFile{Filename: secret + ".txt", Description: said, Category: secret,
+			MIMEType: declared, Tags: []string{secret}, Size: int64(len(c.content))}, strings.NewReader(c.content))
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		r, err := s.OpenFile(t.Context(), f.ID)
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		got, err := io.ReadAll(r)
+		if err != nil || string(got) != c.want || f.Size != int64(len(c.want)) {
+			t.Errorf("%s: got %d bytes of %d, %v, ending in %.30q, want %.30q", kind, len(got), f.Size, err,
+				got[max(0, len(got)-30):], c.want[max(0, len(c.want)-30):])
+		}
+		if all := f.Filename + f.Description + f.Category + strings.Join(f.Tags, ""); strings.Contains(all, secret) ||
+			f.Filename != redacted+".txt" {
+			t.Errorf("%s: got %s, want no secret", kind, all)
+		}
+	}
+	if r, err := s.Upkeep().Check(t.Context(), nil); err != nil || len(r.Findings) > 0 {
+		t.Errorf("got %+v, %v, want a sound store", r, err)
+	}
+}
+
+func TestHooksSeeThatATextIsTooLongForThem(t *testing.T) {
+	long := strings.Repeat("word\n", batchSize/5+1)
+	var seen []FileTexts
+	s := openHooks(t, Hooks{BeforeFile: func(_ context.Context, _ Operation, f *FileTexts) error {
+		seen = append(seen, *f)
+		f.Filename = "kept.txt"
+		return nil
+	}})
+	f, err := s.AddFile(t.Context(), NewFile{}, strings.NewReader(long))
+	if err != nil || f.Filename != "kept.txt" || f.Size != int64(len(long)) {
+		t.Errorf("got %+v, %v, want kept.txt", f, err)
+	}
+	if _, err := s.AddFile(t.Context(), NewFile{}, strings.NewReader("\x00"+long)); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != 2 || !seen[0].LongText || seen[0].Content != nil || seen[1].LongText || seen[1].Content != nil {
+		t.Errorf("got %+v, want a long text, and other bytes", seen)
+	}
+}
+
+func TestHooksRewriteAndRefuseChangesOfFiles(t *testing.T) {
+	s := openHooks(t, Hooks{BeforeFile: redactFiles})
+	f, err := s.AddFile(t.Context(), NewFile{Filename: "a.txt", Description: "kept", Tags: []string{"kept"}},
+		strings.NewReader("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := FileUpdate{Filename: new(secret), Category: new(secret)}
+	changed, err := s.UpdateFile(t.Context(), f.ID, given)
+	if err != nil || changed.Filename != redacted || changed.Category != redacted || changed.Description != "kept" ||
+		len(changed.Tags) != 1 || *given.Filename != secret {
+		t.Errorf("got %+v, %v, want the name and the category without the secret, and the rest as it was", changed, err)
+	}
+	if changed, err = s.UpdateFile(t.Context(), f.ID, FileUpdate{Tags: []string{}}); err != nil || len(changed.Tags) > 0 {
+		t.Errorf("got %+v, %v, want no tags", changed, err)
+	}
+	s.options.Hooks = []Hooks{{BeforeFile: func(_ context.Context, o Operation, _ *FileTexts) error {
+		return errors.New("no " + o.Method)
+	}}}
+	if _, err = s.UpdateFile(t.Context(), f.ID, FileUpdate{Filename: new("b")}); !errors.Is(err, ErrForbidden) {
+		t.Errorf("got %v, want ErrForbidden", err)
+	}
+	if _, err = s.AddFile(t.Context(), NewFile{}, strings.NewReader(strings.Repeat("\x00", batchSize+1))); err == nil ||
+		err.Error() != "no AddFile" {
+		t.Errorf("got %v, want the error of the hook", err)
+	}
+	if p, err := s.FilePage(t.Context(), FileQuery{}); err != nil || p.Total != 1 || p.Files[0].Filename != redacted {
+		t.Errorf("got %+v, %v, want the first file unchanged", p, err)
+	}
+}
