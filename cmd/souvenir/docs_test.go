@@ -56,7 +56,7 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 			}
 			tried++
 			if err := command.ParseFlags(rest); err != nil && !errors.Is(err, pflag.ErrHelp) {
-				t.Errorf("%s: %q: %v", name, match[1], err)
+				t.Errorf("%s: flags of %q: got %v, want no error", name, match[1], err)
 			}
 		}
 	}

@@ -206,7 +206,7 @@ func ofBytes(head []byte) string {
 	return ""
 }
 
-// IsText reports whether the content of a file, of which data is the beginning or all, is text that programs may
+// IsText reports whether a file with this content, or the beginning of its content, is text that programs may
 // change: without zero bytes, and not PDF, whose offsets would then be wrong.
 func IsText(mimeType string, data []byte) bool {
 	kind := essence(mimeType)
