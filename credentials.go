@@ -78,7 +78,7 @@ func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (_ User, er
 	if err != nil {
 		return User{}, err
 	}
-	if !right || u.Disabled {
+	if !right || s.isShut(s.access.Namespace, u.User) {
 		return User{}, newError(KindUnauthenticated, "", "name or password is wrong")
 	}
 	s.renewHash(ctx, u, c.Password)
@@ -342,7 +342,7 @@ func (h *Accounts) GetUserByIdentity(ctx context.Context, issuer, subject string
 	case len(found) == 0:
 		return User{}, newError(KindNotFound, "subject", "{} %s of the issuer %s is not linked to a user", show(subject),
 			show(issuer))
-	case found[0].Disabled:
+	case s.isShut(s.access.Namespace, found[0].User):
 		return User{}, newError(KindUnauthenticated, "", "this user is disabled")
 	}
 	return found[0].User, nil

@@ -148,6 +148,7 @@ var storeErrors = []struct {
 	{db.ErrSealed, KindMasterKey, ""},
 	{keyring.ErrOther, KindUserKeys, ""},
 	{keyring.ErrUnknown, KindUserKeys, ""},
+	{keyring.ErrDeleted, KindUserKeys, ""},
 	{db.ErrNewer, KindNewer, ""},
 	{db.ErrCorrupt, KindCorrupt, ""},
 }

@@ -102,7 +102,11 @@ func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (_ CheckRepor
 		return CheckReport{}, invalid("Accept", "{} is set without Repair; set both, or neither")
 	}
 	report, err := s.inspector(ctx).Check(ctx, options.Repair, options.Accept, progress)
-	return checkReport(report), wrap(err)
+	checked := checkReport(report)
+	if back := s.findingsBack(); len(back) > 0 {
+		checked.OK, checked.Total, checked.Findings = false, checked.Total+len(back), append(checked.Findings, back...)
+	}
+	return checked, wrap(err)
 }
 
 // inspector returns what inspections need of the store.

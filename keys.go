@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
 // MasterKey encrypts stores: 32 bytes; the zero value means no key. It wraps the random key of each file, which
@@ -503,9 +505,10 @@ func (s *Store) copyRing(ctx context.Context, path string) error {
 
 // eraseKey erases the key of a deleted user, and adds that to the receipt. The receipt of the deletion alone, which was
 // signed with the deletion, is valid, too.
-func (s *Store) eraseKey(ctx context.Context, owner keyring.Owner, holdings receipt.Claims, signed *Receipt) error {
+func (s *Store) eraseKey(ctx context.Context, owner keyring.Owner, since int64, holdings receipt.Claims,
+	signed *Receipt) error {
 	ctx = context.WithoutCancel(ctx)
-	erased, err := s.ring.Erase(ctx, owner)
+	erased, err := s.ring.Erase(ctx, owner, since)
 	if err != nil || erased.IsZero() {
 		return err
 	}
@@ -531,4 +534,63 @@ func (s *Store) eraseKey(ctx context.Context, owner keyring.Owner, holdings rece
 		err = s.ring.Note(ctx, s.db)
 	}
 	return err
+}
+
+// deletedBefore says, instead of a time, that a user was deleted before, and that an older backup undid it. Then
+// nothing rejects the deletion.
+const deletedBefore = -1
+
+// deleteAgain deletes the users whom an older backup has brought back. Until that is done, and for good in a store or
+// with a ring that is only read, their credentials are refused.
+func (s *Store) deleteAgain(ctx context.Context) error {
+	back, err := s.ring.Back(ctx, s.db)
+	if err != nil || len(back) == 0 {
+		return err
+	}
+	for _, o := range back {
+		s.back = append(s.back, userKey{o.Namespace, o.User})
+	}
+	if s.db.ReadOnly() || s.ring.ReadOnly() {
+		s.log.Warn("the store is from a backup with users who were deleted since: their credentials are refused, and they "+
+			"are deleted when the store is opened for writing with its key ring", "users", len(back))
+		return nil
+	}
+	ctx = db.Freeing(WithActor(ctx, func() Actor { return Actor{Via: ViaUpkeep} }))
+	for _, o := range back {
+		of := &Store{shared: s.shared, access: Access{User: LocalUser, Namespace: o.Namespace}, operator: true}
+		err := of.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
+			done, err := of.deleteUser(tx, o.User, DeleteOptions{WithMemories: true}, deletedBefore, p)
+			if !done {
+				return false, err
+			}
+			return true, of.note(ctx, tx, err, event{"user.delete", "user", o.User, audit.Details{"restored": true}})
+		})
+		if err != nil && !errors.Is(err, ErrNotFound) { // another server has deleted the user
+			if ctx.Err() != nil {
+				return err
+			}
+			s.log.Error("a user who was deleted is back from a backup, and could not be deleted again: the credentials "+
+				"are refused, and the next start tries again", "user", o.User, "error", err)
+			continue
+		}
+		s.back = slices.DeleteFunc(s.back, func(u userKey) bool { return u == userKey{o.Namespace, o.User} })
+		s.log.Warn("deleted a user again who was deleted after this backup was made", "user", o.User)
+	}
+	s.erased.Store(true) // the worker removes the traces, and the contents of files
+	s.worker.Wake()
+	return nil
+}
+
+// isShut reports whether all credentials of a user are refused.
+func (s *shared) isShut(namespace string, u User) bool {
+	return u.Disabled || slices.Contains(s.back, userKey{namespace, u.ID})
+}
+
+// findingsBack describes the deleted users whom an older backup has brought back.
+func (s *shared) findingsBack() (found []Finding) {
+	for _, u := range s.back {
+		found = append(found, Finding{Table: "users", ID: u.id, Repairable: true, Problem: "the user was deleted after " +
+			"this backup was made; opening the store for writing with its key ring deletes the user again"})
+	}
+	return found
 }

@@ -477,6 +477,9 @@ func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (_ 
 	var p Principal
 	err = s.readStore(ctx, func(tx db.Tx) (err error) {
 		p, err = principalOf(tx, claims, key)
+		if err == nil && s.isShut(defaultNamespace, p.User) {
+			err = badAccessToken("its grant was revoked")
+		}
 		return err
 	})
 	return p, err

@@ -310,7 +310,7 @@ func (h *Accounts) CheckSignIn(ctx context.Context, value string) (_ Principal, 
 	switch {
 	case err != nil:
 		return Principal{}, err
-	case len(users) == 0 || users[0].Disabled:
+	case len(users) == 0 || s.isShut(s.access.Namespace, users[0].User):
 		return Principal{}, refused
 	}
 	s.noteSignIn(ctx, sessions[0], now)

@@ -144,6 +144,7 @@ type shared struct {
 	worker   *embedding.Worker
 	objects  *objects.Objects
 	ring     *keyring.Ring    // nil: nothing is sealed under user keys
+	back     []userKey        // deleted users whom an older backup has brought back; unchanged once the store is open
 	lent     bool             // the ring is from the context, whose owner closes it
 	erased   atomic.Bool      // something was erased, and its traces must be removed now
 	scrubbed time.Time        // when the worker last removed traces
@@ -258,7 +259,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		_ = s.closeAll() // the first error is the one that counts
 		return nil, wrap(err)
 	}
-	if err := cmp.Or(s.indexMetadata(ctx), s.addLookups(ctx)); err != nil {
+	if err := cmp.Or(s.indexMetadata(ctx), s.addLookups(ctx), s.deleteAgain(ctx)); err != nil {
 		s.worker.Stop()
 		_ = s.closeAll()
 		return nil, wrap(err)

@@ -396,9 +396,9 @@ func (h *Accounts) CheckToken(ctx context.Context, value string) (_ Principal, e
 	if err != nil {
 		return Principal{}, err
 	}
-	if t.row == 0 || t.wasRevoked || t.expired || u.Disabled {
+	if t.row == 0 || t.wasRevoked || t.expired || s.isShut(s.access.Namespace, u.User) {
 		s.log.DebugContext(ctx, "a token was rejected", "id", t.ID, "unknown", t.row == 0, "deleted", t.wasRevoked, "expired",
-			t.expired, "user disabled", u.Disabled)
+			t.expired, "user disabled", s.isShut(s.access.Namespace, u.User))
 		return Principal{}, badToken()
 	}
 	if t.paused {

@@ -406,9 +406,9 @@ func (u UserUpdate) details(before storedUser) audit.Details {
 
 // setAccount writes the fields of an account.
 func (s *Store) setAccount(tx db.Tx, u storedUser) error {
-	_, err := tx.Exec(`UPDATE users SET name = ?, name_key = ?, email = ?, role = ?, password = ?, updated_at = ? `+
-		`WHERE id = ?`,
-		u.Name, foldname.Key(u.Name), db.OrNull(u.Email), u.Role, db.OrNull(u.password), s.now(), u.row)
+	_, err := tx.Exec(`UPDATE users SET name = ?2, name_key = ?3, email = ?4, role = ?5, password = ?6, updated_at = `+
+		laterChange+` WHERE id = ?7`,
+		s.now(), u.Name, foldname.Key(u.Name), db.OrNull(u.Email), u.Role, db.OrNull(u.password), u.row)
 	return err
 }
 
@@ -454,13 +454,13 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 			return wrap(err)
 		}
 	}
-	owner := keyring.Owner{Namespace: s.access.Namespace, User: id}
-	if err := s.ring.Mark(ctx, owner); err != nil {
+	owner, since := keyring.Owner{Namespace: s.access.Namespace, User: id}, s.now()
+	if err := s.ring.Mark(ctx, owner, since); err != nil {
 		return wrap(err)
 	}
 	var signed Receipt
 	err = s.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
-		done, err := s.deleteUser(tx, id, o, p)
+		done, err := s.deleteUser(tx, id, o, since, p)
 		if !done {
 			return false, err
 		}
@@ -475,9 +475,9 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 	switch {
 	case err == nil && o.Receipt != nil: // a receipt must not prove what was rolled back
 		*o.Receipt = signed
-		err = s.eraseKey(ctx, owner, holdings, o.Receipt)
+		err = s.eraseKey(ctx, owner, since, holdings, o.Receipt)
 	case err == nil: // otherwise the key is needed, or a later call erases it
-		err = s.eraseKey(ctx, owner, holdings, nil)
+		err = s.eraseKey(ctx, owner, since, holdings, nil)
 	case errors.Is(err, ErrConflict): // nothing was deleted
 		if failed := s.ring.Unmark(context.WithoutCancel(ctx), owner); failed != nil {
 			s.log.Warn("the key ring still marks a user as leaving, although the deletion was rejected", "error", failed)
@@ -486,8 +486,9 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 	return wrap(err)
 }
 
-// deleteUser deletes one portion, and reports whether it was the last.
-func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion) (done bool, err error) {
+// deleteUser deletes one portion, and reports whether it was the last. The row left behind counts as changed at the
+// time since or later.
+func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, since int64, p trash.Portion) (done bool, err error) {
 	u, err := findUser(tx, s.access.Namespace, id)
 	if err != nil {
 		return false, err
@@ -501,7 +502,7 @@ func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion
 		if err := disable(tx, u.row, true, s.now()); err != nil {
 			return false, err
 		}
-		if err := s.checkAdminLeft(tx, u); err != nil {
+		if err := s.checkAdminLeft(tx, u); err != nil && since != deletedBefore {
 			return false, err
 		}
 	}
@@ -534,7 +535,7 @@ func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion
 		}
 	}
 	// A call that started as this user and finishes later must not leave a valid token behind.
-	return true, disable(tx, u.row, true, s.now())
+	return true, disable(tx, u.row, true, max(s.now(), since))
 }
 
 // checkOwnsNothing refuses a user who owns anything that others may use. Empty collections do not count.

@@ -492,7 +492,9 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 		return err
 	}
 	_, err = t.tx.Exec(`UPDATE users SET name = ?2, email = ?3, role = ?4, disabled_at = ?5, created_at = ?6, `+
-		`updated_at = ?7, password = ?8, name_key = ?9 WHERE uid = ?1 AND namespace = ?10`,
+		// The key ring compares it with the time of a deletion: see keyring.Back.
+		`updated_at = CASE WHEN updated_at > ?7 OR ?7 IS NULL THEN updated_at ELSE ?7 END, `+
+		`password = ?8, name_key = ?9 WHERE uid = ?1 AND namespace = ?10`,
 		append(values, refs...)...)
 	if err == nil {
 		t.count(item.kind, added)

@@ -216,7 +216,7 @@ func TestSealedValuesThatCannotBeOpenedAreErrors(t *testing.T) {
 			_, err := tx.Exec(`UPDATE note SET text = ?`, text)
 			return err
 		})
-		if _, err := c.ring.Erase(t.Context(), ann); err != nil {
+		if _, err := c.ring.Erase(t.Context(), ann, 0); err != nil {
 			t.Fatal(err)
 		}
 		if got, data, _, err := c.read(1); got != "" || string(data) != "{}" || err != nil {

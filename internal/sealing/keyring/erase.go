@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"iter"
+	"maps"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -18,13 +19,13 @@ import (
 // settled is the minimum age of a mark: a deletion in progress erases the key itself.
 const settled = time.Hour
 
-// Mark records that an owner is being deleted. Without a key it does nothing.
-func (r *Ring) Mark(ctx context.Context, o Owner) error {
+// Mark records that an owner is being deleted since a time. Without a key it does nothing.
+func (r *Ring) Mark(ctx context.Context, o Owner, at int64) error {
 	if r == nil {
 		return nil
 	}
 	return r.place.Write(ctx, func(tx db.Tx) error {
-		_, err := tx.Exec(`UPDATE user_key SET leaving_at = ? WHERE owner = ?`, r.now().UnixMicro(), r.hash(o))
+		_, err := tx.Exec(`UPDATE user_key SET leaving_at = ? WHERE owner = ?`, at, r.hash(o))
 		return err
 	})
 }
@@ -50,20 +51,23 @@ type Erased struct {
 func (e Erased) IsZero() bool { return e.ID == "" }
 
 // Erase erases the key of an owner, if there is one. From then on, values sealed under it cannot be opened; other
-// processes may open them for up to a minute.
-func (r *Ring) Erase(ctx context.Context, o Owner) (Erased, error) {
+// processes may open them for up to a minute. It remembers the owner as deleted since a time.
+func (r *Ring) Erase(ctx context.Context, o Owner, since int64) (Erased, error) {
 	if r == nil {
 		return Erased{}, nil
 	}
-	return r.erase(ctx, r.hash(o))
+	return r.erase(ctx, r.hash(o), since)
 }
 
-func (r *Ring) erase(ctx context.Context, owner []byte) (Erased, error) {
+func (r *Ring) erase(ctx context.Context, owner []byte, since int64) (Erased, error) {
 	var ids [][]byte
 	at := r.now().UnixMicro()
 	err := r.place.Write(ctx, func(tx db.Tx) (err error) {
 		ids, err = db.Column[[]byte](tx, `UPDATE user_key SET wrapped = NULL, owner = NULL, leaving_at = NULL,
 			erased_at = ? WHERE owner = ? RETURNING id`, at, owner)
+		if err == nil {
+			err = mark(tx, owner, since)
+		}
 		return err
 	})
 	if err != nil || len(ids) == 0 {
@@ -88,35 +92,38 @@ func (r *Ring) Settle(ctx context.Context, all iter.Seq2[Owner, error]) (erased 
 	if r == nil || r.place.ReadOnly() {
 		return 0, nil
 	}
-	var marked [][]byte
+	marked := map[string]int64{} // by owner, since when
 	err = r.place.Read(ctx, func(tx db.Tx) error {
-		marked, err = db.Column[[]byte](tx, `SELECT owner FROM user_key WHERE leaving_at < ? AND owner IS NOT NULL`,
+		clear(marked)
+		return tx.Each(func(row db.Rows) error {
+			var owner []byte
+			var since int64
+			err := row.Scan(&owner, &since)
+			marked[string(owner)] = since
+			return err
+		}, `SELECT owner, leaving_at FROM user_key WHERE leaving_at < ? AND owner IS NOT NULL`,
 			r.now().Add(-settled).UnixMicro())
-		return err
 	})
 	if err != nil || len(marked) == 0 {
 		return 0, err
 	}
-	left := map[string]bool{}
-	for _, owner := range marked {
-		left[string(owner)] = true
-	}
+	left := maps.Clone(marked)
 	for o, err := range all {
 		if err != nil {
 			return 0, err
 		}
 		delete(left, string(r.hash(o)))
 	}
-	for _, owner := range marked {
-		if left[string(owner)] {
-			if _, err := r.erase(ctx, owner); err != nil {
+	for owner, since := range marked {
+		if _, gone := left[owner]; gone {
+			if _, err := r.erase(ctx, []byte(owner), since); err != nil {
 				return erased, err
 			}
 			erased++
 			continue
 		}
 		if err := r.place.Write(ctx, func(tx db.Tx) error {
-			_, err := tx.Exec(`UPDATE user_key SET leaving_at = NULL WHERE owner = ?`, owner)
+			_, err := tx.Exec(`UPDATE user_key SET leaving_at = NULL WHERE owner = ?`, []byte(owner))
 			return err
 		}); err != nil {
 			return erased, err

@@ -58,7 +58,7 @@ func TestAnErasedKeyLeavesThePagesOfPostgreSQL(t *testing.T) {
 	}
 	for i := range 20 {
 		i = (i*7 + 19) % 20
-		if _, err := ring.Erase(t.Context(), keyring.Owner{User: fmt.Sprint(i)}); err != nil {
+		if _, err := ring.Erase(t.Context(), keyring.Owner{User: fmt.Sprint(i)}, 0); err != nil {
 			t.Fatal(err)
 		}
 		checkpoint()

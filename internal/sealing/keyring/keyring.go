@@ -44,7 +44,11 @@ type Flusher interface {
 type ID [16]byte
 
 // Owner is the user to whom a key belongs.
-type Owner struct{ Namespace, User string }
+type Owner struct {
+	Namespace, User string
+
+	Changed int64 // when the user's row in the store last changed
+}
 
 // The classes of errors.
 var (
@@ -216,6 +220,9 @@ func (r *Ring) current(ctx context.Context, o Owner) (k *key, err error) {
 	}
 	err = r.place.Write(ctx, func(tx db.Tx) error {
 		if k, err = r.read(tx, owner); err != nil || k != nil {
+			return err
+		}
+		if err := r.checkNotDeleted(tx, owner, o); err != nil {
 			return err
 		}
 		var id ID

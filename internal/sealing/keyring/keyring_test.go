@@ -143,11 +143,11 @@ func TestAnErasedKeyOpensNothing(t *testing.T) {
 		sealed, others := seal(t, one, ann), seal(t, one, ben)
 		opens(t, one, sealed)
 		opens(t, two, sealed) // which now has the key in memory
-		if erased, err := one.Erase(t.Context(), ann); err != nil || erased.ID != hex.EncodeToString(sealed[1:17]) ||
+		if erased, err := one.Erase(t.Context(), ann, 0); err != nil || erased.ID != hex.EncodeToString(sealed[1:17]) ||
 			!erased.At.Equal(now.Truncate(time.Microsecond)) {
 			t.Fatalf("Erase = %+v, %v; want the id of the key, and the time", erased, err)
 		}
-		if erased, err := one.Erase(t.Context(), ann); err != nil || !erased.IsZero() {
+		if erased, err := one.Erase(t.Context(), ann, 0); err != nil || !erased.IsZero() {
 			t.Errorf("Erase again = %+v, %v; want none", erased, err)
 		}
 		if _, err := one.Open(t.Context(), "note", sealed); !errors.Is(err, keyring.ErrErased) {
@@ -261,7 +261,7 @@ func TestDeletionsThatACrashCutOffAreEnded(t *testing.T) {
 		ring := open(t, place, sealing.GenerateMasterKey(), func() time.Time { return now })
 		gone, stays := seal(t, ring, ann), seal(t, ring, ben)
 		for _, o := range []keyring.Owner{ann, ben, {User: "has no key"}} {
-			if err := ring.Mark(t.Context(), o); err != nil {
+			if err := ring.Mark(t.Context(), o, now.UnixMicro()); err != nil {
 				t.Fatalf("Mark: %v", err)
 			}
 		}
@@ -310,7 +310,7 @@ func TestFilesGetOtherOwnersWithoutNewContent(t *testing.T) {
 		if int64(len(chunk)) != int64(len(text))+f.Overhead() || bytes.Contains(chunk, text[:8]) {
 			t.Errorf("a sealed chunk is %q; want %d bytes more than the text, without it", chunk, f.Overhead())
 		}
-		if _, err := ring.Erase(t.Context(), ann); err != nil {
+		if _, err := ring.Erase(t.Context(), ann, 0); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := ring.OpenFile(t.Context(), first); !errors.Is(err, keyring.ErrErased) {
@@ -350,7 +350,7 @@ func TestWithoutARingFilesAreStoredUnsealed(t *testing.T) {
 	if data, err := f.Open(0, f.Seal(0, text)); err != nil || !bytes.Equal(data, text) || f.Overhead() != 0 {
 		t.Errorf("a chunk is %q, %v; want %q", data, err, text)
 	}
-	if _, err := none.Erase(t.Context(), ann); err != nil {
+	if _, err := none.Erase(t.Context(), ann, 0); err != nil {
 		t.Errorf("Erase: %v", err)
 	}
 }
@@ -367,7 +367,7 @@ func TestAnErasedKeyLeavesNoBytes(t *testing.T) {
 	if !held(t, dir, wrapped) {
 		t.Fatal("the wrapped key is in no file before: the test looks at the wrong bytes")
 	}
-	if _, err := ring.Erase(t.Context(), ann); err != nil {
+	if _, err := ring.Erase(t.Context(), ann, 0); err != nil {
 		t.Fatal(err)
 	}
 	if held(t, dir, wrapped) {
@@ -438,3 +438,29 @@ func TestTheTablesOfAStoreAreNoPlaceForKeys(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Drop(m.Run())) }
+
+func TestADeletedOwnerGetsNoNewKey(t *testing.T) {
+	onBoth(t, func(t *testing.T, place opener) {
+		ring := open(t, place, sealing.GenerateMasterKey(), time.Now)
+		seal(t, ring, ann)
+		for _, o := range []keyring.Owner{ann, {User: "has no key"}, ann} { // a repeated deletion is noted once
+			if _, err := ring.Erase(t.Context(), o, 100); err != nil {
+				t.Fatalf("Erase: %v", err)
+			}
+		}
+		for changed, want := range map[int64]error{99: keyring.ErrDeleted, 0: keyring.ErrDeleted} {
+			for _, user := range []string{"ann", "has no key"} {
+				o := keyring.Owner{User: user, Changed: changed}
+				if _, err := ring.Seal(t.Context(), o, "note", nil); !errors.Is(err, want) {
+					t.Errorf("Seal for %+v: got %v, want %v", o, err, want)
+				}
+			}
+		}
+		s, err := ring.Status(t.Context())
+		if err != nil || s.Keys != 0 || s.Erased != 1 || s.Deleted != 2 || s.Leaving != 0 {
+			t.Errorf("Status: got %+v and %v, want one erased key and two deleted users", s, err)
+		}
+		seal(t, ring, keyring.Owner{User: "ann", Changed: 100})
+		seal(t, ring, ben)
+	})
+}

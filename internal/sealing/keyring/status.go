@@ -18,6 +18,7 @@ type Status struct {
 	MasterKey string    // id of the master key that wraps the ring's key
 	Keys      int       // of users
 	Erased    int       // keys that were erased
+	Deleted   int       // users whose deletion is remembered
 	Leaving   int       // user keys whose deletion has begun but not ended
 	Since     time.Time // when the first key was made; the zero time means never
 	Last      time.Time // when a key was last erased; the zero time means never
@@ -37,13 +38,20 @@ func (r *Ring) Status(ctx context.Context) (s Status, err error) {
 		s.MasterKey = of.MasterKey
 		var since, last *int64
 		err = tx.QueryRow(`SELECT coalesce(sum(CASE WHEN erased_at IS NULL THEN 1 ELSE 0 END), 0),
-			coalesce(sum(CASE WHEN erased_at IS NULL THEN 0 ELSE 1 END), 0),
-			coalesce(sum(CASE WHEN leaving_at IS NULL THEN 0 ELSE 1 END), 0), min(made_at), max(erased_at)
-			FROM user_key`).Scan(&s.Keys, &s.Erased, &s.Leaving, &since, &last)
+			coalesce(sum(CASE WHEN erased_at IS NOT NULL AND leaving_at IS NULL THEN 1 ELSE 0 END), 0),
+			coalesce(sum(CASE WHEN `+isMark+` THEN 1 ELSE 0 END), 0),
+			coalesce(sum(CASE WHEN erased_at IS NULL AND leaving_at IS NOT NULL THEN 1 ELSE 0 END), 0),
+			min(CASE WHEN `+isMark+` THEN NULL ELSE made_at END), max(CASE WHEN leaving_at IS NULL THEN erased_at END)
+			FROM user_key`).Scan(&s.Keys, &s.Erased, &s.Deleted, &s.Leaving, &since, &last)
 		s.Since, s.Last = kernel.TimeOf(since), kernel.TimeOf(last)
 		return err
 	})
 	return s, err
+}
+
+// rows returns the numbers of rows that a store records: of all keys and marks, and of those without a key.
+func (s Status) rows() (made, erased int64) {
+	return int64(s.Keys + s.Erased + s.Deleted), int64(s.Erased + s.Deleted)
 }
 
 // ReadOnly reports whether the keys can only be read: no key can be made or erased.
@@ -117,17 +125,17 @@ func (r *Ring) EraseDeleted(ctx context.Context, store db.DB) (erased int, err e
 		deleted = nil
 		return tx.Each(func(row db.Rows) error {
 			var o Owner
-			err := row.Scan(&o.Namespace, &o.User)
+			err := row.Scan(&o.Namespace, &o.User, &o.Changed)
 			deleted = append(deleted, o)
 			return err
-		}, `SELECT u.namespace, u.uid FROM users u WHERE NOT `+living)
+		}, `SELECT u.namespace, u.uid, coalesce(u.updated_at, u.created_at) FROM users u WHERE NOT `+living)
 	})
 	for _, o := range deleted {
 		if err != nil {
 			return erased, err
 		}
 		var e Erased
-		if e, err = r.Erase(ctx, o); !e.IsZero() {
+		if e, err = r.Erase(ctx, o, o.Changed); !e.IsZero() {
 			erased++
 		}
 	}
@@ -167,8 +175,8 @@ func (r *Ring) CopyTo(ctx context.Context, to Place) error {
 // The settings of a store about its keys, besides settingRing.
 const (
 	settingStore  = "user_keys_store"  // the random number by which the ring recognizes the store
-	settingMade   = "user_keys_made"   // how many keys the ring has had, as last recorded
-	settingErased = "user_keys_erased" // likewise, how many of them were erased
+	settingMade   = "user_keys_made"   // how many keys, and marks of deleted users, the ring has had, as last recorded
+	settingErased = "user_keys_erased" // how many of these have no key any more
 )
 
 // Bound is a store's record of its keys in its own database.
@@ -225,9 +233,9 @@ func (r *Ring) Bind(ctx context.Context, store db.DB, b Bound) error {
 		if err != nil {
 			return err
 		}
-		if made := int64(s.Keys + s.Erased); made < b.made || int64(s.Erased) < b.erased {
-			return fmt.Errorf("%w, with %d keys, of which %d were erased, where the store knows of %d and %d", ErrStale, made,
-				s.Erased, b.made, b.erased)
+		if made, erased := s.rows(); made < b.made || erased < b.erased {
+			return fmt.Errorf("%w, with %d keys and deleted users, of which %d are erased or deleted, where the store knows "+
+				"of %d and %d", ErrStale, made, erased, b.made, b.erased)
 		}
 	}
 	return r.Note(ctx, store)
@@ -282,7 +290,8 @@ func (r *Ring) Note(ctx context.Context, store db.DB) error {
 	if err != nil {
 		return err
 	}
-	now := map[string]int64{settingMade: int64(s.Keys + s.Erased), settingErased: int64(s.Erased)}
+	made, erased := s.rows()
+	now := map[string]int64{settingMade: made, settingErased: erased}
 	behind := false
 	look := func(tx db.Tx) error {
 		behind = false
@@ -319,9 +328,10 @@ func (r *Ring) NoteAnew(ctx context.Context, store db.DB) error {
 		return err
 	}
 	return store.Write(ctx, func(tx db.Tx) error {
-		err := kernel.SetSetting(tx, settingMade, int64(s.Keys+s.Erased))
+		made, erased := s.rows()
+		err := kernel.SetSetting(tx, settingMade, made)
 		if err == nil {
-			err = kernel.SetSetting(tx, settingErased, int64(s.Erased))
+			err = kernel.SetSetting(tx, settingErased, erased)
 		}
 		return err
 	})

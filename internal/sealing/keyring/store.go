@@ -47,7 +47,8 @@ func (r *Ring) Belongs(ctx context.Context, store db.DB) error {
 // OwnerOf returns the owner for a row of a store's users.
 func OwnerOf(tx db.Tx, user int64) (o Owner, err error) {
 	err = db.Beyond(tx, func() error {
-		return tx.QueryRow(`SELECT namespace, uid FROM users WHERE id = ?`, user).Scan(&o.Namespace, &o.User)
+		return tx.QueryRow(`SELECT namespace, uid, coalesce(updated_at, created_at) FROM users WHERE id = ?`, user).
+			Scan(&o.Namespace, &o.User, &o.Changed)
 	})
 	return o, err
 }
@@ -125,11 +126,11 @@ func Owners(ctx context.Context, store db.DB) iter.Seq2[Owner, error] {
 				all = nil
 				return tx.Each(func(row db.Rows) error {
 					var o Owner
-					err := row.Scan(&after, &o.Namespace, &o.User)
+					err := row.Scan(&after, &o.Namespace, &o.User, &o.Changed)
 					all = append(all, o)
 					return err
-				}, `SELECT u.id, u.namespace, u.uid FROM users u WHERE u.id > ? AND `+living+`
-					ORDER BY u.id LIMIT ?`, after, portion)
+				}, `SELECT u.id, u.namespace, u.uid, coalesce(u.updated_at, u.created_at) FROM users u
+					WHERE u.id > ? AND `+living+` ORDER BY u.id LIMIT ?`, after, portion)
 			})
 			if err != nil {
 				yield(Owner{}, err)

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -163,25 +162,23 @@ type safe struct {
 	in    database
 	ring  *keyring.Ring
 	store *Store
-	ago   atomic.Int64 // how far the keys' clock is behind, a time.Duration
 }
 
 func newSafe(t *testing.T, empty database) *safe {
 	s := &safe{T: t, in: empty.copied(t)}
-	now := func() time.Time { return time.Now().Add(-time.Duration(s.ago.Load())) }
 	if s.in.name() == "file" {
 		place, err := sqlite.OpenKeys(context.Background(), filepath.Join(t.TempDir(), "store.keys"), false, nil)
 		if err != nil {
 			t.Fatalf("OpenKeys: %v", err)
 		}
-		s.ring = ringIn(t, place, now)
+		s.ring = ringIn(t, place, time.Now)
 	} else {
 		pgtest.NotOnCitus(t, "user keys are in a schema on the coordinator")
 		place, err := enginepostgres.OpenKeys(context.Background(), pgtest.Address(t), db.Opening{Readers: 2})
 		if err != nil {
 			t.Fatalf("OpenKeys: %v", err)
 		}
-		s.ring = ringIn(t, place, now)
+		s.ring = ringIn(t, place, time.Now)
 	}
 	s.store = s.open(s.in, s.ring, Options{})
 	return s
@@ -552,9 +549,8 @@ func purgeEndsDeletions(s *safe) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.ago.Store(int64(2 * time.Hour))
-	err = errors.Join(s.ring.Mark(s.Context(), gone), s.ring.Mark(s.Context(), keyring.Owner{User: f.Owner}))
-	s.ago.Store(0)
+	at := time.Now().Add(-2 * time.Hour).UnixMicro()
+	err = errors.Join(s.ring.Mark(s.Context(), gone, at), s.ring.Mark(s.Context(), keyring.Owner{User: f.Owner}, at))
 	if err != nil {
 		s.Fatal(err)
 	}

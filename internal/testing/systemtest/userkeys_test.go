@@ -355,10 +355,10 @@ func crashBeforeErasure(v *vault) {
 		v.Fatal(err)
 	}
 	ring := v.ring(func() time.Time { return time.Now().Add(-2 * time.Hour) })
-	owner := keyring.Owner{User: ann.User}
+	owner := keyring.Owner{User: ann.User, Changed: time.Now().UnixMicro()}
 	sealed, err := ring.Seal(v.Context(), owner, "test", []byte("x"))
 	if err == nil {
-		err = ring.Mark(v.Context(), owner)
+		err = ring.Mark(v.Context(), owner, time.Now().Add(-2*time.Hour).UnixMicro())
 	}
 	if err != nil {
 		v.Fatal(err)
