@@ -56,7 +56,11 @@ func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions
 	}
 	s.renewKey(ctx)
 	err = newFileError("path", path, s.db.Upkeep().Backup(ctx, path, copied(options.Progress)))
-	return s.noteAlone(ctx, err, event{"backup", "store", "", nil})
+	details := audit.Details{}
+	if info, failed := os.Stat(path); failed == nil {
+		details["bytes"] = info.Size()
+	}
+	return s.noteAlone(ctx, err, event{"backup", "store", "", details})
 }
 
 // BackupTo writes the file that [Upkeep.Backup] would create to w, and returns the number of bytes. An error of w ends

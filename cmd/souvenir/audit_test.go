@@ -2,10 +2,42 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
 )
+
+// The operator's backups and exports have entries, except in a store that can only be read.
+func TestCopiesOfTheWholeStoreAreInTheAuditLog(t *testing.T) {
+	c := newStore(t)
+	for action, args := range map[string][]string{"backup": {"backup", "copy.db"}, "export": {"export", "all.jsonl"}} {
+		c.ok(t, args...)
+		list := decode[struct {
+			Entries []souvenir.AuditEntry `json:"entries"`
+		}](t, c.ok(t, "audit", "list", "--json", "--action", action)).Entries
+		size := fileSizeInBytes(t, filepath.Join(c.dir, args[1]))
+		if len(list) != 1 || list[0].Actor.Via != souvenir.ViaCommand || list[0].Details["bytes"] != size {
+			t.Errorf("the audit log after %s: got %+v, want one entry of the command line with %v bytes", action, list, size)
+		}
+	}
+	path := filepath.Join(c.dir, "souvenir.db")
+	if err := os.Chmod(path, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	c.ok(t, "backup", "second.db") // root may write it anyway
+	c.ok(t, "check", "--db", "second.db")
+}
+
+func fileSizeInBytes(t *testing.T, path string) float64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return float64(info.Size())
+}
 
 func TestAuditCommands(t *testing.T) {
 	c := newStore(t)

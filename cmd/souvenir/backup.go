@@ -35,7 +35,7 @@ command.`,
 		}
 		progress, end := c.progress()
 		defer end()
-		err := withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
+		err := withStore(ctx, *db, forRecord, func(store *souvenir.Store) error {
 			return store.Upkeep().Backup(ctx, args[0], &souvenir.BackupOptions{Progress: progress})
 		})
 		if errors.Is(err, souvenir.ErrReadOnly) {

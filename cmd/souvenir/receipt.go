@@ -258,10 +258,10 @@ func (c *cli) writeReceipt(path string, r souvenir.Receipt) error {
 // proving allocates a receipt if there is a path for it, which must be free, and returns how to open the store.
 func proving(path string, into **souvenir.Receipt) (opening, error) {
 	if path == "" {
-		return forReading, nil
+		return forRecord, nil
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return forReading, misused("--receipt is %q, which already exists; give a new path", path)
+		return forRecord, misused("--receipt is %q, which already exists; give a new path", path)
 	}
 	*into = &souvenir.Receipt{}
 	return forWriting, nil

@@ -27,11 +27,26 @@ const (
 	forReading opening = iota // the store must exist, and stays unchanged
 	forWriting                // the store must exist
 	forMaking                 // a store that does not exist is created
+	forRecord                 // the store is read, and its audit log gets an entry if it can be written
 )
 
 // withStore opens the store, calls fn and closes it. It keeps the store's embedding model.
 func withStore(ctx context.Context, db location, how opening, fn func(*souvenir.Store) error) (err error) {
-	return withEmbedder(ctx, db, how, nil, fn)
+	if how != forRecord {
+		return withEmbedder(ctx, db, how, nil, fn)
+	}
+	// A store of an older version is not upgraded, and one on a full disk can still be read.
+	if err := withStore(ctx, db, forReading, func(*souvenir.Store) error { return nil }); err != nil {
+		return err
+	}
+	opened := false
+	if err := withStore(ctx, db, forWriting, func(store *souvenir.Store) error {
+		opened = true
+		return fn(store)
+	}); opened || err == nil {
+		return err
+	}
+	return withStore(ctx, db, forReading, fn)
 }
 
 // withEmbedder does the same, and switches the store to the given embedder unless it opens it for reading. Nil means
