@@ -10,12 +10,12 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fixedcontext"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
-	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -207,7 +207,7 @@ type contextReader struct {
 	hasText  bool // there is a text to search for
 	prepared preparedQuery
 
-	places   []standing.Place
+	places   []fixedcontext.Place
 	project  *naming.Project // nil: none given, or unknown
 	included map[int64]bool  // memories already in the context
 	found    Results         // collects the warnings of searches
@@ -237,7 +237,7 @@ func (s *Store) getContext(ctx context.Context, q ContextQuery, text string) (Co
 }
 
 func (r *contextReader) gather() (c Context, err error) {
-	if r.places, err = standing.Places(r.tx, r.viewer); err != nil {
+	if r.places, err = fixedcontext.Places(r.tx, r.viewer); err != nil {
 		return c, err
 	}
 	if r.named() {
@@ -277,7 +277,7 @@ func (r *contextReader) warn(format string, args ...any) {
 }
 
 // inProject reports whether a place is in the query's project.
-func (r *contextReader) inProject(p standing.Place) bool {
+func (r *contextReader) inProject(p fixedcontext.Place) bool {
 	return r.project != nil && p.Project == r.project.Row
 }
 
@@ -285,18 +285,18 @@ func (r *contextReader) inProject(p standing.Place) bool {
 func (r *contextReader) direct(c *Context) error {
 	general := selectPlaces(r.viewer, r.places, generalPlace)
 	inProject := selectPlaces(r.viewer, r.places, r.inProject)
-	standing.RulesAhead(r.tx, general.Selection)
-	standing.RulesAhead(r.tx, inProject.Selection)
-	standing.NewestAhead(r.tx, r.resumable().Selection, EventConversation, EventCase)
+	fixedcontext.RulesAhead(r.tx, general.Selection)
+	fixedcontext.RulesAhead(r.tx, inProject.Selection)
+	fixedcontext.NewestAhead(r.tx, r.resumable().Selection, EventConversation, EventCase)
 	identity, err := r.store.newestActive(r.tx, selectPlaces(r.viewer, r.places, ownPlace), EventIdentity)
 	if err != nil {
 		return err
 	}
-	rules, err := standing.Rules[RuleType](r.tx, r.store.now(), inProject.Selection)
+	rules, err := fixedcontext.Rules[RuleType](r.tx, r.store.now(), inProject.Selection)
 	if err != nil {
 		return err
 	}
-	generalRules, err := standing.Rules[RuleType](r.tx, r.store.now(), general.Selection)
+	generalRules, err := fixedcontext.Rules[RuleType](r.tx, r.store.now(), general.Selection)
 	if err != nil {
 		return err
 	}
@@ -367,7 +367,7 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 
 // resumable selects the places of conversations and cases that can be continued.
 func (r *contextReader) resumable() selection {
-	return selectPlaces(r.viewer, r.places, func(p standing.Place) bool {
+	return selectPlaces(r.viewer, r.places, func(p fixedcontext.Place) bool {
 		if r.named() {
 			return p.Writable && r.inProject(p)
 		}
@@ -385,7 +385,7 @@ func (r *contextReader) conversation() (string, error) {
 		return "", err
 	}
 	if r.hasText {
-		sel.Condition, sel.Args = standing.Active, []any{db.LowerList(EventConversation, EventCase)}
+		sel.Condition, sel.Args = fixedcontext.Active, []any{db.LowerList(EventConversation, EventCase)}
 		hits, _, err := r.search(sel, 1)
 		if err != nil {
 			return "", err
@@ -416,7 +416,7 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 	var list []ContextMemory
 	for _, sel := range []selection{
 		selectPlaces(r.viewer, r.places, r.inProject),
-		selectPlaces(r.viewer, r.places, func(p standing.Place) bool { return !r.inProject(p) }),
+		selectPlaces(r.viewer, r.places, func(p fixedcontext.Place) bool { return !r.inProject(p) }),
 	} {
 		if len(sel.Partitions) == 0 || len(list) == r.query.Related {
 			continue
@@ -439,7 +439,7 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 
 func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 	if !r.hasText {
-		rows, err := recency.Newest(r.tx, r.store.now(), limit+len(r.included), standing.NewestOfAll(sel.Current),
+		rows, err := recency.Newest(r.tx, r.store.now(), limit+len(r.included), fixedcontext.NewestOfAll(sel.Current),
 			sel.PartitionList())
 		if err != nil {
 			return nil, err

@@ -14,9 +14,9 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fixedcontext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
-	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
@@ -27,20 +27,21 @@ func TestContextsUseTheirIndexes(t *testing.T) {
 		query, index string
 		args         []any
 	}{
-		{standing.NewestActive("").ByTime,
+		{fixedcontext.NewestActive("").ByTime,
 			`COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", "identity", 0, 9, 1}},
 		{`SELECT m.id ` + kernel.FromMemory + ` WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` +
-			standing.Active,
+			fixedcontext.Active,
 			`memory_active (partition_id=? AND <expr>=?)`, []any{"[1]", `["case"]`}},
-		{standing.DoDontQuery(""), `memory_do_dont (partition_id=?)`, []any{"[1]"}},
-		{standing.RuleQuery, `memory_event (partition_id=? AND event_type=?)`, []any{"[1]"}},
-		{standing.NewestActive("").ByRow,
+		{fixedcontext.DoDontQuery(""), `memory_do_dont (partition_id=?)`, []any{"[1]"}},
+		{fixedcontext.RuleQuery, `memory_event (partition_id=? AND event_type=?)`, []any{"[1]"}},
+		{fixedcontext.NewestActive("").ByRow,
 			`COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", "identity", 0, 9, 1}},
-		{standing.NewestOfAll("").ByTime, `memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
+		{fixedcontext.NewestOfAll("").ByTime, `memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", 0, 9, 7}},
-		{standing.NewestOfAll("").ByRow, `COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
+		{fixedcontext.NewestOfAll("").ByRow,
+			`COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", 0, 9, 7}},
 		{moduleQuery(`lower(t.tag) IN `+db.Texts, ""), `memory_module (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
 		{moduleQuery(`lower(t.tag) IN `+db.Texts, ""), `memory_tag_name (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},

@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/layout"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/topic"
@@ -163,7 +163,7 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 		if v, err = p.means(tx); err != nil || q.Duplicates == 0 {
 			return err
 		}
-		pairs, err := index.Pairs(tx.Context(), v.means, v.size, maxNeighbours, float32(alike.Candidate))
+		pairs, err := index.Pairs(tx.Context(), v.means, v.size, maxNeighbours, float32(similarity.Candidate))
 		if err != nil {
 			return err
 		}

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fixedcontext"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
-	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -80,7 +80,7 @@ func (s *Store) hasIdentity(ctx context.Context) (known bool, err error) {
 
 // identityMemory returns the caller's identity, nil if there is none.
 func (s *Store) identityMemory(tx db.Tx, v viewer) (*storedMemory, error) {
-	places, err := standing.Places(tx, v)
+	places, err := fixedcontext.Places(tx, v)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fixedcontext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
@@ -21,7 +22,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
-	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -350,7 +350,7 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	}
 	r.state.Warnings = found.Warnings
 	ranked.Limit = room + len(r.own)
-	ranked.Again = nil // a module's name is not a question, so neighbouring messages say nothing about it
+	ranked.Rerank = nil // a module's name is not a question, so neighbouring messages say nothing about it
 	nearest, err := r.store.rank(r.tx, ranked)
 	hits := nearest.Hits
 	if err != nil || len(hits) == 0 {
@@ -408,7 +408,7 @@ func (r *moduleReader) named() bool { return r.query.ProjectID != "" || r.query.
 
 // openTasks fills in the tasks of the project's todo that name the module.
 func (r *moduleReader) openTasks() error {
-	rules, err := standing.Rules[RuleType](r.tx, r.store.now(), r.sel.Selection)
+	rules, err := fixedcontext.Rules[RuleType](r.tx, r.store.now(), r.sel.Selection)
 	if err != nil || rules[RuleTodo] == 0 {
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fixedcontext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
-	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -406,11 +406,11 @@ func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (_ MainMemor
 }
 
 func (s *Store) mainMemory(tx db.Tx, v viewer, p naming.Project, m *MainMemory) error {
-	places, err := standing.Places(tx, v)
+	places, err := fixedcontext.Places(tx, v)
 	if err != nil {
 		return err
 	}
-	inProject := func(place standing.Place) bool { return place.Project == p.Row }
+	inProject := func(place fixedcontext.Place) bool { return place.Project == p.Row }
 	row, err := s.newestActive(tx, selectPlaces(v, places, inProject), EventProjectMain)
 	if err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
@@ -152,8 +152,8 @@ type Similar struct {
 // Likeness returns how likely it is that two texts say the same, 0 to 1, by the built-in model and by their words,
 // numbers, names and negations. It is also the score of [Similar].
 func Likeness(a, b string) float64 {
-	x, y := alike.Read(a), alike.Read(b)
-	return alike.Likeness(x, y, alike.CosineOf(x, y))
+	x, y := similarity.Read(a), similarity.Read(b)
+	return similarity.Score(x, y, similarity.CosineOf(x, y))
 }
 
 // ownDuplicate is the cosine similarity at which callers' own vectors count as near duplicates: their model is unknown.
@@ -201,7 +201,7 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 	if pq.own {
 		hits, err = s.near(tx, pq.vector, partitions, ownDuplicate, d.Similar)
 	} else {
-		hits, err = s.duplicatesOf(tx, pq.vector, partitions, alike.Read(d.Content), max(candidates, d.Similar))
+		hits, err = s.duplicatesOf(tx, pq.vector, partitions, similarity.Read(d.Content), max(candidates, d.Similar))
 	}
 	if err != nil {
 		return nil, err
@@ -225,15 +225,15 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 
 // duplicatesOf finds the memories that are likely to say the same as a text: all of them if the texts of at most limit
 // memories may say the same, else the ones among the limit nearest memories.
-func (s *Store) duplicatesOf(tx db.Tx, vector []float32, partitions []int64, given alike.Text, limit int) ([]index.Hit,
-	error) {
-	const least = float32(alike.Candidate)
+func (s *Store) duplicatesOf(tx db.Tx, vector []float32, partitions []int64, given similarity.Text,
+	limit int) ([]index.Hit, error) {
+	const least = float32(similarity.Candidate)
 	var like []index.Hit
 	known := false
 	way, err := s.useIndex(tx, partitions, func(ix *index.Index) (err error) {
 		like, known, err = ix.Like(tx.Context(), index.Like{
 			Near:  index.Near{Vector: vector, Partitions: partitions, Least: least, Limit: limit},
-			Probe: alike.NewProbe(given, alike.Duplicate), AnyCosine: s.embedder.Model() != Builtin().Model()})
+			Probe: similarity.NewProbe(given, similarity.Duplicate), AnyCosine: s.embedder.Model() != Builtin().Model()})
 		return err
 	})
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *Store) duplicatesOf(tx db.Tx, vector []float32, partitions []int64, giv
 
 // duplicatesAmong keeps the hits whose text is likely to say the same as another text, and scores them by that
 // likelihood.
-func (s *Store) duplicatesAmong(tx db.Tx, given alike.Text, hits []index.Hit) ([]index.Hit, error) {
+func (s *Store) duplicatesAmong(tx db.Tx, given similarity.Text, hits []index.Hit) ([]index.Hit, error) {
 	if len(hits) == 0 {
 		return nil, nil
 	}
@@ -263,8 +263,8 @@ func (s *Store) duplicatesAmong(tx db.Tx, given alike.Text, hits []index.Hit) ([
 	}
 	var same []index.Hit
 	for _, h := range hits {
-		if h.Score = float32(s.likeness(alike.Duplicate, given, texts[h.Row],
-			float64(h.Cosine))); h.Score >= alike.Duplicate {
+		if h.Score = float32(s.textScore(similarity.Duplicate, given, texts[h.Row],
+			float64(h.Cosine))); h.Score >= similarity.Duplicate {
 			same = append(same, h)
 		}
 	}
@@ -272,31 +272,31 @@ func (s *Store) duplicatesAmong(tx db.Tx, given alike.Text, hits []index.Hit) ([
 	return same, nil
 }
 
-// likeness compares two texts; a result below least is not exact. The cosine counts only with the built-in model, for
-// which the likeness was calibrated; another embedder only finds candidates.
-func (s *Store) likeness(least float64, a, b alike.Text, cosine float64) float64 {
+// textScore compares two texts; a result below least is not exact. The cosine counts only with the built-in model, for
+// which the score was calibrated; another embedder only finds candidates.
+func (s *Store) textScore(least float64, a, b similarity.Text, cosine float64) float64 {
 	if s.embedder.Model() != Builtin().Model() {
-		if most := alike.LikenessFrom(least, a, b, 1); most < least {
+		if most := similarity.ScoreFrom(least, a, b, 1); most < least {
 			return most
 		}
-		cosine = alike.CosineOf(a, b)
+		cosine = similarity.CosineOf(a, b)
 	}
-	return alike.LikenessFrom(least, a, b, cosine)
+	return similarity.ScoreFrom(least, a, b, cosine)
 }
 
 // beginnings reads the part of memories that is compared.
-func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
-	texts := make(map[int64]alike.Text, len(rows))
+func beginnings(tx db.Tx, rows []int64) (map[int64]similarity.Text, error) {
+	texts := make(map[int64]similarity.Text, len(rows))
 	err := tx.Each(func(row db.Rows) error {
 		var id int64
 		var content string
 		if err := row.Scan(&id, &content); err != nil {
 			return err
 		}
-		texts[id] = alike.Read(content)
+		texts[id] = similarity.Read(content)
 		return nil
 	}, `SELECT id, substr(content, 1, ?) FROM memory WHERE id IN `+db.Integers,
-		sealedrows.Characters(tx, alike.MaxBytes+1),
+		sealedrows.Characters(tx, similarity.MaxBytes+1),
 		db.List(rows))
 	return texts, err
 }
@@ -310,12 +310,12 @@ func (p *picture) duplicates(tx db.Tx, places []int, pairs []index.Pair, least f
 		rows[i] = retrieval.Pair{min(a, b), max(a, b)}
 		cosines[rows[i]] = float64(pair.Cosine)
 	}
-	likenesses, err := p.s.likely.Of(tx, fmt.Sprint(least, p.partitions()), rows,
+	scores, err := p.s.pairScores.Of(tx, fmt.Sprint(least, p.partitions()), rows,
 		func(pairs []retrieval.Pair) ([]float64, error) { return p.s.compare(tx, pairs, cosines, least) })
 	var same []index.Pair
-	for i, likeness := range likenesses {
-		if likeness >= least {
-			pairs[i].Cosine = float32(likeness)
+	for i, score := range scores {
+		if score >= least {
+			pairs[i].Cosine = float32(score)
 			same = append(same, pairs[i])
 		}
 	}
@@ -334,14 +334,14 @@ func (s *Store) compare(tx db.Tx, pairs []retrieval.Pair, cosines map[retrieval.
 	if err != nil {
 		return nil, err
 	}
-	likenesses := make([]float64, len(pairs))
+	scores := make([]float64, len(pairs))
 	for i, pair := range pairs {
 		if i%checkEvery == 0 && tx.Context().Err() != nil {
 			return nil, tx.Context().Err()
 		}
-		likenesses[i] = s.likeness(least, texts[pair[0]], texts[pair[1]], cosines[pair])
+		scores[i] = s.textScore(least, texts[pair[0]], texts[pair[1]], cosines[pair])
 	}
-	return likenesses, nil
+	return scores, nil
 }
 
 // checkEvery is the number of comparisons between two checks of the context.

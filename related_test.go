@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
@@ -106,11 +106,11 @@ func duplicatesInAllWays(t *testing.T, s *Store, content string) (got, all, near
 		if err != nil {
 			return err
 		}
-		given := alike.Read(content)
+		given := similarity.Read(content)
 		if got, err = s.duplicatesOf(tx, vectors[0], partitions, given, candidates); err != nil {
 			return err
 		}
-		if all, err = s.near(tx, vectors[0], partitions, alike.Candidate, 10_000); err != nil {
+		if all, err = s.near(tx, vectors[0], partitions, similarity.Candidate, 10_000); err != nil {
 			return err
 		}
 		near, err = s.duplicatesAmong(tx, given, all[:min(candidates, len(all))])

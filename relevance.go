@@ -31,7 +31,7 @@ type rankedQuery struct {
 	index.Query
 	ideal        float32 // the best possible BM25, set once the query has run
 	explanations map[int64]*ranking.Explanation
-	again        *ranking.Ranking // nil: there is no text
+	ranking      *ranking.Ranking // nil: there is no text
 	relevant     bool             // only hits that are relevant are wanted, see relevant
 }
 
@@ -94,8 +94,8 @@ func (s *Store) byRelevance(tx db.Tx, v viewer, q Query, pq preparedQuery, sel s
 		hits = hits[:min(q.Limit, len(hits))]
 	}
 	results.Total, results.Found = total, total
-	if q.MinScore == 0 && r.again != nil {
-		results.Found = r.again.Confident
+	if q.MinScore == 0 && r.ranking != nil {
+		results.Found = r.ranking.Confident
 	}
 	return page{hits, r}, nil
 }
@@ -175,9 +175,9 @@ func (s *Store) rankedQuery(tx db.Tx, pq preparedQuery, sel selection, results *
 		if pq.explain {
 			r.explanations = map[int64]*ranking.Explanation{}
 		}
-		again := &ranking.Ranking{Weights: weights, Question: question,
+		ranked := &ranking.Ranking{Weights: weights, Question: question,
 			HasVector: r.Vector != nil, Explanations: r.explanations, Priors: s.priors(tx, pq)}
-		r.Again, r.again = again.Again(), again
+		r.Rerank, r.ranking = ranked.Rerank(), ranked
 	}
 	return r, nil
 }
@@ -259,10 +259,10 @@ func (s *Store) rank(tx db.Tx, r *rankedQuery) (found retrieval.Ranked, err erro
 		defer s.index.LoadIfDue()
 		found, err = retrieval.SearchDatabase(tx, s.profile, r.Query)
 	}
-	if err == nil && r.again != nil {
-		err = r.again.Failed
+	if err == nil && r.ranking != nil {
+		err = r.ranking.Failed
 	}
-	if r.again == nil {
+	if r.ranking == nil {
 		for i := range found.Hits {
 			found.Hits[i].Confidence = max(0, found.Hits[i].Cosine)
 		}

@@ -11,13 +11,13 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
+	"github.com/souvenir-ai/souvenir/internal/fixedcontext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
-	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -118,7 +118,7 @@ func aheadOfSearch(tx db.Tx, v viewer) {
 // aheadOfContext announces the rows that each context reads.
 func aheadOfContext(tx db.Tx, v viewer) {
 	if !v.Limited {
-		standing.PlacesAhead(tx, v)
+		fixedcontext.PlacesAhead(tx, v)
 	}
 	embedding.Ahead(tx)
 	db.MarkAhead(tx)
@@ -549,7 +549,7 @@ func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
 }
 
 // selectPlaces returns a selection of the matching places.
-func selectPlaces(v viewer, places []standing.Place, fits func(standing.Place) bool) selection {
+func selectPlaces(v viewer, places []fixedcontext.Place, fits func(fixedcontext.Place) bool) selection {
 	sel := selection{rows: new(*index.RowSet)}
 	sel.Current = v.Current()
 	for _, p := range places {
@@ -560,13 +560,13 @@ func selectPlaces(v viewer, places []standing.Place, fits func(standing.Place) b
 	return sel
 }
 
-func ownPlace(p standing.Place) bool { return p.Own }
+func ownPlace(p fixedcontext.Place) bool { return p.Own }
 
-func generalPlace(p standing.Place) bool { return p.Own && p.Project == 0 }
+func generalPlace(p fixedcontext.Place) bool { return p.Own && p.Project == 0 }
 
 // newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
 func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
-	return standing.Newest(tx, s.now(), sel.Selection, types...)
+	return fixedcontext.Newest(tx, s.now(), sel.Selection, types...)
 }
 
 // noProject is the warning about a project that a search cannot look into.

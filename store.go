@@ -80,12 +80,12 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/files/filetext"
 	"github.com/souvenir-ai/souvenir/internal/files/objects"
+	"github.com/souvenir-ai/souvenir/internal/fixedcontext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
-	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/storefile"
 	"github.com/souvenir-ai/souvenir/internal/txcontext"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -127,42 +127,42 @@ type (
 
 // shared is the state common to all views of a store.
 type shared struct {
-	engine   db.DB // for operations that not all engines have
-	db       *txcontext.DB
-	batches  sharedCommits // nil: the engine shares commits by itself
-	embedder Embedder
-	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
-	index    *retrieval.Cache
-	filters  retrieval.Filters
-	orders   retrieval.Orders
-	tallies  retrieval.Tallies
-	likely   retrieval.Likenesses
-	graphs   retrieval.Derived // of Graph
-	maps     retrieval.Derived // of Map
-	doDonts  standing.DoDonts
-	vectors  *embedding.Vectors
-	worker   *embedding.Worker
-	objects  *objects.Objects
-	ring     *keyring.Ring    // nil: nothing is sealed under user keys
-	back     []userKey        // deleted users whom an older backup has brought back; unchanged once the store is open
-	lent     bool             // the ring is from the context, whose owner closes it
-	erased   atomic.Bool      // something was erased, and its traces must be removed now
-	scrubbed time.Time        // when the worker last removed traces
-	texts    *filetext.Worker // reads files; not started without Options.Documents
-	activity activityLog
-	counts   activitylog.Counts
-	users    sync.Map // userKey -> row; a deleted user's row stays
-	uses     sync.Map // id of an MCP token or a session -> when this handle last noted its use
-	hashing  passwords.Hasher
-	oauth    oauthState
-	log      *slog.Logger
-	clock    func() time.Time
-	newID    func() string
-	maxFile  int64   // bytes
-	options  Options // with defaults
-	limited  keptOptions
-	closing  sync.Once
-	closed   error
+	engine     db.DB // for operations that not all engines have
+	db         *txcontext.DB
+	batches    sharedCommits // nil: the engine shares commits by itself
+	embedder   Embedder
+	profile    int64 // row of the embedder's profile; 0 if a read-only file does not have it
+	index      *retrieval.Cache
+	filters    retrieval.Filters
+	orders     retrieval.Orders
+	tallies    retrieval.Tallies
+	pairScores retrieval.PairScores
+	graphs     retrieval.Derived // of Graph
+	maps       retrieval.Derived // of Map
+	doDonts    fixedcontext.DoDonts
+	vectors    *embedding.Vectors
+	worker     *embedding.Worker
+	objects    *objects.Objects
+	ring       *keyring.Ring    // nil: nothing is sealed under user keys
+	back       []userKey        // deleted users whom an older backup has brought back; unchanged once the store is open
+	lent       bool             // the ring is from the context, whose owner closes it
+	erased     atomic.Bool      // something was erased, and its traces must be removed now
+	scrubbed   time.Time        // when the worker last removed traces
+	texts      *filetext.Worker // reads files; not started without Options.Documents
+	activity   activityLog
+	counts     activitylog.Counts
+	users      sync.Map // userKey -> row; a deleted user's row stays
+	uses       sync.Map // id of an MCP token or a session -> when this handle last noted its use
+	hashing    passwords.Hasher
+	oauth      oauthState
+	log        *slog.Logger
+	clock      func() time.Time
+	newID      func() string
+	maxFile    int64   // bytes
+	options    Options // with defaults
+	limited    keptOptions
+	closing    sync.Once
+	closed     error
 
 	sharedUpdates atomic.Int64 // calls of UpdateShared
 }
@@ -259,7 +259,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		_ = s.closeAll() // the first error is the one that counts
 		return nil, wrap(err)
 	}
-	if err := cmp.Or(s.indexMetadata(ctx), s.addLookups(ctx), s.deleteAgain(ctx)); err != nil {
+	if err := cmp.Or(s.indexMetadata(ctx), s.addLookups(ctx)); err != nil {
 		s.worker.Stop()
 		_ = s.closeAll()
 		return nil, wrap(err)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/expected"
+	"github.com/souvenir-ai/souvenir/internal/readahead"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
@@ -174,7 +174,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 	if rt.dialect == request.Pages {
 		web.SetHeaders(w.Header())
 		if method == http.MethodGet {
-			r = r.WithContext(expected.Like(r.Context(), sameRequest(r)))
+			r = r.WithContext(readahead.WithKey(r.Context(), sameRequest(r)))
 		}
 	}
 	var c request.Caller

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
@@ -44,14 +44,15 @@ func main() {
 			}
 			sink(uint64(products[0]))
 		})
-		sketches := make([]alike.Sketch, memories)
+		sketches := make([]similarity.Sketch, memories)
 		for i := range sketches {
-			words := alike.Words{sparse(random), sparse(random)}
-			sketches[i] = alike.Sketch{Words: words, Content: uint16(8 + random.Uint64()%20)}
+			words := similarity.Words{sparse(random), sparse(random)}
+			sketches[i] = similarity.Sketch{Words: words, Content: uint16(8 + random.Uint64()%20)}
 		}
-		text := alike.Read("The deploy window of Falcon is Tuesday 14:00 UTC, unless the queue worker was restarted before.")
-		report(*rounds, memories, "sketches", memories*int(unsafe.Sizeof(alike.Sketch{})), func(from, to int) {
-			sink(uint64(len(alike.NewProbe(text, alike.Duplicate).Scan(sketches[from:to], nil))))
+		text := similarity.Read("The deploy window of Falcon is Tuesday 14:00 UTC, " +
+			"unless the queue worker was restarted before.")
+		report(*rounds, memories, "sketches", memories*int(unsafe.Sizeof(similarity.Sketch{})), func(from, to int) {
+			sink(uint64(len(similarity.NewProbe(text, similarity.Duplicate).Scan(sketches[from:to], nil))))
 		})
 	}
 }

@@ -1,6 +1,6 @@
 // Duplicates measures the detection of near duplicates on labelled pairs:
 //
-//	go run ./duplicates ../internal/retrieval/alike/testdata/pairs.jsonl stsb_en.jsonl.gz
+//	go run ./duplicates ../internal/retrieval/similarity/testdata/pairs.jsonl stsb_en.jsonl.gz
 //
 // A set is JSON Lines, gzipped or not: {"a", "b", "lang", "same": bool}, or with {"split", "score": 0 to 5} in place of
 // same: pairs that score 4.4 or more are duplicates, those of 3.4 or less are not; the rest and the split "train" are

@@ -99,7 +99,7 @@ meanwhile.`,
 				purged.Revisions, purged.Memories, purged.Trash, purged.Files, purged.Tokens, purged.SignIns, purged.Invitations,
 				purged.Activity, purged.OAuth, purged.Objects)
 			if purged.Retained > 0 {
-				fmt.Fprintf(&c.out, "moved %s to the trash by retention rules\n", memoriesInWords(purged.Retained))
+				fmt.Fprintf(&c.out, "moved %s to the trash by retention rules\n", memoryCount(purged.Retained))
 			}
 			if !purged.HeldUntil.IsZero() {
 				fmt.Fprintf(&c.out, "the clock is far ahead of the time when the store was last used, so nothing expired was "+

@@ -111,7 +111,7 @@ are due now.`,
 			}
 			var rows [][]string
 			for _, p := range all {
-				rows = append(rows, []string{p.String(), ageInWords(p.Seconds), p.Action, fmt.Sprint(p.Due)})
+				rows = append(rows, []string{p.String(), ageLabel(p.Seconds), p.Action, fmt.Sprint(p.Due)})
 			}
 			return table(&c.out, []string{"PLACE", "AFTER", "ACTION", "DUE NOW"}, rows)
 		})
@@ -155,8 +155,8 @@ func keptPlaces(ctx context.Context, view *souvenir.Store) ([]keptPlace, error) 
 	return all, nil
 }
 
-// ageInWords is a length of time as --after takes it.
-func ageInWords(seconds int64) string {
+// ageLabel is a length of time as --after takes it.
+func ageLabel(seconds int64) string {
 	const day = 24 * 3600
 	if seconds%day == 0 {
 		return fmt.Sprintf("%dd", seconds/day)
@@ -202,15 +202,15 @@ permanently right now needs --yes.`,
 			switch {
 			case *dry:
 				return c.printResult(*asJSON, p, "%s of %s would be removed now, unchanged for %s",
-					memoriesInWords(p.Due), p, *after)
+					memoryCount(p.Due), p, *after)
 			case rule.Delete && p.Due > 0 && !*sure:
-				return misused("--yes is missing: %s of %s would be deleted permanently now", memoriesInWords(p.Due), p)
+				return misused("--yes is missing: %s of %s would be deleted permanently now", memoryCount(p.Due), p)
 			}
 			if err := setRule(ctx, view, q, rule); err != nil {
 				return renamed(err, "retention", "--delete")
 			}
 			return c.printResult(*asJSON, p, "memories of %s that do not change for %s %s; due now: %s", p, *after, goes,
-				memoriesInWords(p.Due))
+				memoryCount(p.Due))
 		})
 	})
 }
@@ -237,8 +237,8 @@ func setRule(ctx context.Context, view *souvenir.Store, q souvenir.DueQuery, r s
 	return err
 }
 
-func memoriesInWords(n int) string {
-	return strings.Replace(strings.Replace(entriesInWords(n), "entry", "memory", 1), "entries", "memories", 1)
+func memoryCount(n int) string {
+	return strings.Replace(strings.Replace(entryCount(n), "entry", "memory", 1), "entries", "memories", 1)
 }
 
 func (c *cli) retentionRemove() *cobra.Command {

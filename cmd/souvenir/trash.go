@@ -164,7 +164,7 @@ undone; earlier backups still contain the data. On a terminal it asks first; wit
 				return err
 			}
 			return c.printResult(*asJSON, object{"erased": erased}, "erased %s permanently; earlier backups still contain it",
-				entriesInWords(erased))
+				entryCount(erased))
 		})
 	})
 }
@@ -220,7 +220,7 @@ func ownTrash(ctx context.Context, view *souvenir.Store, ids []string) (n int, e
 	}
 }
 
-func entriesInWords(n int) string {
+func entryCount(n int) string {
 	if n == 1 {
 		return "1 entry"
 	}
@@ -230,9 +230,9 @@ func entriesInWords(n int) string {
 // confirmErasure asks on the terminal. It is an error without a terminal, or without a yes.
 func (c *cli) confirmErasure(ctx context.Context, n int) error {
 	if !isTerminal(c.stdin) {
-		return misused("--yes is missing: %s would be erased permanently", entriesInWords(n))
+		return misused("--yes is missing: %s would be erased permanently", entryCount(n))
 	}
-	fmt.Fprintf(c.stderr, "Erase %s permanently? [y/N] ", entriesInWords(n))
+	fmt.Fprintf(c.stderr, "Erase %s permanently? [y/N] ", entryCount(n))
 	answered := make(chan string, 1)
 	go func() { // if the context ends first, this goroutine is left: the program is about to end
 		line, _ := bufio.NewReader(c.stdin).ReadString('\n')

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/expected"
 	"github.com/souvenir-ai/souvenir/internal/postgres"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
+	"github.com/souvenir-ai/souvenir/internal/readahead"
 )
 
 // Reading ahead returns what the transaction would have read, and takes one round trip.
@@ -33,7 +33,7 @@ func TestReadingAheadChangesNothingButRoundTrips(t *testing.T) {
 		t.Helper()
 		ctx := context.WithoutCancel(t.Context())
 		if request != "" {
-			ctx = expected.Like(ctx, request)
+			ctx = readahead.WithKey(ctx, request)
 		}
 		before := proxy.Trips.Load()
 		err := d.Read(ctx, func(tx db.Tx) error {
@@ -97,7 +97,7 @@ func TestReadingAheadWhatIsGoneIsForgotten(t *testing.T) {
 		return err
 	})
 	page := func(divide bool) error {
-		return d.Read(expected.Like(t.Context(), "page"), func(tx db.Tx) error {
+		return d.Read(readahead.WithKey(t.Context(), "page"), func(tx db.Tx) error {
 			var n int
 			if err := tx.QueryRow(`SELECT count(*) FROM setting`).Scan(&n); err != nil || !divide {
 				return err
@@ -157,7 +157,7 @@ func TestRequestsThatReadOnceHaveNoPlan(t *testing.T) {
 	}
 	defer d.Close()
 	for reads, want := range []int{0, 0, 1} {
-		if err := d.Read(expected.Like(t.Context(), fmt.Sprint(reads)), func(tx db.Tx) error {
+		if err := d.Read(readahead.WithKey(t.Context(), fmt.Sprint(reads)), func(tx db.Tx) error {
 			for i := range reads {
 				var n int
 				if err := tx.QueryRow(`SELECT count(*) FROM setting WHERE value = ?`, i).Scan(&n); err != nil {
@@ -183,7 +183,7 @@ func TestStreamsAreNotReadAhead(t *testing.T) {
 	}
 	defer d.Close()
 	for from := range 5 {
-		err := d.Read(expected.Like(t.Context(), "page"), func(tx db.Tx) error {
+		err := d.Read(readahead.WithKey(t.Context(), "page"), func(tx db.Tx) error {
 			var n int
 			if err := tx.QueryRow(`SELECT count(*) FROM setting`).Scan(&n); err != nil {
 				return err

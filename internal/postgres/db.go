@@ -25,7 +25,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/expected"
+	"github.com/souvenir-ai/souvenir/internal/readahead"
 )
 
 // DB is an open database.
@@ -185,7 +185,7 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) (err error) {
 	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), seen: newSeen(),
 		pending: d.beginning("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")}
 	defer d.leave(tx, conn)
-	tx.expect(expected.Next(ctx))
+	tx.expect(readahead.NextKey(ctx))
 	err = fn(tx)
 	tx.learn()
 	if ctx.Err() != nil {

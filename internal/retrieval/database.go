@@ -33,8 +33,8 @@ func SearchDatabase(tx db.Tx, profile int64, q index.Query) (Ranked, error) {
 		d.offer(hit)
 	}
 	hits, err := d.best()
-	if err == nil && q.Again != nil && q.Limit > 0 && len(hits) > 0 {
-		hits, err = d.again(hits)
+	if err == nil && q.Rerank != nil && q.Limit > 0 && len(hits) > 0 {
+		hits, err = d.rerank(hits)
 	}
 	found := Ranked{Hits: hits[:max(0, min(q.Limit, len(hits)))], Total: len(d.hits), Way: ByScan}
 	if len(d.near) > 0 && err == nil {

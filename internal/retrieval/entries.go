@@ -7,8 +7,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/embedding/static"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/turns"
 )
@@ -26,8 +26,8 @@ type Source struct {
 
 // memory returns the indexed data of a memory.
 func (s *Source) memory() (index.Memory, error) {
-	m := index.Memory{Row: s.Row, ID: s.ID, Partition: s.Partition, Sketch: alike.SketchOf(alike.Read(s.Content)),
-		Entries: make([]index.Entry, 0, len(s.Passages))}
+	m := index.Memory{Row: s.Row, ID: s.ID, Partition: s.Partition,
+		Sketch: similarity.SketchOf(similarity.Read(s.Content)), Entries: make([]index.Entry, 0, len(s.Passages))}
 	if t := s.Turn; t != nil {
 		m.Turn = &index.Turn{Conversation: t.Conversation, At: t.At, Speaker: t.Speaker, Asks: turns.Asks(s.Content)}
 	}

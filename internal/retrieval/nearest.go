@@ -15,8 +15,8 @@ const (
 
 // wanted is how many memories are ranked.
 func (d *databaseSearch) wanted() int {
-	if d.q.Again != nil && d.q.Limit > 0 {
-		return max(d.q.Limit, d.q.Again.Depth)
+	if d.q.Rerank != nil && d.q.Limit > 0 {
+		return max(d.q.Limit, d.q.Rerank.Depth)
 	}
 	return d.q.Limit
 }

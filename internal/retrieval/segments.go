@@ -9,8 +9,8 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding/static"
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -23,7 +23,7 @@ import (
 // SegmentKind names all versions that segments depend on. A later version has a kind that is ordered after this one.
 func SegmentKind() string {
 	return fmt.Sprintf("%03d %03d %03d %03d %s", index.SegmentVersion, text.SplitterVersion, text.TermsVersion,
-		alike.SketchVersion, static.Default().Name())
+		similarity.SketchVersion, static.Default().Name())
 }
 
 // segmentLoad is a partition's segments while they are loaded. The holder of the turn may use it.

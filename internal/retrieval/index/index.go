@@ -4,7 +4,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
@@ -13,9 +13,9 @@ type Memory struct {
 	Row       int64  // identifies the memory in Put, Delete and hits
 	ID        string // orders memories of equal score; kept, not copied
 	Partition int64
-	Turn      *Turn        // its part in a conversation; nil = none
-	Sketch    alike.Sketch // of its text, for Like; the zero value = it is like none
-	Entries   []Entry      // its passages; none = the memory is not indexed at all
+	Turn      *Turn             // its part in a conversation; nil = none
+	Sketch    similarity.Sketch // of its text, for Like; the zero value = it is like none
+	Entries   []Entry           // its passages; none = the memory is not indexed at all
 }
 
 // Entry is one passage of a memory. The index copies what it needs of it.
@@ -23,7 +23,7 @@ type Entry struct {
 	Passage int64     // unique in the index; the lower one wins between equal scores
 	Vector  []float32 // of unit length; nil, or holding NaN or an infinity = no vector
 	Terms   []string  // its analysed words in the order of the text, with repetitions
-	Words   []uint16  // rows of its words in a table of word vectors, in the order of the text; for Again
+	Words   []uint16  // rows of its words in a table of word vectors, in the order of the text; for Rerank
 	Span    Span      // kept for hits
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 )
 
 // Like asks for the memories whose texts may say the same as a text.
 type Like struct {
 	Near      // the vector of the text; more memories than its Limit are too many
-	Probe     *alike.Probe
+	Probe     *similarity.Probe
 	AnyCosine bool // the cosine says nothing about the likeness of texts
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 )
 
 // TestLikeFindsWhatNearDoes compares with the near memories that their sketches do not rule out.
@@ -32,7 +32,7 @@ func TestLikeFindsWhatNearDoes(t *testing.T) {
 					m.Entries = append(m.Entries, Entry{Passage: g.passage, Vector: g.unit(4)})
 				}
 				if g.IntN(5) > 0 {
-					m.Sketch = alike.SketchOf(alike.Read(words()))
+					m.Sketch = similarity.SketchOf(similarity.Read(words()))
 				}
 				ix.Put(m)
 			}
@@ -42,10 +42,10 @@ func TestLikeFindsWhatNearDoes(t *testing.T) {
 			ix.verify(t)
 			found := 0
 			for range 100 {
-				text := alike.Read(words())
+				text := similarity.Read(words())
 				least := []float32{0.5, 0.9, -2}[g.IntN(3)]
 				near := Near{Vector: g.unit(4), Partitions: []int64{2, 0, 2, 7}, Least: least, Limit: 2000}
-				like := Like{Near: near, Probe: alike.NewProbe(text, alike.Duplicate), AnyCosine: g.IntN(3) == 0}
+				like := Like{Near: near, Probe: similarity.NewProbe(text, similarity.Duplicate), AnyCosine: g.IntN(3) == 0}
 				all, err := ix.Near(t.Context(), near)
 				if err != nil {
 					t.Fatal(err)
@@ -76,7 +76,7 @@ func TestLikeFindsWhatNearDoes(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			like := Like{Near: Near{Vector: g.unit(4), Partitions: []int64{0}, Limit: 1},
-				Probe: alike.NewProbe(alike.Read("x"), 0.8)}
+				Probe: similarity.NewProbe(similarity.Read("x"), 0.8)}
 			if _, known, err := ix.Like(ctx, like); known || !errors.Is(err, context.Canceled) {
 				t.Errorf("cancelled: known: %v, %v; want context.Canceled", known, err)
 			}

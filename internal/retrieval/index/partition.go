@@ -3,7 +3,7 @@ package index
 import (
 	"math"
 
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 )
 
 // gone marks a passage that compaction drops, in place of its new slot. No partition has that many.
@@ -26,13 +26,13 @@ type partition struct {
 	settleAt int    // see Index
 	changes  uint64 // counts what adds, removes or moves passages
 	sets     slotSets
-	owners   []*memory      // by slot; nil = dead
-	passages []int64        // by slot
-	spans    []Span         // by slot
-	lengths  []uint32       // by slot: number of terms, repetitions counted
-	sketches []alike.Sketch // by slot: that of the memory at its first one, the zero value at the others
-	words    wordRows       // by slot
-	dead     int            // dead slots
+	owners   []*memory           // by slot; nil = dead
+	passages []int64             // by slot
+	spans    []Span              // by slot
+	lengths  []uint32            // by slot: number of terms, repetitions counted
+	sketches []similarity.Sketch // by slot: that of the memory at its first one, the zero value at the others
+	words    wordRows            // by slot
+	dead     int                 // dead slots
 
 	matrices []*matrix // one per vector size, nearly always a single one
 
@@ -63,7 +63,7 @@ func (p *partition) add(m *memory, from *Memory, dot dotFunc, codes func(size in
 		p.passages = append(p.passages, e.Passage)
 		p.spans = append(p.spans, e.Span)
 		p.lengths = append(p.lengths, uint32(len(e.Terms)))
-		p.sketches = append(p.sketches, alike.Sketch{})
+		p.sketches = append(p.sketches, similarity.Sketch{})
 		p.words.add(e.Words)
 		for _, term := range e.Terms {
 			p.recent.count(term, slot)

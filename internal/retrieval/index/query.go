@@ -42,8 +42,8 @@ type Query struct {
 	// rises: passages are skipped if even the highest possible cosine would not be enough.
 	Fuse func(Stats) func(Parts) float32
 
-	// Again ranks the best memories once more; nil = the order of Fuse is the final one.
-	Again *Again
+	// Rerank ranks the best memories once more; nil = the order of Fuse is the final one.
+	Rerank *Rerank
 
 	// Limit is the most memories to return; 0 or less = none, only their number is counted.
 	Limit int
@@ -86,7 +86,7 @@ type Hit struct {
 	Span    Span // of the passage
 	Parts
 	Score      float32
-	Confidence float32 // set by Query.Again: how likely it is that the memory is about what is searched for, 0 to 1
+	Confidence float32 // set by Query.Rerank: how likely it is that the memory is about what is searched for, 0 to 1
 }
 
 // CompareHits orders hits from best to worst: by score, then by id. The row decides last, so that the order is
@@ -105,7 +105,7 @@ func (q *Query) check() error {
 	if q.Fuse == nil {
 		return errors.New("index: query without a Fuse function")
 	}
-	if q.Again != nil && q.Again.Rank == nil {
+	if q.Rerank != nil && q.Rerank.Rank == nil {
 		return errors.New("index: query that ranks again without a Rank function")
 	}
 	if q.Rows != nil && q.Keep == nil {

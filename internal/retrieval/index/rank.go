@@ -10,8 +10,8 @@ func (s *search) rank() ([]Hit, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	if s.q.Again != nil {
-		limit = max(limit, s.q.Again.Depth)
+	if s.q.Rerank != nil {
+		limit = max(limit, s.q.Rerank.Depth)
 	}
 	floor, err := s.floor(score, limit)
 	if err != nil {
@@ -33,8 +33,8 @@ func (s *search) rank() ([]Hit, error) {
 		w.finish()
 	}
 	hits := w.best.sorted()
-	if s.q.Again != nil && len(hits) > 0 {
-		hits = s.again(score, hits)
+	if s.q.Rerank != nil && len(hits) > 0 {
+		hits = s.rerank(score, hits)
 	}
 	return hits[:min(s.q.Limit, len(hits))], nil
 }

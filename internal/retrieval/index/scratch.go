@@ -5,7 +5,7 @@ package index
 type scratch struct {
 	bm25       []float32  // score by slot; all 0 between searches
 	candidates []uint64   // one bit per slot to rank; all 0 between searches
-	members    []Member   // see Again; empty between searches
+	members    []Member   // see Rerank; empty between searches
 	words      [][]uint16 // of the members
 	cosines    []float32  // by slot: upper bound of its cosine; not cleared between searches
 	likely     []likely

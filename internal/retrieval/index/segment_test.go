@@ -12,7 +12,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 )
 
 // encodeSegment encodes memories as the index, which is empty, holds them.
@@ -25,7 +25,7 @@ func (ix *Index) encodeSegment(memories []Memory) []byte {
 func (g *generator) segmentMemory(rows int) Memory {
 	m := g.memory(rows)
 	m.Partition = 1 + m.Row%2
-	m.Sketch = alike.SketchOf(alike.Read(fmt.Sprint("The ferry ", g.IntN(1000), " to ", g.word(), g.word())))
+	m.Sketch = similarity.SketchOf(similarity.Read(fmt.Sprint("The ferry ", g.IntN(1000), " to ", g.word(), g.word())))
 	for i := range m.Entries {
 		e := &m.Entries[i]
 		e.Span = Span{uint32(g.IntN(100)), uint32(100 + g.IntN(1000))}
@@ -136,7 +136,7 @@ func sameAnswer(t *testing.T, g *generator, put, loaded *Index) {
 // answer returns a result as text, in which NaN equals NaN.
 func answer(t *testing.T, ix *Index, q Query) (text string) {
 	t.Helper()
-	q.Again = &Again{Depth: 10, Reach: 2, Rank: func(f Found) []Hit {
+	q.Rerank = &Rerank{Depth: 10, Reach: 2, Rank: func(f Found) []Hit {
 		for i, n := range f.Neighbourhoods {
 			for _, m := range n {
 				turn := Turn{}

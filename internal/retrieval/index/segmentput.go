@@ -3,7 +3,7 @@ package index
 import (
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 )
 
 // PutSegment adds the memories of a segment to a partition, except the rows that skip selects; nil = skips none. The
@@ -122,7 +122,7 @@ func (p *partition) addMemories(s *Segment, skipped []bool) []memory {
 		}
 		for range m.count {
 			p.owners = append(p.owners, owner)
-			p.sketches = append(p.sketches, alike.Sketch{})
+			p.sketches = append(p.sketches, similarity.Sketch{})
 		}
 		p.sketches[m.first] = s.sketches[i]
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/souvenir-ai/souvenir/internal/retrieval/alike"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 )
 
 // ErrSegment is the error of bytes that are not a segment of this version: they are damaged, or another program wrote
@@ -20,8 +20,8 @@ type Segment struct {
 	rows      []int64 // each once
 	counts    []uint32
 	ids       []string
-	turns     []segmentTurn  // by memory, ascending
-	sketches  []alike.Sketch // by memory
+	turns     []segmentTurn       // by memory, ascending
+	sketches  []similarity.Sketch // by memory
 	passages  []int64
 	spans     []Span
 	lengths   []uint32
@@ -233,13 +233,13 @@ func (r *segmentReader) memories(s *Segment) {
 			return
 		}
 	}
-	sketches := r.take(alike.SketchBytes * memories)
+	sketches := r.take(similarity.SketchBytes * memories)
 	if r.failed {
 		return
 	}
-	s.sketches = make([]alike.Sketch, memories)
+	s.sketches = make([]similarity.Sketch, memories)
 	for i := range s.sketches {
-		s.sketches[i] = alike.DecodeSketch(sketches[alike.SketchBytes*i:])
+		s.sketches[i] = similarity.DecodeSketch(sketches[similarity.SketchBytes*i:])
 	}
 	s.passages = make([]int64, passages)
 }

@@ -57,11 +57,11 @@ func (g *generator) index(n int) *index.Index {
 }
 
 // search answers a question as a store does, and returns the duration.
-func search(b *testing.B, ix *index.Index, question string, again func(terms []text.Term) *index.Again) time.Duration {
+func search(b *testing.B, ix *index.Index, question string, again func(terms []text.Term) *index.Rerank) time.Duration {
 	start := time.Now()
 	terms := text.QueryTerms(question)
 	q := index.Query{Vector: static.Default().Embed(nil, question, true), Partitions: []int64{1}, Limit: 7,
-		BM25: index.BM25{K1: 0.9, B: 0.75, Pivot: 80}, Fuse: Fuse(Default, true, true), Again: again(terms)}
+		BM25: index.BM25{K1: 0.9, B: 0.75, Pivot: 80}, Fuse: Fuse(Default, true, true), Rerank: again(terms)}
 	for _, t := range terms {
 		q.Terms = append(q.Terms, index.Term{Text: t.Text, Weight: t.Weight})
 	}
@@ -84,14 +84,14 @@ func BenchmarkRanking(b *testing.B) {
 			questions = append(questions, "what did Mara say about "+g.sentence(6))
 		}
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			ways := []func(string) func([]text.Term) *index.Again{
-				func(string) func([]text.Term) *index.Again {
-					return func([]text.Term) *index.Again { return nil }
+			ways := []func(string) func([]text.Term) *index.Rerank{
+				func(string) func([]text.Term) *index.Rerank {
+					return func([]text.Term) *index.Rerank { return nil }
 				},
-				func(question string) func([]text.Term) *index.Again {
-					return func(terms []text.Term) *index.Again {
+				func(question string) func([]text.Term) *index.Rerank {
+					return func(terms []text.Term) *index.Rerank {
 						r := Ranking{Weights: Default, Question: NewQuestion(question, terms), HasVector: true}
-						return r.Again()
+						return r.Rerank()
 					}
 				},
 			}

@@ -26,9 +26,9 @@ func TestBoundsChangeNoResult(t *testing.T) {
 			}
 			r := Ranking{Weights: Default, Question: NewQuestion(question, terms), HasVector: true,
 				Explanations: map[int64]*Explanation{}}
-			q.Again = r.Again()
-			q.Again.Bounds = bounds
-			q.Again.Rank = func(f index.Found) []index.Hit {
+			q.Rerank = r.Rerank()
+			q.Rerank.Bounds = bounds
+			q.Rerank.Rank = func(f index.Found) []index.Hit {
 				hits := r.Rank(f)
 				for _, of := range f.Neighbourhoods {
 					for _, m := range of {
@@ -46,7 +46,7 @@ func TestBoundsChangeNoResult(t *testing.T) {
 			}
 			return hits, r.Explanations
 		}
-		got, gotWhy := answer((&Ranking{}).Again().Bounds)
+		got, gotWhy := answer((&Ranking{}).Rerank().Bounds)
 		want, wantWhy := answer(0)
 		if !slices.Equal(got, want) {
 			t.Fatalf("%q: hits %+v, want %+v", question, got, want)

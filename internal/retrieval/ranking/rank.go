@@ -42,9 +42,9 @@ func compare(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.hit.ID, b.hit.ID), cmp.Compare(a.hit.Row, b.hit.Row))
 }
 
-// Again returns the ranking as the function that searches take.
-func (r *Ranking) Again() *index.Again {
-	return &index.Again{Depth: Depth, Reach: Reach, Bounds: 2 * nextTo, Rank: r.Rank}
+// Rerank returns the ranking as the function that searches take.
+func (r *Ranking) Rerank() *index.Rerank {
+	return &index.Rerank{Depth: Depth, Reach: Reach, Bounds: 2 * nextTo, Rank: r.Rank}
 }
 
 // Rank orders the candidates of a query: first the best ones and their next neighbours, by all evidence, then the

@@ -189,7 +189,7 @@ var rules = []layer{
 	{
 		From: []string{"./internal/kernel"},
 		Never: []string{"./internal/embedding/...", "./internal/inspect", "./internal/naming", "./internal/recency",
-			"./internal/recovery/...", "./internal/retrieval/...", "./internal/standing", "./internal/transfer",
+			"./internal/recovery/...", "./internal/retrieval/...", "./internal/fixedcontext", "./internal/transfer",
 			"./internal/trash"},
 		Reach: anyDepth,
 		Why:   "the kernel is what the others stand on",

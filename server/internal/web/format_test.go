@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestTimesInWords(t *testing.T) {
+func TestTimes(t *testing.T) {
 	now := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	for distance, want := range map[time.Duration]string{
 		time.Second: "just now", 59 * time.Second: "just now", time.Minute: "1 minute ago",

@@ -223,13 +223,13 @@ func projectOfFile(f souvenir.File, projects []souvenir.Project) web.Link {
 // kindOf returns the name of a type, or the type itself.
 func kindOf(mimeType string) string {
 	kind, _, _ := strings.Cut(mimeType, ";")
-	if words, ok := kindsInWords[kind]; ok {
-		return words
+	if label, ok := kindLabels[kind]; ok {
+		return label
 	}
 	return kind
 }
 
-var kindsInWords = map[string]string{
+var kindLabels = map[string]string{
 	"text/plain": "Text", "text/markdown": "Markdown", "text/html": "Web page", "text/csv": "CSV table", "text/css": "CSS",
 	"text/javascript":  "JavaScript",
 	"application/json": "JSON", "application/jsonl": "JSON lines", "application/xml": "XML", "application/yaml": "YAML",

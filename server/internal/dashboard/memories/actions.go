@@ -41,7 +41,7 @@ func (s *Service) setOfMemory(w http.ResponseWriter, r *http.Request, c request.
 	if err != nil {
 		return nil, err
 	}
-	return s.changedWithUndo(c, web.MemoryPath(id), setInWords(key, value), before, after.Memory), nil
+	return s.changedWithUndo(c, web.MemoryPath(id), changeLabel(key, value), before, after.Memory), nil
 }
 
 // orNone converts a value for a merge patch: an empty one removes the key.
@@ -52,8 +52,8 @@ func orNone(value string) any {
 	return value
 }
 
-// setInWords describes the effect of setting a key.
-func setInWords(key, value string) string {
+// changeLabel describes the effect of setting a key.
+func changeLabel(key, value string) string {
 	switch {
 	case key == "state" && value == "archived":
 		return "The memory is archived: agents no longer get it by default. Searches still find it."

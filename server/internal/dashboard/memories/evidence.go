@@ -52,7 +52,7 @@ func (m memoryRow) Reasons() []evidence {
 		}
 	}
 	for _, l := range e.Lenders {
-		r := evidence{Name: placeInWords(l.Place), Kind: "lent", Gain: l.Gain}
+		r := evidence{Name: placeLabel(l.Place), Kind: "lent", Gain: l.Gain}
 		if l.Place != 0 {
 			r.Address = m.Base + "/memories/" + l.ID
 		}
@@ -64,8 +64,8 @@ func (m memoryRow) Reasons() []evidence {
 	return all[:min(len(all), m.room.reasons)]
 }
 
-// placeInWords names a memory by its place in the conversation, relative to the result.
-func placeInWords(place int) string {
+// placeLabel names a memory by its place in the conversation, relative to the result.
+func placeLabel(place int) string {
 	switch {
 	case place == 0:
 		return "Best in its part of the conversation"

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/expected"
+	"github.com/souvenir-ai/souvenir/internal/readahead"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
@@ -104,7 +104,7 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	var failed error
 	var choices filterChoices                 // apart from data, which is read meanwhile
 	if search := data.Search; !data.Swapped { // both are slow for many memories
-		part := r.WithContext(expected.Part(r.Context(), "choices"))
+		part := r.WithContext(readahead.Part(r.Context(), "choices"))
 		choosing.Go(func() {
 			_, broken := failure.Guard(r.Context(), s.log, "choices of filters", func() (any, error) {
 				choices, failed = s.filterChoices(part, c, search, projects)

@@ -241,7 +241,7 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 		return nil // only the list was requested
 	}
 	for _, one := range souvenir.Outcomes() {
-		data.Outcomes = append(data.Outcomes, outcomeChoice{string(one), outcomeInWords(one)})
+		data.Outcomes = append(data.Outcomes, outcomeChoice{string(one), outcomeLabel(one)})
 	}
 	overview, err := c.Store.Insights().ActivityPage(r.Context(), souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit})
 	if err != nil {

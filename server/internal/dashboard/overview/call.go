@@ -58,7 +58,7 @@ func (r callRow) like(other callRow) bool {
 func rowOf(a souvenir.Activity, c request.Caller, about subjects) callRow {
 	own, d := a.User == c.User.ID, deedOf(a)
 	call := callRow{Activity: a, Did: d.did, Thing: d.thing, With: calledWith(a.Credential, own),
-		Who: cmp.Or(a.UserName, "a deleted user"), Took: took(a.DurationMS), Ended: outcomeInWords(a.Outcome),
+		Who: cmp.Or(a.UserName, "a deleted user"), Took: took(a.DurationMS), Ended: outcomeLabel(a.Outcome),
 		Fine: a.Outcome == souvenir.OutcomeOK, Method: strings.TrimSpace(a.Tool + " " + a.Action), Times: 1}
 	call.By, call.Agent = callerOf(a, own)
 	call.Client = clientPath(a, own, c)
@@ -127,8 +127,8 @@ func calledWith(c souvenir.Credential, own bool) string {
 	return ""
 }
 
-// outcomeInWords describes an outcome.
-func outcomeInWords(o souvenir.Outcome) string {
+// outcomeLabel describes an outcome.
+func outcomeLabel(o souvenir.Outcome) string {
 	i := slices.IndexFunc(endings, func(one ending) bool { return one.outcome == o })
 	if i < 0 {
 		return strings.ReplaceAll(string(o), "_", " ")

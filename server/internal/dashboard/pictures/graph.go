@@ -12,13 +12,13 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// graphInWords is the table view of a graph: the memories with the most connections.
-type graphInWords struct {
+// graphTable is the table view of a graph: the memories with the most connections.
+type graphTable struct {
 	Rows           []connectedMemory
 	Shown, Total   int
 	Links, Similar int // edges
 	Alone          int // memories without edges
-	Clusters       []clusterInWords
+	Clusters       []clusterRow
 	Others         int // clusters that are not listed
 	Warnings       []string
 }
@@ -33,11 +33,11 @@ type connectedMemory struct {
 // showGraph shows the page of the graph.
 func (s *Service) showGraph(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	return s.showPicture(r, c, "graph", "Graph",
-		func(q pictureQuery) (any, error) { return s.graphWords(r.Context(), c, q) })
+		func(q pictureQuery) (any, error) { return s.readGraphTable(r.Context(), c, q) })
 }
 
-// graphWords counts the connections of the memories in the graph.
-func (s *Service) graphWords(ctx context.Context, c request.Caller, q pictureQuery) (*graphInWords, error) {
+// readGraphTable counts the connections of the memories in the graph.
+func (s *Service) readGraphTable(ctx context.Context, c request.Caller, q pictureQuery) (*graphTable, error) {
 	const rows = 50
 	query, err := q.graph()
 	if err != nil {
@@ -51,31 +51,31 @@ func (s *Service) graphWords(ctx context.Context, c request.Caller, q pictureQue
 	if err != nil {
 		return nil, err
 	}
-	words := &graphInWords{Shown: len(g.Nodes), Total: g.Total, Warnings: g.Warnings}
+	table := &graphTable{Shown: len(g.Nodes), Total: g.Total, Warnings: g.Warnings}
 	for _, node := range g.Nodes {
-		words.Rows = append(words.Rows, connectedMemory{Node: node, Project: projectOfNode(node, projects)})
+		table.Rows = append(table.Rows, connectedMemory{Node: node, Project: projectOfNode(node, projects)})
 	}
 	for _, edge := range g.Edges {
-		a, b := &words.Rows[edge.From], &words.Rows[edge.To]
+		a, b := &table.Rows[edge.From], &table.Rows[edge.To]
 		if edge.Kind == souvenir.EdgeSimilar {
-			words.Similar++
+			table.Similar++
 			a.Similar++
 			b.Similar++
 		} else {
-			words.Links++
+			table.Links++
 			a.Links++
 			b.Links++
 		}
 	}
-	for _, row := range words.Rows {
+	for _, row := range table.Rows {
 		if row.Links+row.Similar == 0 {
-			words.Alone++
+			table.Alone++
 		}
 	}
-	words.Clusters, words.Others = clustersInWords(g.Clusters, func(i int) souvenir.Node { return g.Nodes[i] })
-	slices.SortStableFunc(words.Rows, func(a, b connectedMemory) int { return b.Links + b.Similar - a.Links - a.Similar })
-	words.Rows = words.Rows[:min(rows, len(words.Rows))]
-	return words, nil
+	table.Clusters, table.Others = clusterRows(g.Clusters, func(i int) souvenir.Node { return g.Nodes[i] })
+	slices.SortStableFunc(table.Rows, func(a, b connectedMemory) int { return b.Links + b.Similar - a.Links - a.Similar })
+	table.Rows = table.Rows[:min(rows, len(table.Rows))]
+	return table, nil
 }
 
 // graphData returns the graph with a position for each memory.

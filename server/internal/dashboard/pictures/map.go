@@ -9,9 +9,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// mapInWords is the table view of a map: its clusters.
-type mapInWords struct {
-	Clusters     []clusterInWords
+// mapTable is the table view of a map: its clusters.
+type mapTable struct {
+	Clusters     []clusterRow
 	Others       int // clusters that are not listed
 	Shown, Total int
 	Unplaced     int
@@ -19,8 +19,8 @@ type mapInWords struct {
 	Warnings     []string
 }
 
-// clusterInWords is a cluster with some of its memories.
-type clusterInWords struct {
+// clusterRow is a cluster with some of its memories.
+type clusterRow struct {
 	Name    string // empty: its memories share no words
 	Size    int
 	Members []souvenir.Node
@@ -31,22 +31,23 @@ const (
 	membersListed  = 5
 )
 
-// clustersInWords returns the largest clusters, and how many more there are.
-func clustersInWords(clusters []souvenir.Cluster, node func(i int) souvenir.Node) (listed []clusterInWords,
+// clusterRows returns the largest clusters, and how many more there are.
+func clusterRows(clusters []souvenir.Cluster, node func(i int) souvenir.Node) (listed []clusterRow,
 	others int) {
 	for _, cluster := range clusters[:min(clustersListed, len(clusters))] {
-		words := clusterInWords{Name: cluster.Name, Size: len(cluster.Nodes)}
+		row := clusterRow{Name: cluster.Name, Size: len(cluster.Nodes)}
 		for _, i := range cluster.Nodes[:min(membersListed, len(cluster.Nodes))] {
-			words.Members = append(words.Members, node(i))
+			row.Members = append(row.Members, node(i))
 		}
-		listed = append(listed, words)
+		listed = append(listed, row)
 	}
 	return listed, len(clusters) - len(listed)
 }
 
 // showMap shows the page of the map.
 func (s *Service) showMap(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	return s.showPicture(r, c, "map", "Map", func(q pictureQuery) (any, error) { return s.mapWords(r.Context(), c, q) })
+	return s.showPicture(r, c, "map", "Map",
+		func(q pictureQuery) (any, error) { return s.readMapTable(r.Context(), c, q) })
 }
 
 // arrangedMap is a map, as far as its places are known.
@@ -138,17 +139,17 @@ func placed(m, kept souvenir.Map) arrangedMap {
 	return arrangedMap{m, kept.Version != m.Version}
 }
 
-// mapWords returns the clusters of a map.
-func (s *Service) mapWords(ctx context.Context, c request.Caller, q pictureQuery) (*mapInWords, error) {
+// readMapTable returns the clusters of a map.
+func (s *Service) readMapTable(ctx context.Context, c request.Caller, q pictureQuery) (*mapTable, error) {
 	const patience = 2 * time.Second
 	m, err := s.readMap(ctx, c, q, patience, patience)
 	if err != nil {
 		return nil, err
 	}
-	words := &mapInWords{Shown: len(m.Points), Total: m.Total, Unplaced: m.Unplaced, Arranging: m.arranging,
+	table := &mapTable{Shown: len(m.Points), Total: m.Total, Unplaced: m.Unplaced, Arranging: m.arranging,
 		Warnings: m.Warnings}
-	words.Clusters, words.Others = clustersInWords(m.Clusters, func(i int) souvenir.Node { return m.Points[i].Node })
-	return words, nil
+	table.Clusters, table.Others = clusterRows(m.Clusters, func(i int) souvenir.Node { return m.Points[i].Node })
+	return table, nil
 }
 
 // mapData returns the points of the map.

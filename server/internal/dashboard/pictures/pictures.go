@@ -169,8 +169,8 @@ func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
 type picturePage struct {
 	Kind        string // graph or map
 	Query       pictureQuery
-	Words       string // address of the table view
-	Drawing     string // address of the diagram view
+	TableURL    string // address of the table view
+	DiagramURL  string // address of the diagram view
 	Projects    []web.Option
 	Collections []web.Option
 	Limits      []web.Option
@@ -179,7 +179,7 @@ type picturePage struct {
 	Colours     []web.Option
 	Empty       bool // there are no memories
 	Problem     string
-	InWords     any // table of the graph or the map; nil: the diagram
+	Table       any // table of the graph or the map; nil: the diagram
 }
 
 // ReadGraph computes a graph, in turn.
@@ -194,7 +194,7 @@ func (s *Service) ReadGraph(ctx context.Context, c request.Caller, q souvenir.Gr
 
 // showPicture shows the page of a picture. The diagram fetches its data by script; the table is complete.
 func (s *Service) showPicture(r *http.Request, c request.Caller, kind, title string,
-	words func(pictureQuery) (any, error)) (any, error) {
+	table func(pictureQuery) (any, error)) (any, error) {
 	q := readPictureQuery(r.URL.Query())
 	data, err := s.picture(r.Context(), c, kind, q)
 	if err != nil {
@@ -202,7 +202,7 @@ func (s *Service) showPicture(r *http.Request, c request.Caller, kind, title str
 	}
 	answer := web.Page{Template: kind, Title: title}
 	if q.List && !data.Empty {
-		data.InWords, err = words(q)
+		data.Table, err = table(q)
 		if err := data.refuse(err); err != nil {
 			return nil, err
 		}
@@ -218,7 +218,7 @@ func (s *Service) showPicture(r *http.Request, c request.Caller, kind, title str
 func (p *picturePage) refuse(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Kind == souvenir.KindInvalid {
-		p.Problem, p.InWords = web.Sentence(fault.Text(known)), nil
+		p.Problem, p.Table = web.Sentence(fault.Text(known)), nil
 		return nil
 	}
 	return err
@@ -228,9 +228,9 @@ func (p *picturePage) refuse(err error) error {
 func (s *Service) picture(ctx context.Context, c request.Caller, kind string, q pictureQuery) (picturePage, error) {
 	data := picturePage{Kind: kind, Query: q}
 	query := q.values()
-	data.Drawing = s.site.Path("/" + kind + "?" + query.Encode())
+	data.DiagramURL = s.site.Path("/" + kind + "?" + query.Encode())
 	query.Set("show", "list")
-	data.Words = s.site.Path("/" + kind + "?" + query.Encode())
+	data.TableURL = s.site.Path("/" + kind + "?" + query.Encode())
 	projects, err := c.Store.Projects(ctx)
 	if err != nil {
 		return data, err

@@ -44,7 +44,7 @@ func (s *Service) sharingPage(r *http.Request, c request.Caller, problem string)
 		if i.Owner != i.InvitedBy {
 			view.OwnedBy = cmp.Or(i.OwnerName, i.Owner)
 		}
-		for _, role := range rolesInWords {
+		for _, role := range roleLabels {
 			if role.Role == i.Role {
 				view.May = role.May
 			}

@@ -25,7 +25,7 @@ type membersPage struct {
 	People  []person            // whom the page suggests
 	Sought  string              // a part of their names; empty: any
 	All     bool                // they are found among all users, for an admin
-	Roles   []roleInWords
+	Roles   []roleLabel
 }
 
 // memberView is a member as the page shows it.
@@ -36,14 +36,14 @@ type memberView struct {
 	OfRecord bool // the project's owner of record
 }
 
-// roleInWords describes what a role allows.
-type roleInWords struct {
+// roleLabel describes what a role allows.
+type roleLabel struct {
 	Role souvenir.MemberRole
 	Name string
 	May  string
 }
 
-var rolesInWords = []roleInWords{
+var roleLabels = []roleLabel{
 	{souvenir.MemberReader, "Reader", "can search and read the project, and see its members"},
 	{souvenir.MemberWriter, "Writer",
 		"can also store, change and delete memories, and write rules and the to-do"},
@@ -69,7 +69,7 @@ func (s *Service) membersPage(r *http.Request, c request.Caller, form web.Form, 
 	if err != nil {
 		return web.Page{}, err
 	}
-	data := membersPage{Head: head, New: form, Role: role, Roles: rolesInWords}
+	data := membersPage{Head: head, New: form, Role: role, Roles: roleLabels}
 	if head.CanManage() {
 		if data.Invited, err = c.Store.InvitedMembers(r.Context(), head.Reference()); err != nil {
 			return web.Page{}, err

@@ -55,7 +55,7 @@ type auditRow struct {
 
 // auditPrefixes are the filters, as prefixes of actions.
 var auditPrefixes = []struct{ prefix, name string }{
-	{"", "Everything"}, {"user", "Users"}, {"invitation", "Links for new users"}, {"access", "Ended access"},
+	{"", "Everything"}, {"user", "Users"}, {"invitation", "Links for new users"}, {"access", "Revoked access"},
 	{"identity", "External sign-in"}, {"token", "Tokens"}, {"client", "OAuth clients"}, {"grant", "Applications"},
 	{"member", "Members"}, {"setting", "Settings"}, {"key", "Keys"}, {"backup", "Backups"}, {"export", "Exports"},
 	{"import", "Imports"}, {"purge", "Cleanups"}, {"audit", "This log"},

@@ -6,29 +6,29 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
-// Likenesses keeps how likely pairs of memories say the same, for the sets of memories that were compared last. A
-// likeness holds until one of the two memories changes. Who may see which memories is decided before: it is only asked
+// PairScores keeps how likely pairs of memories say the same, for the sets of memories that were compared last. A
+// score holds until one of the two memories changes. Who may see which memories is decided before: it is only asked
 // about pairs of them. The zero value is ready.
-type Likenesses struct{ kept lru.Cache }
+type PairScores struct{ kept lru.Cache }
 
 // Pair is the rows of two memories.
 type Pair [2]int64
 
-// likenesses are those of the pairs of a set.
-type likenesses struct {
+// scores are those of the pairs of a set.
+type scores struct {
 	mark db.Mark // of the log of changes, at which they are right
 	of   map[Pair]float64
 }
 
 const (
-	mostLikenesses = 16 << 20 // bytes of all that Likenesses keeps
-	likenessBytes  = 64       // of a pair, about
+	mostPairScores = 16 << 20 // bytes of all that PairScores keeps
+	pairScoreBytes = 64       // of a pair, about
 	mostChanged    = 10_000   // changes after which all pairs are compared again
 )
 
-// Of returns the likeness of each pair. key names the set that the pairs are from, and the likeness from which on
-// results must be exact. compare returns the likenesses of some pairs, in order.
-func (l *Likenesses) Of(tx db.Tx, key string, pairs []Pair, compare func([]Pair) ([]float64, error)) ([]float64,
+// Of returns the score of each pair. key names the set that the pairs are from, and the score from which on
+// results must be exact. compare returns the scores of some pairs, in order.
+func (l *PairScores) Of(tx db.Tx, key string, pairs []Pair, compare func([]Pair) ([]float64, error)) ([]float64,
 	error) {
 	if tx.Writable() { // what a transaction writes may be undone
 		return compare(pairs)
@@ -55,22 +55,22 @@ func (l *Likenesses) Of(tx db.Tx, key string, pairs []Pair, compare func([]Pair)
 	if err != nil {
 		return nil, err
 	}
-	kept := likenesses{now, make(map[Pair]float64, len(pairs))}
+	kept := scores{now, make(map[Pair]float64, len(pairs))}
 	for i, pair := range pairs {
 		if len(unknown) > 0 && unknown[0] == pair {
 			all[i], unknown, found = found[0], unknown[1:], found[1:]
 		}
 		kept.of[pair] = all[i]
 	}
-	l.kept.Put(key, kept, len(key)+likenessBytes*len(pairs)+200, mostLikenesses)
+	l.kept.Put(key, kept, len(key)+pairScoreBytes*len(pairs)+200, mostPairScores)
 	return all, nil
 }
 
-// holding returns the likenesses of a set that still hold. They are not usable, and none may be kept, if they are from
+// holding returns the scores of a set that still hold. They are not usable, and none may be kept, if they are from
 // a newer snapshot than the transaction's.
-func (l *Likenesses) holding(tx db.Tx, key string, now db.Mark) (holds func(Pair) (float64, bool), usable bool,
+func (l *PairScores) holding(tx db.Tx, key string, now db.Mark) (holds func(Pair) (float64, bool), usable bool,
 	err error) {
-	old, known := lru.Get[likenesses](&l.kept, key)
+	old, known := lru.Get[scores](&l.kept, key)
 	if !known {
 		return func(Pair) (float64, bool) { return 0, false }, true, nil
 	}
@@ -89,7 +89,7 @@ func (l *Likenesses) holding(tx db.Tx, key string, now db.Mark) (holds func(Pair
 		if gone != nil && (gone.Has(pair[0]) || gone.Has(pair[1])) {
 			return 0, false
 		}
-		likeness, known := old.of[pair]
-		return likeness, known
+		score, known := old.of[pair]
+		return score, known
 	}, true, nil
 }

@@ -1,6 +1,6 @@
-// Package standing finds the memories that are included regardless of the query: the identity, the conversation to
+// Package fixedcontext finds the memories that are included regardless of the query: the identity, the conversation to
 // continue, rules, dos and don'ts, and the newest memories.
-package standing
+package fixedcontext
 
 import (
 	"cmp"

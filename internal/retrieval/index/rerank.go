@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Again ranks the best memories of a query once more, with evidence that would cost too much for all memories.
-type Again struct {
+// Rerank ranks the best memories of a query once more, with evidence that would cost too much for all memories.
+type Rerank struct {
 	Depth int // how many memories, the best by Query.Fuse, are ranked again
 	Reach int // how many places of its conversation are shown before and after each
 
@@ -44,7 +44,7 @@ type Member struct {
 	Turn  *Turn      // nil = it belongs to no conversation
 	Known bool       // whether it contains a term of the query or has a vector to compare
 	Kept  bool       // whether it may be a hit: Known, and selected by Query.Keep
-	Bound bool       // whether its cosine is an upper bound, and its score that of the bound: see Again.Bounds
+	Bound bool       // whether its cosine is an upper bound, and its score that of the bound: see Rerank.Bounds
 	Words [][]uint16 // by passage: Entry.Words
 }
 
@@ -71,9 +71,9 @@ func joined(ranges []stretch) []stretch {
 	return kept
 }
 
-// again ranks the best of the hits again.
-func (s *search) again(score func(Parts) float32, hits []Hit) []Hit {
-	a := s.q.Again
+// rerank ranks the best of the hits again.
+func (s *search) rerank(score func(Parts) float32, hits []Hit) []Hit {
+	a := s.q.Rerank
 	found := Found{Stats: s.stats, Weights: s.weights, Hits: hits}
 	ranges := map[*conversation][]stretch{}
 	var order []*conversation // as first found, so that the outcome does not depend on a map's order

@@ -8,9 +8,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
-// again ranks the best of the hits again, as the index in memory does, with data from the database.
-func (d *databaseSearch) again(hits []index.Hit) ([]index.Hit, error) {
-	a := d.q.Again
+// rerank ranks the best of the hits again, as the index in memory does, with data from the database.
+func (d *databaseSearch) rerank(hits []index.Hit) ([]index.Hit, error) {
+	a := d.q.Rerank
 	best := hits[:min(a.Depth, len(hits))]
 	lists, err := d.neighbourhoods(best, a.Reach)
 	if err != nil {

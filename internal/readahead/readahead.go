@@ -1,6 +1,6 @@
-// Package expected predicts the reads of a transaction, for an engine where each statement is a round trip. A page that
-// is opened again reads mostly the same rows.
-package expected
+// Package readahead predicts the reads of a transaction, for an engine where each statement is a round trip. A page
+// that is opened again reads mostly the same rows.
+package readahead
 
 import (
 	"context"
@@ -16,9 +16,9 @@ type request struct {
 	n   atomic.Int64
 }
 
-// Like returns a context for a request that reads about the same rows as an earlier one with the same key. Different
+// WithKey returns a context for a request that reads about the same rows as an earlier one with the same key. Different
 // callers must have different keys.
-func Like(ctx context.Context, name string) context.Context {
+func WithKey(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, key{}, &request{key: name})
 }
 
@@ -29,11 +29,11 @@ func Part(ctx context.Context, name string) context.Context {
 	if r == nil {
 		return ctx
 	}
-	return Like(ctx, name+" "+r.key)
+	return WithKey(ctx, name+" "+r.key)
 }
 
-// Next returns the key of the request's next transaction, "" for a context without a request.
-func Next(ctx context.Context) string {
+// NextKey returns the key of the request's next transaction, "" for a context without a request.
+func NextKey(ctx context.Context) string {
 	r, _ := ctx.Value(key{}).(*request)
 	if r == nil {
 		return ""

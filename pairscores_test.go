@@ -33,7 +33,7 @@ func pairsOf(ctx context.Context, t *testing.T, s *Store) []string {
 // undone.
 func TestNearDuplicatesFollowEachChange(t *testing.T) {
 	longtest.Only(t)
-	path := filepath.Join(t.TempDir(), "likenesses.db")
+	path := filepath.Join(t.TempDir(), "pairscores.db")
 	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	before := ""
 	check := func(when string, view func(*Store) *Store) {
@@ -88,7 +88,7 @@ func TestNearDuplicatesFollowEachChange(t *testing.T) {
 }
 
 // Only changed memories are compared again.
-func TestLikenessesAreKeptUntilAChange(t *testing.T) {
+func TestPairScoresAreKeptUntilAChange(t *testing.T) {
 	s := openWords(t, "", Options{})
 	var ids []string
 	for i := range 4 {
@@ -99,7 +99,7 @@ func TestLikenessesAreKeptUntilAChange(t *testing.T) {
 		t.Helper()
 		var asked []retrieval.Pair
 		err := s.db.Read(t.Context(), func(tx db.Tx) error {
-			got, err := s.likely.Of(tx, "key", pairs, func(some []retrieval.Pair) (all []float64, err error) {
+			got, err := s.pairScores.Of(tx, "key", pairs, func(some []retrieval.Pair) (all []float64, err error) {
 				asked = append(asked, some...)
 				for _, pair := range some {
 					all = append(all, float64(10*pair[0]+pair[1]))

@@ -1,4 +1,4 @@
-package alike
+package similarity
 
 import (
 	"bufio"
@@ -33,9 +33,9 @@ func pairs(t *testing.T) (all []labelled) {
 	return all
 }
 
-func likeness(a, b string) float64 {
+func score(a, b string) float64 {
 	x, y := Read(a), Read(b)
-	return Likeness(x, y, CosineOf(x, y))
+	return Score(x, y, CosineOf(x, y))
 }
 
 // TestNearDuplicatesAreDuplicates checks the precision and recall in docs/benchmarks.md.
@@ -46,7 +46,7 @@ func TestNearDuplicatesAreDuplicates(t *testing.T) {
 		if counts[p.Language] == nil {
 			counts[p.Language] = &count{}
 		}
-		offered := likeness(p.A, p.B) >= Duplicate
+		offered := score(p.A, p.B) >= Duplicate
 		for _, c := range []*count{counts["all"], counts[p.Language]} {
 			if p.Same {
 				c.same++
@@ -73,7 +73,7 @@ func TestNearDuplicatesAreDuplicates(t *testing.T) {
 	}
 }
 
-func TestLikeness(t *testing.T) {
+func TestScore(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		same bool
@@ -90,21 +90,21 @@ func TestLikeness(t *testing.T) {
 		{"", "", true},
 		{"x", "", false},
 	} {
-		if got := likeness(c.a, c.b); got >= Duplicate != c.same || got < 0 || got > 1 {
-			t.Errorf("%q and %q: likeness %.2f, duplicates should be %v", c.a, c.b, got, c.same)
+		if got := score(c.a, c.b); got >= Duplicate != c.same || got < 0 || got > 1 {
+			t.Errorf("%q and %q: score %.2f, duplicates should be %v", c.a, c.b, got, c.same)
 		}
-		if there, back := likeness(c.a, c.b), likeness(c.b, c.a); there-back > 0.05 || back-there > 0.05 {
-			t.Errorf("%q and %q: likeness %.2f one way and %.2f the other, want there - back at most 0.05 and back - there "+
+		if there, back := score(c.a, c.b), score(c.b, c.a); there-back > 0.05 || back-there > 0.05 {
+			t.Errorf("%q and %q: score %.2f one way and %.2f the other, want there - back at most 0.05 and back - there "+
 				"at most 0.05", c.a, c.b, there, back)
 		}
 	}
 }
 
-// TestLikenessFromIsExactAboveTheBound compares the fast way with the full one: it leaves out the order of words, which
-// can only lower the likeness.
-func TestLikenessFromIsExactAboveTheBound(t *testing.T) {
+// TestScoreFromIsExactAboveTheBound compares the fast way with the full one: it leaves out the order of words, which
+// can only lower the score.
+func TestScoreFromIsExactAboveTheBound(t *testing.T) {
 	if w := weights; w[substitute] != 0 || w[swapped] > 0 || w[slot] > 0 || w[wideReplaced] > 0 {
-		t.Errorf("the order of words may not count as likeness, and words that replace others count only in scripts "+
+		t.Errorf("the order of words may not count as score, and words that replace others count only in scripts "+
 			"without spaces: got the weights %v, %v, %v and %v, want 0 and none above 0", w[substitute], w[swapped],
 			w[slot], w[wideReplaced])
 	}
@@ -112,9 +112,9 @@ func TestLikenessFromIsExactAboveTheBound(t *testing.T) {
 	for _, p := range pairs(t) {
 		a, b := Read(p.A), Read(p.B)
 		for _, cosine := range []float64{0.5, CosineOf(a, b), 1} {
-			whole := Likeness(a, b, cosine)
+			whole := Score(a, b, cosine)
 			for _, least := range []float64{0.1, Duplicate} {
-				switch quick := LikenessFrom(least, a, b, cosine); {
+				switch quick := ScoreFrom(least, a, b, cosine); {
 				case (whole >= least || quick >= least) && quick != whole:
 					t.Errorf("%q and %q, cosine %.2f: %v, and from %v on %v", p.A, p.B, cosine, whole, least, quick)
 				case quick != whole:
@@ -128,16 +128,16 @@ func TestLikenessFromIsExactAboveTheBound(t *testing.T) {
 	}
 }
 
-func FuzzLikeness(f *testing.F) {
+func FuzzScore(f *testing.F) {
 	f.Add("2 pm on Tuesday", "火曜日14:00 UTC")
 	f.Add(strings.Repeat("ab ", 3000), "\xff\x00ー-'")
 	f.Add("星期二周", "1,000.5-")
 	f.Fuzz(func(t *testing.T, a, b string) {
-		if got := likeness(a, b); !(got >= 0 && got <= 1) {
-			t.Errorf("%q and %q: likeness %v", a, b, got)
+		if got := score(a, b); !(got >= 0 && got <= 1) {
+			t.Errorf("%q and %q: score %v", a, b, got)
 		}
-		if got := likeness(a, a); len(a) < MaxBytes && got != 1 {
-			t.Errorf("%q and itself: likeness %v, want 1", a, got)
+		if got := score(a, a); len(a) < MaxBytes && got != 1 {
+			t.Errorf("%q and itself: score %v, want 1", a, got)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package alike
+package similarity
 
 import (
 	"fmt"
@@ -27,12 +27,12 @@ func TestSketchesMissNoLikeText(t *testing.T) {
 		if may {
 			passed++
 		}
-		like := Likeness(a, b, cosine)
+		like := Score(a, b, cosine)
 		if float32(like) >= Duplicate {
 			alike++
 		}
 		if float32(like) >= Duplicate && !may || like >= 0.1 && len(NewProbe(a, 0.1).Scan([]Sketch{s}, nil)) == 0 {
-			t.Errorf("%q and %q have the likeness %v, but their sketches say that they cannot have", a.source, b.source, like)
+			t.Errorf("%q and %q have the score %v, but their sketches say that they cannot have", a.source, b.source, like)
 		}
 	}
 	for i, p := range all {
@@ -117,7 +117,7 @@ func FuzzSketch(f *testing.F) {
 	f.Add(strings.Repeat("ab ", 3000), strings.Repeat("aB ", 3000))
 	f.Fuzz(func(t *testing.T, one, other string) {
 		a, b := Read(one), Read(other)
-		if s := SketchOf(b); float32(Likeness(a, b, 1)) >= Duplicate && !NewProbe(a, Duplicate).May(&s, 1) {
+		if s := SketchOf(b); float32(Score(a, b, 1)) >= Duplicate && !NewProbe(a, Duplicate).May(&s, 1) {
 			t.Errorf("%q and %q are alike, but their sketches say that they cannot be", one, other)
 		}
 	})

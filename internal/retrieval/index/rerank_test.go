@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestNeighbourhoodsAgreeWithOracle adds, moves and removes turns at random, and compares the results of Again with
+// TestNeighbourhoodsAgreeWithOracle adds, moves and removes turns at random, and compares the results of Rerank with
 // those from a plain list.
 func TestNeighbourhoodsAgreeWithOracle(t *testing.T) {
 	g := newGenerator(7)
@@ -76,7 +76,7 @@ func compareNeighbourhoods(t *testing.T, ix *Index, held map[int64]Memory, depth
 	q := Query{Vector: vector, Terms: []Term{{Text: "heron", Weight: 1}}, Partitions: []int64{partition}, Keep: keep,
 		Limit: 2,
 		Fuse:  func(Stats) func(Parts) float32 { return score }}
-	q.Again = &Again{Depth: depth, Reach: reach, Rank: func(f Found) []Hit {
+	q.Rerank = &Rerank{Depth: depth, Reach: reach, Rank: func(f Found) []Hit {
 		seen := map[int64]bool{}
 		for _, members := range f.Neighbourhoods {
 			for i, one := range members {
@@ -154,7 +154,7 @@ func TestConversationsAreFreed(t *testing.T) {
 }
 
 func TestRankingAgainNeedsAFunction(t *testing.T) {
-	q := Query{Fuse: func(Stats) func(Parts) float32 { return func(Parts) float32 { return 0 } }, Again: &Again{}}
+	q := Query{Fuse: func(Stats) func(Parts) float32 { return func(Parts) float32 { return 0 } }, Rerank: &Rerank{}}
 	if _, _, err := New().Search(t.Context(), q); err == nil {
 		t.Error("a query that ranks again with nothing, want an error")
 	}

@@ -1,11 +1,11 @@
-// Package alike estimates how likely it is that two texts say the same.
+// Package similarity estimates how likely it is that two texts say the same.
 //
 // The cosine similarity of two vectors shows whether texts are about the same thing. Whether they say the same about it
-// depends on details such as a number, a name or a negation. So the likeness of two texts combines the cosine with
+// depends on details such as a number, a name or a negation. So the score of two texts combines the cosine with
 // evidence from their words, by a logistic regression fitted on labelled pairs: STS-B, and pairs in English, German,
 // Spanish, Chinese and Japanese (testdata/README.md). The hard ones among these are sentences that differ in one
 // number, name or negation.
-package alike
+package similarity
 
 import (
 	"math"
@@ -76,7 +76,7 @@ func compareWords(a, b Text, similarity float64) Evidence {
 	return e
 }
 
-// compareOrder adds the evidence from the order of the words. It is slow, and can only lower the likeness.
+// compareOrder adds the evidence from the order of the words. It is slow, and can only lower the score.
 func (e *Evidence) compareOrder(a, b Text) {
 	e[substitute], e[swapped], e[slot] = substituted(a, b)
 	if a.wide || b.wide {
@@ -249,20 +249,20 @@ func CosineOf(a, b Text) float64 { return phraseCosine(a.source, b.source) }
 // maxReplaced is the most words, or characters of a script without spaces, that can fill one place in a sentence.
 const maxReplaced = 6
 
-// Duplicate is the likeness from which two texts count as near duplicates: nine of ten pairs that reach it say the
+// Duplicate is the score from which two texts count as near duplicates: nine of ten pairs that reach it say the
 // same (docs/benchmarks.md).
 const Duplicate = 0.8
 
 // Candidate is the cosine similarity from which two texts are worth comparing.
 const Candidate = 0.5
 
-// Likeness returns the probability, 0 to 1, that two texts say the same. Their vectors of the built-in model have
+// Score returns the probability, 0 to 1, that two texts say the same. Their vectors of the built-in model have
 // the given cosine similarity.
-func Likeness(a, b Text, similarity float64) float64 { return LikenessFrom(0, a, b, similarity) }
+func Score(a, b Text, similarity float64) float64 { return ScoreFrom(0, a, b, similarity) }
 
-// LikenessFrom returns Likeness if it is at least least, and otherwise a number below least, which is faster to
+// ScoreFrom returns Score if it is at least least, and otherwise a number below least, which is faster to
 // compute.
-func LikenessFrom(least float64, a, b Text, similarity float64) float64 {
+func ScoreFrom(least float64, a, b Text, similarity float64) float64 {
 	if !a.truncated && !b.truncated && strings.EqualFold(strings.TrimSpace(a.source), strings.TrimSpace(b.source)) {
 		return 1
 	}
@@ -270,15 +270,15 @@ func LikenessFrom(least float64, a, b Text, similarity float64) float64 {
 		a, b = b, a
 	}
 	e := compareWords(a, b, similarity)
-	likeness := e.likeness()
-	if likeness < least {
-		return likeness // the order of the words only lowers it
+	score := e.score()
+	if score < least {
+		return score // the order of the words only lowers it
 	}
 	e.compareOrder(a, b)
-	return e.likeness()
+	return e.score()
 }
 
-func (e *Evidence) likeness() float64 {
+func (e *Evidence) score() float64 {
 	sum := 0.0
 	for i, x := range e {
 		sum += weights[i] * x
