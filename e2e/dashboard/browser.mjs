@@ -66,6 +66,7 @@ export function watch(page) {
   page.on('requestfailed', (request) => {
     page.waiting.delete(request)
     const why = request.failure()?.errorText
+    if (why === 'csp' && page.scriptless) return // a script that a page announces
     if (why !== 'net::ERR_ABORTED' && new URL(request.url()).origin !== page.away) complain(`${request.url()} did not load: ${why}`) // which is given up for a newer one, or is a download
   })
 }

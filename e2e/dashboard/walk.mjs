@@ -141,6 +141,7 @@ async function shoot(page, path, name) {
 // withoutScripts checks that each form can be sent, and that nothing visible needs a script.
 async function withoutScripts(seeded, paths) {
   const page = await open(wide, { javaScriptEnabled: false })
+  page.scriptless = true
   await enter(page, seeded.user)
   for (const path of paths.filter((path, i) => paths.findIndex((other) => patternOf(other) === patternOf(path)) === i)) {
     await go(page, path)

@@ -62,7 +62,7 @@ export async function anAdminIsAskedBeforeAnAccountIsDeleted(someone, { user, ot
     assert.match(await (await open()).innerText(), /last seen|not seen yet/)
     await (await open()).getByRole('button', { name: 'Delete' }).click()
     await page.settle()
-    assert.match(await page.main(), /everything of theirs/)
+    assert.match(await page.main(), /all their data/)
     await look(page, 'deleting an account', { touch: how === phone })
     await page.follow('Cancel')
     assert.equal(new URL(page.url()).href, `${site}/users`)
