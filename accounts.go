@@ -292,7 +292,7 @@ func contains(part string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
 }
 
-// SharedUpdate is the argument of [Accounts.UpdateShared].
+// SharedUpdate is a change of values that all servers of a store share; see [Accounts.UpdateShared].
 type SharedUpdate struct {
 	Keys []string      // at most 16 different ones, of 1 to 200 bytes
 	Life time.Duration // how long a new value is kept: more than 0, at most a day
