@@ -396,7 +396,8 @@ func TestMCPClientsThatAreSilent(t *testing.T) {
 			conn.Close()
 		}
 	}
-	for _, id := range []string{"one-who-stops", "one-who-takes-nothing", "one-who-goes-in-between"} {
+	for _, id := range []string{"a-client-that-stops", "a-client-that-reads-nothing",
+		"a-client-that-leaves-in-between"} {
 		deadline := time.Now().Add(servertest.Soon)
 		for !strings.Contains(w.Log.String(), "msg=request request_id="+id) {
 			if time.Now().After(deadline) {

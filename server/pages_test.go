@@ -141,7 +141,7 @@ func TestLongListsComeInParts(t *testing.T) {
 		if len(seen) != many {
 			t.Errorf("%s: got %d shown, want %d", list, len(seen), many)
 		}
-		address := regexp.MustCompile(`name="next" value="[^"]*"`) // which forms of every page carry
+		address := regexp.MustCompile(`name="(next|csrf)" value="[^"]*"`) // in the forms of every page
 		body := func(path string) string { return address.ReplaceAllString(ada.Get(path).Body, "") }
 		first := body(strings.Split(list, "?")[0])
 		for part, same := range map[string]bool{"0": true, "-7": true, "x": true, "1": true, "2": false} {

@@ -65,7 +65,8 @@ func hasText(values url.Values) bool {
 }
 
 func isText(name, value string) bool {
-	return value != "" && (name == "content" || len(value) > 60 || strings.Contains(value, "\n"))
+	return value != "" && name != FormField &&
+		(name == "content" || len(value) > 60 || strings.Contains(value, "\n"))
 }
 
 // ReadSignIn reads the form of the sign-in page, with the sealed draft that it holds; empty: none.
