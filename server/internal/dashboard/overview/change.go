@@ -40,11 +40,11 @@ func changesOf(ctx context.Context, c request.Caller, all []souvenir.Activity, h
 		if a.User != c.User.ID || a.MemoryID == "" || a.Outcome != souvenir.OutcomeOK || deedOf(a).did != "updated" {
 			continue
 		}
-		versions, read := known[a.MemoryID]
+		_, read := known[a.MemoryID]
 		if size, is := histories[a.MemoryID]; is && !read && len(known) < mostChanged && size <= left {
 			left -= size
-			var err error
-			if versions, err = c.Store.Revisions(ctx, a.MemoryID); err != nil && !isUnknown(err) {
+			versions, err := c.Store.Revisions(ctx, a.MemoryID)
+			if err != nil && !isUnknown(err) {
 				return nil, err
 			}
 			known[a.MemoryID] = versions
