@@ -138,7 +138,7 @@ if "$souvenir" check --db "$db" >"$work/check" && "$souvenir" check --db "$work/
 	echo "the check did not find the changed object" >&2
 	exit 1
 fi
-grep -q 'not what was stored' "$work/check"
+grep -q 'differs from what was stored' "$work/check"
 cp "$work/kept" "$one"
 
 # After files are erased, no object is left. The server deletes them by itself.
