@@ -95,7 +95,7 @@ func ExampleAccess_namespaces() {
 	store := open()
 	defer store.Close()
 	shop := store.As(souvenir.Access{Namespace: "shop", User: "anna"})
-	crm := store.As(souvenir.Access{Namespace: "crm", User: "anna"})
+	crm := store.As(souvenir.Access{Namespace: "crm", User: "anna"}) // another user
 	add(shop, souvenir.NewMemory{Content: "I like the blue kettle."})
 	add(crm, souvenir.NewMemory{Content: "Anna's contract ends in May."})
 

@@ -23,8 +23,9 @@ func Example() {
 	}
 	server := httptest.NewServer((&model{answer: factual}).handler()) // a stand-in, for this example
 	defer server.Close()
+	key, url := testKey, server.URL+"/v1"
 
-	chat, err := extract.Chat(extract.ModelOptions{Model: "gpt-4.1-mini", Key: testKey, BaseURL: server.URL + "/v1"})
+	chat, err := extract.Chat(extract.ModelOptions{Model: "gpt-4.1-mini", Key: key, BaseURL: url}) // without a URL: OpenAI
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -32,12 +33,12 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := learner.Learn(ctx, "thread-42")
+	report, err := learner.Learn(ctx, "thread-42") // reads what was said since the last call
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, a := range report.Applied {
-		fmt.Println(a.Proposal.Action, a.Proposal.Content)
+		fmt.Println(a.Proposal.Action, a.Proposal.Content) // add Anna works in Kiel.
 	}
 	// Output: add Anna works in Kiel.
 }

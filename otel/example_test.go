@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"strings"
 
+	otelapi "go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -17,11 +19,19 @@ func ExampleHooks() {
 	spans := tracetest.NewInMemoryExporter() // in a program: an exporter to a collector
 	tracers := trace.NewTracerProvider(trace.WithSyncer(spans))
 
-	hooks, err := otel.Hooks(&otel.Options{TracerProvider: tracers, StoreID: "agent.db"})
+	before := otelapi.GetTracerProvider()
+	otelapi.SetTracerProvider(tracers)
+	defer otelapi.SetTracerProvider(before)
+	redaction := souvenir.Hooks{BeforeStore: func(_ context.Context, _ souvenir.Operation, m *souvenir.NewMemory) error {
+		m.Content = strings.ReplaceAll(m.Content, "4711", "[code]")
+		return nil
+	}}
+
+	hooks, err := otel.Hooks(&otel.Options{StoreID: "agent.db"}) // nil: the global providers
 	if err != nil {
 		log.Fatal(err)
 	}
-	store, err := souvenir.Open(ctx, ":memory:", &souvenir.Options{Hooks: []souvenir.Hooks{hooks}})
+	store, err := souvenir.Open(ctx, ":memory:", &souvenir.Options{Hooks: []souvenir.Hooks{hooks, redaction}})
 	if err != nil {
 		log.Fatal(err)
 	}

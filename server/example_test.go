@@ -49,3 +49,44 @@ func ExampleNew() {
 	fmt.Println(response.StatusCode, strings.Contains(string(body), "created_at"))
 	// Output: 200 true
 }
+
+// ownSignIns is a program with sign-ins of its own.
+type ownSignIns struct{}
+
+func (ownSignIns) SignedIn(r *http.Request) (user string, ok bool) {
+	cookie, err := r.Cookie("user")
+	return "anna", err == nil && cookie.Value == "anna"
+}
+
+// The program decides who is signed in.
+func ExampleOptions_authenticate() {
+	ctx := context.Background()
+	store, err := souvenir.Open(ctx, ":memory:", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	var myApplication ownSignIns
+
+	options := &server.Options{Authenticate: func(r *http.Request) (*souvenir.Principal, error) {
+		user, ok := myApplication.SignedIn(r)
+		if !ok {
+			return nil, nil // not one of ours: the request's own token decides
+		}
+		return &souvenir.Principal{Access: souvenir.Access{User: user}}, nil
+	}}
+	handler := server.New(store, options)
+
+	for _, user := range []string{"anna", "ben"} {
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/tools/call",
+			strings.NewReader(`{"name": "memory", "arguments": {"action": "store", "content": "Tea at four."}}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.AddCookie(&http.Cookie{Name: "user", Value: user})
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		fmt.Println(user, w.Code)
+	}
+	// Output:
+	// anna 200
+	// ben 401
+}

@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"io"
@@ -15,49 +16,51 @@ import (
 // folder unpacks a model of the fixtures into a folder of the test.
 func folder(t testing.TB, model string) string {
 	t.Helper()
-	to, from := filepath.Join(t.TempDir(), model), filepath.Join("testdata", model)
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(from, path)
-		if err != nil || d.IsDir() {
-			return cmpErr(err, os.MkdirAll(filepath.Join(to, name), 0o755))
-		}
-		return os.WriteFile(filepath.Join(to, strings.TrimSuffix(name, ".gz")), unpack(t, path), 0o600)
-	})
-	if err != nil {
+	to := filepath.Join(t.TempDir(), model)
+	if err := unpackModel(to, model); err != nil {
 		t.Fatal(err)
 	}
 	return to
 }
 
-func cmpErr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
+func unpackModel(to, model string) error {
+	from := filepath.Join("testdata", model)
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		if err != nil || d.IsDir() {
+			return cmp.Or(err, os.MkdirAll(filepath.Join(to, name), 0o755))
+		}
+		data, err := unpacked(path)
+		return cmp.Or(err, os.WriteFile(filepath.Join(to, strings.TrimSuffix(name, ".gz")), data, 0o600))
+	})
 }
 
 // unpack reads a file of the fixtures, which may be compressed.
 func unpack(t testing.TB, path string) []byte {
 	t.Helper()
-	file, err := os.Open(path)
+	data, err := unpacked(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return data
+}
+
+func unpacked(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
 	defer file.Close()
 	var from io.Reader = file
 	if strings.HasSuffix(path, ".gz") {
 		if from, err = gzip.NewReader(file); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
-	data, err := io.ReadAll(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return io.ReadAll(from)
 }
 
 // wanted is a text with its vector from the reference.
