@@ -1,14 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/spf13/cobra"
@@ -80,7 +86,8 @@ func TestVariablesOfThePagesExist(t *testing.T) {
 	}
 }
 
-func TestProgramsOfThePagesBuild(t *testing.T) {
+// The programs of docs/embedding.md do what the page says.
+func TestProgramsOfThePagesRun(t *testing.T) {
 	longtest.Only(t)
 	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
 	if err != nil {
@@ -95,18 +102,34 @@ func TestProgramsOfThePagesBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	const path = "github.com/souvenir-ai/souvenir"
-	folder := t.TempDir()
+	const initialize = `{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
+		"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}`
+	folder, address := t.TempDir(), freeAddress(t)
 	files := map[string]string{
 		"go.sum": string(sums),
 		"go.mod": strings.Replace(string(module), "module "+path+"\n", "module try\n", 1) +
 			"\nrequire " + path + " v0.0.0\n\nreplace " + path + " => " + here + "\n",
 	}
-	programs := 0
+	programs := []struct{ has, in, out string }{
+		{`ProjectName: "atlas"`, "", "Anna is allergic to peanuts."},
+		{"tools.New(", "", "Tea is at four."},
+		{"server.Serve(", "", "my application"},
+		{"mcpserver.ServeStdio(", strings.ReplaceAll(initialize, "\n", " ") + "\n", `"protocolVersion":"2025-06-18"`},
+		{`"letters-v1"`, "", "0 passages have vectors of letters-v1"},
+	}
+	found := 0
 	for _, page := range pages(t) {
 		for _, block := range regexp.MustCompile("(?s)```go\n(package main.*?)```").FindAllStringSubmatch(page, -1) {
-			programs++
-			files[filepath.Join("program"+string(rune('0'+programs)), "main.go")] = block[1]
+			found++
+			for i, p := range programs {
+				if strings.Contains(block[1], p.has) {
+					files["program"+strconv.Itoa(i)+"/main.go"] = strings.ReplaceAll(block[1], "127.0.0.1:8080", address)
+				}
+			}
 		}
+	}
+	if found != len(programs) || len(files) != 2+found {
+		t.Fatalf("got %d programs, want %d, one for each of %+v", found, len(programs), programs)
 	}
 	for name, content := range files {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o755); err != nil {
@@ -116,12 +139,58 @@ func TestProgramsOfThePagesBuild(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// go list -export compiles without linking, and reuses what the module's own tests compiled.
-	compile := exec.CommandContext(t.Context(), "go", "list", "-export", "./...")
-	compile.Dir = folder
-	compile.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"), "GOWORK=off")
-	if out, err := compile.CombinedOutput(); err != nil || programs != 5 {
-		t.Errorf("compiling %d programs: %v\n%s\nwant 5 that compile", programs, err, out)
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", folder+"/bin/", "./...")
+	build.Dir = folder
+	build.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"), "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	for i, p := range programs {
+		var out bytes.Buffer
+		answer := ""
+		run := exec.CommandContext(t.Context(), filepath.Join(folder, "bin", "program"+strconv.Itoa(i)))
+		run.Dir, run.Stdin, run.Stdout, run.Stderr = t.TempDir(), strings.NewReader(p.in), &out, &out
+		if err := run.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if p.has == "server.Serve(" {
+			answer = firstAnswer(t, "http://"+address+"/")
+			if err := run.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := run.Wait(); err != nil || !strings.Contains(answer+out.String(), p.out) {
+			t.Errorf("the program with %s: got %v, %q and %q, want success and %q", p.has, err, answer, out.String(), p.out)
+		}
+	}
+}
+
+// freeAddress returns a loopback address on which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// firstAnswer returns the body of the first answer of a server that is starting.
+func firstAnswer(t *testing.T, url string) string {
+	t.Helper()
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		r, err := http.Get(url)
+		if err == nil {
+			body, err := io.ReadAll(r.Body)
+			if r.Body.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return string(body)
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("%s: got %v after a minute, want an answer", url, err)
+		}
 	}
 }
 
