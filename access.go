@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
@@ -211,17 +210,6 @@ func (s *Store) addUser(tx db.Tx) (int64, error) {
 	}
 	return db.Insert(tx, `INSERT INTO users (namespace, uid, uid_key, created_at) VALUES (?, ?, ?, ?) RETURNING id`,
 		key.namespace, key.id, foldname.Key(key.id), s.now())
-}
-
-// ownerName returns the name of a user whose data the caller can see, for errors: the account name, or the id if there
-// is none. All users whose data a caller can see are of the caller's namespace.
-func ownerName(tx db.Tx, v viewer, uid string) string {
-	names, err := db.Column[string](tx, `SELECT name FROM users WHERE namespace = ? AND uid = ? AND name IS NOT NULL`,
-		v.Namespace, uid)
-	if err != nil || len(names) == 0 {
-		return strconv.Quote(uid)
-	}
-	return strconv.Quote(names[0])
 }
 
 // Scope is a right that an MCP token or an OAuth grant carries.

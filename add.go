@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 	"github.com/souvenir-ai/souvenir/internal/validity"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // NewMemory describes a memory to store. Only Content is required.
@@ -279,7 +280,7 @@ func (s *Store) embedsAtOnce(drafts []kernel.Draft) bool {
 // storeDrafts stores drafts in one commit, each with write; nil means [memoryWriter.add]. Before any costly embedding,
 // it calls look, unless nil, with each draft and its place.
 func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
-	look func(db.Tx, draftPlace, *kernel.Draft) error,
+	look func(db.Tx, writing.Destination, *kernel.Draft) error,
 	write func(*memoryWriter, *kernel.Draft) (Stored, error)) ([]Stored, error) {
 	var o BatchOptions
 	if options != nil {
@@ -314,6 +315,48 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 		s.wake(ctx)
 	}
 	return added, nil
+}
+
+// checkPlaces checks, before anything is embedded, that the collections exist, and which of them embed no texts.
+func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft,
+	look func(db.Tx, writing.Destination, *kernel.Draft) error) error {
+	return s.read(ctx, func(tx db.Tx, v viewer) error {
+		places := map[[3]string]writing.Destination{}
+		for i := range drafts {
+			d := &drafts[i]
+			name := [3]string{d.Collection, d.ProjectID, d.ProjectName}
+			at, known := places[name]
+			if !known {
+				var err error
+				if at, err = s.writing().Destination(tx, v, d); err != nil {
+					return atPosition(err, i, len(drafts))
+				}
+				places[name] = at
+			}
+			d.WordsOnly = at.Profile != 0 && d.Vector == nil
+			if look != nil {
+				if err := look(tx, at, d); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// findStored marks a draft whose content the store already has, under its key or, with IfAbsent, at all: it need not be
+// embedded again.
+func (s *Store) findStored(tx db.Tx, at writing.Destination, d *kernel.Draft) error {
+	if at.Collection == 0 || d.Vector != nil || d.Similar > 0 || d.Key == "" && !d.IfAbsent {
+		return nil
+	}
+	key := d.Key
+	if d.IfAbsent {
+		key = ""
+	}
+	var err error
+	d.Stored, err = kernel.HasStored(tx, at.Collection, at.Project, key, d.Content)
+	return err
 }
 
 // addition holds the drafts that a call stores, each with write.
@@ -381,7 +424,7 @@ func (s *Store) storeAlone(ctx context.Context, a *addition) error {
 			err = a.run(w)
 		}
 		if err == nil {
-			err = w.flush()
+			err = w.Flush()
 		}
 		if err == nil {
 			err = w.ready.Written(tx)
@@ -493,12 +536,12 @@ func (c *sharedAddition) Prepare(tx db.Tx, first batch.Call) (bool, error) {
 		return false, err
 	}
 	if beside != nil {
-		c.writer.Beside(beside.Writer)
+		c.writer.Beside(beside.Writer.Writer)
 	}
 	exist := true
 	err = c.forItsViewer(func() error {
 		for i := range c.drafts {
-			if exist, err = c.writer.exists(&c.drafts[i]); err != nil || !exist {
+			if exist, err = c.writer.Exists(&c.drafts[i]); err != nil || !exist {
 				return unlessRefused(err)
 			}
 		}
@@ -511,7 +554,7 @@ func (c *sharedAddition) Write(db.Tx) error {
 	return c.forItsViewer(func() error { return c.run(c.writer) })
 }
 
-func (c *sharedAddition) Flush(db.Tx) error { return c.forItsViewer(c.writer.flush) }
+func (c *sharedAddition) Flush(db.Tx) error { return c.forItsViewer(c.writer.Flush) }
 
 // forItsViewer runs fn for the call's viewer.
 func (c *sharedAddition) forItsViewer(fn func() error) error {

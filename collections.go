@@ -2,11 +2,9 @@ package souvenir
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -15,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // DefaultCollection is the collection for memories stored without naming one. It is created when first needed.
@@ -135,7 +134,7 @@ func (s *Store) AddCollection(ctx context.Context, c NewCollection) (_ Collectio
 		if _, err := s.addCollection(tx, v, c); err != nil {
 			return err
 		}
-		if err := s.checkItems(tx, v, TrashCollection, v.User); err != nil {
+		if err := s.writing().CheckItems(tx, v, writing.Collection, v.User); err != nil {
 			return err
 		}
 		var err error
@@ -146,20 +145,14 @@ func (s *Store) AddCollection(ctx context.Context, c NewCollection) (_ Collectio
 }
 
 func (s *Store) addCollection(tx db.Tx, v viewer, c NewCollection) (int64, error) {
-	var profile any
+	var profile int64
 	if c.OwnVectors {
-		row, err := kernel.ProfileRow(tx, kernel.OwnProfile(c.VectorSize), s.now())
-		if err != nil {
+		var err error
+		if profile, err = kernel.ProfileRow(tx, kernel.OwnProfile(c.VectorSize), s.now()); err != nil {
 			return 0, err
 		}
-		profile = row
 	}
-	row, err := kernel.AddCollection(tx, v.User, c.Name, c.Description, profile, s.now())
-	if err == nil && row == 0 {
-		return 0, newError(KindConflict, "collection_name",
-			"{} %s already exists; choose another name, or store into it", show(c.Name))
-	}
-	return row, err
+	return writing.AddCollection(tx, v.User, c.Name, c.Description, profile, s.now())
 }
 
 // GetCollection returns a collection by name: the caller's own, or else one that holds memories shared with the caller.
@@ -199,7 +192,7 @@ func (s *Store) collection(tx db.Tx, v viewer, name string) (Collection, error) 
 		}
 	}
 	if len(found) == 0 {
-		return Collection{}, s.unknownCollection(tx, v, name)
+		return Collection{}, writing.UnknownCollection(tx, v, name)
 	}
 	return found[0], nil
 }
@@ -207,14 +200,8 @@ func (s *Store) collection(tx db.Tx, v viewer, name string) (Collection, error) 
 // listCollections lists the visible collections; if name is not empty, only the ones with this name.
 func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, error) {
 	visible, visibleArgs := v.Visible()
-	args := slices.Clone(visibleArgs)
-	condition := `EXISTS (SELECT 1 FROM partition p WHERE p.collection_id = c.id AND p.memories > 0 AND ` + visible + `)`
-	if !v.Limited {
-		condition = `(c.owner_id = ? OR ` + condition + `)`
-		args = append(args, v.User)
-	}
-	condition += ` AND c.name <> ''` // not the texts of files
-	args = append(args, visibleArgs...)
+	condition, args := v.VisibleCollection()
+	args = slices.Concat(visibleArgs, args)
 	if name != "" {
 		owners, err := v.Owners(tx)
 		if err != nil {
@@ -257,44 +244,6 @@ func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, 
 	// By name here, as names may be sealed.
 	slices.SortStableFunc(all, func(a, b Collection) int { return strings.Compare(a.Name, b.Name) })
 	return all, err
-}
-
-// unknownCollection is the error for a name that matches no visible collection; it names the nearest one.
-func (s *Store) unknownCollection(tx db.Tx, v viewer, name string) error {
-	all, err := s.listCollections(tx, v, "")
-	if err != nil {
-		return err
-	}
-	hint, best := "", 1+utf8.RuneCountInString(name)/2
-	for _, c := range all {
-		if d := distance(strings.ToLower(name), strings.ToLower(c.Name)); d < best && c.Name != name {
-			hint, best = fmt.Sprintf("; did you mean %s?", show(c.Name)), d
-		}
-	}
-	return newError(KindNotFound, "collection_name",
-		"{} %s does not exist%s ({create_collection} creates a new one)", show(name), hint)
-}
-
-// distance is the Levenshtein distance of two short strings, in characters.
-func distance(a, b string) int {
-	as, bs := []rune(a), []rune(b)
-	row := make([]int, len(bs)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, ra := range as {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, rb := range bs {
-			cost := diagonal
-			if ra != rb {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(bs)]
 }
 
 // CollectionUpdate describes a change of a collection. Fields that are nil change nothing.
@@ -397,7 +346,7 @@ func (h *Insights) CountDue(ctx context.Context, q DueQuery) (n int, err error) 
 			row, err = s.writableCollection(tx, v, q.Collection)
 		} else {
 			var p naming.Project
-			p, err = managedProject(tx, v, q.Project)
+			p, err = naming.Managed(tx, v, q.Project.ID, q.Project.Name)
 			kind, condition, row = "project", `p.project_id = ?`, p.Row
 		}
 		if err != nil {
@@ -421,7 +370,7 @@ func (q DueQuery) check() error {
 		return err
 	}
 	if q.Collection == "" {
-		return checkNamed(q.Project)
+		return q.Project.check()
 	}
 	if err := valid.Project(q.Project.ID, q.Project.Name); err != nil {
 		return err
@@ -513,7 +462,7 @@ func (s *Store) writableCollection(tx db.Tx, v viewer, name string) (int64, erro
 	if v.Limited || visible.Owner != s.access.User {
 		return 0, newError(KindForbidden, "collection_name",
 			"{} %s belongs to %s; only its owner, through a view that is not limited to projects, may change it",
-			show(name), ownerName(tx, v, visible.Owner))
+			show(name), kernel.UserName(tx, v, visible.Owner))
 	}
 	row, _, _, err := kernel.OwnCollection(tx, v.User, name)
 	return row, err

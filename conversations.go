@@ -18,7 +18,7 @@ import (
 )
 
 // ConversationCollection is the collection of the turns of conversations. It is created when first needed.
-const ConversationCollection = "conversations"
+const ConversationCollection = kernel.ConversationCollection
 
 const (
 	maxBegins   = 120 // characters of ConversationInfo.Begins
@@ -115,7 +115,7 @@ func (c *Conversation) find(tx db.Tx, v viewer) (kernel.Conversation, bool, erro
 			return at, false, err
 		}
 		project = p.Row
-		if owner, err = projectOwner(tx, v, p.Row); err != nil {
+		if owner, err = kernel.OwnerOfProject(tx, v, p.Row); err != nil {
 			return at, false, err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // File contents are split into chunks, stored in the database or, with Options.Objects, in object storage. One
@@ -242,7 +243,7 @@ func (u *upload) place(tx db.Tx, v *viewer) (memory, project int64, err error) {
 		m, err := u.s.memoryToLink(tx, *v, u.MemoryID)
 		return m.row, 0, err
 	}
-	project, err = u.s.projectForFile(tx, v, u.ProjectID, u.ProjectName)
+	project, err = u.s.writing().ShownProject(tx, v, u.ProjectID, u.ProjectName)
 	return 0, project, err
 }
 
@@ -371,21 +372,11 @@ func (u *upload) storeRow(tx db.Tx, v viewer) (row int64, err error) {
 			"the upload was cancelled, because no data arrived for %v; store the file again", kernel.Abandoned)
 	}
 	if u.row == 0 {
-		if err := u.s.checkItems(tx, v, TrashFile, owner); err != nil {
+		if err := u.s.writing().CheckItems(tx, v, writing.File, owner); err != nil {
 			return 0, err
 		}
 	}
-	return row, u.s.checkFileQuota(tx, v, owner, size)
-}
-
-// projectForFile is like projectForWriting, and also lets a limited view see a project just created for it.
-func (s *Store) projectForFile(tx db.Tx, v *viewer, id, name string) (int64, error) {
-	target, err := s.projectForWriting(tx, *v, id, name)
-	if err == nil && v.Limited && !slices.Contains(v.Projects, target.row) {
-		v.Projects = append(v.Projects, target.row)
-		db.ActFor(tx, s.caller(*v))
-	}
-	return target.row, err
+	return row, u.s.writing().CheckFiles(tx, v, owner, size)
 }
 
 // finish turns an arriving file into a stored one.
@@ -583,14 +574,14 @@ func (s *Store) giveFiles(tx db.Tx, v viewer, owner int64, condition string, arg
 	if err != nil || !given {
 		return err
 	}
-	return s.checkFileQuota(tx, v, owner, size)
+	return s.writing().CheckFiles(tx, v, owner, size)
 }
 
 // fileOwner returns the row of the user to whom a file belongs: the owner of the memory's collection, else of the
 // project, else the caller.
 func fileOwner(tx db.Tx, v viewer, memory, project int64) (owner int64, err error) {
 	if memory == 0 {
-		return projectOwner(tx, v, project)
+		return kernel.OwnerOfProject(tx, v, project)
 	}
 	err = tx.QueryRow(`SELECT c.owner_id `+kernel.FromMemory+` WHERE m.id = ?`, memory).Scan(&owner)
 	return owner, err

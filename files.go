@@ -284,7 +284,7 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (_ File
 			return err
 		}
 		if after.project != before.project {
-			owner, err := projectOwner(tx, v, after.project)
+			owner, err := kernel.OwnerOfProject(tx, v, after.project)
 			if err == nil {
 				err = s.giveFiles(tx, v, owner, `id = ?`, before.row)
 			}
@@ -372,13 +372,13 @@ func (s *Store) relink(tx db.Tx, v *viewer, u FileUpdate, before storedFile, aft
 				"file %s is linked to a memory and is in its project; move the memory, or unlink the file", show(before.ID))
 		}
 		var err error
-		if after.project, err = s.projectForFile(tx, v, u.Project.ID, u.Project.Name); err != nil {
+		if after.project, err = s.writing().ShownProject(tx, v, u.Project.ID, u.Project.Name); err != nil {
 			return err
 		}
 	}
 	if after.project != before.project && before.Owner != s.access.User {
 		return newError(KindForbidden, "file_id", "file %s belongs to %s; only its owner can move it to another project",
-			show(before.ID), ownerName(tx, *v, before.Owner))
+			show(before.ID), kernel.UserName(tx, *v, before.Owner))
 	}
 	return nil
 }
@@ -583,4 +583,12 @@ func (s *Store) EraseFile(ctx context.Context, id string) (err error) {
 		return err
 	}
 	return wrap(s.scrubSoon(ctx))
+}
+
+// checkFileSize refuses a file over the size limit.
+func (s *Store) checkFileSize(size int64) error {
+	if size > s.maxFile {
+		return newError(KindTooLarge, "size", "the file has %d bytes or more; at most %d are allowed", size, s.maxFile)
+	}
+	return nil
 }

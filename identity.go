@@ -158,7 +158,7 @@ func (s *Store) setIdentityMemory(ctx context.Context, d kernel.Draft, patch map
 		if !stored.Indexed {
 			stored.Warnings = append(stored.Warnings, warnings...)
 		}
-		return w.flush()
+		return w.Flush()
 	})
 	if err == nil && !stored.Indexed {
 		s.wake(ctx)
@@ -175,7 +175,7 @@ func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *kernel.Place)
 	return newError(KindForbidden, "event_type",
 		"{} is %s in project %s, which belongs to %s; only its owner stores or changes an identity there. Store "+
 			"yours outside of the project",
-		show(after.EventType), show(cmp.Or(at.ProjectName, at.ProjectID)), ownerName(w.Tx, w.Viewer, at.OwnerID))
+		show(after.EventType), show(cmp.Or(at.ProjectName, at.ProjectID)), kernel.UserName(w.Tx, w.Viewer, at.OwnerID))
 }
 
 // setIdentityMemory adds the identity or overwrites the existing one.

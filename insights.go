@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // Insights provides the data of a dashboard: overview, graph and map, the tags and modules in use, recorded activity,
@@ -545,4 +546,37 @@ func sortProjects(all []Project) {
 		}
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Owner, b.Owner))
 	})
+}
+
+// Usage counts an owner's stored items and bytes, with the owner's quota.
+type Usage struct {
+	Memories  int   `json:"memories"`
+	Revisions int   `json:"revisions"`  // past versions of memories
+	Bytes     int64 `json:"bytes"`      // of contents and metadata: current, past and in the trash
+	FileBytes int64 `json:"file_bytes"` // of files, including uploads in progress and the trash
+
+	Quota     Quota `json:"-"` // zero fields: no limit
+	FileQuota int64 `json:"-"` // bytes; zero: no limit
+}
+
+// Usage returns the usage of the view's user, counted in the user's collections, and the quota. A view limited to
+// projects gets ErrForbidden.
+func (h *Insights) Usage(ctx context.Context) (Usage, error) {
+	s, err := h.own("Usage")
+	if err != nil {
+		return Usage{}, err
+	}
+	var u Usage
+	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		o, err := s.limits(tx)
+		if err != nil {
+			return err
+		}
+		u.Quota, u.FileQuota = o.Quota, o.FileQuota
+		if u.Memories, u.Revisions, u.Bytes, err = writing.Used(tx, v.User); err == nil {
+			u.FileBytes, err = writing.UsedByFiles(tx, v.User)
+		}
+		return err
+	})
+	return u, err
 }

@@ -49,12 +49,12 @@ type Member struct {
 // user who can see the project can see them. A project that is not visible is ErrNotFound.
 func (s *Store) Members(ctx context.Context, project ProjectRef) (_ []Member, err error) {
 	defer inGo[ProjectRef](&err)
-	if err := checkNamed(project); err != nil {
+	if err := project.check(); err != nil {
 		return nil, err
 	}
 	var all []Member
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		p, err := knownProject(tx, v, project)
+		p, err := naming.Known(tx, v, project.ID, project.Name)
 		if err != nil {
 			return err
 		}
@@ -286,7 +286,7 @@ func (s *Store) managed(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, err
 	if s.operator {
 		return operatorProject(tx, v, ref)
 	}
-	return managedProject(tx, v, ref)
+	return naming.Managed(tx, v, ref.ID, ref.Name)
 }
 
 // operatorProject returns the project that a reference names for the operator: OWNER/ID names a project of any user,
@@ -294,11 +294,11 @@ func (s *Store) managed(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, err
 func operatorProject(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, error) {
 	slash := strings.LastIndexByte(ref.ID, '/')
 	if slash < 0 {
-		return knownProject(tx, v, ref)
+		return naming.Known(tx, v, ref.ID, ref.Name)
 	}
 	owner, err := findUser(tx, v.Namespace, ref.ID[:slash])
 	if errors.Is(err, ErrNotFound) {
-		return knownProject(tx, v, ref)
+		return naming.Known(tx, v, ref.ID, ref.Name)
 	}
 	if err != nil {
 		return naming.Project{}, err
@@ -316,7 +316,7 @@ func operatorProject(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, error)
 }
 
 func checkMember(project ProjectRef, user string, role MemberRole) error {
-	if err := checkNamed(project); err != nil {
+	if err := project.check(); err != nil {
 		return err
 	}
 	if err := valid.Name("user", user); err != nil {

@@ -204,7 +204,7 @@ func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (_ Memory, err 
 			p, err := naming.Find(tx, v, k.ProjectID, k.ProjectName)
 			if err == nil && p != nil {
 				project = p.Row
-				owner, err = projectOwner(tx, v, p.Row)
+				owner, err = kernel.OwnerOfProject(tx, v, p.Row)
 			}
 			if err != nil {
 				return err
@@ -354,7 +354,7 @@ func (s *Store) memory(tx db.Tx, v viewer, id string) (storedMemory, error) {
 // sharedReadOnly refuses a write to something that its owner shares for reading only.
 func sharedReadOnly(tx db.Tx, v viewer, argument, kind, id, owner string) error {
 	return newError(KindForbidden, argument, "%s %s belongs to %s, who shares it read-only", kind, show(id),
-		ownerName(tx, v, owner))
+		kernel.UserName(tx, v, owner))
 }
 
 // memoryForWriting returns a memory that the caller may change: an invisible one is ErrNotFound, a read-only one

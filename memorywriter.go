@@ -15,33 +15,46 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/turns"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // memoryWriter writes memories for a view within one transaction: it finds and creates their places, and keeps to
 // the quotas.
 type memoryWriter struct {
-	*kernel.Writer
-	store     *Store
-	places    map[placeName]*kernel.Place
-	targets   map[ProjectRef]projectTarget // by their reference
-	grown     map[int64]bool               // partitions that hold more than before
-	restoring bool                         // the memories come from the trash
-	ready     *retrieval.Ready             // gets the memories that are added; nil: the index reads them
+	*writing.Writer
+	store *Store
+	ready *retrieval.Ready // gets the memories that are added; nil: the index reads them
 }
 
 func (s *Store) newWriter(tx db.Tx, v viewer) (*memoryWriter, error) {
 	rows, err := kernel.NewWriter(tx, v, s.profile, s.embedder.Model())
-	return &memoryWriter{Writer: rows, store: s, places: map[placeName]*kernel.Place{},
-		targets: map[ProjectRef]projectTarget{}}, err
+	return &memoryWriter{Writer: s.writing().New(rows), store: s}, err
 }
 
-// flush writes the counts held in memory, and refuses a write that exceeds a quota. It must be called before the
-// transaction ends.
-func (w *memoryWriter) flush() error {
-	if err := w.checkQuota(); err != nil {
-		return err
-	}
-	return w.Writer.Flush()
+// writing is what a write has to know of this view.
+func (s *Store) writing() *writing.Store {
+	return &writing.Store{User: s.access.User, Projects: s.access.Projects, Now: s.now, NewID: s.newID, Caller: s.caller,
+		Quota: func(tx db.Tx) (writing.Quota, error) {
+			o, err := s.limits(tx)
+			if err != nil {
+				return writing.Quota{}, err
+			}
+			return writing.Quota{Memories: o.Quota.Memories, Revisions: o.Quota.Revisions, Items: o.Quota.Items,
+				Bytes: o.Quota.Bytes, Files: o.FileQuota}, nil
+		}}
+}
+
+// addProjectWarnings adds notes about the project to a result. Only the first memory in it reports that it was created.
+func (w *memoryWriter) addProjectWarnings(stored *Stored, id, name string) {
+	warnings, created := w.Notes(id, name)
+	stored.Warnings = slices.Concat(stored.Warnings, warnings)
+	stored.ProjectCreated = stored.ProjectCreated || created
+}
+
+// present is where the memory is.
+func (m storedMemory) present() writing.Present {
+	return writing.Present{ID: m.ID, Collection: m.Collection, Owner: m.Owner, ProjectID: m.ProjectID,
+		ProjectName: m.ProjectName, Partition: m.partition, Project: m.project, Owned: m.owner}
 }
 
 // add stores one memory.
@@ -53,7 +66,7 @@ func (w *memoryWriter) add(d *kernel.Draft) (Stored, error) {
 		return w.addIfAbsent(d)
 	}
 	if d.Key != "" {
-		at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+		at, err := w.Place(d.Collection, d.ProjectID, d.ProjectName)
 		if err == nil {
 			err = w.checkKeyFree(at, d.Key)
 		}
@@ -66,7 +79,7 @@ func (w *memoryWriter) add(d *kernel.Draft) (Stored, error) {
 
 // addIfAbsent stores a memory unless its place has one with the same content.
 func (w *memoryWriter) addIfAbsent(d *kernel.Draft) (Stored, error) {
-	at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+	at, err := w.Place(d.Collection, d.ProjectID, d.ProjectName)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -103,7 +116,7 @@ var errNotStored = errors.New("the content of this key has changed in the meanti
 
 // put stores a memory under its key, or updates the memory that has the key to this state.
 func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
-	at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+	at, err := w.Place(d.Collection, d.ProjectID, d.ProjectName)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -165,7 +178,7 @@ func (w *memoryWriter) checkKeyFree(at *kernel.Place, key string) error {
 
 // insert creates a memory and its dependent rows.
 func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
-	place, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+	place, err := w.Place(d.Collection, d.ProjectID, d.ProjectName)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -205,7 +218,7 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	w.grow(place.Partition)
+	w.Grow(place.Partition)
 	if err := w.AddTags(row, place.Owner, m.Tags); err != nil {
 		return Stored{}, err
 	}
@@ -229,7 +242,7 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 // update writes a memory's new state over the previous one. content holds the passages of new content; nil if the
 // content does not change.
 func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft) (Stored, error) {
-	at, err := w.placeOf(before, after)
+	at, err := w.Move(before.present(), after.ProjectID, after.ProjectName)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -255,7 +268,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	if err := w.keepRevision(before); err != nil {
 		return Stored{}, err
 	}
-	w.grow(at.Partition)
+	w.Grow(at.Partition)
 	w.ready.Forget(before.row)
 	now, metadata, err := w.updateRow(before, after, at)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/auth/redirect"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -117,7 +118,7 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (_ Authorizat
 		if err := checkMayAuthorize(tx, v); err != nil {
 			return err
 		}
-		projects, err := canonicalProjects(tx, v, "projects", a.Projects)
+		projects, err := naming.Canonical(tx, v, "projects", a.Projects)
 		if err != nil {
 			return err
 		}

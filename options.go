@@ -127,6 +127,17 @@ type Options struct {
 	NewID func() string
 }
 
+// Quota limits what one owner may store. A zero field means no limit. What a member stores into a project counts
+// towards the project owner's quota. The trash may hold the same number of memories and past versions again: above
+// that, nothing is stored until it has been emptied.
+type Quota struct {
+	Memories  int `json:"memories"`  // memories
+	Revisions int `json:"revisions"` // past versions of memories; Purge removes old ones
+	Items     int `json:"items"`     // collections, projects and files, each; including the trash
+	// bytes of contents and metadata: current, past and in the trash; Options.FileQuota limits files
+	Bytes int64 `json:"bytes"`
+}
+
 const (
 	defaultIndexMemory = 1 << 30
 	defaultMaxFile     = 100 << 20

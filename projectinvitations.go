@@ -102,7 +102,7 @@ func loadSentInvitations(tx db.Tx, now int64, condition string, args ...any) ([]
 // inviteMember invites a user to a project. Its answer and its look-ups are the same whether or not the user exists,
 // and whether or not the invitation is delivered.
 func (s *Store) inviteMember(tx db.Tx, v viewer, n NewMember) (Member, error) {
-	p, err := managedProject(tx, v, n.Project)
+	p, err := naming.Managed(tx, v, n.Project.ID, n.Project.Name)
 	if err != nil {
 		return Member{}, err
 	}
@@ -241,12 +241,12 @@ func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) (_ []Inv
 	if err := s.checkUnsealed("InvitedMembers"); err != nil {
 		return nil, err
 	}
-	if err := checkNamed(project); err != nil {
+	if err := project.check(); err != nil {
 		return nil, err
 	}
 	all := []InvitedMember{}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		p, err := managedProject(tx, v, project)
+		p, err := naming.Managed(tx, v, project.ID, project.Name)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // Project groups memories about one subject. People share projects with each other. [Store.AddProject] creates it,
@@ -50,6 +51,14 @@ type ProjectRef struct {
 	Name string
 }
 
+// check refuses a reference that names no project.
+func (ref ProjectRef) check() error {
+	if ref == (ProjectRef{}) {
+		return invalid("project_id", "{} and {project_name} are missing; give one of them")
+	}
+	return valid.Project(ref.ID, ref.Name)
+}
+
 // NewProject describes a project to add. One of the two is enough.
 type NewProject struct {
 	ID   string // 1 to 128 characters without a slash, unique among the owner's projects; empty means a new id
@@ -61,7 +70,7 @@ type NewProject struct {
 // view limited to projects may add only projects within its limit.
 func (s *Store) AddProject(ctx context.Context, n NewProject) (_ Project, err error) {
 	defer inGo[NewProject](&err)
-	if err := checkNamed(ProjectRef(n)); err != nil {
+	if err := ProjectRef(n).check(); err != nil {
 		return Project{}, err
 	}
 	if n.Name == "" {
@@ -78,7 +87,7 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (_ Project, err er
 		if err != nil {
 			return err
 		}
-		if err := s.checkItems(tx, v, TrashProject, v.User); err != nil {
+		if err := s.writing().CheckItems(tx, v, writing.Project, v.User); err != nil {
 			return err
 		}
 		v.Projects = append(v.Projects, row)
@@ -122,12 +131,12 @@ func (s *Store) checkNewProject(tx db.Tx, v viewer, n NewProject) error {
 // GetProject returns a project. One that does not exist, or cannot be seen through this view, is ErrNotFound.
 func (s *Store) GetProject(ctx context.Context, ref ProjectRef) (_ Project, err error) {
 	defer inGo[ProjectRef](&err)
-	if err := checkNamed(ref); err != nil {
+	if err := ref.check(); err != nil {
 		return Project{}, err
 	}
 	var found Project
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		p, err := knownProject(tx, v, ref)
+		p, err := naming.Known(tx, v, ref.ID, ref.Name)
 		if err != nil {
 			return err
 		}
@@ -163,7 +172,7 @@ type ProjectUpdate struct {
 func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpdate) (_ Project, err error) {
 	defer inGo[ProjectRef](&err)
 	defer inGo[ProjectUpdate](&err)
-	if err := checkNamed(ref); err != nil {
+	if err := ref.check(); err != nil {
 		return Project{}, err
 	}
 	if u.Name != nil {
@@ -178,14 +187,14 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 	}
 	var updated Project
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		p, err := managedProject(tx, v, ref)
+		p, err := naming.Managed(tx, v, ref.ID, ref.Name)
 		if err != nil {
 			return err
 		}
 		if u.Retention != nil {
 			if u.Retention.Delete && !p.Own {
 				return newError(KindForbidden, "retention", "{} would permanently delete memories of %s, which only the owner may "+
-					"do; unset Delete to move them to the trash", ownerName(tx, v, p.Owner))
+					"do; unset Delete to move them to the trash", kernel.UserName(tx, v, p.Owner))
 			}
 			if err := s.setRetention(ctx, tx, "project", p.Row, *u.Retention, AuditID("project", p.Owner,
 				p.UID)); err != nil {
@@ -218,7 +227,7 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 	if err := s.outside(ctx, "DeleteProject"); err != nil {
 		return err
 	}
-	if err := checkNamed(ref); err != nil {
+	if err := ref.check(); err != nil {
 		return err
 	}
 	return s.hookedDelete(ctx, "DeleteProject", func(ctx context.Context, h *operation) (err error) {
@@ -238,14 +247,14 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 // deleteProject deletes one portion, and reports whether it was the last.
 func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOptions,
 	most trash.Portion) (done bool, err error) {
-	p, err := managedProject(tx, v, project)
+	p, err := naming.Managed(tx, v, project.ID, project.Name)
 	if err != nil {
 		return false, err
 	}
 	if !p.Own {
 		return false, newError(KindForbidden, p.Argument, "project %s belongs to %s; only the owner can delete it",
 			whole(p.Ref()),
-			ownerName(tx, v, p.Owner))
+			kernel.UserName(tx, v, p.Owner))
 	}
 	var memories, files int64
 	err = tx.QueryRow(`SELECT (SELECT coalesce(sum(memories), 0) FROM partition WHERE project_id = ?
@@ -338,16 +347,6 @@ func loadProject(tx db.Tx, v viewer, row int64) (Project, error) {
 	return found[0], nil
 }
 
-// projectOwner returns the row of the user who owns the contents of a project (0: outside any), and whose quota they
-// count towards.
-func projectOwner(tx db.Tx, v viewer, project int64) (owner int64, err error) {
-	if project == 0 {
-		return v.User, nil
-	}
-	err = tx.QueryRow(`SELECT owner_id FROM project WHERE id = ?`, project).Scan(&owner)
-	return owner, err
-}
-
 // EventProjectMain is the event type of memories that say what a project is about. It is compared without regard to
 // case.
 const EventProjectMain = "project-main"
@@ -387,12 +386,12 @@ func (m MainMemory) MarshalJSON() ([]byte, error) {
 // without an active memory of event type project-main (in any case), is ErrNotFound.
 func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (_ MainMemory, err error) {
 	defer inGo[ProjectRef](&err)
-	if err := checkNamed(project); err != nil {
+	if err := project.check(); err != nil {
 		return MainMemory{}, err
 	}
 	var m MainMemory
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		p, err := knownProject(tx, v, project)
+		p, err := naming.Known(tx, v, project.ID, project.Name)
 		if err != nil {
 			return err
 		}

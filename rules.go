@@ -329,7 +329,7 @@ func (w *memoryWriter) addRule(d *kernel.Draft) (Stored, error) {
 	if err := w.store.checkGeneralRule(ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
 		return Stored{}, err
 	}
-	project, err := w.project(d.ProjectID, d.ProjectName)
+	project, err := w.Project(d.ProjectID, d.ProjectName)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -515,7 +515,7 @@ func (s *Store) rulesToWrite(tx db.Tx, v viewer, e ruleEdit) ([]storedMemory, er
 		present, err = s.presentRules(tx, v, e.project, e.ruleType)
 	} else {
 		var p *naming.Project
-		if p, _, err = s.projectToWrite(tx, v, e.project.ID, e.project.Name); err == nil && p != nil {
+		if p, _, err = s.writing().FindProject(tx, v, e.project.ID, e.project.Name); err == nil && p != nil {
 			present, err = s.rulesAt(tx, v, p.Row, e.ruleType)
 		}
 		if errors.Is(err, ErrForbidden) {
@@ -546,7 +546,7 @@ func (s *Store) storeRule(tx db.Tx, v viewer, e ruleEdit, ready kernel.Prepared,
 	if err != nil {
 		return StoredRule{}, err
 	}
-	project, err := w.project(e.project.ID, e.project.Name)
+	project, err := w.Project(e.project.ID, e.project.Name)
 	if err != nil {
 		return StoredRule{}, err
 	}
@@ -589,5 +589,5 @@ func (s *Store) storeRule(tx db.Tx, v viewer, e ruleEdit, ready kernel.Prepared,
 		return StoredRule{}, err
 	}
 	stored.Warnings = slices.Concat(stored.Warnings, superfluous(present))
-	return stored, w.flush()
+	return stored, w.Flush()
 }

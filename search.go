@@ -432,7 +432,7 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 		return sel, err
 	}
 	if v.Limited && len(v.Projects) == 0 && len(s.access.Projects) > 0 {
-		sel.warnings = append(sel.warnings, s.goneProjects())
+		sel.warnings = append(sel.warnings, s.writing().GoneProjects())
 	}
 	condition, args := v.VisibleOfAll()
 	collections := valid.Distinct(q.Collections)

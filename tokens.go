@@ -10,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -231,7 +232,7 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 			live[0], maxTokens)
 	}
 	added := Token{ID: s.newID(), Name: n.Name, Prefix: value[:8], CreatedAt: kernel.ToTime(now)}
-	if n.Projects, err = canonicalProjects(tx, viewer{User: u.row}, "projects", n.Projects); err != nil {
+	if n.Projects, err = naming.Canonical(tx, viewer{User: u.row}, "projects", n.Projects); err != nil {
 		return Token{}, err
 	}
 	made, err := added.inherit(tx, u, &n, now)

@@ -266,7 +266,7 @@ func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error
 			if restored == nil {
 				restored = &e.TrashEntry
 			}
-			return w.flush()
+			return w.Flush()
 		})
 		switch {
 		case err != nil && restored != nil && errors.Is(err, ErrNotFound): // another caller has restored the rest
@@ -288,9 +288,9 @@ func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error
 // restorer returns a restorer for an entry, which continues after the part with this number.
 func (w *memoryWriter) restorer(e trashEntry, after int64) *trash.Restorer {
 	s := w.store
-	w.restoring = true
-	return &trash.Restorer{Tx: w.Tx, Viewer: w.Viewer, Writer: w.Writer, Entry: e.rows(), After: after, Indexed: true,
-		Now: s.now(), NewID: s.newID, Profile: s.profile, MaxInput: maxInput(s.embedder), Grow: w.grow,
+	w.Restoring = true
+	return &trash.Restorer{Tx: w.Tx, Viewer: w.Viewer, Writer: w.Writer.Writer, Entry: e.rows(), After: after,
+		Indexed: true, Now: s.now(), NewID: s.newID, Profile: s.profile, MaxInput: maxInput(s.embedder), Grow: w.Grow,
 		AddMember: func(project int64, m trash.Member) error {
 			return s.restoreMember(w.Tx, w.Viewer, e, project, m)
 		},

@@ -193,7 +193,7 @@ func (c *Conversation) markStored(ctx context.Context, drafts []kernel.Draft) er
 
 // append stores one turn, unless the conversation has its key.
 func (c *Conversation) append(w *memoryWriter, d *kernel.Draft, given *int64) (Stored, error) {
-	place, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+	place, err := w.Place(d.Collection, d.ProjectID, d.ProjectName)
 	if err != nil {
 		return Stored{}, err
 	}

@@ -248,7 +248,7 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 		if !changed.Indexed {
 			changed.Warnings = append(changed.Warnings, warnings...)
 		}
-		return w.flush()
+		return w.Flush()
 	})
 	if err == nil && !changed.Indexed {
 		s.wake(ctx)
@@ -351,7 +351,7 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 			began, changed := time.Now(), 0
 			for i, m := range found {
 				if i > 0 && db.ShouldYield(tx, began) {
-					return i, changed, w.flush()
+					return i, changed, w.Flush()
 				}
 				after := m
 				a, err := patch.apply(m.attributes())
@@ -370,7 +370,7 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 					changed++
 				}
 			}
-			return len(found), changed, w.flush()
+			return len(found), changed, w.Flush()
 		})
 		if err != nil {
 			return b.done, err

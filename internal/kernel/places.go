@@ -95,3 +95,13 @@ func DescribeCollection(tx db.Tx, owner, row int64, description string) error {
 	}
 	return err
 }
+
+// OwnerOfProject returns the row of the user who owns the contents of a project (0: outside any), and whose quota they
+// count towards.
+func OwnerOfProject(tx db.Tx, v Viewer, project int64) (owner int64, err error) {
+	if project == 0 {
+		return v.User, nil
+	}
+	err = tx.QueryRow(`SELECT owner_id FROM project WHERE id = ?`, project).Scan(&owner)
+	return owner, err
+}

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"strconv"
+
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
@@ -32,4 +34,15 @@ func FillUserKeys(tx db.Tx) error {
 		err = db.Queue(tx, keepUserKey, foldname.Key(u.id), u.namespace, u.id)
 	}
 	return err
+}
+
+// UserName returns the name of a user whose data the caller can see, for errors: the account name, or the id if there
+// is none. All users whose data a caller can see are of the caller's namespace.
+func UserName(tx db.Tx, v Viewer, uid string) string {
+	names, err := db.Column[string](tx, `SELECT name FROM users WHERE namespace = ? AND uid = ? AND name IS NOT NULL`,
+		v.Namespace, uid)
+	if err != nil || len(names) == 0 {
+		return strconv.Quote(uid)
+	}
+	return strconv.Quote(names[0])
 }

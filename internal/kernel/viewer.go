@@ -11,6 +11,9 @@ const LocalUser = "local"
 // DefaultCollection is the collection for memories stored without naming one.
 const DefaultCollection = "default"
 
+// ConversationCollection is the collection for the turns of conversations.
+const ConversationCollection = "conversations"
+
 // TextCollection is the name of the collections with the texts of files, one for each owner: no caller can name it. The
 // memories in it hold the contents of files. Only searches for documents see it ([Viewer.VisibleTexts]).
 const TextCollection = ""
@@ -52,6 +55,18 @@ const (
 // among it.
 func (v Viewer) Visible() (condition string, args []any) {
 	return v.partitions(SharedWith, `c.name <> ''`)
+}
+
+// VisibleCollection is the condition for seeing a collection c: the caller's own, and those with memories that the
+// caller can see. The texts of files are not among them.
+func (v Viewer) VisibleCollection() (condition string, args []any) {
+	visible, args := v.Visible()
+	condition = `EXISTS (SELECT 1 FROM partition p WHERE p.collection_id = c.id AND p.memories > 0 AND ` + visible + `)`
+	if !v.Limited {
+		condition = `(c.owner_id = ? OR ` + condition + `)`
+		args = append([]any{v.User}, args...)
+	}
+	return condition + ` AND c.name <> ''`, args
 }
 
 // VisibleOfAll is Visible for a statement that looks for all visible partitions, rather than at some: it first names

@@ -119,9 +119,16 @@ var rules = []layer{
 		From: []string{"./internal/kernel"},
 		Never: []string{"./internal/embedding/...", "./internal/inspect", "./internal/naming", "./internal/recency",
 			"./internal/recovery/...", "./internal/retrieval/...", "./internal/fixedcontext", "./internal/transfer",
-			"./internal/trash"},
+			"./internal/trash", "./internal/writing"},
 		Reach: anyDepth,
 		Why:   "the kernel is what the others stand on",
+	},
+	{
+		From: []string{"./internal/writing"},
+		Never: []string{"./internal/embedding/...", "./internal/inspect", "./internal/recovery/...",
+			"./internal/retrieval/...", "./internal/transfer", "./internal/trash"},
+		Reach: anyDepth,
+		Why:   "a write finds its place by names alone: it neither searches nor restores",
 	},
 	{
 		From:  []string{"./internal/retrieval/...", "./internal/trash"},

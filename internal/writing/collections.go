@@ -1,0 +1,141 @@
+package writing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+)
+
+// Destination is where a draft goes.
+type Destination struct {
+	Collection int64 // row; 0: it is created with the write
+	Profile    int64 // of the callers' vectors; 0: the store's embedder makes them
+	Project    int64 // row; 0: none or a new one
+}
+
+// Destination returns where a draft would go if it were stored now.
+func (s *Store) Destination(tx db.Tx, v kernel.Viewer, d *kernel.Draft) (at Destination, err error) {
+	id := d.ProjectID
+	if id == "" && d.ProjectName == "" && len(s.Projects) == 1 {
+		id = s.Projects[0]
+	}
+	owner, project := v.User, int64(0)
+	if id != "" || d.ProjectName != "" {
+		p, _, err := s.FindProject(tx, v, id, d.ProjectName)
+		if err == nil && p != nil {
+			err = p.CheckWritable() // before the collection: readers must not learn which names the owner has
+		}
+		if err == nil && p != nil {
+			project = p.Row
+			owner, err = kernel.OwnerOfProject(tx, v, p.Row)
+		}
+		if err != nil {
+			return at, err
+		}
+	}
+	at, err = s.collectionFor(tx, v, d.Collection, owner)
+	at.Project = project
+	return at, err
+}
+
+// collectionFor finds the collection of an owner: the caller, or the owner of the project that the caller writes to. In
+// the latter case the caller can name the default collection, a collection with memories that the caller can see, or
+// one with the name of the caller's own, which is created for the owner. The names of the owner's other collections are
+// treated as unknown.
+func (s *Store) collectionFor(tx db.Tx, v kernel.Viewer, name string, owner int64) (Destination, error) {
+	var at Destination
+	var found bool
+	var err error
+	if at.Collection, at.Profile, found, err = kernel.OwnCollection(tx, owner, name); err != nil {
+		return at, err
+	}
+	if name == kernel.DefaultCollection || name == kernel.ConversationCollection || found && owner == v.User {
+		return at, nil
+	}
+	if owner == v.User {
+		return at, UnknownCollection(tx, v, name)
+	}
+	visible, args := v.Visible()
+	seen, err := db.Column[int64](tx, `SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
+		WHERE p.collection_id = ? AND p.memories > 0 AND `+visible+` LIMIT 1`, append([]any{at.Collection}, args...)...)
+	if err != nil || len(seen) > 0 {
+		return at, err
+	}
+	_, profile, had, err := kernel.OwnCollection(tx, v.User, name)
+	switch {
+	case err != nil:
+		return at, err
+	case !had:
+		return at, UnknownCollection(tx, v, name)
+	case found && at.Profile != profile:
+		return at, fault.New(fault.KindConflict, "collection_name",
+			"{} %s cannot be used here: memories of a project are in a collection of its owner, "+
+				"whose collection of this name has other vectors; omit {}, or give another one", fault.Show(name))
+	}
+	at.Profile = profile
+	return at, nil
+}
+
+// AddCollection adds a collection of an owner, a row in the users, with the profile of its own vectors, 0 for none.
+func AddCollection(tx db.Tx, owner int64, name, description string, profile, now int64) (int64, error) {
+	row, err := kernel.AddCollection(tx, owner, name, description, db.OrNull(profile), now)
+	if err == nil && row == 0 {
+		return 0, fault.New(fault.KindConflict, "collection_name",
+			"{} %s already exists; choose another name, or store into it", fault.Show(name))
+	}
+	return row, err
+}
+
+// addFor creates the collection for a write to an owner's project.
+func (s *Store) addFor(tx db.Tx, v kernel.Viewer, name string, owner int64, at Destination) (int64, error) {
+	row, err := AddCollection(tx, owner, name, "", at.Profile, s.Now())
+	if err == nil {
+		err = s.CheckItems(tx, v, Collection, owner)
+	}
+	return row, err
+}
+
+// UnknownCollection is the error for a name that matches no visible collection; it names the nearest one.
+func UnknownCollection(tx db.Tx, v kernel.Viewer, name string) error {
+	visible, args := v.VisibleCollection()
+	all, err := db.Column[string](tx, `SELECT c.name FROM collection c WHERE `+visible+` ORDER BY c.id`, args...)
+	if err != nil {
+		return err
+	}
+	hint, best := "", 1+utf8.RuneCountInString(name)/2
+	slices.Sort(all)
+	for _, other := range all {
+		if d := distance(strings.ToLower(name), strings.ToLower(other)); d < best && other != name {
+			hint, best = fmt.Sprintf("; did you mean %s?", fault.Show(other)), d
+		}
+	}
+	return fault.New(fault.KindNotFound, "collection_name",
+		"{} %s does not exist%s ({create_collection} creates a new one)", fault.Show(name), hint)
+}
+
+// distance is the Levenshtein distance of two short strings, in characters.
+func distance(a, b string) int {
+	as, bs := []rune(a), []rune(b)
+	row := make([]int, len(bs)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, ra := range as {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, rb := range bs {
+			cost := diagonal
+			if ra != rb {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(bs)]
+}
