@@ -3,8 +3,8 @@
 #
 #   start_server [FLAG...]     builds the program, makes the users and tokens, and serves
 #
-# It sets $work, $souvenir (the program), $db, $url, $password (of anna), and the tokens $admin (of anna, an admin),
-# $member (of ben, who reads anna's project atlas) and $limited (of anna, to read memories of atlas).
+# It sets $work, $souvenir (the program), $db (unless it is set), $url, $password (of anna), and the tokens $admin (of
+# anna, an admin), $member (of ben, who reads anna's project atlas) and $limited (of anna, to read memories of atlas).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -36,7 +36,7 @@ need() {
 start_server() {
 	need go curl
 	souvenir=$work/souvenir
-	db=$work/souvenir.db
+	db=${db:-$work/souvenir.db}
 	(cd "$root" && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$souvenir" ./cmd/souvenir)
 	password=$(random_password)
 	"$souvenir" user add anna --db "$db" --admin --password-stdin <<<"$password" >/dev/null
