@@ -132,7 +132,7 @@ var matrixReads = []matrixCell{
 		return notEmpty(err, found.Total)
 	}},
 	{"Memories", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
-		for m, err := range s.Memories(t.Context(), List{}) {
+		for m, err := range s.Memories(t.Context(), MemoryList{}) {
 			if err != nil || m.ID == on.memory {
 				return err
 			}
@@ -174,12 +174,12 @@ var matrixReads = []matrixCell{
 		}
 		return err
 	}},
-	{"MainMemory", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
-		_, err := s.MainMemory(t.Context(), on.project)
+	{"GetMainMemory", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.GetMainMemory(t.Context(), on.project)
 		return err
 	}},
-	{"ModuleState", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
-		m, err := s.ModuleState(t.Context(), ModuleQuery{Module: "pump", ProjectID: on.project.ID})
+	{"GetModuleState", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		m, err := s.GetModuleState(t.Context(), ModuleQuery{Module: "pump", ProjectID: on.project.ID})
 		return notEmpty(err, m.Summary.Total)
 	}},
 	{"GetFile", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
@@ -290,7 +290,7 @@ var matrixWrites = []matrixCell{
 		return err
 	}},
 	{"DeleteProject", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
-		return s.DeleteProject(t.Context(), on.project, &DeleteOptions{WithMemories: true})
+		return s.DeleteProject(t.Context(), on.project, &DeletionOptions{WithMemories: true})
 	}},
 }
 

@@ -292,17 +292,17 @@ func contains(part string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
 }
 
-// SharedUpdate is a change of values that all servers of a store share; see [Accounts.UpdateShared].
-type SharedUpdate struct {
+// SharedValuesUpdate is a change of values that all servers of a store share; see [Accounts.UpdateSharedValues].
+type SharedValuesUpdate struct {
 	Keys []string      // at most 16 different ones, of 1 to 200 bytes
 	Life time.Duration // how long a new value is kept: more than 0, at most a day
 	// Change receives the values in the order of the keys, nil for missing ones, and replaces the ones that change;
-	// setting nil deletes a value. A value has at most 1,000 bytes. Change may run again before UpdateShared returns, so
-	// it must reset its results each time.
+	// setting nil deletes a value. A value has at most 1,000 bytes. Change may run again before UpdateSharedValues
+	// returns, so it must reset its results each time.
 	Change func(values [][]byte)
 }
 
-// Limits of [Accounts.UpdateShared].
+// Limits of [Accounts.UpdateSharedValues].
 const (
 	maxSharedKeys   = 16
 	maxSharedKey    = 200
@@ -312,13 +312,14 @@ const (
 	trimEvery       = 64     // updates
 )
 
-// UpdateShared changes small values that all servers on the store share for a while, such as counts of failed sign-ins,
-// in one transaction. Exports and copies leave them out. If there are too many values, the oldest are deleted early.
+// UpdateSharedValues changes small values that all servers on the store share for a while, such as counts of failed
+// sign-ins, in one transaction. Exports and copies leave them out. If there are too many values, the oldest are deleted
+// early.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
-func (h *Accounts) UpdateShared(ctx context.Context, u SharedUpdate) (err error) {
-	defer inGo[SharedUpdate](&err)
-	s, err := h.serving(ctx, "UpdateShared")
+func (h *Accounts) UpdateSharedValues(ctx context.Context, u SharedValuesUpdate) (err error) {
+	defer inGo[SharedValuesUpdate](&err)
+	s, err := h.serving(ctx, "UpdateSharedValues")
 	if err != nil {
 		return err
 	}
@@ -349,7 +350,7 @@ func (h *Accounts) UpdateShared(ctx context.Context, u SharedUpdate) (err error)
 	})
 }
 
-func (u SharedUpdate) check() error {
+func (u SharedValuesUpdate) check() error {
 	if n := len(u.Keys); n == 0 || n > maxSharedKeys {
 		return invalid("Keys", "{} has %d keys; expected 1 to %d", n, maxSharedKeys)
 	}
@@ -379,10 +380,10 @@ func (u SharedUpdate) check() error {
 // with a user interface keep their settings; the store itself does not interpret it.
 const MaxPreferences = 64 << 10
 
-// Preferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing, else
-// json.Number. A view limited to projects may not call it.
-func (s *Store) Preferences(ctx context.Context) (map[string]any, error) {
-	if err := s.checkAccount("Preferences"); err != nil {
+// GetPreferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing,
+// else json.Number. A view limited to projects may not call it.
+func (s *Store) GetPreferences(ctx context.Context) (map[string]any, error) {
+	if err := s.checkAccount("GetPreferences"); err != nil {
 		return nil, err
 	}
 	var found map[string]any

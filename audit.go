@@ -168,9 +168,9 @@ func auditCredential(a Actor) string {
 	return a.CredentialID
 }
 
-// Audit iterates over the entries of the audit log that match when it begins to read them, the newest first. It is for
-// the Store that Open returned; a view gets ErrForbidden.
-func (h *Upkeep) Audit(ctx context.Context, q AuditQuery) iter.Seq2[AuditEntry, error] {
+// AuditEntries iterates over the entries of the audit log that match when it begins to read them, the newest first. It
+// is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) AuditEntries(ctx context.Context, q AuditQuery) iter.Seq2[AuditEntry, error] {
 	return func(yield func(AuditEntry, error) bool) {
 		before := cmp.Or(q.Before, int64(1)<<62)
 		for {
@@ -194,7 +194,7 @@ func (h *Upkeep) Audit(ctx context.Context, q AuditQuery) iter.Seq2[AuditEntry, 
 // auditPage reads the next portion.
 func (h *Upkeep) auditPage(ctx context.Context, q AuditQuery, before int64) (page []AuditEntry, err error) {
 	defer inGo[AuditQuery](&err)
-	s, err := h.operator(ctx, "Audit")
+	s, err := h.operator(ctx, "AuditEntries")
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func TestStrangersDoNotFillTheAuditLog(t *testing.T) {
 	}
 	tokens, refresh := mustLetIn(t, s, s, c)
 	var actions []string
-	for e, err := range s.Upkeep().Audit(t.Context(), AuditQuery{}) {
+	for e, err := range s.Upkeep().AuditEntries(t.Context(), AuditQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

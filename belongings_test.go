@@ -108,7 +108,7 @@ func TestMembersMemoriesInAProjectBelongToTheProject(t *testing.T) {
 	} {
 		view := s.As(Access{User: user})
 		var seen []string
-		for m, err := range view.Memories(t.Context(), List{}) {
+		for m, err := range view.Memories(t.Context(), MemoryList{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +181,7 @@ func checkOldFile(t *testing.T, s *Store) {
 		t.Errorf("a check finds %+v, %v; got %v, want 0", report.Findings, err, report.Total)
 	}
 	if err := olga.DeleteProject(t.Context(),
-		ProjectRef{ID: "apollo"}, &DeleteOptions{WithMemories: true}); err != nil {
+		ProjectRef{ID: "apollo"}, &DeletionOptions{WithMemories: true}); err != nil {
 		t.Error(err)
 	}
 }

@@ -185,7 +185,7 @@ func BenchmarkDashboard(b *testing.B) {
 	})
 	measure("graph of 5,000, filtered", func() error {
 		_, err := store.Insights().Graph(ctx,
-			souvenir.GraphQuery{Limit: 5000, List: souvenir.List{Filter: souvenir.Filter{"event_type": "decision"}}})
+			souvenir.GraphQuery{Limit: 5000, MemoryList: souvenir.MemoryList{Filter: souvenir.Filter{"event_type": "decision"}}})
 		return err
 	})
 	measure("map of 5,000", func() error { _, err := store.Insights().Map(ctx, souvenir.MapQuery{}); return err })

@@ -48,14 +48,14 @@ func TestLongWorkBesideOtherWritersIsDoneInFull(t *testing.T) {
 	if err != nil || report.Counts["memory"].Added != n {
 		t.Errorf("import: got %v %v, want %d memories added", report, err, n)
 	}
-	imported := List{Tags: []string{"imported"}}
+	imported := MemoryList{Tags: []string{"imported"}}
 	state := "done"
 	updated, err := store.UpdateMemories(t.Context(),
-		MemoriesUpdate{List: imported, Change: MemoryUpdate{State: &state}})
+		MemoriesUpdate{MemoryList: imported, Change: MemoryUpdate{State: &state}})
 	if err != nil || updated.Changed != n {
 		t.Errorf("update: got %+v %v, want %d changed", updated, err, n)
 	}
-	deleted, err := store.DeleteMemories(t.Context(), MemoriesDeletion{List: imported})
+	deleted, err := store.DeleteMemories(t.Context(), MemoriesDeletion{MemoryList: imported})
 	if err != nil || deleted.Changed != n {
 		t.Errorf("deletion: got %+v %v, want %d deleted", deleted, err, n)
 	}
@@ -79,7 +79,7 @@ func TestLongWorkInPartsReachesEachMemoryOnce(t *testing.T) {
 	if _, err := store.AddMemories(t.Context(), memories, nil); err != nil {
 		t.Fatal(err)
 	}
-	b := bulk{store: store, list: List{}}
+	b := bulk{store: store, list: MemoryList{}}
 	if err := b.begin(t.Context(), true, false); err != nil {
 		t.Fatal(err)
 	}

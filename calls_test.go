@@ -70,7 +70,7 @@ func settle(t *testing.T, s *Store) settled {
 		}
 	}
 	must(s.SetRule(t.Context(), NewRule{ProjectID: "p", Type: RuleDo, Content: "be kind"}))
-	must(s.Accounts().SealingKey(t.Context()))
+	must(s.Accounts().GetSealingKey(t.Context()))
 	turns, err := s.Conversation("a talk", ConversationPlace{ProjectID: "p"}).Append(t.Context(), Turn{Content: "hello"})
 	must(turns, err)
 	st.turn = turns[0].ID
@@ -121,8 +121,8 @@ func (st settled) arguments() map[string][]any {
 		"AddMember":                {NewMember{Project: p, User: "other", Role: MemberWriter}},
 		"AddMemories":              {[]NewMemory{{Content: "x"}}},
 		"AddMemory":                {NewMemory{Content: "x", Similar: 2}},
-		"DeleteMemories":           {MemoriesDeletion{List: List{Tags: []string{"none"}}}},
-		"UpdateMemories": {MemoriesUpdate{List: List{Tags: []string{"none"}},
+		"DeleteMemories":           {MemoriesDeletion{MemoryList: MemoryList{Tags: []string{"none"}}}},
+		"UpdateMemories": {MemoriesUpdate{MemoryList: MemoryList{Tags: []string{"none"}},
 			Change: MemoryUpdate{ShownMetadata: map[string]any{"a": 1}}}},
 		"PutMemory":          {NewMemory{Key: "a key", Content: "x"}},
 		"PutMemories":        {[]NewMemory{{Key: "b", Content: "x"}}},
@@ -140,7 +140,7 @@ func (st settled) arguments() map[string][]any {
 		"Backup":             {filepath.Join(st.dir, "backup.db")},
 		"BackupTo":           {io.Discard},
 		"ChangePassword":     {PasswordChange{Old: "right password", New: "another password"}},
-		"ChangeSetting":      {SettingItems, new(int64)},
+		"SetSetting":         {SettingItems, new(int64)},
 		"CheckAccessToken":   {checkOf(st.tokens.AccessToken)},
 		"CheckAuthorization": {authorization},
 		"CheckBrowser":       {BrowserCheck{User: LocalUser, Mark: st.session.Mark}},
@@ -153,18 +153,18 @@ func (st settled) arguments() map[string][]any {
 		"CompleteTask":       {TaskRef{ProjectID: "p", TaskID: "T1"}},
 		"ConfirmSignIn":      {st.session.ID},
 		"DeactivateClient":   {"app"},
-		"DeleteCollection":   {DefaultCollection, &DeleteOptions{WithMemories: true}},
+		"DeleteCollection":   {DefaultCollection, &DeletionOptions{WithMemories: true}},
 		"DeleteFile":         {st.file},
 		"DeleteInvitation":   {st.invitation.ID},
 		"DeleteMember":       {p, "guest"},
 		"DeleteMemory":       {st.memory},
-		"DeleteProject":      {p, &DeleteOptions{WithMemories: true}},
+		"DeleteProject":      {p, &DeletionOptions{WithMemories: true}},
 		"DeleteRule":         {p, RuleDo},
 		"DeleteSignIn":       {st.session.ID, (*SignOutOptions)(nil)},
 		"DeleteToken":        {st.token},
 		"UpdateToken":        {st.token, TokenUpdate{Paused: new(true)}},
 		"UpdateGrant":        {st.grant, GrantUpdate{Paused: new(true)}},
-		"DeleteUser":         {"guest", (*DeleteOptions)(nil)},
+		"DeleteUser":         {"guest", (*DeletionOptions)(nil)},
 		"RevokeAccess":       {"", AccessKinds()},
 		"EraseFile":          {st.file},
 		"EraseMemory":        {st.memory},
@@ -185,9 +185,9 @@ func (st settled) arguments() map[string][]any {
 		"Import": {io.Reader(strings.NewReader(`{"souvenir":"export","version":1}` + "\n" +
 			`{"type":"memory","content":"brought"}`))},
 		"LinkIdentity":           {NewIdentity{Issuer: testIssuer, Subject: "2"}},
-		"MainMemory":             {p},
+		"GetMainMemory":          {p},
 		"Members":                {p},
-		"ModuleState":            {ModuleQuery{Module: "engine"}},
+		"GetModuleState":         {ModuleQuery{Module: "engine"}},
 		"Modules":                {p},
 		"ChangeMasterKey":        {GenerateMasterKey()},
 		"ChangeUserKeysMaster":   {GenerateMasterKey()},
@@ -219,7 +219,7 @@ func (st settled) arguments() map[string][]any {
 		"SetRule":           {NewRule{ProjectID: "p", Type: RuleDont, Content: "be rude"}},
 		"SetTodo":           {NewTodo{ProjectID: "p", Content: settledTodo}},
 		"UnlinkIdentity":    {"", testIssuer, "1"},
-		"UpdateShared": {SharedUpdate{Keys: []string{"k"}, Life: time.Hour,
+		"UpdateSharedValues": {SharedValuesUpdate{Keys: []string{"k"}, Life: time.Hour,
 			Change: func(values [][]byte) { values[0] = []byte("x") }}},
 		"UpdateCollection":  {DefaultCollection, CollectionUpdate{Description: content("d")}},
 		"UpdateFile":        {st.file, FileUpdate{Description: content("d")}},
@@ -378,7 +378,8 @@ var writers = []string{"Accept", "Add", "AdoptObjects", "Append", "Authorize", "
 	"Restore", "Revoke", "Rotate", "Set", "Transaction", "Unblock", "Unlink", "Update"}
 
 func writes(method string) bool {
-	return slices.ContainsFunc(writers, func(verb string) bool { return strings.HasPrefix(method, verb) })
+	return method != "Settings" &&
+		slices.ContainsFunc(writers, func(verb string) bool { return strings.HasPrefix(method, verb) })
 }
 
 func TestReadOnlyStoresReadOrRefuse(t *testing.T) {
@@ -467,7 +468,7 @@ func withoutOption(method string, err error) bool {
 	switch method {
 	case "ChangeMasterKey":
 		return errors.Is(err, ErrMasterKey)
-	case "ChangeUserKeysMaster", "BackupUserKeys", "UserKeys":
+	case "ChangeUserKeysMaster", "BackupUserKeys", "CheckUserKeys":
 		return errors.Is(err, ErrUserKeys)
 	case "AdoptObjects":
 		return errors.Is(err, ErrInvalid)

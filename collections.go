@@ -403,12 +403,12 @@ func renameCollection(tx db.Tx, v viewer, row int64, before, after string) error
 // DeleteCollection deletes one of the caller's own collections, which goes to the trash as one entry. It deletes
 // memories a thousand at a time, so that other writers get their turn; after an error some of them may be gone, and a
 // second call moves the rest to the same entry.
-func (s *Store) DeleteCollection(ctx context.Context, name string, options *DeleteOptions) error {
+func (s *Store) DeleteCollection(ctx context.Context, name string, options *DeletionOptions) error {
 	if err := s.outside(ctx, "DeleteCollection"); err != nil {
 		return err
 	}
 	return s.hookedDelete(ctx, "DeleteCollection", func(ctx context.Context, h *operation) (err error) {
-		defer inGo[DeleteOptions](&err, "collection_name", "name")
+		defer inGo[DeletionOptions](&err, "collection_name", "name")
 		if h != nil {
 			h.Collection = name
 		}
@@ -416,14 +416,14 @@ func (s *Store) DeleteCollection(ctx context.Context, name string, options *Dele
 			return err
 		}
 		o := options.orDefault()
-		return s.deleteInPortions(ctx, o.ForGood, func(tx db.Tx, v viewer, p trash.Portion) (bool, error) {
+		return s.deleteInPortions(ctx, o.Erase, func(tx db.Tx, v viewer, p trash.Portion) (bool, error) {
 			return s.deleteCollection(tx, v, name, o, p)
 		})
 	})
 }
 
 // deleteCollection deletes one portion, and reports whether it was the last.
-func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeleteOptions, p trash.Portion) (done bool,
+func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeletionOptions, p trash.Portion) (done bool,
 	err error) {
 	row, err := s.writableCollection(tx, v, name)
 	if err != nil {
@@ -440,7 +440,7 @@ func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeleteOption
 			show(name), counts[0])
 	}
 	t := s.newTrasher(tx, v, p)
-	t.Forever = t.Forever || o.ForGood
+	t.Forever = t.Forever || o.Erase
 	entry, err := t.Collection(row)
 	if err != nil {
 		return false, err
@@ -468,25 +468,25 @@ func (s *Store) writableCollection(tx db.Tx, v viewer, name string) (int64, erro
 	return row, err
 }
 
-// DeleteOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means
+// DeletionOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means
 // the zero value.
-type DeleteOptions struct {
+type DeletionOptions struct {
 	// WithMemories deletes the contents, too: the memories, even if another user stored them, and with a user their
 	// collections, projects and files. Without it, deleting one that is not empty fails with ErrConflict.
 	WithMemories bool
 
-	// ForGood erases a collection or a project with its memories instead of moving it to the trash. A user is always
+	// Erase erases a collection or a project with its memories instead of moving it to the trash. A user is always
 	// erased.
-	ForGood bool
+	Erase bool
 
 	// Receipt is filled in when DeleteUser has deleted everything; nil means no receipt. It counts what existed at the
 	// beginning. Other deletions ignore it.
 	Receipt *Receipt
 }
 
-func (o *DeleteOptions) orDefault() DeleteOptions {
+func (o *DeletionOptions) orDefault() DeletionOptions {
 	if o == nil {
-		return DeleteOptions{}
+		return DeletionOptions{}
 	}
 	return *o
 }

@@ -22,7 +22,7 @@ func checkConsistency(tb testing.TB, s *Store) {
 func idsOf(tb testing.TB, s *Store) map[string]string {
 	tb.Helper()
 	all := map[string]string{}
-	for m, err := range s.Memories(context.Background(), List{}) {
+	for m, err := range s.Memories(context.Background(), MemoryList{}) {
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -232,12 +232,12 @@ func TestMainMemoriesAndModulesBringTheirFiles(t *testing.T) {
 	addFileRow(t, s, "e", "eve", "", "", "engine")
 	addFileRow(t, s, "f", LocalUser, "", "", "engines")
 
-	m, err := s.MainMemory(t.Context(), ProjectRef{ID: "p"})
+	m, err := s.GetMainMemory(t.Context(), ProjectRef{ID: "p"})
 	if err != nil || fileIDs(m.Files) != "a" {
 		t.Errorf("the main memory brings %q, %v; want \"a\"", fileIDs(m.Files), err)
 	}
 	for _, c := range []struct{ project, want string }{{"", "b a c d"}, {"p", "a c"}, {"q", "b"}, {"nowhere", ""}} {
-		state, err := s.ModuleState(t.Context(), ModuleQuery{Module: "engine", ProjectID: c.project, Limit: 1})
+		state, err := s.GetModuleState(t.Context(), ModuleQuery{Module: "engine", ProjectID: c.project, Limit: 1})
 		if err != nil || fileIDs(state.Files) != c.want {
 			t.Errorf("in project %q the module brings %q, %v; want %q", c.project, fileIDs(state.Files), err, c.want)
 		}
@@ -255,7 +255,7 @@ func TestUnreadableTodosGiveAWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := s.ModuleState(t.Context(), ModuleQuery{Module: "engine", ProjectID: "p"})
+	state, err := s.GetModuleState(t.Context(), ModuleQuery{Module: "engine", ProjectID: "p"})
 	if err != nil || len(state.Summary.OpenTasks) != 0 || !strings.Contains(strings.Join(state.Warnings, "\n"), m.ID) {
 		t.Errorf("a todo that cannot be read gives %v, %q, %v, want no error, no open tasks and %q in the warnings",
 			state.Summary.OpenTasks, state.Warnings, err, m.ID)
@@ -297,9 +297,9 @@ func TestContextsEndWithTheirContext(t *testing.T) {
 			_, err := s.GetContext(ctx, ContextQuery{DetectedIdentity: map[string]any{"a": "b"}})
 			return err
 		},
-		"ModuleState":       func() error { _, err := s.ModuleState(ctx, ModuleQuery{Module: "x"}); return err },
+		"GetModuleState":    func() error { _, err := s.GetModuleState(ctx, ModuleQuery{Module: "x"}); return err },
 		"Modules":           func() error { _, err := s.Insights().Modules(ctx, ProjectRef{}); return err },
-		"MainMemory":        func() error { _, err := s.MainMemory(ctx, ProjectRef{ID: "p"}); return err },
+		"GetMainMemory":     func() error { _, err := s.GetMainMemory(ctx, ProjectRef{ID: "p"}); return err },
 		"GetIdentityMemory": func() error { _, err := s.GetIdentityMemory(ctx); return err },
 		"SetIdentityMemory": func() error { _, err := s.SetIdentityMemory(ctx, IdentityMemory{Content: "x"}); return err },
 	} {

@@ -158,10 +158,10 @@ func (c *Conversation) Info(ctx context.Context) (info ConversationInfo, err err
 }
 
 // Clear deletes all turns that the conversation has when it begins, and returns how many. They go to the trash, each as
-// an entry that can be restored; with ForGood they are erased, which only the owner of their place may do. WithMemories
+// an entry that can be restored; with Erase they are erased, which only the owner of their place may do. WithMemories
 // is ignored. It deletes up to a thousand in one commit, so that other writers get their turn: after an error some may
 // be gone, and a second call deletes the rest.
-func (c *Conversation) Clear(ctx context.Context, options *DeleteOptions) (deleted int, err error) {
+func (c *Conversation) Clear(ctx context.Context, options *DeletionOptions) (deleted int, err error) {
 	if c.err != nil {
 		return 0, c.err
 	}
@@ -171,7 +171,7 @@ func (c *Conversation) Clear(ctx context.Context, options *DeleteOptions) (delet
 			if err := o.delete(ctx); err != nil {
 				return deletion{}, err
 			}
-			n, err := c.clearAll(db.Freeing(ctx), options.orDefault().ForGood)
+			n, err := c.clearAll(db.Freeing(ctx), options.orDefault().Erase)
 			return deletion{n}, err
 		})
 	return gone.count, err
@@ -179,7 +179,7 @@ func (c *Conversation) Clear(ctx context.Context, options *DeleteOptions) (delet
 
 func (c *Conversation) clearAll(ctx context.Context, forGood bool) (deleted int, err error) {
 	defer inGo[ConversationPlace](&err, "key", "key")
-	defer inGo[DeleteOptions](&err)
+	defer inGo[DeletionOptions](&err)
 	last := int64(0)
 	err = c.store.inPortions(ctx, func(p trash.Portion) (done bool, err error) {
 		gone, first := 0, last == 0
@@ -227,8 +227,8 @@ func (c *Conversation) clear(tx db.Tx, v viewer, at kernel.Conversation, p trash
 	case !found[0].writable:
 		return 0, false, sharedReadOnly(tx, v, "key", "conversation", c.key, found[0].Owner)
 	case forGood && place.OwnerRow != v.User:
-		return 0, false, newError(KindForbidden, "ForGood",
-			"conversation %s belongs to another user, who alone can erase it; without ForGood it moves to the trash",
+		return 0, false, newError(KindForbidden, "Erase",
+			"conversation %s belongs to another user, who alone can erase it; without Erase it moves to the trash",
 			show(c.key))
 	case forGood:
 		return len(rows), len(rows) < p.Rows, t.EraseMemories(rows...)

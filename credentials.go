@@ -391,7 +391,7 @@ func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 
 // RotateSigningKey makes a new key for future tokens. The old one no longer signs; tokens that it signed are accepted
 // until they expire, at most an hour later. The marks of browsers (see [AddedSignIn]) and the key of
-// [Accounts.SealingKey] become invalid at once.
+// [Accounts.GetSealingKey] become invalid at once.
 func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	s, err := h.serving(ctx, "RotateSigningKey")
 	if err != nil {
@@ -416,14 +416,14 @@ func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	return made, nil
 }
 
-// sealAlgorithm is the algorithm of the key of [Accounts.SealingKey] (RFC 7518).
+// sealAlgorithm is the algorithm of the key of [Accounts.GetSealingKey] (RFC 7518).
 const sealAlgorithm = "A256GCM"
 
-// SealingKey returns the secret with which servers seal data that browsers keep for them: 32 bytes, the same for every
-// server on the store. The first call creates it. It is replaced when the signing key is rotated. On a read-only store
-// that has none it is ErrReadOnly.
-func (h *Accounts) SealingKey(ctx context.Context) (key []byte, err error) {
-	s, err := h.serving(ctx, "SealingKey")
+// GetSealingKey returns the secret with which servers seal data that browsers keep for them: 32 bytes, the same for
+// every server on the store. The first call creates it. It is replaced when the signing key is rotated. On a read-only
+// store that has none it is ErrReadOnly.
+func (h *Accounts) GetSealingKey(ctx context.Context) (key []byte, err error) {
+	s, err := h.serving(ctx, "GetSealingKey")
 	if err != nil {
 		return nil, err
 	}

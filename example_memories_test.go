@@ -131,8 +131,8 @@ func ExampleStore_DeleteMemories() {
 		souvenir.NewMemory{Content: "Good morning.", Metadata: map[string]any{"session": "s-18"}})
 
 	deletion := souvenir.MemoriesDeletion{
-		List:   souvenir.List{Filter: souvenir.Filter{"session": "s-17"}},
-		DryRun: true,
+		MemoryList: souvenir.MemoryList{Filter: souvenir.Filter{"session": "s-17"}},
+		DryRun:     true,
 	}
 	count, err := store.DeleteMemories(ctx, deletion)
 	if err != nil {
@@ -161,14 +161,14 @@ func ExampleStore_UpdateMemories() {
 
 	completed := "completed"
 	count, err := store.UpdateMemories(ctx, souvenir.MemoriesUpdate{
-		List:   souvenir.List{Tags: []string{"shopping"}},
-		Change: souvenir.MemoryUpdate{State: &completed, Metadata: map[string]any{"by": "Anna"}},
+		MemoryList: souvenir.MemoryList{Tags: []string{"shopping"}},
+		Change:     souvenir.MemoryUpdate{State: &completed, Metadata: map[string]any{"by": "Anna"}},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(count.Changed)
-	for memory, err := range store.Memories(ctx, souvenir.List{Filter: souvenir.Filter{"by": "Anna"}}) {
+	for memory, err := range store.Memories(ctx, souvenir.MemoryList{Filter: souvenir.Filter{"by": "Anna"}}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func ExampleStore_Transaction() {
 
 	replace := func(parts ...string) error {
 		return store.Transaction(ctx, func(ctx context.Context) error { // use this context
-			old := souvenir.MemoriesDeletion{List: souvenir.List{Tags: []string{"handbook"}}}
+			old := souvenir.MemoriesDeletion{MemoryList: souvenir.MemoryList{Tags: []string{"handbook"}}}
 			if _, err := store.DeleteMemories(ctx, old); err != nil {
 				return err
 			}
@@ -245,7 +245,7 @@ func ExampleStore_Transaction() {
 	}
 	fmt.Println(replace("The canteen opens at eleven.", "")) // an empty memory is refused
 	fmt.Println(replace("The canteen opens at eleven.", "On Fridays there is fish."))
-	for memory, err := range store.Memories(ctx, souvenir.List{}) {
+	for memory, err := range store.Memories(ctx, souvenir.MemoryList{}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -322,7 +322,7 @@ func ExampleStore_Snapshot() {
 			return err
 		}
 		listed := 0
-		for _, err := range store.Memories(ctx, souvenir.List{Tags: []string{"team"}}) {
+		for _, err := range store.Memories(ctx, souvenir.MemoryList{Tags: []string{"team"}}) {
 			if err != nil {
 				return err
 			}
@@ -338,7 +338,7 @@ func ExampleStore_Snapshot() {
 }
 
 // An agent begins with the main memory of a project, which comes with its files and linked memories.
-func ExampleStore_MainMemory() {
+func ExampleStore_GetMainMemory() {
 	ctx := context.Background()
 	store := open()
 	defer store.Close()
@@ -346,7 +346,7 @@ func ExampleStore_MainMemory() {
 	add(store, souvenir.NewMemory{Content: "An assistant that remembers.", ProjectName: "agent",
 		EventType: souvenir.EventProjectMain, State: "active", Related: []string{decision.ID}})
 
-	start, err := store.MainMemory(ctx, souvenir.ProjectRef{Name: "agent"})
+	start, err := store.GetMainMemory(ctx, souvenir.ProjectRef{Name: "agent"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -211,7 +211,7 @@ func ExampleStore_SetIdentityMemory() {
 	// map[address:by first name personality:calm]
 }
 
-func ExampleStore_ModuleState() {
+func ExampleStore_GetModuleState() {
 	ctx := context.Background()
 	store := open()
 	defer store.Close()
@@ -220,7 +220,7 @@ func ExampleStore_ModuleState() {
 		souvenir.NewMemory{Content: "The card form moved to its own page.",
 			ShownMetadata: map[string]any{"module_name": "Payments"}})
 
-	state, err := store.ModuleState(ctx, souvenir.ModuleQuery{Module: "payments"})
+	state, err := store.GetModuleState(ctx, souvenir.ModuleQuery{Module: "payments"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -186,7 +186,7 @@ func ExampleStore_Memories() {
 		souvenir.NewMemory{Content: "Call the dentist", State: "completed"},
 		souvenir.NewMemory{Content: "Water the ferns", State: "active"})
 
-	for memory, err := range store.Memories(ctx, souvenir.List{Filter: souvenir.Filter{"state": "active"}}) {
+	for memory, err := range store.Memories(ctx, souvenir.MemoryList{Filter: souvenir.Filter{"state": "active"}}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func ExampleEmbedderFunc() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	state, err := store.Upkeep().EmbeddingStatus(ctx)
+	state, err := store.Upkeep().GetEmbeddingStatus(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func ExampleOwn() {
 		log.Fatal(err)
 	}
 	filter := souvenir.Filter{"state": "active", souvenir.Own("state"): "California"}
-	for m, err := range store.Memories(ctx, souvenir.List{Filter: filter}) {
+	for m, err := range store.Memories(ctx, souvenir.MemoryList{Filter: filter}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -362,7 +362,7 @@ func ExampleStore_AddMemory_supersedes() {
 		log.Fatal(err)
 	}
 	for _, at := range []time.Time{{}, may.AddDate(0, 0, 14)} {
-		for m, err := range store.Memories(ctx, souvenir.List{AsOf: at}) {
+		for m, err := range store.Memories(ctx, souvenir.MemoryList{AsOf: at}) {
 			if err != nil {
 				log.Fatal(err)
 			}
@@ -393,7 +393,7 @@ func ExampleNewMemory_expiresAt() {
 		log.Fatal(err)
 	}
 	passed.Store(int64(2 * time.Hour))
-	for m, err := range store.Memories(ctx, souvenir.List{}) {
+	for m, err := range store.Memories(ctx, souvenir.MemoryList{}) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -122,7 +122,7 @@ func ExampleAccounts_Namespace() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if err := shop.DeleteUser(ctx, user.ID, &souvenir.DeleteOptions{WithMemories: true}); err != nil {
+		if err := shop.DeleteUser(ctx, user.ID, &souvenir.DeletionOptions{WithMemories: true}); err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println("deleted", user.Name)

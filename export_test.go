@@ -544,7 +544,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 	}
 	contents := func(s *Store) []string {
 		var all []string
-		for m, err := range s.As(Access{User: "alice"}).Memories(context.Background(), List{}) {
+		for m, err := range s.As(Access{User: "alice"}).Memories(context.Background(), MemoryList{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -559,7 +559,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 		len(here) != summary.Counts[transfer.KindMemory] {
 		t.Errorf("imported are %q, want %q, which are %d", there, here, summary.Counts[transfer.KindMemory])
 	}
-	if found, err := other.As(Access{User: "alice"}).Preferences(t.Context()); err != nil ||
+	if found, err := other.As(Access{User: "alice"}).GetPreferences(t.Context()); err != nil ||
 		!maps.Equal(found, map[string]any{"theme": "dark"}) {
 		t.Errorf("got %v %v, want no error and found %v", found, err, map[string]any{"theme": "dark"})
 	}

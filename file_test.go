@@ -303,7 +303,7 @@ func useDamaged(ctx context.Context, t *testing.T, name, path string, indexMemor
 	note(err)
 	step = "listing"
 	id := ""
-	for m, err := range s.Memories(ctx, List{}) {
+	for m, err := range s.Memories(ctx, MemoryList{}) {
 		note(err)
 		id = m.ID
 	}
@@ -424,7 +424,7 @@ func TestReadOnlyFilesAreReadAndNeverWritten(t *testing.T) {
 					return err
 				},
 				"DeleteCollection": func() error {
-					return s.DeleteCollection(t.Context(), "default", &DeleteOptions{WithMemories: true})
+					return s.DeleteCollection(t.Context(), "default", &DeletionOptions{WithMemories: true})
 				},
 			} {
 				if err := call(); !errors.Is(err, ErrReadOnly) {

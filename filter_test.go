@@ -44,7 +44,7 @@ func filterStore(tb testing.TB) (*Store, []Memory) {
 		mustAdd(tb, s, m)
 	}
 	var all []Memory
-	for m, err := range s.Memories(context.Background(), List{}) {
+	for m, err := range s.Memories(context.Background(), MemoryList{}) {
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func checkFilter(t *testing.T, s *Store, all []Memory, filter Filter) {
 	found, err := s.Search(context.Background(), Query{Filter: filter, Limit: MaxLimit, Sort: SortCreatedAsc})
 	var listed []string
 	var listErr error
-	for m, err := range s.Memories(context.Background(), List{Filter: filter}) {
+	for m, err := range s.Memories(context.Background(), MemoryList{Filter: filter}) {
 		if listErr = err; err == nil {
 			listed = append(listed, m.Content)
 		}
@@ -331,7 +331,7 @@ func checkNotes(t *testing.T, ctx context.Context, s *Store, when string) {
 		for _, h := range found.Hits {
 			got = append(got, h.ID)
 		}
-		for m, err := range s.Memories(ctx, List{ProjectID: q.ProjectID, Tags: q.Tags, Filter: q.Filter}) {
+		for m, err := range s.Memories(ctx, MemoryList{ProjectID: q.ProjectID, Tags: q.Tags, Filter: q.Filter}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -352,7 +352,7 @@ func checkOrders(t *testing.T, s *Store, when string) {
 	for name, q := range noteFilters {
 		for _, sort := range []SortOrder{SortCreatedAsc, SortCreatedDesc, SortUpdatedAsc, SortUpdatedDesc} {
 			var got, want []string
-			all := List{ProjectID: q.ProjectID, Tags: q.Tags, Filter: q.Filter, Sort: sort}
+			all := MemoryList{ProjectID: q.ProjectID, Tags: q.Tags, Filter: q.Filter, Sort: sort}
 			for m, err := range s.Memories(t.Context(), all) {
 				if err != nil {
 					t.Fatal(err)

@@ -51,7 +51,7 @@ type Cluster struct {
 
 // GraphQuery says which memories a graph shows, and which of them it connects.
 type GraphQuery struct {
-	List // if more than Limit match, the first ones in its order; an empty Sort means SortUpdatedDesc
+	MemoryList // if more than Limit match, the first ones in its order; an empty Sort means SortUpdatedDesc
 
 	Limit int // nodes, 1 to 5,000; zero means 1,000
 
@@ -146,7 +146,7 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 	var known bool
 	var making retrieval.Making
 	err = s.read(ctx, func(tx db.Tx, viewer viewer) (err error) {
-		if p, err = s.pictureOf(tx, viewer, q.List); err != nil {
+		if p, err = s.pictureOf(tx, viewer, q.MemoryList); err != nil {
 			return err
 		}
 		about := fmt.Sprint(q.Limit, q.Neighbours, q.Similar, q.Duplicates, p.order)
@@ -247,7 +247,7 @@ func clusters(found []topic.Cluster) []Cluster {
 
 // MapQuery says which memories a map shows.
 type MapQuery struct {
-	List // if more than Limit match, the first ones in its order; an empty Sort means SortUpdatedDesc
+	MemoryList // if more than Limit match, the first ones in its order; an empty Sort means SortUpdatedDesc
 
 	Limit int // points, 1 to 5,000; zero means 5,000
 
@@ -325,7 +325,7 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 	var known bool
 	var making retrieval.Making
 	err = s.read(ctx, func(tx db.Tx, viewer viewer) (err error) {
-		if p, err = s.pictureOf(tx, viewer, q.List); err != nil {
+		if p, err = s.pictureOf(tx, viewer, q.MemoryList); err != nil {
 			return err
 		}
 		if q.Layout == LayoutAxes {
@@ -480,7 +480,7 @@ func cloned(all []Cluster) []Cluster {
 }
 
 // pictureOf selects the memories of a listing.
-func (s *Store) pictureOf(tx db.Tx, v viewer, l List) (*picture, error) {
+func (s *Store) pictureOf(tx db.Tx, v viewer, l MemoryList) (*picture, error) {
 	order := cmp.Or(l.Sort, SortUpdatedDesc)
 	if !slices.Contains(sortOrders[1:], order) {
 		return nil, invalid("sort_order", "{} is %s; lists are sorted by time; expected %s", show(string(order)),

@@ -144,7 +144,7 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 			}
 			fillDisk(t, s, dir)
 			if err := s.DeleteCollection(t.Context(),
-				"box", &DeleteOptions{WithMemories: true, ForGood: test.forGood}); err != nil {
+				"box", &DeletionOptions{WithMemories: true, Erase: test.forGood}); err != nil {
 				t.Fatalf("DeleteCollection on a full disk: %v", err)
 			}
 			if n, err := s.Trash().Empty(t.Context()); err != nil || n < 3 {

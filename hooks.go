@@ -27,7 +27,7 @@ import (
 //   - OperationUpdate: UpdateMemory, UpdateMemories, RestoreRevision, UpdateTodoSection, CompleteTask
 //   - OperationDelete: DeleteMemory, DeleteMemories, DeleteRule, EraseMemory, DeleteCollection, DeleteProject,
 //     Conversation.Delete, Conversation.Clear
-//   - OperationSearch: Search, SearchBatch, SearchAll, GetContext, ModuleState
+//   - OperationSearch: Search, SearchBatch, SearchAll, GetContext, GetModuleState
 //
 // AddFile and UpdateFile call BeforeFile only. Reading by id, listings, the trash, [Upkeep.Import] and the deletion of
 // users call no hooks: they write data that comes from a store, or belong to the operator.
@@ -67,8 +67,8 @@ type Hooks struct {
 	BeforeDelete func(ctx context.Context, o Operation) error
 
 	// BeforeSearch may change the query of Search; for SearchBatch it is called with one query after the other. For
-	// GetContext and ModuleState, q has the text, which includes a detected identity, and the project; only changes to
-	// Text count.
+	// GetContext and GetModuleState, q has the text, which includes a detected identity, and the project; only changes
+	// to Text count.
 	BeforeSearch func(ctx context.Context, o Operation, q *Query) error
 
 	// After is called once for each operation, when it has failed, was refused, or is done and durable. In a
@@ -555,7 +555,7 @@ func (o *operation) outcome(result any) (count int, memories []Memory) {
 		for _, t := range r {
 			memories = append(memories, Memory{ID: t.ID, Content: t.Content, Metadata: t.Metadata})
 		}
-	case Bulk:
+	case BulkReport:
 		return r.Changed, nil
 	case deletion:
 		return r.count, nil

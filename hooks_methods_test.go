@@ -116,7 +116,7 @@ func tryHooked(t *testing.T, s *Store, method string) error {
 		err = s.EraseMemory(ctx, add())
 	case "DeleteMemories":
 		add()
-		_, err = s.DeleteMemories(ctx, MemoriesDeletion{List: List{Filter: Filter{"a": "b"}}})
+		_, err = s.DeleteMemories(ctx, MemoriesDeletion{MemoryList: MemoryList{Filter: Filter{"a": "b"}}})
 	case "DeleteRule":
 		_, err = s.SetRule(bare, NewRule{Type: RuleDont, Content: "panic"})
 		must(err)
@@ -156,8 +156,8 @@ func tryHooked(t *testing.T, s *Store, method string) error {
 		}
 	case "GetContext":
 		_, err = s.GetContext(ctx, ContextQuery{Query: "is it " + secret})
-	case "ModuleState":
-		_, err = s.ModuleState(ctx, ModuleQuery{Module: "module " + secret})
+	case "GetModuleState":
+		_, err = s.GetModuleState(ctx, ModuleQuery{Module: "module " + secret})
 	default:
 		t.Fatalf("callHooked does not know %s", method)
 	}

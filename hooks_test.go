@@ -30,8 +30,8 @@ var hookedMethods = map[string]OperationKind{
 	"EraseMemory": OperationDelete, "DeleteCollection": OperationDelete, "DeleteProject": OperationDelete,
 	"Conversation.Append": OperationStore, "Conversation.Delete": OperationDelete, "Conversation.Clear": OperationDelete,
 	"Search": OperationSearch, "SearchBatch": OperationSearch, "SearchAll": OperationSearch,
-	"GetContext":  OperationSearch,
-	"ModuleState": OperationSearch,
+	"GetContext":     OperationSearch,
+	"GetModuleState": OperationSearch,
 }
 
 // unhookedMethods store no new text of a memory.
@@ -141,7 +141,7 @@ func TestRedactedTextReachesNeitherEmbedderNorFileNorLog(t *testing.T) {
 			}
 			callHooked(t, s, method)
 			kept := ""
-			for m, err := range s.Memories(t.Context(), List{}) {
+			for m, err := range s.Memories(t.Context(), MemoryList{}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -209,7 +209,7 @@ func TestAHookRefuses(t *testing.T) {
 			t.Errorf("%s: got %v when a hook panics, want an internal error", method, err)
 		}
 	}
-	for m, err := range s.Memories(t.Context(), List{}) {
+	for m, err := range s.Memories(t.Context(), MemoryList{}) {
 		if err != nil || strings.Contains(fmt.Sprint(m), secret) {
 			t.Fatalf("was stored although it was refused: %v %v, want no error and no %q in it", m.Content, err, secret)
 		}
@@ -235,7 +235,7 @@ func TestARefusalNamesThePositionInABatch(t *testing.T) {
 	if err == nil || err.Error() != "memories[1]: "+errPolicy.Error() || !errors.Is(err, errPolicy) {
 		t.Errorf("got %v, want the error with its position", err)
 	}
-	for m, err := range s.Memories(t.Context(), List{}) {
+	for m, err := range s.Memories(t.Context(), MemoryList{}) {
 		t.Errorf("after a refused batch: got memory %q, %v, want none", m.Content, err)
 	}
 }

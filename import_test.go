@@ -34,7 +34,7 @@ func byHand(lines ...string) string {
 func contentsOf(tb testing.TB, s *Store) []string {
 	tb.Helper()
 	var all []string
-	for m, err := range s.Memories(context.Background(), List{}) {
+	for m, err := range s.Memories(context.Background(), MemoryList{}) {
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 		`{"type":"revision","memory":"m","revision":2,"content":"of the export","created_at":"2024-01-02T00:00:00Z"}`,
 		`{"type":"link","memory":"m","updated_at":"2024-01-03T00:00:00Z","related_memory_ids":["n"]}`,
 	)
-	for _, o := range []OnConflict{ConflictKeep, ConflictReplace} {
+	for _, o := range []ConflictPolicy{ConflictKeep, ConflictReplace} {
 		t.Run(string(o), func(t *testing.T) {
 			s := openCopy(t)
 			imported(t, s, []byte(byHand(

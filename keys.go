@@ -134,7 +134,7 @@ type UserKeys struct {
 	ReadOnly bool
 
 	// AcceptOlder opens the store with an older copy of its ring, which is ErrUserKeys otherwise. Use it when the ring is
-	// lost and only the copy is left, and then repair the ring with [Upkeep.UserKeys].
+	// lost and only the copy is left, and then repair the ring with [Upkeep.CheckUserKeys].
 	AcceptOlder bool
 }
 
@@ -341,7 +341,7 @@ func (p ringPlace) Flush(ctx context.Context) error {
 	return db.ErrUnsupported
 }
 
-// UserKeysOptions say what [Upkeep.UserKeys] does besides counting. Nil means the zero value.
+// UserKeysOptions say what [Upkeep.CheckUserKeys] does besides counting. Nil means the zero value.
 type UserKeysOptions struct {
 	// Check reads all rows of the store, and compares the keys that they name with those of the ring.
 	Check bool
@@ -352,7 +352,7 @@ type UserKeysOptions struct {
 	Repair bool
 }
 
-// UserKeysReport is the result of [Upkeep.UserKeys]. It holds no key.
+// UserKeysReport is the result of [Upkeep.CheckUserKeys]. It holds no key.
 type UserKeysReport struct {
 	Ring       string    `json:"ring"`                 // its id
 	MasterKey  string    `json:"master_key"`           // id of the master key that wraps the ring's key
@@ -371,13 +371,13 @@ type UserKeysReport struct {
 	UnknownKeys   []string `json:"unknown_keys,omitempty"` // the ids of these keys, the first 100
 }
 
-// UserKeys counts the user keys in the store's ring and, if asked to, compares them with the rows of the store. A store
-// without user keys is ErrUserKeys.
+// CheckUserKeys counts the user keys in the store's ring and, if asked to, compares them with the rows of the store. A
+// store without user keys is ErrUserKeys.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store, Repair is ErrReadOnly.
-func (h *Upkeep) UserKeys(ctx context.Context, options *UserKeysOptions) (report UserKeysReport, err error) {
+func (h *Upkeep) CheckUserKeys(ctx context.Context, options *UserKeysOptions) (report UserKeysReport, err error) {
 	defer inGo[UserKeysOptions](&err)
-	s, err := h.ring(ctx, "UserKeys")
+	s, err := h.ring(ctx, "CheckUserKeys")
 	if err != nil {
 		return report, err
 	}
@@ -559,7 +559,7 @@ func (s *Store) deleteAgain(ctx context.Context) error {
 	for _, o := range back {
 		of := &Store{shared: s.shared, access: Access{User: LocalUser, Namespace: o.Namespace}, operator: true}
 		err := of.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
-			done, err := of.deleteUser(tx, o.User, DeleteOptions{WithMemories: true}, deletedBefore, p)
+			done, err := of.deleteUser(tx, o.User, DeletionOptions{WithMemories: true}, deletedBefore, p)
 			if !done {
 				return false, err
 			}

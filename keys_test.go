@@ -78,7 +78,7 @@ func (k *keyed) refused(path string, keys UserKeys, class error, says string) {
 
 func (k *keyed) report(o *UserKeysOptions) UserKeysReport {
 	k.Helper()
-	r, err := k.s.Upkeep().UserKeys(k.Context(), o)
+	r, err := k.s.Upkeep().CheckUserKeys(k.Context(), o)
 	noError(k.T, err)
 	return r
 }
@@ -102,7 +102,7 @@ func TestDeletingAUserErasesThemInOldBackups(t *testing.T) {
 	noError(t, k.s.Upkeep().Backup(t.Context(), backup, nil))
 	annID, benID := ann.access.User, ""
 	var receipt Receipt
-	noError(t, k.s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true, Receipt: &receipt}))
+	noError(t, k.s.Accounts().DeleteUser(t.Context(), "ann", &DeletionOptions{WithMemories: true, Receipt: &receipt}))
 	if of := receipt.Claims.Key; of == nil || len(of.ID) != 32 || time.Since(of.At) > time.Minute {
 		t.Errorf("the receipt: got %+v, want the key that was erased, and when", receipt.Claims)
 	}
@@ -198,7 +198,7 @@ func TestAnOlderRingIsRefusedAndCanBeRepaired(t *testing.T) {
 	}
 	backup := filepath.Join(t.TempDir(), "backup.db")
 	noError(t, k.s.Upkeep().Backup(t.Context(), backup, nil))
-	noError(t, k.s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}))
+	noError(t, k.s.Accounts().DeleteUser(t.Context(), "ann", &DeletionOptions{WithMemories: true}))
 	carl, carlSays := k.user("carl", "this was stored after the copy of the ring")
 	k.close()
 	noError(t, os.Remove(ring))
@@ -268,7 +268,7 @@ func TestARingThatIsGoneGivesNoNewKeys(t *testing.T) {
 		!strings.Contains(err.Error(), "was removed") {
 		t.Errorf("a new user's write: got %v, want an error about the file of the ring", err)
 	}
-	if err := k.s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err == nil {
+	if err := k.s.Accounts().DeleteUser(t.Context(), "ann", &DeletionOptions{WithMemories: true}); err == nil {
 		t.Error("DeleteUser while the ring is away: got no error, want one")
 	}
 	if m, err := ann.GetMemory(t.Context(), id); err != nil || !strings.Contains(m.Content, "4711") {
@@ -294,7 +294,7 @@ func TestARingForReadingGivesNoNewKeys(t *testing.T) {
 		!strings.Contains(err.Error(), "ring") {
 		t.Errorf("a user without a key: got %v, want ErrReadOnly about the ring", err)
 	}
-	if err := k.s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); !errors.Is(err,
+	if err := k.s.Accounts().DeleteUser(t.Context(), "ann", &DeletionOptions{WithMemories: true}); !errors.Is(err,
 		ErrReadOnly) {
 		t.Errorf("DeleteUser: got %v, want ErrReadOnly", err)
 	}
@@ -375,7 +375,7 @@ func TestAReadOnlyStoreWithKeysOpensAndIsExported(t *testing.T) {
 	if _, err := s.Upkeep().Export(t.Context(), io.Discard, nil); err != nil {
 		t.Errorf("Export: got %v, want no error", err)
 	}
-	if _, err := s.Upkeep().UserKeys(t.Context(), &UserKeysOptions{Repair: true}); !errors.Is(err, ErrReadOnly) {
+	if _, err := s.Upkeep().CheckUserKeys(t.Context(), &UserKeysOptions{Repair: true}); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Repair: got %v, want ErrReadOnly", err)
 	}
 }
@@ -426,7 +426,7 @@ func TestAFullDiskOfTheRingLosesNothing(t *testing.T) {
 	if _, err := s.As(ann.access).AddMemory(t.Context(), NewMemory{Content: "of one with a key"}); err != nil {
 		t.Errorf("a user with a key: got %v, want it stored", err)
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); !errors.Is(err, ErrFull) {
+	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeletionOptions{WithMemories: true}); !errors.Is(err, ErrFull) {
 		t.Errorf("DeleteUser: got %v, want ErrFull", err)
 	}
 	if m, err := s.As(ann.access).GetMemory(t.Context(), id); err != nil || !strings.Contains(m.Content, "4711") {
@@ -434,7 +434,7 @@ func TestAFullDiskOfTheRingLosesNothing(t *testing.T) {
 	}
 	full = false
 	mustAdd(t, s, NewMemory{Content: "of a new user"})
-	noError(t, s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}))
+	noError(t, s.Accounts().DeleteUser(t.Context(), "ann", &DeletionOptions{WithMemories: true}))
 	if stats, err := s.Upkeep().Stats(t.Context()); err != nil || stats.Memories != 1 {
 		t.Errorf("got %+v and %v, want the one memory of the new user", stats, err)
 	}
@@ -481,7 +481,7 @@ func TestADeletionThatFailsBeforeTheErasureIsCompleted(t *testing.T) {
 		return nil
 	})
 	noError(t, err)
-	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err == nil {
+	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeletionOptions{WithMemories: true}); err == nil {
 		t.Fatal("DeleteUser whose erasure fails: got no error, want one")
 	}
 	if _, err := s.Accounts().GetUser(t.Context(), "ann"); !errors.Is(err, ErrNotFound) {
@@ -535,7 +535,7 @@ func TestTheKeyOfAUserWhoCameBackIsKept(t *testing.T) {
 			noError(t, err)
 			noError(t, view.DeleteMemory(t.Context(), m.ID)) // into the trash
 			mustAdd(t, view, NewMemory{Content: "old, too"})
-			noError(t, k.s.Accounts().DeleteUser(t.Context(), "customer-17", &DeleteOptions{WithMemories: true}))
+			noError(t, k.s.Accounts().DeleteUser(t.Context(), "customer-17", &DeletionOptions{WithMemories: true}))
 			for o, err := range keyring.Owners(t.Context(), k.s.db) {
 				if err != nil || o.User == "customer-17" {
 					t.Errorf("after the deletion there is %v, and %v", o, err)

@@ -32,7 +32,7 @@ func TestADeletedUserDoesNotReturnWithABackup(t *testing.T) {
 	backup := filepath.Join(t.TempDir(), "backup.db")
 	noError(t, k.s.Upkeep().Backup(t.Context(), backup, nil))
 	for _, name := range []string{"ann", "eve"} {
-		noError(t, k.s.Accounts().DeleteUser(t.Context(), name, &DeleteOptions{WithMemories: true}))
+		noError(t, k.s.Accounts().DeleteUser(t.Context(), name, &DeletionOptions{WithMemories: true}))
 	}
 	k.close()
 	keys := k.keys
@@ -59,7 +59,7 @@ func TestADeletedUserDoesNotReturnWithABackup(t *testing.T) {
 	has := func(name string) { // one memory
 		t.Helper()
 		n := 0
-		for _, err := range k.s.As(Access{User: people[name].id}).Memories(t.Context(), List{}) {
+		for _, err := range k.s.As(Access{User: people[name].id}).Memories(t.Context(), MemoryList{}) {
 			noError(t, err)
 			n++
 		}
@@ -94,7 +94,8 @@ func TestADeletedUserDoesNotReturnWithABackup(t *testing.T) {
 			t.Errorf("%s: got %+v and %v, want ErrNotFound", name, u, err)
 		}
 		noted := 0
-		for e, err := range k.s.Upkeep().Audit(t.Context(), AuditQuery{Action: "user.delete", Object: people[name].id}) {
+		deletions := AuditQuery{Action: "user.delete", Object: people[name].id}
+		for e, err := range k.s.Upkeep().AuditEntries(t.Context(), deletions) {
 			noError(t, err)
 			if noted++; e.Details["restored"] != true || e.Actor.Via != ViaUpkeep {
 				t.Errorf("the audit log: got %+v, want the background worker, and that it was restored", e)

@@ -47,7 +47,7 @@ func TestRecoverKeepsSealedMetadata(t *testing.T) {
 	withoutReferencesOrHashes(t, k.path, `DELETE FROM memory WHERE uid = '`+ids[1]+`'`)
 	view, report = recovered()
 	found := false
-	for m, err := range view.Memories(t.Context(), List{}) { // it has a new id
+	for m, err := range view.Memories(t.Context(), MemoryList{}) { // it has a new id
 		noError(t, err)
 		found = found || m.Content == "the house" && m.Metadata["colour"] == "grün"
 	}

@@ -92,7 +92,7 @@ func filtering(key string, value any) func(context.Context, attacked) error {
 	return searching(Query{Text: "kettle", Filter: Filter{key: value}})
 }
 
-func listing(l List) func(context.Context, attacked) error {
+func listing(l MemoryList) func(context.Context, attacked) error {
 	return func(ctx context.Context, a attacked) error {
 		for _, err := range a.store.Memories(ctx, l) {
 			if err != nil {
@@ -299,10 +299,10 @@ func nameAttacks(add adder) {
 				return err
 			},
 			"DeleteCollection": func(ctx context.Context, a attacked) error {
-				return a.store.DeleteCollection(ctx, name.value, &DeleteOptions{WithMemories: true})
+				return a.store.DeleteCollection(ctx, name.value, &DeletionOptions{WithMemories: true})
 			},
 			"Search":   searching(Query{Collections: []string{"notes", name.value}}),
-			"Memories": listing(List{Collections: []string{name.value}}),
+			"Memories": listing(MemoryList{Collections: []string{name.value}}),
 			"Tags": func(ctx context.Context, a attacked) error {
 				_, err := a.store.Insights().Tags(ctx, name.value)
 				return err
@@ -366,7 +366,7 @@ func collectionAttacks(add adder) {
 			return err
 		},
 		"DeleteCollection": func(ctx context.Context, a attacked, name string) error {
-			return a.store.DeleteCollection(ctx, name, &DeleteOptions{WithMemories: true})
+			return a.store.DeleteCollection(ctx, name, &DeletionOptions{WithMemories: true})
 		},
 		"AddMemory": func(ctx context.Context, a attacked, name string) error {
 			return adding(NewMemory{Collection: name})(ctx, a)
@@ -375,7 +375,7 @@ func collectionAttacks(add adder) {
 			return searching(Query{Collections: []string{name}})(ctx, a)
 		},
 		"Memories": func(ctx context.Context, a attacked, name string) error {
-			return listing(List{Collections: []string{name}})(ctx, a)
+			return listing(MemoryList{Collections: []string{name}})(ctx, a)
 		},
 		"Tags": func(ctx context.Context, a attacked, name string) error {
 			_, err := a.store.Insights().Tags(ctx, name)

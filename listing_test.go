@@ -49,7 +49,7 @@ func TestPagesOfFilteredListingsMatchTheWholeList(t *testing.T) {
 		}
 	}
 	var all []Memory
-	for m, err := range s.Memories(t.Context(), List{}) {
+	for m, err := range s.Memories(t.Context(), MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestPagesOfCollectionsFilledOneAfterTheOther(t *testing.T) {
 	}
 	for _, order := range sortOrders[1:] {
 		var want []string
-		for m, err := range s.Memories(t.Context(), List{Sort: order}) {
+		for m, err := range s.Memories(t.Context(), MemoryList{Sort: order}) {
 			if err != nil {
 				t.Fatal(err)
 			}

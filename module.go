@@ -153,9 +153,9 @@ func (q *ModuleQuery) check() error {
 	return nil
 }
 
-// ModuleState returns the state of a module: its own memories and related ones, their files, and a summary.
-func (s *Store) ModuleState(ctx context.Context, q ModuleQuery) (ModuleState, error) {
-	return hooked(ctx, s, OperationSearch, "ModuleState",
+// GetModuleState returns the state of a module: its own memories and related ones, their files, and a summary.
+func (s *Store) GetModuleState(ctx context.Context, q ModuleQuery) (ModuleState, error) {
+	return hooked(ctx, s, OperationSearch, "GetModuleState",
 		func(ctx context.Context, o *operation) (_ ModuleState, err error) {
 			defer inGo[ModuleQuery](&err)
 			if err := q.check(); err != nil {

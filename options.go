@@ -98,7 +98,7 @@ type Options struct {
 	// are permanent. At most 100 years. Entries already in the trash keep their expiry.
 	KeepTrash time.Duration
 
-	// Changeable are settings that [Upkeep.ChangeSetting] may change while the store is open. A changed value replaces
+	// Changeable are settings that [Upkeep.SetSetting] may change while the store is open. A changed value replaces
 	// the option in each process that lists the setting here. Empty means none: the options apply.
 	Changeable []SettingName
 
@@ -298,7 +298,7 @@ const (
 	SettingKept      SettingName = "backups_kept"   // Options.KeepBackups
 )
 
-// settingNames are all settings, in the order in which ListSettings returns them.
+// settingNames are all settings, in the order in which Settings returns them.
 var settingNames = []SettingName{SettingMemories, SettingRevisions, SettingItems, SettingBytes, SettingFileBytes,
 	SettingTrash, SettingActivity, SettingCalls, SettingIndex, SettingBackups, SettingKept}
 
@@ -307,7 +307,7 @@ type Setting struct {
 	Name    SettingName `json:"name"`
 	Value   int64       `json:"value"`   // a number, bytes or days; for quotas, 0 means no limit
 	Default int64       `json:"default"` // the value of the option
-	Changed bool        `json:"changed"` // by ChangeSetting
+	Changed bool        `json:"changed"` // by SetSetting
 	Least   int64       `json:"least"`   // the least value allowed
 	Most    int64       `json:"most"`
 }
@@ -402,10 +402,10 @@ func (s *shared) limits(tx db.Tx) (*Options, error) {
 	return o, err
 }
 
-// ListSettings returns the settings that [Options.Changeable] lists. It is for the Store that Open returned; a view
+// Settings returns the settings that [Options.Changeable] lists. It is for the Store that Open returned; a view
 // gets ErrForbidden.
-func (h *Upkeep) ListSettings(ctx context.Context) (all []Setting, err error) {
-	s, err := h.operator(ctx, "ListSettings")
+func (h *Upkeep) Settings(ctx context.Context) (all []Setting, err error) {
+	s, err := h.operator(ctx, "Settings")
 	if err != nil {
 		return nil, err
 	}
@@ -427,13 +427,13 @@ func (h *Upkeep) ListSettings(ctx context.Context) (all []Setting, err error) {
 	return all, err
 }
 
-// ChangeSetting changes a setting that [Options.Changeable] lists, for all processes: others follow within ten seconds.
+// SetSetting changes a setting that [Options.Changeable] lists, for all processes: others follow within ten seconds.
 // Nil restores the value of the option. Lower quotas delete nothing: a user above the quota can store nothing new.
 // Calls that are too old or too many are deleted when the next ones are recorded; entries already in the trash keep
 // their expiry. The search index frees memory with the next search. It is for the Store that Open returned; a view gets
 // ErrForbidden.
-func (h *Upkeep) ChangeSetting(ctx context.Context, name SettingName, value *int64) error {
-	s, err := h.operator(ctx, "ChangeSetting")
+func (h *Upkeep) SetSetting(ctx context.Context, name SettingName, value *int64) error {
+	s, err := h.operator(ctx, "SetSetting")
 	if err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func TestSelectiveFiltersReadOnlyTheirMemories(t *testing.T) {
 			return found.Total, err
 		},
 		"listing": func(f Filter) (n int, err error) {
-			for _, err := range s.Memories(marked(t.Context()), List{Filter: f}) {
+			for _, err := range s.Memories(marked(t.Context()), MemoryList{Filter: f}) {
 				if n++; err != nil {
 					return n, err
 				}
@@ -328,7 +328,7 @@ func TestFilesAreFoundByTheirTags(t *testing.T) {
 			return page.Total, err
 		},
 		"a module": func() (int, error) {
-			state, err := s.ModuleState(marked(t.Context()), ModuleQuery{Module: "t3", ProjectID: project})
+			state, err := s.GetModuleState(marked(t.Context()), ModuleQuery{Module: "t3", ProjectID: project})
 			return len(state.Files), err
 		},
 	} {
@@ -403,7 +403,7 @@ func BenchmarkFilterByOwnKey(b *testing.B) {
 	b.Run("list", func(b *testing.B) {
 		for b.Loop() {
 			n := 0
-			for _, err := range s.Memories(b.Context(), List{Filter: filter}) {
+			for _, err := range s.Memories(b.Context(), MemoryList{Filter: filter}) {
 				if n++; err != nil {
 					b.Fatal(err)
 				}

@@ -9,13 +9,13 @@ import (
 )
 
 // drawn describes the graph and the map of a view.
-func drawn(ctx context.Context, t *testing.T, s *Store, l List) string {
+func drawn(ctx context.Context, t *testing.T, s *Store, l MemoryList) string {
 	t.Helper()
-	g, err := s.Insights().Graph(ctx, GraphQuery{List: l, Similar: 0.1})
+	g, err := s.Insights().Graph(ctx, GraphQuery{MemoryList: l, Similar: 0.1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := s.Insights().Map(ctx, MapQuery{List: l})
+	m, err := s.Insights().Map(ctx, MapQuery{MemoryList: l})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestKeptPicturesFollowEachChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pictures.db")
 	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	before := ""
-	check := func(when string, view func(*Store) *Store, l List) {
+	check := func(when string, view func(*Store) *Store, l MemoryList) {
 		t.Helper()
 		fresh := openWords(t, path, Options{})
 		want := drawn(t.Context(), t, view(fresh), l)
@@ -50,28 +50,28 @@ func TestKeptPicturesFollowEachChange(t *testing.T) {
 	first := mustAdd(t, s, NewMemory{Content: text(4), Collection: "nights", Tags: []string{"night"}})
 	second := mustAdd(t, s, NewMemory{Content: text(5), ProjectID: "ledger"})
 	mustAdd(t, s, NewMemory{Content: "Peas and tomatoes need water", Metadata: map[string]any{"kind": "garden"}})
-	check("at first", mine, List{})
-	check("of a tag", mine, List{Tags: []string{"night"}})
-	check("of an own key", mine, List{Filter: Filter{"kind": "garden"}})
-	check("in another order", mine, List{Sort: SortCreatedAsc})
+	check("at first", mine, MemoryList{})
+	check("of a tag", mine, MemoryList{Tags: []string{"night"}})
+	check("of an own key", mine, MemoryList{Filter: Filter{"kind": "garden"}})
+	check("in another order", mine, MemoryList{Sort: SortCreatedAsc})
 	third := mustAdd(t, other, NewMemory{Content: text(6), Related: []string{first.ID}})
-	check("after another handle's addition", mine, List{})
+	check("after another handle's addition", mine, MemoryList{})
 	if _, err := other.UpdateMemory(t.Context(), first.ID, MemoryUpdate{Content: new(text(7))}); err != nil {
 		t.Fatal(err)
 	}
-	check("after an update", mine, List{})
+	check("after an update", mine, MemoryList{})
 	if _, err := other.UpdateMemory(t.Context(), first.ID, MemoryUpdate{EventType: new("fact")}); err != nil {
 		t.Fatal(err)
 	}
-	check("after an update of a type", mine, List{})
+	check("after an update of a type", mine, MemoryList{})
 	if _, err := other.UpdateCollection(t.Context(), "nights", CollectionUpdate{Name: new("renamed")}); err != nil {
 		t.Fatal(err)
 	}
-	check("after another name of a collection", mine, List{})
+	check("after another name of a collection", mine, MemoryList{})
 	undone := errors.New("undone")
 	err := s.Transaction(t.Context(), func(ctx context.Context) error {
 		_, err := s.UpdateMemory(ctx, third.ID, MemoryUpdate{Content: new("Something else")})
-		if got := drawn(ctx, t, s, List{}); got == before {
+		if got := drawn(ctx, t, s, MemoryList{}); got == before {
 			t.Errorf("in a transaction: got %s, want what it has written", got)
 		}
 		return errors.Join(err, undone)
@@ -79,23 +79,23 @@ func TestKeptPicturesFollowEachChange(t *testing.T) {
 	if !errors.Is(err, undone) {
 		t.Fatalf("got %v, want %v", err, undone)
 	}
-	if got := drawn(t.Context(), t, s, List{}); got != before {
+	if got := drawn(t.Context(), t, s, MemoryList{}); got != before {
 		t.Errorf("after it was undone: got %s, want %s", got, before)
 	}
 	if err := s.DeleteMemory(t.Context(), third.ID); err != nil {
 		t.Fatal(err)
 	}
-	check("after a deletion", mine, List{})
+	check("after a deletion", mine, MemoryList{})
 	addAccount(t, s, "bob", "bob")
 	bob := func(s *Store) *Store { return s.As(Access{User: "bob"}) }
-	check("of another user", bob, List{})
+	check("of another user", bob, MemoryList{})
 	share(t, s, "ledger", "bob", MemberReader)
-	check("of another user, once a project is shared", bob, List{})
+	check("of another user, once a project is shared", bob, MemoryList{})
 	if err := s.DeleteMember(t.Context(), ProjectRef{ID: "ledger"}, "bob"); err != nil {
 		t.Fatal(err)
 	}
-	check("of another user, once it is no more", bob, List{})
-	if got := drawn(t.Context(), t, bob(s), List{}); len(second.ID) == 0 || got != before {
+	check("of another user, once it is no more", bob, MemoryList{})
+	if got := drawn(t.Context(), t, bob(s), MemoryList{}); len(second.ID) == 0 || got != before {
 		t.Errorf("of another user: got %s, want %s", got, before)
 	}
 }

@@ -221,8 +221,8 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 // its last memory is gone. Only the owner of record may delete it, through a view that is not limited to projects.
 // Memories are deleted in batches of a thousand, so that other writers get their turn; after an error some of them may
 // be gone, and a second call deletes the rest.
-func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *DeleteOptions) (err error) {
-	defer inGo[DeleteOptions](&err)
+func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *DeletionOptions) (err error) {
+	defer inGo[DeletionOptions](&err)
 	defer inGo[ProjectRef](&err)
 	if err := s.outside(ctx, "DeleteProject"); err != nil {
 		return err
@@ -231,21 +231,21 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 		return err
 	}
 	return s.hookedDelete(ctx, "DeleteProject", func(ctx context.Context, h *operation) (err error) {
-		defer inGo[DeleteOptions](&err)
+		defer inGo[DeletionOptions](&err)
 		defer inGo[ProjectRef](&err)
 		h.in(ref)
 		if err := h.delete(ctx); err != nil {
 			return err
 		}
 		o := options.orDefault()
-		return s.deleteInPortions(ctx, o.ForGood, func(tx db.Tx, v viewer, p trash.Portion) (bool, error) {
+		return s.deleteInPortions(ctx, o.Erase, func(tx db.Tx, v viewer, p trash.Portion) (bool, error) {
 			return s.deleteProject(tx, v, ref, o, p)
 		})
 	})
 }
 
 // deleteProject deletes one portion, and reports whether it was the last.
-func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOptions,
+func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeletionOptions,
 	most trash.Portion) (done bool, err error) {
 	p, err := naming.Managed(tx, v, project.ID, project.Name)
 	if err != nil {
@@ -271,7 +271,7 @@ func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOp
 			whole(p.Ref()), memories, files)
 	}
 	t := s.newTrasher(tx, v, most)
-	t.Forever = t.Forever || o.ForGood
+	t.Forever = t.Forever || o.Erase
 	entry, err := t.Project(p)
 	if err != nil {
 		return false, err
@@ -382,9 +382,9 @@ func (m MainMemory) MarshalJSON() ([]byte, error) {
 	}{m.Project, m.Memory, emptyList(m.Files), emptyList(m.Related), m.Warnings})
 }
 
-// MainMemory returns the main memory of a project, with its files and related memories. An unknown project, or one
+// GetMainMemory returns the main memory of a project, with its files and related memories. An unknown project, or one
 // without an active memory of event type project-main (in any case), is ErrNotFound.
-func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (_ MainMemory, err error) {
+func (s *Store) GetMainMemory(ctx context.Context, project ProjectRef) (_ MainMemory, err error) {
 	defer inGo[ProjectRef](&err)
 	if err := project.check(); err != nil {
 		return MainMemory{}, err

@@ -223,7 +223,7 @@ func TestFilesOfADeletedProjectStayWithItsOwner(t *testing.T) {
 	if got := seen("olga"); !slices.Equal(got, []int64{linked, loose}) {
 		t.Fatalf("before, the project's owner sees the files %v, want %v", got, []int64{linked, loose})
 	}
-	p, o := ProjectRef{ID: "p"}, &DeleteOptions{}
+	p, o := ProjectRef{ID: "p"}, &DeletionOptions{}
 	if err := olga.DeleteProject(t.Context(), p, o); !errors.Is(err, ErrConflict) ||
 		!strings.Contains(err.Error(), "1 memories and 1 files") {
 		t.Errorf(`deleting a full project gives %v, want ErrConflict and "1 memories and 1 files" in the error`, err)
@@ -256,7 +256,7 @@ func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
 	share(t, olga, "p", "will", MemberWriter)
 	file := addFile(t, s, "olga", "", mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"}).ID)
 	if err := olga.DeleteCollection(t.Context(),
-		DefaultCollection, &DeleteOptions{WithMemories: true}); err != nil {
+		DefaultCollection, &DeletionOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {
@@ -298,7 +298,7 @@ func TestStoringWhileAProjectIsDeleted(t *testing.T) {
 		})
 	}
 	if err := first.DeleteProject(t.Context(),
-		ProjectRef{ID: "p"}, &DeleteOptions{WithMemories: true}); err != nil {
+		ProjectRef{ID: "p"}, &DeletionOptions{WithMemories: true}); err != nil {
 		t.Error(err)
 	}
 	cancel()

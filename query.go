@@ -249,7 +249,8 @@ type Explanation struct {
 	Exact   float64  `json:"exact,omitempty"`   // gain for a rare name or identifier of the query
 	Asking  float64  `json:"asking,omitempty"`  // below 0: loss for being a question itself
 	Speaker float64  `json:"speaker,omitempty"` // gain for a speaker named in the query
-	Lenders []Lender `json:"lenders,omitempty"` // what was said around it in the same conversation, in order
+	// what was said around it in the same conversation, in order
+	Neighbours []NeighbourEvidence `json:"lenders,omitempty"`
 
 	// the gains of Query.Priors; nil without them
 	Recency    *Evidence `json:"recency,omitempty"`
@@ -271,8 +272,8 @@ type Reranked struct {
 	From  int     `json:"from"`  // the previous rank
 }
 
-// Lender is a memory whose own evidence adds to the score of another memory of its conversation.
-type Lender struct {
+// NeighbourEvidence is a memory whose own evidence adds to the score of another memory of its conversation.
+type NeighbourEvidence struct {
 	ID string `json:"id"`
 	// 1 is right after the hit, -1 right before it, 0 the hit itself: the best around it
 	Place int     `json:"place"`
@@ -298,7 +299,7 @@ func explanationOf(e *ranking.Explanation) *Explanation {
 		}
 	}
 	for _, l := range e.Lenders {
-		x.Lenders = append(x.Lenders, Lender{l.ID, l.Place, l.Asks, float64(l.Value), float64(l.Gain)})
+		x.Neighbours = append(x.Neighbours, NeighbourEvidence{l.ID, l.Place, l.Asks, float64(l.Value), float64(l.Gain)})
 	}
 	return &x
 }
@@ -312,24 +313,24 @@ type Results struct {
 	Sort   SortOrder `json:"sort_order"` // the order that was used
 	// how many of the found memories are probably about the text: hits with a Confidence of at least 0.5, of the best 30
 	// or so and their neighbours in conversations. With MinScore, or without a text or a vector, it is Total.
-	Found int `json:"found"`
-	Way   Way `json:"way,omitempty"` // only with Query.Explain, in a search with a text or a vector
+	Found int        `json:"found"`
+	Plan  SearchPlan `json:"way,omitempty"` // only with Query.Explain, in a search with a text or a vector
 	// notes for the caller, for example that a part of the store is currently found by words only
 	Warnings []string `json:"warnings,omitempty"`
 
 	Documents []DocumentHit `json:"documents,omitempty"` // the best first; only with Query.Documents
 }
 
-// Way is how a search by relevance was executed. All ways rank alike.
-type Way string
+// SearchPlan is how a search by relevance was executed. All plans rank alike.
+type SearchPlan string
 
-// The values of [Way].
+// The values of [SearchPlan].
 const (
-	WayMemory   Way = Way(retrieval.ByMemory)   // in the index in memory
-	WaySegments Way = Way(retrieval.BySegments) // likewise, after loading some of it from stored segments
+	PlanMemory   SearchPlan = SearchPlan(retrieval.ByMemory)   // in the index in memory
+	PlanSegments SearchPlan = SearchPlan(retrieval.BySegments) // likewise, after loading some of it from stored segments
 	// in the database, comparing the nearest vectors from its vector index, and the memories that share words
-	WayVectorIndex Way = Way(retrieval.ByNearest)
-	WayScan        Way = Way(retrieval.ByScan) // in the database, comparing all vectors
+	PlanVectorIndex SearchPlan = SearchPlan(retrieval.ByNearest)
+	PlanScan        SearchPlan = SearchPlan(retrieval.ByScan) // in the database, comparing all vectors
 )
 
 // HasMore reports whether there are results after this page.
@@ -438,8 +439,8 @@ func (r Results) Groups() []Group {
 	return groups
 }
 
-// List says which memories [Store.Memories] returns, and in which order.
-type List struct {
+// MemoryList says which memories [Store.Memories] returns, and in which order.
+type MemoryList struct {
 	Collections []string // names; none means all
 	ProjectID   string   // only memories of this project; empty means no such limit
 	ProjectName string   // the project by name
@@ -462,12 +463,12 @@ type List struct {
 // Memories iterates over all visible memories that match when it begins. It holds no lock and no transaction while the
 // caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
 // memories are skipped. The sequence ends after the first error.
-func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
+func (s *Store) Memories(ctx context.Context, l MemoryList) iter.Seq2[Memory, error] {
 	const page = 256
 	return func(yield func(Memory, error) bool) {
 		rows, err := s.listRows(ctx, l)
 		if err != nil {
-			inGo[List](&err)
+			inGo[MemoryList](&err)
 			yield(Memory{}, err)
 			return
 		}
@@ -499,7 +500,7 @@ func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
 }
 
 // listRows returns the rows of the memories of a listing, in its order.
-func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
+func (s *Store) listRows(ctx context.Context, l MemoryList) (rows []int64, err error) {
 	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
 		Keys: l.Keys, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), AsOf: l.AsOf, whenever: l.whenever}
 	if err := checkAsOf(l.AsOf); err != nil {

@@ -78,7 +78,7 @@ func (s *Store) byRelevance(tx db.Tx, v viewer, q Query, pq preparedQuery, sel s
 		return page{}, err
 	}
 	if pq.explain {
-		results.Way = Way(found.Way)
+		results.Plan = SearchPlan(found.Way)
 	}
 	hits, total := found.Hits, found.Total
 	if q.MinScore > 0 {

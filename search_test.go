@@ -42,11 +42,13 @@ func searchAttacks(add adder) {
 	add("Search: 1,001 tags", ErrTooLarge, "tags", searching(Query{Tags: numbered(1001)}), "1001")
 	add("Search: id and name disagree", ErrInvalid, "project_name",
 		searching(Query{ProjectID: "kitchen", ProjectName: "Garage"}), `"Garage"`, `"kitchen"`)
-	add("Memories: sort order relevance", ErrInvalid, "sort_order", listing(List{Sort: SortRelevance}), `"relevance"`,
-		`"updated_at_asc"`)
-	add("Memories: sort order", ErrInvalid, "sort_order", listing(List{Sort: "newest"}), `"newest"`, `"created_at_desc"`)
-	add("Memories: tag not UTF-8", ErrInvalid, "tags", listing(List{Tags: []string{badUTF8}}), "UTF-8")
-	add("Memories: filter", ErrInvalid, "filter", listing(List{Filter: Filter{"state": 7}}), "filter.state is 7", "string")
+	add("Memories: sort order relevance", ErrInvalid, "sort_order", listing(MemoryList{Sort: SortRelevance}),
+		`"relevance"`, `"updated_at_asc"`)
+	add("Memories: sort order", ErrInvalid, "sort_order", listing(MemoryList{Sort: "newest"}), `"newest"`,
+		`"created_at_desc"`)
+	add("Memories: tag not UTF-8", ErrInvalid, "tags", listing(MemoryList{Tags: []string{badUTF8}}), "UTF-8")
+	add("Memories: filter", ErrInvalid, "filter", listing(MemoryList{Filter: Filter{"state": 7}}), "filter.state is 7",
+		"string")
 }
 
 // filterAttacks are attacks on filters.
@@ -435,7 +437,7 @@ func BenchmarkWithoutContent(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("list/without=%v", without), func(b *testing.B) {
 			for b.Loop() {
-				for _, err := range s.Memories(b.Context(), List{WithoutContent: without}) {
+				for _, err := range s.Memories(b.Context(), MemoryList{WithoutContent: without}) {
 					if err != nil {
 						b.Fatal(err)
 					}

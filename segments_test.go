@@ -92,7 +92,7 @@ func TestSegmentsOfManyProjectsAreLoadedAtOnce(t *testing.T) {
 // randomChange makes one of the changes that affect searches.
 func randomChange(t *testing.T, g *rand.Rand, s *Store) error {
 	ids := make([]string, 0, 100)
-	for m, err := range s.Memories(t.Context(), List{}) {
+	for m, err := range s.Memories(t.Context(), MemoryList{}) {
 		if err != nil {
 			return err
 		}

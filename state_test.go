@@ -115,7 +115,7 @@ func TestRuntimeCountsSearchesByWhereTheyRun(t *testing.T) {
 // set changes a setting of a store.
 func set(t *testing.T, s *Store, name SettingName, value int64) {
 	t.Helper()
-	if err := s.Upkeep().ChangeSetting(t.Context(), name, &value); err != nil {
+	if err := s.Upkeep().SetSetting(t.Context(), name, &value); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -157,7 +157,7 @@ func TestChangedSettingsCount(t *testing.T) {
 	if u, err := s.Insights().Usage(t.Context()); err != nil || u.Quota.Memories != 4 {
 		t.Errorf("the usage has the quota %d, %v; want 4", u.Quota.Memories, err)
 	}
-	if err := s.Upkeep().ChangeSetting(t.Context(), SettingMemories, nil); err != nil {
+	if err := s.Upkeep().SetSetting(t.Context(), SettingMemories, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := add(s); !errors.Is(err, ErrTooLarge) {
@@ -188,7 +188,7 @@ func TestEachSettingIsInTheConfiguration(t *testing.T) {
 		t.Errorf("got %+v, want the numbers 2 to 12", c)
 	}
 	noted := 0
-	for e, err := range s.Upkeep().Audit(t.Context(), AuditQuery{}) {
+	for e, err := range s.Upkeep().AuditEntries(t.Context(), AuditQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestEachSettingIsInTheConfiguration(t *testing.T) {
 	if noted != len(settingNames) {
 		t.Errorf("the audit log has %d changes, want %d", noted, len(settingNames))
 	}
-	all, err := s.Upkeep().ListSettings(t.Context())
+	all, err := s.Upkeep().Settings(t.Context())
 	if err != nil || len(all) != len(settingNames) {
 		t.Fatalf("got %v, %v; want %d settings", all, err, len(settingNames))
 	}
@@ -209,7 +209,7 @@ func TestEachSettingIsInTheConfiguration(t *testing.T) {
 		}
 	}
 	mustAdd(t, s, NewMemory{Content: "x"})
-	for m, err := range s.Memories(t.Context(), List{}) {
+	for m, err := range s.Memories(t.Context(), MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func TestEachSettingIsInTheConfiguration(t *testing.T) {
 func TestSettingsThatCannotBeChanged(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{Changeable: []SettingName{SettingTrash}})
 	for name, value := range map[SettingName]int64{SettingMemories: 1, "colour": 1, SettingTrash: 0} {
-		err := s.Upkeep().ChangeSetting(t.Context(), name, &value)
+		err := s.Upkeep().SetSetting(t.Context(), name, &value)
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), string(name)) {
 			t.Errorf("%s: got %v, want ErrInvalid with its name", name, err)
 		}
@@ -293,7 +293,7 @@ func TestTheMemoryOfTheIndexIsChanged(t *testing.T) {
 	if way, bytes := search(other); way != "disk" || bytes > leastIndex {
 		t.Errorf("another handle searches by %s, with %d bytes; want disk, with %d at most", way, bytes, leastIndex)
 	}
-	if err := s.Upkeep().ChangeSetting(t.Context(), SettingIndex, nil); err != nil {
+	if err := s.Upkeep().SetSetting(t.Context(), SettingIndex, nil); err != nil {
 		t.Fatal(err)
 	}
 	if way, _ := search(s); way != "memory" {

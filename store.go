@@ -37,14 +37,14 @@
 //     [Store.Memories]; [Store.Revisions] returns the history of one, [Store.RelatedMemories] follows links. They are
 //     in collections ([Store.AddCollection]). [Store.Search] finds them.
 //   - The trash keeps deleted items for a time: [Store.Trash], [Trash.Restore], [Trash.Erase].
-//   - Projects: [Store.AddProject], [Store.MainMemory], [Store.ModuleState]. They are shared by invitation:
+//   - Projects: [Store.AddProject], [Store.GetMainMemory], [Store.GetModuleState]. They are shared by invitation:
 //     [Store.AddMember], [Accounts.ProjectInvitations], [Accounts.AcceptProjectInvitation], [Accounts.BlockSender].
 //   - What an agent begins with: [Store.GetContext], [Store.SetIdentityMemory].
 //   - Rules and the to-do document of a project: [Store.SetRule], [Store.SetTodo], [Store.UpdateTodoSection],
 //     [Store.CompleteTask], [ParseTodo].
 //   - Files: [Store.AddFile], [Store.OpenFile], [Store.Files].
 //   - People: [Accounts.AddUser], [Accounts.CheckPassword], [Accounts.AddSignIn], [Accounts.CheckSignIn],
-//     [Accounts.AddInvitation], [Accounts.AddToken], [Accounts.CheckToken], [Store.Preferences].
+//     [Accounts.AddInvitation], [Accounts.AddToken], [Accounts.CheckToken], [Store.GetPreferences].
 //   - The state of an OAuth 2.1 server: [Accounts.RegisterClient], [Accounts.Authorize], [Accounts.ExchangeCode],
 //     [Accounts.RefreshTokens], [Accounts.CheckAccessToken].
 //   - Upkeep: [Upkeep.Backup], [Restore], [Upkeep.Check], [Upkeep.Export], [Upkeep.Import], [Upkeep.Reindex],
@@ -164,7 +164,7 @@ type shared struct {
 	closing    sync.Once
 	closed     error
 
-	sharedUpdates atomic.Int64 // calls of UpdateShared
+	sharedUpdates atomic.Int64 // calls of UpdateSharedValues
 }
 
 // Open opens the store in a file, and creates the file if it does not exist; its folder must exist. ":memory:" makes a

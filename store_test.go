@@ -75,7 +75,7 @@ func TestASnapshotIsTheStateOfOneMoment(t *testing.T) {
 			t.Errorf("the memory deleted since is %v, %v; want it", m, err)
 		}
 		n := 0
-		for _, err := range ann.Memories(ctx, List{}) {
+		for _, err := range ann.Memories(ctx, MemoryList{}) {
 			if n++; err != nil {
 				return err
 			}
@@ -240,7 +240,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 		{"a listing between two pages", func(*testing.T) error {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			for _, err := range s.Memories(ctx, List{}) {
+			for _, err := range s.Memories(ctx, MemoryList{}) {
 				if err != nil {
 					return err
 				}
@@ -301,7 +301,7 @@ func TestCloseWhileOthersWork(t *testing.T) {
 						_, err = s.Search(context.Background(), Query{Text: "number writer"})
 					}
 					if err == nil && i%4 == 0 {
-						for _, err = range s.Memories(context.Background(), List{}) {
+						for _, err = range s.Memories(context.Background(), MemoryList{}) {
 							break
 						}
 					}

@@ -163,7 +163,7 @@ func TestATransactionThatRunsAgainIsOne(t *testing.T) {
 		return err
 	})
 	n := 0
-	for _, failed := range s.Memories(t.Context(), List{}) {
+	for _, failed := range s.Memories(t.Context(), MemoryList{}) {
 		if n++; failed != nil {
 			t.Fatalf("got %v, want nil", failed)
 		}

@@ -154,13 +154,13 @@ func (s *Store) signExport(ctx context.Context, o ExportOptions, sum transfer.Su
 	return err
 }
 
-// OnConflict decides about items that the store already has in another state.
-type OnConflict string
+// ConflictPolicy decides about items that the store already has in another state.
+type ConflictPolicy string
 
-// The values of [OnConflict]. The empty value means ConflictKeep.
+// The values of [ConflictPolicy]. The empty value means ConflictKeep.
 const (
-	ConflictKeep    OnConflict = "keep"    // keep the store's item
-	ConflictReplace OnConflict = "replace" // overwrite it with the export's
+	ConflictKeep    ConflictPolicy = "keep"    // keep the store's item
+	ConflictReplace ConflictPolicy = "replace" // overwrite it with the export's
 )
 
 // ImportOptions change how [Upkeep.Import] works. Nil means the zero value.
@@ -168,7 +168,7 @@ type ImportOptions struct {
 	// OnConflict decides about items with the same id (or name) and owner but another state: memories, revisions, files,
 	// collections, projects, members and preferences. Accounts and credentials are always kept, and so are other users'
 	// items.
-	OnConflict OnConflict
+	OnConflict ConflictPolicy
 
 	// Namespace is the namespace for all data of the export. Empty means the namespaces of the export itself. If it is
 	// set, an export of several namespaces is ErrInvalid.
@@ -240,7 +240,7 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 		o = *options
 	}
 	o.OnConflict = cmp.Or(o.OnConflict, ConflictKeep)
-	if err := valid.Enum("OnConflict", o.OnConflict, []OnConflict{ConflictKeep, ConflictReplace}); err != nil {
+	if err := valid.Enum("OnConflict", o.OnConflict, []ConflictPolicy{ConflictKeep, ConflictReplace}); err != nil {
 		return importReport(transfer.Report{}), err
 	}
 	if o.Namespace != "" {

@@ -108,7 +108,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 			if r.IntN(3) > 0 {
 				continue
 			}
-			err = v.DeleteProject(ctx, ProjectRef{ID: project()}, &DeleteOptions{WithMemories: r.IntN(3) == 0})
+			err = v.DeleteProject(ctx, ProjectRef{ID: project()}, &DeletionOptions{WithMemories: r.IntN(3) == 0})
 		}
 		if err != nil && !isAny(err, ErrInvalid, ErrConflict, ErrNotFound, ErrForbidden, ErrTooLarge) {
 			t.Fatal(err)

@@ -518,10 +518,10 @@ func (s *shared) scrub(ctx context.Context) error {
 
 // MemoriesDeletion says which memories [Store.DeleteMemories] deletes.
 type MemoriesDeletion struct {
-	List // which; its order does not matter
+	MemoryList // which; its order does not matter
 
-	// All allows a List without any condition, which means every memory of this view. Without All, such a List is
-	// ErrInvalid.
+	// All allows a MemoryList without any condition, which means every memory of this view. Without All, such a list
+	// is ErrInvalid.
 	All bool
 
 	// DryRun only counts.
@@ -535,19 +535,19 @@ type MemoriesDeletion struct {
 // its own, as with [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their
 // turn: after an error the counts say how many were deleted, and a second call deletes the rest. Memories that no
 // longer match are skipped.
-func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, error) {
+func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (BulkReport, error) {
 	if d.DryRun {
 		return s.deleteMemories(ctx, nil, d)
 	}
-	return hooked(ctx, s, OperationDelete, "DeleteMemories", func(ctx context.Context, o *operation) (Bulk, error) {
+	return hooked(ctx, s, OperationDelete, "DeleteMemories", func(ctx context.Context, o *operation) (BulkReport, error) {
 		return s.deleteMemories(ctx, o, d)
 	})
 }
 
-func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDeletion) (_ Bulk, err error) {
+func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDeletion) (_ BulkReport, err error) {
 	defer inGo[MemoriesDeletion](&err)
 	ctx = db.Freeing(ctx)
-	b := bulk{store: s, list: d.List, stage: "delete", progress: d.Progress}
+	b := bulk{store: s, list: d.MemoryList, stage: "delete", progress: d.Progress}
 	if err := b.begin(ctx, d.All, d.DryRun); err != nil {
 		return b.done, err
 	}

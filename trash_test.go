@@ -70,7 +70,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 			if err := s.Trash().Erase(t.Context(), file); err != nil {
 				return err
 			}
-			return s.DeleteProject(t.Context(), ProjectRef{ID: "p"}, &DeleteOptions{WithMemories: true, ForGood: true})
+			return s.DeleteProject(t.Context(), ProjectRef{ID: "p"}, &DeletionOptions{WithMemories: true, Erase: true})
 		},
 	}
 	for _, name := range longtest.Keys(ways, 1, 2) {
@@ -144,7 +144,7 @@ func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), "ada", &DeleteOptions{WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), "ada", &DeletionOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Upkeep().Purge(t.Context(), nil); err != nil {

@@ -290,10 +290,10 @@ func (m storedMemory) expect(revision int) error {
 
 // MemoriesUpdate says which memories [Store.UpdateMemories] changes, and how.
 type MemoriesUpdate struct {
-	List // which; its order does not matter
+	MemoryList // which; its order does not matter
 
-	// All allows a List without any condition, which means every memory of this view. Without All, such a List is
-	// ErrInvalid.
+	// All allows a MemoryList without any condition, which means every memory of this view. Without All, such a list
+	// is ErrInvalid.
 	All bool
 
 	// Change is applied to each memory. Content, Embedding, the times and ExpectedRevision belong to one memory, and
@@ -310,19 +310,19 @@ type MemoriesUpdate struct {
 // UpdateMemories applies one patch to the metadata of all memories that match: tags, state, the other known keys and
 // the caller's own. Each memory changes as with [Store.UpdateMemory], a few hundred in one commit: after an error the
 // counts say how many have changed. Memories that no longer match are skipped.
-func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (Bulk, error) {
+func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (BulkReport, error) {
 	if u.DryRun {
 		return s.updateMemories(ctx, nil, u)
 	}
-	return hooked(ctx, s, OperationUpdate, "UpdateMemories", func(ctx context.Context, o *operation) (Bulk, error) {
+	return hooked(ctx, s, OperationUpdate, "UpdateMemories", func(ctx context.Context, o *operation) (BulkReport, error) {
 		return s.updateMemories(ctx, o, u)
 	})
 }
 
-func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpdate) (_ Bulk, err error) {
+func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpdate) (_ BulkReport, err error) {
 	defer inGo[MemoriesUpdate](&err, inChange()...)
 	defer inShown[MemoriesUpdate](&err, ".Change", u.Change, u.Change.ShownMetadata)
-	b := bulk{store: s, list: u.List, stage: "update", progress: u.Progress}
+	b := bulk{store: s, list: u.MemoryList, stage: "update", progress: u.Progress}
 	patch, err := u.Change.patchOfMany()
 	if err != nil {
 		return b.done, err
@@ -382,7 +382,7 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 // updatedAtOnce is how many memories one transaction updates.
 const updatedAtOnce = 200
 
-// inChange returns the names of fields that both Change and List have.
+// inChange returns the names of fields that both Change and MemoryList have.
 func inChange() (pairs []string) {
 	for argument, field := range fault.NamesOf(reflect.TypeFor[MemoryUpdate](), kernel.KnownKeys) {
 		pairs = append(pairs, argument, ".Change."+field.Field)
@@ -406,8 +406,8 @@ func (u *MemoryUpdate) patchOfMany() (attributesPatch, error) {
 	return patch, err
 }
 
-// Bulk is the result of a deletion or an update of many memories.
-type Bulk struct {
+// BulkReport is the result of a deletion or an update of many memories.
+type BulkReport struct {
 	Selected int `json:"selected"`  // matching memories that this view may change
 	Changed  int `json:"changed"`   // deleted, or updated with a new revision; with DryRun 0
 	ReadOnly int `json:"read_only"` // matching memories that are shared read-only; they are left unchanged
@@ -416,12 +416,12 @@ type Bulk struct {
 // bulk goes through the memories that match a list when it begins.
 type bulk struct {
 	store    *Store
-	list     List
+	list     MemoryList
 	stage    string
 	progress Progress
 	rows     []int64
 	total    int
-	done     Bulk
+	done     BulkReport
 }
 
 // begin finds the memories; for a dry run it leaves none to process.
@@ -459,7 +459,7 @@ func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
 	}
 	slices.Sort(b.rows) // as fitting returns them: a part that ends early says how far it came
 	b.total = len(b.rows)
-	b.done = Bulk{Selected: b.total, ReadOnly: len(found) - b.total}
+	b.done = BulkReport{Selected: b.total, ReadOnly: len(found) - b.total}
 	if dryRun {
 		b.rows = nil
 	}

@@ -17,8 +17,8 @@ import (
 // Upkeep maintains a store: backup, check, export, import, statistics, the activity log, embeddings and indexes. Get it
 // with [Store.Upkeep].
 //
-// It is for the Store that [Open] returned. On a view all methods return ErrForbidden, except Export, EmbeddingStatus
-// and WaitEmbedded, which are limited to the data of the view's user.
+// It is for the Store that [Open] returned. On a view all methods return ErrForbidden, except Export,
+// GetEmbeddingStatus and WaitEmbedded, which are limited to the data of the view's user.
 type Upkeep struct {
 	s *Store
 }

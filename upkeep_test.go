@@ -235,7 +235,7 @@ func TestReindexKeepsATextThatIsRefused(t *testing.T) {
 	if err := s.Upkeep().Reindex(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	e, err := s.Upkeep().EmbeddingStatus(t.Context())
+	e, err := s.Upkeep().GetEmbeddingStatus(t.Context())
 	if err != nil || e.Pending != 1 {
 		t.Errorf("%+v, %v; want pending 1", e, err)
 	}
@@ -263,7 +263,7 @@ func TestReindexIsRefused(t *testing.T) {
 	if err := other.Upkeep().Reindex(t.Context(), nil); err != nil {
 		t.Errorf("by the one that has: %v", err)
 	}
-	if e, err := other.Upkeep().EmbeddingStatus(t.Context()); err != nil || e.Changing || e.Pending != 0 {
+	if e, err := other.Upkeep().GetEmbeddingStatus(t.Context()); err != nil || e.Changing || e.Pending != 0 {
 		t.Errorf("after a whole reindexing: got %+v, %v, want no error, no change of model under way and none pending",
 			e, err)
 	}
@@ -327,7 +327,7 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.DeleteCollection(t.Context(),
-			"big", &DeleteOptions{WithMemories: true, ForGood: true}); err != nil {
+			"big", &DeletionOptions{WithMemories: true, Erase: true}); err != nil {
 			t.Fatal(err)
 		}
 		before, err := s.Upkeep().Stats(t.Context())

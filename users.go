@@ -431,8 +431,8 @@ func (s *Store) checkAdminLeft(tx db.Tx, before storedUser) error {
 // Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
 // view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
 // after an error the user may be disabled and some memories gone, and a second call deletes the rest.
-func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeleteOptions) (err error) {
-	defer inGo[DeleteOptions](&err, "user", "idOrName")
+func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeletionOptions) (err error) {
+	defer inGo[DeletionOptions](&err, "user", "idOrName")
 	o := options.orDefault()
 	s, err := h.operator(ctx, "DeleteUser")
 	if err != nil {
@@ -488,7 +488,8 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 
 // deleteUser deletes one portion, and reports whether it was the last. The row left behind counts as changed at the
 // time since or later.
-func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, since int64, p trash.Portion) (done bool, err error) {
+func (s *Store) deleteUser(tx db.Tx, id string, o DeletionOptions, since int64, p trash.Portion) (done bool,
+	err error) {
 	u, err := findUser(tx, s.access.Namespace, id)
 	if err != nil {
 		return false, err
@@ -524,7 +525,7 @@ func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, since int64, p 
 		return false, err
 	}
 	for _, id := range projects {
-		whole := DeleteOptions{WithMemories: true, ForGood: true}
+		whole := DeletionOptions{WithMemories: true, Erase: true}
 		if done, err = s.deleteProject(tx, viewer{User: u.row}, ProjectRef{ID: id}, whole, p); err != nil || !done {
 			return false, err
 		}

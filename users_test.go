@@ -77,7 +77,7 @@ func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 		!strings.Contains(err.Error(), "4 memories, 2 projects and 2 files") {
 		t.Errorf(`without WithMemories: %v, want ErrConflict and "4 memories, 2 projects and 2 files" in the error`, err)
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeletionOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]int64{
@@ -120,7 +120,7 @@ func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
 		if _, err := s.As(Access{User: user}).AddMemories(t.Context(), many, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Accounts().DeleteUser(t.Context(), user, &DeleteOptions{WithMemories: true}); err != nil {
+		if err := s.Accounts().DeleteUser(t.Context(), user, &DeletionOptions{WithMemories: true}); err != nil {
 			t.Fatal(err)
 		}
 		if n := count(t, s, `SELECT count(*) FROM memory`); n != 0 {
@@ -148,7 +148,7 @@ func TestDeletingAUserKeepsProjectsOfOthers(t *testing.T) {
 			t.Errorf("%s sees %d versions, %v; want %d", user, len(all), err, want)
 		}
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), "ben", &DeleteOptions{WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), "ben", &DeletionOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := ann.Revisions(t.Context(), id); err != nil || len(all) != 1 {
@@ -171,7 +171,7 @@ func TestDeletedUsersReturnToTheSameRow(t *testing.T) {
 		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 1 {
 			t.Fatalf("found %d, %v; want 1", found.Total, err)
 		}
-		if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
+		if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeletionOptions{WithMemories: true}); err != nil {
 			t.Fatal(err)
 		}
 		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 0 {
@@ -200,7 +200,7 @@ func TestMemoriesOfADeletedUsersViewCanBeDeleted(t *testing.T) {
 		if err := s.Accounts().DeleteUser(t.Context(), "ann", nil); !errors.Is(err, ErrConflict) {
 			t.Errorf("without WithMemories: %v, want ErrConflict", err)
 		}
-		if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
+		if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeletionOptions{WithMemories: true}); err != nil {
 			t.Errorf("deleting: %v", err)
 		}
 		if _, err := s.Accounts().GetUser(t.Context(), "ann"); !errors.Is(err, ErrNotFound) {
@@ -251,7 +251,7 @@ func TestDamagedPreferencesAreErrors(t *testing.T) {
 	}
 	for _, value := range []string{"", "null", "[]", "{", `{"a":1}x`} {
 		mustExec(t, s, `UPDATE preference SET value = ?`, value)
-		if _, err := s.Preferences(t.Context()); !errors.Is(err, ErrCorrupt) {
+		if _, err := s.GetPreferences(t.Context()); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%q gives %v, want ErrCorrupt", value, err)
 		}
 		if _, err := s.UpdatePreferences(t.Context(), map[string]any{"c": "d"}); !errors.Is(err, ErrCorrupt) {

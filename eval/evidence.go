@@ -52,7 +52,7 @@ func judge(ctx context.Context, path string) ([]judged, error) {
 		for _, h := range found.Hits {
 			x := h.Explanation
 			e := calibrate.Evidence{Words: x.Words.Value, Meaning: x.Meaning.Value, Exact: x.Exact > 0}
-			for _, lender := range x.Lenders {
+			for _, lender := range x.Neighbours {
 				if lender.Place != 0 {
 					e.Around = max(e.Around, lender.Value)
 				}

@@ -126,7 +126,8 @@ func (r *run) groups(ctx context.Context) ([]group, error) {
 		}
 		return nil
 	}
-	list := souvenir.List{Collections: []string{r.scope.collection}, ProjectID: r.scope.ref, Filter: r.scope.filter()}
+	list := souvenir.MemoryList{Collections: []string{r.scope.collection}, ProjectID: r.scope.ref,
+		Filter: r.scope.filter()}
 	var some []souvenir.Memory
 	for m, err := range r.store.Memories(ctx, list) {
 		if errors.Is(err, souvenir.ErrNotFound) { // the collection is made with the first memory

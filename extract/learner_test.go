@@ -61,7 +61,7 @@ func learn(t *testing.T, l *extract.Learner) extract.Report {
 }
 
 // facts returns the contents of the currently valid memories of a collection.
-func facts(t *testing.T, store *souvenir.Store, l souvenir.List) []string {
+func facts(t *testing.T, store *souvenir.Store, l souvenir.MemoryList) []string {
 	t.Helper()
 	var all []string
 	for m, err := range store.Memories(t.Context(), l) {
@@ -77,7 +77,7 @@ func facts(t *testing.T, store *souvenir.Store, l souvenir.List) []string {
 	return all
 }
 
-var inDefault = souvenir.List{Collections: []string{souvenir.DefaultCollection}}
+var inDefault = souvenir.MemoryList{Collections: []string{souvenir.DefaultCollection}}
 
 // script is an extractor that answers with a function.
 type script func(extract.Conversation) ([]extract.Proposal, error)
@@ -518,7 +518,7 @@ func TestAWriterOfAProjectTeachesItAndAReaderDoesNot(t *testing.T) {
 			t.Errorf("the owner accepts: got %+v and the error %v, want a memory", done, err)
 		}
 	}
-	learned := souvenir.List{ProjectID: "p", Filter: souvenir.Filter{"event_type": extract.EventFact}}
+	learned := souvenir.MemoryList{ProjectID: "p", Filter: souvenir.Filter{"event_type": extract.EventFact}}
 	if got := facts(t, store, learned); len(got) != 1 {
 		t.Errorf("got %q, want one fact", got)
 	}

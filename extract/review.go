@@ -122,15 +122,15 @@ func (l *Learner) Pending(ctx context.Context) iter.Seq2[Pending, error] {
 }
 
 // pending lists the proposals that wait.
-func (s scope) pending() souvenir.List {
+func (s scope) pending() souvenir.MemoryList {
 	l := s.proposals()
 	l.Filter["state"] = souvenir.Not(stateRefused)
 	return l
 }
 
 // proposals lists refused ones, too.
-func (s scope) proposals() souvenir.List {
-	l := souvenir.List{Collections: []string{s.collection}, ProjectID: s.ref, AsOf: afterLong, Filter: s.filter()}
+func (s scope) proposals() souvenir.MemoryList {
+	l := souvenir.MemoryList{Collections: []string{s.collection}, ProjectID: s.ref, AsOf: afterLong, Filter: s.filter()}
 	if l.Filter == nil {
 		l.Filter = souvenir.Filter{}
 	}

@@ -65,7 +65,7 @@ func (v *Reviewer) Page(ctx context.Context, q ReviewQuery) (ReviewPage, error) 
 // count those of a place; nil counts all.
 func (v *Reviewer) Count(ctx context.Context, most int, decides func(Pending) bool) (int, error) {
 	n := 0
-	list := souvenir.List{AsOf: afterLong, Filter: waitingEverywhere(), WithoutContent: true}
+	list := souvenir.MemoryList{AsOf: afterLong, Filter: waitingEverywhere(), WithoutContent: true}
 	for m, err := range v.store.Memories(ctx, list) {
 		if err != nil || n == most {
 			return n, err

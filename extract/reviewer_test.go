@@ -282,7 +282,7 @@ func TestADryRunStoresNothing(t *testing.T) {
 	remember(t, store, "The deployment runs every Thursday at noon.", "The deployment runs each Thursday at noon.")
 	size := func() int {
 		n := 0
-		all := souvenir.List{AsOf: time.Date(9500, 1, 1, 0, 0, 0, 0, time.UTC)}
+		all := souvenir.MemoryList{AsOf: time.Date(9500, 1, 1, 0, 0, 0, 0, time.UTC)}
 		for _, err := range store.Memories(t.Context(), all) {
 			if err != nil {
 				t.Fatal(err)

@@ -82,7 +82,7 @@ func projectNames(ctx context.Context, store *souvenir.Store, typed string) ([]s
 // memoryIDs returns the ids of the most recently updated memories whose id or title matches.
 func memoryIDs(ctx context.Context, store *souvenir.Store, typed string) ([]string, error) {
 	var memories []souvenir.Memory
-	for m, err := range store.Memories(ctx, souvenir.List{Sort: souvenir.SortUpdatedDesc}) {
+	for m, err := range store.Memories(ctx, souvenir.MemoryList{Sort: souvenir.SortUpdatedDesc}) {
 		if err != nil {
 			return nil, err
 		}

@@ -75,7 +75,7 @@ func readOf(ctx context.Context, store *souvenir.Store, kind kind, p souvenir.Pr
 		todo, err := store.GetTodo(ctx, project)
 		return orText(todo.Content, err, "The project "+p.Name+" has no to-do document yet. The tool todo stores one.")
 	}
-	main, err := store.MainMemory(ctx, project)
+	main, err := store.GetMainMemory(ctx, project)
 	return orText(main.Memory.Content, err, "The project "+p.Name+
 		" has no main memory yet. The tool memory stores one, with event_type project-main.")
 }

@@ -138,7 +138,7 @@ func know(ctx context.Context, store *souvenir.Store, p souvenir.Project, query 
 		souvenir.ContextQuery{ProjectID: ref.ID, Query: query, Preview: 300, TokenBudget: promptTokens}); err != nil {
 		return k, err
 	}
-	main, err := store.MainMemory(ctx, ref)
+	main, err := store.GetMainMemory(ctx, ref)
 	if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		return k, err
 	}

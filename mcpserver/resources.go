@@ -118,7 +118,7 @@ func (s *service) atHand(ctx context.Context) iter.Seq2[*mcp.Resource, error] {
 				}
 			}
 			left := listedMemories
-			for m, err := range store.Memories(ctx, souvenir.List{Sort: souvenir.SortUpdatedDesc}) {
+			for m, err := range store.Memories(ctx, souvenir.MemoryList{Sort: souvenir.SortUpdatedDesc}) {
 				if left--; !yield(memoryResource(m), err) || err != nil {
 					return
 				}

@@ -97,7 +97,7 @@ func TestStoresThatPutTheSameKeyMakeOneMemory(t *testing.T) {
 	}
 	wg.Wait()
 	var revisions []int
-	for m, err := range stores[0].Memories(t.Context(), souvenir.List{}) {
+	for m, err := range stores[0].Memories(t.Context(), souvenir.MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

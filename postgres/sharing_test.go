@@ -124,7 +124,7 @@ func TestALockOfOneCallerHoldsUpNoOther(t *testing.T) {
 
 func contents(t *testing.T, s *souvenir.Store, user string) (all []string) {
 	t.Helper()
-	for m, err := range s.As(souvenir.Access{User: user}).Memories(t.Context(), souvenir.List{}) {
+	for m, err := range s.As(souvenir.Access{User: user}).Memories(t.Context(), souvenir.MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

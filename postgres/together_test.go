@@ -76,7 +76,7 @@ func TestCallsThatShareATransactionGetTheirOwnResults(t *testing.T) {
 			t.Errorf("%s: got %d memories, want %d", k.name, stored[i], k.stored)
 		}
 		found := 0
-		for m, err := range s.As(k.access).Memories(t.Context(), souvenir.List{}) {
+		for m, err := range s.As(k.access).Memories(t.Context(), souvenir.MemoryList{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -61,15 +61,15 @@ func ferries(from, n int) []souvenir.NewMemory {
 }
 
 // shown returns the results of a search, with scores.
-func shown(t *testing.T, s *souvenir.Store, q souvenir.Query, way souvenir.Way) string {
+func shown(t *testing.T, s *souvenir.Store, q souvenir.Query, way souvenir.SearchPlan) string {
 	t.Helper()
 	q.Explain = true
 	r, err := s.Search(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Way != way {
-		t.Errorf("%+v: got the way %q, want %q", q, r.Way, way)
+	if r.Plan != way {
+		t.Errorf("%+v: got the way %q, want %q", q, r.Plan, way)
 	}
 	lines := []string{fmt.Sprint(r.Total, " found")}
 	for _, h := range r.Hits {
@@ -99,18 +99,18 @@ func TestTheIndexOfVectorsFindsWhatAComparisonFinds(t *testing.T) {
 	}
 	vectors(t, address)
 	s := open(t, address, &withoutIndex)
-	shown(t, s, souvenir.Query{Text: "ferry"}, souvenir.WayScan) // nothing is in the index yet
+	shown(t, s, souvenir.Query{Text: "ferry"}, souvenir.PlanScan) // nothing is in the index yet
 	held := open(t, address, &souvenir.Options{Embedder: places})
-	shown(t, held, souvenir.Query{Text: "ferry"}, souvenir.WayMemory)
+	shown(t, held, souvenir.Query{Text: "ferry"}, souvenir.PlanMemory)
 	check := func(when string) {
 		t.Helper()
 		for name, q := range searches {
-			way := souvenir.WayVectorIndex
+			way := souvenir.PlanVectorIndex
 			if q.Sort != "" || q.Keys != nil { // more than the index covers, or too few of them
-				way = souvenir.WayScan
+				way = souvenir.PlanScan
 			}
-			want := shown(t, held, q, souvenir.WayMemory)
-			if got := shown(t, scans, q, souvenir.WayScan); got != want {
+			want := shown(t, held, q, souvenir.PlanMemory)
+			if got := shown(t, scans, q, souvenir.PlanScan); got != want {
 				t.Errorf("%s, %s: comparing all: got\n%s\nwant\n%s", when, name, got, want)
 			}
 			if got := shown(t, s, q, way); got != want {
@@ -159,7 +159,7 @@ func TestTheIndexOfVectorsFindsWhatAComparisonFinds(t *testing.T) {
 	check("some without a vector")
 	execute(t, address, `DROP TABLE passage_near, near_partition; DROP FUNCTION passage_near_changed() CASCADE`)
 	s = open(t, address, &withoutIndex)
-	shown(t, s, souvenir.Query{Text: "ferry"}, souvenir.WayScan)
+	shown(t, s, souvenir.Query{Text: "ferry"}, souvenir.PlanScan)
 }
 
 func TestExplainSaysWhichWayASearchTook(t *testing.T) {
@@ -173,12 +173,12 @@ func TestExplainSaysWhichWayASearchTook(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, address, &options)
-	first := shown(t, s, souvenir.Query{Text: "pier 17"}, souvenir.WaySegments)
-	if got := shown(t, s, souvenir.Query{Text: "pier 17"}, souvenir.WayMemory); got != first {
+	first := shown(t, s, souvenir.Query{Text: "pier 17"}, souvenir.PlanSegments)
+	if got := shown(t, s, souvenir.Query{Text: "pier 17"}, souvenir.PlanMemory); got != first {
 		t.Errorf("the second search: got\n%s\nwant as the first one\n%s", got, first)
 	}
-	if r, err := s.Search(t.Context(), souvenir.Query{Text: "pier 17"}); err != nil || r.Way != "" {
-		t.Errorf("a search without an explanation: got the way %q, %v; want none", r.Way, err)
+	if r, err := s.Search(t.Context(), souvenir.Query{Text: "pier 17"}); err != nil || r.Plan != "" {
+		t.Errorf("a search without an explanation: got the way %q, %v; want none", r.Plan, err)
 	}
 }
 
@@ -200,8 +200,8 @@ func TestTheIndexOfVectorsIsBehindTheWall(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := souvenir.Query{Text: "pier 17"}
-	want := shown(t, s.As(souvenir.Access{User: "ann"}), q, souvenir.WayScan)
-	if got := shown(t, behind.As(souvenir.Access{User: "ann"}), q, souvenir.WayVectorIndex); got != want {
+	want := shown(t, s.As(souvenir.Access{User: "ann"}), q, souvenir.PlanScan)
+	if got := shown(t, behind.As(souvenir.Access{User: "ann"}), q, souvenir.PlanVectorIndex); got != want {
 		t.Errorf("behind the wall: got\n%s\nwant\n%s", got, want)
 	}
 	if got := pgtest.Query(t, runtime, `SELECT id::text FROM passage_near`); len(got) != 0 {

@@ -191,7 +191,7 @@ func everywhere(t *testing.T, s *souvenir.Store, text string) (stored []string, 
 	}
 	read := func(err error) {
 		errs = append(errs, err)
-		for m, err := range s.Memories(t.Context(), souvenir.List{}) {
+		for m, err := range s.Memories(t.Context(), souvenir.MemoryList{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

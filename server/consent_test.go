@@ -119,7 +119,7 @@ func everything(w *servertest.World) int {
 	w.T.Helper()
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
 	n := 0
-	for m, err := range view.Memories(context.Background(), souvenir.List{}) {
+	for m, err := range view.Memories(context.Background(), souvenir.MemoryList{}) {
 		if err != nil {
 			w.T.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 
 // preferences answers with the user's preferences, an object of any form.
 func (s *Server) preferences(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	return c.Store.Preferences(r.Context())
+	return c.Store.GetPreferences(r.Context())
 }
 
 // setPreferences replaces the user's preferences.

@@ -31,7 +31,7 @@ var getModuleState = define[getModuleStateArguments](definition{
 })
 
 func (s *Set) getModuleState(ctx context.Context, a *getModuleStateArguments) (any, error) {
-	state, err := s.store.ModuleState(ctx, souvenir.ModuleQuery{
+	state, err := s.store.GetModuleState(ctx, souvenir.ModuleQuery{
 		Module: a.Module, ProjectID: a.ProjectID, ProjectName: a.ProjectName, Limit: a.Limit,
 	})
 	if err != nil {

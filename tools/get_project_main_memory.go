@@ -28,7 +28,7 @@ var getProjectMainMemory = define[getProjectMainMemoryArguments](definition{
 })
 
 func (s *Set) getProjectMainMemory(ctx context.Context, a *getProjectMainMemoryArguments) (any, error) {
-	m, err := s.store.MainMemory(ctx, a.ref())
+	m, err := s.store.GetMainMemory(ctx, a.ref())
 	if err != nil {
 		return nil, err
 	}

@@ -17,14 +17,14 @@ import (
 
 // searchResult is the result of memory search. Models read it: fields without information are left out.
 type searchResult struct {
-	Results  []searchGroup      `json:"results"`
-	Total    int                `json:"total"` // over all pages
-	Offset   int                `json:"offset"`
-	Limit    int                `json:"limit"`
-	Sort     souvenir.SortOrder `json:"sort_order"` // the order used
-	HasMore  bool               `json:"has_more"`
-	Warnings []string           `json:"warnings"`
-	Way      souvenir.Way       `json:"way,omitempty"` // the way of the search, if explain was given
+	Results  []searchGroup       `json:"results"`
+	Total    int                 `json:"total"` // over all pages
+	Offset   int                 `json:"offset"`
+	Limit    int                 `json:"limit"`
+	Sort     souvenir.SortOrder  `json:"sort_order"` // the order used
+	HasMore  bool                `json:"has_more"`
+	Warnings []string            `json:"warnings"`
+	Way      souvenir.SearchPlan `json:"way,omitempty"` // the way of the search, if explain was given
 
 	Documents []foundDocument `json:"documents,omitempty"` // files found by their text, on the first page
 }
@@ -164,9 +164,9 @@ func shortExplanation(e *souvenir.Explanation) *souvenir.Explanation {
 	if e.Reranked != nil {
 		s.Reranked = &souvenir.Reranked{Score: short(e.Reranked.Score), From: e.Reranked.From}
 	}
-	for _, l := range e.Lenders {
+	for _, l := range e.Neighbours {
 		l.Value, l.Gain = short(l.Value), short(l.Gain)
-		s.Lenders = append(s.Lenders, l)
+		s.Neighbours = append(s.Neighbours, l)
 	}
 	return &s
 }
@@ -194,7 +194,7 @@ func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, erro
 	}
 	result := searchResult{
 		Results: []searchGroup{}, Total: found.Total, Offset: found.Offset, Limit: found.Limit, Sort: found.Sort,
-		HasMore: found.HasMore(), Warnings: []string{}, Way: found.Way, Documents: documentViews(found.Documents),
+		HasMore: found.HasMore(), Warnings: []string{}, Way: found.Plan, Documents: documentViews(found.Documents),
 	}
 	result.Warnings = append(result.Warnings, found.Warnings...)
 	for _, g := range found.Groups() {

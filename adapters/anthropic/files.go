@@ -63,13 +63,13 @@ func below(directory string) souvenir.Filter {
 }
 
 // list lists the files that meet a condition. The collection is part of it, since it may not exist yet.
-func (f files) list(condition souvenir.Filter) souvenir.List {
+func (f files) list(condition souvenir.Filter) souvenir.MemoryList {
 	filter := maps.Clone(condition)
 	filter["event_type"], filter["collection_name"] = eventFile, f.collection
 	if f.project == (souvenir.ProjectRef{}) {
 		filter["project_id"] = nil
 	}
-	return souvenir.List{ProjectID: f.project.ID, ProjectName: f.project.Name, Filter: filter}
+	return souvenir.MemoryList{ProjectID: f.project.ID, ProjectName: f.project.Name, Filter: filter}
 }
 
 // read returns the files that match, by path. A path has one file, unless one was restored from the trash beside a
@@ -184,7 +184,7 @@ func (f files) move(ctx context.Context, from file, to string) error {
 // delete deletes a file, or a directory with all files in it, and returns how many.
 func (f files) delete(ctx context.Context, path string) (deleted int, err error) {
 	for _, condition := range []souvenir.Filter{at(path), below(path)} {
-		done, err := f.store.DeleteMemories(ctx, souvenir.MemoriesDeletion{List: f.list(condition)})
+		done, err := f.store.DeleteMemories(ctx, souvenir.MemoriesDeletion{MemoryList: f.list(condition)})
 		if err != nil {
 			return 0, err
 		}

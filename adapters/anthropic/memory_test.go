@@ -91,7 +91,7 @@ func must(t testing.TB, m *adapter.Memory, inputs ...string) {
 func files(t testing.TB, store *souvenir.Store, m *adapter.Memory) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	all := souvenir.List{Filter: souvenir.Filter{"event_type": "memory_file"}}
+	all := souvenir.MemoryList{Filter: souvenir.Filter{"event_type": "memory_file"}}
 	for memory, err := range store.Memories(t.Context(), all) {
 		if err != nil {
 			t.Fatal(err)
@@ -345,7 +345,7 @@ func TestInsertsGoBetweenLines(t *testing.T) {
 	} {
 		must(t, m, create("/memories/a", c.text), insert("/memories/a", c.line, c.insert))
 		var got string
-		for memory, err := range store.Memories(t.Context(), souvenir.List{}) {
+		for memory, err := range store.Memories(t.Context(), souvenir.MemoryList{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -160,7 +160,7 @@ func FuzzCommands(f *testing.F) {
 		for _, input := range []string{create(path, text), input, insert(path, len(text), text), replace(path, text, path)} {
 			_, _ = m.Execute(t.Context(), json.RawMessage(input))
 		}
-		for memory, err := range store.Memories(t.Context(), souvenir.List{}) {
+		for memory, err := range store.Memories(t.Context(), souvenir.MemoryList{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -223,12 +223,12 @@ func (i *Indexer) Store(ctx context.Context, docs []*schema.Document, opts ...in
 
 // Delete deletes documents by the ids that Store returned. They go to the trash. Unknown ids are ignored.
 func (i *Indexer) Delete(ctx context.Context, ids ...string) error {
-	list := souvenir.List{Collections: []string{i.place.Collection}, ProjectID: i.place.ProjectID}
+	list := souvenir.MemoryList{Collections: []string{i.place.Collection}, ProjectID: i.place.ProjectID}
 	if i.place.ProjectID == "" && i.store.Access().Projects == nil {
 		list.Filter = souvenir.Filter{"project_id": nil} // a project may have documents with the same ids
 	}
 	for list.Keys = range slices.Chunk(ids, 1000) { // as many keys as a list takes
-		_, err := i.store.DeleteMemories(ctx, souvenir.MemoriesDeletion{List: list})
+		_, err := i.store.DeleteMemories(ctx, souvenir.MemoriesDeletion{MemoryList: list})
 		if isUnknownCollection(err) {
 			return nil
 		} else if err != nil {

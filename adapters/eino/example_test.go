@@ -66,7 +66,7 @@ func ExampleNewTools() {
 		log.Fatal(err)
 	}
 	fmt.Println(answer.Content)
-	for m, err := range store.Memories(ctx, souvenir.List{}) {
+	for m, err := range store.Memories(ctx, souvenir.MemoryList{}) {
 		fmt.Println(m.Content, err)
 	}
 	// Output:

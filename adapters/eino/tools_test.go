@@ -172,7 +172,7 @@ func TestToolNodeRunsManyCallsAtOnce(t *testing.T) {
 	}
 	group.Wait()
 	count := 0
-	for _, err := range store.Memories(t.Context(), souvenir.List{}) {
+	for _, err := range store.Memories(t.Context(), souvenir.MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

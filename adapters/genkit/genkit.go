@@ -181,8 +181,8 @@ func (d *DocStore) Delete(ctx context.Context, ids ...string) (deleted int, err 
 		filter["project_id"] = nil
 	}
 	for keys := range slices.Chunk(ids, 1000) { // without any key, all would match
-		done, err := store.DeleteMemories(ctx, souvenir.MemoriesDeletion{List: souvenir.List{Keys: keys, Filter: filter,
-			ProjectID: d.config.Project.ID, ProjectName: d.config.Project.Name}})
+		done, err := store.DeleteMemories(ctx, souvenir.MemoriesDeletion{MemoryList: souvenir.MemoryList{Keys: keys,
+			Filter: filter, ProjectID: d.config.Project.ID, ProjectName: d.config.Project.Name}})
 		deleted += done.Changed
 		if err != nil {
 			return deleted, err

@@ -111,7 +111,7 @@ func TestDocumentsCanBeIndexedAgainAndDeleted(t *testing.T) {
 	store := newStore(t)
 	d := adapter.New(store, nil)
 	count := func() (n int) {
-		for _, err := range store.Memories(t.Context(), souvenir.List{}) {
+		for _, err := range store.Memories(t.Context(), souvenir.MemoryList{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestDocumentsWithoutTextAreRefused(t *testing.T) {
 	if ids := index(t, d); len(ids) != 0 {
 		t.Errorf("no documents: got the ids %q, want none", ids)
 	}
-	for m, err := range store.Memories(t.Context(), souvenir.List{}) {
+	for m, err := range store.Memories(t.Context(), souvenir.MemoryList{}) {
 		t.Errorf("got %q, %v, want nothing stored", m.Content, err)
 	}
 }

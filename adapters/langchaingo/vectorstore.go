@@ -109,9 +109,9 @@ func (v *VectorStore) DeleteDocuments(ctx context.Context, ids []string, options
 		return err
 	}
 	for some := range slices.Chunk(ids, 1000) { // as many keys as a list takes
-		list := souvenir.List{Collections: []string{o.NameSpace}, ProjectID: v.options.ProjectID, Keys: some,
+		list := souvenir.MemoryList{Collections: []string{o.NameSpace}, ProjectID: v.options.ProjectID, Keys: some,
 			Filter: v.place()}
-		if _, err := v.store.DeleteMemories(ctx, souvenir.MemoriesDeletion{List: list}); isUnknownCollection(err) {
+		if _, err := v.store.DeleteMemories(ctx, souvenir.MemoriesDeletion{MemoryList: list}); isUnknownCollection(err) {
 			return nil
 		} else if err != nil {
 			return err

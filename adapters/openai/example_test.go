@@ -52,7 +52,7 @@ func ExampleTools_Complete() {
 	}
 	fmt.Println(completion.Choices[0].Message.Content)
 
-	for m, err := range store.Memories(ctx, souvenir.List{}) {
+	for m, err := range store.Memories(ctx, souvenir.MemoryList{}) {
 		fmt.Println(m.Content, err)
 	}
 	// Output:

@@ -390,7 +390,7 @@ func TestManyGoroutinesComplete(t *testing.T) {
 	}
 	group.Wait()
 	count := 0
-	for _, err := range store.Memories(t.Context(), souvenir.List{}) {
+	for _, err := range store.Memories(t.Context(), souvenir.MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

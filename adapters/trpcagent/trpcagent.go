@@ -230,7 +230,7 @@ func (s *Service[U, K, E, T, S, A, P, Q]) ClearMemories(
 	if err != nil {
 		return err
 	}
-	_, err = store.DeleteMemories(ctx, souvenir.MemoriesDeletion{List: souvenir.List{Filter: s.filter()}})
+	_, err = store.DeleteMemories(ctx, souvenir.MemoriesDeletion{MemoryList: souvenir.MemoryList{Filter: s.filter()}})
 	return err
 }
 
@@ -242,7 +242,7 @@ func (s *Service[U, K, E, T, S, A, P, Q]) ReadMemories(
 		return nil, err
 	}
 	all := []*E{}
-	for m, err := range store.Memories(ctx, souvenir.List{Filter: s.filter(), Sort: souvenir.SortUpdatedDesc}) {
+	for m, err := range store.Memories(ctx, souvenir.MemoryList{Filter: s.filter(), Sort: souvenir.SortUpdatedDesc}) {
 		if err != nil {
 			return nil, err
 		}

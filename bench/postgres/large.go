@@ -37,8 +37,8 @@ type answer struct {
 
 // search searches with all texts, and reports the durations and the way.
 func (k kind) search(ctx context.Context, store *souvenir.Store, texts []string) (all []answer, took []time.Duration,
-	ways map[souvenir.Way]int, err error) {
-	ways = map[souvenir.Way]int{}
+	ways map[souvenir.SearchPlan]int, err error) {
+	ways = map[souvenir.SearchPlan]int{}
 	for _, text := range texts {
 		q, err := k.asked(ctx, text)
 		if err != nil {
@@ -50,7 +50,7 @@ func (k kind) search(ctx context.Context, store *souvenir.Store, texts []string)
 			return nil, nil, nil, err
 		}
 		took = append(took, time.Since(start))
-		ways[found.Way]++
+		ways[found.Plan]++
 		a := answer{total: found.Total}
 		for _, h := range found.Hits {
 			a.ids = append(a.ids, h.ID)
@@ -122,7 +122,7 @@ func compare(ctx context.Context, store *souvenir.Store, texts []string, want an
 	return nil
 }
 
-func report(what string, ways map[souvenir.Way]int, took []time.Duration) {
+func report(what string, ways map[souvenir.SearchPlan]int, took []time.Duration) {
 	reportTimes(what, fmt.Sprint(ways), took)
 }
 

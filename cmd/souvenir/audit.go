@@ -50,7 +50,7 @@ identified by id; "souvenir user list" shows their names.`,
 		}
 		entries := []souvenir.AuditEntry{}
 		err := withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
-			for e, err := range store.Upkeep().Audit(ctx, q) {
+			for e, err := range store.Upkeep().AuditEntries(ctx, q) {
 				if err != nil {
 					return renamed(err, "before", "--before")
 				}

@@ -89,7 +89,7 @@ func TestCopyReportsDifferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := copied.As(souvenir.Access{User: user.ID})
-	for m, err := range view.Memories(t.Context(), souvenir.List{}) {
+	for m, err := range view.Memories(t.Context(), souvenir.MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

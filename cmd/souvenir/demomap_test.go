@@ -27,7 +27,7 @@ func TestNeighboursOnTheMapAreNeighbours(t *testing.T) {
 	defer store.Close()
 	view := store.As(souvenir.Access{User: filled.User.ID})
 	contents := map[string]string{}
-	for m, err := range view.Memories(t.Context(), souvenir.List{}) {
+	for m, err := range view.Memories(t.Context(), souvenir.MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

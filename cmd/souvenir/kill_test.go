@@ -197,7 +197,7 @@ func TestKilledDuringStores(t *testing.T) {
 		}
 	}
 	stored := 0
-	for m, err := range view.Memories(t.Context(), souvenir.List{}) {
+	for m, err := range view.Memories(t.Context(), souvenir.MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -447,7 +447,7 @@ func TestManyMCPProcessesAndAServerShareAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	times := map[string]int{}
-	for m, err := range store.As(souvenir.Access{User: anna.ID}).Memories(t.Context(), souvenir.List{}) {
+	for m, err := range store.As(souvenir.Access{User: anna.ID}).Memories(t.Context(), souvenir.MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -109,7 +109,7 @@ func TestAChangedScheduleCounts(t *testing.T) {
 		t.Fatalf("it begins with %v and %+v; want a day, and no new backup", every, at)
 	}
 	hours := int64(1)
-	if err := store.Upkeep().ChangeSetting(t.Context(), souvenir.SettingBackups, &hours); err != nil {
+	if err := store.Upkeep().SetSetting(t.Context(), souvenir.SettingBackups, &hours); err != nil {
 		t.Fatal(err)
 	}
 	if every := <-announced; every != time.Hour {
@@ -119,7 +119,7 @@ func TestAChangedScheduleCounts(t *testing.T) {
 		t.Errorf("got %+v, want a second backup, made now", at)
 	}
 	kept := int64(7)
-	if err := store.Upkeep().ChangeSetting(t.Context(), souvenir.SettingKept, &kept); err != nil {
+	if err := store.Upkeep().SetSetting(t.Context(), souvenir.SettingKept, &kept); err != nil {
 		t.Fatal(err)
 	}
 	if set := b.asSet(t.Context(), store); set.keep != 7 {

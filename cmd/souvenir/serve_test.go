@@ -150,7 +150,7 @@ func TestSIGTERMFinishesRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := store.As(souvenir.Access{User: anna.ID}).Preferences(t.Context()); err != nil ||
+	if got, err := store.As(souvenir.Access{User: anna.ID}).GetPreferences(t.Context()); err != nil ||
 		got["language"] != "Frisian" {
 		t.Errorf("an answered write is not stored: %v, %v; want \"Frisian\"", got, err)
 	}

@@ -200,7 +200,7 @@ stores nothing. docs/migrating.md says what is imported.`,
 		}
 		return withStore(ctx, *db, forMaking, func(store *souvenir.Store) error {
 			report, err := store.Upkeep().Import(ctx, lines,
-				&souvenir.ImportOptions{OnConflict: souvenir.OnConflict(*onConflict), Progress: progress})
+				&souvenir.ImportOptions{OnConflict: souvenir.ConflictPolicy(*onConflict), Progress: progress})
 			end()
 			if err != nil && report.Line > 0 {
 				return fmt.Errorf("%w\neverything up to line %d is in the store; repeat the import to continue there", err,

@@ -229,7 +229,7 @@ instead.
 	all := command.Flags().Bool("with-memories", false, "also delete the user's memories, collections, projects and files")
 	proof := command.Flags().String("receipt", "", "new `file` for the receipt")
 	return c.command(command, func(ctx context.Context, args []string) error {
-		options := &souvenir.DeleteOptions{WithMemories: *all}
+		options := &souvenir.DeletionOptions{WithMemories: *all}
 		if _, err := proving(*proof, &options.Receipt); err != nil {
 			return err
 		}

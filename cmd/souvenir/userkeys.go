@@ -185,7 +185,7 @@ func (c *cli) keyUsersStatus() *cobra.Command {
 func (c *cli) withUserKeysOf(ctx context.Context, db location, how opening, o *souvenir.UserKeysOptions,
 	fn func(souvenir.UserKeysReport) error) error {
 	return withStore(ctx, db, how, func(store *souvenir.Store) error {
-		r, err := store.Upkeep().UserKeys(ctx, o)
+		r, err := store.Upkeep().CheckUserKeys(ctx, o)
 		if errors.Is(err, souvenir.ErrUserKeys) {
 			return inVariables(err)
 		}

@@ -63,7 +63,7 @@ func propose(ctx context.Context, path string, filled seed.Filled, hostile bool)
 
 // hostileTurns returns the key of a conversation, and turns that contain the texts of memories.
 func hostileTurns(ctx context.Context, view *souvenir.Store) (key string, said []string, err error) {
-	for m, err := range view.Memories(ctx, souvenir.List{}) {
+	for m, err := range view.Memories(ctx, souvenir.MemoryList{}) {
 		if err != nil {
 			return "", nil, err
 		}

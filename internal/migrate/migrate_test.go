@@ -131,7 +131,7 @@ func openStore(t *testing.T) *souvenir.Store {
 func contents(t *testing.T, store *souvenir.Store) []string {
 	t.Helper()
 	var all []string
-	for m, err := range store.Memories(t.Context(), souvenir.List{}) {
+	for m, err := range store.Memories(t.Context(), souvenir.MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +291,7 @@ func TestDatabasesOfOtherProgramsKeepTheirDetails(t *testing.T) {
 		}
 	}
 	got := map[string]string{}
-	for m, err := range store.Memories(t.Context(), souvenir.List{}) {
+	for m, err := range store.Memories(t.Context(), souvenir.MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +326,7 @@ func TestOutdatedMemoriesAreImportedAsNoLongerValid(t *testing.T) {
 	}
 	find := func(content string, asOf time.Time) (found souvenir.Memory) {
 		t.Helper()
-		for m, err := range store.Memories(t.Context(), souvenir.List{AsOf: asOf}) {
+		for m, err := range store.Memories(t.Context(), souvenir.MemoryList{AsOf: asOf}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -201,13 +201,13 @@ var script = []step{
 		return err
 	}},
 	{name: "update many memories", do: func(r *runner) error {
-		_, err := r.store.UpdateMemories(r.ctx, MemoriesUpdate{List: List{Tags: []string{"t1"}},
+		_, err := r.store.UpdateMemories(r.ctx, MemoriesUpdate{MemoryList: MemoryList{Tags: []string{"t1"}},
 			Change: MemoryUpdate{Tags: &[]string{"t1", "seen"}}})
 		return err
 	}},
 	{name: "store the index", do: func(r *runner) error { return r.store.Upkeep().StoreIndex(r.ctx) }},
 	{name: "delete many memories", do: func(r *runner) error {
-		_, err := r.store.DeleteMemories(r.ctx, MemoriesDeletion{List: List{Tags: []string{"t2"}}})
+		_, err := r.store.DeleteMemories(r.ctx, MemoriesDeletion{MemoryList: MemoryList{Tags: []string{"t2"}}})
 		return err
 	}},
 	{name: "erase a memory", do: func(r *runner) error { return r.store.EraseMemory(r.ctx, id(1, 12)) }, parts: true},
@@ -232,7 +232,7 @@ var script = []step{
 		return err
 	}},
 	{name: "delete a project", do: func(r *runner) error {
-		return r.store.DeleteProject(r.ctx, ProjectRef{Name: "p1"}, &DeleteOptions{WithMemories: true})
+		return r.store.DeleteProject(r.ctx, ProjectRef{Name: "p1"}, &DeletionOptions{WithMemories: true})
 	}},
 	{name: "restore a project", do: func(r *runner) error {
 		entry, err := r.trashed("p1")

@@ -89,7 +89,7 @@ func upgraded(tb testing.TB, folder string) error {
 		return err
 	}
 	n := 0
-	for _, err := range r.store.Memories(r.ctx, List{}) {
+	for _, err := range r.store.Memories(r.ctx, MemoryList{}) {
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func (f *fixture) calls(id, collection string) []call {
 			return err
 		}},
 		{"Memories", false, func(s *souvenir.Store) error {
-			for _, err := range s.Memories(f.ctx, souvenir.List{Collections: []string{collection}}) {
+			for _, err := range s.Memories(f.ctx, souvenir.MemoryList{Collections: []string{collection}}) {
 				return err
 			}
 			return nil
@@ -70,7 +70,7 @@ func (f *fixture) calls(id, collection string) []call {
 			return err
 		}},
 		{"DeleteCollection", true, func(s *souvenir.Store) error {
-			return s.DeleteCollection(f.ctx, collection, &souvenir.DeleteOptions{WithMemories: true})
+			return s.DeleteCollection(f.ctx, collection, &souvenir.DeletionOptions{WithMemories: true})
 		}},
 		{"DeleteMemory", true, func(s *souvenir.Store) error { return s.DeleteMemory(f.ctx, id) }},
 	}
@@ -100,7 +100,7 @@ func seesNothing(f *fixture, who string) {
 		r := f.search(q)
 		f.equal(who+" searches "+brief(q), []int{len(r.Hits), r.Total}, []int{0, 0})
 	}
-	for _, l := range []souvenir.List{{}, {ProjectID: "apollo"}, {Tags: []string{"deploy"}}} {
+	for _, l := range []souvenir.MemoryList{{}, {ProjectID: "apollo"}, {Tags: []string{"deploy"}}} {
 		f.equal(who+" lists", len(f.list(l)), 0)
 	}
 	same(f, who+"'s tags", f.tags(), nil)
@@ -159,7 +159,7 @@ func accessLimited(f *fixture) {
 	gemini := f.as(souvenir.Access{Projects: []string{"gemini"}})
 	f.same("by time", contents(gemini.search(souvenir.Query{})), "other car")
 	f.same("by text", contents(gemini.search(souvenir.Query{Text: "secret"})), "other car")
-	f.same("listed", texts(gemini.list(souvenir.List{})), "other car")
+	f.same("listed", texts(gemini.list(souvenir.MemoryList{})), "other car")
 	f.equal("tags", gemini.tags(), []souvenir.Tag{{Name: "g", Count: 1}})
 	f.equal("a project beyond it", gemini.search(souvenir.Query{ProjectID: "apollo"}).Total, 0)
 	for _, c := range f.calls(m.ID, "vault") {
@@ -199,7 +199,7 @@ func accessLimitedWrites(f *fixture) {
 	_, err = apollo.store.UpdateCollection(f.ctx, "vault", souvenir.CollectionUpdate{Description: new(string)})
 	f.failsAt("UpdateCollection", err, souvenir.ErrForbidden, "collection_name", `"vault"`)
 	f.failsAt("DeleteCollection",
-		apollo.store.DeleteCollection(f.ctx, "vault", &souvenir.DeleteOptions{WithMemories: true}),
+		apollo.store.DeleteCollection(f.ctx, "vault", &souvenir.DeletionOptions{WithMemories: true}),
 		souvenir.ErrForbidden, "collection_name", `"vault"`)
 	two := f.as(souvenir.Access{Projects: []string{"apollo", "fresh"}})
 	_, err = two.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x"})

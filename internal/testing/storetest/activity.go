@@ -255,7 +255,7 @@ func activityProjects(f *fixture) {
 		souvenir.ProjectRef{ID: "open"}, "ben"))
 	f.same("to ben, a former member", reported(ben), "", "", "", "")
 	f.check("DeleteProject", ann.store.DeleteProject(f.ctx,
-		souvenir.ProjectRef{ID: "secret"}, &souvenir.DeleteOptions{WithMemories: true}))
+		souvenir.ProjectRef{ID: "secret"}, &souvenir.DeletionOptions{WithMemories: true}))
 	f.same("to ann, without the project", reported(ann), "open", "", "")
 }
 

@@ -109,7 +109,7 @@ func searchKeys(f *fixture) {
 		f.equal("keys", []any{got.Total, got.Hits[0].Key, got.Hits[1].Key}, []any{2, "a", "c"})
 	}
 	f.equal("an unknown key", f.search(souvenir.Query{Keys: []string{"nowhere"}}).Total, 0)
-	f.equal("listed", len(f.list(souvenir.List{Keys: []string{"b"}})), 1)
+	f.equal("listed", len(f.list(souvenir.MemoryList{Keys: []string{"b"}})), 1)
 	_, err := f.reader.Search(f.ctx, souvenir.Query{Keys: slices.Repeat([]string{"a"}, 1001)})
 	f.failsAt("too many keys", err, souvenir.ErrTooLarge, "keys", "at most 1000")
 }
@@ -131,10 +131,10 @@ func searchWithoutContent(f *fixture) {
 		f.equal("content and passage as of now", []any{h.Content, h.Start, h.End}, []any{"", 0, 0})
 	}
 	var want []souvenir.Memory
-	for _, m := range f.list(souvenir.List{}) {
+	for _, m := range f.list(souvenir.MemoryList{}) {
 		want = append(want, bare(m))
 	}
-	f.sameJSON("listed", f.list(souvenir.List{WithoutContent: true}), want)
+	f.sameJSON("listed", f.list(souvenir.MemoryList{WithoutContent: true}), want)
 }
 
 // longest is a reranker that puts the longest texts first.

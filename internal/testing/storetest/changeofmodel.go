@@ -67,7 +67,7 @@ func changeEnds(f *fixture) {
 	ids := f.addTexts("a red automobile", "a dog", chapters())
 	f.rewrite(ids[1], "a puppy")
 	f.patch(ids[0], map[string]any{"tags": []string{"traffic"}, "project_id": "p"})
-	before := f.list(souvenir.List{})
+	before := f.list(souvenir.MemoryList{})
 	e := f.changing()
 	f.addTexts("the physician")
 	e.Mend()
@@ -123,8 +123,8 @@ func changeProgress(f *fixture) {
 	}
 	f.until("some of the work is done", func() bool {
 		grows()
-		failed, err := f.store.Upkeep().EmbeddingStatus(f.ctx)
-		f.check("EmbeddingStatus", err)
+		failed, err := f.store.Upkeep().GetEmbeddingStatus(f.ctx)
+		f.check("GetEmbeddingStatus", err)
 		return failed.LastError != ""
 	})
 	// A second handle may still finish a batch that it began before the embedder broke.
@@ -159,10 +159,10 @@ func changeResumes(f *fixture) {
 	first.BreakAfter(n/2, errOffline)
 	f.reopen(first)
 	f.until("half of the work is done", func() bool {
-		a, err := f.store.Upkeep().EmbeddingStatus(f.ctx)
-		f.check("EmbeddingStatus", err)
-		b, err := f.reader.Upkeep().EmbeddingStatus(f.ctx)
-		f.check("EmbeddingStatus", err)
+		a, err := f.store.Upkeep().GetEmbeddingStatus(f.ctx)
+		f.check("GetEmbeddingStatus", err)
+		b, err := f.reader.Upkeep().GetEmbeddingStatus(f.ctx)
+		f.check("GetEmbeddingStatus", err)
 		return a.LastError != "" || b.LastError != ""
 	})
 	f.equal("changing", f.state().Changing, true)
@@ -293,7 +293,7 @@ func changeOutrun(f *fixture) {
 		{"deleted", func(id string) { f.delete(id); f.addTexts("hi puppy") }},
 		{"deleted with its collection", func(string) {
 			f.check("DeleteCollection",
-				f.store.DeleteCollection(f.ctx, souvenir.DefaultCollection, &souvenir.DeleteOptions{WithMemories: true}))
+				f.store.DeleteCollection(f.ctx, souvenir.DefaultCollection, &souvenir.DeletionOptions{WithMemories: true}))
 			f.addTexts("hi puppy")
 		}},
 	} {
@@ -316,6 +316,6 @@ func changeOutrun(f *fixture) {
 		f.same(c.name+": by an old word", f.byWord("longer"))
 		f.same(c.name+": by a new word", f.byWord("hi"), "hi puppy")
 		f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
-			souvenir.DefaultCollection, &souvenir.DeleteOptions{WithMemories: true}))
+			souvenir.DefaultCollection, &souvenir.DeletionOptions{WithMemories: true}))
 	}
 }

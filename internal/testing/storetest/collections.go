@@ -103,7 +103,7 @@ func collectionHint(f *fixture) {
 			return err
 		},
 		"Memories": func(name string) error {
-			for _, err := range f.reader.Memories(f.ctx, souvenir.List{Collections: []string{name}}) {
+			for _, err := range f.reader.Memories(f.ctx, souvenir.MemoryList{Collections: []string{name}}) {
 				return err
 			}
 			return nil
@@ -114,7 +114,7 @@ func collectionHint(f *fixture) {
 			return err
 		},
 		"DeleteCollection": func(name string) error {
-			return f.store.DeleteCollection(f.ctx, name, &souvenir.DeleteOptions{WithMemories: true})
+			return f.store.DeleteCollection(f.ctx, name, &souvenir.DeletionOptions{WithMemories: true})
 		},
 	}
 	for method, call := range ask {
@@ -165,7 +165,7 @@ func collectionDefault(f *fixture) {
 	f.addTexts("second")
 	f.equal("memories in it", f.collection(souvenir.DefaultCollection).MemoryCount, 2)
 	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
-		souvenir.DefaultCollection, &souvenir.DeleteOptions{WithMemories: true}))
+		souvenir.DefaultCollection, &souvenir.DeletionOptions{WithMemories: true}))
 	f.addTexts("third")
 	f.equal("memories in the new one", f.collection(souvenir.DefaultCollection).MemoryCount, 1)
 }
@@ -251,7 +251,7 @@ func collectionDeleteForgets(f *fixture) {
 	f.rewrite(inside.ID, "a seal")
 	f.same("before", f.find("seal"), "a seal")
 	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
-		"old", &souvenir.DeleteOptions{WithMemories: true}))
+		"old", &souvenir.DeletionOptions{WithMemories: true}))
 
 	gone := func(when string) {
 		f.Helper()
@@ -294,6 +294,6 @@ func collectionEmptyName(f *fixture) {
 	refused("GetCollection", err)
 	_, err = f.store.UpdateCollection(f.ctx, "", souvenir.CollectionUpdate{Description: new("changed")})
 	refused("UpdateCollection", err)
-	refused("DeleteCollection", f.store.DeleteCollection(f.ctx, "", &souvenir.DeleteOptions{WithMemories: true}))
+	refused("DeleteCollection", f.store.DeleteCollection(f.ctx, "", &souvenir.DeletionOptions{WithMemories: true}))
 	f.equal("description", f.collection("notes").Description, "kept")
 }

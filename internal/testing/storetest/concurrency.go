@@ -91,7 +91,7 @@ func concurrentWork(f *fixture) {
 		}
 	})
 	got := map[string]state{}
-	for _, m := range f.list(souvenir.List{}) {
+	for _, m := range f.list(souvenir.MemoryList{}) {
 		got[m.ID] = state{m.Content, m.Revision}
 	}
 	f.equal("memories", got, model)

@@ -63,9 +63,10 @@ func (f *fixture) contextCalls(project souvenir.ProjectRef) []call {
 			_, err := s.SetIdentityMemory(f.ctx, souvenir.IdentityMemory{Content: "x"})
 			return err
 		}},
-		{"MainMemory", false, func(s *souvenir.Store) error { _, err := s.MainMemory(f.ctx, project); return err }},
-		{"ModuleState", false, func(s *souvenir.Store) error {
-			_, err := s.ModuleState(f.ctx, souvenir.ModuleQuery{Module: "m", ProjectID: project.ID, ProjectName: project.Name})
+		{"GetMainMemory", false, func(s *souvenir.Store) error { _, err := s.GetMainMemory(f.ctx, project); return err }},
+		{"GetModuleState", false, func(s *souvenir.Store) error {
+			_, err := s.GetModuleState(f.ctx, souvenir.ModuleQuery{Module: "m", ProjectID: project.ID,
+				ProjectName: project.Name})
 			return err
 		}},
 	}

@@ -334,7 +334,7 @@ func talkCleared(f *fixture) {
 func talkErased(f *fixture) {
 	c := f.store.Conversation("erased")
 	turns := f.say(c, "a", "b")
-	deleted, err := c.Clear(f.ctx, &souvenir.DeleteOptions{ForGood: true})
+	deleted, err := c.Clear(f.ctx, &souvenir.DeletionOptions{Erase: true})
 	f.check("Clear", err)
 	f.equal("deleted", []any{deleted, f.talk(c)}, []any{2, []string{}})
 	_, err = f.store.Trash().Get(f.ctx, turns[0].ID)
@@ -372,10 +372,10 @@ func talkProject(f *fixture) {
 	f.check("UpdateMember", err)
 	f.append(guest.Conversation("k", at), souvenir.Turn{Content: "of a guest"})
 	f.equal("of both", f.talk(mine), []string{"in the project", "of a guest"})
-	_, err = guest.Conversation("k", at).Clear(f.ctx, &souvenir.DeleteOptions{ForGood: true})
-	f.failsAt("a writer's erasure", err, souvenir.ErrForbidden, "ForGood")
+	_, err = guest.Conversation("k", at).Clear(f.ctx, &souvenir.DeletionOptions{Erase: true})
+	f.failsAt("a writer's erasure", err, souvenir.ErrForbidden, "Erase")
 	f.check("DeleteProject", f.store.DeleteProject(f.ctx, souvenir.ProjectRef{ID: "p"},
-		&souvenir.DeleteOptions{WithMemories: true}))
+		&souvenir.DeletionOptions{WithMemories: true}))
 	f.equal("of a deleted project", f.talk(mine), []string{})
 	f.equal("still outside", f.talk(f.store.Conversation("k")), []string{"outside"})
 }
@@ -421,7 +421,7 @@ func talkExport(f *fixture) {
 	var out bytes.Buffer
 	_, err := f.operator.Upkeep().Export(f.ctx, &out, nil)
 	f.check("Export", err)
-	_, err = c.Clear(f.ctx, &souvenir.DeleteOptions{ForGood: true})
+	_, err = c.Clear(f.ctx, &souvenir.DeletionOptions{Erase: true})
 	f.check("Clear", err)
 	_, err = f.operator.Upkeep().Import(f.ctx, &out, nil)
 	f.check("Import", err)

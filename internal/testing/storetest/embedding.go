@@ -35,8 +35,8 @@ func (f *fixture) lastError(says string) {
 	f.Helper()
 	f.wake()
 	f.until("the last error says "+says, func() bool {
-		e, err := f.store.Upkeep().EmbeddingStatus(f.ctx)
-		f.check("EmbeddingStatus", err)
+		e, err := f.store.Upkeep().GetEmbeddingStatus(f.ctx)
+		f.check("GetEmbeddingStatus", err)
 		return strings.Contains(e.LastError, says)
 	})
 }
@@ -63,7 +63,7 @@ func embeddingFails(f *fixture) {
 	f.equal("indexed in a batch", []bool{batch[0].Indexed, batch[1].Indexed}, []bool{false, false})
 	f.same("by word", f.byWord("automobile"), "a red automobile")
 	f.same("by the word of a tag", f.byWord("traffic"), "a red automobile")
-	f.equal("listed", len(f.list(souvenir.List{})), 3)
+	f.equal("listed", len(f.list(souvenir.MemoryList{})), 3)
 
 	f.embedder.Mend()
 	f.waitEmbedded(f.store)
@@ -145,11 +145,11 @@ func embeddingErrorsStayHere(f *fixture) {
 		}
 	}
 	f.lastError(secret)
-	status, err := anna.Upkeep().EmbeddingStatus(f.ctx)
-	f.check("EmbeddingStatus", err)
+	status, err := anna.Upkeep().GetEmbeddingStatus(f.ctx)
+	f.check("GetEmbeddingStatus", err)
 	f.equal("the last error that a user is shown", status.LastError, "")
-	status, err = f.store.As(souvenir.Access{User: souvenir.LocalUser}).Upkeep().EmbeddingStatus(f.ctx)
-	f.check("EmbeddingStatus", err)
+	status, err = f.store.As(souvenir.Access{User: souvenir.LocalUser}).Upkeep().GetEmbeddingStatus(f.ctx)
+	f.check("GetEmbeddingStatus", err)
 	f.equal("the last error that a view of the local user is shown", status.LastError, "")
 }
 
@@ -201,7 +201,7 @@ func embeddingOutrun(f *fixture) {
 		{"deleted", func(id string) { f.delete(id); f.addTexts("a puppy") }, "a puppy"},
 		{"deleted with its collection", func(string) {
 			f.check("DeleteCollection",
-				f.store.DeleteCollection(f.ctx, souvenir.DefaultCollection, &souvenir.DeleteOptions{WithMemories: true}))
+				f.store.DeleteCollection(f.ctx, souvenir.DefaultCollection, &souvenir.DeletionOptions{WithMemories: true}))
 			f.addTexts("a puppy")
 		}, "a puppy"},
 	} {
@@ -221,7 +221,7 @@ func embeddingOutrun(f *fixture) {
 		f.same(c.name+": by the new meaning", f.find("hound"), c.content)
 		f.same(c.name+": by the old meaning", f.find("vehicle"))
 		f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
-			souvenir.DefaultCollection, &souvenir.DeleteOptions{WithMemories: true}))
+			souvenir.DefaultCollection, &souvenir.DeletionOptions{WithMemories: true}))
 	}
 }
 
@@ -309,8 +309,8 @@ func embeddingState(f *fixture) {
 	f.embedder.Mend()
 	f.waitEmbedded(f.store)
 	f.until("the worker's error is forgotten", func() bool {
-		e, err := f.store.Upkeep().EmbeddingStatus(f.ctx)
-		f.check("EmbeddingStatus", err)
+		e, err := f.store.Upkeep().GetEmbeddingStatus(f.ctx)
+		f.check("GetEmbeddingStatus", err)
 		return e.LastError == ""
 	})
 }

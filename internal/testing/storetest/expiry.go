@@ -46,7 +46,7 @@ func expiredIsGone(f *fixture) {
 	f.clock.Pass(time.Microsecond)
 	f.same("search", f.find("heron"), "a heron by the lake")
 	f.same("by word", f.byWord("rain"))
-	f.equal("filter", len(f.list(souvenir.List{Filter: souvenir.Filter{"tags": "bird"}})), 1)
+	f.equal("filter", len(f.list(souvenir.MemoryList{Filter: souvenir.Filter{"tags": "bird"}})), 1)
 	_, err := f.reader.GetMemory(f.ctx, goes.ID)
 	f.fails("GetMemory", err, souvenir.ErrNotFound)
 	_, err = f.reader.GetMemoryByKey(f.ctx, souvenir.MemoryKey{Key: "k"})
@@ -62,7 +62,7 @@ func expiredIsGone(f *fixture) {
 	f.equal("related ids", f.get(stays.ID).Related, []string(nil))
 	f.equal("related", len(f.walk(stays.ID)), 0)
 	deleted, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{DryRun: true,
-		List: souvenir.List{Tags: []string{"bird"}}})
+		MemoryList: souvenir.MemoryList{Tags: []string{"bird"}}})
 	f.check("DeleteMemories", err)
 	f.equal("selected", deleted.Selected, 1)
 }
@@ -95,9 +95,9 @@ func expiredIsNotCounted(f *fixture) {
 		f.check("Projects", err)
 		context, err := f.reader.GetContext(f.ctx, souvenir.ContextQuery{ProjectID: "p"})
 		f.check("GetContext", err)
-		_, noMain := f.reader.MainMemory(f.ctx, souvenir.ProjectRef{ID: "p"})
-		module, err := f.reader.ModuleState(f.ctx, souvenir.ModuleQuery{Module: "harbour", ProjectID: "p"})
-		f.check("ModuleState", err)
+		_, noMain := f.reader.GetMainMemory(f.ctx, souvenir.ProjectRef{ID: "p"})
+		module, err := f.reader.GetModuleState(f.ctx, souvenir.ModuleQuery{Module: "harbour", ProjectID: "p"})
+		f.check("GetModuleState", err)
 		overview, err := f.reader.Insights().Overview(f.ctx, souvenir.OverviewQuery{MemoriesOnly: true})
 		f.check("Overview", err)
 		tags, err := f.reader.Insights().Tags(f.ctx)
@@ -159,7 +159,7 @@ func expiredLeavesNoGaps(f *fixture) {
 			}
 			f.equal(fmt.Sprintf("%+v in hour %d", q, hour), got, want)
 		}
-		f.equal("list", len(f.list(souvenir.List{})), len(want))
+		f.equal("list", len(f.list(souvenir.MemoryList{})), len(want))
 		f.clock.Pass(time.Hour)
 	}
 }
@@ -227,7 +227,7 @@ func expiredIsDeleted(f *fixture) {
 			Metadata: map[string]any{"n": i}})
 		f.rewrite(m.ID, fmt.Sprint("grey heron ", i))
 	}
-	m := f.list(souvenir.List{Tags: []string{"t"}})[0]
+	m := f.list(souvenir.MemoryList{Tags: []string{"t"}})[0]
 	file, err := f.store.AddFile(f.ctx, souvenir.NewFile{Filename: "a.txt", MemoryID: m.ID}, strings.NewReader("a"))
 	f.check("AddFile", err)
 	f.equal("nothing is due", f.purged().Memories, 0)

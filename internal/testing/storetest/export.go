@@ -64,7 +64,7 @@ func exportCopies(f *fixture) {
 		other.equal("texts embedded by the import", len(other.embedder.Texts()), 0)
 		for _, user := range []string{"", "ann"} {
 			here, there := f.as(souvenir.Access{User: user}), other.as(souvenir.Access{User: user})
-			other.sameJSON("memories", there.list(souvenir.List{}), here.list(souvenir.List{}))
+			other.sameJSON("memories", there.list(souvenir.MemoryList{}), here.list(souvenir.MemoryList{}))
 			other.sameJSON("hits", there.search(souvenir.Query{Text: "red rose"}).Hits,
 				here.search(souvenir.Query{Text: "red rose"}).Hits)
 		}
@@ -91,7 +91,7 @@ func exportByHand(f *fixture) {
 	f.equal("added", f.imported([]byte(lines)).Counts["memory"].Added, 2)
 	f.equal("unchanged", f.imported([]byte(lines)).Counts["memory"].Unchanged, 2)
 	f.same("found", f.find("carried elsewhere"), "carried over from elsewhere")
-	f.same("contents", texts(f.list(souvenir.List{Tags: []string{"old"}})), "with tags")
+	f.same("contents", texts(f.list(souvenir.MemoryList{Tags: []string{"old"}})), "with tags")
 }
 
 func exportCutOff(f *fixture) {
@@ -100,7 +100,7 @@ func exportCutOff(f *fixture) {
 	f.inAnother(func(other *fixture) {
 		_, err := other.store.Upkeep().Import(f.ctx, bytes.NewReader(export[:len(export)*2/3]), nil)
 		other.fails("Import of two thirds", err, souvenir.ErrInvalid)
-		other.equal("memories", len(other.list(souvenir.List{})), 0)
+		other.equal("memories", len(other.list(souvenir.MemoryList{})), 0)
 	})
 }
 
@@ -122,7 +122,7 @@ func exportView(f *fixture) {
 		[]bool{true, false})
 	f.inAnother(func(other *fixture) {
 		other.imported(export)
-		brought := other.as(souvenir.Access{User: "ann"}).list(souvenir.List{})
+		brought := other.as(souvenir.Access{User: "ann"}).list(souvenir.MemoryList{})
 		other.equal("brought in", []any{len(brought), brought[0].Content}, []any{1, "Ann likes tea."})
 	})
 	_, err := ann.store.Upkeep().Export(f.ctx, &bytes.Buffer{}, &souvenir.ExportOptions{Credentials: true})

@@ -399,7 +399,7 @@ func fileOutlivesMemory(f *fixture) {
 	for i, remove := range []func(m souvenir.Stored) error{
 		func(m souvenir.Stored) error { return f.store.DeleteMemory(f.ctx, m.ID) },
 		func(souvenir.Stored) error {
-			return f.store.DeleteCollection(f.ctx, "box", &souvenir.DeleteOptions{WithMemories: true})
+			return f.store.DeleteCollection(f.ctx, "box", &souvenir.DeletionOptions{WithMemories: true})
 		},
 	} {
 		m := f.add(souvenir.NewMemory{Content: "x", Collection: "box", ProjectID: "apollo"})

@@ -55,7 +55,7 @@ func zoo(f *fixture) {
 
 func filterTable(f *fixture) {
 	zoo(f)
-	ant := f.list(souvenir.List{Filter: souvenir.Filter{"s": "blue"}})[0].ID
+	ant := f.list(souvenir.MemoryList{Filter: souvenir.Filter{"s": "blue"}})[0].ID
 	for _, c := range []struct{ filter, want string }{
 		{`{}`, "ant bee cat doe elk fox"},
 		{`{"event_type":"decision"}`, "ant bee"},
@@ -120,7 +120,7 @@ func filterTable(f *fixture) {
 		{`{"event_type":"decision","tags":"z"}`, "bee"},
 		{`{"event_type":"decision","tags":"z","n":1}`, ""},
 	} {
-		got := texts(f.list(souvenir.List{Filter: object(c.filter)}))
+		got := texts(f.list(souvenir.MemoryList{Filter: object(c.filter)}))
 		slices.Sort(got)
 		f.equal(c.filter, strings.Join(got, " "), c.want)
 	}
@@ -162,7 +162,7 @@ func filterGoValues(f *fixture) {
 		{souvenir.Filter{"s": map[string]any{"in": []string{"blue", "green"}}}, "ant doe"},
 	} {
 		found := []string{}
-		for m, err := range f.reader.Memories(f.ctx, souvenir.List{Filter: c.filter}) {
+		for m, err := range f.reader.Memories(f.ctx, souvenir.MemoryList{Filter: c.filter}) {
 			if err != nil {
 				f.Errorf("filter %#v: %v", c.filter, err)
 				found = nil
@@ -202,7 +202,7 @@ func filterTimes(f *fixture) {
 			"bee"},
 	} {
 		found := []string{}
-		for m, err := range f.reader.Memories(f.ctx, souvenir.List{Filter: c.filter}) {
+		for m, err := range f.reader.Memories(f.ctx, souvenir.MemoryList{Filter: c.filter}) {
 			if err != nil {
 				f.Errorf("filter %#v: %v", c.filter, err)
 				found = nil
@@ -221,7 +221,7 @@ func filterEverywhere(f *fixture) {
 	filter := souvenir.Filter{"n": souvenir.Condition{AtMost: 2.5}, "tags": "x"}
 	want := []string{"ant", "cat"}
 	for name, got := range map[string][]string{
-		"listing":         texts(f.list(souvenir.List{Filter: filter})),
+		"listing":         texts(f.list(souvenir.MemoryList{Filter: filter})),
 		"search by time":  contents(f.search(souvenir.Query{Filter: filter, Sort: souvenir.SortCreatedAsc})),
 		"search by word":  contents(f.search(souvenir.Query{Filter: filter, Text: "ant cat bee"})),
 		"search, ordered": contents(f.search(souvenir.Query{Filter: filter, Text: "***", Sort: souvenir.SortCreatedAsc})),
@@ -320,7 +320,7 @@ func filterDays(f *fixture) {
 		{map[string]any{"gt": "2026-03-01T09:00:00Z", "lte": "2026-03-02T00:00:00Z"}, []string{"late", "midnight"}},
 	} {
 		for _, key := range []string{"created_at", "updated_at"} {
-			f.same(key+" "+brief(c.value), texts(f.list(souvenir.List{Filter: souvenir.Filter{key: c.value}})), c.want...)
+			f.same(key+" "+brief(c.value), texts(f.list(souvenir.MemoryList{Filter: souvenir.Filter{key: c.value}})), c.want...)
 		}
 	}
 }
@@ -361,14 +361,14 @@ func filterOwnMetadata(f *fixture) {
 	}
 	f.finds("k", 1, "one true")
 	f.equal("of another user",
-		len(f.as(souvenir.Access{User: "ann"}).list(souvenir.List{Filter: souvenir.Filter{"k": 1}})), 0)
+		len(f.as(souvenir.Access{User: "ann"}).list(souvenir.MemoryList{Filter: souvenir.Filter{"k": 1}})), 0)
 }
 
 // finds compares the memories that match a condition on a key, by listing, searching and counting.
 func (f *fixture) finds(key string, value any, want string) {
 	f.Helper()
 	filter := souvenir.Filter{souvenir.Own(key): value}
-	listed := texts(f.list(souvenir.List{Filter: filter}))
+	listed := texts(f.list(souvenir.MemoryList{Filter: filter}))
 	slices.Sort(listed)
 	found := f.search(souvenir.Query{Filter: filter, Limit: 100})
 	f.equal(fmt.Sprint("listed with ", key, " ", brief(value)), strings.Join(listed, " "), want)
@@ -391,7 +391,7 @@ func filterKeyAndEventTime(f *fixture) {
 		{souvenir.Filter{"event_time": nil}, "open"},
 		{souvenir.Filter{souvenir.Own("key"): "crm/1", souvenir.Own("event_time"): "2001-01-01"}, "open"},
 	} {
-		found := texts(f.list(souvenir.List{Filter: c.filter}))
+		found := texts(f.list(souvenir.MemoryList{Filter: c.filter}))
 		slices.Sort(found)
 		f.equal(fmt.Sprint(c.filter), strings.Join(found, " "), c.want)
 	}
@@ -413,7 +413,7 @@ func orderKeyAndEventTime(f *fixture) {
 		for _, filter := range []souvenir.Filter{nil, {"k": 1}, {"k": 1, "key": souvenir.Not("b")}} {
 			wanted := slices.DeleteFunc(slices.Clone(want), func(key string) bool { return len(filter) > 1 && key == "b" })
 			var listed, found, searched []string
-			for _, m := range f.list(souvenir.List{Sort: order, Filter: filter}) {
+			for _, m := range f.list(souvenir.MemoryList{Sort: order, Filter: filter}) {
 				listed = append(listed, m.Key)
 			}
 			for offset := range wanted {

@@ -187,7 +187,7 @@ func (f *fixture) byWord(text string) []string {
 }
 
 // list returns all memories of a listing.
-func (f *fixture) list(l souvenir.List) []souvenir.Memory {
+func (f *fixture) list(l souvenir.MemoryList) []souvenir.Memory {
 	f.Helper()
 	var all []souvenir.Memory
 	for m, err := range f.reader.Memories(f.ctx, l) {
@@ -199,8 +199,8 @@ func (f *fixture) list(l souvenir.List) []souvenir.Memory {
 
 func (f *fixture) state() souvenir.EmbeddingStatus {
 	f.Helper()
-	e, err := f.reader.Upkeep().EmbeddingStatus(f.ctx)
-	f.check("EmbeddingStatus", err)
+	e, err := f.reader.Upkeep().GetEmbeddingStatus(f.ctx)
+	f.check("GetEmbeddingStatus", err)
 	return e
 }
 

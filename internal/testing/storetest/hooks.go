@@ -88,7 +88,7 @@ func hooksRefuse(f *fixture) {
 			f.Errorf("%s: got %v, want the hook's error, of the kind forbidden", name, err)
 		}
 	}
-	left := f.list(souvenir.List{})
+	left := f.list(souvenir.MemoryList{})
 	f.equal("memories", len(left), 1)
 	f.equal("content", left[0].Content, "stays")
 }
@@ -123,5 +123,5 @@ func hooksCallTheStore(f *fixture) {
 	_, err := h.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "one"})
 	f.check("AddMemory", err)
 	f.equal("calls", calls, 1)
-	f.equal("memories", len(f.list(souvenir.List{})), 2)
+	f.equal("memories", len(f.list(souvenir.MemoryList{})), 2)
 }

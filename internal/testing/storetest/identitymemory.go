@@ -108,7 +108,7 @@ func identityRace(f *fixture) {
 
 func identityOfOthers(f *fixture) {
 	p := share(f)
-	rocket := p.owner.list(souvenir.List{})[0].ID
+	rocket := p.owner.list(souvenir.MemoryList{})[0].ID
 	asIdentity := souvenir.MemoryUpdate{Content: new("I do as Will says."),
 		ShownMetadata: object(`{"event_type":"identity"}`)}
 	for _, m := range []*fixture{p.writer, p.coOwner} {

@@ -41,7 +41,7 @@ func absentOnce(f *fixture) {
 	}
 	f.equal("of another user", f.as(souvenir.Access{User: "ann"}).add(
 		souvenir.NewMemory{Content: "we deploy on thursdays", IfAbsent: true}).Effect, souvenir.EffectAdded)
-	f.equal("all", len(f.list(souvenir.List{})), 10)
+	f.equal("all", len(f.list(souvenir.MemoryList{})), 10)
 	both, err := f.store.AddMemories(f.ctx, []souvenir.NewMemory{{Content: "twice", IfAbsent: true},
 		{Content: "twice", IfAbsent: true}, {Content: "twice"}}, nil)
 	f.check("AddMemories", err)
@@ -68,7 +68,7 @@ func absentAtOnce(f *fixture) {
 			added++
 		}
 	}
-	f.equal("added, and there", []int{added, len(f.list(souvenir.List{}))}, []int{1, 1})
+	f.equal("added, and there", []int{added, len(f.list(souvenir.MemoryList{}))}, []int{1, 1})
 }
 
 func absentAgain(f *fixture) {

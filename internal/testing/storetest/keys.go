@@ -95,7 +95,7 @@ func putTogether(f *fixture) {
 			}
 		}
 	})
-	all := f.list(souvenir.List{})
+	all := f.list(souvenir.MemoryList{})
 	f.equal("memories", len(all), 1)
 	f.equal("added", int(added.Load()), 1)
 	f.equal("revision", all[0].Revision, int(updated.Load())+1)
@@ -119,7 +119,7 @@ func putTwoHandles(f *fixture) {
 			}
 		}
 	})
-	f.equal("memories", len(f.list(souvenir.List{})), 4)
+	f.equal("memories", len(f.list(souvenir.MemoryList{})), 4)
 }
 
 func keyPlaces(f *fixture) {
@@ -250,7 +250,7 @@ func keyRefusals(f *fixture) {
 		_, err := f.store.PutMemory(f.ctx, c.m)
 		f.failsAt(what, err, c.kind, c.argument)
 	}
-	f.equal("stored", len(f.list(souvenir.List{})), 0)
+	f.equal("stored", len(f.list(souvenir.MemoryList{})), 0)
 	f.equal("the longest", f.put(souvenir.NewMemory{Content: "x", Key: strings.Repeat("k", 512)}).Effect,
 		souvenir.EffectAdded)
 }

@@ -34,7 +34,7 @@ func timeline(f *fixture, n int) {
 			batch = nil
 		}
 	}
-	for i, m := range f.list(souvenir.List{}) {
+	for i, m := range f.list(souvenir.MemoryList{}) {
 		if i%11 == 0 {
 			f.patch(m.ID, map[string]any{"touched": true})
 		}
@@ -72,24 +72,24 @@ func compareIDs(a, b souvenir.Memory) int {
 func listingOrders(f *fixture) {
 	timeline(f, 60)
 	for order, compare := range orders() {
-		all := f.list(souvenir.List{Sort: order})
+		all := f.list(souvenir.MemoryList{Sort: order})
 		f.equal("memories in order "+string(order), len(all), 60)
 		if !slices.IsSortedFunc(all, compare) {
 			f.Errorf("listed by %s: got %v, want them in this order", order, ids(all))
 		}
 	}
-	f.equal("the order when none is named", ids(f.list(souvenir.List{})),
-		ids(f.list(souvenir.List{Sort: souvenir.SortCreatedAsc})))
+	f.equal("the order when none is named", ids(f.list(souvenir.MemoryList{})),
+		ids(f.list(souvenir.MemoryList{Sort: souvenir.SortCreatedAsc})))
 }
 
 func listingPages(f *fixture) {
 	timeline(f, 600)
 	for order := range orders() {
-		all := ids(f.list(souvenir.List{Sort: order}))
+		all := ids(f.list(souvenir.MemoryList{Sort: order}))
 		slices.Sort(all)
 		f.equal("distinct memories in order "+string(order), len(slices.Compact(all)), 600)
 	}
-	f.equal("of one tag", len(f.list(souvenir.List{Tags: []string{"t1"}})), 200)
+	f.equal("of one tag", len(f.list(souvenir.MemoryList{Tags: []string{"t1"}})), 200)
 }
 
 func listingFits(f *fixture) {
@@ -99,18 +99,18 @@ func listingFits(f *fixture) {
 		Importance: souvenir.ImportanceHigh})
 	f.add(souvenir.NewMemory{Content: "c", Tags: []string{"z"}, Collection: "notes", ProjectID: "p"})
 	for _, c := range []struct {
-		list souvenir.List
+		list souvenir.MemoryList
 		want []string
 	}{
-		{souvenir.List{}, []string{"a", "b", "c"}},
-		{souvenir.List{Collections: []string{"notes"}}, []string{"b", "c"}},
-		{souvenir.List{Collections: []string{"notes", "default"}}, []string{"a", "b", "c"}},
-		{souvenir.List{ProjectID: "p"}, []string{"c"}},
-		{souvenir.List{ProjectName: "p"}, []string{"c"}},
-		{souvenir.List{Tags: []string{"y", "z"}}, []string{"b", "c"}},
-		{souvenir.List{Tags: []string{"x"}, Collections: []string{"notes"}}, []string{"b"}},
-		{souvenir.List{Filter: souvenir.Filter{"importance": "high"}}, []string{"b"}},
-		{souvenir.List{Filter: souvenir.Filter{"importance": "high"}, Tags: []string{"z"}}, nil},
+		{souvenir.MemoryList{}, []string{"a", "b", "c"}},
+		{souvenir.MemoryList{Collections: []string{"notes"}}, []string{"b", "c"}},
+		{souvenir.MemoryList{Collections: []string{"notes", "default"}}, []string{"a", "b", "c"}},
+		{souvenir.MemoryList{ProjectID: "p"}, []string{"c"}},
+		{souvenir.MemoryList{ProjectName: "p"}, []string{"c"}},
+		{souvenir.MemoryList{Tags: []string{"y", "z"}}, []string{"b", "c"}},
+		{souvenir.MemoryList{Tags: []string{"x"}, Collections: []string{"notes"}}, []string{"b"}},
+		{souvenir.MemoryList{Filter: souvenir.Filter{"importance": "high"}}, []string{"b"}},
+		{souvenir.MemoryList{Filter: souvenir.Filter{"importance": "high"}, Tags: []string{"z"}}, nil},
 	} {
 		got := texts(f.list(c.list))
 		slices.Sort(got)
@@ -121,7 +121,7 @@ func listingFits(f *fixture) {
 func listingBreak(f *fixture) {
 	timeline(f, 300)
 	n := 0
-	for _, err := range f.reader.Memories(f.ctx, souvenir.List{}) {
+	for _, err := range f.reader.Memories(f.ctx, souvenir.MemoryList{}) {
 		f.check("Memories", err)
 		if n++; n == 3 {
 			break
@@ -134,7 +134,7 @@ func listingBreak(f *fixture) {
 func listingCalls(f *fixture) {
 	timeline(f, 300)
 	n := 0
-	for m, err := range f.reader.Memories(f.ctx, souvenir.List{Sort: souvenir.SortCreatedAsc}) {
+	for m, err := range f.reader.Memories(f.ctx, souvenir.MemoryList{Sort: souvenir.SortCreatedAsc}) {
 		f.check("Memories", err)
 		if n++; n%50 != 0 {
 			continue
@@ -151,7 +151,7 @@ func listingCalls(f *fixture) {
 func listingEnds(f *fixture) {
 	timeline(f, 300)
 	n := 0
-	for m, err := range f.reader.Memories(f.ctx, souvenir.List{Sort: souvenir.SortUpdatedAsc}) {
+	for m, err := range f.reader.Memories(f.ctx, souvenir.MemoryList{Sort: souvenir.SortUpdatedAsc}) {
 		f.check("Memories", err)
 		f.clock.Pass(time.Second)
 		f.patch(m.ID, map[string]any{"seen": n})
@@ -165,14 +165,14 @@ func listingErrors(f *fixture) {
 	timeline(f, 8)
 	for _, c := range []struct {
 		name     string
-		list     souvenir.List
+		list     souvenir.MemoryList
 		kind     *souvenir.Error
 		argument string
 	}{
-		{"relevance", souvenir.List{Sort: souvenir.SortRelevance}, souvenir.ErrInvalid, "sort_order"},
-		{"an unknown order", souvenir.List{Sort: "by_color"}, souvenir.ErrInvalid, "sort_order"},
-		{"an unknown collection", souvenir.List{Collections: []string{"nowhere"}}, souvenir.ErrNotFound, "collection_name"},
-		{"a bad filter", souvenir.List{Filter: souvenir.Filter{"state": 7}}, souvenir.ErrInvalid, "filter"},
+		{"relevance", souvenir.MemoryList{Sort: souvenir.SortRelevance}, souvenir.ErrInvalid, "sort_order"},
+		{"an unknown order", souvenir.MemoryList{Sort: "by_color"}, souvenir.ErrInvalid, "sort_order"},
+		{"an unknown collection", souvenir.MemoryList{Collections: []string{"nowhere"}}, souvenir.ErrNotFound, "collection_name"},
+		{"a bad filter", souvenir.MemoryList{Filter: souvenir.Filter{"state": 7}}, souvenir.ErrInvalid, "filter"},
 	} {
 		n := 0
 		for m, err := range f.reader.Memories(f.ctx, c.list) {

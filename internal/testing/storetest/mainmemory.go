@@ -18,8 +18,8 @@ func mainMemories() concept {
 
 func (f *fixture) mainMemory(project souvenir.ProjectRef) souvenir.MainMemory {
 	f.Helper()
-	m, err := f.reader.MainMemory(f.ctx, project)
-	f.check("MainMemory "+brief(project), err)
+	m, err := f.reader.GetMainMemory(f.ctx, project)
+	f.check("GetMainMemory "+brief(project), err)
 	return m
 }
 
@@ -80,7 +80,10 @@ func mainMemoryCycle(f *fixture) {
 func mainMemoryNone(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "x", ProjectID: "p", ProjectName: "Apollo"})
 	f.add(souvenir.NewMemory{Content: "x", EventType: "project-main", State: "completed", ProjectID: "p"})
-	get := func(s *souvenir.Store, ref souvenir.ProjectRef) error { _, err := s.MainMemory(f.ctx, ref); return err }
+	get := func(s *souvenir.Store, ref souvenir.ProjectRef) error {
+		_, err := s.GetMainMemory(f.ctx, ref)
+		return err
+	}
 	f.fails("without one", get(f.reader, souvenir.ProjectRef{ID: "p"}), souvenir.ErrNotFound, "has no main memory",
 		"project-main")
 	f.failsAt("unknown id", get(f.reader, souvenir.ProjectRef{ID: "q"}), souvenir.ErrNotFound, "project_id", `"q"`,

@@ -101,15 +101,15 @@ func (f *fixture) backup() string {
 func backupHoldsEverything(f *fixture) {
 	f.needsFile()
 	f.furnish()
-	want := f.list(souvenir.List{})
+	want := f.list(souvenir.MemoryList{})
 	path := filepath.Join(f.TempDir(), "backup.db")
 	done, total := 0, -1
 	f.check("Backup", f.store.Upkeep().Backup(f.ctx, path,
 		&souvenir.BackupOptions{Progress: func(_ string, d, of int) { done, total = d, of }}))
 	f.equal("progress at the end", done, total)
 	copied := f.elsewhere(path)
-	f.equal("memories", copied.list(souvenir.List{}), want)
-	f.equal("ann's", len(copied.as(souvenir.Access{User: "ann"}).list(souvenir.List{})), 1)
+	f.equal("memories", copied.list(souvenir.MemoryList{}), want)
+	f.equal("ann's", len(copied.as(souvenir.Access{User: "ann"}).list(souvenir.MemoryList{})), 1)
 	f.same("by meaning", copied.find("vehicle"), "a red automobile")
 	f.same("by the word of a tag", copied.byWord("traffic"), "a red automobile")
 	copied.addTexts("only in the copy")
@@ -126,7 +126,7 @@ func backupStream(f *fixture) {
 	f.equal("bytes", n, int64(b.Len()))
 	path := filepath.Join(f.TempDir(), "stream.db")
 	f.check("WriteFile", os.WriteFile(path, b.Bytes(), 0o600))
-	f.equal("memories", f.elsewhere(path).list(souvenir.List{}), f.list(souvenir.List{}))
+	f.equal("memories", f.elsewhere(path).list(souvenir.MemoryList{}), f.list(souvenir.MemoryList{}))
 }
 
 func backupOverwritesNothing(f *fixture) {
@@ -135,7 +135,7 @@ func backupOverwritesNothing(f *fixture) {
 	f.addTexts("x")
 	f.failsAt("Backup to a file that exists", f.store.Upkeep().Backup(f.ctx, path, nil), souvenir.ErrConflict, "path",
 		path)
-	f.equal("memories in it", len(f.elsewhere(path).list(souvenir.List{})), 0)
+	f.equal("memories in it", len(f.elsewhere(path).list(souvenir.MemoryList{})), 0)
 	f.failsAt("Backup to no path", f.store.Upkeep().Backup(f.ctx, "", nil), souvenir.ErrInvalid, "path")
 	f.failsAt("Backup into no folder", f.store.Upkeep().Backup(f.ctx, filepath.Join(f.TempDir(), "none", "x.db"), nil),
 		souvenir.ErrNotFound, "path")
@@ -174,7 +174,7 @@ func restoreRefuses(f *fixture) {
 
 func checkSound(f *fixture) {
 	f.furnish()
-	before := f.list(souvenir.List{})
+	before := f.list(souvenir.MemoryList{})
 	for _, options := range []*souvenir.CheckOptions{nil, {Repair: true}} {
 		report, err := f.store.Upkeep().Check(f.ctx, options)
 		f.check("Check", err)
@@ -182,17 +182,17 @@ func checkSound(f *fixture) {
 		f.equal("findings", report.Findings, []souvenir.Finding{})
 		f.equal("memories checked", report.Checked["memory"], 5)
 	}
-	f.equal("memories", f.list(souvenir.List{}), before)
+	f.equal("memories", f.list(souvenir.MemoryList{}), before)
 }
 
 func reindexKeeps(f *fixture) {
 	f.furnish()
-	before := f.list(souvenir.List{})
+	before := f.list(souvenir.MemoryList{})
 	last := -1
 	f.check("Reindex", f.store.Upkeep().Reindex(f.ctx,
 		&souvenir.ReindexingOptions{Progress: func(_ string, done, total int) { last = total - done }}))
 	f.equal("left at the end", last, 0)
-	f.equal("memories", f.list(souvenir.List{}), before)
+	f.equal("memories", f.list(souvenir.MemoryList{}), before)
 	f.same("by meaning", f.find("vehicle"), "a red automobile")
 	f.same("by the word of a tag", f.byWord("traffic"), "a red automobile")
 	f.same("by a vector of one's own", fitting(f.search(souvenir.Query{Vector: []float32{0, 1}})), "north")
@@ -238,9 +238,9 @@ func purgeRevisions(f *fixture) {
 
 func compactKeeps(f *fixture) {
 	f.furnish()
-	before := f.list(souvenir.List{})
+	before := f.list(souvenir.MemoryList{})
 	f.check("Compact", f.store.Upkeep().Compact(f.ctx))
-	f.equal("memories", f.list(souvenir.List{}), before)
+	f.equal("memories", f.list(souvenir.MemoryList{}), before)
 	f.same("by meaning", f.find("vehicle"), "a red automobile")
 	stats, err := f.store.Upkeep().Stats(f.ctx)
 	f.check("Stats", err)

@@ -50,7 +50,7 @@ func memoryRoundTrip(f *fixture) {
 	same(f, "warnings", stored.Warnings, nil)
 	f.equal("read", f.get(stored.ID), stored.Memory)
 	f.equal("found", f.search(souvenir.Query{Text: "deploy"}).Hits[0].Memory, stored.Memory)
-	f.equal("listed", f.list(souvenir.List{})[1], stored.Memory)
+	f.equal("listed", f.list(souvenir.MemoryList{})[1], stored.Memory)
 }
 
 func memoryOfContentAlone(f *fixture) {
@@ -293,7 +293,7 @@ func memoryDelete(f *fixture) {
 	f.same("found", f.find("heron"), "the grey heron")
 	f.same("found by its tag", f.find("bird"))
 	f.equal("found at all", f.search(souvenir.Query{Text: "heron"}).Total, 1)
-	f.same("listed", texts(f.list(souvenir.List{})), "the grey heron")
+	f.same("listed", texts(f.list(souvenir.MemoryList{})), "the grey heron")
 	same(f, "links of the other", f.get(all[1]).Related, nil)
 	related, err := f.reader.RelatedMemories(f.ctx, all[1], 3)
 	f.check("RelatedMemories", err)
@@ -419,7 +419,7 @@ func manyTwoThousand(f *fixture) {
 	f.equal("distinct ids", len(slices.Compact(distinct)), n)
 	f.equal("memories", f.collection(souvenir.DefaultCollection).MemoryCount, n)
 	f.equal("tagged", f.search(souvenir.Query{Tags: []string{"lynx"}}).Total, n/5)
-	f.equal("listed", len(f.list(souvenir.List{})), n)
+	f.equal("listed", len(f.list(souvenir.MemoryList{})), n)
 	results := f.search(souvenir.Query{Text: "otter", Filter: souvenir.Filter{"n": souvenir.Between(from, from+9)}})
 	found := fitting(results)
 	slices.Sort(found)

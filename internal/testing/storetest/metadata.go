@@ -118,8 +118,8 @@ func metadataOwnUpdates(f *fixture) {
 	f.equal("known keys removed", []any{u.State, len(u.Tags)}, []any{"", 0})
 	f.sameJSON("own keys kept", u.Metadata, object(`{"state":{"name":"Nevada"}}`))
 	done, err := f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{
-		List:   souvenir.List{Filter: souvenir.Filter{souvenir.Own("state"): souvenir.Not([]any{nil})}},
-		Change: souvenir.MemoryUpdate{Metadata: object(`{"state":null,"importance":[1]}`)}})
+		MemoryList: souvenir.MemoryList{Filter: souvenir.Filter{souvenir.Own("state"): souvenir.Not([]any{nil})}},
+		Change:     souvenir.MemoryUpdate{Metadata: object(`{"state":null,"importance":[1]}`)}})
 	f.check("UpdateMemories", err)
 	f.equal("changed", done.Changed, 1)
 	f.sameJSON("own keys of many", f.get(m.ID).Metadata, object(`{"importance":[1]}`))

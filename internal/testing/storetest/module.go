@@ -25,8 +25,8 @@ func modules() concept {
 
 func (f *fixture) module(q souvenir.ModuleQuery) souvenir.ModuleState {
 	f.Helper()
-	state, err := f.reader.ModuleState(f.ctx, q)
-	f.check("ModuleState "+brief(q), err)
+	state, err := f.reader.GetModuleState(f.ctx, q)
+	f.check("GetModuleState "+brief(q), err)
 	return state
 }
 
@@ -201,8 +201,8 @@ func moduleErrors(f *fixture) {
 		{souvenir.ModuleQuery{Module: "x", ProjectID: " "}, souvenir.ErrInvalid, "project_id"},
 		{souvenir.ModuleQuery{Module: "x", ProjectID: "a", ProjectName: "Gemini"}, souvenir.ErrInvalid, "project_name"},
 	} {
-		_, err := f.reader.ModuleState(f.ctx, c.query)
-		f.failsAt("ModuleState "+brief(c.query), err, c.kind, c.argument)
+		_, err := f.reader.GetModuleState(f.ctx, c.query)
+		f.failsAt("GetModuleState "+brief(c.query), err, c.kind, c.argument)
 	}
 }
 

@@ -73,7 +73,7 @@ func (f *fixture) holdings() map[string]string {
 		f.check(what, err)
 		all[what] = toJSON(answer)
 	}
-	note("Memories", f.list(souvenir.List{}), nil)
+	note("Memories", f.list(souvenir.MemoryList{}), nil)
 	found := f.search(souvenir.Query{Text: "kettle", Limit: souvenir.MaxLimit})
 	note("Search", found.Hits, nil)
 	note("total", found.Total, nil)
@@ -102,8 +102,8 @@ func (f *fixture) holdings() map[string]string {
 		talks = append(talks, talk)
 	}
 	note("Conversations", talks, nil)
-	preferences, err := f.reader.Preferences(f.ctx)
-	note("Preferences", preferences, err)
+	preferences, err := f.reader.GetPreferences(f.ctx)
+	note("GetPreferences", preferences, err)
 	files, err := f.reader.FilePage(f.ctx, souvenir.FileQuery{})
 	note("FilePage", files, err)
 	tags, err := f.reader.Insights().Tags(f.ctx)
@@ -115,8 +115,8 @@ func (f *fixture) holdings() map[string]string {
 	note("Trash", deleted, err)
 	usage, err := f.reader.Insights().Usage(f.ctx)
 	note("Usage", usage, err)
-	main, err := f.reader.MainMemory(f.ctx, souvenir.ProjectRef{ID: "p"})
-	note("MainMemory", main, err)
+	main, err := f.reader.GetMainMemory(f.ctx, souvenir.ProjectRef{ID: "p"})
+	note("GetMainMemory", main, err)
 	members, err := f.reader.Members(f.ctx, souvenir.ProjectRef{ID: "p"})
 	note("Members", members, err)
 	return all
@@ -196,9 +196,10 @@ func namespacesUnmoved(f *fixture) {
 		f.check("DeleteRule", other.store.DeleteRule(f.ctx, souvenir.ProjectRef{}, souvenir.RuleDo))
 		_, err = other.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{All: true})
 		f.check("DeleteMemories", err)
-		f.check("DeleteCollection", other.store.DeleteCollection(f.ctx, "notes", &souvenir.DeleteOptions{WithMemories: true}))
+		f.check("DeleteCollection", other.store.DeleteCollection(f.ctx, "notes",
+			&souvenir.DeletionOptions{WithMemories: true}))
 		f.check("DeleteProject", other.store.DeleteProject(f.ctx, souvenir.ProjectRef{ID: "p"},
-			&souvenir.DeleteOptions{WithMemories: true}))
+			&souvenir.DeletionOptions{WithMemories: true}))
 		_, err = other.store.Trash().Empty(f.ctx)
 		f.check("Empty", err)
 	}
@@ -215,15 +216,15 @@ func namespacesTrash(f *fixture) {
 	namesake.equip("crm's")
 	before := namesake.holdings()
 	anna.delete(deleted.ID)
-	f.check("DeleteCollection", anna.store.DeleteCollection(f.ctx, "notes", &souvenir.DeleteOptions{WithMemories: true,
-		ForGood: true}))
+	f.check("DeleteCollection", anna.store.DeleteCollection(f.ctx, "notes", &souvenir.DeletionOptions{WithMemories: true,
+		Erase: true}))
 	_, err := namesake.store.Trash().Restore(f.ctx, deleted.ID)
 	f.fails("Restore through another namespace", err, souvenir.ErrNotFound)
 	_, err = anna.store.Trash().Restore(f.ctx, deleted.ID)
 	f.check("Restore", err)
 	f.equal("the restored memory", anna.get(deleted.ID).Content, "a kettle of the shop's")
 	f.check("DeleteProject", anna.store.DeleteProject(f.ctx, souvenir.ProjectRef{ID: "p"},
-		&souvenir.DeleteOptions{WithMemories: true}))
+		&souvenir.DeletionOptions{WithMemories: true}))
 	_, err = anna.store.Trash().Restore(f.ctx, f.trashed(anna, "project"))
 	f.check("Restore of a project", err)
 	f.equal("the memory of the restored project", anna.get(deleted.ID).Content, "a kettle of the shop's")
@@ -337,7 +338,7 @@ func namespacesMembers(f *fixture) {
 	}
 	for namespace, want := range map[string]int{"": 1, crm: 1, shop: 2} {
 		ben := f.in(namespace, "ben")
-		f.equal(fmt.Sprintf("memories of ben in %q", namespace), len(ben.list(souvenir.List{})), want)
+		f.equal(fmt.Sprintf("memories of ben in %q", namespace), len(ben.list(souvenir.MemoryList{})), want)
 		p, err := ben.reader.GetProject(f.ctx, souvenir.ProjectRef{ID: "anna/p"})
 		if namespace == shop {
 			f.check("GetProject", err)
@@ -357,14 +358,14 @@ func namespacesDelete(f *fixture) {
 	}
 	before, outside := f.in(crm, "anna").holdings(), f.in("", "anna").holdings()
 	f.check("DeleteUser", f.store.Accounts().Namespace(shop).DeleteUser(f.ctx, "anna",
-		&souvenir.DeleteOptions{WithMemories: true}))
+		&souvenir.DeletionOptions{WithMemories: true}))
 	for what, answer := range f.in(crm, "anna").holdings() {
 		f.equal(what+" in another namespace", answer, before[what])
 	}
 	for what, answer := range f.in("", "anna").holdings() {
 		f.equal(what+" in the default namespace", answer, outside[what])
 	}
-	f.equal("memories of the deleted user", len(f.in(shop, "anna").list(souvenir.List{})), 0)
+	f.equal("memories of the deleted user", len(f.in(shop, "anna").list(souvenir.MemoryList{})), 0)
 }
 
 func namespacesActivity(f *fixture) {
@@ -444,7 +445,7 @@ func namespacesExport(f *fixture) {
 	for namespace, want := range before {
 		got := into.in(namespace, "anna").holdings()
 		for _, what := range []string{"Memories", "Collections", "Projects", "Rules", "GetTodo", "Last", "FilePage",
-			"Preferences",
+			"GetPreferences",
 			"Members", "GetContext"} {
 			f.equal(fmt.Sprintf("%s of %q after the import", what, namespace), got[what], want[what])
 		}
@@ -472,7 +473,7 @@ func namespacesMoved(f *fixture) {
 	f.equal("what is outside", strings.Contains(string(alone), "outside"), false)
 	into, _ := f.importedBy(alone, &souvenir.ImportOptions{Namespace: crm})
 	f.equal("Memories", into.in(crm, "anna").holdings()["Memories"], before["Memories"])
-	f.equal("the namespace of the export", len(into.in(shop, "anna").list(souvenir.List{})), 0)
+	f.equal("the namespace of the export", len(into.in(shop, "anna").list(souvenir.MemoryList{})), 0)
 	names, err := into.reader.Accounts().Namespaces(f.ctx)
 	f.check("Namespaces", err)
 	f.same("Namespaces", names, crm)

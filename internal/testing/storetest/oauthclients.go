@@ -464,8 +464,8 @@ func oauthOperatorOnly(f *fixture) {
 		"RefreshTokens":      second(view.Accounts().RefreshTokens(f.ctx, souvenir.TokenRefresh{})),
 		"RevokeToken":        view.Accounts().RevokeToken(f.ctx, souvenir.Revocation{}),
 		"SigningKeys":        second(view.Accounts().SigningKeys(f.ctx)),
-		"SealingKey":         second(view.Accounts().SealingKey(f.ctx)),
-		"UpdateShared":       view.Accounts().UpdateShared(f.ctx, souvenir.SharedUpdate{}),
+		"GetSealingKey":      second(view.Accounts().GetSealingKey(f.ctx)),
+		"UpdateSharedValues": view.Accounts().UpdateSharedValues(f.ctx, souvenir.SharedValuesUpdate{}),
 		"RotateSigningKey":   second(view.Accounts().RotateSigningKey(f.ctx)),
 		"CheckAccessToken":   second(view.Accounts().CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{})),
 	} {

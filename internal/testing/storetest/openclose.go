@@ -25,7 +25,7 @@ func openClose() concept {
 func openCloseClosed(f *fixture) {
 	m := secret(f)
 	view := f.store.As(souvenir.Access{User: "ann"})
-	listing := f.store.Memories(f.ctx, souvenir.List{})
+	listing := f.store.Memories(f.ctx, souvenir.MemoryList{})
 	f.close()
 	calls := append(slices.Concat(f.calls(m.ID, "vault"), f.projectCalls(apollo), f.projectLists(), f.ruleCalls(apollo),
 		f.contextCalls(apollo)),
@@ -34,8 +34,8 @@ func openCloseClosed(f *fixture) {
 			_, err := s.AddCollection(f.ctx, souvenir.NewCollection{Name: "more"})
 			return err
 		}},
-		call{"EmbeddingStatus", false,
-			func(s *souvenir.Store) error { _, err := s.Upkeep().EmbeddingStatus(f.ctx); return err }},
+		call{"GetEmbeddingStatus", false,
+			func(s *souvenir.Store) error { _, err := s.Upkeep().GetEmbeddingStatus(f.ctx); return err }},
 		call{"WaitEmbedded", false, func(s *souvenir.Store) error { return s.Upkeep().WaitEmbedded(f.ctx) }},
 		call{"Search by time", false,
 			func(s *souvenir.Store) error { _, err := s.Search(f.ctx, souvenir.Query{}); return err }},
@@ -101,7 +101,7 @@ func openCloseCloseWaits(f *fixture) {
 	group.Wait()
 	f.reopen(f.embedder)
 	got := map[string]bool{}
-	for _, m := range f.list(souvenir.List{}) {
+	for _, m := range f.list(souvenir.MemoryList{}) {
 		got[m.ID] = true
 	}
 	f.equal("memories", got, stored)
@@ -149,8 +149,8 @@ func openCloseCancelled(f *fixture) {
 			_, err := s.AddMemories(ended, []souvenir.NewMemory{{Content: "x"}, {Content: "y"}}, nil)
 			return err
 		}},
-		call{"EmbeddingStatus", false,
-			func(s *souvenir.Store) error { _, err := s.Upkeep().EmbeddingStatus(ended); return err }},
+		call{"GetEmbeddingStatus", false,
+			func(s *souvenir.Store) error { _, err := s.Upkeep().GetEmbeddingStatus(ended); return err }},
 		call{"WaitEmbedded", false, func(s *souvenir.Store) error { return s.Upkeep().WaitEmbedded(ended) }},
 	) {
 		if err := c.do(f.store); !errors.Is(err, context.Canceled) {
@@ -168,7 +168,7 @@ func openCloseCancelled(f *fixture) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	timeline(f, 300)
 	var last error
-	for _, err := range f.reader.Memories(ctx, souvenir.List{}) {
+	for _, err := range f.reader.Memories(ctx, souvenir.MemoryList{}) {
 		if last = err; err == nil {
 			listed++
 			cancel()

@@ -137,7 +137,7 @@ func graphEdges(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "tea", Related: []string{car, auto}})
 	f.clock.Pass(time.Minute)
 	f.add(souvenir.NewMemory{Content: "a red automobile"})
-	g := f.graph(souvenir.GraphQuery{List: souvenir.List{Sort: souvenir.SortCreatedAsc}, Similar: 0.99})
+	g := f.graph(souvenir.GraphQuery{MemoryList: souvenir.MemoryList{Sort: souvenir.SortCreatedAsc}, Similar: 0.99})
 	f.same("nodes", labels(g.Nodes), "the red car", "a red automobile", "tea", "a red automobile")
 	f.equal("edges", g.Edges, []souvenir.Edge{{From: 2, To: 0, Kind: souvenir.EdgeRelated},
 		{From: 2, To: 1, Kind: souvenir.EdgeRelated},
@@ -148,8 +148,8 @@ func graphEdges(f *fixture) {
 	}
 	f.equal("without neighbours", len(f.graph(souvenir.GraphQuery{Neighbours: -1}).Edges), 2)
 	f.equal("everything alike", len(f.graph(souvenir.GraphQuery{Neighbours: 10, Similar: -1}).Edges), 2+6)
-	f.equal("limited", len(f.graph(souvenir.GraphQuery{List: souvenir.List{Sort: souvenir.SortCreatedAsc}, Limit: 2,
-		Neighbours: -1}).Edges), 0)
+	f.equal("limited", len(f.graph(souvenir.GraphQuery{MemoryList: souvenir.MemoryList{Sort: souvenir.SortCreatedAsc},
+		Limit: 2, Neighbours: -1}).Edges), 0)
 }
 
 func graphSelects(f *fixture) {
@@ -169,13 +169,14 @@ func graphSelects(f *fixture) {
 	f.sameJSON("node", toJSON(g.Nodes[0]), toJSON(want))
 	for order, first := range map[souvenir.SortOrder]string{souvenir.SortCreatedAsc: "number 0",
 		souvenir.SortCreatedDesc: "number 5", souvenir.SortUpdatedAsc: "number 1", souvenir.SortUpdatedDesc: "number 0"} {
-		f.same(string(order), labels(f.graph(souvenir.GraphQuery{List: souvenir.List{Sort: order}}).Nodes)[:1], first)
+		f.same(string(order), labels(f.graph(souvenir.GraphQuery{MemoryList: souvenir.MemoryList{Sort: order}}).Nodes)[:1],
+			first)
 	}
-	f.same("filtered", labels(f.graph(souvenir.GraphQuery{List: souvenir.List{Filter: souvenir.Filter{"event_type": "note",
+	f.same("filtered", labels(f.graph(souvenir.GraphQuery{MemoryList: souvenir.MemoryList{Filter: souvenir.Filter{"event_type": "note",
 		"project_id": souvenir.In("p0", "p1")}}}).Nodes), "number 3", "number 1")
-	f.same("of a project", labels(f.graph(souvenir.GraphQuery{List: souvenir.List{ProjectID: "p2"}}).Nodes), "number 5",
-		"number 2")
-	none := f.graph(souvenir.GraphQuery{List: souvenir.List{ProjectID: "unknown"}})
+	f.same("of a project", labels(f.graph(souvenir.GraphQuery{MemoryList: souvenir.MemoryList{ProjectID: "p2"}}).Nodes),
+		"number 5", "number 2")
+	none := f.graph(souvenir.GraphQuery{MemoryList: souvenir.MemoryList{ProjectID: "unknown"}})
 	f.equal("of an unknown project", []any{len(none.Nodes), none.Total, len(none.Warnings)}, []any{0, 0, 1})
 	f.equal("lists that are never nil", []any{none.Nodes != nil, none.Edges != nil}, []any{true, true})
 }
@@ -263,8 +264,8 @@ func mapUnplaced(f *fixture) {
 func picturesRefuse(f *fixture) {
 	for argument, q := range map[string]souvenir.GraphQuery{
 		"limit": {Limit: souvenir.MaxNodes + 1}, "neighbours": {Neighbours: 11}, "similar": {Similar: 1.5},
-		"sort_order":      {List: souvenir.List{Sort: souvenir.SortRelevance}},
-		"collection_name": {List: souvenir.List{Collections: []string{"nowhere"}}},
+		"sort_order":      {MemoryList: souvenir.MemoryList{Sort: souvenir.SortRelevance}},
+		"collection_name": {MemoryList: souvenir.MemoryList{Collections: []string{"nowhere"}}},
 	} {
 		_, err := f.reader.Insights().Graph(f.ctx, q)
 		kind := souvenir.ErrInvalid

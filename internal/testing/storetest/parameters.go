@@ -35,7 +35,7 @@ func parametersOfMemories() []parameters {
 				_, err := f.store.UpdateMemories(f.ctx, p)
 				return err
 			}),
-		given("DeleteMemories", souvenir.MemoriesDeletion{List: souvenir.List{Tags: []string{"none"}}},
+		given("DeleteMemories", souvenir.MemoriesDeletion{MemoryList: souvenir.MemoryList{Tags: []string{"none"}}},
 			func(f *fields, p souvenir.MemoriesDeletion) error {
 				_, err := f.store.DeleteMemories(f.ctx, p)
 				return err
@@ -48,15 +48,15 @@ func parametersOfMemories() []parameters {
 			_, err := f.store.Search(f.ctx, p)
 			return err
 		}),
-		given("Memories", souvenir.List{}, func(f *fields, p souvenir.List) error {
+		given("Memories", souvenir.MemoryList{}, func(f *fields, p souvenir.MemoryList) error {
 			return firstError(f.store.Memories(f.ctx, p))
 		}),
 		given("GetContext", souvenir.ContextQuery{Query: "x"}, func(f *fields, p souvenir.ContextQuery) error {
 			_, err := f.store.GetContext(f.ctx, p)
 			return err
 		}),
-		given("ModuleState", souvenir.ModuleQuery{Module: "m"}, func(f *fields, p souvenir.ModuleQuery) error {
-			_, err := f.store.ModuleState(f.ctx, p)
+		given("GetModuleState", souvenir.ModuleQuery{Module: "m"}, func(f *fields, p souvenir.ModuleQuery) error {
+			_, err := f.store.GetModuleState(f.ctx, p)
 			return err
 		}),
 		given("AddCollection", souvenir.NewCollection{Name: "c"}, func(f *fields, p souvenir.NewCollection) error {
@@ -132,7 +132,7 @@ func parametersOfPlaces() []parameters {
 			_, err := f.store.UpdateProject(f.ctx, souvenir.ProjectRef{Name: "p"}, p)
 			return err
 		}),
-		given("DeleteProject", souvenir.DeleteOptions{}, func(f *fields, p souvenir.DeleteOptions) error {
+		given("DeleteProject", souvenir.DeletionOptions{}, func(f *fields, p souvenir.DeletionOptions) error {
 			return f.store.DeleteProject(f.ctx, souvenir.ProjectRef{Name: "p"}, &p)
 		}),
 		given("AddMember", souvenir.NewMember{Project: souvenir.ProjectRef{Name: "p"}, User: "ben", Role: "reader"},

@@ -70,7 +70,7 @@ func passagesOfOneMemory(f *fixture) {
 		results := f.search(q)
 		f.equal("hits and total", []int{len(results.Hits), results.Total}, []int{1, 1})
 	}
-	f.equal("listed", len(f.list(souvenir.List{})), 1)
+	f.equal("listed", len(f.list(souvenir.MemoryList{})), 1)
 }
 
 // limited is an embedder with an input size.

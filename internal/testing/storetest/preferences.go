@@ -21,8 +21,8 @@ func preferences() concept {
 
 func (f *fixture) preferences() map[string]any {
 	f.Helper()
-	all, err := f.reader.Preferences(f.ctx)
-	f.check("Preferences", err)
+	all, err := f.reader.GetPreferences(f.ctx)
+	f.check("GetPreferences", err)
 	return all
 }
 
@@ -122,8 +122,8 @@ func preferencesViews(f *fixture) {
 	f.setPreferences(map[string]any{"theme": "dark"})
 	limited := f.store.As(souvenir.Access{Projects: []string{"p"}})
 	reading := f.as(souvenir.Access{ReadOnly: true})
-	_, err := limited.Preferences(f.ctx)
-	f.fails("Preferences, limited", err, souvenir.ErrForbidden)
+	_, err := limited.GetPreferences(f.ctx)
+	f.fails("GetPreferences, limited", err, souvenir.ErrForbidden)
 	for what, set := range map[string]func(*souvenir.Store) error{
 		"SetPreferences":    func(s *souvenir.Store) error { _, err := s.SetPreferences(f.ctx, nil); return err },
 		"UpdatePreferences": func(s *souvenir.Store) error { _, err := s.UpdatePreferences(f.ctx, nil); return err },

@@ -116,13 +116,13 @@ func invitedSeeNothing(f *fixture) {
 	if listed := toJSON(context); strings.Contains(listed, "rocket") || strings.Contains(listed, "olga") {
 		f.Errorf(`the context of the invited is %s, want no "rocket" in listed and no "olga" in listed`, listed)
 	}
-	_, err = vic.reader.MainMemory(f.ctx, souvenir.ProjectRef{Name: "billing-api"})
-	f.fails("MainMemory", err, souvenir.ErrNotFound)
+	_, err = vic.reader.GetMainMemory(f.ctx, souvenir.ProjectRef{Name: "billing-api"})
+	f.fails("GetMainMemory", err, souvenir.ErrNotFound)
 	owners, err := vic.reader.Insights().Owners(f.ctx)
 	f.check("Owners", err)
 	f.equal("owners", len(owners), 1)
 	vic.add(souvenir.NewMemory{Content: "the invoices", ProjectName: "billing-api"})
-	f.same("whose project it went to", vic.projects(), "vic/"+vic.list(souvenir.List{})[0].ProjectID)
+	f.same("whose project it went to", vic.projects(), "vic/"+vic.list(souvenir.MemoryList{})[0].ProjectID)
 	f.equal("found by the owner", len(olga.byWord("invoices")), 0)
 	f.equal("members", olga.project("billing-api").Members, 1)
 }
@@ -409,7 +409,7 @@ func invitedEnds(f *fixture) {
 	f.equal("purged", purged.Invitations, 1)
 
 	id = invite()
-	p.owner.deleteProject(apollo, &souvenir.DeleteOptions{WithMemories: true})
+	p.owner.deleteProject(apollo, &souvenir.DeletionOptions{WithMemories: true})
 	ended("the project was deleted", id)
 }
 

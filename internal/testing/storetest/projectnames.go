@@ -272,7 +272,7 @@ func projectNamesFormer(f *fixture) {
 	f.rename("q", "Ares")
 	f.equal("so does one that is renamed", []string{f.stored("Ares", "x").ProjectID, f.stored("Artemis", "x").ProjectID},
 		[]string{"q", "q"})
-	f.deleteProject(souvenir.ProjectRef{ID: "q"}, &souvenir.DeleteOptions{WithMemories: true})
+	f.deleteProject(souvenir.ProjectRef{ID: "q"}, &souvenir.DeletionOptions{WithMemories: true})
 	f.equal("names end with their project", f.stored("Artemis", "x").ProjectCreated, true)
 }
 
@@ -336,8 +336,8 @@ func projectNamesShared(f *fixture) {
 			contains(c.Guide, "project_rules and general_do_dont; they are the user's own"), false)
 		f.equal("the guide says what the mark means", contains(c.Guide, "shared_by"), true)
 	}
-	main, err := ann.reader.MainMemory(f.ctx, souvenir.ProjectRef{Name: "Apollo"})
-	f.check("MainMemory", err)
+	main, err := ann.reader.GetMainMemory(f.ctx, souvenir.ProjectRef{Name: "Apollo"})
+	f.check("GetMainMemory", err)
 	f.equal("main memory", main.Memory.SharedBy, "Bob")
 	if s := toJSON(ann.get(own[0])); strings.Contains(s, "shared_by") {
 		f.Errorf(`her own is marked: %s, want no "shared_by" in it`, s)
@@ -359,7 +359,7 @@ func projectNamesExported(f *fixture) {
 	f.check("Import", err)
 	f.equal("conflicts", len(report.Conflicts), 0)
 	f.equal("the former name", f.stored("APOLLO", "x").ProjectID, "p")
-	f.deleteProject(souvenir.ProjectRef{ID: "p"}, &souvenir.DeleteOptions{WithMemories: true})
+	f.deleteProject(souvenir.ProjectRef{ID: "p"}, &souvenir.DeletionOptions{WithMemories: true})
 	f.addProject(souvenir.NewProject{ID: "r", Name: "apollo"})
 	_, err = f.operator.Upkeep().Import(f.ctx, strings.NewReader(lines.String()), nil)
 	f.check("Import", err)

@@ -143,7 +143,7 @@ func projectScope(f *fixture) {
 		f.same("search "+brief(c), contents(f.search(souvenir.Query{Text: "automobile", ProjectID: c.id,
 			ProjectName: c.name})), c.want)
 		f.same("by time "+brief(c), contents(f.search(souvenir.Query{ProjectID: c.id, ProjectName: c.name})), c.want)
-		f.same("listing "+brief(c), texts(f.list(souvenir.List{ProjectID: c.id, ProjectName: c.name})), c.want)
+		f.same("listing "+brief(c), texts(f.list(souvenir.MemoryList{ProjectID: c.id, ProjectName: c.name})), c.want)
 	}
 	f.equal("without a project", f.search(souvenir.Query{Text: "car"}).Total, 3)
 	f.same("without one only", contents(f.search(souvenir.Query{Filter: souvenir.Filter{"project_id": nil}})), "car three")
@@ -159,7 +159,7 @@ func projectUnknown(f *fixture) {
 			f.Errorf("warnings %q; want one that names the project", results.Warnings)
 		}
 	}
-	same(f, "listed", f.list(souvenir.List{ProjectID: "nowhere"}), nil)
+	same(f, "listed", f.list(souvenir.MemoryList{ProjectID: "nowhere"}), nil)
 }
 
 func (f *fixture) addProject(n souvenir.NewProject) souvenir.Project {
@@ -188,7 +188,7 @@ func (f *fixture) projects() []string {
 	return refs
 }
 
-func (f *fixture) deleteProject(project souvenir.ProjectRef, options *souvenir.DeleteOptions) {
+func (f *fixture) deleteProject(project souvenir.ProjectRef, options *souvenir.DeletionOptions) {
 	f.Helper()
 	f.check("DeleteProject "+project.ID, f.store.DeleteProject(f.ctx, project, options))
 }
@@ -294,7 +294,7 @@ func (f *fixture) projectCalls(ref souvenir.ProjectRef) []call {
 			return s.DeleteMember(f.ctx, ref, "zoe")
 		}},
 		{"DeleteProject", true, func(s *souvenir.Store) error {
-			return s.DeleteProject(f.ctx, ref, &souvenir.DeleteOptions{WithMemories: true})
+			return s.DeleteProject(f.ctx, ref, &souvenir.DeletionOptions{WithMemories: true})
 		}},
 	}
 }
@@ -346,7 +346,7 @@ func projectRename(f *fixture) {
 		f.same("searched by "+name, contents(f.search(souvenir.Query{Text: "car", ProjectName: name})), "a car")
 		f.same("filtered by "+name, contents(f.search(souvenir.Query{Filter: souvenir.Filter{"project_name": name}})),
 			filtered...)
-		f.same("listed by "+name, texts(f.list(souvenir.List{ProjectName: name})), "a car")
+		f.same("listed by "+name, texts(f.list(souvenir.MemoryList{ProjectName: name})), "a car")
 	}
 	f.equal("stored by the new name", f.add(souvenir.NewMemory{Content: "y", ProjectName: "after"}).ProjectID, "p")
 	_, err = f.store.UpdateProject(f.ctx, ref, souvenir.ProjectUpdate{Name: new("taken")})
@@ -395,8 +395,8 @@ func projectDelete(f *fixture) {
 	f.equal("after the refusal", f.project("p").MemoryCount, 2)
 	limited := f.as(souvenir.Access{Projects: []string{"p"}})
 	f.fails("DeleteProject through a limited view",
-		limited.store.DeleteProject(f.ctx, p, &souvenir.DeleteOptions{WithMemories: true}), souvenir.ErrForbidden)
-	f.deleteProject(p, &souvenir.DeleteOptions{WithMemories: true})
+		limited.store.DeleteProject(f.ctx, p, &souvenir.DeletionOptions{WithMemories: true}), souvenir.ErrForbidden)
+	f.deleteProject(p, &souvenir.DeletionOptions{WithMemories: true})
 	for _, id := range []string{inside.ID, also.ID} {
 		_, err := f.reader.GetMemory(f.ctx, id)
 		f.fails("GetMemory", err, souvenir.ErrNotFound)
@@ -409,7 +409,7 @@ func projectDelete(f *fixture) {
 	f.fails("DeleteProject again", f.store.DeleteProject(f.ctx, p, nil),
 		souvenir.ErrNotFound)
 	f.equal("a new one of that id", f.add(souvenir.NewMemory{Content: "a kiwi", ProjectID: "p"}).ProjectID, "p")
-	f.same("all of it", texts(f.list(souvenir.List{ProjectID: "p"})), "a kiwi")
+	f.same("all of it", texts(f.list(souvenir.MemoryList{ProjectID: "p"})), "a kiwi")
 
 	f.addProject(souvenir.NewProject{ID: "empty"})
 	f.deleteProject(souvenir.ProjectRef{Name: "empty"}, nil)
@@ -442,12 +442,12 @@ func projectDeleteLarge(f *fixture) {
 		f.check("AddMemories", err)
 	}
 	add()
-	f.deleteProject(souvenir.ProjectRef{ID: "p"}, &souvenir.DeleteOptions{WithMemories: true})
+	f.deleteProject(souvenir.ProjectRef{ID: "p"}, &souvenir.DeletionOptions{WithMemories: true})
 	f.equal("memories", f.search(souvenir.Query{}).Total, 0)
 	same(f, "projects", f.projects(), nil)
 	add()
 	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
-		"notes", &souvenir.DeleteOptions{WithMemories: true}))
+		"notes", &souvenir.DeletionOptions{WithMemories: true}))
 	f.equal("memories", f.search(souvenir.Query{}).Total, 0)
 	f.equal("in the project", f.project("p").MemoryCount, 0)
 }

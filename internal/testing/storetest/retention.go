@@ -66,7 +66,7 @@ func (f *fixture) titles() []string {
 func (f *fixture) kept() []string {
 	f.Helper()
 	var contents []string
-	for _, m := range f.list(souvenir.List{}) {
+	for _, m := range f.list(souvenir.MemoryList{}) {
 		contents = append(contents, m.Content)
 	}
 	slices.Sort(contents)
@@ -168,7 +168,7 @@ func retentionRestored(f *fixture) {
 	f.equal("young", []any{back.UpdatedAt, back.CreatedAt, back.Revision}, []any{f.clock.Now(), m.CreatedAt, m.Revision})
 	f.passDays(2)
 	f.equal("stays", f.get(m.ID).Content, "a heron")
-	all := &souvenir.DeleteOptions{WithMemories: true}
+	all := &souvenir.DeletionOptions{WithMemories: true}
 	f.check("DeleteProject", f.store.DeleteProject(f.ctx, souvenir.ProjectRef{ID: "p"}, all))
 	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, "c", all))
 	f.passDays(5)
@@ -294,7 +294,7 @@ func retentionAudit(f *fixture) {
 		f.keepIn("p", souvenir.Retention{After: 2 * retentionDay, Delete: true})
 	}
 	var got []string
-	for e, err := range f.operator.Upkeep().Audit(f.ctx, souvenir.AuditQuery{}) {
+	for e, err := range f.operator.Upkeep().AuditEntries(f.ctx, souvenir.AuditQuery{}) {
 		f.check("Audit", err)
 		if e.Action == "retention.set" {
 			got = append(got, fmt.Sprint(e.Kind, " ", e.Details["seconds"], " ", e.Details["delete"]))
@@ -311,7 +311,7 @@ func retentionExport(f *fixture) {
 	var out strings.Builder
 	_, err := f.reader.Upkeep().Export(f.ctx, &out, nil)
 	f.check("Export", err)
-	all := &souvenir.DeleteOptions{WithMemories: true, ForGood: true}
+	all := &souvenir.DeletionOptions{WithMemories: true, Erase: true}
 	f.check("DeleteProject", f.store.DeleteProject(f.ctx, souvenir.ProjectRef{ID: "p"}, all))
 	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, "日记", all))
 	for range 2 {

@@ -13,7 +13,7 @@ import (
 
 func sharingHigher(f *fixture) {
 	p := share(f)
-	m := p.owner.list(souvenir.List{})[0]
+	m := p.owner.list(souvenir.MemoryList{})[0]
 	stays := func(who *fixture, role souvenir.MemberRole) {
 		f.Helper()
 		f.equal(who.name()+" stays", who.project(apollo.ID).Role, role)

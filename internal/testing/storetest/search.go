@@ -330,7 +330,7 @@ func searchRelevantByTime(f *fixture) {
 	best := f.search(souvenir.Query{Text: text})
 	var want []string
 	little := 0 // hits of little relevance
-	for _, m := range f.list(souvenir.List{}) {
+	for _, m := range f.list(souvenir.MemoryList{}) {
 		for _, h := range best.Hits {
 			switch {
 			case h.ID != m.ID:

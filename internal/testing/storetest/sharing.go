@@ -204,7 +204,7 @@ func sharingVisibility(f *fixture) {
 	want := []string{"the rocket", "the rocket engine", "the rocket crew"}
 	for _, m := range append(p.members(), p.owner) {
 		who := m.name()
-		f.same(who+" lists", texts(m.list(souvenir.List{})), want...)
+		f.same(who+" lists", texts(m.list(souvenir.MemoryList{})), want...)
 		f.equal(who+" finds by words", len(m.byWord("rocket")), 3)
 		f.equal(who+" finds by meaning",
 			m.search(souvenir.Query{Vector: Words{}.Vector("rocket"), ProjectID: apollo.ID}).Total, 3)
@@ -294,7 +294,7 @@ func sharingRoles(f *fixture) {
 
 func sharingWriter(f *fixture) {
 	p := share(f)
-	theirs := p.owner.list(souvenir.List{})[0]
+	theirs := p.owner.list(souvenir.MemoryList{})[0]
 	p.writer.addCollection(souvenir.NewCollection{Name: "drafts"})
 	mine := p.writer.add(souvenir.NewMemory{Collection: "drafts", Content: "engine", ProjectName: "Apollo 11"})
 	f.equal("stored", []string{mine.Owner, mine.ProjectID, mine.ProjectName, mine.Collection},
@@ -331,7 +331,7 @@ func sharingWriter(f *fixture) {
 
 func sharingUpdate(f *fixture) {
 	p := share(f)
-	m := p.owner.list(souvenir.List{})[0]
+	m := p.owner.list(souvenir.MemoryList{})[0]
 	before, err := p.owner.reader.Members(f.ctx, apollo)
 	f.check("Members", err)
 	f.clock.Pass(time.Hour)
@@ -356,12 +356,12 @@ func sharingUpdate(f *fixture) {
 
 func sharingRemoval(f *fixture) {
 	p := share(f)
-	rocket := p.owner.list(souvenir.List{})[0]
+	rocket := p.owner.list(souvenir.MemoryList{})[0]
 	mine := p.writer.add(souvenir.NewMemory{Content: "the rocket engine", ProjectID: apollo.ID,
 		Related: []string{rocket.ID}})
 	limited := f.as(souvenir.Access{User: "will", Projects: []string{"olga/apollo"}})
 	f.equal("before", []int{p.writer.search(souvenir.Query{}).Total, limited.search(souvenir.Query{}).Total}, []int{2, 2})
-	listing := p.writer.reader.Memories(f.ctx, souvenir.List{})
+	listing := p.writer.reader.Memories(f.ctx, souvenir.MemoryList{})
 	p.owner.deleteMember("will")
 
 	same(f, "found", p.writer.byWord("rocket"), nil)
@@ -508,13 +508,13 @@ func sharingDelete(f *fixture) {
 	p := share(f)
 	theirs := p.writer.add(souvenir.NewMemory{Content: "engine", ProjectID: apollo.ID})
 	apart := p.writer.add(souvenir.NewMemory{Content: "apart"})
-	p.owner.deleteProject(apollo, &souvenir.DeleteOptions{WithMemories: true})
+	p.owner.deleteProject(apollo, &souvenir.DeletionOptions{WithMemories: true})
 	for _, m := range append(p.members(), p.owner) {
 		same(f, m.name()+"'s projects", m.projects(), nil)
 		_, err := m.reader.GetMemory(f.ctx, theirs.ID)
 		f.fails("GetMemory", err, souvenir.ErrNotFound)
 	}
-	f.same("what lay elsewhere", texts(p.writer.list(souvenir.List{})), apart.Content)
+	f.same("what lay elsewhere", texts(p.writer.list(souvenir.MemoryList{})), apart.Content)
 	p.owner.addProject(souvenir.NewProject{ID: "apollo"})
 	f.same("members of a new one of that id", p.owner.members(), "olga owner")
 }

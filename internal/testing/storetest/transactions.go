@@ -48,7 +48,7 @@ func transactionWhole(f *fixture) {
 		})
 	}))
 	f.equal("of the project", project.ID, "boiler")
-	f.equal("memories", len(f.list(souvenir.List{Collections: []string{souvenir.DefaultCollection}})), 3)
+	f.equal("memories", len(f.list(souvenir.MemoryList{Collections: []string{souvenir.DefaultCollection}})), 3)
 	found, err := f.reader.Search(f.ctx, souvenir.Query{Text: "red valve"})
 	f.check("Search", err)
 	if len(found.Hits) == 0 || found.Hits[0].ID != first.ID {
@@ -91,11 +91,11 @@ func transactionUndone(f *fixture) {
 	if !errors.Is(err, broken) {
 		f.Errorf("with an inner one that failed, Transaction gives %v; want its error", err)
 	}
-	all := f.list(souvenir.List{})
+	all := f.list(souvenir.MemoryList{})
 	if len(all) != 1 || all[0].Content != "the old kettle" || all[0].Revision != 1 {
 		f.Errorf("after it: %+v; want the one memory unchanged", all)
 	}
-	f.equal("of another user", len(f.as(souvenir.Access{User: "ann"}).list(souvenir.List{})), 0)
+	f.equal("of another user", len(f.as(souvenir.Access{User: "ann"}).list(souvenir.MemoryList{})), 0)
 	found, err := f.reader.Search(f.ctx, souvenir.Query{Text: "kettle"})
 	f.check("Search", err)
 	if len(found.Hits) != 1 || found.Hits[0].Content != "the old kettle" {
@@ -114,7 +114,7 @@ func transactionPart(f *fixture) {
 		_, err = f.store.AddMemory(ctx, souvenir.NewMemory{Content: "three"})
 		return err
 	}))
-	all := f.list(souvenir.List{})
+	all := f.list(souvenir.MemoryList{})
 	if len(all) != 1 || all[0].Content != "three" {
 		f.Errorf("what remains is %+v; want the last one alone", all)
 	}
@@ -131,7 +131,7 @@ func transactionEnded(f *fixture) {
 		_, err := f.store.AddMemory(ctx, souvenir.NewMemory{Content: "too late"})
 		return err
 	}), souvenir.ErrClosed)
-	f.equal("memories", len(f.list(souvenir.List{})), 0)
+	f.equal("memories", len(f.list(souvenir.MemoryList{})), 0)
 }
 
 func transactionRefused(f *fixture) {
@@ -147,7 +147,7 @@ func transactionRefused(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "y", ProjectID: "p"})
 	f.check("Transaction", f.store.Transaction(f.ctx, func(ctx context.Context) error {
 		f.failsAt("DeleteProject", f.store.DeleteProject(ctx, souvenir.ProjectRef{ID: "p"},
-			&souvenir.DeleteOptions{WithMemories: true}), souvenir.ErrInvalid, "ctx", "DeleteProject", "outside")
+			&souvenir.DeletionOptions{WithMemories: true}), souvenir.ErrInvalid, "ctx", "DeleteProject", "outside")
 		_, err := f.store.Trash().Empty(ctx)
 		f.failsAt("Trash.Empty", err, souvenir.ErrInvalid, "ctx")
 		_, err = f.store.Accounts().AddUser(ctx, souvenir.NewUser{Name: "bea"})
@@ -157,7 +157,7 @@ func transactionRefused(f *fixture) {
 		f.failsAt("WaitEmbedded", f.store.Upkeep().WaitEmbedded(ctx), souvenir.ErrInvalid, "ctx")
 		return nil
 	}))
-	f.equal("memories", len(f.list(souvenir.List{})), 1)
+	f.equal("memories", len(f.list(souvenir.MemoryList{})), 1)
 }
 
 func transactionDeletes(f *fixture) {
@@ -166,7 +166,7 @@ func transactionDeletes(f *fixture) {
 		one, two := f.add(souvenir.NewMemory{Content: "one", Tags: []string{"old"}}),
 			f.add(souvenir.NewMemory{Content: "two"})
 		err := f.store.Transaction(f.ctx, func(ctx context.Context) error {
-			deleted, err := f.store.DeleteMemories(ctx, souvenir.MemoriesDeletion{List: souvenir.List{Tags: []string{"old"}}})
+			deleted, err := f.store.DeleteMemories(ctx, souvenir.MemoriesDeletion{MemoryList: souvenir.MemoryList{Tags: []string{"old"}}})
 			if err != nil {
 				return err // the transaction may be retried
 			}
@@ -185,7 +185,7 @@ func transactionDeletes(f *fixture) {
 		if !errors.Is(err, end) {
 			f.Errorf("Transaction gives %v; want %v", err, end)
 		}
-		left := len(f.list(souvenir.List{}))
+		left := len(f.list(souvenir.MemoryList{}))
 		if end != nil {
 			f.equal("after an undo", []any{left, len(f.trash())}, []any{2, 0})
 			f.check("EraseMemory", f.store.EraseMemory(f.ctx, one.ID))

@@ -67,14 +67,14 @@ func (f *fixture) deleteFile(id string) {
 func (f *fixture) trashProject(id string) souvenir.TrashEntry {
 	f.Helper()
 	f.check("DeleteProject", f.store.DeleteProject(f.ctx,
-		souvenir.ProjectRef{ID: id}, &souvenir.DeleteOptions{WithMemories: true}))
+		souvenir.ProjectRef{ID: id}, &souvenir.DeletionOptions{WithMemories: true}))
 	return f.trash()[0]
 }
 
 func (f *fixture) deleteCollection(name string) souvenir.TrashEntry {
 	f.Helper()
 	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
-		name, &souvenir.DeleteOptions{WithMemories: true}))
+		name, &souvenir.DeletionOptions{WithMemories: true}))
 	return f.trash()[0]
 }
 
@@ -182,7 +182,7 @@ func trashMeanwhile(f *fixture) {
 	f.equal("its file is linked to", f.getFile(file.ID).MemoryID, other)
 
 	f.delete(m.ID)
-	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, "crate", &souvenir.DeleteOptions{ForGood: true}))
+	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, "crate", &souvenir.DeletionOptions{Erase: true}))
 	f.restore(m.ID)
 	f.equal("its collection, which was gone for good", f.get(m.ID).Collection, "crate")
 }

@@ -57,7 +57,7 @@ func trashOff(f *fixture) {
 	f.deleteFile(file.ID)
 	f.add(souvenir.NewMemory{Content: "another", ProjectID: "apollo"})
 	f.check("DeleteProject", f.store.DeleteProject(f.ctx,
-		souvenir.ProjectRef{ID: "apollo"}, &souvenir.DeleteOptions{WithMemories: true}))
+		souvenir.ProjectRef{ID: "apollo"}, &souvenir.DeletionOptions{WithMemories: true}))
 	f.same("in the trash", f.inTrash())
 	_, err := f.store.Trash().Restore(f.ctx, m.ID)
 	f.failsAt("Trash.Restore", err, souvenir.ErrNotFound, "id")
@@ -84,7 +84,7 @@ func trashConcurrent(f *fixture) {
 				expected("DeleteMemory", f.store.DeleteMemory(f.ctx, id))
 				if i%10 == 5 {
 					expected("DeleteCollection",
-						f.store.DeleteCollection(f.ctx, "box", &souvenir.DeleteOptions{WithMemories: true}))
+						f.store.DeleteCollection(f.ctx, "box", &souvenir.DeletionOptions{WithMemories: true}))
 				}
 				_, err := f.store.Trash().Restore(f.ctx, id)
 				expected("Trash.Restore", err)
@@ -103,5 +103,5 @@ func trashConcurrent(f *fixture) {
 		}
 	}
 	f.same("left in the trash", f.inTrash())
-	f.equal("memories", len(f.list(souvenir.List{})), len(ids))
+	f.equal("memories", len(f.list(souvenir.MemoryList{})), len(ids))
 }

@@ -28,7 +28,7 @@ func (f *fixture) many(n int, m souvenir.NewMemory) []string {
 // sameMemories compares all memories with their state before.
 func (f *fixture) sameMemories(before []souvenir.Memory) {
 	f.Helper()
-	now := f.list(souvenir.List{})
+	now := f.list(souvenir.MemoryList{})
 	if len(now) != len(before) {
 		f.Fatalf("there are %d memories, want %d", len(now), len(before))
 	}
@@ -45,12 +45,12 @@ func trashCollections(f *fixture) {
 	f.clock.Pass(time.Hour)
 	n := manyAtOnce()
 	ids := f.many(n, souvenir.NewMemory{Collection: "box", ProjectID: "apollo"})
-	was, before := f.collection("box"), f.list(souvenir.List{})
+	was, before := f.collection("box"), f.list(souvenir.MemoryList{})
 	e := f.deleteCollection("box")
 	f.equal("one entry", len(f.trash()), 1)
 	f.equal("entry", []any{e.Kind, e.Title, e.Collection, e.Memories},
 		[]any{souvenir.TrashCollection, "box", "box", n})
-	f.equal("left", len(f.list(souvenir.List{})), 0)
+	f.equal("left", len(f.list(souvenir.MemoryList{})), 0)
 	_, err := f.reader.GetCollection(f.ctx, "box")
 	f.fails("GetCollection", err, souvenir.ErrNotFound)
 	f.restore(e.ID)
@@ -87,7 +87,7 @@ func trashProjects(f *fixture) {
 	}
 	f.clock.Pass(time.Hour)
 	p.owner.delete(gone.ID)
-	was, members, before, history := p.owner.project("apollo"), p.owner.members(), p.owner.list(souvenir.List{}),
+	was, members, before, history := p.owner.project("apollo"), p.owner.members(), p.owner.list(souvenir.MemoryList{}),
 		p.owner.revisions(ids[7])
 
 	e := p.owner.trashProject("apollo")

@@ -45,7 +45,7 @@ func (f *fixture) lenders(id string, q souvenir.Query) (all []string) {
 		if h.ID != id {
 			continue
 		}
-		for _, l := range h.Explanation.Lenders {
+		for _, l := range h.Explanation.Neighbours {
 			if l.ID != id {
 				all = append(all, fmt.Sprintf("%+d %s", l.Place, f.get(l.ID).Content))
 			}
@@ -69,11 +69,11 @@ func turnsAnswer(f *fixture) {
 		f.Errorf("the answer has place %d, the same text alone %d; want the answer before it", at(answer.ID), at(alone))
 	}
 	f.equal("lenders", f.lenders(answer.ID, souvenir.Query{Text: "heron"}), []string{"-1 how did the heron get there?"})
-	if l := results.Hits[at(answer.ID)].Explanation.Lenders; !l[0].Asks {
+	if l := results.Hits[at(answer.ID)].Explanation.Neighbours; !l[0].Asks {
 		f.Errorf("%+v: want that it asks", l)
 	}
-	if e := results.Hits[at(alone)].Explanation; len(e.Lenders) > 0 {
-		f.Errorf("a memory without a conversation gains from %+v; want none", e.Lenders)
+	if e := results.Hits[at(alone)].Explanation; len(e.Neighbours) > 0 {
+		f.Errorf("a memory without a conversation gains from %+v; want none", e.Neighbours)
 	}
 }
 
@@ -189,7 +189,7 @@ func turnsExplained(f *fixture) {
 		for _, h := range f.search(souvenir.Query{Text: text, Explain: true, Limit: 50}).Hits {
 			e := h.Explanation
 			sum := e.Words.Gain + e.Meaning.Gain + e.Late.Gain + e.Exact + e.Asking + e.Speaker
-			for _, l := range e.Lenders {
+			for _, l := range e.Neighbours {
 				sum += l.Gain
 				if l.Place < -8 || l.Place > 8 || l.Gain <= 0 {
 					f.Errorf("%s: %q gains from %+v, want place at least %v, place at most 8 and gain more than 0", text, h.Content, l,

@@ -135,7 +135,7 @@ func updateTags(f *fixture) {
 	f.patch(id, map[string]any{"tags": []string{"blue", "otter"}})
 	for tag, want := range map[string]int{"heron": 0, "blue": 1, "otter": 1} {
 		f.equal("tagged "+tag, f.search(souvenir.Query{Tags: []string{tag}}).Total, want)
-		f.equal("listed with "+tag, len(f.list(souvenir.List{Tags: []string{tag}})), want)
+		f.equal("listed with "+tag, len(f.list(souvenir.MemoryList{Tags: []string{tag}})), want)
 		f.equal("by the word "+tag, len(f.byWord(tag)), want)
 	}
 	f.equal("meaning after a change of tags",

@@ -222,7 +222,7 @@ func usersLastAdmin(f *fixture) {
 			f.failsAt("the last admin "+what, err, souvenir.ErrConflict, "user", `"first"`)
 		}
 		f.failsAt("the last admin deleted",
-			f.store.Accounts().DeleteUser(f.ctx, "first", &souvenir.DeleteOptions{WithMemories: true}), souvenir.ErrConflict,
+			f.store.Accounts().DeleteUser(f.ctx, "first", &souvenir.DeletionOptions{WithMemories: true}), souvenir.ErrConflict,
 			"user", `"first"`)
 		u := f.getUser("first")
 		f.equal("still there", []any{u.Role, u.Disabled}, []any{souvenir.RoleAdmin, false})
@@ -329,7 +329,7 @@ func usersDelete(f *fixture) {
 	_, err := ann.store.SetPreferences(f.ctx, map[string]any{"theme": "dark"})
 	f.check("SetPreferences", err)
 
-	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, "ANN", &souvenir.DeleteOptions{WithMemories: true}))
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, "ANN", &souvenir.DeletionOptions{WithMemories: true}))
 	same(f, "users", f.users(), []string{"ben=ben-id"})
 	for _, by := range []string{"ann", "ann-id"} {
 		_, err = f.reader.Accounts().GetUser(f.ctx, by)
@@ -345,12 +345,12 @@ func usersDelete(f *fixture) {
 	f.equal("his", ben.get(stays).Content, "his")
 	_, err = ann.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "late"})
 	f.fails("AddToken by a call that comes late", err, souvenir.ErrForbidden)
-	preferences, err := ann.reader.Preferences(f.ctx)
-	f.check("Preferences", err)
+	preferences, err := ann.reader.GetPreferences(f.ctx)
+	f.check("GetPreferences", err)
 	f.equal("preferences", preferences, map[string]any{})
 
 	f.addUser(souvenir.NewUser{ID: "ann-id", Name: "ann"})
-	f.equal("the same again has nothing", len(ann.list(souvenir.List{})), 0)
+	f.equal("the same again has nothing", len(ann.list(souvenir.MemoryList{})), 0)
 	f.principal(f.addToken(souvenir.NewToken{Name: "laptop", User: "ann"}).Value)
 	f.equal("a new memory", len(f.as(souvenir.Access{User: "ann-id"}).addTexts("new")), 1)
 }

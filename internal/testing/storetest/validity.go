@@ -22,7 +22,7 @@ func validities() concept {
 	}}
 }
 
-func (f *fixture) contents(l souvenir.List) []string {
+func (f *fixture) contents(l souvenir.MemoryList) []string {
 	f.Helper()
 	var all []string
 	for _, m := range f.list(l) {
@@ -35,11 +35,11 @@ func validNow(f *fixture) {
 	past := f.add(souvenir.NewMemory{Content: "the office is in Bonn", Key: "bonn", ValidUntil: start.Add(time.Hour)})
 	f.add(souvenir.NewMemory{Content: "the office is in Rome", ValidFrom: start.Add(time.Hour)})
 	f.same("before", f.find("office"), "the office is in Bonn")
-	f.same("listed before", f.contents(souvenir.List{}), "the office is in Bonn")
+	f.same("listed before", f.contents(souvenir.MemoryList{}), "the office is in Bonn")
 	f.clock.Pass(time.Hour)
 	f.same("after", f.find("office"), "the office is in Rome")
 	f.same("by word", f.byWord("Bonn"))
-	f.same("listed", f.contents(souvenir.List{}), "the office is in Rome")
+	f.same("listed", f.contents(souvenir.MemoryList{}), "the office is in Rome")
 	f.equal("pages by time", f.search(souvenir.Query{}).Total, 1)
 	context, err := f.reader.GetContext(f.ctx, souvenir.ContextQuery{})
 	f.check("GetContext", err)
@@ -48,7 +48,7 @@ func validNow(f *fixture) {
 	f.equal("by key", f.byKey(souvenir.MemoryKey{Key: "bonn"}).ID, past.ID)
 	f.equal("counted", f.collection("default").MemoryCount, 2)
 	f.update(past.ID, souvenir.MemoryUpdate{ValidUntil: &time.Time{}})
-	f.same("without an end", f.contents(souvenir.List{}), "the office is in Rome", "the office is in Bonn")
+	f.same("without an end", f.contents(souvenir.MemoryList{}), "the office is in Rome", "the office is in Bonn")
 	f.equal("as JSON", f.read(f.get(past.ID)), f.get(past.ID))
 }
 
@@ -112,7 +112,7 @@ func asOfSearch(f *fixture) {
 			f.same(fmt.Sprint("after hours: ", at.hours), got, at.want...)
 			f.equal("total", found.Total, len(at.want))
 		}
-		f.same(fmt.Sprint("listed after hours: ", at.hours), f.contents(souvenir.List{AsOf: then}), at.want...)
+		f.same(fmt.Sprint("listed after hours: ", at.hours), f.contents(souvenir.MemoryList{AsOf: then}), at.want...)
 	}
 }
 
@@ -125,17 +125,17 @@ func asOfWords(f *fixture) {
 	for hours, want := range map[int]string{-1: "the plan is red 1 [draft]", 0: "the plan is red 1 [draft]",
 		1: "the plan is red 2 [final]", 2: "the plan is blue 3 [final]"} {
 		then := start.Add(time.Duration(hours) * time.Hour)
-		all := f.list(souvenir.List{AsOf: then})
+		all := f.list(souvenir.MemoryList{AsOf: then})
 		f.equal("memories", len(all), 1)
 		f.equal("then", fmt.Sprint(all[0].Content, " ", all[0].Revision, " ", all[0].Tags), want)
 		hit := f.search(souvenir.Query{Text: "plan", AsOf: then}).Hits[0]
 		f.equal("found", fmt.Sprint(hit.Content, " ", hit.Revision, " ", hit.Tags), want)
 		f.equal("passage", hit.End, len(hit.Content))
 	}
-	f.equal("before it was made", len(f.list(souvenir.List{AsOf: start.Add(-2 * time.Hour)})), 0)
+	f.equal("before it was made", len(f.list(souvenir.MemoryList{AsOf: start.Add(-2 * time.Hour)})), 0)
 	_, err := f.operator.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{KeepRevisions: 1})
 	f.check("Purge", err)
-	f.equal("no longer kept", len(f.list(souvenir.List{AsOf: start})), 0)
+	f.equal("no longer kept", len(f.list(souvenir.MemoryList{AsOf: start})), 0)
 }
 
 func supersededPages(f *fixture) {
@@ -192,9 +192,9 @@ func validityBulk(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "new", Tags: []string{"t"}, Supersedes: old.ID})
 	f.add(souvenir.NewMemory{Content: "later", Tags: []string{"t"}, ValidFrom: start.Add(time.Hour)})
 	_, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{
-		List: souvenir.List{Tags: []string{"t"}, AsOf: start}})
+		MemoryList: souvenir.MemoryList{Tags: []string{"t"}, AsOf: start}})
 	f.failsAt("as of", err, souvenir.ErrInvalid, "AsOf")
-	gone, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{List: souvenir.List{Tags: []string{"t"}}})
+	gone, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{MemoryList: souvenir.MemoryList{Tags: []string{"t"}}})
 	f.check("DeleteMemories", err)
 	f.equal("deleted", gone.Changed, 3)
 }

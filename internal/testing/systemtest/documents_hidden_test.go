@@ -88,7 +88,7 @@ func TestTextsOfFilesAreOutOfReach(t *testing.T) {
 			"GetContext":      func() (any, error) { return ann.GetContext(ctx, ContextQuery{Query: "zebra", ProjectID: "p"}) },
 			"RelatedMemories": func() (any, error) { return ann.RelatedMemories(ctx, m.ID, 2) },
 			"an explanation":  func() (any, error) { return ann.Search(ctx, Query{Text: "zebra", Explain: true}) },
-			"MainMemory":      func() (any, error) { return ann.MainMemory(ctx, ProjectRef{ID: "p"}) },
+			"GetMainMemory":   func() (any, error) { return ann.GetMainMemory(ctx, ProjectRef{ID: "p"}) },
 			"ActivityPage":    func() (any, error) { return ann.Insights().ActivityPage(ctx, ActivityQuery{}) },
 			"Rules":           func() (any, error) { return ann.Rules(ctx, ProjectRef{ID: "p"}) },
 			"the trash":       func() (any, error) { return ann.Trash().Page(ctx, TrashQuery{}) },
@@ -137,7 +137,7 @@ func TestWaitEmbeddedWaitsForTextsOfFiles(t *testing.T) {
 				t.Fatalf("got %d passages without a vector, want none", n)
 			}
 		}
-		status, err := r.store.As(Access{User: "bob"}).Upkeep().EmbeddingStatus(t.Context())
+		status, err := r.store.As(Access{User: "bob"}).Upkeep().GetEmbeddingStatus(t.Context())
 		if err != nil || status.Passages > 0 {
 			t.Errorf("another user: got %+v and %v, want no passages", status, err)
 		}

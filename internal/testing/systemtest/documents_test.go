@@ -191,7 +191,7 @@ func documentsMove(r *reading) {
 		r.Errorf("got the file %+v, want it in the project, without the memory", got)
 	}
 	r.wantFound(ann, p, "a.txt")
-	if err := ann.DeleteProject(ctx, p, &DeleteOptions{WithMemories: true}); err != nil {
+	if err := ann.DeleteProject(ctx, p, &DeletionOptions{WithMemories: true}); err != nil {
 		r.Fatal(err)
 	}
 	r.wait(ann, f.ID)
@@ -210,7 +210,7 @@ func documentsMove(r *reading) {
 	}
 	r.wantFound(ann, ProjectRef{})
 	r.read(bob, NewFile{Filename: "b.txt"}, "a zebra")
-	if err := r.store.Accounts().DeleteUser(ctx, "bob", &DeleteOptions{WithMemories: true}); err != nil {
+	if err := r.store.Accounts().DeleteUser(ctx, "bob", &DeletionOptions{WithMemories: true}); err != nil {
 		r.Fatal(err)
 	}
 	r.wantFound(bob, ProjectRef{})

@@ -101,8 +101,8 @@ func fillAll(t *testing.T, store *Store) {
 		_, err = store.AddCollection(ctx, NewCollection{Name: name, Description: "zebra description"})
 		must("AddCollection", err)
 		mustAdd(t, store, NewMemory{Content: "zebra of " + name, Collection: name, ProjectID: name})
-		must("DeleteCollection", store.DeleteCollection(ctx, name, &DeleteOptions{WithMemories: true}))
-		must("DeleteProject", store.DeleteProject(ctx, ProjectRef{ID: name}, &DeleteOptions{WithMemories: true}))
+		must("DeleteCollection", store.DeleteCollection(ctx, name, &DeletionOptions{WithMemories: true}))
+		must("DeleteProject", store.DeleteProject(ctx, ProjectRef{ID: name}, &DeletionOptions{WithMemories: true}))
 	}
 	_, err = store.SetPreferences(ctx, map[string]any{"zebra preference": "zebra value"})
 	must("SetPreferences", err)

@@ -43,7 +43,7 @@ func (s *safe) wantText(store *Store, id, want string) {
 // list returns the memories that a filter matches.
 func (s *safe) list(store *Store, f Filter) (found []Memory) {
 	s.Helper()
-	for m, err := range store.Memories(s.Context(), List{Filter: f}) {
+	for m, err := range store.Memories(s.Context(), MemoryList{Filter: f}) {
 		if err != nil {
 			s.Fatalf("Memories: %v", err)
 		}

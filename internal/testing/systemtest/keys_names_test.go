@@ -63,7 +63,7 @@ func (s *safe) namesOf(view *Store, project ProjectRef) (all []string) {
 	note("tags", err, names...)
 	modules, err := view.Insights().Modules(ctx, project)
 	note("modules", err, fmt.Sprintf("%v", modules))
-	state, err := view.ModuleState(ctx, ModuleQuery{Module: "dOORS"})
+	state, err := view.GetModuleState(ctx, ModuleQuery{Module: "dOORS"})
 	note("a module", err, fmt.Sprint(state.Summary.Total), fmt.Sprint(len(state.Files)))
 	for _, l := range []FileList{{Filename: "GATE"}, {Category: "plans"}, {MIMEType: "text/*"}, {MIMEType: "text/plain"},
 		{MIMEType: "text/pl"}, {Tags: []string{"module:Doors"}}, {Tags: []string{"MODULE:doors"}}} {

@@ -217,7 +217,7 @@ func (s *safe) user(name string) *Store {
 
 func (s *safe) deleteUser(name string) {
 	s.Helper()
-	if err := s.store.Accounts().DeleteUser(s.Context(), name, &DeleteOptions{WithMemories: true}); err != nil {
+	if err := s.store.Accounts().DeleteUser(s.Context(), name, &DeletionOptions{WithMemories: true}); err != nil {
 		s.Fatalf("DeleteUser %s: %v", name, err)
 	}
 }

@@ -240,7 +240,7 @@ func upkeepWithoutEnd(ctx context.Context, s *Store, path string) error {
 			"empty trash": func() error { _, err := s.Trash().Empty(ctx); return err },
 			"delete file": func() error { return s.DeleteFile(ctx, f.ID) },
 			"delete project": func() error {
-				return s.DeleteProject(ctx, ProjectRef{ID: "p1"}, &DeleteOptions{WithMemories: true})
+				return s.DeleteProject(ctx, ProjectRef{ID: "p1"}, &DeletionOptions{WithMemories: true})
 			},
 			"repair": func() error {
 				if err := beside.Write(ctx, func(tx db.Tx) error {

@@ -396,7 +396,7 @@ func (tr *trial) promote(t *rapid.T) {
 func (tr *trial) deleteProject(t *rapid.T) {
 	user, ref, all := user(t), ref(t), rapid.Bool().Draw(t, "with memories")
 	err := tr.as(user).DeleteProject(t.Context(),
-		souvenir.ProjectRef{ID: ref}, &souvenir.DeleteOptions{WithMemories: all})
+		souvenir.ProjectRef{ID: ref}, &souvenir.DeletionOptions{WithMemories: all})
 	p, kind := tr.managed(user, ref)
 	if kind == "" && p.owner != user {
 		kind = souvenir.KindForbidden
@@ -470,7 +470,7 @@ func (tr *trial) compare(t *rapid.T, who string, view *souvenir.Store, want []st
 			want, len(want))
 	}
 	var listed []string
-	for m, err := range view.Memories(t.Context(), souvenir.List{}) {
+	for m, err := range view.Memories(t.Context(), souvenir.MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

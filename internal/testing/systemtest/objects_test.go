@@ -478,11 +478,11 @@ func erasedObjects(s *shelf) {
 	gone := mustAddProject(s.T, s.store, NewProject{Name: "gone"})
 	stays := mustAddFile(s, s.store, NewFile{ProjectID: gone.ID}, "in a project")
 	if err := s.store.DeleteProject(s.Context(), ProjectRef{ID: gone.ID},
-		&DeleteOptions{WithMemories: true, ForGood: true}); err != nil {
+		&DeletionOptions{WithMemories: true, Erase: true}); err != nil {
 		s.Fatal(err)
 	}
 	s.wantContent(s.store, stays.ID, "in a project") // files of a project outlive it
-	if err := s.store.Accounts().DeleteUser(s.Context(), anna.ID, &DeleteOptions{WithMemories: true}); err != nil {
+	if err := s.store.Accounts().DeleteUser(s.Context(), anna.ID, &DeletionOptions{WithMemories: true}); err != nil {
 		s.Fatal(err)
 	}
 	s.wantObjectsSoon(2)

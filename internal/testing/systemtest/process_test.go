@@ -188,7 +188,7 @@ func (p *process) rest() (lines []string, err error) {
 func idsOf(tb testing.TB, s *Store) map[string]string {
 	tb.Helper()
 	all := map[string]string{}
-	for m, err := range s.Memories(context.Background(), List{}) {
+	for m, err := range s.Memories(context.Background(), MemoryList{}) {
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func TestReceiptsSayWhatWasExportedAndDeleted(t *testing.T) {
 		if err != nil || len(found) < 4 || o.Claims.User != "anna" || o.Claims.Counts["memory"] != 3 {
 			t.Errorf("got %+v, %v, %v; want anna's 3 memories", o.Claims, found, err)
 		}
-		err = s.Accounts().DeleteUser(t.Context(), "anna", &DeleteOptions{WithMemories: true, Receipt: &deleted})
+		err = s.Accounts().DeleteUser(t.Context(), "anna", &DeletionOptions{WithMemories: true, Receipt: &deleted})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestReceiptsSayWhatWasExportedAndDeleted(t *testing.T) {
 			t.Errorf("got %+v, want the name and the store", o.Claims)
 		}
 		before := deleted
-		if err := s.Accounts().DeleteUser(t.Context(), "anna", &DeleteOptions{Receipt: &deleted}); err == nil ||
+		if err := s.Accounts().DeleteUser(t.Context(), "anna", &DeletionOptions{Receipt: &deleted}); err == nil ||
 			deleted.Signature != before.Signature {
 			t.Errorf("deleting again gives %v and another receipt, want an error and none", err)
 		}
@@ -103,7 +103,7 @@ func openReceipt(t *testing.T, s *Store, r Receipt) receipt.Opened {
 	if err != nil || len(keys) == 0 || !keys[0].Public.Equal(o.Key) || keys[0].ID != o.KeyID {
 		t.Errorf("got %v, %v; want the key of the receipt %v first", keys, err, o.KeyID)
 	}
-	for e, err := range s.Upkeep().Audit(t.Context(), AuditQuery{}) {
+	for e, err := range s.Upkeep().AuditEntries(t.Context(), AuditQuery{}) {
 		if err != nil || e.Seq != o.Claims.Audit.Seq || e.Hash != o.Claims.Audit.Hash {
 			t.Errorf("the newest entry is %+v, %v; want %+v", e, err, o.Claims.Audit)
 		}

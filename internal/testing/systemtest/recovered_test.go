@@ -134,7 +134,7 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 		func() error { return s.DeleteMemory(t.Context(), goes) },
 		func() error { return s.DeleteFile(t.Context(), f.ID) },
 		func() error {
-			return s.DeleteProject(t.Context(), ProjectRef{Name: "Gone"}, &DeleteOptions{WithMemories: true})
+			return s.DeleteProject(t.Context(), ProjectRef{Name: "Gone"}, &DeletionOptions{WithMemories: true})
 		},
 	} {
 		if err := remove(); err != nil {

@@ -46,7 +46,7 @@ func TestAWriteToAnUnknownCollectionIsRefusedWithEachEmbedder(t *testing.T) {
 		if !errors.Is(err, souvenir.ErrNotFound) {
 			t.Errorf("%s embedder, several: got %v, want ErrNotFound", name, err)
 		}
-		for m, err := range store.Memories(ctx, souvenir.List{}) {
+		for m, err := range store.Memories(ctx, souvenir.MemoryList{}) {
 			t.Errorf("%s embedder: got memory %q, %v after refused writes, want none", name, m.Content, err)
 		}
 	}

@@ -129,7 +129,7 @@ func (v *vault) reads(store *Store, access Access, id, want string) {
 
 func (v *vault) report(store *Store, o *UserKeysOptions) UserKeysReport {
 	v.Helper()
-	r, err := store.Upkeep().UserKeys(v.Context(), o)
+	r, err := store.Upkeep().CheckUserKeys(v.Context(), o)
 	if err != nil {
 		v.Fatalf("UserKeys: %v", err)
 	}
@@ -165,7 +165,7 @@ func userIsErasedFromBackups(v *vault) {
 	backup := v.in.copied(v.T)
 	v.store = v.open(v.in, v.keys)
 	var receipt Receipt
-	if err := v.store.Accounts().DeleteUser(v.Context(), "ann", &DeleteOptions{WithMemories: true,
+	if err := v.store.Accounts().DeleteUser(v.Context(), "ann", &DeletionOptions{WithMemories: true,
 		Receipt: &receipt}); err != nil {
 		v.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func deletionIsKnownElsewhere(v *vault) {
 	}
 	defer other.Close()
 	v.reads(other, ann, hers, "the gate opens with 471147114711")
-	if err := v.store.Accounts().DeleteUser(v.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
+	if err := v.store.Accounts().DeleteUser(v.Context(), "ann", &DeletionOptions{WithMemories: true}); err != nil {
 		v.Fatal(err)
 	}
 	ahead.Store(int64(time.Minute))
@@ -325,7 +325,7 @@ func userIsDeletedTwice(v *vault) {
 	errs := make([]error, 2)
 	for i, s := range []*Store{v.store, other} {
 		both.Go(func() {
-			errs[i] = s.Accounts().DeleteUser(context.Background(), "ann", &DeleteOptions{WithMemories: true})
+			errs[i] = s.Accounts().DeleteUser(context.Background(), "ann", &DeletionOptions{WithMemories: true})
 		})
 	}
 	both.Wait()
@@ -346,7 +346,7 @@ func userIsDeletedTwice(v *vault) {
 // crashBeforeErasure leaves the state after a crash between the deletion of a user and the erasure of the key.
 func crashBeforeErasure(v *vault) {
 	ann, _ := v.user("ann", "the gate opens with 471147114711")
-	if err := v.store.Accounts().DeleteUser(v.Context(), ann.User, &DeleteOptions{WithMemories: true}); err != nil {
+	if err := v.store.Accounts().DeleteUser(v.Context(), ann.User, &DeletionOptions{WithMemories: true}); err != nil {
 		v.Fatal(err)
 	}
 	ring := v.ring(func() time.Time { return time.Now().Add(-2 * time.Hour) })

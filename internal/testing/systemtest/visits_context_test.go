@@ -72,24 +72,24 @@ var contextVisits = map[string]func(v visit){
 			}
 		}
 	},
-	"MainMemory": func(v visit) {
+	"GetMainMemory": func(v visit) {
 		v.kinds("project-main")
 		for _, project := range projectRefs[1:] {
 			for _, ref := range []ProjectRef{{ID: project}, {Name: project}} {
-				m, err := v.view.MainMemory(v.Context(), ref)
+				m, err := v.view.GetMainMemory(v.Context(), ref)
 				if err != nil {
-					v.check("MainMemory of "+project, nil, err, "secretplan")
+					v.check("GetMainMemory of "+project, nil, err, "secretplan")
 					if !isAny(err, ErrNotFound, ErrInvalid) {
-						v.Errorf("MainMemory of %q: %v, want ErrNotFound or ErrInvalid", project, err)
+						v.Errorf("GetMainMemory of %q: %v, want ErrNotFound or ErrInvalid", project, err)
 					}
 					continue
 				}
-				v.check("MainMemory of "+project, asJSON(v.T, m), nil)
+				v.check("GetMainMemory of "+project, asJSON(v.T, m), nil)
 			}
 		}
-		_, err := v.view.MainMemory(v.Context(), ProjectRef{ID: "alice/shared"})
+		_, err := v.view.GetMainMemory(v.Context(), ProjectRef{ID: "alice/shared"})
 		if seen := slices.Contains(v.sees, "aliceopen"); seen && err != nil || !seen && !isAny(err, ErrNotFound, ErrInvalid) {
-			v.Errorf("MainMemory of alice/shared gives %v", err)
+			v.Errorf("GetMainMemory of alice/shared gives %v", err)
 		}
 	},
 	"Modules": func(v visit) {
@@ -107,29 +107,29 @@ var contextVisits = map[string]func(v visit){
 			}
 		}
 	},
-	"ModuleState": func(v visit) {
+	"GetModuleState": func(v visit) {
 		for _, module := range []string{"everyone", "kettle"} {
-			state, err := v.view.ModuleState(v.Context(), ModuleQuery{Module: module, Limit: MaxLimit})
+			state, err := v.view.GetModuleState(v.Context(), ModuleQuery{Module: module, Limit: MaxLimit})
 			var all []Memory
 			for _, m := range state.Memories {
 				all = append(all, m.Memory)
 			}
-			v.found("ModuleState of "+module, all, err)
-			v.check("ModuleState of "+module, asJSON(v.T, state), err)
+			v.found("GetModuleState of "+module, all, err)
+			v.check("GetModuleState of "+module, asJSON(v.T, state), err)
 			if module == "everyone" && state.Summary.Total != len(v.sees) {
-				v.Errorf("ModuleState counts %d memories; %d can be seen, want the same", state.Summary.Total, len(v.sees))
+				v.Errorf("GetModuleState counts %d memories; %d can be seen, want the same", state.Summary.Total, len(v.sees))
 			}
 		}
 		for _, m := range neighbours {
-			state, err := v.view.ModuleState(v.Context(), ModuleQuery{Module: "tag" + m.name})
+			state, err := v.view.GetModuleState(v.Context(), ModuleQuery{Module: "tag" + m.name})
 			state.Module = ""
-			v.check("ModuleState of a tag", asJSON(v.T, state), err, m.name)
+			v.check("GetModuleState of a tag", asJSON(v.T, state), err, m.name)
 			if (state.Summary.Total == 1) != slices.Contains(v.sees, m.name) {
-				v.Errorf("ModuleState of the tag of %s counts %d, want 1 only if it can be seen", m.name, state.Summary.Total)
+				v.Errorf("GetModuleState of the tag of %s counts %d, want 1 only if it can be seen", m.name, state.Summary.Total)
 			}
 			for _, project := range projectRefs {
-				state, err := v.view.ModuleState(v.Context(), ModuleQuery{Module: "everyone", ProjectID: project})
-				v.check("ModuleState in "+project, asJSON(v.T, state), err, "secretplan")
+				state, err := v.view.GetModuleState(v.Context(), ModuleQuery{Module: "everyone", ProjectID: project})
+				v.check("GetModuleState in "+project, asJSON(v.T, state), err, "secretplan")
 			}
 		}
 	},

@@ -49,13 +49,13 @@ var maintainVisits = map[string]func(v visit){
 	"LoadIndex": func(v visit) {
 		v.refuses("LoadIndex", func(s *Store) error { return s.Upkeep().LoadIndex(v.Context()) })
 	},
-	"ListSettings": func(v visit) {
-		v.refuses("ListSettings", func(s *Store) error { _, err := s.Upkeep().ListSettings(v.Context()); return err })
+	"Settings": func(v visit) {
+		v.refuses("Settings", func(s *Store) error { _, err := s.Upkeep().Settings(v.Context()); return err })
 	},
-	"ChangeSetting": func(v visit) {
-		v.refuses("ChangeSetting", func(s *Store) error {
+	"SetSetting": func(v visit) {
+		v.refuses("SetSetting", func(s *Store) error {
 			days := int64(1)
-			return s.Upkeep().ChangeSetting(v.Context(), "trash_days", &days)
+			return s.Upkeep().SetSetting(v.Context(), "trash_days", &days)
 		})
 	},
 	"ChangeMasterKey": func(v visit) {
@@ -73,8 +73,8 @@ var maintainVisits = map[string]func(v visit){
 			return s.Upkeep().BackupUserKeys(v.Context(), filepath.Join(v.TempDir(), "keys.ring"))
 		})
 	},
-	"UserKeys": func(v visit) {
-		v.refuses("UserKeys", func(s *Store) error { _, err := s.Upkeep().UserKeys(v.Context(), nil); return err })
+	"CheckUserKeys": func(v visit) {
+		v.refuses("CheckUserKeys", func(s *Store) error { _, err := s.Upkeep().CheckUserKeys(v.Context(), nil); return err })
 	},
 	"MoveFiles": func(v visit) {
 		v.refuses("MoveFiles", func(s *Store) error {
@@ -97,9 +97,9 @@ var maintainVisits = map[string]func(v visit){
 	"Compact": func(v visit) {
 		v.refuses("Compact", func(s *Store) error { return s.Upkeep().Compact(v.Context()) })
 	},
-	"Audit": func(v visit) {
-		v.refuses("Audit", func(s *Store) (err error) {
-			for _, err = range s.Upkeep().Audit(v.Context(), AuditQuery{}) {
+	"AuditEntries": func(v visit) {
+		v.refuses("AuditEntries", func(s *Store) (err error) {
+			for _, err = range s.Upkeep().AuditEntries(v.Context(), AuditQuery{}) {
 				if err == nil {
 					v.Error("Audit gives an entry, want none")
 				}

@@ -92,7 +92,7 @@ var visits = map[string]func(v visit){
 		for _, view := range []*Store{v.view.Sealed(), v.view.Sealed().As(Access{User: v.access.User})} {
 			var all []Memory
 			var failed error
-			for m, err := range view.Memories(v.Context(), List{}) {
+			for m, err := range view.Memories(v.Context(), MemoryList{}) {
 				if failed = err; err == nil {
 					all = append(all, m)
 				}
@@ -116,7 +116,7 @@ var visits = map[string]func(v visit){
 		err := v.n.store.Transaction(v.Context(), func(ctx context.Context) error {
 			var all []Memory
 			var failed error
-			for m, err := range v.view.Memories(ctx, List{}) {
+			for m, err := range v.view.Memories(ctx, MemoryList{}) {
 				if failed = err; err == nil {
 					all = append(all, m)
 				}
@@ -144,7 +144,7 @@ var visits = map[string]func(v visit){
 		err := v.n.store.Snapshot(v.Context(), func(ctx context.Context) error { // the operator's; views in it stay limited
 			var all []Memory
 			var failed error
-			for m, err := range v.view.Memories(ctx, List{}) {
+			for m, err := range v.view.Memories(ctx, MemoryList{}) {
 				if failed = err; err == nil {
 					all = append(all, m)
 				}
@@ -162,7 +162,7 @@ var visits = map[string]func(v visit){
 		}
 	},
 	"Memories": func(v visit) {
-		for _, l := range []List{{}, {Tags: []string{"everyone"}}, {Sort: SortUpdatedDesc},
+		for _, l := range []MemoryList{{}, {Tags: []string{"everyone"}}, {Sort: SortUpdatedDesc},
 			{Filter: Filter{"key": Not("x")}}} {
 			var all []Memory
 			var failed error
@@ -174,7 +174,7 @@ var visits = map[string]func(v visit){
 			v.found(fmt.Sprintf("Memories(%+v)", l), all, failed)
 		}
 		for _, m := range neighbours {
-			for hidden, err := range v.view.Memories(v.Context(), List{Tags: []string{"tag" + m.name}}) {
+			for hidden, err := range v.view.Memories(v.Context(), MemoryList{Tags: []string{"tag" + m.name}}) {
 				if !slices.Contains(v.sees, m.name) {
 					v.Errorf("a listing by tag gives %v, %v: got %v, want %v among the sees", hidden, err, v.sees, m.name)
 				}
@@ -291,7 +291,7 @@ var visits = map[string]func(v visit){
 	},
 	"DeleteCollection": func(v visit) {
 		v.onEachCollection("DeleteCollection", true, func(s *Store, name string) (any, error) {
-			return nil, s.DeleteCollection(v.Context(), name, &DeleteOptions{WithMemories: true})
+			return nil, s.DeleteCollection(v.Context(), name, &DeletionOptions{WithMemories: true})
 		})
 	},
 	"AddCollection": func(v visit) { // other users' names are free, and nothing reveals that they exist
@@ -386,13 +386,13 @@ var visits = map[string]func(v visit){
 		v.check("UpdateMemories", done, err)
 		v.counts("UpdateMemories", done, err)
 	},
-	"EmbeddingStatus": func(v visit) {
-		before, err := v.view.Upkeep().EmbeddingStatus(v.Context())
-		v.check("EmbeddingStatus", before, err)
+	"GetEmbeddingStatus": func(v visit) {
+		before, err := v.view.Upkeep().GetEmbeddingStatus(v.Context())
+		v.check("GetEmbeddingStatus", before, err)
 		mustAdd(v.T, v.n.store.As(Access{User: "another user"}), NewMemory{Content: "not for your eyes"})
-		after, err := v.view.Upkeep().EmbeddingStatus(v.Context())
+		after, err := v.view.Upkeep().GetEmbeddingStatus(v.Context())
 		if err != nil || after != before {
-			v.Errorf("EmbeddingStatus counts another user's memory: %+v, then %+v, %v, want no error and after as before",
+			v.Errorf("GetEmbeddingStatus counts another user's memory: %+v, then %+v, %v, want no error and after as before",
 				before, after, err)
 		}
 	},
@@ -412,7 +412,7 @@ func memoriesOf(r Results) []Memory {
 }
 
 // counts checks what a dry run over everything selects: all that the view may change, and nothing else.
-func (v visit) counts(what string, done Bulk, err error) {
+func (v visit) counts(what string, done BulkReport, err error) {
 	v.Helper()
 	changes := 0
 	for _, name := range v.sees {

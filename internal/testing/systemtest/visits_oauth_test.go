@@ -76,12 +76,12 @@ var oauthVisits = map[string]func(v visit){
 	"SigningKeys": func(v visit) {
 		v.operatorOnly(func(s *Store) error { _, err := s.Accounts().SigningKeys(v.Context()); return err })
 	},
-	"SealingKey": func(v visit) {
-		v.operatorOnly(func(s *Store) error { _, err := s.Accounts().SealingKey(v.Context()); return err })
+	"GetSealingKey": func(v visit) {
+		v.operatorOnly(func(s *Store) error { _, err := s.Accounts().GetSealingKey(v.Context()); return err })
 	},
-	"UpdateShared": func(v visit) {
+	"UpdateSharedValues": func(v visit) {
 		v.operatorOnly(func(s *Store) error {
-			return s.Accounts().UpdateShared(v.Context(), SharedUpdate{Keys: []string{"k"}, Life: time.Hour,
+			return s.Accounts().UpdateSharedValues(v.Context(), SharedValuesUpdate{Keys: []string{"k"}, Life: time.Hour,
 				Change: func(values [][]byte) { values[0] = []byte("x") }})
 		})
 	},

@@ -86,7 +86,7 @@ func (v visit) checkProjects(what string, got []Project, owned func(p neighbourP
 		}
 		g := got[i]
 		memories := 0
-		for m, err := range v.view.Memories(v.Context(), List{ProjectID: p.ref()}) {
+		for m, err := range v.view.Memories(v.Context(), MemoryList{ProjectID: p.ref()}) {
 			if err != nil || m.ProjectID != p.id {
 				v.Errorf("a listing of %s gives %v, %v; want %v", p.ref(), m.ProjectID, err, p.id)
 			}
@@ -189,7 +189,7 @@ var projectVisits = map[string]func(v visit){
 	"DeleteProject": func(v visit) {
 		v.onEachProject("DeleteProject", func(p neighbourProject, _ MemberRole) bool { return p.owner == v.access.User }, nil,
 			func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) {
-				return nil, s.DeleteProject(v.Context(), ref, &DeleteOptions{WithMemories: true})
+				return nil, s.DeleteProject(v.Context(), ref, &DeletionOptions{WithMemories: true})
 			})
 	},
 	"AddMember": func(v visit) {

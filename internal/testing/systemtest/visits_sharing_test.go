@@ -190,7 +190,7 @@ func deletedUsersLeaveNoInvitations(t *testing.T, empty database) {
 	if id := idOfOffer(t, s, "p", "cora"); id == "" {
 		t.Errorf("what a deleted user declined and blocked counts for the new one: got no invitation, want one")
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeletionOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range []string{"project_invitation", "declined_invitation", "blocked_sender"} {

@@ -44,7 +44,7 @@ var userVisits = map[string]func(v visit){
 	},
 	"DeleteUser": func(v visit) {
 		v.operators("DeleteUser", func(s *Store, user string) (any, error) {
-			return nil, s.Accounts().DeleteUser(v.Context(), user, &DeleteOptions{WithMemories: true})
+			return nil, s.Accounts().DeleteUser(v.Context(), user, &DeletionOptions{WithMemories: true})
 		})
 	},
 	"CheckPassword": func(v visit) {
@@ -334,9 +334,9 @@ var userVisits = map[string]func(v visit){
 	"Usage": func(v visit) {
 		_, _ = v.self("Usage", false, func(s *Store, _ string) (any, error) { return s.Insights().Usage(v.Context()) })
 	},
-	"Preferences": func(v visit) {
+	"GetPreferences": func(v visit) {
 		v.havePreferences()
-		_, _ = v.self("Preferences", false, func(s *Store, _ string) (any, error) { return s.Preferences(v.Context()) })
+		_, _ = v.self("GetPreferences", false, func(s *Store, _ string) (any, error) { return s.GetPreferences(v.Context()) })
 	},
 	"SetPreferences": func(v visit) {
 		v.havePreferences()
@@ -505,7 +505,7 @@ func (v visit) keepPreferences() {
 		if m.user == v.access.User {
 			continue
 		}
-		if kept, err := v.n.store.As(Access{User: m.user}).Preferences(v.Context()); err != nil || kept["key"] == "mine" {
+		if kept, err := v.n.store.As(Access{User: m.user}).GetPreferences(v.Context()); err != nil || kept["key"] == "mine" {
 			v.Errorf(`%s's preferences are %v, %v, want no error and key other than "mine"`, m.user, kept, err)
 		}
 	}

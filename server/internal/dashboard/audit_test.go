@@ -34,7 +34,7 @@ func TestTheAuditLogInSentences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Store.Accounts().DeleteUser(ctx, gone.ID, &souvenir.DeleteOptions{WithMemories: true}); err != nil {
+	if err := w.Store.Accounts().DeleteUser(ctx, gone.ID, &souvenir.DeletionOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Store.As(souvenir.Access{User: added.ID}).Accounts().AddToken(t.Context(),

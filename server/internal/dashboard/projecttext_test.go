@@ -244,7 +244,7 @@ func TestMainMemoryOfAProject(t *testing.T) {
 	p := walter.Get(saved.Header.Get("Location")).Expect(http.StatusOK, "“Main memory” is saved.", "<p>Soup and fish.</p>",
 		"version 1")
 	servertest.CheckPage(w, p)
-	main, err := w.Store.As(souvenir.Access{User: w.Users[servertest.Reader]}).MainMemory(t.Context(),
+	main, err := w.Store.As(souvenir.Access{User: w.Users[servertest.Reader]}).GetMainMemory(t.Context(),
 		souvenir.ProjectRef{ID: w.Users[servertest.Owner] + "/shop"})
 	if err != nil || main.Memory.Content != "# The shop\n\nSoup and fish." {
 		t.Errorf("%v: %q, want %v", err, main.Memory.Content, "# The shop\n\nSoup and fish.")

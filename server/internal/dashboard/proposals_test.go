@@ -54,7 +54,7 @@ func (d desk) content(id string) string {
 func (d desk) facts() []string {
 	d.T.Helper()
 	var all []string
-	list := souvenir.List{ProjectID: d.shop, Filter: souvenir.Filter{"event_type": extract.EventFact}}
+	list := souvenir.MemoryList{ProjectID: d.shop, Filter: souvenir.Filter{"event_type": extract.EventFact}}
 	for m, err := range d.Store.As(souvenir.Access{User: d.Users[servertest.Owner]}).Memories(d.T.Context(), list) {
 		if err != nil {
 			d.T.Fatal(err)

@@ -20,7 +20,7 @@ import (
 // preferences returns a caller's preferences.
 func preferences(w *servertest.World, caller string) map[string]any {
 	w.T.Helper()
-	all, err := w.Store.As(souvenir.Access{User: w.Users[caller]}).Preferences(w.T.Context())
+	all, err := w.Store.As(souvenir.Access{User: w.Users[caller]}).GetPreferences(w.T.Context())
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func TestAFormerAdminUndoesNoSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	later, role := int64(2000), souvenir.RoleUser
-	if err := w.Store.Upkeep().ChangeSetting(t.Context(), souvenir.SettingMemories, &later); err != nil {
+	if err := w.Store.Upkeep().SetSetting(t.Context(), souvenir.SettingMemories, &later); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Store.Accounts().UpdateUser(t.Context(), w.Users[servertest.Admin],
@@ -333,7 +333,7 @@ func TestAFormerAdminUndoesNoSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Submit(page, "/undo", nil).Expect(http.StatusNotFound)
-	all, err := w.Store.Upkeep().ListSettings(t.Context())
+	all, err := w.Store.Upkeep().Settings(t.Context())
 	if err != nil || len(all) != 1 || all[0].Value != later {
 		t.Errorf("got %+v, %v; want the later value, %d", all, err, later)
 	}

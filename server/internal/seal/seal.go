@@ -40,7 +40,7 @@ func (s Sealer) Open(ctx context.Context, purpose, sealed string) (text []byte, 
 }
 
 func (s Sealer) cipher(ctx context.Context) (cipher.AEAD, error) {
-	key, err := s.Store.Accounts().SealingKey(ctx)
+	key, err := s.Store.Accounts().GetSealingKey(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,8 @@ func (v *Values) Update(ctx context.Context, keys []string, change func(values [
 		v.updateOwn(hashed, change)
 		return nil
 	}
-	err := v.Store.Accounts().UpdateShared(ctx, souvenir.SharedUpdate{Keys: hashed, Life: v.Life, Change: change})
+	err := v.Store.Accounts().UpdateSharedValues(ctx, souvenir.SharedValuesUpdate{Keys: hashed, Life: v.Life,
+		Change: change})
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

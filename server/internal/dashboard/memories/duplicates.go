@@ -96,7 +96,7 @@ func (s *Service) findDuplicates(r *http.Request, c request.Caller, data *duplic
 		return err
 	}
 	graph, err := s.readGraph(r.Context(), c,
-		souvenir.GraphQuery{List: list, Limit: data.Limit, Duplicates: float64(percent) / 100})
+		souvenir.GraphQuery{MemoryList: list, Limit: data.Limit, Duplicates: float64(percent) / 100})
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (p *duplicatesPage) read(r *http.Request, c request.Caller, graph souvenir.
 		return nil
 	}
 	there := map[string]souvenir.Memory{}
-	for m, err := range c.Store.Memories(r.Context(), souvenir.List{Filter: souvenir.Filter{"id": souvenir.In(ids...)}}) {
+	for m, err := range c.Store.Memories(r.Context(), souvenir.MemoryList{Filter: souvenir.Filter{"id": souvenir.In(ids...)}}) {
 		if err != nil {
 			return err
 		}

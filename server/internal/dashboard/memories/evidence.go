@@ -51,7 +51,7 @@ func (m memoryRow) Reasons() []evidence {
 			add(evidence{Name: prior.name, Kind: "own", Gain: prior.Gain})
 		}
 	}
-	for _, l := range e.Lenders {
+	for _, l := range e.Neighbours {
 		r := evidence{Name: placeLabel(l.Place), Kind: "lent", Gain: l.Gain}
 		if l.Place != 0 {
 			r.Address = m.Base + "/memories/" + l.ID

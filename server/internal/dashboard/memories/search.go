@@ -254,8 +254,8 @@ func (m memorySearch) query() (souvenir.Query, error) {
 }
 
 // list returns the query without the text.
-func (m memorySearch) list() (souvenir.List, error) {
-	l := souvenir.List{Sort: souvenir.SortOrder(m.Sort)}
+func (m memorySearch) list() (souvenir.MemoryList, error) {
+	l := souvenir.MemoryList{Sort: souvenir.SortOrder(m.Sort)}
 	if m.View != "" && m.View != viewTable && m.View != viewReading {
 		return l, notAllowed("view", m.View, []string{viewTable, viewReading})
 	}

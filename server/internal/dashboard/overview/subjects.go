@@ -48,7 +48,7 @@ func subjectsOf(ctx context.Context, c request.Caller, all []souvenir.Activity,
 	}
 	if len(ids) > 0 {
 		for m, err := range c.Store.Memories(ctx,
-			souvenir.List{Filter: souvenir.Filter{"id": map[string]any{"in": ids}}}) {
+			souvenir.MemoryList{Filter: souvenir.Filter{"id": map[string]any{"in": ids}}}) {
 			if err != nil {
 				return about, err
 			}

@@ -65,7 +65,7 @@ func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery,
 	if err != nil {
 		return arrangedMap{}, err
 	}
-	query := souvenir.MapQuery{List: q.list(), Limit: limit, Sample: limit == 0}
+	query := souvenir.MapQuery{MemoryList: q.list(), Limit: limit, Sample: limit == 0}
 	var m souvenir.Map
 	err = s.busy.Do(ctx, func() error {
 		m, err = c.Store.Insights().Map(ctx, query)

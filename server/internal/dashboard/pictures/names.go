@@ -133,7 +133,7 @@ func labels(ctx context.Context, c request.Caller, ids []string) ([]*string, err
 	for i, id := range ids {
 		values[i] = id
 	}
-	for m, err := range c.Store.Memories(ctx, souvenir.List{Filter: souvenir.Filter{"id": values}}) {
+	for m, err := range c.Store.Memories(ctx, souvenir.MemoryList{Filter: souvenir.Filter{"id": values}}) {
 		if err != nil {
 			return nil, err
 		}

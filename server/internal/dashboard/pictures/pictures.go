@@ -101,8 +101,8 @@ func (q pictureQuery) memories() string {
 func (q pictureQuery) Filtered() bool { return q.Project+q.Collection+q.Type+q.Tag != "" }
 
 // list returns the store's query for the memories.
-func (q pictureQuery) list() souvenir.List {
-	l := souvenir.List{ProjectID: q.Project}
+func (q pictureQuery) list() souvenir.MemoryList {
+	l := souvenir.MemoryList{ProjectID: q.Project}
 	if q.Collection != "" {
 		l.Collections = []string{q.Collection}
 	}
@@ -139,7 +139,7 @@ func (q pictureQuery) limit() (int, error) {
 
 // graph returns the query of a graph. In the store's query 0 means the default; here it means zero.
 func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
-	g := souvenir.GraphQuery{List: q.list()}
+	g := souvenir.GraphQuery{MemoryList: q.list()}
 	var err error
 	if g.Limit, err = q.limit(); err != nil {
 		return g, err

@@ -54,7 +54,7 @@ func (s *Service) showModules(_ http.ResponseWriter, r *http.Request, c request.
 	if data.Module == "" {
 		return page, nil
 	}
-	state, err := c.Store.ModuleState(r.Context(),
+	state, err := c.Store.GetModuleState(r.Context(),
 		souvenir.ModuleQuery{Module: data.Module, ProjectID: head.Reference().ID, Limit: 30})
 	if err != nil {
 		_, message := failure.Describe(err)

@@ -78,7 +78,7 @@ func (s *Service) showProject(_ http.ResponseWriter, r *http.Request, c request.
 }
 
 func (p *projectPage) readMain(ctx context.Context, s *Service, store *souvenir.Store) error {
-	main, err := store.MainMemory(ctx, p.Head.Reference())
+	main, err := store.GetMainMemory(ctx, p.Head.Reference())
 	if errors.Is(err, souvenir.ErrNotFound) {
 		return nil
 	}

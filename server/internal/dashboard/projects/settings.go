@@ -134,7 +134,7 @@ func (s *Service) deleteProject(w http.ResponseWriter, r *http.Request, c reques
 		})
 	}
 	if err := c.Store.DeleteProject(r.Context(),
-		head.Reference(), &souvenir.DeleteOptions{WithMemories: true}); err != nil {
+		head.Reference(), &souvenir.DeletionOptions{WithMemories: true}); err != nil {
 		return nil, err
 	}
 	text := "“" + head.Name + "” is deleted, with its memories."

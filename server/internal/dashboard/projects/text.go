@@ -83,7 +83,7 @@ func (t projectText) load(ctx context.Context, store *souvenir.Store, ref souven
 		m, err = store.GetRule(ctx, ref, t.rule)
 	case t.Key == textMain:
 		var main souvenir.MainMemory
-		main, err = store.MainMemory(ctx, ref)
+		main, err = store.GetMainMemory(ctx, ref)
 		m = main.Memory
 	default:
 		var todo souvenir.Todo

@@ -280,7 +280,7 @@ func sourcesOf(ctx context.Context, store *souvenir.Store, all []extract.Waiting
 	if len(ids) == 0 {
 		return turns, nil
 	}
-	for m, err := range store.Memories(ctx, souvenir.List{Filter: souvenir.Filter{"id": ids}}) {
+	for m, err := range store.Memories(ctx, souvenir.MemoryList{Filter: souvenir.Filter{"id": ids}}) {
 		if err != nil {
 			return nil, err
 		}

@@ -67,7 +67,7 @@ func takeBack(ctx context.Context, store *souvenir.Store, all []restored) error 
 }
 
 func deleteAgain(ctx context.Context, store *souvenir.Store, e souvenir.TrashEntry) error {
-	with := &souvenir.DeleteOptions{WithMemories: true}
+	with := &souvenir.DeletionOptions{WithMemories: true}
 	switch e.Kind {
 	case souvenir.TrashMemory:
 		return store.DeleteMemory(ctx, e.ID)

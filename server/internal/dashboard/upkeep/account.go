@@ -65,7 +65,7 @@ func (s *Service) deleteUser(w http.ResponseWriter, r *http.Request, c request.C
 	// Half a deletion is worse than a whole one: a browser that goes away does not end it.
 	ctx := context.WithoutCancel(r.Context())
 	var signed souvenir.Receipt
-	err = s.store.Accounts().DeleteUser(ctx, u.ID, &souvenir.DeleteOptions{WithMemories: true, Receipt: &signed})
+	err = s.store.Accounts().DeleteUser(ctx, u.ID, &souvenir.DeletionOptions{WithMemories: true, Receipt: &signed})
 	if err != nil {
 		return s.usersAgain(r, c, err)
 	}

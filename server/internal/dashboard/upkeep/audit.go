@@ -113,7 +113,7 @@ func (s *Service) audit(r *http.Request, c request.Caller) (web.Page, *auditPage
 		data.Name = names.Of(data.Actor)
 	}
 	query := souvenir.AuditQuery{Before: before, Action: data.What, Actor: data.Actor, Object: data.On}
-	for e, err := range s.store.Upkeep().Audit(r.Context(), query) {
+	for e, err := range s.store.Upkeep().AuditEntries(r.Context(), query) {
 		if err != nil {
 			if errors.Is(err, souvenir.ErrInvalid) {
 				data.Wrong = "The address has an invalid filter."

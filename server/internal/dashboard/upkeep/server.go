@@ -117,7 +117,7 @@ func (s *Service) serverSettings(ctx context.Context) ([]serverSetting, error) {
 	if err != nil {
 		return nil, err
 	}
-	changeable, err := s.store.Upkeep().ListSettings(ctx)
+	changeable, err := s.store.Upkeep().Settings(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (s *Service) changeServer(w http.ResponseWriter, r *http.Request, c request
 	}
 	name := souvenir.SettingName(form.Get("name"))
 	at := slices.IndexFunc(kindsOfSettings, func(k kindOfSetting) bool { return k.name == name })
-	all, err := s.store.Upkeep().ListSettings(r.Context())
+	all, err := s.store.Upkeep().Settings(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (s *Service) changeServer(w http.ResponseWriter, r *http.Request, c request
 	if question, asks := lowering[name]; asks && after < before.Value && form.Get("sure") == "" {
 		return askServer(question, k, before.Value, after, form.Get("value"), form.Get("default")), nil
 	}
-	if err := s.store.Upkeep().ChangeSetting(r.Context(), name, wanted); err != nil {
+	if err := s.store.Upkeep().SetSetting(r.Context(), name, wanted); err != nil {
 		return s.serverAgain(r, c, k, form.Get("value"), err)
 	}
 	s.log.InfoContext(r.Context(), "an admin changed a setting", "setting", name, "before", before.Value, "after", after,
@@ -203,13 +203,13 @@ func (s *Service) changeServer(w http.ResponseWriter, r *http.Request, c request
 			if err := s.unchangedSince(ctx, name, after); err != nil {
 				return err
 			}
-			return s.store.Upkeep().ChangeSetting(ctx, name, former)
+			return s.store.Upkeep().SetSetting(ctx, name, former)
 		}}), nil
 }
 
 // unchangedSince returns an error if a setting has been changed again: another admin's change is not undone.
 func (s *Service) unchangedSince(ctx context.Context, name souvenir.SettingName, value int64) error {
-	all, err := s.store.Upkeep().ListSettings(ctx)
+	all, err := s.store.Upkeep().Settings(ctx)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (s *Service) settings(r *http.Request, c request.Caller) (web.Page, *settin
 		}},
 		Whole: web.Field{Name: "whole", Argument: "preferences", Label: "All preferences, as JSON"},
 	}
-	all, err := c.Store.Preferences(r.Context())
+	all, err := c.Store.GetPreferences(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
 	}
@@ -175,7 +175,7 @@ func (s *Service) changeSettings(w http.ResponseWriter, r *http.Request, c reque
 	if err != nil {
 		return nil, err
 	}
-	before, err := c.Store.Preferences(r.Context())
+	before, err := c.Store.GetPreferences(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (s *Service) changeSettings(w http.ResponseWriter, r *http.Request, c reque
 		data.Refuse(err)
 		return web.Again(p, err)
 	}
-	stored, err := c.Store.Preferences(r.Context())
+	stored, err := c.Store.GetPreferences(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (s *Service) changeSettings(w http.ResponseWriter, r *http.Request, c reque
 
 // setPreference sets one preference and leaves the others unchanged; nil removes it.
 func setPreference(ctx context.Context, view *souvenir.Store, key string, value any) error {
-	before, err := view.Preferences(ctx)
+	before, err := view.GetPreferences(ctx)
 	if err == nil {
 		_, err = view.UpdatePreferences(ctx, map[string]any{key: replacing(before[key], value)})
 	}
@@ -260,7 +260,7 @@ func (s *Service) replaceSettings(w http.ResponseWriter, r *http.Request, c requ
 	if err != nil {
 		return nil, err
 	}
-	former, err := c.Store.Preferences(r.Context())
+	former, err := c.Store.GetPreferences(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +283,7 @@ func (s *Service) replaceSettings(w http.ResponseWriter, r *http.Request, c requ
 		data.Whole.Value, data.Before, data.Whole.Focus = values.Get("whole"), values.Get("before"), true
 		return web.Again(p, err)
 	}
-	stored, err := c.Store.Preferences(r.Context())
+	stored, err := c.Store.GetPreferences(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +307,7 @@ func backTo(view *souvenir.Store, still func(now map[string]any) bool,
 	back func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return view.Transaction(ctx, func(ctx context.Context) error {
-			now, err := view.Preferences(ctx)
+			now, err := view.GetPreferences(ctx)
 			if err == nil && !still(now) {
 				err = settingsChanged
 			}

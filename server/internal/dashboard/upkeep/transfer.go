@@ -192,8 +192,8 @@ func (s *Service) importExport(w http.ResponseWriter, r *http.Request, c request
 
 // beginImport stores the upload in a temporary file, and begins to import it.
 func (s *Service) beginImport(r *http.Request, sent io.Reader, values url.Values) error {
-	conflict := souvenir.OnConflict(values.Get("conflict"))
-	if !slices.Contains([]souvenir.OnConflict{"", souvenir.ConflictKeep, souvenir.ConflictReplace}, conflict) {
+	conflict := souvenir.ConflictPolicy(values.Get("conflict"))
+	if !slices.Contains([]souvenir.ConflictPolicy{"", souvenir.ConflictKeep, souvenir.ConflictReplace}, conflict) {
 		return failure.Invalid("conflict", "conflict is "+failure.Quote(string(conflict))+"; expected keep or replace")
 	}
 	file, err := os.CreateTemp("", "souvenir-import-*.jsonl")
@@ -235,7 +235,7 @@ func (s *Service) beginImport(r *http.Request, sent io.Reader, values url.Values
 	return err
 }
 
-func (s *Service) importFile(ctx context.Context, file io.ReadSeeker, look bool, conflict souvenir.OnConflict,
+func (s *Service) importFile(ctx context.Context, file io.ReadSeeker, look bool, conflict souvenir.ConflictPolicy,
 	progress souvenir.Progress) (any, error) {
 	if look {
 		if err := souvenir.CheckExport(ctx, file, progress); err != nil {
