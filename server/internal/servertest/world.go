@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -334,18 +335,29 @@ func (a Answer) Expect(status int, has ...string) Answer {
 		a.T.Errorf("status is %d, want %d: %.400s", a.Status, status, a.Body)
 	}
 	for _, part := range has {
-		if !strings.Contains(a.Body, part) {
+		if !a.has(part) {
 			a.T.Errorf("the answer lacks %q: %.600s, want it in the body", part, a.Body)
 		}
 	}
 	return a
 }
 
+// has reports whether the body has a part. In HTML any white space is as good as a space, as for a reader.
+func (a Answer) has(part string) bool {
+	if strings.Contains(a.Body, part) || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") {
+		return strings.Contains(a.Body, part)
+	}
+	return strings.Contains(oneSpace.ReplaceAllString(a.Body, " "), oneSpace.ReplaceAllString(part, " "))
+}
+
+// oneSpace matches white space.
+var oneSpace = regexp.MustCompile(`\s+`)
+
 // Without checks that the body does not have some parts.
 func (a Answer) Without(parts ...string) Answer {
 	a.T.Helper()
 	for _, part := range parts {
-		if strings.Contains(a.Body, part) {
+		if a.has(part) {
 			a.T.Errorf("the answer has %q: %.600s, want it not in the body", part, a.Body)
 		}
 	}

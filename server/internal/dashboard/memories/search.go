@@ -157,9 +157,22 @@ func (m memorySearch) ByRelevance() bool { return m.Text != "" && m.Sort == "" }
 // ZoneName is the time zone of the days.
 func (m memorySearch) ZoneName() string { return m.zone.Name() }
 
-// ByUpdate reports whether the most recently updated memories come first.
-func (m memorySearch) ByUpdate() bool {
-	return m.Sort == string(souvenir.SortUpdatedDesc) || m.Sort == "" && m.Text == ""
+// sorted is how a column of the table is sorted, "" if it is not, and the address for another order.
+type sorted struct{ Order, Other string }
+
+// Sorted returns how a column with times is sorted, "created_at" or "updated_at".
+func (m memorySearch) Sorted(column string) sorted {
+	sort := m.Sort
+	if sort == "" && m.Text == "" {
+		sort = string(souvenir.SortUpdatedDesc)
+	}
+	switch sort {
+	case column + "_desc":
+		return sorted{"descending", m.With("sort", column+"_asc")}
+	case column + "_asc":
+		return sorted{"ascending", m.With("sort", column+"_desc")}
+	}
+	return sorted{"", m.With("sort", column+"_desc")}
 }
 
 // DayInput returns the input type for a day: text if the value is not a day.
