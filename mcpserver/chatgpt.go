@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -112,7 +113,7 @@ func (s *service) fetchDocument(ctx context.Context, store *souvenir.Store, id s
 	file, encoded, _ := strings.Cut(strings.TrimPrefix(id, documentID), ":")
 	query, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil || len(query) == 0 {
-		return nil, invalid("id", "id is "+id+"; give an id that search returned")
+		return nil, fault.Invalid("id", "{} is %s; give an id that search returned", id)
 	}
 	results, err := store.Search(ctx, souvenir.Query{Text: string(query), Limit: 1, WithoutContent: true,
 		Documents: souvenir.MaxDocuments})
@@ -171,12 +172,13 @@ func (s *service) chatGPTCall(ctx context.Context, tool, name string, arguments 
 	var given map[string]any
 	if len(arguments) > 0 {
 		if err := json.Unmarshal(arguments, &given); err != nil {
-			return nil, "", invalid("arguments", "the arguments are not a JSON object; expected {\""+name+"\": \"...\"}")
+			return nil, "", fault.Invalid("arguments", `the arguments are not a JSON object; expected %s`,
+				`{"`+name+`": "..."}`)
 		}
 	}
 	value, _ := given[name].(string)
 	if value = strings.TrimSpace(value); value == "" {
-		return nil, "", invalid(name, tool+` needs the argument "`+name+`", a text that is not empty`)
+		return nil, "", fault.Invalid(name, `%s needs the argument "{}", a text that is not empty`, tool)
 	}
 	return store, value, nil
 }

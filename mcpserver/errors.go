@@ -74,13 +74,6 @@ func panicked(broken any) error {
 	return fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
 }
 
-// quoted quotes a value for a message, kept short.
-func quoted(value string) string { return fault.Show(value) }
-
-func invalid(argument, message string) error {
-	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: message}
-}
-
 // missingScope returns the error for a request that needs a scope missing from the credential.
 func missingScope(what string, scope souvenir.Scope) error {
 	return fault.NeedsScope(what, string(scope), &tools.MissingScope{Scope: scope})

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
@@ -108,7 +109,7 @@ func named(ctx context.Context, store *souvenir.Store, name string) (souvenir.Pr
 	for _, p := range projects[:min(len(projects), promptProjects)] {
 		names = append(names, p.Name)
 	}
-	message := "project " + quoted(name) + " is not known"
+	message := "project " + fault.Show(name) + " is not known"
 	if name == "" {
 		message = "project is missing"
 	}

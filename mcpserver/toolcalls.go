@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -104,7 +105,7 @@ func (s *service) checkNames(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, request)
 		}
 		if !slices.Contains(names, name) {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown " + what + " " + quoted(name) +
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown " + what + " " + fault.Show(name) +
 				"; there are " + cmp.Or(strings.Join(names, ", "), "none")}
 		}
 		return next(ctx, method, request)

@@ -58,13 +58,13 @@ func (d *definition) parse(encoded json.RawMessage) (map[string]any, error) {
 			Message: fmt.Sprintf("arguments are %d bytes as JSON; at most %d are allowed", len(encoded), MaxArguments)}
 	}
 	if !utf8.Valid(encoded) {
-		return nil, invalid("arguments", "arguments are not valid UTF-8")
+		return nil, fault.Invalid("arguments", "arguments are not valid UTF-8")
 	}
 	if len(bytes.TrimSpace(encoded)) == 0 {
 		return map[string]any{}, nil
 	}
 	if escape, at := jsonescape.LoneSurrogate(encoded); at >= 0 {
-		return nil, invalid("arguments",
+		return nil, fault.Invalid("arguments",
 			"arguments have the escape %s at byte %d, which is half of a character; write both halves, or the character itself",
 			escape, at)
 	}
@@ -74,14 +74,14 @@ func (d *definition) parse(encoded json.RawMessage) (map[string]any, error) {
 	}
 	given, err := decodeJSON(encoded)
 	if err != nil {
-		return nil, invalid("arguments", "arguments are not JSON: %v", err)
+		return nil, fault.Invalid("arguments", "arguments are not JSON: %v", err)
 	}
 	if quoted, ok := given.(string); ok {
 		if strings.TrimSpace(quoted) == "" {
 			return map[string]any{}, nil
 		}
 		if escape, at := jsonescape.LoneSurrogate([]byte(quoted)); at >= 0 {
-			return nil, invalid("arguments",
+			return nil, fault.Invalid("arguments",
 				"arguments have the escape %s, which is half of a character; write both halves, or the character itself", escape)
 		}
 		if inner, err := decodeJSON([]byte(quoted)); err == nil {
@@ -94,7 +94,7 @@ func (d *definition) parse(encoded json.RawMessage) (map[string]any, error) {
 	case map[string]any:
 		return given, nil
 	}
-	return nil, invalid("arguments", "arguments are %s; expected a JSON object", showJSON(given))
+	return nil, fault.Invalid("arguments", "arguments are %s; expected a JSON object", showJSON(given))
 }
 
 // decodeJSON decodes one JSON value. Numbers keep their spelling.
@@ -122,16 +122,16 @@ func (d *definition) choose(given map[string]any) (*action, error) {
 	names := d.actionNames()
 	asked := given[nameIn(given, actionName)]
 	if isAbsent(asked) {
-		return nil, invalid(actionName, "action is missing; %s needs one of %s", d.name, fault.OneOf(names))
+		return nil, fault.Invalid(actionName, "action is missing; %s needs one of %s", d.name, fault.OneOf(names))
 	}
 	name, ok := asked.(string)
 	if !ok {
-		return nil, invalid(actionName, "action is %s; expected %s", showJSON(asked),
+		return nil, fault.Invalid(actionName, "action is %s; expected %s", showJSON(asked),
 			fault.OneOf(names))
 	}
 	i := slices.IndexFunc(names, func(n string) bool { return fold(n) == fold(name) })
 	if i < 0 {
-		return nil, invalid(actionName, "action is %s; expected %s", show(name), fault.OneOf(names))
+		return nil, fault.Invalid(actionName, "action is %s; expected %s", fault.Show(name), fault.OneOf(names))
 	}
 	return &d.actions[i], nil
 }
@@ -181,7 +181,7 @@ func (d *definition) decode(act *action, given map[string]any) (arguments, error
 		if decoded != nil {
 			p.set(made.Elem(), decoded)
 		} else if slices.Contains(act.required, p.name) {
-			return nil, invalid(p.name, "%s is missing; %s needs it", p.name, d.callName(act))
+			return nil, fault.Invalid(p.name, "%s is missing; %s needs it", p.name, d.callName(act))
 		}
 	}
 	a.noted().noteUnknown(d, act, given, used)
@@ -201,7 +201,7 @@ func (n *notes) noteUnknown(d *definition, act *action, given map[string]any, us
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !used[name] && !isEmpty(given[name]) {
-			unknown = append(unknown, show(name))
+			unknown = append(unknown, fault.Show(name))
 		}
 	}
 	if len(unknown) == 0 {
@@ -271,14 +271,14 @@ func (p *parameter) decode(label string, given any) (any, error) {
 }
 
 func (p *parameter) mismatch(label string, given any, expected string) error {
-	return invalid(p.name, "%s is %s; expected %s", label, showJSON(given), expected)
+	return fault.Invalid(p.name, "%s is %s; expected %s", label, showJSON(given), expected)
 }
 
 func (p *parameter) decodeWord(label string, given any) (any, error) {
 	s, ok := given.(string)
 	switch {
 	case !ok && p.allowed != nil:
-		return nil, invalid(p.name, "%s is %s; expected %s", label, showJSON(given), fault.OneOf(p.allowed))
+		return nil, fault.Invalid(p.name, "%s is %s; expected %s", label, showJSON(given), fault.OneOf(p.allowed))
 	case !ok:
 		return nil, p.mismatch(label, given, "a string")
 	case p.allowed == nil:
@@ -286,7 +286,7 @@ func (p *parameter) decodeWord(label string, given any) (any, error) {
 	}
 	i := slices.IndexFunc(p.allowed, func(v string) bool { return fold(v) == fold(s) })
 	if i < 0 {
-		return nil, invalid(p.name, "%s is %s; expected %s", label, show(s), fault.OneOf(p.allowed))
+		return nil, fault.Invalid(p.name, "%s is %s; expected %s", label, fault.Show(s), fault.OneOf(p.allowed))
 	}
 	return p.allowed[i], nil
 }
@@ -311,9 +311,9 @@ func (p *parameter) decodeInteger(label string, given any) (any, error) {
 	}
 	if tooLarge := p.most != 0 && n > int64(p.most); n < int64(p.least) || tooLarge || int64(int(n)) != n {
 		if p.most == 0 {
-			return nil, invalid(p.name, "%s is %s; expected at least %d", label, number, p.least)
+			return nil, fault.Invalid(p.name, "%s is %s; expected at least %d", label, number, p.least)
 		}
-		return nil, invalid(p.name, "%s is %s; expected %d to %d", label, number, p.least, p.most)
+		return nil, fault.Invalid(p.name, "%s is %s; expected %d to %d", label, number, p.least, p.most)
 	}
 	return int(n), nil
 }
@@ -325,7 +325,7 @@ func (p *parameter) decodeNumber(label string, given any) (any, error) {
 	}
 	n, err := strconv.ParseFloat(digits, 64)
 	if err != nil || n < float64(p.least) || n > float64(p.most) {
-		return nil, invalid(p.name, "%s is %s; expected %d to %d", label, digits, p.least, p.most)
+		return nil, fault.Invalid(p.name, "%s is %s; expected %d to %d", label, digits, p.least, p.most)
 	}
 	return n, nil
 }
@@ -435,7 +435,7 @@ func (p *parameter) decodeObject(label string, given any) (any, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(decoded)) {
 		if number, ok := outOfRange(decoded[key]); ok {
-			return nil, invalid(p.name, "%s.%s has the number %s, which is out of range", label, shorten.Within(key, 60),
+			return nil, fault.Invalid(p.name, "%s.%s has the number %s, which is out of range", label, shorten.Within(key, 60),
 				shorten.Within(number, 60))
 		}
 	}

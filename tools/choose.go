@@ -45,7 +45,7 @@ func Choose(c Choice) ([]Chosen, error) {
 	}
 	for i, name := range c.Only {
 		if !slices.Contains(names, name) {
-			return nil, invalid("Only", "Only[%d] is %s; expected one of %s", i, show(name), fault.OneOf(names))
+			return nil, fault.Invalid("Only", "Only[%d] is %s; expected one of %s", i, fault.Show(name), fault.OneOf(names))
 		}
 	}
 	var chosen []Chosen
@@ -54,8 +54,8 @@ func Choose(c Choice) ([]Chosen, error) {
 			continue
 		}
 		if !alias.MatchString(c.Prefix + t.Name) {
-			return nil, invalid("Prefix", "Prefix makes the name %s of a tool; expected 1 to 64 letters, digits, _ and -",
-				show(c.Prefix+t.Name))
+			return nil, fault.Invalid("Prefix", "Prefix makes the name %s of a tool; expected 1 to 64 letters, digits, _ and -",
+				fault.Show(c.Prefix+t.Name))
 		}
 		chosen = append(chosen, Chosen{t, c.Prefix + t.Name})
 	}

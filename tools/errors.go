@@ -1,12 +1,8 @@
 package tools
 
 import (
-	"fmt"
-	"strconv"
-
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // MissingScope is the cause of ErrForbidden if the credential of a call does not carry the required scope. Get it with
@@ -27,15 +23,4 @@ func readOnly(call string) error {
 		Kind:    souvenir.KindReadOnly,
 		Message: call + " changes something, but these tools are read-only; tell the user what you would have stored",
 	}
-}
-
-func invalid(argument, format string, args ...any) error {
-	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: fmt.Sprintf(format, args...)}
-}
-
-// show quotes a value for a message and keeps it short.
-func show(value string) string { return strconv.Quote(shorten.Within(value, 60)) }
-
-func notFound(argument, format string, args ...any) error {
-	return &souvenir.Error{Kind: souvenir.KindNotFound, Argument: argument, Message: fmt.Sprintf(format, args...)}
 }

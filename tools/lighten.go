@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 )
 
@@ -17,10 +18,10 @@ func (d *definition) lighten(encoded json.RawMessage) (json.RawMessage, error) {
 		return encoded, nil
 	}
 	if !json.Valid(encoded) {
-		return nil, invalid("arguments", "arguments are not JSON: %v", json.Unmarshal(encoded, new(json.RawMessage)))
+		return nil, fault.Invalid("arguments", "arguments are not JSON: %v", json.Unmarshal(encoded, new(json.RawMessage)))
 	}
 	if trimmed := bytes.TrimSpace(encoded); trimmed[0] != '{' {
-		return nil, invalid("arguments", "arguments are %s…; expected a JSON object", trimmed[:min(len(trimmed), 20)])
+		return nil, fault.Invalid("arguments", "arguments are %s…; expected a JSON object", trimmed[:min(len(trimmed), 20)])
 	}
 	light := []byte{'{'}
 	unknown, left := 0, maxValues
@@ -36,7 +37,7 @@ func (d *definition) lighten(encoded json.RawMessage) (json.RawMessage, error) {
 				value = []byte("[0]") // not empty, but small
 			}
 		} else if left -= count; left < 0 {
-			failed = invalid(name, "%s has %d values; a call may have %d in all", name, count, maxValues)
+			failed = fault.Invalid(name, "%s has %d values; a call may have %d in all", name, count, maxValues)
 			return false
 		}
 		if len(light) > 1 {

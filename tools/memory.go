@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
@@ -270,7 +271,7 @@ func (s *Set) updateMemory(ctx context.Context, a *memoryArguments) (any, error)
 	if a.Content != "" {
 		u.Content = &a.Content
 	} else if len(patch) == 0 {
-		return nil, invalid("content", "content and metadata are missing; memory update needs one of them")
+		return nil, fault.Invalid("content", "content and metadata are missing; memory update needs one of them")
 	}
 	if _, err := s.memoryIn(ctx, a); err != nil {
 		return nil, err
@@ -293,8 +294,8 @@ func (s *Set) memoryIn(ctx context.Context, a *memoryArguments) (souvenir.Memory
 		if _, err := s.store.GetCollection(ctx, collection); err != nil {
 			return m, err
 		}
-		return m, notFound("id", "memory %s is not in collection %s; it is in %s", show(m.ID), show(collection),
-			show(m.Collection))
+		return m, fault.New(fault.KindNotFound, "id", "memory %s is not in collection %s; it is in %s",
+			fault.Show(m.ID), fault.Show(collection), fault.Show(m.Collection))
 	}
 	return m, nil
 }

@@ -92,5 +92,6 @@ func find(name string) (*definition, error) {
 		}
 		names[i] = registry[i].name
 	}
-	return nil, notFound("name", "name %s is not a tool; the tools are %s", show(name), fault.OneOf(names))
+	return nil, fault.New(fault.KindNotFound, "name", "name %s is not a tool; the tools are %s", fault.Show(name),
+		fault.OneOf(names))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
 type uploadDocumentArguments struct {
@@ -46,19 +47,19 @@ func (s *Set) uploadDocument(ctx context.Context, a *uploadDocumentArguments) (a
 	text, encoded := a.Content != "", a.ContentBase64 != ""
 	switch {
 	case text && encoded:
-		return nil, invalid("content_base64", "content and content_base64 are both given; a file has one of them")
+		return nil, fault.Invalid("content_base64", "content and content_base64 are both given; a file has one of them")
 	case a.FileID != "" && (text || encoded):
-		return nil, invalid("file_id",
+		return nil, fault.Invalid("file_id",
 			"file_id is given with content; give file_id and memory_id to link an uploaded file, or filename and content "+
 				"to store a new one")
 	case a.FileID != "":
 		return s.linkFile(ctx, a)
 	case !text && !encoded:
-		return nil, invalid("file_id",
+		return nil, fault.Invalid("file_id",
 			"file_id and content are missing; give file_id and memory_id to link an uploaded file, or filename with "+
 				"content or content_base64 to store a new one")
 	case a.Filename == "":
-		return nil, invalid("filename", `filename is missing; a new file needs one, such as "notes.md"`)
+		return nil, fault.Invalid("filename", `filename is missing; a new file needs one, such as "notes.md"`)
 	}
 	file := souvenir.NewFile{
 		Filename: a.Filename, MIMEType: a.MIMEType, Description: a.Description, Category: a.Category, Tags: a.Tags,
@@ -99,7 +100,7 @@ func (s *Set) indexed(ctx context.Context, f souvenir.File) souvenir.File {
 // linkFile links a file to a memory, and updates the file's description, category and tags.
 func (s *Set) linkFile(ctx context.Context, a *uploadDocumentArguments) (any, error) {
 	if a.MemoryID == "" {
-		return nil, invalid("memory_id", "memory_id is missing; a file is linked to a memory")
+		return nil, fault.Invalid("memory_id", "memory_id is missing; a file is linked to a memory")
 	}
 	for _, ignored := range []struct{ name, value string }{
 		{"filename", a.Filename}, {"mime_type", a.MIMEType}, {"project_name", a.ProjectName}, {"project_id", a.ProjectID},
@@ -134,7 +135,7 @@ func decodeBase64(encoded string) (content []byte, declared string, err error) {
 	standard := strings.NewReplacer("-", "+", "_", "/", "\r", "", "\n", "", " ", "", "\t", "").Replace(encoded)
 	decoder := base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(strings.TrimRight(standard, "=")))
 	if content, err = io.ReadAll(decoder); err != nil {
-		return nil, "", invalid("content_base64", "content_base64 is not base64: %v", err)
+		return nil, "", fault.Invalid("content_base64", "content_base64 is not base64: %v", err)
 	}
 	return content, declared, nil
 }

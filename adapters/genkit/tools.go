@@ -3,7 +3,6 @@ package genkit
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/firebase/genkit/go/ai"
 	kit "github.com/firebase/genkit/go/genkit"
@@ -38,7 +37,8 @@ func (d *DocStore) DefineTools(g *kit.Genkit, options *ToolOptions) ([]ai.ToolRe
 	}
 	for _, t := range chosen {
 		if kit.LookupTool(g, t.Alias) != nil {
-			return nil, invalid("a tool %s is already defined; set ToolOptions.Prefix", t.Alias)
+			return nil, &souvenir.Error{Kind: souvenir.KindInvalid,
+				Message: "a tool " + t.Alias + " is already defined; set ToolOptions.Prefix"}
 		}
 	}
 	var defined []ai.ToolRef
@@ -51,10 +51,6 @@ func (d *DocStore) DefineTools(g *kit.Genkit, options *ToolOptions) ([]ai.ToolRe
 		defined = append(defined, kit.DefineTool(g, t.Alias, t.Description, call, ai.WithInputSchema(schema)))
 	}
 	return defined, nil
-}
-
-func invalid(format string, args ...any) error {
-	return &souvenir.Error{Kind: souvenir.KindInvalid, Message: fmt.Sprintf(format, args...)}
 }
 
 // call calls a tool for the view of the call.
