@@ -95,6 +95,12 @@ type Stored struct {
 	Effect Effect // the effect of a write by key, or with IfAbsent; empty for other writes
 }
 
+// storedOf returns what a write has stored.
+func storedOf(w writing.Stored) Stored {
+	return Stored{Memory: memoryOf(w.Memory), Indexed: w.Indexed, Warnings: w.Warnings, ProjectCreated: w.ProjectCreated,
+		Effect: Effect(w.Effect)}
+}
+
 // Effect is the effect of a write by key, or with IfAbsent.
 type Effect string
 
@@ -168,7 +174,7 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 		if !slices.ContainsFunc(drafts, func(d kernel.Draft) bool { return d.IfAbsent }) {
 			return s.storeDrafts(ctx, drafts, options, nil, nil)
 		}
-		return s.storeOnce(ctx, drafts, options, (*memoryWriter).add)
+		return s.storeOnce(ctx, drafts, options, (*writing.Writer).Add)
 	})
 }
 
@@ -215,16 +221,16 @@ func (s *Store) putMemories(ctx context.Context, o *operation, memories []NewMem
 			return nil, atPosition(err, i, len(memories))
 		}
 	}
-	return s.storeOnce(ctx, drafts, options, (*memoryWriter).put)
+	return s.storeOnce(ctx, drafts, options, (*writing.Writer).Put)
 }
 
 // storeOnce stores drafts, without embedding again what the store already has.
 func (s *Store) storeOnce(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
-	write func(*memoryWriter, *kernel.Draft) (Stored, error)) ([]Stored, error) {
+	write func(*writing.Writer, *kernel.Draft) (writing.Stored, error)) ([]Stored, error) {
 	changed := false // stored content is gone, so it must be embedded after all
-	noticing := func(w *memoryWriter, d *kernel.Draft) (Stored, error) {
+	noticing := func(w *writing.Writer, d *kernel.Draft) (writing.Stored, error) {
 		stored, err := write(w, d)
-		changed = errors.Is(err, errNotStored)
+		changed = errors.Is(err, writing.ErrNotStored)
 		return stored, err
 	}
 	stored, err := s.storeDrafts(ctx, drafts, options, s.findStored, noticing)
@@ -277,11 +283,11 @@ func (s *Store) embedsAtOnce(drafts []kernel.Draft) bool {
 	return size <= shortMemories
 }
 
-// storeDrafts stores drafts in one commit, each with write; nil means [memoryWriter.add]. Before any costly embedding,
-// it calls look, unless nil, with each draft and its place.
+// storeDrafts stores drafts in one commit, each with write; nil means [writing.Writer.Add]. Before any costly
+// embedding, it calls look, unless nil, with each draft and its place.
 func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
 	look func(db.Tx, writing.Destination, *kernel.Draft) error,
-	write func(*memoryWriter, *kernel.Draft) (Stored, error)) ([]Stored, error) {
+	write func(*writing.Writer, *kernel.Draft) (writing.Stored, error)) ([]Stored, error) {
 	var o BatchOptions
 	if options != nil {
 		o = *options
@@ -359,29 +365,44 @@ func (s *Store) findStored(tx db.Tx, at writing.Destination, d *kernel.Draft) er
 	return err
 }
 
+// writing is what a write has to know of this view.
+func (s *Store) writing() *writing.Store {
+	return &writing.Store{User: s.access.User, Projects: s.access.Projects, Now: s.now, NewID: s.newID, Caller: s.caller,
+		Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), GiveFiles: s.giveFiles,
+		Quota: func(tx db.Tx) (writing.Quota, error) {
+			o, err := s.limits(tx)
+			if err != nil {
+				return writing.Quota{}, err
+			}
+			return writing.Quota{Memories: o.Quota.Memories, Revisions: o.Quota.Revisions, Items: o.Quota.Items,
+				Bytes: o.Quota.Bytes, Files: o.FileQuota}, nil
+		}}
+}
+
 // addition holds the drafts that a call stores, each with write.
 type addition struct {
 	drafts   []kernel.Draft
-	similar  [][]Similar                                        // of each draft
-	warnings []string                                           // for memories that are not found by meaning yet
-	write    func(*memoryWriter, *kernel.Draft) (Stored, error) // nil: [memoryWriter.add]
+	similar  [][]Similar                                                  // of each draft
+	warnings []string                                                     // for memories that are not found by meaning yet
+	write    func(*writing.Writer, *kernel.Draft) (writing.Stored, error) // nil: [writing.Writer.Add]
 	progress Progress
 
 	added []Stored // the result
 }
 
 // run stores an addition; the caller must flush the writer afterwards.
-func (a *addition) run(w *memoryWriter) error {
+func (a *addition) run(w *writing.Writer) error {
 	a.added = make([]Stored, 0, len(a.drafts))
 	write := a.write
 	if write == nil {
-		write = (*memoryWriter).add
+		write = (*writing.Writer).Add
 	}
 	for i := range a.drafts {
-		stored, err := write(w, &a.drafts[i])
+		written, err := write(w, &a.drafts[i])
 		if err != nil {
 			return atPosition(err, i, len(a.drafts))
 		}
+		stored := storedOf(written)
 		stored.Similar = slices.DeleteFunc(slices.Clone(a.similar[i]),
 			func(s Similar) bool { return s.ID == stored.ID }) // an existing rule, or the memory with this key
 		if !stored.Indexed && !a.drafts[i].WordsOnly {
@@ -415,10 +436,10 @@ func (s *Store) storeAlone(ctx context.Context, a *addition) error {
 	var ready *retrieval.Ready
 	defer func() { ready.Discard() }()
 	err := s.writeAhead(ctx, ahead, func(tx db.Tx, v viewer) error {
-		w, err := s.newWriter(tx, v)
+		w, err := s.writing().NewWriter(tx, v)
 		if ready.Discard(); err == nil && prepares {
 			ready = s.index.Prepare()
-			w.ready = ready
+			w.Ready = ready
 		}
 		if err == nil {
 			err = a.run(w)
@@ -427,7 +448,7 @@ func (s *Store) storeAlone(ctx context.Context, a *addition) error {
 			err = w.Flush()
 		}
 		if err == nil {
-			err = w.ready.Written(tx)
+			err = w.Ready.Written(tx)
 		}
 		return err
 	})
@@ -489,8 +510,8 @@ type sharedAddition struct {
 	*addition
 	ctx    context.Context
 	store  *Store
-	writer *memoryWriter // from Prepare
-	user   int64         // row
+	writer *writing.Writer // from Prepare
+	user   int64           // row
 }
 
 func (s *Store) storeShared(ctx context.Context, a *addition) error {
@@ -521,7 +542,7 @@ func (c *sharedAddition) Ahead(tx db.Tx) {
 
 // Prepare leaves out a call that would have to create a project or a collection.
 func (c *sharedAddition) Prepare(tx db.Tx, first batch.Call) (bool, error) {
-	var beside *memoryWriter
+	var beside *writing.Writer
 	var known *viewer
 	if first != nil {
 		beside = first.(*sharedAddition).writer
@@ -532,11 +553,11 @@ func (c *sharedAddition) Prepare(tx db.Tx, first batch.Call) (bool, error) {
 		return false, unlessRefused(err)
 	}
 	c.user = v.User
-	if c.writer, err = c.store.newWriter(tx, v); err != nil {
+	if c.writer, err = c.store.writing().NewWriter(tx, v); err != nil {
 		return false, err
 	}
 	if beside != nil {
-		c.writer.Beside(beside.Writer.Writer)
+		c.writer.Beside(beside.Writer)
 	}
 	exist := true
 	err = c.forItsViewer(func() error {

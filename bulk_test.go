@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
@@ -89,10 +90,10 @@ func TestLongWorkInPartsReachesEachMemoryOnce(t *testing.T) {
 			t.Fatalf("got %d parts, want at most 20", calls)
 		}
 		var err error
-		done, err = b.next(t.Context(), 1000, func(_ db.Tx, _ viewer, found []storedMemory) (int, int, error) {
+		done, err = b.next(t.Context(), 1000, func(_ db.Tx, _ viewer, found []kernel.Memory) (int, int, error) {
 			part := min(270, len(found))
 			for _, m := range found[:part] {
-				seen[m.row]++
+				seen[m.Row]++
 			}
 			return part, part, nil
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fixedcontext"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
@@ -339,10 +340,10 @@ func (r *contextReader) direct(c *Context) error {
 // load reads memories by row and marks them as shown in the context. Row 0 means none.
 func (r *contextReader) load(rows []int64) (map[int64]Memory, error) {
 	rows = slices.DeleteFunc(rows, func(row int64) bool { return row == 0 })
-	stored, err := r.store.loadRows(r.tx, r.viewer, rows)
+	stored, err := kernel.LoadRows(r.tx, r.viewer, kernel.WholeContent, rows)
 	found := make(map[int64]Memory, len(stored))
 	for _, m := range stored {
-		found[m.row], r.included[m.row] = m.Memory, true
+		found[m.Row], r.included[m.Row] = memoryOf(m), true
 	}
 	return found, err
 }
@@ -445,10 +446,10 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 			return nil, err
 		}
 		rows = slices.DeleteFunc(rows, func(row int64) bool { return r.included[row] })
-		found, err := r.store.loadRows(r.tx, r.viewer, rows[:min(limit, len(rows))])
+		found, err := kernel.LoadRows(r.tx, r.viewer, kernel.WholeContent, rows[:min(limit, len(rows))])
 		hits := make([]Hit, len(found))
 		for i, m := range found {
-			hits[i].Memory = m.Memory
+			hits[i].Memory = memoryOf(m)
 		}
 		return hits, err
 	}

@@ -215,7 +215,7 @@ func (c *Conversation) clear(tx db.Tx, v viewer, at kernel.Conversation, p trash
 	if err != nil || len(rows) == 0 {
 		return 0, true, err
 	}
-	found, err := c.store.loadRows(tx, v, rows)
+	found, err := kernel.LoadRows(tx, v, kernel.WholeContent, rows)
 	if err != nil || len(found) == 0 {
 		return 0, true, err
 	}
@@ -224,8 +224,8 @@ func (c *Conversation) clear(tx db.Tx, v viewer, at kernel.Conversation, p trash
 	switch {
 	case err != nil:
 		return 0, false, err
-	case !found[0].writable:
-		return 0, false, sharedReadOnly(tx, v, "key", "conversation", c.key, found[0].Owner)
+	case !found[0].Writable:
+		return 0, false, kernel.SharedReadOnly(tx, v, "key", "conversation", c.key, found[0].Owner)
 	case forGood && place.OwnerRow != v.User:
 		return 0, false, newError(KindForbidden, "Erase",
 			"conversation %s belongs to another user, who alone can erase it; without Erase it moves to the trash",
@@ -238,7 +238,7 @@ func (c *Conversation) clear(tx db.Tx, v viewer, at kernel.Conversation, p trash
 		if size += int64(len(m.Content)); i > 0 && size > p.Bytes {
 			return i, false, nil
 		}
-		if err := t.Memory(m.trashed()); err != nil {
+		if err := t.Memory(trashed(m)); err != nil {
 			return 0, false, err
 		}
 	}
@@ -318,10 +318,10 @@ func (s *Store) conversationInfos(tx db.Tx, v viewer, heads []kernel.Conversatio
 	for i, h := range heads {
 		rows[i], of[h.Row] = h.Row, h
 	}
-	found, err := s.loadRows(tx, v, rows)
+	found, err := kernel.LoadRows(tx, v, kernel.WholeContent, rows)
 	var infos []ConversationInfo
 	for _, m := range found {
-		key, h := turns.Conversation(m.Metadata), of[m.row]
+		key, h := turns.Conversation(m.Own), of[m.Row]
 		if key == "" {
 			continue
 		}

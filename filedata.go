@@ -241,7 +241,7 @@ func (u *upload) checkPlace(ctx context.Context) error {
 func (u *upload) place(tx db.Tx, v *viewer) (memory, project int64, err error) {
 	if u.MemoryID != "" {
 		m, err := u.s.memoryToLink(tx, *v, u.MemoryID)
-		return m.row, 0, err
+		return m.Row, 0, err
 	}
 	project, err = u.s.writing().ShownProject(tx, v, u.ProjectID, u.ProjectName)
 	return 0, project, err

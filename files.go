@@ -362,7 +362,7 @@ func (s *Store) relink(tx db.Tx, v *viewer, u FileUpdate, before storedFile, aft
 		if err != nil {
 			return err
 		}
-		after.memory, after.project = m.row, m.project
+		after.memory, after.project = m.Row, m.ProjectRow
 	case u.MemoryID != nil:
 		after.memory = 0
 	}
@@ -384,13 +384,13 @@ func (s *Store) relink(tx db.Tx, v *viewer, u FileUpdate, before storedFile, aft
 }
 
 // memoryToLink returns the memory to link a file to, which the caller must be allowed to change.
-func (s *Store) memoryToLink(tx db.Tx, v viewer, id string) (storedMemory, error) {
-	m, err := s.memory(tx, v, id)
+func (s *Store) memoryToLink(tx db.Tx, v viewer, id string) (kernel.Memory, error) {
+	m, err := kernel.LoadMemory(tx, v, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return m, newError(KindNotFound, "memory_id", "{} %s not found, or you have no access to it", show(id))
-	case err == nil && !m.writable:
-		return m, sharedReadOnly(tx, v, "memory_id", "memory", id, m.Owner)
+	case err == nil && !m.Writable:
+		return m, kernel.SharedReadOnly(tx, v, "memory_id", "memory", id, m.Owner)
 	}
 	return m, err
 }
@@ -423,7 +423,7 @@ func (s *Store) file(tx db.Tx, v viewer, id string) (storedFile, error) {
 func (s *Store) fileForWriting(tx db.Tx, v viewer, id string) (storedFile, error) {
 	f, err := s.file(tx, v, id)
 	if err == nil && !f.writable {
-		err = sharedReadOnly(tx, v, "file_id", "file", id, f.Owner)
+		err = kernel.SharedReadOnly(tx, v, "file_id", "file", id, f.Owner)
 	}
 	return f, err
 }

@@ -1,7 +1,6 @@
 package souvenir
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // EventIdentity is the event type of memories that say who the agent is, and how it addresses the user. It is compared
@@ -62,7 +62,7 @@ func (s *Store) GetIdentityMemory(ctx context.Context) (Memory, error) {
 				"no identity is stored, or you have no access to it; store a memory with event_type %s and state %s", EventIdentity,
 				StateActive)
 		}
-		identity = found.Memory
+		identity = memoryOf(*found)
 		return nil
 	})
 	return identity, err
@@ -79,7 +79,7 @@ func (s *Store) hasIdentity(ctx context.Context) (known bool, err error) {
 }
 
 // identityMemory returns the caller's identity, nil if there is none.
-func (s *Store) identityMemory(tx db.Tx, v viewer) (*storedMemory, error) {
+func (s *Store) identityMemory(tx db.Tx, v viewer) (*kernel.Memory, error) {
 	places, err := fixedcontext.Places(tx, v)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (s *Store) identityMemory(tx db.Tx, v viewer) (*storedMemory, error) {
 	if err != nil || row == 0 {
 		return nil, err
 	}
-	found, err := s.loadRows(tx, v, []int64{row})
+	found, err := kernel.LoadRows(tx, v, kernel.WholeContent, []int64{row})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -148,13 +148,15 @@ func (s *Store) setIdentityMemory(ctx context.Context, d kernel.Draft, patch map
 	}
 	var stored Stored
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		w, err := s.newWriter(tx, v)
+		w, err := s.writing().NewWriter(tx, v)
 		if err != nil {
 			return err
 		}
-		if stored, err = w.setIdentityMemory(&drafts[0], patch, expected); err != nil {
+		written, err := s.putIdentity(w, &drafts[0], patch, expected)
+		if err != nil {
 			return err
 		}
+		stored = storedOf(written)
 		if !stored.Indexed {
 			stored.Warnings = append(stored.Warnings, warnings...)
 		}
@@ -166,44 +168,33 @@ func (s *Store) setIdentityMemory(ctx context.Context, d kernel.Draft, patch map
 	return stored, err
 }
 
-// checkIdentityMemory refuses an identity in another user's project: otherwise any user who may write to a project
-// could decide, everywhere, who its owner's agents are.
-func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *kernel.Place) error {
-	if at.Owner == w.Viewer.User || !strings.EqualFold(after.EventType, EventIdentity) {
-		return nil
-	}
-	return newError(KindForbidden, "event_type",
-		"{} is %s in project %s, which belongs to %s; only its owner stores or changes an identity there. Store "+
-			"yours outside of the project",
-		show(after.EventType), show(cmp.Or(at.ProjectName, at.ProjectID)), kernel.UserName(w.Tx, w.Viewer, at.OwnerID))
-}
-
-// setIdentityMemory adds the identity or overwrites the existing one.
-func (w *memoryWriter) setIdentityMemory(d *kernel.Draft, patch map[string]any, expected int) (Stored, error) {
-	before, err := w.store.identityMemory(w.Tx, w.Viewer)
+// putIdentity adds the identity or overwrites the existing one.
+func (s *Store) putIdentity(w *writing.Writer, d *kernel.Draft, patch map[string]any,
+	expected int) (writing.Stored, error) {
+	before, err := s.identityMemory(w.Tx, w.Viewer)
 	switch {
 	case err != nil:
-		return Stored{}, err
+		return writing.Stored{}, err
 	case before == nil && expected > 0:
-		return Stored{}, newError(KindConflict, "expected_revision",
+		return writing.Stored{}, newError(KindConflict, "expected_revision",
 			"{} is %d, but no identity is stored; omit it to store one", expected)
 	case before == nil:
-		return w.add(d)
+		return w.Add(d)
 	}
-	if err := before.expect(expected); err != nil {
-		return Stored{}, err
+	if err := before.Expect(expected); err != nil {
+		return writing.Stored{}, err
 	}
-	a, err := before.attributes().Patch(patch)
+	a, err := before.Patch(patch)
 	if err == nil {
 		err = a.Check()
 	}
 	if err != nil {
-		return Stored{}, err
+		return writing.Stored{}, err
 	}
 	after := *before
 	after.Content = d.Content
-	after.setAttributes(a)
-	return w.update(*before, after, d)
+	after.Attributes = a
+	return w.Update(*before, after, d)
 }
 
 // ToolCall is a call of one of the tools.

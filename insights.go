@@ -58,25 +58,25 @@ func (h *Insights) GetMemoryStatus(ctx context.Context, id string) (_ MemoryStat
 	s := h.s
 	var m MemoryStatus
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		found, err := s.memory(tx, v, id)
+		found, err := kernel.LoadMemory(tx, v, id)
 		if err != nil {
 			return err
 		}
-		m = MemoryStatus{Owner: found.Owner, Writable: found.writable && !s.access.ReadOnly, OwnVectors: found.ownVectors}
+		m = MemoryStatus{Owner: found.Owner, Writable: found.Writable && !s.access.ReadOnly, OwnVectors: found.OwnVectors}
 		if err := tx.QueryRow(`SELECT coalesce(name, '') FROM users WHERE namespace = ? AND uid = ?`,
 			v.Namespace, found.Owner).Scan(&m.OwnerName); err != nil {
 			return err
 		}
-		if found.project != 0 {
+		if found.ProjectRow != 0 {
 			err := tx.QueryRow(`SELECT j.uid, u.uid, coalesce(u.name, '') FROM project j JOIN users u ON u.id = j.owner_id `+
-				`WHERE j.id = ?`, found.project).
+				`WHERE j.id = ?`, found.ProjectRow).
 				Scan(&m.ProjectID, &m.ProjectOwner, &m.ProjectOwnerName)
 			if err != nil {
 				return err
 			}
 		}
 		return tx.QueryRow(`SELECT count(*), count(*) FILTER (WHERE vector IS NULL AND profile_id IS NOT NULL) `+
-			`FROM passage WHERE memory_id = ?`, found.row).
+			`FROM passage WHERE memory_id = ?`, found.Row).
 			Scan(&m.Passages, &m.Pending)
 	})
 	return m, err

@@ -6,17 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
-	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
 // Limits of a memory.
@@ -125,6 +122,20 @@ func (m Memory) attributes() kernel.Attributes {
 	}
 }
 
+// memoryOf returns a stored memory as callers see it.
+func memoryOf(k kernel.Memory) Memory {
+	m := Memory{ID: k.ID, Key: k.Key, Collection: k.Collection, Owner: k.Owner, Content: k.Content, SharedBy: k.SharedBy,
+		Revision: k.Revision, CreatedAt: kernel.ToTime(k.Created), UpdatedAt: kernel.ToTime(k.Updated),
+		EventTime: kernel.TimeOf(k.EventTime), ExpiresAt: kernel.TimeOf(k.Times.Expires),
+		ValidFrom: kernel.TimeOf(k.Times.From), ValidUntil: kernel.TimeOf(k.Times.Until), Supersedes: k.Times.Supersedes,
+		SupersededBy: k.Successor}
+	if k.SupersededAt != nil && (k.Times.Until == nil || *k.SupersededAt < *k.Times.Until) {
+		m.ValidUntil = kernel.TimeOf(k.SupersededAt)
+	}
+	m.setAttributes(k.Attributes)
+	return m
+}
+
 // memoryJSON is a memory in the form of the interface, with its metadata decoded or as JSON. A memory in the store has
 // all members up to updated_at; one that is cut to fit into a budget may lack them.
 type memoryJSON[Metadata any] struct {
@@ -164,8 +175,8 @@ func (s *Store) GetMemory(ctx context.Context, id string) (_ Memory, err error) 
 	defer inGo[struct{}](&err, "id", "id")
 	var m Memory
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		found, err := s.memory(tx, v, id)
-		m = found.Memory
+		found, err := kernel.LoadMemory(tx, v, id)
+		m = memoryOf(found)
 		return err
 	})
 	return m, err
@@ -213,15 +224,15 @@ func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (_ Memory, err 
 				return unknownKey(k.Key)
 			}
 		}
-		var found []storedMemory
+		var found []kernel.Memory
 		condition, args, err := kernel.WithKey(tx, owner, project, k.Collection, k.Key)
 		if err == nil {
-			found, err = s.loadMemories(tx, v, condition, args...)
+			found, err = kernel.LoadMemories(tx, v, kernel.WholeContent, condition, args...)
 		}
 		if err != nil || len(found) == 0 {
 			return cmp.Or(err, unknownKey(k.Key))
 		}
-		m = found[0].Memory
+		m = memoryOf(found[0])
 		return nil
 	})
 	return m, err
@@ -309,11 +320,11 @@ func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 			return err
 		}
 		return noRoomInTrash(s.write(ctx, func(tx db.Tx, v viewer) error {
-			found, err := s.memoryForWriting(tx, v, id)
+			found, err := kernel.LoadForWriting(tx, v, id)
 			if err != nil {
 				return err
 			}
-			return s.newTrasher(tx, v, trash.FullPortion()).Memory(found.trashed())
+			return s.newTrasher(tx, v, trash.FullPortion()).Memory(trashed(found))
 		}), id)
 	})
 }
@@ -327,157 +338,6 @@ func noRoomInTrash(err error, id string) error {
 		"too small to move memory %s with its past versions to the trash; free disk space or empty the "+
 		"trash, or delete the memory permanently (EraseMemory)", show(id)))
 }
-
-// storedMemory is a memory with its rows.
-type storedMemory struct {
-	Memory
-	row, partition, collection int64
-	owner                      int64 // of the collection
-	project                    int64 // 0 for none
-	ownVectors                 bool  // its collection takes vectors from callers
-	writable                   bool  // the caller may change it
-	times                      validity.Times
-}
-
-// memory returns a visible memory by id.
-func (s *Store) memory(tx db.Tx, v viewer, id string) (storedMemory, error) {
-	found, err := s.loadMemories(tx, v, `m.uid IN (?, ?) ORDER BY m.uid = ? DESC`, id, valid.CanonicalID(id), id)
-	if err != nil {
-		return storedMemory{}, err
-	}
-	if len(found) == 0 {
-		return storedMemory{}, newError(KindNotFound, "id", "memory id %s not found, or you have no access to it", show(id))
-	}
-	return found[0], nil
-}
-
-// sharedReadOnly refuses a write to something that its owner shares for reading only.
-func sharedReadOnly(tx db.Tx, v viewer, argument, kind, id, owner string) error {
-	return newError(KindForbidden, argument, "%s %s belongs to %s, who shares it read-only", kind, show(id),
-		kernel.UserName(tx, v, owner))
-}
-
-// memoryForWriting returns a memory that the caller may change: an invisible one is ErrNotFound, a read-only one
-// ErrForbidden.
-func (s *Store) memoryForWriting(tx db.Tx, v viewer, id string) (storedMemory, error) {
-	m, err := s.memory(tx, v, id)
-	if err == nil && !m.writable {
-		err = sharedReadOnly(tx, v, "id", "memory", id, m.Owner)
-	}
-	return m, err
-}
-
-// loadMemories reads the visible memories that satisfy a condition on m, p, c or j, which may end with an order and a
-// limit.
-func (s *Store) loadMemories(tx db.Tx, v viewer, condition string, args ...any) ([]storedMemory, error) {
-	return s.loadMemoriesWith(tx, v, wholeContent, condition, args...)
-}
-
-// loadMemoriesWith is loadMemories with another column as the content.
-func (s *Store) loadMemoriesWith(tx db.Tx, v viewer, content, condition string, args ...any) ([]storedMemory, error) {
-	var read readMemory
-	columns := read.columns(v, content)
-	targets := columns.To()
-	visible, visibleArgs := v.Visible()
-	var found []storedMemory
-	err := tx.Each(func(row db.Rows) error {
-		read = readMemory{}
-		if err := row.Scan(targets...); err != nil {
-			return err
-		}
-		m, err := read.decode(tx)
-		found = append(found, m)
-		return err
-	}, `SELECT `+columns.SQL()+` `+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id
-		LEFT JOIN project j ON j.id = p.project_id
-		WHERE `+visible+v.Alive(`m`)+` AND `+condition, slices.Concat(columns.Args(), visibleArgs, args)...)
-	return found, err
-}
-
-// readMemory is a memory as read from its columns.
-type readMemory struct {
-	storedMemory
-	metadata, tags, related string // JSON
-	created, updated        int64
-	event                   *int64
-	superseded              *int64 // since when
-}
-
-// columns returns a memory's columns for a caller, from the tables that loadMemories joins.
-func (m *readMemory) columns(v viewer, content string) db.Columns {
-	visible, visibleArgs := v.Visible()
-	writable, writableArgs := v.Writable()
-	by, since := `''`, `NULL`
-	if v.Superseded {
-		from := ` FROM memory s WHERE ` + kernel.Successor + v.Alive(`s`)
-		by = `coalesce((SELECT s.uid` + from + ` ORDER BY s.id DESC LIMIT 1), '')`
-		since = `(SELECT min(coalesce(s.valid_from, s.created_at))` + from + `)`
-	}
-	return db.Columns{
-		{SQL: by, To: &m.SupersededBy}, {SQL: since, To: &m.superseded},
-		{SQL: `m.id`, To: &m.row}, {SQL: `p.id`, To: &m.partition}, {SQL: `c.id`, To: &m.collection},
-		{SQL: `c.owner_id`, To: &m.owner}, {SQL: `coalesce(j.id, 0)`, To: &m.project},
-		{SQL: `c.own_profile IS NOT NULL`, To: &m.ownVectors}, {SQL: `m.uid`, To: &m.ID},
-		{SQL: `c.name`, To: &m.Collection}, {SQL: `u.uid`, To: &m.Owner}, {SQL: content, To: &m.Content},
-		{SQL: `coalesce(m.event_type, '')`, To: &m.EventType}, {SQL: `coalesce(m.state, '')`, To: &m.State},
-		{SQL: `coalesce(m.importance, '')`, To: &m.Importance},
-		{SQL: `coalesce(m.classification, '')`, To: &m.Classification},
-		{SQL: `coalesce(m.rule_type, '')`, To: &m.RuleType}, {SQL: `coalesce(j.uid, '')`, To: &m.ProjectID},
-		{SQL: `coalesce(j.name, '')`, To: &m.ProjectName}, {SQL: `m.metadata`, To: &m.metadata},
-		{SQL: `(SELECT ` + db.ListOf + `(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)`,
-			To: &m.tags},
-		{SQL: `(SELECT ` + db.ListOf + `(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
-			WHERE l.memory_id = m.id` + v.Alive(`r`) + `
-			AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
-			WHERE p.id = r.partition_id AND ` + visible + `))`, To: &m.related, Args: visibleArgs},
-		{SQL: `m.revision`, To: &m.Revision}, {SQL: `m.created_at`, To: &m.created},
-		{SQL: `m.updated_at`, To: &m.updated}, {SQL: writable, To: &m.writable, Args: writableArgs},
-		{SQL: `CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id)
-			ELSE '' END`, To: &m.SharedBy, Args: []any{v.User}},
-		{SQL: `coalesce(m.key, '')`, To: &m.Key}, {SQL: `m.event_time`, To: &m.event},
-		{SQL: `m.expires_at`, To: &m.times.Expires}, {SQL: `m.valid_from`, To: &m.times.From},
-		{SQL: `m.valid_until`, To: &m.times.Until}, {SQL: `coalesce(m.supersedes, '')`, To: &m.times.Supersedes},
-	}
-}
-
-// setTimes sets the exported times from the stored ones.
-func (m *storedMemory) setTimes() {
-	m.ExpiresAt, m.ValidFrom, m.ValidUntil = kernel.TimeOf(m.times.Expires), kernel.TimeOf(m.times.From),
-		kernel.TimeOf(m.times.Until)
-	m.Supersedes = m.times.Supersedes
-}
-
-// decode returns the memory.
-func (m *readMemory) decode(tx db.Tx) (storedMemory, error) {
-	if m.event != nil {
-		m.EventTime = kernel.ToTime(*m.event)
-	}
-	m.setTimes()
-	if m.superseded != nil && (m.times.Until == nil || *m.superseded < *m.times.Until) {
-		m.ValidUntil = kernel.TimeOf(m.superseded)
-	}
-	m.CreatedAt, m.UpdatedAt = kernel.ToTime(m.created), kernel.ToTime(m.updated)
-	var err error
-	if m.Metadata, err = jsonobject.Decode([]byte(m.metadata)); err != nil {
-		return storedMemory{}, damaged(err, "the metadata of memory %s", m.ID)
-	}
-	if m.Tags, err = kernel.DecodeTags(tx, m.tags); err != nil {
-		return storedMemory{}, err
-	}
-	m.Related, err = kernel.DecodeStrings(m.related)
-	return m.storedMemory, err
-}
-
-// loadRows reads the visible memories among the given rows, in their order.
-func (s *Store) loadRows(tx db.Tx, v viewer, rows []int64) ([]storedMemory, error) {
-	return s.loadColumns(tx, v, wholeContent, rows)
-}
-
-// The columns that are read as the content of a memory.
-const (
-	wholeContent = `m.content`
-	noContent    = `''`
-)
 
 // shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview. It reports
 // whether anything was left out.
@@ -530,12 +390,12 @@ func (s *Store) eraseMemory(ctx context.Context, id string) error {
 // eraseMemoryAfter erases a memory, or a number of its past versions, and returns how many of these it erased.
 func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) (erased int64, err error) {
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		m, err := s.memoryForWriting(tx, v, id)
+		m, err := kernel.LoadForWriting(tx, v, id)
 		if err != nil {
 			return err
 		}
 		t := s.newTrasher(tx, v, trash.FullPortion())
-		at, err := t.Place(m.partition)
+		at, err := t.Place(m.Partition)
 		if err != nil {
 			return err
 		}
@@ -546,29 +406,12 @@ func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) (eras
 		if past > 0 {
 			return db.Beyond(tx, func() error { // also the ones from its time in other places
 				gone, err := tx.Exec(`DELETE FROM memory_revision WHERE id IN (SELECT id FROM memory_revision
-					WHERE memory_id = ? ORDER BY revision LIMIT ?)`, m.row, past)
+					WHERE memory_id = ? ORDER BY revision LIMIT ?)`, m.Row, past)
 				erased = gone.RowsAffected
 				return err
 			})
 		}
-		return t.EraseMemories(m.row)
+		return t.EraseMemories(m.Row)
 	})
 	return erased, err
-}
-
-// loadColumns is loadRows with another column as the content.
-func (s *Store) loadColumns(tx db.Tx, v viewer, content string, rows []int64) ([]storedMemory, error) {
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	found, err := s.loadMemoriesWith(tx, v, content, `m.id IN `+db.Integers, db.List(rows))
-	if err != nil {
-		return nil, err
-	}
-	place := make(map[int64]int, len(rows))
-	for i, row := range rows {
-		place[row] = i
-	}
-	slices.SortFunc(found, func(a, b storedMemory) int { return place[a.row] - place[b.row] })
-	return found, nil
 }

@@ -217,17 +217,18 @@ func (r *moduleReader) gather() error {
 	if err := r.count(); err != nil {
 		return err
 	}
-	found, err := r.store.loadRows(r.tx, r.viewer, r.own[:min(max(r.query.Limit, moduleNewest), len(r.own))])
+	found, err := kernel.LoadRows(r.tx, r.viewer, kernel.WholeContent,
+		r.own[:min(max(r.query.Limit, moduleNewest), len(r.own))])
 	if err != nil {
 		return err
 	}
 	for i, m := range found {
 		if i < moduleNewest {
 			r.state.Summary.Newest = append(r.state.Summary.Newest,
-				ModuleChange{ID: m.ID, Line: shorten.FirstLine(m.Content), UpdatedAt: m.UpdatedAt})
+				ModuleChange{ID: m.ID, Line: shorten.FirstLine(m.Content), UpdatedAt: kernel.ToTime(m.Updated)})
 		}
 		if i < r.query.Limit {
-			r.state.Memories = append(r.state.Memories, ModuleMemory{Memory: m.Memory, Match: r.match[m.row]})
+			r.state.Memories = append(r.state.Memories, ModuleMemory{Memory: memoryOf(m), Match: r.match[m.Row]})
 		}
 	}
 	related, err := r.byMeaning()

@@ -414,7 +414,7 @@ func (s *Store) mainMemory(tx db.Tx, v viewer, p naming.Project, m *MainMemory) 
 	if err != nil {
 		return err
 	}
-	found, err := s.loadRows(tx, v, []int64{row})
+	found, err := kernel.LoadRows(tx, v, kernel.WholeContent, []int64{row})
 	if err != nil {
 		return err
 	}
@@ -423,7 +423,7 @@ func (s *Store) mainMemory(tx db.Tx, v viewer, p naming.Project, m *MainMemory) 
 			"project %s has no main memory; store a memory with event_type %s and state %s in it", show(p.Ref()),
 			EventProjectMain, StateActive)
 	}
-	m.Memory = found[0].Memory
+	m.Memory = memoryOf(found[0])
 	files, err := s.filesOf(tx, v, []int64{row})
 	if err != nil {
 		return err

@@ -473,12 +473,13 @@ func (s *Store) Memories(ctx context.Context, l MemoryList) iter.Seq2[Memory, er
 			return
 		}
 		for batch := range slices.Chunk(rows, page) {
-			var found []storedMemory
+			var found []Memory
 			err := s.read(ctx, func(tx db.Tx, v viewer) error {
-				if found, err = s.loadColumns(tx, v, contentColumn(l.WithoutContent, l.AsOf), batch); err != nil {
+				stored, err := kernel.LoadRows(tx, v, contentColumn(l.WithoutContent, l.AsOf), batch)
+				if err != nil {
 					return err
 				}
-				found, err = memoriesAsOf(tx, v, found, l.AsOf)
+				found, err = memoriesAsOf(tx, v, stored, l.AsOf)
 				for i := range found {
 					if l.WithoutContent {
 						found[i].Content = ""
@@ -491,7 +492,7 @@ func (s *Store) Memories(ctx context.Context, l MemoryList) iter.Seq2[Memory, er
 				return
 			}
 			for _, m := range found {
-				if !yield(m.Memory, nil) {
+				if !yield(m, nil) {
 					return
 				}
 			}
@@ -523,9 +524,9 @@ func (s *Store) listRows(ctx context.Context, l MemoryList) (rows []int64, err e
 // contentColumn returns the column for a caller that needs no contents. With AsOf, the content itself is compared.
 func contentColumn(without bool, asOf time.Time) string {
 	if without && asOf.IsZero() {
-		return noContent
+		return kernel.NoContent
 	}
-	return wholeContent
+	return kernel.WholeContent
 }
 
 // compile turns the filter into SQL conditions on m, p and c.

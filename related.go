@@ -76,7 +76,7 @@ func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) (_ []
 	}
 	var all []Related
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		start, err := s.memory(tx, v, id)
+		start, err := kernel.LoadMemory(tx, v, id)
 		if err != nil {
 			return err
 		}
@@ -87,13 +87,13 @@ func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) (_ []
 }
 
 // walk follows links, up to depth links and most memories (0: any number), and reports whether there are more.
-func (s *Store) walk(tx db.Tx, v viewer, start storedMemory, depth, most int) (all []Related, more bool, err error) {
+func (s *Store) walk(tx db.Tx, v viewer, start kernel.Memory, depth, most int) (all []Related, more bool, err error) {
 	type step struct {
 		from      int64
 		direction Direction
 	}
-	paths := map[int64][]string{start.row: {start.ID}}
-	level := []int64{start.row}
+	paths := map[int64][]string{start.Row: {start.ID}}
+	level := []int64{start.Row}
 	for d := 1; d <= depth && len(level) > 0; d++ {
 		reached := map[int64]step{}
 		var next []int64
@@ -124,17 +124,17 @@ func (s *Store) walk(tx db.Tx, v viewer, start storedMemory, depth, most int) (a
 		if most > 0 && len(all)+len(next) > most {
 			next, more = next[:most-len(all)], true
 		}
-		found, err := s.loadRows(tx, v, next)
+		found, err := kernel.LoadRows(tx, v, kernel.WholeContent, next)
 		if err != nil {
 			return nil, false, err
 		}
 		level = level[:0]
 		for _, m := range found {
-			from := reached[m.row]
+			from := reached[m.Row]
 			path := append(append([]string{}, paths[from.from]...), m.ID)
-			paths[m.row] = path
-			level = append(level, m.row)
-			all = append(all, Related{Memory: m.Memory, Depth: d, Direction: from.direction, Path: path})
+			paths[m.Row] = path
+			level = append(level, m.Row)
+			all = append(all, Related{Memory: memoryOf(m), Depth: d, Direction: from.direction, Path: path})
 		}
 	}
 	return all, more, nil
@@ -214,10 +214,10 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 		rows = append(rows, h.Row)
 		scores[h.Row] = min(1, float64(h.Score))
 	}
-	found, err := s.loadRows(tx, v, rows)
+	found, err := kernel.LoadRows(tx, v, kernel.WholeContent, rows)
 	var similar []Similar
 	for _, m := range found {
-		similar = append(similar, Similar{ID: m.ID, Score: scores[m.row], Content: m.Content, Collection: m.Collection,
+		similar = append(similar, Similar{ID: m.ID, Score: scores[m.Row], Content: m.Content, Collection: m.Collection,
 			SharedBy: m.SharedBy})
 	}
 	return similar, err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -12,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // Revision is a current or past state of a memory.
@@ -29,12 +28,12 @@ func (s *Store) Revisions(ctx context.Context, id string) (_ []Revision, err err
 	defer inGo[struct{}](&err, "id", "id")
 	var all []Revision
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		m, err := s.memory(tx, v, id)
+		m, err := kernel.LoadMemory(tx, v, id)
 		if err != nil {
 			return err
 		}
-		former, err := formerRevisions(tx, v, m, m.Revision, time.Time{}, m.Revision)
-		all = append([]Revision{m.currentRevision()}, former...)
+		former, err := formerRevisions(tx, v, m.Row, m.ID, m.Revision, time.Time{}, m.Revision)
+		all = append([]Revision{memoryOf(m).currentRevision()}, former...)
 		return err
 	})
 	return all, err
@@ -80,23 +79,23 @@ func (h *Insights) RevisionPage(ctx context.Context, id string, q RevisionQuery)
 	}
 	var page RevisionPage
 	err = h.s.read(ctx, func(tx db.Tx, v viewer) error {
-		m, err := h.s.memory(tx, v, id)
+		m, err := kernel.LoadMemory(tx, v, id)
 		if err != nil {
 			return err
 		}
 		page = RevisionPage{Revisions: []Revision{}, Oldest: m.Revision}
 		visible, args := v.Visible()
 		oldest, err := db.Column[int](tx, `SELECT r.revision`+pastVersions+visible+` ORDER BY r.revision LIMIT 1`,
-			append([]any{m.row}, args...)...)
+			append([]any{m.Row}, args...)...)
 		if err != nil {
 			return err
 		}
 		page.Oldest = append(oldest, m.Revision)[0]
 		if q.Before == 0 || q.Before > m.Revision {
-			page.Revisions = append(page.Revisions, m.currentRevision())
+			page.Revisions = append(page.Revisions, memoryOf(m).currentRevision())
 			q.Before, q.Limit = m.Revision, q.Limit-1
 		}
-		former, err := formerRevisions(tx, v, m, q.Before, time.Time{}, q.Limit)
+		former, err := formerRevisions(tx, v, m.Row, m.ID, q.Before, time.Time{}, q.Limit)
 		page.Revisions = append(page.Revisions, former...)
 		return err
 	})
@@ -116,13 +115,13 @@ func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Sto
 }
 
 func (s *Store) restoreRevision(ctx context.Context, o *operation, id string, number int) (Stored, error) {
-	var current storedMemory
+	var current kernel.Memory
 	var former []Revision
 	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
-		if current, err = s.memoryForWriting(tx, v, id); err != nil {
+		if current, err = kernel.LoadForWriting(tx, v, id); err != nil {
 			return err
 		}
-		former, err = formerRevisions(tx, v, current, min(number, current.Revision)+1, time.Time{}, 1)
+		former, err = formerRevisions(tx, v, current.Row, current.ID, min(number, current.Revision)+1, time.Time{}, 1)
 		return err
 	})
 	if err != nil {
@@ -152,62 +151,23 @@ func (s *Store) restoreRevision(ctx context.Context, o *operation, id string, nu
 		content = nil
 	}
 	return s.change(ctx, id, current.Revision, content, nil,
-		func(w *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) {
-			return w.renamed(a, before)
+		func(w *writing.Writer, before kernel.Attributes) (kernel.Attributes, error) {
+			return w.Renamed(a, before)
 		})
-}
-
-// renamed sets the current name of the project in the attributes of a past version.
-func (w *memoryWriter) renamed(a, now kernel.Attributes) (kernel.Attributes, error) {
-	switch a.ProjectID {
-	case "":
-	case now.ProjectID:
-		a.ProjectName = now.ProjectName
-	default:
-		p, err := naming.Find(w.Tx, w.Viewer, a.ProjectID, "")
-		if err != nil {
-			return a, err
-		}
-		if p != nil {
-			a.ProjectName = p.Name
-		}
-	}
-	return a, nil
-}
-
-// keepRevision records the state of a memory before a change. It keeps all links, including links that this caller
-// cannot see.
-func (w *memoryWriter) keepRevision(m storedMemory) error {
-	a := m.attributes()
-	var err error
-	if a.Related, err = db.Column[string](w.Tx, `SELECT r.uid FROM memory_link l JOIN memory r ON r.id = l.related_id
-		WHERE l.memory_id = ? ORDER BY l.position`, m.row); err != nil {
-		return err
-	}
-	encoded, err := json.Marshal(a.Shown())
-	if err != nil {
-		return err
-	}
-	content, attributes, err := kernel.SealRevision(w.Tx, m.owner, m.Content, string(encoded))
-	if err != nil {
-		return err
-	}
-	_, err = w.Tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, `+
-		`created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		m.row, m.Revision, m.partition, content, attributes, m.UpdatedAt.UnixMicro())
-	return err
 }
 
 // pastVersions selects the past versions of a memory; a condition on their partition and collection must follow.
 const pastVersions = ` FROM memory_revision r JOIN partition p ON p.id = r.partition_id
+
 	JOIN collection c ON c.id = p.collection_id WHERE r.memory_id = ? AND `
 
 // formerRevisions reads up to limit past versions with numbers below before, newest first; unless at is zero, only
 // versions from that time and earlier. A version from before the memory moved into a project is only for callers who
 // can see its earlier place. Only links to memories that the caller can see now are included.
-func formerRevisions(tx db.Tx, v viewer, m storedMemory, before int, at time.Time, limit int) ([]Revision, error) {
+func formerRevisions(tx db.Tx, v viewer, row int64, id string, before int, at time.Time, limit int) ([]Revision,
+	error) {
 	visible, args := v.Visible()
-	args = append(append([]any{m.row}, args...), before)
+	args = append(append([]any{row}, args...), before)
 	condition := visible + ` AND r.revision < ?`
 	if !at.IsZero() { // the first revision is the state since the memory was created
 		condition += ` AND (r.created_at <= ? OR r.revision = 1)`
@@ -224,7 +184,7 @@ func formerRevisions(tx db.Tx, v viewer, m storedMemory, before int, at time.Tim
 		r.CreatedAt = kernel.ToTime(created)
 		var err error
 		if r.Metadata, err = jsonobject.Decode([]byte(attributes)); err != nil {
-			return damaged(err, "the attributes of revision %d of memory %s", r.Number, m.ID)
+			return damaged(err, "the attributes of revision %d of memory %s", r.Number, id)
 		}
 		all = append(all, r)
 		return nil
@@ -243,7 +203,7 @@ func formerRevisions(tx db.Tx, v viewer, m storedMemory, before int, at time.Tim
 	for i, r := range all {
 		a, err := kernel.AttributesOf(r.Metadata)
 		if err != nil {
-			return nil, damaged(err, "revision %d of memory %s", r.Number, m.ID)
+			return nil, damaged(err, "revision %d of memory %s", r.Number, id)
 		}
 		all[i].Metadata = a.Shown() // with the types of the current state
 	}
@@ -255,7 +215,7 @@ func (m Memory) asOf(tx db.Tx, v viewer, row int64, at time.Time) (Memory, bool,
 	if at.IsZero() || m.Revision == 1 || !m.UpdatedAt.After(at) {
 		return m, true, nil
 	}
-	former, err := formerRevisions(tx, v, storedMemory{Memory: m, row: row}, m.Revision, at, 1)
+	former, err := formerRevisions(tx, v, row, m.ID, m.Revision, at, 1)
 	if err != nil || len(former) == 0 {
 		return m, false, err
 	}
@@ -271,18 +231,15 @@ func (m Memory) asOf(tx db.Tx, v viewer, row int64, at time.Time) (Memory, bool,
 }
 
 // memoriesAsOf returns memories in their state at a time, without memories whose state is not kept.
-func memoriesAsOf(tx db.Tx, v viewer, found []storedMemory, at time.Time) ([]storedMemory, error) {
-	if at.IsZero() {
-		return found, nil
-	}
-	then := found[:0]
+func memoriesAsOf(tx db.Tx, v viewer, found []kernel.Memory, at time.Time) ([]Memory, error) {
+	then := make([]Memory, 0, len(found))
 	for _, m := range found {
-		was, kept, err := m.Memory.asOf(tx, v, m.row, at)
+		was, kept, err := memoryOf(m).asOf(tx, v, m.Row, at)
 		if err != nil {
 			return nil, err
 		}
-		if m.Memory = was; kept {
-			then = append(then, m)
+		if kept {
+			then = append(then, was)
 		}
 	}
 	return then, nil
@@ -349,34 +306,4 @@ func onlyVisibleLinks(tx db.Tx, v viewer, all []map[string]any) error {
 		}
 	}
 	return err
-}
-
-// superseded checks that the caller may supersede a memory with one in a place, and returns the stored id of the
-// superseded memory. by is the id of the new memory, empty if it is not stored yet.
-func (w *memoryWriter) superseded(id, by string, at *kernel.Place) (string, error) {
-	if id == "" {
-		return "", nil
-	}
-	old, err := w.store.memoryForWriting(w.Tx, w.Viewer, id)
-	var known *Error
-	switch {
-	case errors.As(err, &known):
-		return "", newError(known.Kind, "supersedes", "{}: %s", known.Message)
-	case err != nil:
-		return "", err
-	case old.partition != at.Partition:
-		return "", invalid("supersedes", "{} is memory %s of collection %s; a memory replaces one of its own "+
-			"collection and project, so store it there", show(old.ID), show(old.Collection))
-	case old.RuleType != "":
-		return "", invalid("supersedes", "{} is memory %s, which is a rule; SetRule replaces it", show(old.ID))
-	}
-	if by == "" { // nothing supersedes a memory that is new
-		return old.ID, nil
-	}
-	circle, err := db.Column[int64](w.Tx, `WITH RECURSIVE chain (uid) AS (SELECT ?1 UNION SELECT m.supersedes FROM chain c
-		JOIN memory m ON m.uid = c.uid WHERE m.supersedes IS NOT NULL) SELECT 1 FROM chain WHERE uid = ?2`, old.ID, by)
-	if err == nil && len(circle) > 0 {
-		err = invalid("supersedes", "{} is memory %s, which is this memory, or replaces it", show(old.ID))
-	}
-	return old.ID, err
 }

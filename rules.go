@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
-	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // A rule is a memory of event type project-rule. A project has at most one of each RuleType; outside all projects each
@@ -102,7 +101,7 @@ func (s *Store) SetRule(ctx context.Context, r NewRule) (_ StoredRule, err error
 		return StoredRule{}, err
 	}
 	project := ProjectRef{ID: r.ProjectID, Name: r.ProjectName}
-	if err := s.checkGeneralRule(project); err != nil {
+	if err := s.writing().CheckGeneralRule(project.ID, project.Name); err != nil {
 		return StoredRule{}, err
 	}
 	return hooked(ctx, s, OperationStore, "SetRule", func(ctx context.Context, o *operation) (_ StoredRule, err error) {
@@ -138,7 +137,7 @@ func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleTy
 			err = s.noRule(project, ruleType)
 		}
 		if err == nil {
-			m = present[0].Memory
+			m = memoryOf(present[0])
 		}
 		return err
 	})
@@ -182,9 +181,10 @@ func (s *Store) rules(tx db.Tx, v viewer, project ProjectRef) (Rules, error) {
 			return Rules{}, err
 		}
 		if len(present) > 0 {
-			*rule.into = &present[0].Memory
+			m := memoryOf(present[0])
+			*rule.into = &m
 		}
-		r.Warnings = append(r.Warnings, superfluous(present)...)
+		r.Warnings = append(r.Warnings, writing.Superfluous(present)...)
 	}
 	return r, nil
 }
@@ -196,7 +196,7 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 	if err := cmp.Or(checkRuleType(ruleType), valid.Project(project.ID, project.Name)); err != nil {
 		return err
 	}
-	if err := s.checkGeneralRule(project); err != nil {
+	if err := s.writing().CheckGeneralRule(project.ID, project.Name); err != nil {
 		return err
 	}
 	return s.hookedDelete(ctx, "DeleteRule", func(ctx context.Context, o *operation) (err error) {
@@ -224,10 +224,10 @@ func (s *Store) deleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 			return err
 		}
 		for _, m := range present { // superfluous ones, too: otherwise they would take its place
-			if !m.writable {
+			if !m.Writable {
 				return forbiddenRule(m)
 			}
-			if err := s.newTrasher(tx, v, trash.FullPortion()).Memory(m.trashed()); err != nil {
+			if err := s.newTrasher(tx, v, trash.FullPortion()).Memory(trashed(m)); err != nil {
 				return err
 			}
 		}
@@ -235,14 +235,14 @@ func (s *Store) deleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 	})
 }
 
-func forbiddenRule(m storedMemory) error {
+func forbiddenRule(m kernel.Memory) error {
 	return newError(KindForbidden, "project_id", "project %s is shared with this user read-only",
 		show(cmp.Or(m.ProjectName, m.ProjectID)))
 }
 
 // presentRules returns a project's rules of a type, for reading: first the valid one, then superfluous ones. Without a
 // project it returns general rules, which a limited view does not see.
-func (s *Store) presentRules(tx db.Tx, v viewer, project ProjectRef, ruleType RuleType) ([]storedMemory, error) {
+func (s *Store) presentRules(tx db.Tx, v viewer, project ProjectRef, ruleType RuleType) ([]kernel.Memory, error) {
 	var row int64
 	if project != (ProjectRef{}) {
 		p, err := naming.Find(tx, v, project.ID, project.Name)
@@ -251,45 +251,7 @@ func (s *Store) presentRules(tx db.Tx, v viewer, project ProjectRef, ruleType Ru
 		}
 		row = p.Row
 	}
-	return s.rulesAt(tx, v, row, ruleType)
-}
-
-// rulesAt returns the rules of a type in a project (0: general ones), the most recently changed first. Only files from
-// before rules were unique have more than one.
-func (s *Store) rulesAt(tx db.Tx, v viewer, project int64, ruleType RuleType) ([]storedMemory, error) {
-	condition, where := `p.project_id = ?`, project
-	if project == 0 {
-		condition, where = `p.project_id IS NULL AND c.owner_id = ?`, v.User
-	}
-	found, err := s.loadMemories(tx, v, `m.event_type = ? AND m.rule_type = ? AND `+condition+
-		` ORDER BY m.updated_at DESC, m.id DESC`,
-		EventProjectRule, string(ruleType), where)
-	if err != nil || len(found) < 2 {
-		return found, err
-	}
-	rows, rules := make([]recency.Row, len(found)), map[int64]storedMemory{}
-	for i, m := range found {
-		rows[i], rules[m.row] = recency.Row{Row: m.row, At: m.UpdatedAt.UnixMicro()}, m
-	}
-	err = recency.Sort(tx, s.now(), rows)
-	for i, r := range rows {
-		found[i] = rules[r.Row]
-	}
-	return found, err
-}
-
-// superfluous returns the rules of one type that do not count.
-func superfluous(present []storedMemory) []string {
-	if len(present) < 2 {
-		return nil
-	}
-	var ids []string
-	for _, m := range present[1:] {
-		ids = append(ids, show(m.ID))
-	}
-	return []string{fmt.Sprintf("there are %d memories of rule_type %q here instead of one; using the newest, %s; "+
-		"delete %s",
-		len(present), present[0].RuleType, show(present[0].ID), strings.Join(ids, ", "))}
+	return writing.Rules(tx, v, s.now(), row, string(ruleType))
 }
 
 // noRule is the error for a missing rule: the same message whether the project is unknown, invisible or has none.
@@ -312,88 +274,6 @@ func (s *Store) noRule(project ProjectRef, ruleType RuleType) error {
 	return newError(KindNotFound, "rule_type", "there is no general rule of {} %q", ruleType)
 }
 
-// checkGeneralRule refuses to change a general rule through a limited view. Such a call would have to mean the rule of
-// a project that it does not name.
-func (s *Store) checkGeneralRule(project ProjectRef) error {
-	if project != (ProjectRef{}) || s.access.Projects == nil {
-		return nil
-	}
-	return newError(KindForbidden, "project_id",
-		"without a project this is a general rule, for all of the user's work, and this view is limited to the projects %s; "+
-			"give {} or {project_name} to change that project's rule", oneOf(s.access.Projects))
-}
-
-// addRule stores a draft that is a rule: as a new memory, or over the existing rule. Fields that the draft leaves unset
-// keep their values.
-func (w *memoryWriter) addRule(d *kernel.Draft) (Stored, error) {
-	if err := w.store.checkGeneralRule(ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
-		return Stored{}, err
-	}
-	project, err := w.Project(d.ProjectID, d.ProjectName)
-	if err != nil {
-		return Stored{}, err
-	}
-	if project == 0 && d.RuleType == kernel.RuleTodo {
-		return Stored{}, todoNeedsProject()
-	}
-	present, err := w.store.rulesAt(w.Tx, w.Viewer, project, RuleType(d.RuleType))
-	if err != nil {
-		return Stored{}, err
-	}
-	if len(present) == 0 {
-		return w.insert(d)
-	}
-	before := present[0]
-	after := before
-	after.Content = d.Content
-	a := before.attributes().Overlaid(d.Attributes)
-	if err := a.Check(); err != nil {
-		return Stored{}, err
-	}
-	after.setAttributes(a)
-	stored, err := w.update(before, after, d)
-	w.addProjectWarnings(&stored, d.ProjectID, d.ProjectName)
-	stored.Warnings = append(stored.Warnings, superfluous(present)...)
-	if d.Collection != before.Collection && d.Collection != DefaultCollection {
-		stored.Warnings = append(stored.Warnings,
-			fmt.Sprintf("this rule is in collection %s and stays there", show(before.Collection)))
-	}
-	return stored, err
-}
-
-// checkRule checks that a memory's new state respects the rules' invariants: at most one rule of each type in a
-// project, and only a todo document as its todo.
-func (w *memoryWriter) checkRule(before, after storedMemory, at *kernel.Place) error {
-	if after.RuleType == "" {
-		return nil
-	}
-	if after.RuleType == RuleTodo {
-		if at.Project == 0 {
-			return todoNeedsProject()
-		}
-		if before.RuleType != RuleTodo || before.Content != after.Content {
-			if _, err := ParseTodo(after.Content); err != nil {
-				return err
-			}
-		}
-	}
-	inPlace := before.RuleType == after.RuleType && before.project == at.Project
-	if inPlace {
-		return nil
-	}
-	present, err := w.store.rulesAt(w.Tx, w.Viewer, at.Project, after.RuleType)
-	if err != nil {
-		return err
-	}
-	present = slices.DeleteFunc(present, func(m storedMemory) bool { return m.row == before.row })
-	if len(present) == 0 {
-		return nil
-	}
-	return newError(KindConflict, "rule_type",
-		"memory %s is already the rule of {} %q there; update it, or delete it first", show(present[0].ID),
-		after.RuleType)
-}
-
 // ruleEdit is a change to a project's one rule of a type. The new state may depend on the current one: it is computed
 // in the write transaction, so that no concurrent edit is lost.
 type ruleEdit struct {
@@ -407,12 +287,12 @@ type ruleEdit struct {
 }
 
 // after returns the rule's state after the edit, given the existing rules of its type.
-func (e ruleEdit) after(present []storedMemory) (kernel.RuleText, error) {
+func (e ruleEdit) after(present []kernel.Memory) (kernel.RuleText, error) {
 	var before *kernel.RuleText
 	revision := 0
 	if len(present) > 0 {
 		m := present[0]
-		if err := m.expect(e.expected); err != nil {
+		if err := m.Expect(e.expected); err != nil {
 			return kernel.RuleText{}, err
 		}
 		before, revision = &kernel.RuleText{Content: m.Content, Tags: m.Tags, Related: m.Related}, m.Revision
@@ -486,11 +366,11 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready kernel.Prepar
 			ownVectors = profile != 0
 			return err
 		}
-		ownVectors = present[0].ownVectors
+		ownVectors = present[0].OwnVectors
 		if content == present[0].Content {
 			content = "" // nothing to do
 		}
-		known, err = kernel.PassageVectors(tx, present[0].row, s.profile, present[0].ID, present[0].Content)
+		known, err = kernel.PassageVectors(tx, present[0].Row, s.profile, present[0].ID, present[0].Content)
 		return err
 	})
 	if err != nil {
@@ -508,15 +388,15 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready kernel.Prepar
 // rulesToWrite returns the rules that an edit changes, as presentRules does, for the project that it would be stored
 // in. An edit of a rule that must exist does not create a project: then a project that the caller can only read is an
 // error.
-func (s *Store) rulesToWrite(tx db.Tx, v viewer, e ruleEdit) ([]storedMemory, error) {
-	var present []storedMemory
+func (s *Store) rulesToWrite(tx db.Tx, v viewer, e ruleEdit) ([]kernel.Memory, error) {
+	var present []kernel.Memory
 	var err error
 	if e.project == (ProjectRef{}) {
 		present, err = s.presentRules(tx, v, e.project, e.ruleType)
 	} else {
 		var p *naming.Project
 		if p, _, err = s.writing().FindProject(tx, v, e.project.ID, e.project.Name); err == nil && p != nil {
-			present, err = s.rulesAt(tx, v, p.Row, e.ruleType)
+			present, err = writing.Rules(tx, v, s.now(), p.Row, string(e.ruleType))
 		}
 		if errors.Is(err, ErrForbidden) {
 			err = nil // it may not be created; whether it would be is checked below and when the rule is stored
@@ -533,7 +413,7 @@ func (s *Store) rulesToWrite(tx db.Tx, v viewer, e ruleEdit) ([]storedMemory, er
 			return nil, err
 		}
 	}
-	if len(present) > 0 && !present[0].writable {
+	if len(present) > 0 && !present[0].Writable {
 		return nil, forbiddenRule(present[0])
 	}
 	return present, nil
@@ -542,18 +422,11 @@ func (s *Store) rulesToWrite(tx db.Tx, v viewer, e ruleEdit) ([]storedMemory, er
 // storeRule makes the change in the transaction. If passages are not ready, it returns errUnprepared, except on the
 // last try: then they are stored without vectors.
 func (s *Store) storeRule(tx db.Tx, v viewer, e ruleEdit, ready kernel.Prepared, last bool) (StoredRule, error) {
-	w, err := s.newWriter(tx, v)
+	w, err := s.writing().NewWriter(tx, v)
 	if err != nil {
 		return StoredRule{}, err
 	}
-	project, err := w.Project(e.project.ID, e.project.Name)
-	if err != nil {
-		return StoredRule{}, err
-	}
-	if project == 0 && e.ruleType == RuleTodo {
-		return StoredRule{}, todoNeedsProject()
-	}
-	present, err := s.rulesAt(tx, w.Viewer, project, e.ruleType)
+	present, err := w.PresentRules(e.project.ID, e.project.Name, string(e.ruleType))
 	if err != nil {
 		return StoredRule{}, err
 	}
@@ -572,22 +445,11 @@ func (s *Store) storeRule(tx db.Tx, v viewer, e ruleEdit, ready kernel.Prepared,
 			return StoredRule{}, errUnprepared
 		}
 	}
-	stored := StoredRule{Created: len(present) == 0}
-	if stored.Created {
-		stored.Stored, err = w.insert(&d)
-	} else {
-		after := present[0]
-		after.Content, after.Tags, after.Related = next.Content, next.Tags, next.Related
-		content := &d
-		if !changed {
-			content = nil
-		}
-		stored.Stored, err = w.update(present[0], after, content)
-		w.addProjectWarnings(&stored.Stored, e.project.ID, e.project.Name)
-	}
+	written, err := w.PutRule(&d, present, changed)
 	if err != nil {
 		return StoredRule{}, err
 	}
-	stored.Warnings = slices.Concat(stored.Warnings, superfluous(present))
+	stored := StoredRule{Stored: storedOf(written), Created: len(present) == 0}
+	stored.Warnings = slices.Concat(stored.Warnings, writing.Superfluous(present))
 	return stored, w.Flush()
 }

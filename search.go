@@ -341,15 +341,15 @@ func (s *Store) showMemories(tx db.Tx, v viewer, content string, p page, offset 
 		rows[i] = p.hits[i].Row
 		byRow[p.hits[i].Row] = &p.hits[i]
 	}
-	found, err := s.loadColumns(tx, v, content, rows)
+	found, err := kernel.LoadRows(tx, v, content, rows)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	hits := make([]Hit, len(found))
 	for i, m := range found {
-		hits[i] = Hit{Memory: m.Memory, Rank: offset + i + 1, End: len(m.Content)}
+		hits[i] = Hit{Memory: memoryOf(m), Rank: offset + i + 1, End: len(m.Content)}
 		if p.query != nil {
-			p.query.describe(&hits[i], byRow[m.row])
+			p.query.describe(&hits[i], byRow[m.Row])
 		}
 	}
 	return hits, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/tododoc"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // NewTodo describes a todo document to store for a project.
@@ -135,15 +136,9 @@ func (s *Store) SetTodo(ctx context.Context, t NewTodo) (_ StoredTodo, err error
 // checkTodoProject checks that a project is named, even through a view that is limited to a single one.
 func checkTodoProject(project ProjectRef) error {
 	if project == (ProjectRef{}) {
-		return todoNeedsProject()
+		return writing.TodoNeedsProject()
 	}
 	return nil
-}
-
-// todoNeedsProject is the error for a todo without a project.
-func todoNeedsProject() error {
-	return invalid("project_id", "{} and {project_name} are both empty; a todo belongs to a project, so give "+
-		"one of the two")
 }
 
 // GetTodo returns the todo of a project. ErrNotFound means that it has none, or that the project is not visible.
@@ -164,7 +159,7 @@ func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (_ Todo, err er
 		if err != nil {
 			return err
 		}
-		t = Todo{Memory: present[0].Memory, Warnings: superfluous(present)}
+		t = Todo{Memory: memoryOf(present[0]), Warnings: writing.Superfluous(present)}
 		return nil
 	})
 	if err != nil {

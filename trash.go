@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/trash"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // The trash keeps deleted items for Options.KeepTrash. They leave the live tables, so no listing, search, count or
@@ -255,11 +256,11 @@ func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error
 					return err
 				}
 			}
-			w, err := s.newWriter(tx, v)
+			w, err := s.writing().NewWriter(tx, v)
 			if err != nil {
 				return err
 			}
-			r = w.restorer(e, after)
+			r = s.restorer(w, e, after)
 			if done, err = r.Restore(); err != nil {
 				return err
 			}
@@ -286,17 +287,16 @@ func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error
 }
 
 // restorer returns a restorer for an entry, which continues after the part with this number.
-func (w *memoryWriter) restorer(e trashEntry, after int64) *trash.Restorer {
-	s := w.store
+func (s *Store) restorer(w *writing.Writer, e trashEntry, after int64) *trash.Restorer {
 	w.Restoring = true
-	return &trash.Restorer{Tx: w.Tx, Viewer: w.Viewer, Writer: w.Writer.Writer, Entry: e.rows(), After: after,
+	return &trash.Restorer{Tx: w.Tx, Viewer: w.Viewer, Writer: w.Writer, Entry: e.rows(), After: after,
 		Indexed: true, Now: s.now(), NewID: s.newID, Profile: s.profile, MaxInput: maxInput(s.embedder), Grow: w.Grow,
 		AddMember: func(project int64, m trash.Member) error {
 			return s.restoreMember(w.Tx, w.Viewer, e, project, m)
 		},
 		CheckRule: func(id string, m kernel.TrashedMemory, at *kernel.Place) error {
-			restored := Memory{ID: id, Content: m.Content, RuleType: RuleType(m.RuleType)}
-			return w.checkRule(storedMemory{Memory: Memory{ID: id}}, storedMemory{Memory: restored}, at)
+			return w.CheckRule(kernel.Memory{ID: id}, kernel.Memory{ID: id, Content: m.Content,
+				Attributes: kernel.Attributes{RuleType: m.RuleType}}, at)
 		},
 		AddCollection: func(owner int64, name, description string, dimensions int) (int64, error) {
 			return s.addCollection(w.Tx, viewer{User: owner}, NewCollection{Name: name, Description: description,
@@ -329,8 +329,8 @@ func (s *shared) keepTrash(tx db.Tx) time.Duration {
 }
 
 // trashed returns the memory as the trash takes it.
-func (m storedMemory) trashed() trash.Memory {
-	return trash.Memory{Row: m.row, Partition: m.partition, ID: m.ID, Content: m.Content}
+func trashed(m kernel.Memory) trash.Memory {
+	return trash.Memory{Row: m.Row, Partition: m.Partition, ID: m.ID, Content: m.Content}
 }
 
 // Erasure, from the trash or at once. A file overwrites deleted content. But its words may stay in the full-text index
@@ -558,7 +558,7 @@ func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDele
 		return b.done, err
 	}
 	err = s.inPortions(ctx, func(p trash.Portion) (bool, error) {
-		return b.next(ctx, p.Rows, func(tx db.Tx, v viewer, found []storedMemory) (int, int, error) {
+		return b.next(ctx, p.Rows, func(tx db.Tx, v viewer, found []kernel.Memory) (int, int, error) {
 			t := s.newTrasher(tx, v, p)
 			began, size := time.Now(), 0
 			for i, m := range found {
@@ -566,7 +566,7 @@ func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDele
 				if i > 0 && (int64(size) > p.Bytes || db.ShouldYield(tx, began)) {
 					return i, i, nil
 				}
-				if err := t.Memory(m.trashed()); err != nil {
+				if err := t.Memory(trashed(m)); err != nil {
 					return 0, 0, err
 				}
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/turns"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // EventTurn is the event type of the turns that [Conversation.Append] stores.
@@ -112,9 +113,9 @@ func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn
 	if err := c.markStored(ctx, drafts); err != nil {
 		return nil, turnError(err)
 	}
-	write := func(w *memoryWriter, d *kernel.Draft) (Stored, error) { return c.append(w, d, given[d]) }
+	write := func(w *writing.Writer, d *kernel.Draft) (writing.Stored, error) { return c.append(w, d, given[d]) }
 	stored, err := c.store.storeDrafts(ctx, drafts, nil, nil, write)
-	if errors.Is(err, errNotStored) { // a turn was deleted meanwhile
+	if errors.Is(err, writing.ErrNotStored) { // a turn was deleted meanwhile
 		for i := range drafts {
 			drafts[i].Stored = false
 		}
@@ -192,39 +193,36 @@ func (c *Conversation) markStored(ctx context.Context, drafts []kernel.Draft) er
 }
 
 // append stores one turn, unless the conversation has its key.
-func (c *Conversation) append(w *memoryWriter, d *kernel.Draft, given *int64) (Stored, error) {
+func (c *Conversation) append(w *writing.Writer, d *kernel.Draft, given *int64) (writing.Stored, error) {
 	place, err := w.Place(d.Collection, d.ProjectID, d.ProjectName)
 	if err != nil {
-		return Stored{}, err
+		return writing.Stored{}, err
 	}
 	at := kernel.Conversation{Partition: place.Partition, Hash: turns.Hash(c.key)}
-	if err := kernel.FreeKey(w.Tx, w.Viewer, at.Partition, d.Key); err != nil {
-		return Stored{}, err
-	}
-	row, err := kernel.KeyHolder(w.Tx, at.Partition, d.Key)
+	row, err := w.KeyHolder(place, d.Key)
 	if err != nil {
-		return Stored{}, err
+		return writing.Stored{}, err
 	}
 	if row != 0 {
-		found, err := c.store.loadRows(w.Tx, w.Viewer, []int64{row})
+		found, err := kernel.LoadRows(w.Tx, w.Viewer, kernel.WholeContent, []int64{row})
 		if err == nil && len(found) == 0 {
-			err = damaged(errNotStored, "the turn with the key %s", show(d.Key))
+			err = damaged(writing.ErrNotStored, "the turn with the key %s", show(d.Key))
 		}
 		if err != nil {
-			return Stored{}, err
+			return writing.Stored{}, err
 		}
-		return Stored{Memory: found[0].Memory, Indexed: true, Effect: EffectUnchanged}, nil
+		return writing.Stored{Memory: found[0], Indexed: true, Effect: writing.Unchanged}, nil
 	}
 	if d.Stored {
-		return Stored{}, errNotStored
+		return writing.Stored{}, writing.ErrNotStored
 	}
 	now := c.store.now()
 	when, err := at.TimeFor(w.Tx, given, now, recency.Horizon(now))
 	if err != nil {
-		return Stored{}, err
+		return writing.Stored{}, err
 	}
 	d.EventTime = &when
-	return w.insert(d)
+	return w.Insert(d)
 }
 
 // message returns the turn as it is stored.
@@ -247,10 +245,10 @@ func (s *Store) loadTurns(tx db.Tx, v viewer, at []kernel.Position) ([]Turn, err
 	for i, p := range at {
 		rows[i], times[p.Row] = p.Row, p.At
 	}
-	found, err := s.loadRows(tx, v, rows)
+	found, err := kernel.LoadRows(tx, v, kernel.WholeContent, rows)
 	all := make([]Turn, len(found))
 	for i, m := range found {
-		all[i] = turnOf(m.Memory, times[m.row])
+		all[i] = turnOf(memoryOf(m), times[m.Row])
 	}
 	return all, err
 }
@@ -383,16 +381,16 @@ func (c *Conversation) Around(ctx context.Context, id string, before, after int)
 }
 
 // turn returns a turn of the conversation by id, and its position.
-func (c *Conversation) turn(tx db.Tx, v viewer, at kernel.Conversation, id string) (storedMemory, kernel.Position,
+func (c *Conversation) turn(tx db.Tx, v viewer, at kernel.Conversation, id string) (kernel.Memory, kernel.Position,
 	error) {
-	m, err := c.store.memory(tx, v, id)
+	m, err := kernel.LoadMemory(tx, v, id)
 	if errors.Is(err, ErrNotFound) {
 		err = unknownTurn(id)
 	}
 	if err != nil {
 		return m, kernel.Position{}, err
 	}
-	p, found, err := at.Place(tx, m.row)
+	p, found, err := at.Place(tx, m.Row)
 	if err == nil && !found {
 		err = unknownTurn(id)
 	}
@@ -432,10 +430,10 @@ func (c *Conversation) delete(ctx context.Context, id string) error {
 		if _, _, err := c.turn(tx, v, at, id); err != nil {
 			return err
 		}
-		m, err := c.store.memoryForWriting(tx, v, id)
+		m, err := kernel.LoadForWriting(tx, v, id)
 		if err != nil {
 			return err
 		}
-		return c.store.newTrasher(tx, v, trash.FullPortion()).Memory(m.trashed())
+		return c.store.newTrasher(tx, v, trash.FullPortion()).Memory(trashed(m))
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 	"github.com/souvenir-ai/souvenir/internal/validity"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // MemoryUpdate describes a change to a memory. Unset fields change nothing.
@@ -92,11 +93,13 @@ func (s *Store) updateMemory(ctx context.Context, o *operation, id string, u Mem
 		return Stored{}, err
 	}
 	return s.change(ctx, id, u.ExpectedRevision, c, times,
-		func(_ *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) { return patch.apply(before) })
+		func(_ *writing.Writer, before kernel.Attributes) (kernel.Attributes, error) {
+			return patch.apply(before)
+		})
 }
 
 // times checks the times of an update, and returns a function that sets them.
-func (u *MemoryUpdate) times(now int64) (func(*storedMemory), error) {
+func (u *MemoryUpdate) times(now int64) (func(*kernel.Memory), error) {
 	var t validity.Times
 	for _, at := range []struct {
 		given *time.Time
@@ -113,18 +116,18 @@ func (u *MemoryUpdate) times(now int64) (func(*storedMemory), error) {
 	if err == nil && u.EventTime != nil && !u.EventTime.IsZero() {
 		err = valid.Time("event_time", u.EventTime.UnixMicro())
 	}
-	return func(m *storedMemory) {
+	return func(m *kernel.Memory) {
 		if u.EventTime != nil {
-			m.EventTime = kernel.InMicros(*u.EventTime)
+			m.EventTime = kernel.MicrosOf(*u.EventTime)
 		}
 		if u.ExpiresAt != nil {
-			m.times.Expires = t.Expires
+			m.Times.Expires = t.Expires
 		}
 		if u.ValidFrom != nil {
-			m.times.From = t.From
+			m.Times.From = t.From
 		}
 		if u.ValidUntil != nil {
-			m.times.Until = t.Until
+			m.Times.Until = t.Until
 		}
 	}, err
 }
@@ -202,8 +205,8 @@ func newContent(content string, vector []float32) (*kernel.Draft, error) {
 
 // change is the common part of updates and restorations: it embeds content (nil: unchanged), and then, in one
 // transaction, writes it and the attributes that patch returns for the present ones.
-func (s *Store) change(ctx context.Context, id string, expected int, content *kernel.Draft, times func(*storedMemory),
-	patch func(*memoryWriter, kernel.Attributes) (kernel.Attributes, error)) (Stored, error) {
+func (s *Store) change(ctx context.Context, id string, expected int, content *kernel.Draft, times func(*kernel.Memory),
+	patch func(*writing.Writer, kernel.Attributes) (kernel.Attributes, error)) (Stored, error) {
 	if err := s.checkWritable(); err != nil {
 		return Stored{}, err
 	}
@@ -216,14 +219,14 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 	}
 	var changed Stored
 	err := s.write(ctx, func(tx db.Tx, v viewer) error {
-		before, err := s.memoryForWriting(tx, v, id)
+		before, err := kernel.LoadForWriting(tx, v, id)
 		if err != nil {
 			return err
 		}
-		if err := before.expect(expected); err != nil {
+		if err := before.Expect(expected); err != nil {
 			return err
 		}
-		w, err := s.newWriter(tx, v)
+		w, err := s.writing().NewWriter(tx, v)
 		if err != nil {
 			return err
 		}
@@ -234,17 +237,19 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 		if times != nil {
 			times(&after)
 		}
-		a, err := patch(w, before.attributes())
+		a, err := patch(w, before.Attributes)
 		if err == nil {
 			err = a.Check()
 		}
 		if err != nil {
 			return err
 		}
-		after.setAttributes(a)
-		if changed, err = w.update(before, after, content); err != nil {
+		after.Attributes = a
+		stored, err := w.Update(before, after, content)
+		if err != nil {
 			return err
 		}
+		changed = storedOf(stored)
 		if !changed.Indexed {
 			changed.Warnings = append(changed.Warnings, warnings...)
 		}
@@ -261,14 +266,14 @@ func (s *Store) embedChange(ctx context.Context, id string, expected int, conten
 	[]string, error) {
 	drafts := []kernel.Draft{*content}
 	err := s.read(ctx, func(tx db.Tx, v viewer) error {
-		m, err := s.memoryForWriting(tx, v, id)
+		m, err := kernel.LoadForWriting(tx, v, id)
 		if err == nil {
-			err = m.expect(expected)
+			err = m.Expect(expected)
 		}
 		if err != nil {
 			return err
 		}
-		drafts[0].WordsOnly = m.ownVectors && content.Vector == nil
+		drafts[0].WordsOnly = m.OwnVectors && content.Vector == nil
 		return nil
 	})
 	if err != nil {
@@ -276,16 +281,6 @@ func (s *Store) embedChange(ctx context.Context, id string, expected int, conten
 	}
 	warnings, err := s.embedDrafts(ctx, drafts, func(string, int, int) {})
 	return &drafts[0], warnings, err
-}
-
-// expect compares the revision with the one the caller expects, 0 for any.
-func (m storedMemory) expect(revision int) error {
-	if revision == 0 || revision == m.Revision {
-		return nil
-	}
-	return newError(KindConflict, "expected_revision",
-		"{} is %d, but memory %s has revision %d; read it again and apply the change to that",
-		revision, show(m.ID), m.Revision)
 }
 
 // MemoriesUpdate says which memories [Store.UpdateMemories] changes, and how.
@@ -343,8 +338,8 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 		}
 	}
 	for done := false; !done; {
-		done, err = b.next(ctx, updatedAtOnce, func(tx db.Tx, v viewer, found []storedMemory) (int, int, error) {
-			w, err := s.newWriter(tx, v)
+		done, err = b.next(ctx, updatedAtOnce, func(tx db.Tx, v viewer, found []kernel.Memory) (int, int, error) {
+			w, err := s.writing().NewWriter(tx, v)
 			if err != nil {
 				return 0, 0, err
 			}
@@ -354,15 +349,15 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 					return i, changed, w.Flush()
 				}
 				after := m
-				a, err := patch.apply(m.attributes())
+				a, err := patch.apply(m.Attributes)
 				if err == nil {
 					err = a.Check()
 				}
 				if err != nil {
 					return 0, 0, err
 				}
-				after.setAttributes(a)
-				stored, err := w.update(m, after, nil)
+				after.Attributes = a
+				stored, err := w.Update(m, after, nil)
 				if err != nil {
 					return 0, 0, err
 				}
@@ -490,7 +485,7 @@ func (b *bulk) describe(ctx context.Context, o *operation, project ProjectRef) e
 // next processes one batch in a commit, and reports whether it was the last. fn gets the memories that still match, and
 // returns how many of them it processed, from the first on, and how many it changed.
 func (b *bulk) next(ctx context.Context, most int,
-	fn func(tx db.Tx, v viewer, found []storedMemory) (did, changed int, err error)) (bool, error) {
+	fn func(tx db.Tx, v viewer, found []kernel.Memory) (did, changed int, err error)) (bool, error) {
 	if len(b.rows) == 0 {
 		return true, nil
 	}
@@ -507,7 +502,7 @@ func (b *bulk) next(ctx context.Context, most int,
 		}
 		through = len(some)
 		if did < len(found) {
-			through = slices.Index(some, found[did].row)
+			through = slices.Index(some, found[did].Row)
 		}
 		return nil
 	})
@@ -523,7 +518,7 @@ func (b *bulk) next(ctx context.Context, most int,
 }
 
 // fitting returns the memories that still match and may be changed, in their order.
-func (b *bulk) fitting(tx db.Tx, v viewer, some []int64) ([]storedMemory, error) {
+func (b *bulk) fitting(tx db.Tx, v viewer, some []int64) ([]kernel.Memory, error) {
 	l := b.list
 	sel, err := b.store.selection(tx, v, Query{Collections: l.Collections, ProjectID: l.ProjectID,
 		ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), whenever: true})
@@ -537,6 +532,6 @@ func (b *bulk) fitting(tx db.Tx, v viewer, some []int64) ([]storedMemory, error)
 	if err != nil {
 		return nil, err
 	}
-	found, err := b.store.loadRows(tx, v, fits)
-	return slices.DeleteFunc(found, func(m storedMemory) bool { return !m.writable }), err
+	found, err := kernel.LoadRows(tx, v, kernel.WholeContent, fits)
+	return slices.DeleteFunc(found, func(m kernel.Memory) bool { return !m.Writable }), err
 }

@@ -2,8 +2,9 @@
 // type of the API.
 //
 //   - Visibility: [Viewer] makes the condition for the rows that a caller may see or write.
-//   - Memories: [Draft] is a memory, checked, split and embedded before the transaction that stores it. [Attributes]
-//     are its metadata. [Writer] writes its place, tags, links and passages.
+//   - Memories: [Memory] is one as it is read, with its rows; [Draft] is one that is checked, split and embedded
+//     before the transaction that stores it. [Attributes] are its metadata. [Writer] writes its place, tags, links and
+//     passages.
 //   - Hashes of rows ([HashedTable], [RowHash]), which detect damage.
 //   - Conversations: [KeepTurns] records which memories are turns of one.
 //   - The trash: [TrashItem] and the JSON forms of deleted memories.

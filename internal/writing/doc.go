@@ -1,7 +1,8 @@
-// Package writing decides where memories go, and whether there is room for them.
+// Package writing writes memories: it decides where they go and whether there is room for them, keeps past versions,
+// and holds to the rules about identities, project rules, keys, and the memories that others supersede.
 //
 //   - [Store] finds the project and the collection that a write names, and checks quotas.
-//   - [Writer] creates missing ones, and counts what a transaction adds.
+//   - [Writer] writes the memories of a transaction, and creates projects and collections that are missing.
 package writing
 
 import (
@@ -17,4 +18,9 @@ type Store struct {
 	NewID    func() string
 	Quota    func(tx db.Tx) (Quota, error)
 	Caller   func(v kernel.Viewer) *db.Caller
+	Profile  int64  // of the store's embedder
+	Model    string // its name
+	MaxInput int    // bytes of a text that it reads
+	// GiveFiles gives an owner, a row in the users, the files for which a condition holds.
+	GiveFiles func(tx db.Tx, v kernel.Viewer, owner int64, condition string, arg int64) error
 }

@@ -3,24 +3,28 @@ package writing
 import (
 	"cmp"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
 // Writer writes memories for a view within one transaction: it finds and creates their places, and keeps to the quotas.
 type Writer struct {
 	*kernel.Writer
-	Restoring bool // the memories come from the trash
+	Restoring bool             // the memories come from the trash
+	Ready     *retrieval.Ready // gets the memories that are added; nil: the index reads them
 	store     *Store
 	places    map[placeName]*kernel.Place
 	targets   map[[2]string]Target // by the id and the name given
 	grown     map[int64]bool       // partitions that hold more than before
 }
 
-// New returns a writer that writes rows with another.
-func (s *Store) New(rows *kernel.Writer) *Writer {
-	return &Writer{Writer: rows, store: s, places: map[placeName]*kernel.Place{}, targets: map[[2]string]Target{}}
+// NewWriter returns a writer for a transaction.
+func (s *Store) NewWriter(tx db.Tx, v kernel.Viewer) (*Writer, error) {
+	rows, err := kernel.NewWriter(tx, v, s.Profile, s.Model)
+	return &Writer{Writer: rows, store: s, places: map[placeName]*kernel.Place{}, targets: map[[2]string]Target{}}, err
 }
 
 // Flush writes the counts held in memory, and refuses a write that exceeds a quota. It must be called before the
@@ -124,23 +128,16 @@ func (w *Writer) Notes(id, name string) (warnings []string, created bool) {
 	return target.warnings, target.created
 }
 
-// Present is where a memory is.
-type Present struct {
-	ID, Collection, Owner     string // Owner: of the collection
-	ProjectID, ProjectName    string
-	Partition, Project, Owned int64 // rows of the partition, the project (0: none), and the owner
-}
-
-// Move returns the place for a memory that is to be in a project, by the id and the name given: its present place or,
+// move returns the place for a memory that is to be in a project, by the id and the name given: its present place or,
 // in another project, the collection of that project's owner with the same name.
-func (w *Writer) Move(m Present, id, name string) (*kernel.Place, error) {
+func (w *Writer) move(m kernel.Memory, id, name string) (*kernel.Place, error) {
 	// The project's id or name as read from the memory is not a move: another project may have the same one.
 	sameID := id == m.ProjectID || id == "" && name != ""
 	sameName := foldname.Key(name) == foldname.Key(m.ProjectName) || name == "" && id != ""
 	if sameID && sameName {
 		return w.PlaceByRow(m.Partition)
 	}
-	if m.Owned != w.Viewer.User {
+	if m.OwnerRow != w.Viewer.User {
 		return nil, fault.New(fault.KindForbidden, "project_id",
 			"memory %s belongs to project %s of %s; only its owner can move it to another project", fault.Show(m.ID),
 			fault.Show(cmp.Or(m.ProjectName, m.ProjectID)), kernel.UserName(w.Tx, w.Viewer, m.Owner))
@@ -149,7 +146,7 @@ func (w *Writer) Move(m Present, id, name string) (*kernel.Place, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case project == m.Project:
+	case project == m.ProjectRow:
 		return w.PlaceByRow(m.Partition)
 	}
 	return w.placeIn(m.Collection, project)

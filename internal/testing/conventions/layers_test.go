@@ -124,11 +124,10 @@ var rules = []layer{
 		Why:   "the kernel is what the others stand on",
 	},
 	{
-		From: []string{"./internal/writing"},
-		Never: []string{"./internal/embedding/...", "./internal/inspect", "./internal/recovery/...",
-			"./internal/retrieval/...", "./internal/transfer", "./internal/trash"},
+		From:  []string{"./internal/writing"},
+		Never: []string{"./internal/inspect", "./internal/recovery/...", "./internal/transfer", "./internal/trash"},
 		Reach: anyDepth,
-		Why:   "a write finds its place by names alone: it neither searches nor restores",
+		Why:   "writes work without exports, checks and the trash",
 	},
 	{
 		From:  []string{"./internal/retrieval/...", "./internal/trash"},
@@ -138,9 +137,9 @@ var rules = []layer{
 	},
 	{
 		From:  []string{"./internal/retrieval/..."},
-		Never: []string{"./internal/trash"},
+		Never: []string{"./internal/trash", "./internal/writing"},
 		Reach: anyDepth,
-		Why:   "searches see live rows only",
+		Why:   "searches see live rows only, and write nothing",
 	},
 	{
 		From:  []string{"./internal/transfer", "./internal/trash"},
