@@ -390,14 +390,8 @@ func (f *Finder) Hooks() souvenir.Hooks {
 	return souvenir.Hooks{
 		BeforeFile: f.file(),
 		BeforeStore: func(_ context.Context, _ souvenir.Operation, m *souvenir.NewMemory) error {
-			var c collector
-			f.text(&c, "content", &m.Content)
-			f.list(&c, "tags", m.Tags)
-			f.object(&c, "metadata", m.Metadata)
-			if f.mode == Flag && len(c.names) > 0 {
-				m.Metadata = flagged(m.Metadata, c.sorted())
-			}
-			return c.err
+			_, err := f.Treat(m)
+			return err
 		},
 		BeforeUpdate: func(ctx context.Context, o souvenir.Operation, u *souvenir.MemoryUpdate) error {
 			var c collector
@@ -413,6 +407,23 @@ func (f *Finder) Hooks() souvenir.Hooks {
 			return c.err
 		},
 	}
+}
+
+// Treat treats the secrets in a new memory as [Finder.Hooks] does, and changes its lists and maps in place. It returns
+// the names of their rules.
+func (f *Finder) Treat(m *souvenir.NewMemory) (rules []string, err error) {
+	if f.mode == Off {
+		return nil, nil
+	}
+	var c collector
+	f.text(&c, "content", &m.Content)
+	f.list(&c, "tags", m.Tags)
+	f.object(&c, "metadata", m.Metadata)
+	if f.mode == Flag && len(c.names) > 0 {
+		m.Metadata = flagged(m.Metadata, c.sorted())
+	}
+	slices.Sort(c.names)
+	return slices.Compact(c.names), c.err
 }
 
 // flag updates the names of rules in an update with the findings c. It includes the parts of the memory that the update

@@ -20,6 +20,7 @@ import (
 // migration are the flags of import --from.
 type migration struct {
 	from, user, project, collection *string
+	secrets                         *string
 	dryRun                          *bool
 	flags                           *pflag.FlagSet
 }
@@ -31,6 +32,7 @@ func migrationFlags(command *cobra.Command) migration {
 		user:       userFlag(command, "with --from, the owner of the imported memories"),
 		project:    flags.String("project", "", "with --from, the `name` of their project, created if it is missing"),
 		collection: flags.String("collection", "", "with --from, the `name` of the collection for memories; it must exist"),
+		secrets:    secretsFlag(command),
 		dryRun:     flags.Bool("dry-run", false, "with --from, read everything and store nothing"),
 		flags:      flags,
 	}
@@ -41,7 +43,7 @@ func migrationFlags(command *cobra.Command) migration {
 
 // check refuses flags that need --from.
 func (m migration) check() error {
-	for _, name := range []string{"user", "project", "collection", "dry-run"} {
+	for _, name := range []string{"user", "project", "collection", "secrets", "dry-run"} {
 		if given(m.flags, name) == 2 {
 			return misused("--%s is given without --from; give both, or neither", name)
 		}
@@ -57,19 +59,24 @@ func (c *cli) migrate(ctx context.Context, db location, path string, m migration
 	if m.flags.Changed("on-conflict") {
 		return misused("--on-conflict cannot be combined with --from, which always takes the memories of IN; omit it")
 	}
+	finder, err := finderOf(*m.secrets)
+	if err != nil {
+		return err
+	}
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("IN cannot be read: %w", err)
 	}
 	progress, end := c.progress()
 	defer end()
-	options := &migrate.Options{Collection: *m.collection, ProjectName: *m.project, DryRun: *m.dryRun, Progress: progress}
+	options := &migrate.Options{Collection: *m.collection, ProjectName: *m.project, DryRun: *m.dryRun,
+		Treat: finder.Treat, Progress: progress}
 	how := forMaking
 	if *m.dryRun {
 		how = forReading
 		_, err := os.Stat(string(db))
 		if !db.isDatabase() && errors.Is(err, fs.ErrNotExist) { // a dry run needs no store
 			report, err := migrate.Import(ctx, nil, *m.from, path, options)
-			return c.printMigration(report, err, end, asJSON)
+			return c.printMigration(report, err, end, *m.secrets, asJSON)
 		}
 	}
 	return withStore(ctx, db, how, func(store *souvenir.Store) error {
@@ -79,12 +86,12 @@ func (c *cli) migrate(ctx context.Context, db location, path string, m migration
 		}
 		view := store.As(souvenir.Access{User: owner.ID, Through: "import"})
 		report, err := migrate.Import(ctx, view, *m.from, filepath.Clean(path), options)
-		return c.printMigration(report, err, end, asJSON)
+		return c.printMigration(report, err, end, *m.secrets, asJSON)
 	})
 }
 
 // printMigration prints the result of an import from another program, also before an error.
-func (c *cli) printMigration(r migrate.Report, err error, end func(), asJSON bool) error {
+func (c *cli) printMigration(r migrate.Report, err error, end func(), secrets string, asJSON bool) error {
 	end()
 	if err != nil {
 		if stored := r.Added + r.Updated + r.TurnsAdded; stored > 0 {
@@ -103,6 +110,7 @@ func (c *cli) printMigration(r migrate.Report, err error, end func(), asJSON boo
 			r.Unchanged, r.Links)
 		fmt.Fprintf(&c.out, "%d turns of %d conversations: %d added\n", r.Turns, r.Conversations, r.TurnsAdded)
 	}
+	c.warnOfSecrets(r.Secrets, secrets)
 	for _, reason := range r.Reasons {
 		c.warn("skipped %s", plain(reason))
 	}

@@ -38,6 +38,7 @@ func TestImportFromAnotherProgram(t *testing.T) {
 	}
 	c.fails(t, exitUsage, "--from is \"floppy\"; there are: basic-memory", "import", "--from", "floppy", "memory.jsonl")
 	c.fails(t, exitUsage, "--project is given without --from", "import", "--project", "atlas", "memory.jsonl")
+	c.fails(t, exitUsage, "--secrets is \"hide\"", "import", from, "memory.jsonl", "--secrets", "hide")
 	c.fails(t, exitUsage, "--on-conflict cannot be combined with --from",
 		"import", from, "memory.jsonl", "--on-conflict=keep")
 	c.fails(t, exitError, "IN cannot be read", "import", from, "missing.jsonl")

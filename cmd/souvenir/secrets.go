@@ -1,6 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
@@ -18,15 +23,33 @@ func secretsFlag(command *cobra.Command) *string {
 	return flag
 }
 
-// treatSecrets makes a store treat secrets as a value of --secrets says.
-func treatSecrets(o *souvenir.Options, mode string) error {
+// finderOf returns the finder of a value of --secrets.
+func finderOf(mode string) (*secrets.Finder, error) {
 	finder, err := secrets.New(secrets.Mode(mode))
 	if err != nil {
-		return misused("--secrets is %q; give off, flag, mask or refuse", mode)
+		return nil, misused("--secrets is %q; give off, flag, mask or refuse", mode)
 	}
-	if mode != string(secrets.Off) {
+	return finder, nil
+}
+
+// treatSecrets makes a store treat secrets as a value of --secrets says.
+func treatSecrets(o *souvenir.Options, mode string) error {
+	finder, err := finderOf(mode)
+	if err == nil && mode != string(secrets.Off) {
 		o.Hooks = append([]souvenir.Hooks{finder.Hooks()}, o.Hooks...)
 		o.Documents = finder.Documents(o.Documents)
 	}
-	return nil
+	return err
+}
+
+// warnOfSecrets prints how many imported items have secrets, by rule, and how they were treated.
+func (c *cli) warnOfSecrets(found map[string]int, mode string) {
+	var rules []string
+	for _, rule := range slices.Sorted(maps.Keys(found)) {
+		rules = append(rules, fmt.Sprintf("%s (%d)", rule, found[rule]))
+	}
+	if len(rules) > 0 {
+		done := map[secrets.Mode]string{secrets.Flag: "flagged", secrets.Mask: "masked", secrets.Refuse: "skipped"}
+		c.warn("items with possible secrets were %s: %s", done[secrets.Mode(mode)], strings.Join(rules, ", "))
+	}
 }

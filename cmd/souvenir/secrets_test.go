@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
@@ -24,4 +27,20 @@ func TestSecretsAreTreatedAsAsked(t *testing.T) {
 	}
 	newStore(t).fails(t, exitUsage, "--secrets", "serve", "--secrets", "hide")
 	newStore(t).fails(t, exitUsage, "--secrets", "mcp", "--user", "anna", "--secrets", "hide")
+}
+
+func TestAnImportReportsSecrets(t *testing.T) {
+	c := call{dir: t.TempDir()}
+	const secret = "AKIA" + "Y7QW3ERTU5OPASDF"
+	if err := os.WriteFile(filepath.Join(c.dir, "all.json"), []byte(`[{"id":"1","memory":"use `+secret+`"}]`),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[string]string{"flag": "flagged", "mask": "masked", "refuse": "skipped"} {
+		out := c.run(t, "import", "--from", "mem0", "all.json", "--db", mode+".db", "--secrets", mode)
+		printed := out.stderr
+		if out.code != 0 || !strings.Contains(printed, want+": aws-access-token (1)") || strings.Contains(printed, secret) {
+			t.Errorf("%s: got %q, want that items with secrets were %s", mode, printed, want)
+		}
+	}
 }

@@ -47,25 +47,33 @@ type Options struct {
 	ProjectName string // of memories and turns; empty means none
 	DryRun      bool   // read everything, and store nothing
 
+	// Treat treats the secrets in a memory, or in the content and metadata of a turn, and returns the names of their
+	// rules. After an error the item is skipped. Nil treats none.
+	Treat func(m *souvenir.NewMemory) (rules []string, err error)
+
 	// Progress receives the stage "import", counted in items, with the total 0. Nil means no progress reports.
 	Progress souvenir.Progress
 }
 
 // Report is the result of an import or, with DryRun, the most that an import would do.
 type Report struct {
-	Source        string   `json:"source"`
-	DryRun        bool     `json:"dry_run"`
-	Memories      int      `json:"memories"` // read
-	Added         int      `json:"added"`
-	Updated       int      `json:"updated"`
-	Unchanged     int      `json:"unchanged"`
-	Links         int      `json:"links"`
-	MissingLinks  int      `json:"missing_links"` // to missing items
-	Conversations int      `json:"conversations"`
-	Turns         int      `json:"turns"`       // read
-	TurnsAdded    int      `json:"turns_added"` // the others already existed
-	Skipped       int      `json:"skipped"`
-	Reasons       []string `json:"reasons"` // for the first 100 skipped items
+	Source        string `json:"source"`
+	DryRun        bool   `json:"dry_run"`
+	Memories      int    `json:"memories"` // read
+	Added         int    `json:"added"`
+	Updated       int    `json:"updated"`
+	Unchanged     int    `json:"unchanged"`
+	Links         int    `json:"links"`
+	MissingLinks  int    `json:"missing_links"` // to missing items
+	Conversations int    `json:"conversations"`
+	Turns         int    `json:"turns"`       // read
+	TurnsAdded    int    `json:"turns_added"` // the others already existed
+	Skipped       int    `json:"skipped"`
+
+	// Secrets counts, by rule, the memories and turns with a possible secret, also skipped ones.
+	Secrets map[string]int `json:"secrets"`
+
+	Reasons []string `json:"reasons"` // for the first 100 skipped items
 }
 
 const (
@@ -90,7 +98,7 @@ func Import(ctx context.Context, store *souvenir.Store, from, path string, optio
 		o.Progress = func(string, int, int) {}
 	}
 	r := &run{ctx: ctx, store: store, options: o, ids: map[string]string{}, taken: map[string]bool{},
-		report: Report{Source: from, DryRun: o.DryRun, Reasons: []string{}}}
+		report: Report{Source: from, DryRun: o.DryRun, Secrets: map[string]int{}, Reasons: []string{}}}
 	err := r.readAll(read, path, r.take)
 	if err == nil && len(r.late) > 0 { // links to memories that were stored later
 		r.linking = true
@@ -202,7 +210,32 @@ func (r *run) take(item Item) error {
 		}
 		r.taken[item.Memory.Key] = true
 	}
+	if err := r.treat(&item); err != nil {
+		r.skip(item.Memory.Key+item.Turn.Key, err.Error())
+		return nil
+	}
 	return r.add(item)
+}
+
+// treat treats the secrets in an item, and counts them in the first pass.
+func (r *run) treat(item *Item) error {
+	if r.options.Treat == nil {
+		return nil
+	}
+	m := &item.Memory
+	if item.Conversation != "" {
+		m = &souvenir.NewMemory{Content: item.Turn.Content, Metadata: item.Turn.Metadata}
+	}
+	rules, err := r.options.Treat(m)
+	if item.Conversation != "" {
+		item.Turn.Content, item.Turn.Metadata = m.Content, m.Metadata
+	}
+	if !r.linking {
+		for _, rule := range rules {
+			r.report.Secrets[rule]++
+		}
+	}
+	return err
 }
 
 // takeLinked takes only memories with links that the first pass could not resolve.
@@ -212,6 +245,9 @@ func (r *run) takeLinked(item Item) error {
 		return nil
 	}
 	r.taken[item.Memory.Key] = true
+	if err := r.treat(&item); err != nil {
+		return nil //nolint:nilerr // the first pass has reported it
+	}
 	return r.add(item)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/migrate"
 	"github.com/souvenir-ai/souvenir/internal/testing/emptystore"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
+	"github.com/souvenir-ai/souvenir/secrets"
 )
 
 const chatGPTExport = `[{"conversation_id":"c1","title":"Trip","current_node":"n4","mapping":{
@@ -411,6 +412,46 @@ func TestOnlyRefusedItemsAreSkipped(t *testing.T) {
 	}
 	if got := contents(t, store); !slices.Equal(got, []string{"four", "one"}) {
 		t.Errorf("stored: %q, want four and one", got)
+	}
+}
+
+func TestSecretsInItemsAreTreatedAndCounted(t *testing.T) {
+	const secret = "AKIA" + "Y7QW3ERTU5OPASDF"
+	memories := filepath.Join(files(t, map[string]string{"x.json": `[{"id":"1","memory":"use ` + secret +
+		`"},{"id":"2","memory":"two"}]`}), "x.json")
+	graph := filepath.Join(files(t, map[string]string{"x.json": `{"type":"entity","name":"A","observations":["` + secret +
+		`"]}
+{"type":"entity","name":"B"}
+{"type":"relation","from":"A","to":"B","relationType":"needs"}`}), "x.json")
+	chats := zipped(t, "conversations.json", strings.Replace(claudeExport, `"Blue."`, `"Say `+secret+` twice."`, 2))
+	for _, test := range []struct {
+		mode    secrets.Mode
+		skipped int
+		holds   string
+	}{{secrets.Off, 0, secret}, {secrets.Flag, 0, secret}, {secrets.Mask, 0, "[secret: aws-access-token]"},
+		{secrets.Refuse, 1, ""}} {
+		finder, err := secrets.New(test.mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for from, path := range map[string]string{"mem0": memories, "server-memory": graph, "claude": chats} {
+			store := openStore(t)
+			for _, dry := range []bool{true, false, false} {
+				report, err := migrate.Import(t.Context(), store, from, path, &migrate.Options{DryRun: dry, Treat: finder.Treat})
+				if err != nil || report.Skipped != test.skipped || (report.Secrets["aws-access-token"] == 1) == (test.mode ==
+					secrets.Off) {
+					t.Errorf("%s, %s: got %+v, %v, want %d skipped, and 1 secret counted unless off", from, test.mode, report, err,
+						test.skipped)
+				}
+				if report.Updated > 0 && report.Added == 0 {
+					t.Errorf("%s, %s: got %+v for the second import, want no update", from, test.mode, report)
+				}
+			}
+			all := strings.Join(contents(t, store), "\n")
+			if strings.Contains(all, secret) != (test.holds == secret) || !strings.Contains(all, test.holds) {
+				t.Errorf("%s, %s: got %q, want %q", from, test.mode, all, test.holds)
+			}
+		}
 	}
 }
 
