@@ -30,6 +30,30 @@ func TestCopiesOfTheWholeStoreAreInTheAuditLog(t *testing.T) {
 	c.ok(t, "check", "--db", "second.db")
 }
 
+// A copy is an export in the log of the store that is copied, and an import in that of the other.
+func TestACopyIsInBothAuditLogs(t *testing.T) {
+	c, _ := full(t)
+	c.ok(t, "copy", "--from", "souvenir.db", "--to", "copy.db")
+	c.ok(t, "copy", "--from", "souvenir.db", "--to", "copy.db") // changes nothing in the copy
+	for _, test := range []struct {
+		db, action string
+		entries    int
+		detail     string
+	}{{"souvenir.db", "export", 2, "credentials"}, {"souvenir.db", "import", 0, ""}, {"copy.db", "import", 1, "complete"}} {
+		list := decode[struct {
+			Entries []souvenir.AuditEntry `json:"entries"`
+		}](t, c.ok(t, "audit", "list", "--json", "--action", test.action, "--db", test.db)).Entries
+		if len(list) != test.entries {
+			t.Errorf("the audit log of %s: got %+v, want %d entries about an %s", test.db, list, test.entries, test.action)
+		}
+		for _, e := range list {
+			if e.Actor.Via != souvenir.ViaCommand || e.Details[test.detail] != true {
+				t.Errorf("the audit log of %s: got %+v, want an entry of the command line with %s", test.db, e, test.detail)
+			}
+		}
+	}
+}
+
 func fileSizeInBytes(t *testing.T, path string) float64 {
 	t.Helper()
 	info, err := os.Stat(path)

@@ -24,7 +24,8 @@ func (c *cli) copyCommand() *cobra.Command {
 		Long: `Copies everything that an export contains from one store to another, in a file or a database: users with their
 passwords, memories with their past versions and vectors, files, projects, tokens, and OAuth clients,
 grants and keys. Ids do not change, so clients notice nothing. The target is created if there is
-none. --from is not changed; stop its servers first, since what is written meanwhile is not copied.
+none. --from is not changed, except that its audit log gets an entry; stop its servers first, since
+what is written meanwhile is not copied.
 
 A copy can also add or remove user keys (SOUVENIR_USER_KEYS), and encrypt or decrypt a file: --from-keys
 and --to-keys set what the master key protects in each store.
@@ -59,7 +60,7 @@ is missing or different.`,
 			return misused("--to-keys: %v", err)
 		}
 		var done copied
-		err = withStore(ofFrom, from, forReading, func(source *souvenir.Store) error {
+		err = withStore(ofFrom, from, forRecord, func(source *souvenir.Store) error {
 			return withStore(ofTo, to, forMaking, func(target *souvenir.Store) (err error) {
 				done, err = c.copyStore(ctx, source, target)
 				return err
