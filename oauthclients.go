@@ -45,18 +45,9 @@ const (
 // MarshalJSON returns client_id, name, redirect_uris, token_endpoint_auth_method, kind, owner, active, created_at and
 // updated_at.
 func (c Client) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		ID           string     `json:"client_id"`
-		Name         string     `json:"name"`
-		RedirectURIs []string   `json:"redirect_uris"`
-		AuthMethod   string     `json:"token_endpoint_auth_method"`
-		Kind         ClientKind `json:"kind"`
-		Owner        string     `json:"owner,omitempty"`
-		Active       bool       `json:"active"`
-		CreatedAt    time.Time  `json:"created_at"`
-		UpdatedAt    time.Time  `json:"updated_at"`
-	}{c.ID, c.Metadata.ClientName, c.Metadata.RedirectURIs, c.Metadata.TokenEndpointAuthMethod, c.Kind, c.Owner, c.Active,
-		c.CreatedAt, c.UpdatedAt})
+	return json.Marshal(clientmeta.Listed{ID: c.ID, Name: c.Metadata.ClientName, RedirectURIs: c.Metadata.RedirectURIs,
+		AuthMethod: c.Metadata.TokenEndpointAuthMethod, Kind: string(c.Kind), Owner: c.Owner, Active: c.Active,
+		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt})
 }
 
 // ClientRegistration has the metadata of an OAuth client, by RFC 7591, section 2. It reads and writes the JSON of a
@@ -141,18 +132,17 @@ func (c RegisteredClient) Format(f fmt.State, _ rune) { redact.Format(f, c, "Sec
 // a secret, client_secret and client_secret_expires_at, which is 0: it does not expire. For a client that a user made,
 // it adds name with the client's name.
 func (c RegisteredClient) MarshalJSON() ([]byte, error) {
-	object := clientmeta.Metadata(c.Metadata).Object()
-	object["client_id"] = c.ID
-	object["client_id_issued_at"] = c.CreatedAt.Unix()
+	m := c.Metadata
+	registered := clientmeta.Registered{ID: c.ID, IssuedAt: c.CreatedAt.Unix(), Secret: c.Secret,
+		RedirectURIs: m.RedirectURIs, AuthMethod: m.TokenEndpointAuthMethod, GrantTypes: m.GrantTypes,
+		ResponseTypes: m.ResponseTypes}
 	if c.Secret != "" {
-		object["client_secret"] = c.Secret
-		object["client_secret_expires_at"] = 0
+		registered.ExpiresAt = new(int64)
 	}
-	if c.Kind == ClientAdmin {
-		object["name"] = c.Metadata.ClientName
-		object["active"] = c.Active
+	if c.Kind != ClientAdmin {
+		return clientmeta.Metadata(m).Answer(registered)
 	}
-	return json.Marshal(object)
+	return clientmeta.Metadata(m).Answer(clientmeta.Added{Registered: registered, Name: m.ClientName, Active: c.Active})
 }
 
 // maxClients is the most clients known by registration or document.

@@ -102,7 +102,7 @@ func (s *Server) busyReply(m *mcpMessage, err error) *mcpReply {
 		return reply
 	}
 	result := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + message}}, IsError: true}
-	encoded, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": result})
+	encoded, err := json.Marshal(mcpAnswer{Version: "2.0", ID: m.ID, Result: result})
 	if err != nil {
 		return mcpError(http.StatusServiceUnavailable, m.ID, jsonrpc.CodeInternalError, message)
 	}
@@ -153,6 +153,14 @@ type mcpReply struct {
 	body   bytes.Buffer
 }
 
+// mcpAnswer is a response of JSON-RPC. The SDK writes those that it makes in the same form.
+type mcpAnswer struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"` // nil: null
+	Result  any             `json:"result,omitempty"`
+	Error   *jsonrpc.Error  `json:"error,omitempty"`
+}
+
 // mcpError is an error reply. A nil id stands for a message whose id could not be read.
 func mcpError(status int, id json.RawMessage, code int64, message string) *mcpReply {
 	return mcpErrorWith(status, id, jsonrpc.Error{Code: code, Message: message})
@@ -162,13 +170,7 @@ func mcpErrorWith(status int, id json.RawMessage, rpcError jsonrpc.Error) *mcpRe
 	reply := &mcpReply{status: status}
 	encoder := json.NewEncoder(&reply.body)
 	encoder.SetEscapeHTML(false)
-	var answer struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   jsonrpc.Error   `json:"error"`
-	}
-	answer.Version, answer.ID, answer.Error = "2.0", id, rpcError
-	if err := encoder.Encode(answer); err != nil {
+	if err := encoder.Encode(mcpAnswer{Version: "2.0", ID: id, Error: &rpcError}); err != nil {
 		return &mcpReply{status: http.StatusInternalServerError}
 	}
 	return reply

@@ -173,7 +173,7 @@ func (o operation) responses(rt dialectRoute) schema {
 			delete(wrong, status)
 			all[status] = schema{"description": "An answer of JSON-RPC, or an error as elsewhere",
 				"content": schema{jsonMedia: schema{
-					"schema": schema{"anyOf": []any{ref("RPCAnswer"), ref("Error")}}}}}
+					"schema": schema{"anyOf": []any{of[mcpAnswer](nil), ref("Error")}}}}}
 		}
 	}
 	for _, status := range o.wrong {

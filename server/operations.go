@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
 	"github.com/souvenir-ai/souvenir/server/internal/authserver"
 	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/tools"
@@ -78,7 +79,7 @@ func oauthOperations() map[string]operation {
 
 		"GET /oauth/admin/clients": {summary: "The OAuth clients that the caller has made", answer: of[ClientList](nil)},
 		"POST /oauth/admin/clients": {
-			summary: "Create an OAuth client; its secret is returned only once", answer: ref("AddedClient"),
+			summary: "Create an OAuth client; its secret is returned only once", answer: of[clientmeta.Added](nil),
 			body: loose(of[newClient](schema{"client_id": note("None: a random one"),
 				"client_secret": note("None: a random one"),
 				"name":          note("The name that people see"), "redirect_uris": note("1 to 20"),
@@ -86,7 +87,7 @@ func oauthOperations() map[string]operation {
 				"client_id", "client_secret", "name", "token_endpoint_auth_method")),
 		},
 		"POST /oauth/admin/clients/{client_id}/regenerate-secret": {summary: "Give an OAuth client a new secret",
-			answer: ref("AddedClient")},
+			answer: of[clientmeta.Added](nil)},
 		"DELETE /oauth/admin/clients/{client_id}": {summary: "Deactivate an OAuth client permanently, with all its access",
 			answer: of[Done](nil)},
 
@@ -247,7 +248,7 @@ func tokenOperation(summary string) operation {
 
 func registerOperation(summary string) operation {
 	return operation{
-		summary: summary, created: true, answer: ref("RegisteredClient"), wrong: []string{"400", "429", "503"},
+		summary: summary, created: true, answer: of[clientmeta.Registered](nil), wrong: []string{"400", "429", "503"},
 		body: loose(object(schema{"redirect_uris": list(text(""), "1 to 20"), "client_name": text(""),
 			"token_endpoint_auth_method": text(authMethods)}, "client_name", "token_endpoint_auth_method")),
 	}
@@ -356,14 +357,16 @@ func shareTokens(all map[string]schema) {
 	token := schema{
 		"prefix": note("The beginning of its value"), "projects": orNull(list(text(""), "null: all")),
 		"last_used_at": orNull(moment("null: never")), "expires_at": orNull(moment("null: never")),
-		"grant_id": note("The OAuth grant with which it ends, because an application made it. Left out: it ends " +
-			"with none"),
-		"client_name":  note("The name of that application"),
-		"token_id":     note("The token through which it was made, and with which it ends. Left out: through none"),
-		"token_name":   note("The name of that token"),
-		"session_id":   note("The sign-in in a browser in which it was made. Left out: in none"),
-		"browser":      note("The user agent of that browser"),
-		"with_session": note("It ends however that sign-in ends. Left out: only when the sign-in is ended from elsewhere"),
+		"grant_id": note("The OAuth grant of the application that made it. It is revoked with the grant. Left out: no " +
+			"application made it"),
+		"client_name": note("The name of that application"),
+		"token_id": note("The token that was used to make it. It is revoked with that token. Left out: no token was " +
+			"used"),
+		"token_name": note("The name of that token"),
+		"session_id": note("The browser session in which it was made. Left out: it was made outside a browser"),
+		"browser":    note("The user agent of that browser"),
+		"with_session": note("It is revoked when that session ends in any way. Left out: only when the session is " +
+			"signed out from another browser"),
 	}
 	share[souvenir.Token](all, token)
 	added := maps.Clone(token)
@@ -371,25 +374,18 @@ func shareTokens(all map[string]schema) {
 	share[souvenir.AddedToken](all, added)
 }
 
-// shareMessages adds the schemas without a matching Go type: clients have the members of RFC 7591, and MCP has messages
-// of its own.
+// shareMessages adds the schemas of OAuth clients and of JSON-RPC.
 func shareMessages(all map[string]schema) {
-	all["Client"] = object(schema{"client_id": text(""), "name": text(""), "redirect_uris": list(text(""), ""),
-		"token_endpoint_auth_method": text(""),
-		"kind":                       schemaOf(reflect.TypeFor[souvenir.ClientKind]()), "owner": text("User id"),
-		"active":     flag(),
-		"created_at": moment(""), "updated_at": moment("")}, "owner")
-	registered := schema{"client_id": text(""), "client_id_issued_at": number("Seconds since 1970"),
-		"redirect_uris":              list(text(""), ""),
-		"token_endpoint_auth_method": text(""), "grant_types": list(text(""), ""), "response_types": list(text(""), "")}
-	addedClient := maps.Clone(registered)
-	addedClient["name"], addedClient["active"] = text(""), flag()
-	all["RegisteredClient"], all["AddedClient"] = loose(object(registered)), loose(object(addedClient))
-	all["RPCAnswer"] = object(schema{
-		"jsonrpc": constant("2.0"), "id": schema{"type": []any{"string", "integer", "null"}},
-		"result": anything("What a model can read, also of what was refused"),
-		"error":  object(schema{"code": number(""), "message": text(""), "data": schema{}}, "data"),
-	}, "result", "error")
+	share[clientmeta.Listed](all,
+		schema{"kind": schemaOf(reflect.TypeFor[souvenir.ClientKind]()), "owner": note("User id")})
+	registered := schema{"client_id_issued_at": note("Seconds since 1970"), "client_secret": note("Shown only once"),
+		"client_secret_expires_at": schema{"const": 0, "description": "It does not expire"}}
+	share[clientmeta.Registered](all, registered)
+	share[clientmeta.Added](all, registered)
+	loose(all["RegisteredClient"]) // further metadata
+	loose(all["AddedClient"])
+	share[mcpAnswer](all, schema{"jsonrpc": constant("2.0"), "id": schema{"type": []any{"string", "integer", "null"}},
+		"result": note("What a model can read, also of what was refused")})
 }
 
 func flag() schema { return schema{"type": "boolean"} }

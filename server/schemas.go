@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
 	"github.com/souvenir-ai/souvenir/server/internal/authserver"
 	"github.com/souvenir-ai/souvenir/tools"
 )
@@ -40,10 +41,14 @@ func expanded(t reflect.Type, words schema, optional ...string) schema {
 		if name == "" || name == "-" || !field.IsExported() {
 			continue
 		}
+		given := field.Type
 		if tagged && (strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")) {
 			left = append(left, name)
+			if given.Kind() == reflect.Pointer { // left out instead of null
+				given = given.Elem()
+			}
 		}
-		member := schemaOf(field.Type)
+		member := schemaOf(given)
 		if more, ok := words[name].(schema); ok {
 			maps.Copy(member, more)
 		}
@@ -120,6 +125,14 @@ func sharedName(t reflect.Type) string {
 		return "Error"
 	case reflect.TypeFor[souvenir.BlockedSender]():
 		return "BlockedUser"
+	case reflect.TypeFor[souvenir.Client](), reflect.TypeFor[clientmeta.Listed]():
+		return "Client" // the one is written as the other
+	case reflect.TypeFor[clientmeta.Registered]():
+		return "RegisteredClient"
+	case reflect.TypeFor[clientmeta.Added]():
+		return "AddedClient"
+	case reflect.TypeFor[mcpAnswer]():
+		return "RPCAnswer"
 	case reflect.TypeFor[Health](), reflect.TypeFor[Done](), reflect.TypeFor[ChangedFile](),
 		reflect.TypeFor[ChangedMember](),
 		reflect.TypeFor[tools.Tool](), reflect.TypeFor[souvenir.File](), reflect.TypeFor[souvenir.Project](),
@@ -127,7 +140,7 @@ func sharedName(t reflect.Type) string {
 		reflect.TypeFor[souvenir.ProjectInvitation](),
 		reflect.TypeFor[souvenir.TrashEntry](), reflect.TypeFor[souvenir.Owner](), reflect.TypeFor[souvenir.User](),
 		reflect.TypeFor[souvenir.Activity](), reflect.TypeFor[souvenir.Token](), reflect.TypeFor[souvenir.AddedToken](),
-		reflect.TypeFor[souvenir.Client](), reflect.TypeFor[souvenir.TokenSet](), reflect.TypeFor[souvenir.OAuthError]():
+		reflect.TypeFor[souvenir.TokenSet](), reflect.TypeFor[souvenir.OAuthError]():
 		return t.Name()
 	case reflect.TypeFor[authserver.ServerMetadata]():
 		return "ServerMetadata"
