@@ -8,6 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/auth/passwords"
+	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -145,7 +146,7 @@ func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (_ AddedI
 	if err != nil {
 		return AddedInvitation{}, err
 	}
-	added := AddedInvitation{Value: newValue(invitationStart)}
+	added := AddedInvitation{Value: secretvalue.WithStart(invitationStart)}
 	err = s.writeStore(ctx, func(tx db.Tx) (err error) {
 		added.Invitation, err = s.addInvitation(tx, n, added.Value)
 		return s.note(ctx, tx, err, event{"invitation.add", "invitation", added.ID,
@@ -234,7 +235,8 @@ func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitati
 	}
 	_, err = tx.Exec(`INSERT INTO invitation (uid, hash, purpose, role, email, note, created_by, created_at, `+
 		`expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		added.ID, digest(value), added.Purpose, added.Role, added.Email, added.Note, by, now, added.ExpiresAt.UnixMicro())
+		added.ID, secretvalue.Hash(value), added.Purpose, added.Role, added.Email, added.Note, by, now,
+		added.ExpiresAt.UnixMicro())
 	return added, err
 }
 
@@ -333,10 +335,10 @@ func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, erro
 		return storedInvitation{}, newError(KindNotFound, "invitation", format, args...)
 	}
 	const unknown = "this invitation is unknown; it may have been revoked or replaced, or the link is not complete"
-	if !isValue(invitationStart, value) {
+	if !secretvalue.HasForm(invitationStart, value) {
 		return refuse(unknown)
 	}
-	found, err := loadInvitations(tx, `i.hash = ?`, digest(value))
+	found, err := loadInvitations(tx, `i.hash = ?`, secretvalue.Hash(value))
 	if err != nil {
 		return storedInvitation{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
+	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -161,8 +162,8 @@ func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (_ 
 	if err != nil {
 		return RegisteredClient{}, err
 	}
-	c := storedClient{Client: Client{ID: newIdentifier(), Kind: ClientRegistered, Metadata: r}}
-	secret := newSecret()
+	c := storedClient{Client: Client{ID: secretvalue.Identifier(), Kind: ClientRegistered, Metadata: r}}
+	secret := secretvalue.New()
 	if r.TokenEndpointAuthMethod == AuthNone {
 		secret = ""
 	}
@@ -234,7 +235,7 @@ func (h *Accounts) AddClient(ctx context.Context, n NewClient) (_ RegisteredClie
 	if err != nil {
 		return RegisteredClient{}, err
 	}
-	n.ID = cmp.Or(n.ID, newIdentifier())
+	n.ID = cmp.Or(n.ID, secretvalue.Identifier())
 	if err := n.check(); err != nil {
 		return RegisteredClient{}, err
 	}
@@ -243,7 +244,7 @@ func (h *Accounts) AddClient(ctx context.Context, n NewClient) (_ RegisteredClie
 	if err != nil {
 		return RegisteredClient{}, err
 	}
-	secret := cmp.Or(n.Secret, newSecret())
+	secret := cmp.Or(n.Secret, secretvalue.New())
 	if r.TokenEndpointAuthMethod == AuthNone {
 		secret = ""
 	}
@@ -430,7 +431,7 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 	if err != nil {
 		return RegisteredClient{}, err
 	}
-	secret := newSecret()
+	secret := secretvalue.New()
 	var c storedClient
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		var err error
@@ -443,7 +444,7 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 		case c.Metadata.TokenEndpointAuthMethod == AuthNone:
 			return invalid("client_id", "client %s authenticates itself with none and has no secret", show(clientID))
 		}
-		c.secret = digest(secret)
+		c.secret = secretvalue.Hash(secret)
 		return s.note(ctx, tx, s.updateClient(tx, &c), c.event("client.secret"))
 	})
 	if err != nil {
@@ -537,7 +538,7 @@ func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
 	now := s.now()
 	c.Active, c.CreatedAt, c.UpdatedAt, c.secret = true, kernel.ToTime(now), kernel.ToTime(now), nil
 	if secret != "" {
-		c.secret = digest(secret)
+		c.secret = secretvalue.Hash(secret)
 	}
 	uris, metadata, err := clientmeta.Metadata(c.Metadata).Stored()
 	if err != nil {

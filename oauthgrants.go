@@ -17,6 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/auth/browsermark"
 	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/auth/redirect"
+	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
@@ -206,7 +207,7 @@ func verifies(verifier, challenge string) bool {
 	if challenge == "" {
 		return verifier == ""
 	}
-	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(digest(verifier))),
+	return subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(secretvalue.Hash(verifier))),
 		[]byte(challenge)) == 1
 }
 
@@ -235,7 +236,7 @@ func (s *Store) addGrant(tx db.Tx, v viewer, client storedClient, a Authorizatio
 	projects []string) (AuthorizationCode, error) {
 	now := s.now()
 	expires := now + codeLifetime.Microseconds()
-	code := AuthorizationCode{Code: newSecret(), GrantID: s.newID(), ExpiresAt: kernel.ToTime(expires)}
+	code := AuthorizationCode{Code: secretvalue.New(), GrantID: s.newID(), ExpiresAt: kernel.ToTime(expires)}
 	scopes, err := json.Marshal(a.Scopes)
 	if err != nil {
 		return code, err
@@ -259,7 +260,7 @@ func (s *Store) addGrant(tx db.Tx, v viewer, client storedClient, a Authorizatio
 	}
 	if _, err := tx.Exec(`INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, created_at, expires_at) `+
 		`VALUES (?, ?, ?, ?, ?, ?)`,
-		digest(code.Code), grant, a.RedirectURI, a.CodeChallenge, now, expires); err != nil {
+		secretvalue.Hash(code.Code), grant, a.RedirectURI, a.CodeChallenge, now, expires); err != nil {
 		return code, err
 	}
 	_, err = tx.Exec(`UPDATE oauth_client SET used_at = ? WHERE id = ? AND used_at IS NULL`, now, client.row)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/auth/accesstoken"
 	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
+	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
@@ -161,7 +162,7 @@ func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (_ TokenSe
 			return t, refused, nil
 		}
 		if _, err := tx.Exec(`UPDATE oauth_token SET rotated_at = ? WHERE hash = ? AND rotated_at IS NULL`, now,
-			digest(r.RefreshToken)); err != nil {
+			secretvalue.Hash(r.RefreshToken)); err != nil {
 			return t, nil, err
 		}
 		t.issuer = r.Issuer
@@ -213,9 +214,9 @@ func (s *Store) grantTokens(tx db.Tx, t *issued, client storedClient, g storedGr
 	now := s.now()
 	t.user, t.client, t.grant, t.tokenID, t.at = g.user, client.ID, g.ID, s.newID(), kernel.ToTime(now)
 	if client.uses(clientmeta.GrantRefresh) {
-		t.refresh = newSecret()
+		t.refresh = secretvalue.New()
 		if _, err := tx.Exec(`INSERT INTO oauth_token (hash, grant_id, created_at, expires_at) VALUES (?, ?, ?, ?)`,
-			digest(t.refresh), g.row, now, now+refreshLifetime.Microseconds()); err != nil {
+			secretvalue.Hash(t.refresh), g.row, now, now+refreshLifetime.Microseconds()); err != nil {
 			return err
 		}
 	}
@@ -300,7 +301,7 @@ func loadCode(tx db.Tx, code string) (c storedCode, found bool, err error) {
 		found = true
 		return row.Scan(&grant, &c.redirectURI, &c.challenge, &c.expires, &c.used)
 	}, `SELECT grant_id, redirect_uri, challenge, expires_at, used_at IS NOT NULL FROM oauth_code WHERE hash = ?`,
-		digest(code))
+		secretvalue.Hash(code))
 	if err != nil || !found {
 		return c, false, err
 	}
@@ -310,7 +311,8 @@ func loadCode(tx db.Tx, code string) (c storedCode, found bool, err error) {
 
 // useCode marks a code as used. A transaction that has seen the code unused excludes any other use of it.
 func (s *Store) useCode(tx db.Tx, code string) error {
-	_, err := tx.Exec(`UPDATE oauth_code SET used_at = ? WHERE hash = ? AND used_at IS NULL`, s.now(), digest(code))
+	_, err := tx.Exec(`UPDATE oauth_code SET used_at = ? WHERE hash = ? AND used_at IS NULL`, s.now(),
+		secretvalue.Hash(code))
 	return err
 }
 
@@ -326,7 +328,7 @@ func loadRefreshToken(tx db.Tx, token string) (t storedRefreshToken, found bool,
 	err = tx.Each(func(row db.Rows) error {
 		found = true
 		return row.Scan(&grant, &t.expires, &t.rotated)
-	}, `SELECT grant_id, expires_at, coalesce(rotated_at, 0) FROM oauth_token WHERE hash = ?`, digest(token))
+	}, `SELECT grant_id, expires_at, coalesce(rotated_at, 0) FROM oauth_token WHERE hash = ?`, secretvalue.Hash(token))
 	if err != nil || !found {
 		return t, false, err
 	}
@@ -382,7 +384,7 @@ func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) (err error) {
 		}
 		grants, err := db.Column[int64](tx, `SELECT id FROM oauth_grant WHERE (client_id = ?1 OR ?1 = 0)
 			AND (uid = ?2 OR id = (SELECT grant_id FROM oauth_token WHERE hash = ?3))`, client.row, claims.GrantID,
-			digest(r.Token))
+			secretvalue.Hash(r.Token))
 		if err != nil || len(grants) == 0 {
 			return err
 		}
@@ -437,7 +439,7 @@ func checkClient(tx db.Tx, c ClientCredentials) (storedClient, error) {
 	right := client.Metadata.TokenEndpointAuthMethod == AuthNone
 	if !right {
 		right = subtle.ConstantTimeCompare(client.secret,
-			digest(c.Secret)) == 1 // an unknown client has no secret to match
+			secretvalue.Hash(c.Secret)) == 1 // an unknown client has no secret to match
 	}
 	if !found || !client.Active || !right {
 		return storedClient{}, invalidClient(c.ID)

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/auth/browsermark"
+	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -99,7 +100,7 @@ func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (_ AddedSignIn, e
 	if err != nil {
 		return AddedSignIn{}, err
 	}
-	added := AddedSignIn{Value: newValue(signInStart)}
+	added := AddedSignIn{Value: secretvalue.WithStart(signInStart)}
 	err = s.write(ctx, func(tx db.Tx, _ viewer) error {
 		u, err := findUser(tx, s.access.Namespace, n.User)
 		if err != nil {
@@ -149,7 +150,7 @@ func (s *shared) addMark(tx db.Tx, user string) (string, error) {
 	err := tx.QueryRow(`SELECT kid, private_key FROM signing_key WHERE algorithm = ? AND retired_at IS NULL`,
 		markAlgorithm).Scan(&id, &key)
 	if errors.Is(err, db.ErrNoRows) {
-		id, key = newIdentifier(), make([]byte, browsermark.KeySize)
+		id, key = secretvalue.Identifier(), make([]byte, browsermark.KeySize)
 		_, _ = rand.Read(key) // never fails
 		_, err = tx.Exec(`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, ?)`, id,
 			markAlgorithm, key, now)
@@ -229,7 +230,7 @@ func (s *Store) addSignIn(tx db.Tx, u storedUser, n NewSignIn, value string) (Si
 	}
 	_, err := tx.Exec(`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at, `+
 		`confirmed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		added.ID, u.row, digest(value), added.UserAgent, now, now, added.ExpiresAt.UnixMicro(), confirmed)
+		added.ID, u.row, secretvalue.Hash(value), added.UserAgent, now, now, added.ExpiresAt.UnixMicro(), confirmed)
 	return added, err
 }
 
@@ -293,14 +294,14 @@ func (h *Accounts) CheckSignIn(ctx context.Context, value string) (_ Principal, 
 	}
 	refused := newError(KindUnauthenticated, "",
 		"the session is not valid; it may have expired or been revoked, so sign in again")
-	if !isValue(signInStart, value) {
+	if !secretvalue.HasForm(signInStart, value) {
 		return Principal{}, refused
 	}
 	now := s.now()
 	var sessions []storedSignIn
 	var users []storedUser
 	err = s.readStore(ctx, func(tx db.Tx) (err error) {
-		if sessions, err = loadSignIns(tx, `e.hash = ? AND e.expires_at > ?`, digest(value), now); err != nil ||
+		if sessions, err = loadSignIns(tx, `e.hash = ? AND e.expires_at > ?`, secretvalue.Hash(value), now); err != nil ||
 			len(sessions) == 0 {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
+	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
@@ -172,7 +173,7 @@ func (h *Accounts) AddToken(ctx context.Context, n NewToken) (_ AddedToken, err 
 	if n.ExpiresAt, err = s.expiry(n); err != nil {
 		return AddedToken{}, err
 	}
-	value := newValue(tokenStart)
+	value := secretvalue.WithStart(tokenStart)
 	var added AddedToken
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		u, err := s.account(tx, v, n.User)
@@ -255,8 +256,8 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 	_, err = tx.Exec(`INSERT INTO token (uid, user_id, grant_id, parent_id, session, browser, with_session, name, hash,
 		prefix, scopes, projects, created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		added.ID, u.row, made.grant, made.token, made.session, made.browser, made.withSession, added.Name, digest(value),
-		added.Prefix, string(scopes), projects, now, expires)
+		added.ID, u.row, made.grant, made.token, made.session, made.browser, made.withSession, added.Name,
+		secretvalue.Hash(value), added.Prefix, string(scopes), projects, now, expires)
 	return added, err
 }
 
@@ -376,14 +377,14 @@ func (h *Accounts) CheckToken(ctx context.Context, value string) (_ Principal, e
 	if err != nil {
 		return Principal{}, err
 	}
-	if !isValue(tokenStart, value) {
+	if !secretvalue.HasForm(tokenStart, value) {
 		return Principal{}, badToken()
 	}
 	now := s.now()
 	var t storedToken
 	var u storedUser
 	err = s.readStore(ctx, func(tx db.Tx) error {
-		tokens, err := loadTokens(tx, now, `t.hash = ?`, digest(value))
+		tokens, err := loadTokens(tx, now, `t.hash = ?`, secretvalue.Hash(value))
 		if err != nil || len(tokens) == 0 {
 			return err
 		}

@@ -1,0 +1,190 @@
+package souvenir
+
+import (
+	"context"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
+)
+
+// Identity is a user's identity at an external identity provider.
+type Identity struct {
+	Issuer    string    `json:"issuer"`  // OpenID Connect Core 1.0, section 2: iss
+	Subject   string    `json:"subject"` // sub, unique only within the issuer
+	Email     string    `json:"email,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// NewIdentity describes an identity to link to a user.
+type NewIdentity struct {
+	User    string // id or name; empty: the view's user. Only the operator's store may name another
+	Issuer  string // 1 to 512 characters, compared byte by byte
+	Subject string // 1 to 255 characters, compared byte by byte
+	Email   string // for people; empty: none
+}
+
+const maxIdentities = 32
+
+// LinkIdentity lets a user sign in with an identity at a provider. The caller must have verified it with the provider.
+// An identity that belongs to another user is ErrConflict; linking one's own again updates its email address. More than
+// 32 identities of a user are ErrTooLarge. A view limited to projects may not call it, nor may a user without an
+// account.
+func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (_ Identity, err error) {
+	defer inGo[NewIdentity](&err)
+	s, err := h.servingOwn(ctx, "LinkIdentity")
+	if err != nil {
+		return Identity{}, err
+	}
+	if err := checkIdentity(n.Issuer, n.Subject); err != nil {
+		return Identity{}, err
+	}
+	if err := valid.Email(n.Email); err != nil {
+		return Identity{}, err
+	}
+	var linked Identity
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		u, err := s.account(tx, v, n.User)
+		if err != nil {
+			return err
+		}
+		if err := u.checkHasAccount(); err != nil {
+			return err
+		}
+		linked, err = s.linkIdentity(tx, u, n)
+		return s.note(ctx, tx, err, event{"identity.link", "user", u.ID, nil})
+	})
+	return linked, err
+}
+
+func (s *Store) linkIdentity(tx db.Tx, u storedUser, n NewIdentity) (Identity, error) {
+	if _, err := tx.Exec(`INSERT INTO external_identity (issuer, subject, user_id, email, created_at)
+		VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (issuer, subject) DO UPDATE SET email = excluded.email
+		WHERE external_identity.user_id = excluded.user_id`, n.Issuer, n.Subject, u.row, n.Email, s.now()); err != nil {
+		return Identity{}, err
+	}
+	all, err := identities(tx, u.row)
+	if err != nil {
+		return Identity{}, err
+	}
+	if len(all) > maxIdentities {
+		return Identity{}, newError(KindTooLarge, "user", "{} %s has %d identities; at most %d are allowed", show(u.ID),
+			len(all)-1, maxIdentities)
+	}
+	for _, i := range all {
+		if i.Issuer == n.Issuer && i.Subject == n.Subject {
+			return i, nil
+		}
+	}
+	return Identity{}, newError(KindConflict, "subject", "{} %s of the issuer %s is linked to another user",
+		show(n.Subject), show(n.Issuer))
+}
+
+func checkIdentity(issuer, subject string) error {
+	if err := valid.Line("issuer", issuer, valid.MaxIssuer); err != nil {
+		return err
+	}
+	return orNil(valid.Line("subject", subject, valid.MaxSubject))
+}
+
+// identities reads the identities of a user (a row), the oldest first.
+func identities(tx db.Tx, user int64) ([]Identity, error) {
+	all := []Identity{}
+	err := tx.Each(func(row db.Rows) error {
+		var i Identity
+		var created int64
+		err := row.Scan(&i.Issuer, &i.Subject, &i.Email, &created)
+		i.CreatedAt = kernel.ToTime(created)
+		all = append(all, i)
+		return err
+	}, `SELECT issuer, subject, email, created_at FROM external_identity WHERE user_id = ? `+
+		`ORDER BY created_at, issuer, subject`, user)
+	return all, err
+}
+
+// Identities returns the identities linked to a user (id or name; empty: the view's user), the oldest first. Only the
+// operator's store may name another user; a view limited to projects may not call it.
+func (h *Accounts) Identities(ctx context.Context, user string) (_ []Identity, err error) {
+	defer inGo[struct{}](&err, "user", "user")
+	s, err := h.servingOwn(ctx, "Identities")
+	if err != nil {
+		return nil, err
+	}
+	var all []Identity
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		u, err := s.account(tx, v, user)
+		if err != nil {
+			return err
+		}
+		all, err = identities(tx, u.row)
+		return err
+	})
+	return all, err
+}
+
+// UnlinkIdentity unlinks an identity of a user (id or name; empty: the view's user), who can then no longer sign in
+// with it; one that is not linked to the user is ErrNotFound. Through the user's own view, unlinking the only way to
+// sign in is ErrConflict.
+func (h *Accounts) UnlinkIdentity(ctx context.Context, user, issuer, subject string) (err error) {
+	defer inGo[struct{}](&err, "user", "user", "issuer", "issuer", "subject", "subject")
+	s, err := h.servingOwn(ctx, "UnlinkIdentity")
+	if err != nil {
+		return err
+	}
+	if err := checkIdentity(issuer, subject); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		u, err := s.account(tx, v, user)
+		if err != nil {
+			return err
+		}
+		result, err := tx.Exec(`DELETE FROM external_identity WHERE issuer = ? AND subject = ? AND user_id = ?`, issuer,
+			subject, u.row)
+		if err != nil {
+			return err
+		}
+		if result.RowsAffected == 0 {
+			return newError(KindNotFound, "subject", "{} %s of the issuer %s is not linked to this user", show(subject),
+				show(issuer))
+		}
+		left, err := identities(tx, u.row)
+		if err == nil && len(left) == 0 && !u.HasPassword && !s.operator {
+			return newError(KindConflict, "subject",
+				"{} %s of the issuer %s is the only way to sign in; set a password or link another identity first",
+				show(subject), show(issuer))
+		}
+		return s.note(ctx, tx, err, event{"identity.unlink", "user", u.ID, nil})
+	})
+}
+
+// GetUserByIdentity returns the user to whom an identity is linked, to sign them in. ErrNotFound means that the
+// identity is not linked, ErrUnauthenticated that the user is disabled.
+func (h *Accounts) GetUserByIdentity(ctx context.Context, issuer, subject string) (_ User, err error) {
+	defer inGo[struct{}](&err, "issuer", "issuer", "subject", "subject")
+	s, err := h.serving(ctx, "GetUserByIdentity")
+	if err != nil {
+		return User{}, err
+	}
+	if err := checkIdentity(issuer, subject); err != nil {
+		return User{}, err
+	}
+	var found []storedUser
+	err = s.read(ctx, func(tx db.Tx, _ viewer) (err error) {
+		found, err = loadUsers(tx, `u.id = (SELECT user_id FROM external_identity WHERE issuer = ? AND subject = ?)`, issuer,
+			subject)
+		return err
+	})
+	switch {
+	case err != nil:
+		return User{}, err
+	case len(found) == 0:
+		return User{}, newError(KindNotFound, "subject", "{} %s of the issuer %s is not linked to a user", show(subject),
+			show(issuer))
+	case s.isShut(s.access.Namespace, found[0].User):
+		return User{}, newError(KindUnauthenticated, "", "this user is disabled")
+	}
+	return found[0].User, nil
+}
