@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/testing/usage"
 )
 
 // withKeys returns a context with user keys in their own file.
@@ -29,25 +30,32 @@ func withKeys(b *testing.B, dir string) context.Context {
 	return keyring.With(b.Context(), ring)
 }
 
-// BenchmarkKeys compares a store with user keys and one without. It alternates the steps, so that other load on the
-// machine affects both.
+// BenchmarkKeys compares a store with user keys, and one in an encrypted file, with a plain one. It alternates the
+// steps, so that other load on the machine affects all of them.
 func BenchmarkKeys(b *testing.B) {
 	const size = 20_000
 	memories, queries := sentences(size), sentences(500)
 	dir := b.TempDir()
-	contexts := []context.Context{b.Context(), withKeys(b, dir)}
-	paths := []string{filepath.Join(dir, "without.db"), filepath.Join(dir, "with.db")}
-	open := func(b *testing.B, i int, o souvenir.Options) *souvenir.Store {
+	contexts := []context.Context{b.Context(), withKeys(b, dir), b.Context()}
+	masters := []souvenir.MasterKey{{}, {}, souvenir.GenerateMasterKey()}
+	try := func(i int, memory int64) (*souvenir.Store, error) {
+		return souvenir.Open(contexts[i], filepath.Join(dir, ways[i]+".db"), &souvenir.Options{IndexMemory: memory,
+			MasterKey: masters[i]})
+	}
+	open := func(b *testing.B, memory int64) (stores []*souvenir.Store) {
 		b.Helper()
-		store, err := souvenir.Open(contexts[i], paths[i], &o)
-		if err != nil {
-			b.Fatal(err)
+		for i := range ways {
+			store, err := try(i, memory)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { store.Close() })
+			stores = append(stores, store)
 		}
-		b.Cleanup(func() { store.Close() })
-		return store
+		return stores
 	}
 	b.Run("add", func(b *testing.B) {
-		stores := []*souvenir.Store{open(b, 0, souvenir.Options{}), open(b, 1, souvenir.Options{})}
+		stores := open(b, 0)
 		inTurn(b, func(i, n int) error {
 			_, err := stores[i].AddMemories(b.Context(), memories[n*500%size:][:500], nil)
 			return err
@@ -67,8 +75,7 @@ func BenchmarkKeys(b *testing.B) {
 	})
 	for name, memory := range map[string]int64{"in memory": 0, "on disk": -1} {
 		b.Run(name, func(b *testing.B) {
-			o := souvenir.Options{IndexMemory: memory}
-			stores := []*souvenir.Store{open(b, 0, o), open(b, 1, o)}
+			stores := open(b, memory)
 			for _, s := range stores {
 				if _, err := s.Search(b.Context(), souvenir.Query{Text: "load"}); err != nil {
 					b.Fatal(err)
@@ -82,7 +89,7 @@ func BenchmarkKeys(b *testing.B) {
 	}
 	b.Run("open and load", func(b *testing.B) {
 		inTurn(b, func(i, _ int) error {
-			store, err := souvenir.Open(contexts[i], paths[i], nil)
+			store, err := try(i, 0)
 			if err == nil {
 				err = store.Upkeep().LoadIndex(b.Context())
 			}
@@ -124,7 +131,7 @@ func BenchmarkFiltersWithKeys(b *testing.B) {
 		"a key not less":        {"key": souvenir.Condition{AtLeast: "k19990"}},
 	} {
 		b.Run(name, func(b *testing.B) {
-			inTurn(b, func(i, _ int) error {
+			inTurnOf(b, len(stores), func(i, _ int) error {
 				found, err := stores[i].Search(b.Context(), souvenir.Query{Filter: f, Limit: 10})
 				if err == nil && found.Total != 10 {
 					err = fmt.Errorf("got %d memories, want 10", found.Total)
@@ -135,26 +142,36 @@ func BenchmarkFiltersWithKeys(b *testing.B) {
 	}
 }
 
-// inTurn runs each step without keys and with them, in turn, and reports the medians.
-func inTurn(b *testing.B, step func(i, n int) error) {
+// ways are the stores that are compared, the plain one first.
+var ways = []string{"plain", "keys", "encrypted"}
+
+// inTurn runs each step in each store, in turn, and reports the medians of wall and processor time.
+func inTurn(b *testing.B, step func(i, n int) error) { inTurnOf(b, len(ways), step) }
+
+func inTurnOf(b *testing.B, stores int, step func(i, n int) error) {
 	b.Helper()
-	took := make([][]time.Duration, 2)
+	wall, processor := make([][]float64, stores), make([][]float64, stores)
 	for n := 0; b.Loop(); n++ {
-		for k := range took {
-			i := (k + n) % 2
-			start := time.Now()
+		for k := range stores {
+			i := (k + n) % stores
+			start, used := time.Now(), usage.Seconds()
 			if err := step(i, n); err != nil {
 				b.Fatal(err)
 			}
-			took[i] = append(took[i], time.Since(start))
+			wall[i] = append(wall[i], time.Since(start).Seconds())
+			processor[i] = append(processor[i], usage.Seconds()-used)
 		}
 	}
-	medians := make([]float64, 2)
-	for i := range took {
-		slices.Sort(took[i])
-		medians[i] = float64(took[i][len(took[i])/2].Microseconds()) / 1000
+	median := func(took []float64) float64 {
+		slices.Sort(took)
+		return 1000 * took[len(took)/2]
 	}
-	b.ReportMetric(medians[0], "ms-without")
-	b.ReportMetric(medians[1], "ms-with")
-	b.ReportMetric(100*(medians[1]/medians[0]-1), "%-slower")
+	for i := range stores {
+		b.ReportMetric(median(wall[i]), "ms-"+ways[i])
+		b.ReportMetric(median(processor[i]), "ms-cpu-"+ways[i])
+		if i > 0 {
+			b.ReportMetric(100*(median(wall[i])/median(wall[0])-1), "%-slower-"+ways[i])
+			b.ReportMetric(100*(median(processor[i])/median(processor[0])-1), "%-more-cpu-"+ways[i])
+		}
+	}
 }

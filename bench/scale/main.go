@@ -25,8 +25,8 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/bench/internal/usage"
 	"github.com/souvenir-ai/souvenir/internal/seed"
+	"github.com/souvenir-ai/souvenir/internal/testing/usage"
 )
 
 // settings are the flags.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/bench/internal/usage"
 	"github.com/souvenir-ai/souvenir/internal/seed"
+	"github.com/souvenir-ai/souvenir/internal/testing/usage"
 )
 
 // one measures the searches of a single user, from the opening on.

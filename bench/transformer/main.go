@@ -14,8 +14,8 @@ import (
 	"runtime"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/bench/internal/usage"
 	"github.com/souvenir-ai/souvenir/embedders/transformer"
+	"github.com/souvenir-ai/souvenir/internal/testing/usage"
 )
 
 func main() {

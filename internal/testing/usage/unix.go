@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package usage measures processor time.
+// Package usage measures processor time for benchmarks.
 package usage
 
 import "syscall"
