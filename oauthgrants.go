@@ -25,7 +25,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Users' grants to OAuth clients: how they are made, when they end, and what is purged afterwards. The clients are in
+// Users' grants to OAuth clients: how they are made, when they end, and what a purge deletes. The clients are in
 // oauthclients.go, and the tokens of a grant in oauthtokens.go. All of the protocol that needs no HTTP is implemented
 // here.
 

@@ -124,7 +124,7 @@ func (r *mailReader) multipart(kind string, parts *multipart.Reader, depth int) 
 	for {
 		p, err := parts.NextRawPart()
 		if err != nil {
-			return nil //nolint:nilerr // the end, or what is left is broken
+			return nil //nolint:nilerr // the end, or the rest is broken
 		}
 		before := r.Len()
 		if err := r.part(p.Header, p, depth+1); err != nil {

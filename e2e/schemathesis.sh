@@ -14,7 +14,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 # would not be repeatable.
 how=(--max-examples 300 --generation-database none) everything=(--max-time 240) tokens=(--max-time 30) refused=(--max-time 45)
 if [[ ${1-} == --short ]]; then
-	how=(--max-examples 20 --generation-deterministic) everything=() tokens=() refused=() # no seed: it follows from what is tried
+	how=(--max-examples 20 --generation-deterministic) everything=() tokens=() refused=() # no seed: it follows from the examples
 	shift
 fi
 

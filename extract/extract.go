@@ -1,5 +1,5 @@
 // Package extract learns facts from conversations. An [Extractor], such as a model behind [Chat] or [Anthropic], reads
-// the turns of a conversation and proposes what to remember. A [Learner] compares the proposals with what is stored,
+// the turns of a conversation and proposes what to remember. A [Learner] compares the proposals with stored memories,
 // and applies them in one transaction with links to the turns, or keeps them for review.
 //
 // The text of a conversation is data: a proposal can neither become a rule nor reach a project, collection or user

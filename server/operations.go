@@ -29,7 +29,7 @@ func toolOperations() map[string]operation {
 	return map[string]operation{
 		"GET /health":      {summary: "Whether the service works", answer: of[Health](nil)},
 		"GET /health/live": {summary: "Whether the process answers", answer: of[Liveness](nil)},
-		"GET /health/ready": {summary: "Whether requests can be answered, and what is wrong", answer: of[Readiness](nil),
+		"GET /health/ready": {summary: "Whether requests can be answered, and the problems", answer: of[Readiness](nil),
 			wrong: []string{"503"}},
 		"GET /openapi.json": {summary: "This document", answer: anything("An OpenAPI 3.1 document")},
 
@@ -296,7 +296,7 @@ func components() map[string]schema {
 	all := map[string]schema{}
 	share[Health](all, schema{"status": word("", "ok", "degraded"), "service": constant("souvenir"),
 		"version": constant(APIVersion),
-		"program": note("Version of the program"), "problem": note("What is wrong, if the status is degraded")})
+		"program": note("Version of the program"), "problem": note("The problem, if the status is degraded")})
 	share[TextBlock](all, schema{"type": constant("text")})
 	share[ErrorBody](all, schema{"error": note("What was wrong, with which value, and what would be right"),
 		"content": note("One: Error: and the error"), "isError": constant(true)})

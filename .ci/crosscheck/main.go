@@ -58,7 +58,7 @@ type listed struct {
 // ours reports whether the package is of this module, so that all of it is checked and not just what it exports.
 func (p *listed) ours() bool { return p.Module != nil && p.Module.Main }
 
-// check type-checks the module for one target. It returns how many packages of the module it saw and what is wrong.
+// check type-checks the module for one target. It returns how many packages of the module it saw, and the errors.
 func check(target string) (number int, errs []error, err error) {
 	packages, err := list(target)
 	if err != nil {

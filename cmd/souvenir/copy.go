@@ -24,13 +24,13 @@ func (c *cli) copyCommand() *cobra.Command {
 		Long: `Copies everything that an export contains from one store to another, in a file or a database: users with their
 passwords, memories with their past versions and vectors, files, projects, tokens, and OAuth clients,
 grants and keys. Ids do not change, so clients notice nothing. The target is created if there is
-none. --from is not changed, except that its audit log gets an entry; stop its servers first, since
-what is written meanwhile is not copied.
+none. --from is not changed, except that its audit log gets an entry; stop its servers first, since later
+changes are not copied.
 
 A copy can also add or remove user keys (SOUVENIR_USER_KEYS), and encrypt or decrypt a file: --from-keys
 and --to-keys set what the master key protects in each store.
 
-What is in the trash, recorded calls, invitations and sign-ins are not copied: people sign in again.
+The trash, recorded calls, invitations and sign-ins are not copied: people sign in again.
 
 If the copy is interrupted, run it again: it continues where it stopped. At the end it compares each
 row of the target with what was copied, and checks the target. The exit status is 0 only if nothing

@@ -67,7 +67,7 @@ func (l location) open(ctx context.Context, options *souvenir.Options) (*souveni
 		}
 	}
 	options.MasterKeyNow = func(context.Context) (souvenir.MasterKey, error) { return fileKeyOf(withKeyAnew(ctx)) }
-	if options.Logger == nil { // otherwise the log says what is done
+	if options.Logger == nil { // otherwise the log shows the progress
 		defer showOpening(ctx)()
 	}
 	if l.isDatabase() {

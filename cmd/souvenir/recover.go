@@ -17,7 +17,7 @@ import (
 func (c *cli) recoverCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "recover IN OUT [flags]", GroupID: groupFile,
-		Short: "Recover what is still readable in a damaged store",
+		Short: "Recover the readable content of a damaged store",
 		Long: `Reads the damaged file IN page by page, with its log (IN-wal) if there is one, even if "check" and
 "restore" refuse it, and creates the new store OUT, which must not exist, from all rows that can
 still be read. IN is not changed; stop the server first, so that the file is not written meanwhile.

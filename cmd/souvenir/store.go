@@ -102,7 +102,7 @@ func openError(path location, how opening, err error) error {
 		return fmt.Errorf("--db: %q is not a Souvenir store, and was not changed: %w", path, err)
 	case errors.Is(err, souvenir.ErrCorrupt):
 		return fmt.Errorf("--db: %q is damaged, and was not changed; \"souvenir restore\" restores a backup, \"souvenir "+
-			"recover\" extracts what is still readable: %w", path, err)
+			"recover\" extracts the readable content: %w", path, err)
 	case errors.Is(err, souvenir.ErrMasterKey):
 		return fmt.Errorf("--db: %w; \"souvenir key --help\" says where the key is set", err)
 	case errors.Is(err, souvenir.ErrUserKeys):

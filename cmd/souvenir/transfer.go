@@ -156,7 +156,7 @@ sign in.
 With --from, IN is what another program stored, a file or a folder:
 ` + strings.Join(migrate.Sources(), ", ") + `.
 Its memories belong to --user. A second import changes only what has changed there, and --dry-run
-stores nothing. docs/migrating.md says what is imported.`,
+stores nothing. docs/migrating.md lists what each import reads.`,
 		Example: `  souvenir import memories.jsonl
   zcat memories.jsonl.gz | souvenir import -
   souvenir import memories.jsonl --on-conflict replace

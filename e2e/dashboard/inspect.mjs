@@ -106,6 +106,6 @@ export async function tabThrough(page, name) {
     })
     if (!focus) break
     if (!focus.shown) complain(`${name}: the focus is not shown on ${focus.html}`)
-    if (!focus.seen) complain(`${name}: the focus is outside of what is seen, on ${focus.html}`)
+    if (!focus.seen) complain(`${name}: the focus is out of view, on ${focus.html}`)
   }
 }

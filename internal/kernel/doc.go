@@ -1,4 +1,4 @@
-// Package kernel is the base of the API: the rules and the rows on which several of its concepts depend. It knows no
+// Package kernel is the base of the API: the rules and the rows on which several of its concepts depend. It uses no
 // type of the API.
 //
 //   - Visibility: [Viewer] makes the condition for the rows that a caller may see or write.

@@ -88,13 +88,13 @@ func (tx *Tx) Savepoint(fn func() error) error {
 		return err
 	}
 	tx.writes()
-	if err := tx.command("SAVEPOINT part"); err != nil { // sends what is pending, too
+	if err := tx.command("SAVEPOINT part"); err != nil { // sends pending statements, too
 		return err
 	}
 	kept, before := false, tx.cursors
 	defer func() {
 		if kept || tx.over || tx.rerun != nil || tx.ctx.Err() != nil || tx.conn.IsClosed() {
-			return // what is not kept is undone with the transaction
+			return // anything not kept is undone with the transaction
 		}
 		tx.unsettled, tx.pending, tx.waiting = true, nil, 0 // settings are undone, too
 		tx.undone = append(tx.undone, [2]int{before + 1, tx.cursors})

@@ -150,7 +150,7 @@ func (c *Cache) Wrote() {
 	}
 }
 
-// follow starts to follow what is written, in the background, once something is held.
+// follow starts to follow writes, in the background, once something is held.
 func (c *Cache) follow() {
 	if c.following || c.background.Err() != nil {
 		return

@@ -18,8 +18,8 @@ type State struct {
 	Problems []souvenir.Problem `json:"problems"`        // never nil
 }
 
-// Handler serves GET /metrics, and GET /problems: what is wrong, with the messages that [server.Server] keeps from the
-// public. Neither needs a credential, so it belongs on a listener that only the operator reaches.
+// Handler serves GET /metrics, and GET /problems: current problems, with the messages that [server.Server] keeps from
+// the public. Neither needs a credential, so it belongs on a listener that only the operator reaches.
 func (m *Metrics) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))

@@ -14,7 +14,7 @@ export async function aClientIsConnectedAndItsFirstCallIsSeen(someone, { user })
   await page.send(/Create a token/)
   const pasted = (await page.locator('main pre code').first().textContent()).trim()
   const token = /mcp_[A-Za-z0-9_-]+/.exec(await page.main())[0]
-  assert.ok(pasted.includes(token), 'the token is not in what is to be pasted')
+  assert.ok(pasted.includes(token), 'the token is not in the text to paste')
   await page.locator('main button[data-copy]').first().click()
   await page.waitForFunction(() => /Copied|Chosen/.test(document.querySelector('main button[data-copy]').textContent))
   assert.match(await page.textContent('#first-call'), /Waiting for the first call/)

@@ -67,7 +67,7 @@ export const itsPicturesSayWhatTheyShow = (someone) => demonstration(someone, as
   assert.match(await page.innerText('#summary'), /\d+ links? and \d+ similar pairs?\. \d+ memories have no connections: the numbers after \+ count them/)
   const clusters = page.locator('#cluster-list button')
   for (const name of await clusters.allInnerTexts()) assert.match(name, /\p{L}{3,}.*\d/su, `a cluster is called ${name}`)
-  assert.ok((await page.locator('#cluster-labels span').allInnerTexts()).some((name) => /\+\d+/.test(name)), 'no label counts what is folded')
+  assert.ok((await page.locator('#cluster-labels span').allInnerTexts()).some((name) => /\+\d+/.test(name)), 'no label counts the folded ones')
   const connected = page.locator('#near button')
   const reasons = []
   for (let i = 0; i < 4; i++) {

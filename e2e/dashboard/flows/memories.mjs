@@ -218,8 +218,8 @@ export async function theListWorksWithoutScripts(someone, { user }) {
 
 export async function nearDuplicatesAreMadeOneAndComeApart(someone, { user, token }) {
   if (STORE !== 'small') return
-  const [first, second] = [await call(token, 'memory', { action: 'store', content: 'The blue kettle stands on the upper shelf by the window.', tags: ['one'] }),
-    await call(token, 'memory', { action: 'store', content: 'The blue kettle stands on the upper shelf, by the window.', tags: ['two'] })]
+  const [first, second] = [await call(token, 'memory', { action: 'store', content: 'The blue kettle is on the upper shelf by the window.', tags: ['one'] }),
+    await call(token, 'memory', { action: 'store', content: 'The blue kettle is on the upper shelf, by the window.', tags: ['two'] })]
   const page = await someone(user)
   await page.go('/memories/duplicates')
   await page.locator('.alike', { hasText: 'upper shelf' }).getByRole('link', { name: 'Compare and merge' }).click()

@@ -445,7 +445,7 @@ func words(t *testing.T, d db.DB) {
 	}
 	look("after tidying", []string{"tea", "coffee"}, all, 2, 2, 1, 10)
 	listed := map[int64]bool{}
-	is(t, "listing what is left", db.Scratch(t.Context(), d, func(tx db.Tx) error {
+	is(t, "listing the rest", db.Scratch(t.Context(), d, func(tx db.Tx) error {
 		return tx.Words().Each(func(passage int64, _ string, _ int, _ string) error {
 			listed[passage-first] = true
 			return nil

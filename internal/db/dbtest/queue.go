@@ -132,7 +132,7 @@ func queuedChildren(t *testing.T, d db.DB) {
 			return err
 		}
 		var there int
-		if err := tx.QueryRow(`SELECT count(*) FROM memory`).Scan(&there); err != nil { // what is queued is sent
+		if err := tx.QueryRow(`SELECT count(*) FROM memory`).Scan(&there); err != nil { // queued statements are sent
 			return err
 		}
 		if err := db.Queue(tx, turn, old, partition, 1, 1, "ann"); err != nil {

@@ -94,7 +94,7 @@ func (s segmented) stale(tx db.Tx) (string, error) {
 	return strings.Join(all, ", "), err
 }
 
-// expect reads what is stale in a transaction of its own.
+// expect reads the stale passages in a transaction of its own.
 func (s segmented) expect(t *testing.T, what, want string) {
 	t.Helper()
 	read(t, s.DB, func(tx db.Tx) error {
@@ -120,7 +120,7 @@ func (s segmented) exec(query string, args ...string) func(db.Tx) error {
 	}
 }
 
-// change is a change of memories, and what is stale after it.
+// change is a change of memories, and the stale passages after it.
 type change struct {
 	what string
 	run  func(db.Tx) error

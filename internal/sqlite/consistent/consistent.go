@@ -77,7 +77,7 @@ func wrongRows(tb testing.TB, tx db.Tx) error {
 				`FROM change)`},
 		{"no collection has two partitions of a project",
 			`SELECT collection_id FROM partition GROUP BY collection_id, ifnull(project_id, 0) HAVING count(*) > 1`},
-		{"what is in a project is stored with its owner",
+		{"the rows of a project are stored with its owner",
 			`SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id JOIN project j ON j.id = p.project_id ` +
 				`WHERE c.owner_id <> j.owner_id`},
 		{"files in a project are its owner's",

@@ -26,7 +26,7 @@ var rules = []layer{
 			"database/sql/..."},
 		But:   []string{"./internal/service"},
 		Reach: direct,
-		Why:   "an embedder stands on the root package's interface alone, as one of yours does",
+		Why:   "an embedder imports only the root package of this module, as one of yours does",
 	},
 	{
 		From:   []string{"./embedders/..."},
@@ -73,13 +73,13 @@ var rules = []layer{
 			"./server/internal/servertest"},
 		Never: []string{"./server/internal/signin", "./server/internal/authserver", "./server/internal/dashboard/..."},
 		Reach: anyDepth,
-		Why:   "the frame of the pages, and what all rooms stand on, know no room",
+		Why:   "the rooms import the frame of the pages, never the other way",
 	},
 	{
 		From:  []string{"./server/internal/signin"},
 		Never: []string{"./server/internal/authserver", "./server/internal/dashboard/..."},
 		Reach: anyDepth,
-		Why:   "authserver and dashboard stand on signin, never the other way",
+		Why:   "authserver and dashboard import signin, never the other way",
 	},
 	{
 		From:  []string{"./server/internal/authserver"},
@@ -121,7 +121,7 @@ var rules = []layer{
 			"./internal/recovery/...", "./internal/retrieval/...", "./internal/fixedcontext", "./internal/transfer",
 			"./internal/trash", "./internal/writing"},
 		Reach: anyDepth,
-		Why:   "the kernel is what the others stand on",
+		Why:   "the others import the kernel, never the other way",
 	},
 	{
 		From:  []string{"./internal/writing"},
@@ -170,7 +170,7 @@ var rules = []layer{
 		Never: []string{"./server/...", "./mcpserver/...", "./tools/...", "./cmd/...", "./embedders/...", "database/sql",
 			"./internal/db/...", "./internal/sqlite/...", "./internal/postgres/...", "./internal/kernel"},
 		Reach: direct,
-		Why:   "extract stands on the root package's interface alone, as a program does",
+		Why:   "extract imports only the root package of this module, as a program does",
 	},
 	{
 		From:  []string{"./", "./internal/...", "./mcpserver/...", "./tools/...", "./embedders/..."},
@@ -226,7 +226,7 @@ var rules = []layer{
 		From:  []string{"./internal/service"},
 		Never: []string{"./", "./internal/...", "./embedders/..."},
 		Reach: direct,
-		Why:   "what sends requests to a model knows no store",
+		Why:   "packages that send requests to a model do not use a store",
 	},
 	{
 		From:   []string{"./..."},
@@ -246,7 +246,7 @@ var rules = []layer{
 		Except: []string{"./internal/db/dbtest"},
 		Never:  []string{"./internal/..."},
 		Reach:  direct,
-		Why:    "the contract of engines stands on nothing of ours, so that an engine implements it alone",
+		Why:    "the contract of engines imports none of our packages, so that an engine needs only the contract",
 	},
 	{
 		From:  []string{"./internal/sealing/sealedrows", "./internal/txcontext"},

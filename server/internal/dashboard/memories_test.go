@@ -106,7 +106,7 @@ func TestWeakerMatchesAreFoldedOnTheFirstPageOnly(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	var many []souvenir.NewMemory
 	for i := range 30 {
-		many = append(many, souvenir.NewMemory{Content: fmt.Sprintf("Kettle number %d stands on a shelf.", i)})
+		many = append(many, souvenir.NewMemory{Content: fmt.Sprintf("Kettle number %d is on a shelf.", i)})
 	}
 	fill(w, servertest.Owner, append(many, souvenir.NewMemory{Content: "Otters sleep under the old pier."})...)
 	olivia := w.SignedIn(servertest.Owner)

@@ -21,7 +21,7 @@ type wordPiece struct {
 func newWordPiece(ids map[string]int32, unknown, inside string, maxWord int) (*wordPiece, error) {
 	id, ok := ids[unknown]
 	if !ok {
-		return nil, fmt.Errorf("the vocabulary of %d pieces has no %.40q, the piece for what is unknown", len(ids), unknown)
+		return nil, fmt.Errorf("the vocabulary of %d pieces has no %.40q, the piece for unknown words", len(ids), unknown)
 	}
 	w := &wordPiece{ids: ids, unknown: id, inside: inside, maxWord: maxWord}
 	for piece, id := range ids {

@@ -33,7 +33,7 @@ func (s *Service) addTask(w http.ResponseWriter, r *http.Request, c request.Call
 	text := strings.Join(strings.Fields(values.Get("task")), " ")
 	switch n := utf8.RuneCountInString(text); {
 	case n == 0:
-		return nil, failure.Invalid("task", "task is empty; write what is to be done")
+		return nil, failure.Invalid("task", "task is empty; write what to do")
 	case n > maxTask:
 		return nil, failure.Invalid("task", "task has "+strconv.Itoa(n)+" characters; at most "+strconv.Itoa(maxTask)+
 			" are allowed")
