@@ -142,7 +142,7 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 	}
 	var g Graph
 	var p *picture
-	var v vectors
+	var v retrieval.Directions
 	var known bool
 	var making retrieval.Making
 	err = s.read(ctx, func(tx db.Tx, viewer viewer) (err error) {
@@ -156,20 +156,20 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 		if err := p.load(tx, q.Limit, false); err != nil {
 			return err
 		}
-		g, v = Graph{Nodes: p.nodes, Edges: []Edge{}, Total: p.total}, vectors{}
+		g, v = Graph{Nodes: p.nodes, Edges: []Edge{}, Total: p.total}, retrieval.Directions{}
 		if g.Edges, err = p.links(tx); err != nil || q.Neighbours < 0 {
 			return err
 		}
 		if v, err = p.means(tx); err != nil || q.Duplicates == 0 {
 			return err
 		}
-		pairs, err := index.Pairs(tx.Context(), v.means, v.size, maxNeighbours, float32(similarity.Candidate))
+		pairs, err := index.Pairs(tx.Context(), v.Means, v.Size, maxNeighbours, float32(similarity.Candidate))
 		if err != nil {
 			return err
 		}
-		pairs, err = p.duplicates(tx, v.places, pairs, q.Duplicates)
+		pairs, err = p.duplicates(tx, v.Places, pairs, q.Duplicates)
 		for _, pair := range pairs {
-			g.Edges = append(g.Edges, Edge{From: v.places[pair.A], To: v.places[pair.B], Kind: EdgeSimilar,
+			g.Edges = append(g.Edges, Edge{From: v.Places[pair.A], To: v.Places[pair.B], Kind: EdgeSimilar,
 				Score: float64(pair.Cosine)})
 		}
 		return err
@@ -189,21 +189,21 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 }
 
 // connect adds edges of similarity, and the clusters.
-func (g *Graph) connect(ctx context.Context, p *picture, v vectors, q GraphQuery) error {
+func (g *Graph) connect(ctx context.Context, p *picture, v retrieval.Directions, q GraphQuery) error {
 	read := topic.Read(p.texts)
 	var pairs []index.Pair
 	if q.Neighbours > 0 {
 		var err error
-		if pairs, err = index.Pairs(ctx, v.means, v.size, q.Neighbours, -1); err != nil {
+		if pairs, err = index.Pairs(ctx, v.Means, v.Size, q.Neighbours, -1); err != nil {
 			return err
 		}
 	}
-	similar := read.Scale(v.means, v.size, v.places)
+	similar := read.Scale(v.Means, v.Size, v.Places)
 	for i := range g.Edges {
 		g.Edges[i].Shared = read.SharedWords(g.Edges[i].From, g.Edges[i].To)
 	}
 	for _, pair := range pairs {
-		edge := Edge{From: v.places[pair.A], To: v.places[pair.B], Kind: EdgeSimilar,
+		edge := Edge{From: v.Places[pair.A], To: v.Places[pair.B], Kind: EdgeSimilar,
 			Score: float64(similar.Of(pair.A, pair.B, pair.Cosine))}
 		if edge.Score < q.Similar {
 			g.Nearest = append(g.Nearest, edge)
@@ -321,7 +321,7 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 	}
 	var m Map
 	var p *picture
-	var v vectors
+	var v retrieval.Directions
 	var known bool
 	var making retrieval.Making
 	err = s.read(ctx, func(tx db.Tx, viewer viewer) (err error) {
@@ -350,8 +350,10 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 		m.Points, m.Warnings = slices.Clone(m.Points), p.warnings
 		return m, nil
 	}
-	m = Map{Points: []Point{}, Total: p.total, Unplaced: len(p.nodes) - len(v.places), Warnings: p.warnings}
-	m.Version = v.version(p.nodes, p.s.profile)
+	m = Map{Points: []Point{}, Total: p.total, Unplaced: len(p.nodes) - len(v.Places), Warnings: p.warnings}
+	m.Version = v.Version(p.s.profile, func(i int) (id string, updated int64) {
+		return p.nodes[i].ID, p.nodes[i].UpdatedAt.UnixMicro()
+	})
 	flat, err := m.lay(ctx, p, v, q)
 	if err != nil {
 		return Map{}, err
@@ -360,7 +362,7 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 	for _, x := range flat {
 		most = max(most, x, -x)
 	}
-	for i, place := range v.places {
+	for i, place := range v.Places {
 		m.Points = append(m.Points, Point{p.nodes[place], float64(flat[2*i] / most), float64(flat[2*i+1] / most)})
 	}
 	if q.Layout == LayoutAxes && !p.changing {
@@ -392,21 +394,21 @@ func (p *picture) sameSample(tx db.Tx, making retrieval.Making, limit int) (m Ma
 }
 
 // lay returns x and y of each memory with a vector. It changes the vectors.
-func (m *Map) lay(ctx context.Context, p *picture, v vectors, q MapQuery) (flat []float32, err error) {
+func (m *Map) lay(ctx context.Context, p *picture, v retrieval.Directions, q MapQuery) (flat []float32, err error) {
 	if q.Layout == LayoutAxes {
-		flat, m.Explained, err = index.Plane(ctx, v.means, v.size)
+		flat, m.Explained, err = index.Plane(ctx, v.Means, v.Size)
 		return flat, err
 	}
-	pairs, err := index.Pairs(ctx, v.means, v.size, layout.NearOnes(len(v.places)), -1)
+	pairs, err := index.Pairs(ctx, v.Means, v.Size, layout.NearOnes(len(v.Places)), -1)
 	if err != nil {
 		return nil, err
 	}
-	texts := make([]string, len(v.places))
-	for i, place := range v.places {
+	texts := make([]string, len(v.Places))
+	for i, place := range v.Places {
 		texts[i] = p.texts[place]
 	}
 	read := topic.Read(texts)
-	similar := read.Scale(v.means, v.size, nil)
+	similar := read.Scale(v.Means, v.Size, nil)
 	near, edges := make([]layout.Near, len(pairs)), make([]layout.Edge, len(pairs))
 	for i, pair := range pairs {
 		near[i] = layout.Near{A: pair.A, B: pair.B, Distance: 2 - 2*pair.Cosine}
@@ -414,18 +416,18 @@ func (m *Map) lay(ctx context.Context, p *picture, v vectors, q MapQuery) (flat 
 		edges[i] = layout.Edge{A: pair.A, B: pair.B, Weight: weight * weight}
 	}
 	const close = 6 // the neighbours that decide what belongs together
-	groups, err := layout.Communities(ctx, len(v.places), topic.Strongest(len(v.places), close, edges))
+	groups, err := layout.Communities(ctx, len(v.Places), topic.Strongest(len(v.Places), close, edges))
 	if err != nil {
 		return nil, err
 	}
 	m.Clusters = clusters(read.Clusters(groups))
-	start, known := layout.Begin(q.Start.places(p.nodes, v.places), near)
+	start, known := layout.Begin(q.Start.places(p.nodes, v.Places), near)
 	if !known {
-		if start, _, err = index.Plane(ctx, v.means, v.size); err != nil {
+		if start, _, err = index.Plane(ctx, v.Means, v.Size); err != nil {
 			return nil, err
 		}
 	}
-	return layout.Neighbours(ctx, len(v.places), near, start, known)
+	return layout.Neighbours(ctx, len(v.Places), near, start, known)
 }
 
 // places returns where some of the nodes are on a map; nil for nodes that are not on it.
@@ -564,20 +566,29 @@ func (p *picture) partitions() []int64 {
 
 // links returns the links between the nodes, in the order of the nodes.
 func (p *picture) links(tx db.Tx) ([]Edge, error) {
-	rows := p.rows()
-	place := make(map[int64]int, len(rows))
-	for i, row := range rows {
-		place[row] = i
+	found, err := kernel.LinksAmong(tx, p.rows())
+	edges := make([]Edge, len(found))
+	for i, link := range found {
+		edges[i] = Edge{From: link[0], To: link[1], Kind: EdgeRelated}
 	}
-	edges := []Edge{}
-	err := tx.Each(func(row db.Rows) error {
-		var from, to int64
-		err := row.Scan(&from, &to)
-		if at, ok := place[to]; ok {
-			edges = append(edges, Edge{From: place[from], To: at, Kind: EdgeRelated})
-		}
-		return err
-	}, `SELECT memory_id, related_id FROM `+db.Numbered+` r `+db.InOrder+
-		` memory_link ON memory_id = r.value ORDER BY r.key, position, related_id`, db.List(rows))
 	return edges, err
+}
+
+// means returns the directions of the nodes that have one.
+func (p *picture) means(tx db.Tx) (retrieval.Directions, error) {
+	size := p.s.embedder.Dimensions()
+	ready, err := p.s.vectors.Ready(tx)
+	if err != nil {
+		return retrieval.Directions{}, err
+	}
+	if p.changing = !ready; p.changing {
+		p.warnings = append(p.warnings,
+			"the store is changing its embedding model; memories cannot be compared until that is done")
+		return retrieval.Directions{Size: size}, nil
+	}
+	list := make([]retrieval.Located, len(p.nodes))
+	for i, n := range p.nodes {
+		list[i] = retrieval.Located{Row: n.row, Partition: n.partition}
+	}
+	return p.s.comparison().Directions(tx, size, list, p.partitions())
 }

@@ -107,15 +107,15 @@ func duplicatesInAllWays(t *testing.T, s *Store, content string) (got, all, near
 			return err
 		}
 		given := similarity.Read(content)
-		if got, err = s.duplicatesOf(tx, vectors[0], partitions, given, candidates); err != nil {
+		if got, err = s.comparison().Duplicates(tx, vectors[0], partitions, given, candidates); err != nil {
 			return err
 		}
-		if all, err = s.near(tx, vectors[0], partitions, similarity.Candidate, 10_000); err != nil {
+		if all, err = s.comparison().Near(tx, vectors[0], partitions, similarity.Candidate, 10_000); err != nil {
 			return err
 		}
-		near, err = s.duplicatesAmong(tx, given, all[:min(candidates, len(all))])
+		near, err = s.comparison().DuplicatesAmong(tx, given, all[:min(candidates, len(all))])
 		if err == nil {
-			all, err = s.duplicatesAmong(tx, given, all)
+			all, err = s.comparison().DuplicatesAmong(tx, given, all)
 		}
 		return err
 	})

@@ -100,6 +100,24 @@ func LoadForWriting(tx db.Tx, v Viewer, id string) (Memory, error) {
 	return m, err
 }
 
+// LinksAmong returns the links between some memories, by their places in the list of rows, in its order.
+func LinksAmong(tx db.Tx, rows []int64) (links [][2]int, err error) {
+	place := make(map[int64]int, len(rows))
+	for i, row := range rows {
+		place[row] = i
+	}
+	err = tx.Each(func(row db.Rows) error {
+		var from, to int64
+		err := row.Scan(&from, &to)
+		if at, ok := place[to]; ok {
+			links = append(links, [2]int{place[from], at})
+		}
+		return err
+	}, `SELECT memory_id, related_id FROM `+db.Numbered+` r `+db.InOrder+
+		` memory_link ON memory_id = r.value ORDER BY r.key, position, related_id`, db.List(rows))
+	return links, err
+}
+
 // SharedReadOnly refuses a write to something that its owner shares for reading only.
 func SharedReadOnly(tx db.Tx, v Viewer, argument, kind, id, owner string) error {
 	return fault.New(fault.KindForbidden, argument, "%s %s belongs to %s, who shares it read-only", kind, fault.Show(id),
