@@ -4,19 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/layout"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
-	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
-	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/topic"
 )
 
@@ -36,6 +32,7 @@ type Node struct {
 	CreatedAt      time.Time      `json:"created_at"`
 	UpdatedAt      time.Time      `json:"updated_at"`
 
+	begins         string // of its content
 	row, partition int64
 }
 
@@ -160,7 +157,7 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 		if g.Edges, err = p.links(tx); err != nil || q.Neighbours < 0 {
 			return err
 		}
-		if v, err = p.means(tx); err != nil || q.Duplicates == 0 {
+		if v, err = p.means(tx, p.nodes); err != nil || q.Duplicates == 0 {
 			return err
 		}
 		pairs, err := index.Pairs(tx.Context(), v.Means, v.Size, maxNeighbours, float32(similarity.Candidate))
@@ -177,6 +174,12 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 	if err == nil && q.Duplicates == 0 && !known {
 		err = g.connect(ctx, p, v, q) // needs no snapshot
 	}
+	if !known {
+		g.Nodes = slices.Clone(g.Nodes)
+		for i := range g.Nodes {
+			g.Nodes[i].begins = ""
+		}
+	}
 	if err == nil && !known && !p.changing {
 		s.graphs.Keep(making, g, nodeBytes*len(g.Nodes)+edgeBytes*(len(g.Edges)+len(g.Nearest)))
 	}
@@ -190,7 +193,7 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 
 // connect adds edges of similarity, and the clusters.
 func (g *Graph) connect(ctx context.Context, p *picture, v retrieval.Directions, q GraphQuery) error {
-	read := topic.Read(p.texts)
+	read := topic.Read(beginsOf(p.nodes))
 	var pairs []index.Pair
 	if q.Neighbours > 0 {
 		var err error
@@ -237,6 +240,14 @@ func asLayout(edges []Edge) []layout.Edge {
 	return list
 }
 
+func cloned(all []Cluster) []Cluster {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Nodes = slices.Clone(all[i].Nodes)
+	}
+	return all
+}
+
 func clusters(found []topic.Cluster) []Cluster {
 	var all []Cluster
 	for _, c := range found {
@@ -259,7 +270,7 @@ type MapQuery struct {
 	Layout MapLayout
 
 	// Start is an earlier map with LayoutNeighbours: its memories stay roughly in place, and the others join them, in a
-	// third of the time.
+	// third of the time. LayoutKept needs one.
 	Start *Map
 }
 
@@ -275,9 +286,13 @@ const (
 	// LayoutNeighbours keeps neighbours together (t-SNE), and finds groups. It takes seconds of one processor for 5,000
 	// memories, without holding up other calls.
 	LayoutNeighbours MapLayout = "neighbours"
+
+	// LayoutKept keeps the places and clusters of Start. A memory that is new or has changed since is put beside the most
+	// similar one. That takes milliseconds. If these are most memories, the layout is LayoutAxes.
+	LayoutKept MapLayout = "kept"
 )
 
-var mapLayouts = []MapLayout{LayoutAxes, LayoutNeighbours}
+var mapLayouts = []MapLayout{LayoutAxes, LayoutNeighbours, LayoutKept}
 
 // Map holds memories laid out by meaning: similar ones are close together.
 type Map struct {
@@ -288,8 +303,8 @@ type Map struct {
 	// vectors.
 	Unplaced int `json:"unplaced"`
 
-	// Clusters are set with LayoutNeighbours: groups of memories whose neighbours are mostly in the same group, the
-	// largest first. Nodes are indexes of Points.
+	// Clusters are set with LayoutNeighbours and LayoutKept: groups of memories whose neighbours are mostly in the same
+	// group, the largest first. Nodes are indexes of Points.
 	Clusters []Cluster `json:"clusters,omitempty"`
 
 	// Version changes when other memories are on the map, or the meaning of one changes. Empty: there are none.
@@ -318,10 +333,12 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 		return Map{}, invalid("limit", "{} is %d; expected 1 to %d", q.Limit, MaxNodes)
 	case !slices.Contains(mapLayouts, q.Layout):
 		return Map{}, invalid("layout", "{} is %s; expected %s", show(string(q.Layout)), oneOf(mapLayouts))
+	case q.Layout == LayoutKept && q.Start == nil:
+		return Map{}, invalid("start", "{} is missing; the layout %s needs an earlier map", LayoutKept)
 	}
 	var m Map
 	var p *picture
-	var v retrieval.Directions
+	var v vectors
 	var known bool
 	var making retrieval.Making
 	err = s.read(ctx, func(tx db.Tx, viewer viewer) (err error) {
@@ -330,31 +347,57 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 		}
 		if q.Layout == LayoutAxes {
 			m, known, making, err = keptPicture[Map](tx, p, &s.maps, fmt.Sprint(q.Limit, q.Sample, p.order))
-			if err == nil && !known && q.Sample {
-				m, known, err = p.sameSample(tx, making, q.Limit)
-			}
 			if err != nil || known {
 				return err
 			}
+			q.Start = &m
 		}
-		if err = p.load(tx, q.Limit, q.Sample); err == nil {
-			v, err = p.means(tx)
+		if err = p.load(tx, q.Limit, q.Sample); err != nil {
+			return err
+		}
+		if q.Layout == LayoutNeighbours {
+			v.Directions, err = p.means(tx, p.nodes)
+		} else {
+			v, err = p.since(tx, q.Start, q.Layout == LayoutAxes)
 		}
 		return err
 	})
 	if err != nil {
 		return Map{}, err
 	}
-	if known {
-		s.maps.Keep(making, m, nodeBytes*len(m.Points))
-		m.Points, m.Warnings = slices.Clone(m.Points), p.warnings
-		return m, nil
+	if !known {
+		if m, err = p.mapOf(ctx, v, q); err != nil {
+			return Map{}, err
+		}
+		if q.Layout == LayoutAxes && !p.changing {
+			s.maps.Keep(making, m, nodeBytes*len(m.Points))
+		}
 	}
-	m = Map{Points: []Point{}, Total: p.total, Unplaced: len(p.nodes) - len(v.Places), Warnings: p.warnings}
+	m.Points, m.Warnings = slices.Clone(m.Points), p.warnings
+	return m, nil
+}
+
+// mapOf lays out the nodes that have a direction.
+func (p *picture) mapOf(ctx context.Context, v vectors, q MapQuery) (Map, error) {
+	m := Map{Points: []Point{}, Total: p.total, Unplaced: len(p.nodes) - len(v.Places)}
 	m.Version = v.Version(p.s.profile, func(i int) (id string, updated int64) {
 		return p.nodes[i].ID, p.nodes[i].UpdatedAt.UnixMicro()
 	})
-	flat, err := m.lay(ctx, p, v, q)
+	if q.Layout == LayoutKept && 2*v.known() < len(v.Places) {
+		q.Layout = LayoutAxes
+	}
+	var flat []float32
+	var places []layout.Place
+	var err error
+	switch {
+	case q.Layout == LayoutNeighbours:
+		flat, err = m.neighbours(ctx, p, v, q)
+	case q.Layout == LayoutAxes && v.Means != nil:
+		flat, m.Explained, err = index.Plane(ctx, v.Means, v.Size)
+	default:
+		m.Explained = q.Start.Explained
+		places = m.beside(p, v, q.Start)
+	}
 	if err != nil {
 		return Map{}, err
 	}
@@ -362,52 +405,85 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 	for _, x := range flat {
 		most = max(most, x, -x)
 	}
-	for i, place := range v.Places {
-		m.Points = append(m.Points, Point{p.nodes[place], float64(flat[2*i] / most), float64(flat[2*i+1] / most)})
+	for i := range len(flat) / 2 {
+		places = append(places, layout.Place{X: float64(flat[2*i] / most), Y: float64(flat[2*i+1] / most)})
 	}
-	if q.Layout == LayoutAxes && !p.changing {
-		kept := m
-		kept.Points = slices.Clone(m.Points)
-		s.maps.Keep(making, kept, nodeBytes*len(kept.Points))
+	for i, place := range v.Places {
+		m.Points = append(m.Points, Point{p.nodes[place], places[i].X, places[i].Y})
+		m.Points[i].begins = ""
 	}
 	return m, nil
 }
 
-// sameSample returns the map that was kept before the latest changes, if it shows a sample that they do not touch.
-func (p *picture) sameSample(tx db.Tx, making retrieval.Making, limit int) (m Map, same bool, err error) {
-	before, changed, known, err := p.s.maps.Before(tx, making)
-	m, _ = before.(Map)
-	if err != nil || !known || p.sel.Condition != "" || m.Unplaced > 0 || m.Total <= limit {
-		return Map{}, false, err
-	}
-	share := retrieval.Share(limit, m.Total)
-	if m.Total, err = p.sel.Count(tx); err != nil || m.Total <= limit || retrieval.Share(limit, m.Total) != share {
-		return Map{}, false, err
-	}
-	for _, point := range m.Points {
-		if slices.Contains(changed, point.row) {
-			return Map{}, false, nil
+// beside returns the places of the nodes: what an earlier map shows stays, and each other one is beside the most
+// similar of these, since the mean of several can be between clusters. It sets the clusters.
+func (m *Map) beside(p *picture, v vectors, start *Map) []layout.Place {
+	places, groups := make([]*layout.Place, len(v.Places)), slices.Repeat([]int{-1}, len(v.Places))
+	group := make([]int, len(start.Points))
+	for i, cluster := range start.Clusters {
+		for _, at := range cluster.Nodes {
+			if at >= 0 && at < len(group) {
+				group[at] = i + 1
+			}
 		}
 	}
-	touched, err := retrieval.InSample(tx, share, changed)
-	return m, !touched && err == nil, err
+	var fresh, known []int
+	for i := range v.Places {
+		if v.was[i] < 0 {
+			fresh = append(fresh, i)
+			continue
+		}
+		known = append(known, i)
+		point := start.Points[v.was[i]]
+		places[i], groups[i] = &layout.Place{X: point.X, Y: point.Y}, group[v.was[i]]-1
+	}
+	var edges []layout.Edge
+	for _, pair := range index.Nearest(v.Means, v.Size, fresh, known) {
+		edges = append(edges, layout.Edge{A: pair.A, B: pair.B, Weight: 1})
+		groups[pair.A] = groups[pair.B]
+	}
+	m.Clusters = p.keptClusters(v.Places, groups, start)
+	all := make([]layout.Place, len(v.Places))
+	for i, place := range layout.Beside(places, edges) {
+		all[i] = *place
+	}
+	return all
 }
 
-// lay returns x and y of each memory with a vector. It changes the vectors.
-func (m *Map) lay(ctx context.Context, p *picture, v retrieval.Directions, q MapQuery) (flat []float32, err error) {
-	if q.Layout == LayoutAxes {
-		flat, m.Explained, err = index.Plane(ctx, v.Means, v.Size)
-		return flat, err
+// keptClusters returns the clusters of an earlier map, given which one each of some nodes is in. Their names have only
+// words of these nodes: other words may come from memories that were erased, or that their owner no longer shares.
+func (p *picture) keptClusters(some, groups []int, start *Map) []Cluster {
+	all := make([]Cluster, len(start.Clusters))
+	for i, group := range groups {
+		if group >= 0 {
+			all[group].Nodes = append(all[group].Nodes, i)
+		}
 	}
+	for i := range all {
+		said := true
+		for word := range strings.SplitSeq(start.Clusters[i].Name, ", ") {
+			said = said && slices.ContainsFunc(all[i].Nodes, func(one int) bool {
+				return strings.Contains(strings.ToLower(p.nodes[some[one]].begins), strings.ToLower(word))
+			})
+		}
+		if said {
+			all[i].Name = start.Clusters[i].Name
+		}
+	}
+	return slices.DeleteFunc(all, func(c Cluster) bool { return len(c.Nodes) == 0 })
+}
+
+// neighbours returns x and y of each memory with a vector, and sets the clusters.
+func (m *Map) neighbours(ctx context.Context, p *picture, v vectors, q MapQuery) ([]float32, error) {
 	pairs, err := index.Pairs(ctx, v.Means, v.Size, layout.NearOnes(len(v.Places)), -1)
 	if err != nil {
 		return nil, err
 	}
-	texts := make([]string, len(v.Places))
+	some := make([]Node, len(v.Places))
 	for i, place := range v.Places {
-		texts[i] = p.texts[place]
+		some[i] = p.nodes[place]
 	}
-	read := topic.Read(texts)
+	read := topic.Read(beginsOf(some))
 	similar := read.Scale(v.Means, v.Size, nil)
 	near, edges := make([]layout.Near, len(pairs)), make([]layout.Edge, len(pairs))
 	for i, pair := range pairs {
@@ -421,7 +497,13 @@ func (m *Map) lay(ctx context.Context, p *picture, v retrieval.Directions, q Map
 		return nil, err
 	}
 	m.Clusters = clusters(read.Clusters(groups))
-	start, known := layout.Begin(q.Start.places(p.nodes, v.Places), near)
+	was := make([]*layout.Place, len(some))
+	for i, at := range q.Start.points(some, false) {
+		if at >= 0 {
+			was[i] = &layout.Place{X: q.Start.Points[at].X, Y: q.Start.Points[at].Y}
+		}
+	}
+	start, known := layout.Begin(was, near)
 	if !known {
 		if start, _, err = index.Plane(ctx, v.Means, v.Size); err != nil {
 			return nil, err
@@ -430,165 +512,20 @@ func (m *Map) lay(ctx context.Context, p *picture, v retrieval.Directions, q Map
 	return layout.Neighbours(ctx, len(v.Places), near, start, known)
 }
 
-// places returns where some of the nodes are on a map; nil for nodes that are not on it.
-func (m *Map) places(nodes []Node, some []int) []*layout.Place {
-	was := make([]*layout.Place, len(some))
+// points returns which points of a map are some nodes; -1: it does not show them, or shows them as they were.
+func (m *Map) points(nodes []Node, unchanged bool) []int {
+	was := slices.Repeat([]int{-1}, len(nodes))
 	if m == nil {
 		return was
 	}
-	known := make(map[string]*layout.Place, len(m.Points))
-	for _, point := range m.Points {
-		known[point.ID] = &layout.Place{X: point.X, Y: point.Y}
+	known := make(map[string]int, len(m.Points))
+	for i, point := range m.Points {
+		known[point.ID] = i
 	}
-	for i, place := range some {
-		was[i] = known[nodes[place].ID]
+	for i, node := range nodes {
+		if at, found := known[node.ID]; found && !(unchanged && !m.Points[at].UpdatedAt.Equal(node.UpdatedAt)) {
+			was[i] = at
+		}
 	}
 	return was
-}
-
-// picture is a set of memories to show together.
-type picture struct {
-	s        *Store
-	sel      selection
-	order    SortOrder
-	nodes    []Node
-	texts    []string // the beginnings of their contents
-	total    int
-	ours     map[int64]bool // partitions whose vectors the store makes
-	changing bool           // vectors cannot be compared for now
-	warnings []string
-}
-
-// nodeBytes and edgeBytes are about how much memory a node and an edge of a kept picture need.
-const nodeBytes, edgeBytes = 400, 72
-
-// keptPicture returns a picture that was made since the last change of a memory. Pictures of sealed texts are not kept.
-func keptPicture[V any](tx db.Tx, p *picture, kept *retrieval.Derived, about string) (picture V, known bool,
-	m retrieval.Making, err error) {
-	if ready, err := p.s.vectors.Ready(tx); err != nil || !ready || p.s.ring != nil {
-		return picture, false, m, err
-	}
-	made, known, m, err := kept.Of(tx, p.sel.Selection, about)
-	picture, _ = made.(V)
-	return picture, known, m, err
-}
-
-func cloned(all []Cluster) []Cluster {
-	all = slices.Clone(all)
-	for i := range all {
-		all[i].Nodes = slices.Clone(all[i].Nodes)
-	}
-	return all
-}
-
-// pictureOf selects the memories of a listing.
-func (s *Store) pictureOf(tx db.Tx, v viewer, l MemoryList) (*picture, error) {
-	order := cmp.Or(l.Sort, SortUpdatedDesc)
-	if !slices.Contains(sortOrders[1:], order) {
-		return nil, invalid("sort_order", "{} is %s; lists are sorted by time; expected %s", show(string(order)),
-			oneOf(sortOrders[1:]))
-	}
-	sel, err := s.selection(tx, v,
-		Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter,
-			AsOf: l.AsOf})
-	if err != nil {
-		return nil, err
-	}
-	p := &picture{s: s, sel: sel, order: order, ours: map[int64]bool{}, warnings: sel.warnings}
-	for _, each := range sel.Partitions {
-		p.ours[each.ID] = each.OwnSize == 0
-	}
-	return p, nil
-}
-
-// load reads the selected memories, up to a limit: the first ones, or a sample.
-func (p *picture) load(tx db.Tx, limit int, sample bool) (err error) {
-	sel := p.sel
-	if p.total, err = sel.Count(tx); err != nil {
-		return err
-	}
-	if sample && p.total > limit {
-		if err := sel.Sample(tx, limit, p.total); err != nil {
-			return err
-		}
-	}
-	rows, err := sel.Page(tx, p.order.byTime(), limit, 0)
-	if err != nil {
-		return err
-	}
-	p.nodes, p.texts, err = loadNodes(tx, rows)
-	return err
-}
-
-// loadNodes reads memories that the caller may see, in the order of the rows, and the beginnings of their contents.
-func loadNodes(tx db.Tx, rows []int64) (nodes []Node, texts []string, err error) {
-	const begins = 600 // characters
-	nodes = make([]Node, 0, len(rows))
-	err = tx.Each(func(row db.Rows) error {
-		var n Node
-		var content string
-		var created, updated int64
-		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.ProjectOwner,
-			&n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
-		content = shorten.Characters(content, begins)
-		n.Label = strings.Clone(shorten.FirstLine(content)) // kept for longer than the content
-		n.CreatedAt, n.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
-		nodes, texts = append(nodes, n), append(texts, content)
-		return err
-	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid,
-		''), coalesce(m.event_type, ''), coalesce(m.state, ''),
-			coalesce(m.importance, ''), coalesce(m.classification, ''), m.created_at, m.updated_at
-		FROM `+db.Numbered+` r `+db.InOrder+
-		` memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
-		JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id
-		ORDER BY r.key`, sealedrows.Characters(tx, begins), db.List(rows))
-	return nodes, texts, err
-}
-
-func (p *picture) rows() []int64 {
-	rows := make([]int64, len(p.nodes))
-	for i, n := range p.nodes {
-		rows[i] = n.row
-	}
-	return rows
-}
-
-// partitions returns the partitions of nodes whose vectors may be compared.
-func (p *picture) partitions() []int64 {
-	some := map[int64]bool{}
-	for _, n := range p.nodes {
-		if p.ours[n.partition] {
-			some[n.partition] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(some))
-}
-
-// links returns the links between the nodes, in the order of the nodes.
-func (p *picture) links(tx db.Tx) ([]Edge, error) {
-	found, err := kernel.LinksAmong(tx, p.rows())
-	edges := make([]Edge, len(found))
-	for i, link := range found {
-		edges[i] = Edge{From: link[0], To: link[1], Kind: EdgeRelated}
-	}
-	return edges, err
-}
-
-// means returns the directions of the nodes that have one.
-func (p *picture) means(tx db.Tx) (retrieval.Directions, error) {
-	size := p.s.embedder.Dimensions()
-	ready, err := p.s.vectors.Ready(tx)
-	if err != nil {
-		return retrieval.Directions{}, err
-	}
-	if p.changing = !ready; p.changing {
-		p.warnings = append(p.warnings,
-			"the store is changing its embedding model; memories cannot be compared until that is done")
-		return retrieval.Directions{Size: size}, nil
-	}
-	list := make([]retrieval.Located, len(p.nodes))
-	for i, n := range p.nodes {
-		list[i] = retrieval.Located{Row: n.row, Partition: n.partition}
-	}
-	return p.s.comparison().Directions(tx, size, list, p.partitions())
 }

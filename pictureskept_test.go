@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -126,9 +128,17 @@ func TestPicturesAreMadeOnceAfterAChange(t *testing.T) {
 	links(1)
 	mustAdd(t, s, NewMemory{Content: "Tests run at night"})
 	links(0)
+	statements(t, s, `UPDATE memory SET event_type = 'unlogged'`,
+		`DELETE FROM change WHERE seq > (SELECT max(seq) FROM change) - 3`)
+	mustAdd(t, s, NewMemory{Content: "Tests also run at noon"})
+	g, err := s.Insights().Graph(t.Context(), GraphQuery{})
+	if err != nil || len(g.Nodes) != 4 || g.Nodes[3].EventType != "" {
+		t.Errorf("got %+v, %v; want 4 memories, and only the changed one read again", g.Nodes, err)
+	}
 }
 
-// A kept sample of many memories outlives changes of others, and is drawn again after those of its own.
+// A kept sample of many memories outlives changes of others, and follows those of its own, as the first memories in any
+// order do.
 func TestKeptSamplesFollowEachChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "samples.db")
 	s := openWords(t, path, Options{})
@@ -160,6 +170,14 @@ func TestKeptSamplesFollowEachChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			drawn[n] = fmt.Sprintf("%+v", m)
+			for _, order := range sortOrders[1:] {
+				g, err := store.Insights().Graph(t.Context(), GraphQuery{MemoryList: MemoryList{Sort: order}, Limit: 20,
+					Neighbours: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				drawn[n] += fmt.Sprintf("\n%s %+v", order, g)
+			}
 		}
 		if drawn[0] != drawn[1] {
 			t.Fatalf("after change %d: got %s, want %s", i, drawn[0], drawn[1])
@@ -167,5 +185,84 @@ func TestKeptSamplesFollowEachChange(t *testing.T) {
 		if err := fresh.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A kept layout keeps the places of memories as they were. Others are beside the most similar one, and the names of
+// clusters have no words of memories that are gone.
+func TestAKeptLayoutTakesInChanges(t *testing.T) {
+	s := openWords(t, "", Options{})
+	add := func(text string, n int) (ids []string) {
+		for i := range n {
+			ids = append(ids, mustAdd(t, s, NewMemory{Content: fmt.Sprint(text, " ", i)}).ID)
+		}
+		return ids
+	}
+	tea, cars := add("hot green tea", 5), add("the red car", 5)
+	mapOf := func(view *Store, q MapQuery) (Map, map[string]Point) {
+		t.Helper()
+		m, err := view.Insights().Map(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := map[string]Point{}
+		for _, point := range m.Points {
+			at[point.ID] = point
+		}
+		return m, at
+	}
+	start, was := mapOf(s, MapQuery{Layout: LayoutNeighbours})
+	kept := MapQuery{Layout: LayoutKept, Start: &start}
+	m, at := mapOf(s, kept)
+	if m.Version != start.Version || fmt.Sprint(m) != fmt.Sprint(start) || len(m.Clusters) != 2 {
+		t.Errorf("without a change: got %+v, want %+v", m, start)
+	}
+	if _, err := s.UpdateMemory(t.Context(), tea[0], MemoryUpdate{Content: new("the red car 7")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteMemory(t.Context(), cars[0]); err != nil {
+		t.Fatal(err)
+	}
+	fresh := add("hot green tea, and more of it", 1)[0]
+	m, at = mapOf(s, kept)
+	if m.Version == start.Version || len(m.Points) != 10 || at[tea[1]].X != was[tea[1]].X {
+		t.Errorf("after changes: got %+v, want 10 points of another version, with the same places", m)
+	}
+	const beside = 0.02
+	near := func(id string, others []string) bool {
+		return slices.ContainsFunc(others, func(other string) bool {
+			apart := math.Hypot(at[id].X-at[other].X, at[id].Y-at[other].Y)
+			return apart > 0 && apart < beside
+		})
+	}
+	if !near(fresh, tea[1:]) || !near(tea[0], cars[1:]) {
+		t.Errorf("got %+v, want what is new or has changed beside what is similar", at)
+	}
+	for _, id := range tea[1:] {
+		if err := s.DeleteMemory(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.DeleteMemory(t.Context(), fresh); err != nil {
+		t.Fatal(err)
+	}
+	start.Points[slices.IndexFunc(start.Points, func(p Point) bool { return p.ID == cars[1] })].Label = "tea"
+	for i := range start.Clusters {
+		start.Clusters[i].Name = "red, tea"
+	}
+	m, _ = mapOf(s, kept)
+	if len(m.Points) != 5 || len(m.Clusters) != 1 || m.Clusters[0].Name != "" {
+		t.Errorf("with words of deleted memories: got %+v, want one cluster without a name", m)
+	}
+	if m, _ = mapOf(s.As(Access{User: "bob"}), kept); len(m.Points)+len(m.Clusters)+m.Unplaced > 0 || m.Version != "" {
+		t.Errorf("of another user: got %+v, want nothing", m)
+	}
+	start.Points, start.Clusters[0].Nodes = start.Points[:1], []int{-1, 7}
+	if m, _ = mapOf(s, kept); len(m.Points) != 5 || len(m.Clusters) > 0 || m.Explained == [2]float64{} {
+		t.Errorf("with one known place: got %+v, want all by axes", m)
+	}
+	start.Points = nil
+	if m, _ = mapOf(s, kept); len(m.Points) != 5 {
+		t.Errorf("of an empty map: got %+v, want all by axes", m)
 	}
 }

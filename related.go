@@ -1,17 +1,21 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // Direction is the direction of a link, seen from the start of a walk.
@@ -254,4 +258,264 @@ func (p *picture) duplicates(tx db.Tx, places []int, pairs []index.Pair, least f
 		}
 	}
 	return same, err
+}
+
+// picture is a set of memories to show together.
+type picture struct {
+	s        *Store
+	sel      selection
+	order    SortOrder
+	nodes    []Node
+	total    int
+	ours     map[int64]bool // partitions whose vectors the store makes
+	changing bool           // vectors cannot be compared for now
+	warnings []string
+}
+
+// nodeBytes and edgeBytes are about how much memory a node and an edge of a kept picture need.
+const nodeBytes, edgeBytes = 400, 72
+
+// keptPicture returns a picture that was made since the last change of a memory. Pictures of sealed texts are not kept.
+func keptPicture[V any](tx db.Tx, p *picture, kept *retrieval.Derived, about string) (picture V, known bool,
+	m retrieval.Making, err error) {
+	if ready, err := p.s.vectors.Ready(tx); err != nil || !ready || p.s.ring != nil {
+		return picture, false, m, err
+	}
+	made, known, m, err := kept.Of(tx, p.sel.Selection, about)
+	picture, _ = made.(V)
+	return picture, known, m, err
+}
+
+// pictureOf selects the memories of a listing.
+func (s *Store) pictureOf(tx db.Tx, v viewer, l MemoryList) (*picture, error) {
+	order := cmp.Or(l.Sort, SortUpdatedDesc)
+	if !slices.Contains(sortOrders[1:], order) {
+		return nil, invalid("sort_order", "{} is %s; lists are sorted by time; expected %s", show(string(order)),
+			oneOf(sortOrders[1:]))
+	}
+	sel, err := s.selection(tx, v,
+		Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter,
+			AsOf: l.AsOf})
+	if err != nil {
+		return nil, err
+	}
+	p := &picture{s: s, sel: sel, order: order, ours: map[int64]bool{}, warnings: sel.warnings}
+	for _, each := range sel.Partitions {
+		p.ours[each.ID] = each.OwnSize == 0
+	}
+	return p, nil
+}
+
+// shown is what a picture shows of a selection.
+type shown struct {
+	nodes []Node
+	total int
+	share string // of the sample; empty: it is none
+}
+
+// load reads the selected memories, up to a limit: the first ones, or a sample. After few changes it reads only the
+// changed ones.
+func (p *picture) load(tx db.Tx, limit int, sample bool) error {
+	now, known, making, err := keptPicture[shown](tx, p, &p.s.shown, fmt.Sprint(limit, sample, p.order))
+	if err == nil && !known {
+		now, err = p.read(tx, now, making, limit, sample)
+	}
+	if err != nil {
+		return err
+	}
+	if p.nodes, p.total = now.nodes, now.total; !known {
+		bytes := 0
+		for _, node := range p.nodes {
+			bytes += nodeBytes + len(node.begins)
+		}
+		p.s.shown.Keep(making, now, bytes)
+	}
+	return nil
+}
+
+// read reads what has changed since an earlier state was kept, or everything.
+func (p *picture) read(tx db.Tx, before shown, making retrieval.Making, limit int, sample bool) (now shown, err error) {
+	if now.total, err = p.sel.Count(tx); err != nil {
+		return now, err
+	}
+	sel := p.sel.Selection
+	if sample && now.total > limit {
+		now.share = retrieval.Share(limit, now.total)
+		sel.Sample(now.share)
+	}
+	changed, few, err := making.Changed(tx)
+	if err != nil {
+		return now, err
+	}
+	if few && before.share == now.share {
+		now.nodes, err = p.changed(tx, sel, before.nodes, changed, limit)
+		if err != nil || len(now.nodes) == limit || len(before.nodes) < limit { // else others move up
+			return now, err
+		}
+	}
+	if _, err := sel.Count(tx); err != nil {
+		return now, err
+	}
+	rows, err := sel.Page(tx, p.order.byTime(), limit, 0)
+	if err == nil {
+		now.nodes, err = loadNodes(tx, rows)
+	}
+	return now, err
+}
+
+// changed returns the first nodes of a selection after some memories changed.
+func (p *picture) changed(tx db.Tx, sel retrieval.Selection, before []Node, changed []int64, limit int) ([]Node,
+	error) {
+	rows, err := sel.Among(tx, changed)
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := loadNodes(tx, rows)
+	if len(before) == limit { // others, which are unknown, come after the last one
+		fresh = slices.DeleteFunc(fresh, func(n Node) bool { return p.order.compareNodes(n, before[limit-1]) > 0 })
+	}
+	for _, node := range before {
+		if !slices.Contains(changed, node.row) {
+			fresh = append(fresh, node)
+		}
+	}
+	slices.SortFunc(fresh, p.order.compareNodes)
+	return fresh[:min(limit, len(fresh))], err
+}
+
+// compareNodes compares as the order by a time does.
+func (o SortOrder) compareNodes(a, b Node) int {
+	order, x, y := o.byTime(), a.UpdatedAt, b.UpdatedAt
+	if order.Created {
+		x, y = a.CreatedAt, b.CreatedAt
+	}
+	if !order.Ascending {
+		x, y = y, x
+	}
+	return cmp.Or(x.Compare(y), cmp.Compare(a.ID, b.ID))
+}
+
+// vectors are directions of nodes, and their points on an earlier map; -1: they are new or have changed; nil: all are.
+type vectors struct {
+	retrieval.Directions
+	was []int
+}
+
+// known is the number of nodes that an earlier map has as they are now.
+func (v vectors) known() (n int) {
+	for _, at := range v.was {
+		if at >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// since is like means, but reads no directions if an earlier map shows just the same nodes; or if it shows all of them,
+// and all is false.
+func (p *picture) since(tx db.Tx, start *Map, all bool) (vectors, error) {
+	var fresh []Node
+	was, placed := start.points(p.nodes, true), []int{}
+	for i, node := range p.nodes {
+		if was[i] < 0 {
+			fresh = append(fresh, node)
+		} else {
+			placed = append(placed, i)
+		}
+	}
+	some, err := p.means(tx, fresh)
+	if v := (vectors{Directions: some}); err != nil || p.changing || len(placed) == 0 {
+		return v, err
+	}
+	v := vectors{Directions: retrieval.Directions{Size: some.Size, Places: placed}}
+	if len(some.Places) > 0 || all && len(placed) < len(start.Points) {
+		if v.Directions, err = p.means(tx, p.nodes); err != nil {
+			return v, err
+		}
+	}
+	for _, place := range v.Places {
+		v.was = append(v.was, was[place])
+	}
+	return v, nil
+}
+
+// means returns the directions of those nodes that have one.
+func (p *picture) means(tx db.Tx, nodes []Node) (retrieval.Directions, error) {
+	size := p.s.embedder.Dimensions()
+	ready, err := p.s.vectors.Ready(tx)
+	if err != nil {
+		return retrieval.Directions{}, err
+	}
+	if p.changing = !ready; p.changing {
+		p.warnings = append(p.warnings,
+			"the store is changing its embedding model; memories cannot be compared until that is done")
+		return retrieval.Directions{Size: size}, nil
+	}
+	list := make([]retrieval.Located, len(nodes))
+	for i, n := range nodes {
+		list[i] = retrieval.Located{Row: n.row, Partition: n.partition}
+	}
+	return p.s.comparison().Directions(tx, size, list, p.partitions())
+}
+
+func beginsOf(nodes []Node) []string {
+	texts := make([]string, len(nodes))
+	for i, node := range nodes {
+		texts[i] = node.begins
+	}
+	return texts
+}
+
+// loadNodes reads memories that the caller may see, in the order of the rows.
+func loadNodes(tx db.Tx, rows []int64) (nodes []Node, err error) {
+	const begins = 600 // characters
+	nodes = make([]Node, 0, len(rows))
+	err = tx.Each(func(row db.Rows) error {
+		var n Node
+		var content string
+		var created, updated int64
+		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.ProjectOwner,
+			&n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
+		n.begins = strings.Clone(shorten.Characters(content, begins)) // kept for longer than the content
+		n.Label = shorten.FirstLine(n.begins)
+		n.CreatedAt, n.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
+		nodes = append(nodes, n)
+		return err
+	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid,
+		''), coalesce(m.event_type, ''), coalesce(m.state, ''),
+			coalesce(m.importance, ''), coalesce(m.classification, ''), m.created_at, m.updated_at
+		FROM `+db.Numbered+` r `+db.InOrder+
+		` memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
+		JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id
+		ORDER BY r.key`, sealedrows.Characters(tx, begins), db.List(rows))
+	return nodes, err
+}
+
+func rowsOfNodes(nodes []Node) []int64 {
+	rows := make([]int64, len(nodes))
+	for i, n := range nodes {
+		rows[i] = n.row
+	}
+	return rows
+}
+
+// partitions returns the partitions of nodes whose vectors may be compared.
+func (p *picture) partitions() []int64 {
+	some := map[int64]bool{}
+	for _, n := range p.nodes {
+		if p.ours[n.partition] {
+			some[n.partition] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(some))
+}
+
+// links returns the links between the nodes, in the order of the nodes.
+func (p *picture) links(tx db.Tx) ([]Edge, error) {
+	found, err := kernel.LinksAmong(tx, rowsOfNodes(p.nodes))
+	edges := make([]Edge, len(found))
+	for i, link := range found {
+		edges[i] = Edge{From: link[0], To: link[1], Kind: EdgeRelated}
+	}
+	return edges, err
 }

@@ -137,6 +137,7 @@ type shared struct {
 	orders     retrieval.Orders
 	tallies    retrieval.Tallies
 	pairScores retrieval.PairScores
+	shown      retrieval.Derived // of graphs and maps
 	graphs     retrieval.Derived // of Graph
 	maps       retrieval.Derived // of Map
 	doDonts    fixedcontext.DoDonts

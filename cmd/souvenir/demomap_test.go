@@ -34,10 +34,16 @@ func TestNeighboursOnTheMapAreNeighbours(t *testing.T) {
 		contents[m.ID] = m.Content
 	}
 	trust := map[souvenir.MapLayout]float64{}
-	for _, layout := range []souvenir.MapLayout{souvenir.LayoutAxes, souvenir.LayoutNeighbours} {
-		m, err := view.Insights().Map(t.Context(), souvenir.MapQuery{Layout: layout})
+	var start souvenir.Map
+	for _, layout := range []souvenir.MapLayout{souvenir.LayoutAxes, souvenir.LayoutNeighbours, souvenir.LayoutKept} {
+		m, err := view.Insights().Map(t.Context(), souvenir.MapQuery{Layout: layout, Start: &start})
 		if err != nil {
 			t.Fatal(err)
+		}
+		for i, point := range m.Points {
+			if layout == souvenir.LayoutNeighbours && i%3 > 0 {
+				start.Points = append(start.Points, point)
+			}
 		}
 		var texts []string
 		for _, point := range m.Points {
@@ -53,10 +59,12 @@ func TestNeighboursOnTheMapAreNeighbours(t *testing.T) {
 				return math.Hypot(m.Points[i].X-m.Points[j].X, m.Points[i].Y-m.Points[j].Y)
 			}))
 	}
-	t.Logf("trustworthiness at 12 neighbours of %d memories: %.3f; by axes %.3f", filled.Memories,
-		trust[souvenir.LayoutNeighbours], trust[souvenir.LayoutAxes])
-	if got := trust[souvenir.LayoutNeighbours]; got < 0.9 || got > 1 {
-		t.Errorf("got %.3f, want 0.9 to 1", got)
+	t.Logf("trustworthiness at 12 neighbours of %d memories: %.3f; with a third of them added %.3f; by axes %.3f",
+		filled.Memories, trust[souvenir.LayoutNeighbours], trust[souvenir.LayoutKept], trust[souvenir.LayoutAxes])
+	for _, layout := range []souvenir.MapLayout{souvenir.LayoutNeighbours, souvenir.LayoutKept} {
+		if got := trust[layout]; got < 0.9 || got > 1 {
+			t.Errorf("by %s: got %.3f, want 0.9 to 1", layout, got)
+		}
 	}
 	if got := trust[souvenir.LayoutAxes]; got > 0.72 {
 		t.Errorf("by axes it is %.3f, want at most 0.72, or the other layout is of little use", got)

@@ -22,15 +22,18 @@ type derived struct {
 // Making identifies a result to be made from the memories of a selection, as a transaction sees them. A result of the
 // zero value is not kept.
 type Making struct {
-	key  string
-	mark db.Mark
+	key   string
+	mark  db.Mark
+	old   derived // the last one that was kept
+	known bool    // there is one
 }
 
 const mostDerived = 24 << 20 // bytes of all that a Derived keeps
 
-// Of returns the kept result for the selection's memories, and a function to keep a new one otherwise. About
-// distinguishes results of the same memories. Only results of steady selections are kept, see [Selection].
-func (d *Derived) Of(tx db.Tx, sel Selection, about string) (value any, known bool, m Making, err error) {
+// Of returns the result that was kept for the selection's memories, whether it still holds, and under which name to
+// keep a new one otherwise. About distinguishes results of the same memories. Only results of steady selections are
+// kept, see [Selection].
+func (d *Derived) Of(tx db.Tx, sel Selection, about string) (value any, holds bool, m Making, err error) {
 	if !sel.Steady || tx.Writable() { // what a transaction writes may be undone
 		return value, false, Making{}, nil
 	}
@@ -42,22 +45,18 @@ func (d *Derived) Of(tx db.Tx, sel Selection, about string) (value any, known bo
 		return value, false, Making{}, err
 	}
 	m.key = strings.Join([]string{about, sel.key(), sel.Current, places}, "\x00")
-	if old, found := lru.Get[derived](&d.kept, m.key); found && old.mark == m.mark {
-		return old.value, true, m, nil
-	}
-	return value, false, m, nil
+	m.old, m.known = lru.Get[derived](&d.kept, m.key)
+	return m.old.value, m.known && m.old.mark == m.mark, m, nil
 }
 
-// Before returns the value that was kept for the same memories before a few of them changed, and those; false: there is
-// none.
-func (d *Derived) Before(tx db.Tx, m Making) (value any, changed []int64, known bool, err error) {
-	const few = 100
-	old, found := lru.Get[derived](&d.kept, m.key)
-	if !found || m.key == "" {
-		return nil, nil, false, nil
+// Changed returns the memories that have changed since a result was kept; false: none was, or they are not a few.
+func (m Making) Changed(tx db.Tx) (changed []int64, few bool, err error) {
+	const most = 100
+	if !m.known {
+		return nil, false, nil
 	}
-	changed, next, complete, err := tx.Changes().Since(old.mark, few)
-	return old.value, changed, complete && next == m.mark, err
+	changed, next, complete, err := tx.Changes().Since(m.old.mark, most)
+	return changed, complete && next == m.mark, err
 }
 
 // Keep keeps a value, which takes about this number of bytes, until a memory changes. The value must not change

@@ -115,32 +115,29 @@ func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 	return total, err
 }
 
-// Sample restricts a selection of total memories to about limit of them, and counts it again. Whether a memory is among
-// them depends on its id alone, which ends in random digits.
-func (sel *Selection) Sample(tx db.Tx, limit, total int) error {
+// Sample restricts a selection that is not counted yet to a share of its memories. Whether a memory is among them
+// depends on its id alone, which ends in random digits.
+func (sel *Selection) Sample(share string) {
 	if sel.Condition != "" {
 		sel.Condition += ` AND `
 	}
-	sel.Condition += sampled
-	sel.Args = append(slices.Clip(sel.Args), Share(limit, total))
-	_, err := sel.Count(tx)
-	return err
+	sel.Condition += `substr(m.uid, 34, 3) < ?`
+	sel.Args = append(slices.Clip(sel.Args), share)
 }
 
-// sampled is the condition of a sample.
-const sampled = `substr(m.uid, 34, 3) < ?`
-
-// Share is the part of all memories that a sample has: different samples of the same memories have different ones.
+// Share is the part of total memories that a sample of about limit of them has: different samples of the same memories
+// have different ones.
 func Share(limit, total int) string {
 	const parts = 0x1000 // of three hexadecimal digits
 	return fmt.Sprintf("%03x", max(parts*limit/total*31/32, 1))
 }
 
-// InSample reports whether any of some memories is in a sample.
-func InSample(tx db.Tx, share string, rows []int64) (bool, error) {
-	found, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN `+db.Integers+` AND `+sampled+` LIMIT 1`,
-		db.List(rows), share)
-	return len(found) > 0, err
+// Among returns those of some rows that are selected.
+func (sel Selection) Among(tx db.Tx, rows []int64) ([]int64, error) {
+	condition, args := sel.Where()
+	return db.Column[int64](tx, `SELECT m.id FROM `+db.Numbered+` r `+db.InOrder+` memory m ON m.id = r.value
+		JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id WHERE `+condition,
+		append([]any{db.List(rows)}, args...)...)
 }
 
 // All returns the rows of the selection, ordered by time.

@@ -31,14 +31,20 @@ const mostWords = 60
 // Read reads texts. They should be short, such as first lines, since only the first words of each count.
 func Read(texts []string) *Texts {
 	r := reader{t: &Texts{Languages: make([]string, len(texts)), words: make([][]int32, len(texts))},
-		forms: map[form]int32{}, terms: map[string]int32{}}
+		spellings: map[form]*spelling{}, forms: map[form]int32{}, terms: map[string]int32{}}
 	for i, s := range texts {
 		r.language = languageOf(s)
 		r.t.Languages[i] = r.language
 		r.t.words[i] = r.read(s)
 	}
+	written := map[writtenForm]int{}
+	for f, s := range r.spellings {
+		if s.word >= 0 {
+			written[writtenForm{s.word, f.text}] += s.times
+		}
+	}
 	best := make([]int, len(r.t.names))
-	for f, n := range r.written {
+	for f, n := range written {
 		if n > best[f.word] || n == best[f.word] && f.form > r.t.names[f.word] {
 			best[f.word], r.t.names[f.word] = n, f.form
 		}
@@ -65,11 +71,17 @@ func languageOf(s string) string {
 
 // reader reads texts into t. Most words occur many times, and are analysed once.
 type reader struct {
-	t        *Texts
-	language string
-	forms    map[form]int32   // numbers of words; -1: none
-	terms    map[string]int32 // numbers of words by their stems
-	written  map[writtenForm]int
+	t         *Texts
+	language  string
+	spellings map[form]*spelling
+	forms     map[form]int32   // numbers of words, in lower case; -1: none
+	terms     map[string]int32 // numbers of words by their stems
+}
+
+// spelling is how often a word is written in one way.
+type spelling struct {
+	word  int32 // -1: none
+	times int
 }
 
 // form is a word as it is written in a language.
@@ -82,16 +94,17 @@ type writtenForm struct {
 }
 
 func (r *reader) read(s string) []int32 {
-	if r.written == nil {
-		r.written = map[writtenForm]int{}
-	}
 	var words []int32
 	note := func(w string) {
-		number := r.number(w)
-		if number < 0 {
+		known := r.spellings[form{w, r.language}]
+		if known == nil {
+			known = &spelling{word: r.number(w)}
+			r.spellings[form{w, r.language}] = known
+		}
+		number := known.word
+		if known.times++; number < 0 {
 			return
 		}
-		r.written[writtenForm{number, w}]++
 		if at, known := slices.BinarySearch(words, number); !known {
 			words = slices.Insert(words, at, number)
 			r.t.holding[number]++
@@ -126,8 +139,8 @@ func isJoint(c rune) bool { return c == '-' || c == '\'' || c == '’' || c == '
 // continuous reports whether a run is of a script without spaces between words, or begins so.
 func continuous(run string) bool {
 	for _, c := range run {
-		if unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Khmer, unicode.Lao,
-			unicode.Myanmar) {
+		if c >= '\u0e00' && unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Khmer,
+			unicode.Lao, unicode.Myanmar) {
 			return true
 		}
 	}

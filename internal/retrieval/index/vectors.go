@@ -60,7 +60,7 @@ func Unit(v []float32) bool {
 
 // Pair is two similar vectors, by their places.
 type Pair struct {
-	A, B   int // A is the lower one
+	A, B   int // A is the lower one, see Nearest
 	Cosine float32
 }
 
@@ -126,6 +126,23 @@ func Pairs(ctx context.Context, vectors []float32, size, k int, least float32) (
 		return p.B - q.B
 	})
 	return pairs, nil
+}
+
+// Nearest returns, for each of some of the vectors, the most similar one among others, as the second one of a pair. It
+// makes at most about a million comparisons, with every so many of the others.
+func Nearest(vectors []float32, size int, some, others []int) []Pair {
+	const most = 1 << 20
+	pairs, every := make([]Pair, len(some)), 1+len(some)*len(others)/most
+	for i, a := range some {
+		pairs[i] = Pair{a, -1, -2}
+		for at := 0; at < len(others); at += every {
+			b := others[at]
+			if cosine := simd.DotFloats(vectors[a*size:(a+1)*size], vectors[b*size:(b+1)*size]); cosine > pairs[i].Cosine {
+				pairs[i].B, pairs[i].Cosine = b, cosine
+			}
+		}
+	}
+	return pairs
 }
 
 // closest are the vectors most similar to one, the best first; of equal ones the lower place first.

@@ -236,6 +236,8 @@ func mapNeighbours(f *fixture) {
 	q.Start = &m
 	again := f.layOut(q)
 	f.equal("with one more", []any{len(again.Points), again.Version == m.Version}, []any{13, false})
+	q.Layout = souvenir.LayoutKept
+	f.equal("version of the kept layout with it", f.layOut(q).Version, again.Version)
 	f.clock.Pass(time.Minute)
 	graph := f.graph(souvenir.GraphQuery{})
 	f.equal("clusters of the graph", len(graph.Clusters), 3)
@@ -278,6 +280,8 @@ func picturesRefuse(f *fixture) {
 	f.failsAt("Map", err, souvenir.ErrInvalid, "limit")
 	_, err = f.reader.Insights().Map(f.ctx, souvenir.MapQuery{Layout: "circle"})
 	f.failsAt("Map", err, souvenir.ErrInvalid, "layout")
+	_, err = f.reader.Insights().Map(f.ctx, souvenir.MapQuery{Layout: souvenir.LayoutKept})
+	f.failsAt("Map", err, souvenir.ErrInvalid, "start")
 	_, err = f.reader.Insights().Overview(f.ctx, souvenir.OverviewQuery{Days: 367})
 	f.failsAt("Overview", err, souvenir.ErrInvalid, "days")
 }

@@ -126,8 +126,8 @@ func (a *arranger) keep(key mapKey, m souvenir.Map) {
 	if a.kept == nil {
 		a.kept = map[mapKey]*keptMap{}
 	}
-	for i, point := range m.Points { // only the places are needed
-		m.Points[i] = souvenir.Point{Node: souvenir.Node{ID: point.ID}, X: point.X, Y: point.Y}
+	for i, point := range m.Points { // only the places are needed, and which state of a memory they are of
+		m.Points[i] = souvenir.Point{Node: souvenir.Node{ID: point.ID, UpdatedAt: point.UpdatedAt}, X: point.X, Y: point.Y}
 	}
 	a.kept[key] = &keptMap{m, time.Now()}
 	a.evict(mostKeptOfUser, func(other mapKey) bool { return other.user == key.user })

@@ -3,7 +3,6 @@ package pictures
 import (
 	"fmt"
 	"log/slog"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -73,20 +72,5 @@ func TestAPanicOfAMapDoesNotEndTheServer(t *testing.T) {
 		if !strings.Contains(lines.String(), "user="+user+" error=\"panic: ") {
 			t.Errorf("the log is %s, want the panic of %s", lines.String(), user)
 		}
-	}
-}
-
-// The name of a cluster consists of words of its memories. Words of erased memories, or of memories no longer shared
-// with the user, are not shown while the map is computed again.
-func TestWordsOfMemoriesThatHaveGoneAreNotShown(t *testing.T) {
-	point := func(id string) souvenir.Point { return souvenir.Point{Node: souvenir.Node{ID: id}} }
-	kept := souvenir.Map{Version: "1", Points: []souvenir.Point{point("a"), point("b"), point("c"), point("d")},
-		Clusters: []souvenir.Cluster{{Name: "tea", Nodes: []int{0, 1}}, {Name: "secret", Nodes: []int{2, 3}}}}
-	now := souvenir.Map{Version: "2", Points: []souvenir.Point{point("a"), point("b"), point("d"), point("e")}}
-	got := placed(now, kept)
-	want := []souvenir.Cluster{{Name: "tea", Nodes: []int{0, 1}}, {Nodes: []int{2}}}
-	if !reflect.DeepEqual(got.Clusters, want) || got.Unplaced != 1 || !got.arranging {
-		t.Errorf("got %+v, %d unplaced, arranging: %v; want %+v, 1 unplaced, and arranging", got.Clusters, got.Unplaced,
-			got.arranging, want)
 	}
 }

@@ -56,9 +56,9 @@ type arrangedMap struct {
 	arranging bool // places or clusters are still being computed
 }
 
-// readMap returns a map with the places that are kept. If they are not up to date, they are computed in the background.
-// The first request waits for them for at most patience, later ones for at most again. Then memories without a place
-// are unplaced or, if none has one, all are placed by axes.
+// readMap returns a map with the places that are kept; new memories are among similar ones. If the places are not up to
+// date, they are computed in the background. As long as none are kept, the first request waits for them for at most
+// patience, later ones for at most again. Then all memories are placed by axes.
 func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery, patience,
 	again time.Duration) (arrangedMap, error) {
 	limit, err := q.limit()
@@ -66,77 +66,43 @@ func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery,
 		return arrangedMap{}, err
 	}
 	query := souvenir.MapQuery{MemoryList: q.list(), Limit: limit, Sample: limit == 0}
-	var m souvenir.Map
-	err = s.busy.Do(ctx, func() error {
-		m, err = c.Store.Insights().Map(ctx, query)
-		return err
-	})
-	if err != nil {
-		return arrangedMap{}, err
-	}
-	if m.Version == "" {
-		return arrangedMap{Map: m}, nil
-	}
 	key := mapKey{c.User.ID, q.memories()}
-	kept := s.maps.get(key)
-	if kept == nil || kept.Version != m.Version {
-		query.Layout = souvenir.LayoutNeighbours
-		done, first := s.maps.compute(key, c.Store, query)
-		if !first {
-			patience = again
-		}
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		select {
-		case <-done:
-			kept = s.maps.get(key)
-		case <-timer.C:
-		case <-ctx.Done():
-			return arrangedMap{}, ctx.Err()
-		}
+	m, upToDate, err := s.keptMap(ctx, c, key, query)
+	if err != nil || upToDate {
+		return arrangedMap{Map: m}, err
 	}
-	if kept == nil {
+	arranging := query
+	arranging.Layout = souvenir.LayoutNeighbours
+	done, first := s.maps.compute(key, c.Store, arranging)
+	if s.maps.get(key) != nil {
 		return arrangedMap{m, true}, nil
 	}
-	return placed(m, *kept), nil
+	if !first {
+		patience = again
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+		m, upToDate, err = s.keptMap(ctx, c, key, query)
+	case <-timer.C:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return arrangedMap{m, !upToDate}, err
 }
 
-// placed moves the memories of a map to the places of a kept one. Memories without one there are unplaced. A cluster
-// that has lost memories has no name until the places are up to date: its words may come from the lost memories alone,
-// which may have been erased, or belong to another user who no longer shares them.
-func placed(m, kept souvenir.Map) arrangedMap {
-	was, now := make(map[string]int, len(kept.Points)), make([]int, len(kept.Points))
-	for i, point := range kept.Points {
-		was[point.ID], now[i] = i, -1
+// keptMap returns a map with the places that are kept, if any, and whether these are up to date.
+func (s *Service) keptMap(ctx context.Context, c request.Caller, key mapKey, q souvenir.MapQuery) (m souvenir.Map,
+	upToDate bool, err error) {
+	if q.Start = s.maps.get(key); q.Start != nil {
+		q.Layout = souvenir.LayoutKept
 	}
-	points := []souvenir.Point{}
-	for _, point := range m.Points {
-		i, known := was[point.ID]
-		if !known {
-			m.Unplaced++
-			continue
-		}
-		now[i] = len(points)
-		point.X, point.Y = kept.Points[i].X, kept.Points[i].Y
-		points = append(points, point)
-	}
-	m.Points, m.Explained = points, [2]float64{}
-	for _, cluster := range kept.Clusters {
-		nodes := []int{}
-		for _, i := range cluster.Nodes {
-			if now[i] >= 0 {
-				nodes = append(nodes, now[i])
-			}
-		}
-		name := cluster.Name
-		if len(nodes) < len(cluster.Nodes) {
-			name = ""
-		}
-		if len(nodes) > 0 {
-			m.Clusters = append(m.Clusters, souvenir.Cluster{Name: name, Nodes: nodes})
-		}
-	}
-	return arrangedMap{m, kept.Version != m.Version}
+	err = s.busy.Do(ctx, func() error {
+		m, err = c.Store.Insights().Map(ctx, q)
+		return err
+	})
+	return m, m.Version == "" || q.Start != nil && q.Start.Version == m.Version, err
 }
 
 // readMapTable returns the clusters of a map.
