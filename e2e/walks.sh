@@ -9,13 +9,14 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export CGO_ENABLED=0
-go build -cover -covermode=atomic -coverpkg=./... -o "$work/walks" ./e2e/walks
+export CGO_ENABLED=0 GOFLAGS=-trimpath # as in .ci/run, to share compiled packages
+module=$(go list -m)
+go build -gcflags="$module/...=-N -l" -cover -covermode=atomic -coverpkg=./... -o "$work/walks" ./e2e/walks
 GOCOVERDIR=$work "$work/walks" "$work/counters"
 for walk in "$work"/counters/*/; do
 	go tool covdata textfmt -i="$walk" -o="$work/$(basename "$walk").txt"
 done
-python3 - "$work" "$(go list -m)" "${1-}" <<'PY'
+python3 - "$work" "$module" "${1-}" <<'PY'
 import pathlib, re, sys
 work, module, verbose = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "-v"
 missing = 0
