@@ -10,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/receipt"
 	"github.com/souvenir-ai/souvenir/internal/redact"
@@ -509,15 +510,7 @@ func (s *Store) deleteUser(tx db.Tx, id string, o DeletionOptions, since int64, 
 	}
 	t := s.newTrasher(tx, viewer{User: u.row}, p)
 	t.Forever = true
-	if done, err = t.EraseTrashOf(u.row, p); err != nil || !done {
-		return false, err
-	}
-	done, err = t.Memories(0, `(p.collection_id IN (SELECT id FROM collection `+
-		`WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
-	if err != nil || !done {
-		return false, err
-	}
-	if _, err := tx.Exec(`DELETE FROM collection WHERE owner_id = ?`, u.row); err != nil {
+	if done, err = t.EraseMemoriesOf(u.row, p); err != nil || !done {
 		return false, err
 	}
 	projects, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?`, u.row)
@@ -530,10 +523,8 @@ func (s *Store) deleteUser(tx db.Tx, id string, o DeletionOptions, since int64, 
 			return false, err
 		}
 	}
-	for _, statement := range emptyUser {
-		if _, err := tx.Exec(statement, u.row); err != nil {
-			return false, err
-		}
+	if err := trash.EmptyUser(tx, u.row); err != nil {
+		return false, err
 	}
 	// A call that started as this user and finishes later must not leave a valid token behind.
 	return true, disable(tx, u.row, true, max(s.now(), since))
@@ -541,13 +532,7 @@ func (s *Store) deleteUser(tx db.Tx, id string, o DeletionOptions, since int64, 
 
 // checkOwnsNothing refuses a user who owns anything that others may use. Empty collections do not count.
 func checkOwnsNothing(tx db.Tx, u storedUser) error {
-	var memories, projects, files int64
-	err := tx.QueryRow(`SELECT
-		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
-		WHERE c.owner_id = ?1 AND c.name <> ''),
-		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1
-		AND state = 'stored')`, u.row).
-		Scan(&memories, &projects, &files)
+	memories, projects, files, err := trash.OwnedBy(tx, u.row)
 	if err == nil && memories+projects+files > 0 {
 		return newError(KindConflict, "user",
 			"{} %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of "+
@@ -557,30 +542,59 @@ func checkOwnsNothing(tx db.Tx, u storedUser) error {
 	return err
 }
 
-// emptyUser deletes the rest of a user's data (?1), after memories and projects. The row itself stays: views remember
-// it, and files are deleted after it.
-var emptyUser = []string{
-	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 ` +
-		`AND state = 'trashed')`,
-	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
-	`DELETE FROM project_member WHERE user_id = ?1`,
-	`DELETE FROM project_invitation WHERE sender_id = ?1`,
-	`UPDATE project_invitation SET recipient_id = NULL WHERE recipient_id = ?1`,
-	`DELETE FROM declined_invitation WHERE ?1 IN (user_id, sender_id)`,
-	`DELETE FROM blocked_sender WHERE ?1 IN (user_id, sender_id)`,
-	`DELETE FROM external_identity WHERE user_id = ?1`,
-	`DELETE FROM preference WHERE user_id = ?1`,
-	`DELETE FROM session WHERE user_id = ?1`,
-	`DELETE FROM activity WHERE user_uid = (SELECT uid FROM users WHERE id = ?1)
-		AND namespace = (SELECT namespace FROM users WHERE id = ?1)`,
-	`DELETE FROM invitation WHERE created_by = ?1 AND used_at IS NULL`,
-	`DELETE FROM token WHERE user_id = ?1`,
-	`DELETE FROM oauth_grant WHERE user_id = ?1`,
-	`DELETE FROM oauth_client WHERE owner_id = ?1`,
-	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
-}
-
 // UserNameKey returns the form in which equal user names compare equal: without regard to case, width, spaces, the
 // encoding of a character, and invisible characters (Unicode's NFKC_Casefold). Count sign-in attempts for a name under
 // this key, whether or not such a user exists: otherwise the counts reveal which names exist.
 func UserNameKey(name string) string { return foldname.Key(name) }
+
+// MaxPreferences limits the size of a user's preferences, in bytes of JSON. Preferences are an object in which programs
+// with a user interface keep their settings; the store itself does not interpret it.
+const MaxPreferences = kernel.MaxPreferences // 64 KiB
+
+// GetPreferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing,
+// else json.Number. A view limited to projects may not call it.
+func (s *Store) GetPreferences(ctx context.Context) (found map[string]any, err error) {
+	if err := s.checkAccount("GetPreferences"); err != nil {
+		return nil, err
+	}
+	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		found, err = kernel.Preferences(tx, v.User)
+		return err
+	})
+	return found, err
+}
+
+// SetPreferences replaces the user's preferences and returns them; nil clears them. More than 64 KiB as JSON are
+// ErrTooLarge. A view limited to projects may not call it.
+func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (_ map[string]any, err error) {
+	defer inGo[struct{}](&err, "preferences", "all")
+	return s.changePreferences(ctx, "SetPreferences", all, func(_, given map[string]any) any { return given })
+}
+
+// UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns the result: keys
+// replace, null removes, objects merge. Concurrent patches all take effect. Otherwise it is like SetPreferences.
+func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (_ map[string]any, err error) {
+	defer inGo[struct{}](&err, "preferences", "patch")
+	return s.changePreferences(ctx, "UpdatePreferences", patch,
+		func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
+}
+
+func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any,
+	change func(present, given map[string]any) any) (map[string]any, error) {
+	if err := s.checkAccount(what); err != nil {
+		return nil, err
+	}
+	given, err := kernel.CanonicalPreferences(given)
+	if err != nil {
+		return nil, err
+	}
+	var changed map[string]any
+	if err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+		changed, err = kernel.ChangePreferences(tx, v.User, s.now(),
+			func(present map[string]any) any { return change(present, given) })
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	return changed, nil
+}

@@ -1,0 +1,59 @@
+package trash
+
+import "github.com/souvenir-ai/souvenir/internal/db"
+
+// EraseMemoriesOf erases the trash, the memories and the collections of a user, and the memories in the user's
+// projects, and reports whether all of them are gone.
+func (m *Mover) EraseMemoriesOf(user int64, p Portion) (done bool, err error) {
+	if done, err = m.EraseTrashOf(user, p); err != nil || !done {
+		return false, err
+	}
+	done, err = m.Memories(0, `(p.collection_id IN (SELECT id FROM collection `+
+		`WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, user)
+	if err == nil && done {
+		_, err = m.Tx.Exec(`DELETE FROM collection WHERE owner_id = ?`, user)
+	}
+	return done && err == nil, err
+}
+
+// OwnedBy counts what a user owns: memories, projects and files.
+func OwnedBy(tx db.Tx, user int64) (memories, projects, files int64, err error) {
+	err = tx.QueryRow(`SELECT
+		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+		WHERE c.owner_id = ?1 AND c.name <> ''),
+		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1
+		AND state = 'stored')`, user).Scan(&memories, &projects, &files)
+	return memories, projects, files, err
+}
+
+// EmptyUser deletes the rest of a user's data, after memories and projects, and the account. The row itself stays:
+// views remember it, and files are deleted after it.
+func EmptyUser(tx db.Tx, user int64) error {
+	for _, statement := range emptyUser {
+		if _, err := tx.Exec(statement, user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var emptyUser = []string{
+	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 ` +
+		`AND state = 'trashed')`,
+	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
+	`DELETE FROM project_member WHERE user_id = ?1`,
+	`DELETE FROM project_invitation WHERE sender_id = ?1`,
+	`UPDATE project_invitation SET recipient_id = NULL WHERE recipient_id = ?1`,
+	`DELETE FROM declined_invitation WHERE ?1 IN (user_id, sender_id)`,
+	`DELETE FROM blocked_sender WHERE ?1 IN (user_id, sender_id)`,
+	`DELETE FROM external_identity WHERE user_id = ?1`,
+	`DELETE FROM preference WHERE user_id = ?1`,
+	`DELETE FROM session WHERE user_id = ?1`,
+	`DELETE FROM activity WHERE user_uid = (SELECT uid FROM users WHERE id = ?1)
+		AND namespace = (SELECT namespace FROM users WHERE id = ?1)`,
+	`DELETE FROM invitation WHERE created_by = ?1 AND used_at IS NULL`,
+	`DELETE FROM token WHERE user_id = ?1`,
+	`DELETE FROM oauth_grant WHERE user_id = ?1`,
+	`DELETE FROM oauth_client WHERE owner_id = ?1`,
+	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
+}
