@@ -1,9 +1,11 @@
 package souvenir
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -111,5 +113,52 @@ func TestHooksRewriteAndRefuseChangesOfFiles(t *testing.T) {
 	}
 	if p, err := s.FilePage(t.Context(), FileQuery{}); err != nil || p.Total != 1 || p.Files[0].Filename != redacted {
 		t.Errorf("got %+v, %v, want the first file unchanged", p, err)
+	}
+}
+
+// Memories of a handmade file are new content, those of an export are restored.
+func TestHooksRewriteMemoriesOfHandmadeFiles(t *testing.T) {
+	refuse := errors.New("no kettles")
+	s := openHooks(t, Hooks{BeforeStore: func(_ context.Context, o Operation, m *NewMemory) error {
+		if o.Method == "Import" && strings.Contains(m.Content, "kettle") {
+			return refuse
+		}
+		m.Content = strings.ReplaceAll(m.Content, "secret", "[masked]")
+		if m.Metadata["pin"] != nil {
+			m.Metadata["pin"] = "[masked]"
+		}
+		return nil
+	}})
+	file := byHand(`{"type":"memory","content":"a secret","tags":["a"],"metadata":{"pin":7}}`,
+		`{"type":"memory","content":"no news"}`)
+	for _, want := range []ImportCount{{Added: 2}, {Unchanged: 2}} {
+		report, err := s.Upkeep().Import(t.Context(), strings.NewReader(file), nil)
+		if err != nil || report.Rewritten != 1 || report.Counts["memory"] != want {
+			t.Fatalf("got %+v and %v, want %+v and 1 rewritten", report, err, want)
+		}
+	}
+	for m, err := range s.Memories(t.Context(), MemoryList{}) {
+		if err != nil || m.Content != "no news" && (m.Content != "a [masked]" || m.Metadata["pin"] != "[masked]") {
+			t.Errorf("got %q with %v, %v, want the text and the metadata of the hook", m.Content, m.Metadata, err)
+		}
+	}
+	kettle := byHand(`{"type":"memory","content":"before"}`, `{"type":"memory","content":"a kettle"}`)
+	_, err := s.Upkeep().Import(t.Context(), strings.NewReader(kettle), nil)
+	if !errors.Is(err, refuse) || !errors.Is(err, ErrForbidden) || !strings.Contains(err.Error(), "line 3") ||
+		slices.Contains(contentsOf(t, s), "before") {
+		t.Errorf("got %v and %q, want nothing stored, and the hook's error with the line", err, contentsOf(t, s))
+	}
+
+	plain := openCopy(t)
+	var export bytes.Buffer
+	if _, err := plain.AddMemory(t.Context(), NewMemory{Content: "the secret kettle"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plain.Upkeep().Export(t.Context(), &export, nil); err != nil {
+		t.Fatal(err)
+	}
+	report, err := s.Upkeep().Import(t.Context(), &export, nil)
+	if err != nil || report.Rewritten != 0 || !slices.Contains(contentsOf(t, s), "the secret kettle") {
+		t.Errorf("got %+v, %v and %q, want the export as it is", report, err, contentsOf(t, s))
 	}
 }

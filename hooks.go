@@ -29,8 +29,9 @@ import (
 //     Conversation.Delete, Conversation.Clear
 //   - OperationSearch: Search, SearchBatch, SearchAll, GetContext, GetModuleState
 //
-// AddFile and UpdateFile call BeforeFile only. Reading by id, listings, the trash, [Upkeep.Import] and the deletion of
-// users call no hooks: they write data that comes from a store, or belong to the operator.
+// AddFile and UpdateFile call BeforeFile only, and [Upkeep.Import] BeforeStore only, with the memories of handmade
+// files. Reading by id, listings, the trash, imports of exports and the deletion of users call no hooks: they write
+// data that comes from a store, or belong to the operator.
 //
 // Hooks run in the goroutine of the call, before and after its transactions, never within one, so they may call the
 // store. Calls with the context that they receive run without hooks; calls with another context run with them.
@@ -319,6 +320,22 @@ func (o *operation) beforeStore(ctx context.Context, m *NewMemory) error {
 		}
 		return h.BeforeStore(ctx, given, m)
 	})
+}
+
+// rewriteImported lets the hooks change the content, tags and own metadata of a memory of a handmade file.
+func (s *Store) rewriteImported(ctx context.Context, d *kernel.Draft) error {
+	if ctx.Value(withoutHooks{s.shared}) != nil {
+		return nil
+	}
+	o := &operation{hooks: s.options.Hooks, log: s.log, view: s,
+		Operation: Operation{Kind: OperationStore, Method: "Import", Access: s.Access(), Count: 1}}
+	m := NewMemory{Content: d.Content, Key: d.Key}.rewritable(*d)
+	if err := o.beforeStore(context.WithValue(ctx, withoutHooks{s.shared}, true), &m); err != nil {
+		return err
+	}
+	after, err := newDraft(m)
+	d.Content, d.Tags, d.Own = after.Content, after.Tags, after.Own
+	return err
 }
 
 // rewritable returns the memory as the hooks get it: d is the same memory, checked.

@@ -207,6 +207,9 @@ type ImportReport struct {
 	// come before them.
 	Ignored int `json:"ignored,omitempty"`
 
+	// Rewritten counts memories of a handmade file that hooks changed.
+	Rewritten int `json:"rewritten,omitempty"`
+
 	Warnings []string `json:"warnings,omitempty"` // notes for the caller; the import is done
 	Line     int      `json:"line"`               // everything up to this line is in the store
 }
@@ -221,6 +224,9 @@ type ImportReport struct {
 // and every handmade line valid. Otherwise errors are found on the way, and earlier lines stay imported. The same holds
 // when the import ends early for any other reason: each line is imported atomically, the report's Line says how far the
 // import came, and repeating it continues there. Errors name the line and the field.
+//
+// The memories of a handmade file, one without a last line that has its hash, are new content: [Hooks.BeforeStore] gets
+// each, and may change its Content, Tags and Metadata, or refuse the import. An export is restored as it is.
 //
 // Options.MaxFile and Options.FileQuota apply to uploads and do not limit imports.
 //
@@ -263,6 +269,9 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 	if s.filesInObjects() {
 		into.Objects = s.objects
 	}
+	if len(s.options.Hooks) > 0 {
+		into.Rewrite = s.rewriteImported
+	}
 	sum, err := transfer.Import(ctx, into, r, o.OnConflict == ConflictReplace, o.Progress)
 	changed := 0
 	for _, c := range sum.Counts {
@@ -290,7 +299,7 @@ func CheckExport(ctx context.Context, r io.Reader, progress Progress) (err error
 // importReport returns the report in the form of the API.
 func importReport(sum transfer.Report) ImportReport {
 	report := ImportReport{Counts: map[string]ImportCount{}, MissingLinks: sum.MissingLinks, Ignored: sum.Ignored,
-		Warnings: sum.Warnings, Line: sum.Line}
+		Rewritten: sum.Rewritten, Warnings: sum.Warnings, Line: sum.Line}
 	for kind, n := range sum.Counts {
 		report.Counts[kind] = ImportCount(n)
 	}

@@ -43,7 +43,7 @@ func migrationFlags(command *cobra.Command) migration {
 
 // check refuses flags that need --from.
 func (m migration) check() error {
-	for _, name := range []string{"user", "project", "collection", "secrets", "dry-run"} {
+	for _, name := range []string{"user", "project", "collection", "dry-run"} {
 		if given(m.flags, name) == 2 {
 			return misused("--%s is given without --from; give both, or neither", name)
 		}

@@ -49,7 +49,12 @@ func (c *cli) warnOfSecrets(found map[string]int, mode string) {
 		rules = append(rules, fmt.Sprintf("%s (%d)", rule, found[rule]))
 	}
 	if len(rules) > 0 {
-		done := map[secrets.Mode]string{secrets.Flag: "flagged", secrets.Mask: "masked", secrets.Refuse: "skipped"}
-		c.warn("items with possible secrets were %s: %s", done[secrets.Mode(mode)], strings.Join(rules, ", "))
+		c.warn("items with possible secrets were %s: %s", treated(mode), strings.Join(rules, ", "))
 	}
+}
+
+// treated returns the past participle of a value of --secrets.
+func treated(mode string) string {
+	return map[secrets.Mode]string{secrets.Flag: "flagged", secrets.Mask: "masked",
+		secrets.Refuse: "skipped"}[secrets.Mode(mode)]
 }

@@ -36,6 +36,20 @@ func TestAnImportReportsSecrets(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(c.dir, "hand.jsonl"), []byte(`{"souvenir":"export","version":1}
+{"type":"memory","content":"use `+secret+`"}
+{"type":"memory","content":"two"}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[string]string{"flag": "flagged", "mask": "masked"} {
+		out := c.run(t, "import", "hand.jsonl", "--db", mode+"-hand.db", "--secrets", mode)
+		if want := "1 memories with possible secrets were " + want; out.code != 0 || !strings.Contains(out.stderr, want) {
+			t.Errorf("%s: got %q, want %q", mode, out.stderr, want)
+		}
+	}
+	c.fails(t, exitError, "line 2: content has what looks like a secret", "import", "hand.jsonl", "--db", "hand.db",
+		"--secrets", "refuse")
 	for mode, want := range map[string]string{"flag": "flagged", "mask": "masked", "refuse": "skipped"} {
 		out := c.run(t, "import", "--from", "mem0", "all.json", "--db", mode+".db", "--secrets", mode)
 		printed := out.stderr

@@ -52,6 +52,12 @@ func withStore(ctx context.Context, db location, how opening, fn func(*souvenir.
 // withEmbedder does the same, and switches the store to the given embedder unless it opens it for reading. Nil means
 // the store's model if that is the built-in one; otherwise searches work by words.
 func withEmbedder(ctx context.Context, db location, how opening, embedder souvenir.Embedder,
+	fn func(*souvenir.Store) error) error {
+	return withOptions(ctx, db, how, souvenir.Options{Embedder: embedder}, fn)
+}
+
+// withOptions does the same, with an embedder and hooks.
+func withOptions(ctx context.Context, db location, how opening, o souvenir.Options,
 	fn func(*souvenir.Store) error) (err error) {
 	if how == forWriting {
 		if err := mustExist(ctx, db); err != nil {
@@ -59,8 +65,9 @@ func withEmbedder(ctx context.Context, db location, how opening, embedder souven
 		}
 	}
 	// An index in memory would be loaded for a single query; on disk, the ranking is the same.
-	store, err := db.open(ctx, &souvenir.Options{ReadOnly: how == forReading, IndexMemory: -1, Embedder: embedder,
-		KeepModel: embedder == nil, Changeable: slices.Collect(maps.Values(settingsOfFlags))})
+	o.ReadOnly, o.IndexMemory, o.KeepModel = how == forReading, -1, o.Embedder == nil
+	o.Changeable = slices.Collect(maps.Values(settingsOfFlags))
+	store, err := db.open(ctx, &o)
 	if err != nil {
 		return openError(db, how, err)
 	}

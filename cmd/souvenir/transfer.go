@@ -150,6 +150,8 @@ A handwritten file needs a header and one line per memory:
   {"souvenir":"export","version":1}
   {"type":"memory","content":"The kettle is blue.","owner":"anna","tags":["kitchen"]}
 
+--secrets is for the memories of handwritten files and of --from; exports do not change.
+
 Import only files that you trust: they create users, and if a file has credentials, these users can
 sign in.
 
@@ -189,32 +191,44 @@ stores nothing. docs/migrating.md lists what each import reads.`,
 			defer file.Close()
 			in = file
 		}
-		progress, end := c.progress()
-		defer end()
-		lines := reader(in)
-		if _, err := os.Stat(string(*db)); !db.isDatabase() && errors.Is(err, fs.ErrNotExist) {
-			if lines, err = checkBefore(ctx, lines, progress); err != nil {
-				end()
-				return err
-			}
+		report, err := c.importFile(ctx, *db, in, souvenir.ConflictPolicy(*onConflict), *other.secrets)
+		switch {
+		case err != nil && report.Line > 0:
+			return fmt.Errorf("%w\neverything up to line %d is in the store; repeat the import to continue there", err,
+				report.Line)
+		case err != nil:
+			return err
+		case *asJSON:
+			return printJSON(&c.out, report)
 		}
-		return withStore(ctx, *db, forMaking, func(store *souvenir.Store) error {
-			report, err := store.Upkeep().Import(ctx, lines,
-				&souvenir.ImportOptions{OnConflict: souvenir.ConflictPolicy(*onConflict), Progress: progress})
-			end()
-			if err != nil && report.Line > 0 {
-				return fmt.Errorf("%w\neverything up to line %d is in the store; repeat the import to continue there", err,
-					report.Line)
-			}
-			if err != nil {
-				return err
-			}
-			if *asJSON {
-				return printJSON(&c.out, report)
-			}
-			return c.printImport(report)
-		})
+		if report.Rewritten > 0 {
+			c.warn("%d memories with possible secrets were %s", report.Rewritten, treated(*other.secrets))
+		}
+		return c.printImport(report)
 	})
+}
+
+// importFile imports an export, or a handwritten file.
+func (c *cli) importFile(ctx context.Context, db location, in *os.File, onConflict souvenir.ConflictPolicy,
+	secrets string) (report souvenir.ImportReport, err error) {
+	var o souvenir.Options
+	if err := treatSecrets(&o, secrets); err != nil {
+		return report, err
+	}
+	progress, end := c.progress()
+	defer end()
+	lines := reader(in)
+	if _, err := os.Stat(string(db)); !db.isDatabase() && errors.Is(err, fs.ErrNotExist) {
+		if lines, err = checkBefore(ctx, lines, progress); err != nil {
+			return report, err
+		}
+	}
+	err = withOptions(ctx, db, forMaking, o, func(store *souvenir.Store) (err error) {
+		report, err = store.Upkeep().Import(ctx, lines,
+			&souvenir.ImportOptions{OnConflict: onConflict, Progress: progress})
+		return err
+	})
+	return report, err
 }
 
 // checkBefore checks that something can be imported before a store is created for it: a file to its end, a stream

@@ -50,6 +50,10 @@ type Target struct {
 	Embed func(ctx context.Context, texts []string) (vectors [][]float32, warnings []string, err error)
 
 	Waiting func() // is called when texts wait to be embedded
+
+	// Rewrite lets hooks change the content, tags and own metadata of a memory in a handmade file, or refuse it. Nil means
+	// no hooks.
+	Rewrite func(ctx context.Context, d *kernel.Draft) error
 }
 
 // Count counts the results for the items of one kind.
@@ -67,6 +71,7 @@ type Report struct {
 	Conflicts    []Conflict       // the first MaxConflicts
 	MissingLinks int              // links with one end not in the store
 	Ignored      int              // lines of unknown types, or out of place
+	Rewritten    int              // memories that Target.Rewrite changed
 	Warnings     []string
 	Line         int // everything up to this line is in the store
 }
@@ -292,7 +297,10 @@ func (im *importer) check(ctx context.Context, r io.Reader) error {
 		if err := im.checkNamespace(kind); err != nil || c.header.Sealed {
 			return err
 		}
-		_, err := im.parse(kind, line, lines.n)
+		item, err := im.parse(kind, line, lines.n)
+		if err == nil {
+			_, err = im.rewrite(ctx, item)
+		}
 		return atLine(err, lines.n)
 	})
 	im.total = lines.n
@@ -311,7 +319,7 @@ func (im *importer) run(ctx context.Context, r io.Reader) error {
 		if lines.n%1000 == 0 {
 			im.progress("import", lines.n, im.total)
 		}
-		return im.take(ctx, kind, line, lines.n)
+		return im.take(ctx, kind, line, lines.n, !c.header.Sealed)
 	})
 	if err == nil && im.file != nil {
 		err = atLine(im.file.incomplete(), lines.n)
@@ -368,9 +376,28 @@ func (im *importer) parse(kind string, line []byte, n int) (importItem, error) {
 	return nil, nil
 }
 
+// rewrite lets hooks change a memory of a handmade file. Its id stays: it is derived from the line.
+func (im *importer) rewrite(ctx context.Context, item importItem) (changed bool, err error) {
+	m, is := item.(*memoryItem)
+	if !is || im.Rewrite == nil {
+		return false, nil
+	}
+	content, tags, metadata := m.draft.Content, m.draft.Tags, m.metadata
+	if err = im.Rewrite(ctx, &m.draft); err == nil {
+		m.metadata, err = ownMetadata(m.draft)
+	}
+	return content != m.draft.Content || !slices.Equal(tags, m.draft.Tags) || metadata != m.metadata, err
+}
+
 // take adds one line to the batch, and writes the batch when it is full.
-func (im *importer) take(ctx context.Context, kind string, line []byte, n int) error {
+func (im *importer) take(ctx context.Context, kind string, line []byte, n int, handmade bool) error {
 	item, err := im.parse(kind, line, n)
+	if err == nil && handmade {
+		var changed bool
+		if changed, err = im.rewrite(ctx, item); changed {
+			im.report.Rewritten++
+		}
+	}
 	if err != nil {
 		return atLine(err, n)
 	}

@@ -144,11 +144,9 @@ func parseMemory(line []byte, n int, namespace string) (importItem, error) {
 	if item.draft, err = kernel.NewDraft(m); err != nil {
 		return nil, err
 	}
-	own, err := json.Marshal(kernel.OrEmpty(item.draft.Own))
-	if err != nil {
+	if item.metadata, err = ownMetadata(item.draft); err != nil {
 		return nil, err
 	}
-	item.metadata = string(own)
 	if item.id == "" {
 		item.id, err = item.derivedID()
 	}
@@ -156,6 +154,12 @@ func parseMemory(line []byte, n int, namespace string) (importItem, error) {
 		item.draft.State = kernel.StateArchived // it is a member's, and must not become the identity of the project's owner
 	}
 	return item, err
+}
+
+// ownMetadata returns the own metadata of a memory in stored form.
+func ownMetadata(d kernel.Draft) (string, error) {
+	own, err := json.Marshal(kernel.OrEmpty(d.Own))
+	return string(own), err
 }
 
 // moved reports whether the line dates from before memories in a project belonged to the project's owner.
