@@ -119,6 +119,7 @@ func (b schedule) repeat(ctx context.Context, store *souvenir.Store, log *slog.L
 		} else {
 			log.Info("made a backup and verified it by restoring it", "file", d.Backup, "bytes", d.Bytes, "memories", d.Memories,
 				"took", time.Since(began).Round(time.Millisecond))
+			b.anchor(ctx, store, log)
 		}
 		b.report(err, time.Since(began))
 	}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// anchorsFile is a file in the folder of scheduled backups with a line for each of them, TIME NUMBER:HASH: the newest
+// entry that the audit log had then.
+const anchorsFile = "souvenir-audit-anchors.txt"
+
+// anchor verifies the audit log with the newest anchor in the folder, adds a new one, and logs it. An anchor that does
+// not fit stays the newest, so that each backup reports it until a person has looked.
+func (b schedule) anchor(ctx context.Context, store *souvenir.Store, log *slog.Logger) {
+	path := filepath.Join(b.dir, anchorsFile)
+	head, err := b.verifyWith(ctx, store, path)
+	if err != nil {
+		log.Error("the audit log has no new anchor", "file", path, "error", err)
+		return
+	}
+	log.Info("verified the audit log, and kept an anchor", "file", path, "anchor", head)
+}
+
+// verifyWith returns the new anchor.
+func (b schedule) verifyWith(ctx context.Context, store *souvenir.Store, path string) (head string, err error) {
+	kept, err := newestAnchor(path)
+	if err != nil {
+		return "", err
+	}
+	r, err := store.Upkeep().VerifyAudit(ctx, kept)
+	switch {
+	case err != nil:
+		return "", err
+	case !r.OK:
+		return "", fmt.Errorf("it has been altered, or the store was restored from an earlier backup: entry %d: %s; "+
+			"if that was intended, rename the file, and the next backup starts another", r.Problems[0].Seq,
+			r.Problems[0].Problem)
+	}
+	head = fmt.Sprintf("%d:%s", r.Head.Seq, r.Head.Hash)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return "", err
+	}
+	_, err = fmt.Fprintf(file, "%s %s\n", b.now().UTC().Format(time.RFC3339), head)
+	return head, errors.Join(err, file.Sync(), file.Close())
+}
+
+// newestAnchor returns the newest anchor in a file; nil if there is none. It passes over lines that a crash left
+// incomplete.
+func newestAnchor(path string) (*souvenir.AuditAnchor, error) {
+	content, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, line := range slices.Backward(strings.Split(string(content), "\n")) {
+		_, text, _ := strings.Cut(line, " ")
+		if a, err := parseAnchor(anchorsFile, text); err == nil && len(a.Hash) == 64 {
+			return &a, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // none
+}
