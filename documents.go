@@ -28,7 +28,7 @@ const MaxDocuments = 20
 // DocumentReader reads the text of documents.
 type DocumentReader interface {
 	// ReadDocument returns the text of a document, or an error if it cannot be read. It must honour its context, which
-	// ends after a minute. It is called for one file at a time, and never holds up a call of the store. A panic counts as
+	// ends after a minute. The store calls it for one file at a time, and no call of the store waits. A panic counts as
 	// an error. Users who can see the file get only DocumentText.Reason and the text of errors.
 	ReadDocument(ctx context.Context, d Document) (DocumentText, error)
 }
@@ -101,6 +101,7 @@ type FileTexts struct {
 	Category    string
 	Tags        []string
 	Content     []byte // of a new text file of less than 4 MiB, complete; nil for others
+	Other       []byte // of another new file of less than 4 MiB, complete; a hook must not change it
 	LongText    bool   // it is a larger new text file, whose content passes in parts
 }
 

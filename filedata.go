@@ -178,8 +178,11 @@ func (u *upload) end(ctx context.Context, content io.Reader, data []byte) ([]byt
 	t := FileTexts{Filename: u.Filename, MIMEType: u.MIMEType, Description: u.Description, Category: u.Category,
 		Tags: slices.Clone(u.Tags), LongText: u.text && u.row != 0}
 	whole := u.text && u.row == 0
-	if whole {
+	switch {
+	case whole:
 		t.Content = data
+	case u.row == 0:
+		t.Other = data
 	}
 	called, err := u.s.beforeFile(ctx, OperationStore, "AddFile", &t)
 	if err != nil || !called {

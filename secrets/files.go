@@ -1,10 +1,12 @@
 package secrets
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -14,7 +16,7 @@ func (f *Finder) file() func(context.Context, souvenir.Operation, *souvenir.File
 	if f.mode == Flag {
 		return nil
 	}
-	return func(_ context.Context, _ souvenir.Operation, t *souvenir.FileTexts) error {
+	return func(ctx context.Context, _ souvenir.Operation, t *souvenir.FileTexts) error {
 		var c collector
 		f.text(&c, "filename", &t.Filename)
 		f.text(&c, "description", &t.Description)
@@ -28,7 +30,42 @@ func (f *Finder) file() func(context.Context, souvenir.Operation, *souvenir.File
 			c.err = &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "content", Message: "content has 4 MiB or more, " +
 				"and this store looks for secrets in smaller texts only; store it in parts"}
 		}
+		if f.mode == Refuse && t.Other != nil && c.err == nil {
+			f.other(ctx, &c, t)
+		}
 		return c.err
+	}
+}
+
+// longest is the time that reading a new file may take, besides the wait for others.
+const longest = 20 * time.Second
+
+// other refuses a new file that is not text if there is a secret in the text that can be extracted from it. One file is
+// read at a time, since that may take much memory. A file that cannot be read is stored: no search will show its text.
+func (f *Finder) other(ctx context.Context, c *collector, t *souvenir.FileTexts) {
+	if f.reader == nil {
+		return
+	}
+	select {
+	case f.reading <- struct{}{}:
+		defer func() { <-f.reading }()
+	case <-ctx.Done():
+		c.err = ctx.Err()
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	text, err := f.reader.ReadDocument(ctx, souvenir.Document{Filename: t.Filename, MIMEType: t.MIMEType,
+		Size: int64(len(t.Other)), Content: bytes.NewReader(t.Other)})
+	if err != nil {
+		return
+	}
+	found, whole := f.Find(text.Text)
+	switch {
+	case len(found) > 0:
+		c.refuse("content", found[0].Rule+placeOf(text, found[0].Start))
+	case !whole:
+		f.unexamined(c, "content")
 	}
 }
 
@@ -41,11 +78,13 @@ func position(text string, at int) string {
 }
 
 // Documents returns a reader that treats secrets in the texts that another one extracts from files, before they are
-// indexed. DocumentText.Reason then names the rules. With [Refuse], a text with a secret is not indexed.
+// indexed. DocumentText.Reason then names the rules. With [Refuse], a text with a secret is not indexed, and the hooks
+// refuse new files with one. Call it once, before the store is opened.
 func (f *Finder) Documents(reader souvenir.DocumentReader) souvenir.DocumentReader {
 	if f.mode == Off || reader == nil {
 		return reader
 	}
+	f.reader = reader
 	return documents{f, reader}
 }
 

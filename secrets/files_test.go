@@ -1,6 +1,8 @@
 package secrets_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/documents"
 	"github.com/souvenir-ai/souvenir/secrets"
 )
 
@@ -54,6 +57,55 @@ func TestLongTextFilesAreStoredOnlyIfSecretsMayBe(t *testing.T) {
 		_, err := open(t, mode).AddFile(t.Context(), souvenir.NewFile{}, strings.NewReader(long))
 		if !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", mode, err, want)
+		}
+	}
+}
+
+// word returns a DOCX file with a text.
+func word(t *testing.T, text string) string {
+	t.Helper()
+	var file bytes.Buffer
+	archive := zip.NewWriter(&file)
+	w, err := archive.Create("word/document.xml")
+	if err == nil {
+		_, err = fmt.Fprintf(w, `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>`+
+			`<w:p><w:r><w:t>%s</w:t></w:r></w:p></w:body></w:document>`, text)
+	}
+	if err = errors.Join(err, archive.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return file.String()
+}
+
+// With refuse, new files are read before they are stored.
+func TestDocumentsWithSecretsAreRefused(t *testing.T) {
+	paged := fixed{Text: "a page " + awsKey, Places: []souvenir.DocumentPlace{{Start: 0, Name: "page 7"}}}
+	for name, test := range map[string]struct {
+		mode    secrets.Mode
+		reader  souvenir.DocumentReader
+		content string
+		want    string
+	}{
+		"a secret":           {secrets.Refuse, documents.New(nil), word(t, "the key "+awsKey), "(aws-access-token)"},
+		"no secret":          {secrets.Refuse, documents.New(nil), word(t, "the key is in the drawer"), ""},
+		"masked":             {secrets.Mask, documents.New(nil), word(t, "the key "+awsKey), ""},
+		"a page":             {secrets.Refuse, paged, "%PDF-1.4\x00 and so on", "(aws-access-token near page 7)"},
+		"it cannot be read":  {secrets.Refuse, documents.New(nil), "PK\x03\x04\x00 and no more", ""},
+		"documents are none": {secrets.Refuse, nil, word(t, "the key "+awsKey), ""},
+	} {
+		finder := newFinder(t, test.mode)
+		store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Hooks: []souvenir.Hooks{finder.Hooks()},
+			Documents: finder.Documents(test.reader)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = store.AddFile(t.Context(), souvenir.NewFile{Filename: "a.docx"}, strings.NewReader(test.content))
+		if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, souvenir.ErrInvalid) ||
+			!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), awsKey)) {
+			t.Errorf("%s: got %v, want %q", name, err, test.want)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -54,6 +54,9 @@ type Finder struct {
 	rules []*rule
 	words []word
 	allow []allowance // for all rules
+
+	reader  souvenir.DocumentReader // of [Finder.Documents]
+	reading chan struct{}           // holds a value while a new file is read
 }
 
 // word is a lower-case word that one or several rules need.
@@ -98,7 +101,7 @@ func New(mode Mode) (*Finder, error) {
 	if err := json.Unmarshal(rules, &known); err != nil {
 		return nil, fmt.Errorf("secrets: the rules cannot be read: %w", err)
 	}
-	f := &Finder{mode: mode, rules: known.Rules, allow: known.Allow}
+	f := &Finder{mode: mode, rules: known.Rules, allow: known.Allow, reading: make(chan struct{}, 1)}
 	byWord := map[string][]int{}
 	for i, r := range f.rules {
 		r.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })
@@ -382,7 +385,7 @@ func mask(text string, found []Finding) (result string, names []string) {
 // Hooks returns the functions that treat secrets in memories, rules, to-do documents and turns of conversations before
 // they are stored or changed: in texts, tags, and in the keys and texts of metadata. [Mask] and [Refuse] also treat
 // files: names, descriptions, tags, and the content of text files. [Finder.Documents] treats the texts that searches
-// find. Searches are not examined.
+// find; [Refuse] also refuses new files of less than 4 MiB for these texts. Searches are not examined.
 func (f *Finder) Hooks() souvenir.Hooks {
 	if f.mode == Off {
 		return souvenir.Hooks{}
