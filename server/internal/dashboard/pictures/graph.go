@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/layout"
@@ -80,7 +81,8 @@ func (s *Service) readGraphTable(ctx context.Context, c request.Caller, q pictur
 
 // graphData returns the graph with a position for each memory.
 func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	query, err := readPictureQuery(r.URL.Query()).graph()
+	asked := readPictureQuery(r.URL.Query())
+	query, err := asked.graph()
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +92,8 @@ func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Ca
 	}
 	var at placing
 	err = s.busy.Do(r.Context(), func() error {
-		at, err = s.placings.of(r.Context(), g)
+		key := mapKey{c.User.ID, strings.Join([]string{asked.memories(), asked.Neighbours, asked.Similar}, " ")}
+		at, err = s.placings.of(r.Context(), key, g)
 		return err
 	})
 	if err != nil {
@@ -108,15 +111,31 @@ func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Ca
 	return nil, s.answer(w, r, c.User.ID, g.Nodes, d)
 }
 
-// graphPlaces returns a place for each memory that has edges; memories without edges are folded. Memories that are
-// nearly similar enough pull their clusters together.
-func graphPlaces(ctx context.Context, g souvenir.Graph) (places []float32, folded []int, err error) {
+// pulls returns which memories have edges, and how strongly pairs of these pull each other: with an edge, and
+// weakly two that are nearly similar enough for one, which keeps their clusters together.
+func pulls(g souvenir.Graph) (linked []bool, edges []layout.Edge) {
 	const weak = 0.03
-	linked, number := make([]bool, len(g.Nodes)), make([]int, len(g.Nodes))
+	linked = make([]bool, len(g.Nodes))
 	for _, edge := range g.Edges {
 		linked[edge.From], linked[edge.To] = true, true
+		weight := float32(1)
+		if edge.Kind == souvenir.EdgeSimilar {
+			weight = float32(max(edge.Score, 0.1))
+		}
+		edges = append(edges, layout.Edge{A: edge.From, B: edge.To, Weight: weight})
 	}
-	drawn := 0
+	for _, edge := range g.Nearest {
+		if linked[edge.From] && linked[edge.To] {
+			edges = append(edges, layout.Edge{A: edge.From, B: edge.To, Weight: weak})
+		}
+	}
+	return linked, edges
+}
+
+// graphPlaces returns a place for each memory that has edges; memories without edges are folded.
+func graphPlaces(ctx context.Context, g souvenir.Graph) (places []float32, folded []int, err error) {
+	linked, edges := pulls(g)
+	number, drawn := make([]int, len(g.Nodes)), 0
 	for i := range g.Nodes {
 		if number[i] = drawn; linked[i] {
 			drawn++
@@ -124,18 +143,8 @@ func graphPlaces(ctx context.Context, g souvenir.Graph) (places []float32, folde
 			folded = append(folded, i)
 		}
 	}
-	edges := make([]layout.Edge, 0, len(g.Edges)+len(g.Nearest))
-	for _, edge := range g.Edges {
-		weight := float32(1)
-		if edge.Kind == souvenir.EdgeSimilar {
-			weight = float32(max(edge.Score, 0.1))
-		}
-		edges = append(edges, layout.Edge{A: number[edge.From], B: number[edge.To], Weight: weight})
-	}
-	for _, edge := range g.Nearest {
-		if linked[edge.From] && linked[edge.To] {
-			edges = append(edges, layout.Edge{A: number[edge.From], B: number[edge.To], Weight: weak})
-		}
+	for i, edge := range edges {
+		edges[i].A, edges[i].B = number[edge.A], number[edge.B]
 	}
 	own, err := layout.Places(ctx, drawn, edges)
 	if err != nil {

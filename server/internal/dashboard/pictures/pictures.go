@@ -33,7 +33,8 @@ type Service struct {
 
 // New creates a Service.
 func New(site *web.Site, log *slog.Logger) *Service {
-	return &Service{site: site, busy: make(slots.Slots, runtime.GOMAXPROCS(0)), maps: arranger{log: log}}
+	return &Service{site: site, busy: make(slots.Slots, runtime.GOMAXPROCS(0)), maps: arranger{log: log},
+		placings: placings{log: log}}
 }
 
 // Routes are the pages of the graph and the map, the data for their scripts, and the memory panel.

@@ -4,16 +4,27 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
+	"log/slog"
 	"math"
+	"runtime/debug"
+	"sync"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/layout"
 	"github.com/souvenir-ai/souvenir/internal/lru"
 )
 
-// placings keeps the places of the memories of graphs. A placing depends on the connections alone. The zero value is
-// ready, and safe for concurrent use.
+// placings keeps the places of the memories of graphs. A placing depends on the connections alone. It is safe for
+// concurrent use.
 type placings struct {
+	log *slog.Logger // of the background
+
 	kept lru.Cache // of placing, by a hash
+	last lru.Cache // of lastPlacing, by mapKey
+
+	computing sync.Mutex // held while a placing is computed in the background: one at a time
 }
 
 // placing is x and y of each memory, one after another, and the memories that are folded.
@@ -22,19 +33,123 @@ type placing struct {
 	folded []int
 }
 
-const mostPlacings = 8 << 20 // bytes
+// lastPlacing is the latest placing of a graph of a user.
+type lastPlacing struct {
+	nodes []souvenir.Node // with ids and times of the last change only
+	placing
+}
 
-// of returns the placing of a graph. It must not be changed.
-func (p *placings) of(ctx context.Context, g souvenir.Graph) (placing, error) {
-	key := connections(g)
-	if known, found := lru.Get[placing](&p.kept, key); found {
+const (
+	mostPlacings     = 8 << 20 // bytes
+	mostLast         = 8 << 20
+	longestPlacement = time.Minute
+)
+
+// of returns the placing of a graph. It must not be changed. If the connections have changed since the last time, most
+// memories stay where they were, the others are among their neighbours, and the next request gets a new placing, which
+// is computed in the background.
+func (p *placings) of(ctx context.Context, key mapKey, g souvenir.Graph) (placing, error) {
+	sum := connections(g)
+	if known, found := lru.Get[placing](&p.kept, sum); found {
+		p.note(key, g, known)
 		return known, nil
 	}
+	last, _ := lru.Get[lastPlacing](&p.last, key)
+	if near, ok := last.with(g); ok {
+		if p.computing.TryLock() {
+			go p.prepare(sum, g)
+		}
+		return near, nil
+	}
+	own, err := p.compute(ctx, sum, g)
+	if err == nil {
+		p.note(key, g, own)
+	}
+	return own, err
+}
+
+// prepare computes a placing for the next request; if it fails, that one tries again. A panic must not end the server,
+// as no request is there to recover it.
+func (p *placings) prepare(sum [sha256.Size]byte, g souvenir.Graph) {
+	defer p.computing.Unlock()
+	defer func() {
+		if broken := recover(); broken != nil {
+			p.log.Warn("a graph could not be laid out", "error", fmt.Sprintf("panic: %v\n%s", broken, debug.Stack()))
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), longestPlacement)
+	defer cancel()
+	if _, err := p.compute(ctx, sum, g); err != nil {
+		p.log.Warn("a graph could not be laid out", "error", err)
+	}
+}
+
+// compute computes a placing and keeps it.
+func (p *placings) compute(ctx context.Context, sum [sha256.Size]byte, g souvenir.Graph) (placing, error) {
 	places, folded, err := graphPlaces(ctx, g)
 	if err == nil {
-		p.kept.Put(key, placing{places, folded}, 200+4*len(places)+8*len(folded), mostPlacings)
+		p.kept.Put(sum, placing{places, folded}, 200+4*len(places)+8*len(folded), mostPlacings)
 	}
 	return placing{places, folded}, err
+}
+
+// note keeps the placing of a user's graph.
+func (p *placings) note(key mapKey, g souvenir.Graph, own placing) {
+	last := lastPlacing{make([]souvenir.Node, len(g.Nodes)), own}
+	for i, node := range g.Nodes {
+		last.nodes[i] = souvenir.Node{ID: node.ID, UpdatedAt: node.UpdatedAt}
+	}
+	const bytes = 350 // of a node
+	p.last.Put(key, last, bytes*len(last.nodes), mostLast)
+}
+
+// with returns the placing with other memories, from -1 to 1; false: most of them are others.
+func (l lastPlacing) with(g souvenir.Graph) (placing, bool) {
+	most := float32(1e-9)
+	for _, at := range l.places {
+		most = max(most, at, -at)
+	}
+	folded := map[int]bool{}
+	for _, i := range l.folded {
+		folded[i] = true
+	}
+	was := map[string]int{}
+	for i, node := range l.nodes {
+		if !folded[i] {
+			was[node.ID] = i
+		}
+	}
+	linked, edges := pulls(g)
+	known, before, drawn, same := make([]*layout.Place, len(g.Nodes)), make([]*layout.Place, len(g.Nodes)), 0, 0
+	now := placing{places: make([]float32, 2*len(g.Nodes))}
+	for i, node := range g.Nodes {
+		if !linked[i] {
+			now.folded = append(now.folded, i)
+			continue
+		}
+		drawn++
+		if at, found := was[node.ID]; found {
+			before[i] = &layout.Place{X: float64(l.places[2*at] / most), Y: float64(l.places[2*at+1] / most)}
+			if l.nodes[at].UpdatedAt.Equal(node.UpdatedAt) {
+				known[i] = before[i]
+				same++
+			}
+		}
+	}
+	for i, at := range layout.Beside(known, edges) {
+		if !linked[i] {
+			continue
+		}
+		if at == nil {
+			at = before[i]
+		}
+		if at == nil { // connected with nothing that was there: at the edge
+			sin, cos := math.Sincos(float64(i))
+			at = &layout.Place{X: cos, Y: sin}
+		}
+		now.places[2*i], now.places[2*i+1] = float32(at.X), float32(at.Y)
+	}
+	return now, drawn > 0 && 2*same >= drawn
 }
 
 // connections is a hash of the connections between the memories of a graph.

@@ -1,6 +1,9 @@
 package pictures
 
 import (
+	"fmt"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
@@ -14,11 +17,11 @@ func TestPlacingsAreKept(t *testing.T) {
 	}
 	first := graph(souvenir.EdgeSimilar, 0.7, 1)
 	var p placings
-	at, err := p.of(t.Context(), first)
+	at, err := p.of(t.Context(), mapKey{}, first)
 	if err != nil || len(at.places) != 8 || len(at.folded) != 2 {
 		t.Fatalf("got %+v, %v, want 4 places, 2 of them folded", at, err)
 	}
-	again, err := p.of(t.Context(), graph(souvenir.EdgeSimilar, 0.7, 1))
+	again, err := p.of(t.Context(), mapKey{}, graph(souvenir.EdgeSimilar, 0.7, 1))
 	if err != nil || &again.places[0] != &at.places[0] {
 		t.Errorf("of the same connections: got other places, %v, want those that are kept", err)
 	}
@@ -29,8 +32,57 @@ func TestPlacingsAreKept(t *testing.T) {
 	for name, other := range map[string]souvenir.Graph{"another memory": graph(souvenir.EdgeSimilar, 0.7, 2),
 		"another score": graph(souvenir.EdgeSimilar, 0.6, 1), "a link": graph(souvenir.EdgeRelated, 0.7, 1),
 		"fewer memories": shorter, "no edge": weak} {
-		if got, err := p.of(t.Context(), other); err != nil || &got.places[0] == &at.places[0] {
+		if got, err := p.of(t.Context(), mapKey{user: name}, other); err != nil || &got.places[0] == &at.places[0] {
 			t.Errorf("%s: got the places of other connections, %v, want its own", name, err)
 		}
+	}
+}
+
+// After a change memories stay where they were, and a new one is beside its neighbour. The next request gets the places
+// computed in the background. Another user gets none of that.
+func TestPlacingsTakeInChanges(t *testing.T) {
+	var before souvenir.Graph
+	for i := range 8 {
+		before.Nodes = append(before.Nodes, souvenir.Node{ID: fmt.Sprint(i)})
+		before.Edges = append(before.Edges, souvenir.Edge{From: i, To: (i + 1) % 8, Kind: souvenir.EdgeRelated})
+	}
+	after := souvenir.Graph{Nodes: append([]souvenir.Node{{ID: "new"}}, before.Nodes[:7]...)} // the last one is gone
+	for i := range 6 {
+		after.Edges = append(after.Edges, souvenir.Edge{From: i + 1, To: i + 2, Kind: souvenir.EdgeRelated})
+	}
+	after.Edges = append(after.Edges, souvenir.Edge{From: 0, To: 3, Kind: souvenir.EdgeSimilar, Score: 0.7})
+	var p placings
+	ann, ben := mapKey{user: "ann"}, mapKey{user: "ben"}
+	of := func(key mapKey, g souvenir.Graph) placing {
+		t.Helper()
+		at, err := p.of(t.Context(), key, g)
+		if err != nil || len(at.places) != 2*len(g.Nodes) {
+			t.Fatalf("got %+v, %v, want a place for each memory", at, err)
+		}
+		return at
+	}
+	first := of(ann, before)
+	most := max(slices.Max(first.places), -slices.Min(first.places))
+	at := of(ann, after)
+	for i, place := range first.places[:14] {
+		if got := at.places[2+i]; got != place/most {
+			t.Errorf("memory %d moved: got %v, want %v", i/2, got, place/most)
+		}
+	}
+	if apart := math.Hypot(float64(at.places[0]-at.places[6]), float64(at.places[1]-at.places[7])); !(apart > 0 &&
+		apart < 0.02) {
+		t.Errorf("the new memory is %v from its neighbour, want it beside it", apart)
+	}
+	p.computing.Lock() // until that is computed
+	p.computing.Unlock()
+	want, folded, err := graphPlaces(t.Context(), after)
+	if got := of(ann, after); err != nil || !slices.Equal(got.places, want) || len(folded) > 0 {
+		t.Errorf("the next time: got %v, %v, want %v", got.places, err, want)
+	}
+	fewer := after
+	fewer.Edges = after.Edges[1:]
+	want, _, err = graphPlaces(t.Context(), fewer)
+	if got := of(ben, fewer); err != nil || !slices.Equal(got.places, want) {
+		t.Errorf("of another user: got %v, %v, want the places of their own graph, %v", got.places, err, want)
 	}
 }
