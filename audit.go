@@ -17,6 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/receipt"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -394,38 +395,12 @@ func (s *Store) sign(ctx context.Context, tx db.Tx, c receipt.Claims, e event) (
 	return receipt.Sign(c, key.ID, key.Public(), key.Signature)
 }
 
-// holdings counts what deleting a user removes: the content of their collections and projects, even if another user
-// stored it.
+// holdings are the claims of a receipt about the deletion of a user.
 func (s *Store) holdings(ctx context.Context, user string) (c receipt.Claims, err error) {
-	c = receipt.Claims{Kind: receipt.Deletion, User: user, Counts: map[string]int64{}}
-	kinds := []string{"memory", "revision", "collection", "project", "file", "trash", "token", "grant", "client", "session"}
 	err = s.readStore(ctx, func(tx db.Tx) error {
-		counts := make([]int64, len(kinds))
-		into := []any{&c.Name, &c.Bytes}
-		for i := range counts {
-			into = append(into, &counts[i])
-		}
-		const places = `(SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.name <> ''
-			AND (c.owner_id = u.id OR p.project_id IN (SELECT id FROM project WHERE owner_id = u.id)))`
-		if err := tx.QueryRow(`SELECT coalesce(u.name, ''),
-			(SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = u.id AND state = 'stored'),
-			(SELECT count(*) FROM memory WHERE partition_id IN `+places+`),
-			(SELECT count(*) FROM memory_revision r JOIN memory m ON m.id = r.memory_id WHERE m.partition_id IN `+places+`),
-			(SELECT count(*) FROM collection WHERE owner_id = u.id AND name <> ''),
-			(SELECT count(*) FROM project WHERE owner_id = u.id),
-			(SELECT count(*) FROM file WHERE owner_id = u.id AND state = 'stored'),
-			(SELECT count(*) FROM trash WHERE owner_id = u.id),
-			(SELECT count(*) FROM token WHERE user_id = u.id AND revoked_at IS NULL),
-			(SELECT count(*) FROM oauth_grant WHERE user_id = u.id AND revoked_at IS NULL),
-			(SELECT count(*) FROM oauth_client WHERE owner_id = u.id),
-			(SELECT count(*) FROM session WHERE user_id = u.id)
-			FROM users u WHERE u.namespace = ? AND u.uid = ?`, s.access.Namespace, user).Scan(into...); err != nil {
-			return err
-		}
-		for i, kind := range kinds {
-			c.Counts[kind] = counts[i]
-		}
-		return nil
+		h, err := trash.HoldingsOf(tx, s.access.Namespace, user)
+		c = receipt.Claims{Kind: receipt.Deletion, User: user, Name: h.Name, Bytes: h.Bytes, Counts: h.Counts}
+		return err
 	})
 	return c, err
 }

@@ -16,6 +16,46 @@ func (m *Mover) EraseMemoriesOf(user int64, p Portion) (done bool, err error) {
 	return done && err == nil, err
 }
 
+// Holdings is what deleting a user removes.
+type Holdings struct {
+	Name   string
+	Bytes  int64            // of files
+	Counts map[string]int64 // by kind
+}
+
+// HoldingsOf counts what deleting a user removes: the content of their collections and projects, even if another user
+// stored it.
+func HoldingsOf(tx db.Tx, namespace, user string) (Holdings, error) {
+	h := Holdings{Counts: map[string]int64{}}
+	kinds := []string{"memory", "revision", "collection", "project", "file", "trash", "token", "grant", "client", "session"}
+	counts := make([]int64, len(kinds))
+	into := []any{&h.Name, &h.Bytes}
+	for i := range counts {
+		into = append(into, &counts[i])
+	}
+	const places = `(SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.name <> ''
+		AND (c.owner_id = u.id OR p.project_id IN (SELECT id FROM project WHERE owner_id = u.id)))`
+	if err := tx.QueryRow(`SELECT coalesce(u.name, ''),
+		(SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = u.id AND state = 'stored'),
+		(SELECT count(*) FROM memory WHERE partition_id IN `+places+`),
+		(SELECT count(*) FROM memory_revision r JOIN memory m ON m.id = r.memory_id WHERE m.partition_id IN `+places+`),
+		(SELECT count(*) FROM collection WHERE owner_id = u.id AND name <> ''),
+		(SELECT count(*) FROM project WHERE owner_id = u.id),
+		(SELECT count(*) FROM file WHERE owner_id = u.id AND state = 'stored'),
+		(SELECT count(*) FROM trash WHERE owner_id = u.id),
+		(SELECT count(*) FROM token WHERE user_id = u.id AND revoked_at IS NULL),
+		(SELECT count(*) FROM oauth_grant WHERE user_id = u.id AND revoked_at IS NULL),
+		(SELECT count(*) FROM oauth_client WHERE owner_id = u.id),
+		(SELECT count(*) FROM session WHERE user_id = u.id)
+		FROM users u WHERE u.namespace = ? AND u.uid = ?`, namespace, user).Scan(into...); err != nil {
+		return h, err
+	}
+	for i, kind := range kinds {
+		h.Counts[kind] = counts[i]
+	}
+	return h, nil
+}
+
 // OwnedBy counts what a user owns: memories, projects and files.
 func OwnedBy(tx db.Tx, user int64) (memories, projects, files int64, err error) {
 	err = tx.QueryRow(`SELECT
