@@ -589,11 +589,11 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 		return nil, err
 	}
 	var changed map[string]any
-	if err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
-		changed, err = kernel.ChangePreferences(tx, v.User, s.now(),
-			func(present map[string]any) any { return change(present, given) })
+	err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+		changed, err = kernel.ChangePreferences(tx, v.User, s.now(), given, change)
 		return err
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	return changed, nil

@@ -50,13 +50,15 @@ func Preferences(tx db.Tx, user int64) (map[string]any, error) {
 	return object, nil
 }
 
-// ChangePreferences replaces the preferences of a user, a row in the users, by those of change for the present ones.
-func ChangePreferences(tx db.Tx, user, now int64, change func(present map[string]any) any) (map[string]any, error) {
+// ChangePreferences replaces the preferences of a user, a row in the users, by what change makes of the present and the
+// given ones.
+func ChangePreferences(tx db.Tx, user, now int64, given map[string]any,
+	change func(present, given map[string]any) any) (map[string]any, error) {
 	present, err := Preferences(tx, user)
 	if err != nil {
 		return nil, err
 	}
-	changed, _ := change(present).(map[string]any)
+	changed, _ := change(present, given).(map[string]any)
 	changed = OrEmpty(changed)
 	encoded, err := encodePreferences(changed)
 	if err != nil {
