@@ -66,7 +66,7 @@ func TestFilesWithSecretsAreTreatedLikeMemories(t *testing.T) {
 		secrets.Flag: {"possible secrets: aws-access-token", "possible secrets: aws-access-token", awsKey},
 		secrets.Mask: {"indexed", "masked secrets: aws-access-token", masked},
 		secrets.Refuse: {"content has what looks like a secret (aws-access-token in line 2)",
-			"it has what looks like a secret (aws-access-token), which this store does not keep", ""},
+			"content has what looks like a secret (aws-access-token), which this store does not keep", ""},
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := treating(t, mode)
@@ -84,12 +84,12 @@ func TestFilesWithSecretsAreTreatedLikeMemories(t *testing.T) {
 			checkTreated(t, mode, sent.Expect(status), c.text)
 			checkTreated(t, mode, upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "a.bin", Value: "a"},
 				servertest.Part{Name: "description", Value: awsKey}), "")
+			packed := docx(t, "The lighthouse of the harbour is opened with "+awsKey+" on Thursdays.")
+			checkTreated(t, mode, upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "harbour.docx",
+				Value: packed}).Expect(status), c.binary)
 			if mode == secrets.Refuse && w.FilesOf(servertest.Owner) != before {
 				t.Errorf("got %d files, want the %d before", w.FilesOf(servertest.Owner), before)
 			}
-			packed := docx(t, "The lighthouse of the harbour is opened with "+awsKey+" on Thursdays.")
-			checkTreated(t, mode, upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "harbour.docx",
-				Value: packed}).Expect(http.StatusOK), c.binary)
 			a, _ := w.Call(servertest.Owner, "memory", `{"action": "search", "query": "how is the lighthouse of the harbour `+
 				`opened", "include_files": true}`)
 			checkTreated(t, mode, a.Expect(http.StatusOK), c.found)
