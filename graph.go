@@ -352,7 +352,7 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 			}
 			q.Start = &m
 		}
-		if err = p.load(tx, q.Limit, q.Sample); err != nil {
+		if err := p.load(tx, q.Limit, q.Sample); err != nil {
 			return err
 		}
 		if q.Layout == LayoutNeighbours {

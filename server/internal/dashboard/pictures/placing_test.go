@@ -74,7 +74,7 @@ func TestPlacingsTakeInChanges(t *testing.T) {
 		t.Errorf("the new memory is %v from its neighbour, want it beside it", apart)
 	}
 	p.computing.Lock() // until that is computed
-	p.computing.Unlock()
+	defer p.computing.Unlock()
 	want, folded, err := graphPlaces(t.Context(), after)
 	if got := of(ann, after); err != nil || !slices.Equal(got.places, want) || len(folded) > 0 {
 		t.Errorf("the next time: got %v, %v, want %v", got.places, err, want)
