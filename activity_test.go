@@ -44,8 +44,8 @@ func TestRecordedCallsWaitForALockedFile(t *testing.T) {
 	}
 	kept := countRows(t, s, `SELECT count(*) FROM activity`)
 	if stats.LostActivity < activitylog.Batch || kept+stats.LostActivity != calls {
-		t.Errorf("%d calls are lost and %d are kept of %d, want at least %v lost and %v lost or kept",
-			stats.LostActivity, kept, calls, activitylog.Batch, calls)
+		t.Errorf("%d calls are lost and %d are kept, want at least %d lost, and %d lost or kept", stats.LostActivity, kept,
+			activitylog.Batch, calls)
 	}
 	if newest := countRows(t, s, fmt.Sprintf(`SELECT count(*) FROM activity WHERE CAST(substr(tool, 2) AS INTEGER) >= %d`,
 		calls-activitylog.Room+activitylog.Batch)); newest != activitylog.Room-activitylog.Batch {
@@ -127,7 +127,7 @@ func TestBadOptionsOfActivityAreRefused(t *testing.T) {
 		_, err := Open(t.Context(), ":memory:", &o)
 		var known *Error
 		if !errors.As(err, &known) || known.Kind != KindInvalid || known.Argument != argument {
-			t.Errorf("%s: got %v, want an error of kind %v about argument %v", argument, err, KindInvalid, argument)
+			t.Errorf("got %v, want an error of kind %v about argument %v", err, KindInvalid, argument)
 		}
 	}
 }

@@ -221,7 +221,7 @@ func TestFileQuotaHoldsHoweverManyAreStoredAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := stored.Load(); n > quota {
-		t.Errorf("%d bytes are stored with a quota of %d, want at most %v", n, quota, quota)
+		t.Errorf("%d bytes are stored, want at most the quota of %d", n, quota)
 	}
 	if stored.Load() == 0 { // all were refused because of each other; now nothing is in the way
 		if _, err := stores[0].AddFile(t.Context(), NewFile{}, zeros(9<<19)); err != nil {

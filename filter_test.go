@@ -111,8 +111,8 @@ func checkFilter(t *testing.T, s *Store, all []Memory, filter Filter) {
 		}
 	}
 	if !slices.Equal(names, want) || !slices.Equal(listed, want) || found.Total != len(want) {
-		t.Fatalf("filter %#v: search finds %v (total %d), listing %v; it should be %v, want names %v, listed %v and total %v",
-			filter, names, found.Total, listed, want, want, want, len(want))
+		t.Fatalf("filter %#v: search finds %v (total %d), listing %v; want %v (total %d) from both", filter, names,
+			found.Total, listed, want, len(want))
 	}
 }
 

@@ -238,8 +238,8 @@ func TestMemoriesRoundTripThroughJSON(t *testing.T) {
 			t.Fatalf("read and written again: got\n%s, %v; want\n%s", again, err, encoded)
 		}
 		if !read.CreatedAt.Equal(m.CreatedAt) || !read.UpdatedAt.Equal(m.UpdatedAt) {
-			t.Fatalf("the times are %v and %v; they were %v and %v, want created at %v and updated at %v", read.CreatedAt,
-				read.UpdatedAt, m.CreatedAt, m.UpdatedAt, m.CreatedAt, m.UpdatedAt)
+			t.Fatalf("the times are %v and %v, want created at %v and updated at %v", read.CreatedAt, read.UpdatedAt,
+				m.CreatedAt, m.UpdatedAt)
 		}
 		for _, known := range kernel.KnownKeys {
 			delete(m.Metadata, known) // the store keeps none of these among a memory's own keys
@@ -249,7 +249,7 @@ func TestMemoriesRoundTripThroughJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := json.Unmarshal(encoded, &read); err != nil || !reflect.DeepEqual(read, m) {
-			t.Fatalf("read back it is\n%#v, %v; it was\n%#v, want no error and read %v", read, err, m, m)
+			t.Fatalf("read back it is\n%#v, %v; want no error and\n%#v", read, err, m)
 		}
 	})
 }

@@ -440,7 +440,7 @@ func FuzzMetadataPatch(f *testing.F) {
 			mustBeRefusal(t, err)
 			again, err := s.GetMemory(ctx, added.ID)
 			if err != nil || !reflect.DeepEqual(read, again) {
-				t.Fatalf("a refused patch changed the memory: %+v, %v, want no error and read %v", again, err, again)
+				t.Fatalf("after a refused patch: %+v, %v, want no error and %v", again, err, read)
 			}
 			return
 		}

@@ -463,7 +463,7 @@ func FuzzClientRegistration(f *testing.F) {
 			t.Fatalf("%s is refused the second time: %v", encoded, err)
 		}
 		if twice, err := json.Marshal(again); err != nil || !bytes.Equal(twice, encoded) {
-			t.Fatalf("%s becomes %s, want no error and twice %.200q", encoded, twice, encoded)
+			t.Fatalf("got %s, %v, want no error and %s", twice, err, encoded)
 		}
 	})
 }

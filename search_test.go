@@ -519,9 +519,8 @@ func FuzzQuery(f *testing.F) {
 func sameHits(t *testing.T, a, b Results) {
 	t.Helper()
 	if a.Total != b.Total || len(a.Hits) != len(b.Hits) || a.Sort != b.Sort || !slices.Equal(a.Warnings, b.Warnings) {
-		t.Fatalf("in memory %d of %d by %s %v, on disk %d of %d by %s %v, want total %v, %v hits, sort %v and warnings %v",
-			len(a.Hits), a.Total, a.Sort, a.Warnings, len(b.Hits), b.Total, b.Sort, b.Warnings, b.Total, len(b.Hits), b.Sort,
-			b.Warnings)
+		t.Fatalf("in memory %d of %d by %s %v, want %d of %d by %s %v, as on disk", len(a.Hits), a.Total, a.Sort,
+			a.Warnings, len(b.Hits), b.Total, b.Sort, b.Warnings)
 	}
 	const rounding = 4e-5 // the index in memory stores each number of a vector in 16 bits
 	scores := map[string]Hit{}

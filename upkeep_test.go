@@ -79,8 +79,7 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 		var last, total int
 		err := s.Upkeep().Reindex(t.Context(), &ReindexingOptions{Progress: func(stage string, done, of int) {
 			if stage != "reindex" || done < last || done > of {
-				t.Errorf(`%s: %d of %d after %d, want stage "reindex", done at least %v and done at most %v`, stage, done, of, last,
-					last, of)
+				t.Errorf(`%s %d, want stage "reindex" and %d to %d`, stage, done, last, of)
 			}
 			last, total = done, of
 		}})
@@ -88,8 +87,7 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		if last != len(before) || total != len(before) {
-			t.Errorf("the progress ends at %d of %d, there are %d memories, want last %v and total %v", last, total, len(before),
-				len(before), len(before))
+			t.Errorf("the progress ends at %d of %d, want %d of as many", last, total, len(before))
 		}
 		for _, text := range contents {
 			if c.texts[text] != 1 {

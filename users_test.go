@@ -195,7 +195,7 @@ func TestMemoriesOfADeletedUsersViewCanBeDeleted(t *testing.T) {
 			t.Errorf(`listed: %+v, %v, want no error and only "ann"`, all, err)
 		}
 		if got, err := s.Accounts().GetUser(t.Context(), "ann"); err != nil || got != all[0] {
-			t.Errorf("GetUser gives %+v, %v; listed is %+v, want no error and got = %v", got, err, all[0], all[0])
+			t.Errorf("GetUser gives %+v, %v, want no error and %+v, as listed", got, err, all[0])
 		}
 		if err := s.Accounts().DeleteUser(t.Context(), "ann", nil); !errors.Is(err, ErrConflict) {
 			t.Errorf("without WithMemories: %v, want ErrConflict", err)

@@ -160,7 +160,7 @@ func TestResultsAreStructureAndText(t *testing.T) {
 	}
 	if got, want := asJSON(t, result.StructuredContent), asJSON(t, fromText); got != want ||
 		!strings.Contains(got, "spans the river") {
-		t.Errorf("structure %s\nand text %s, want got = %v and \"spans the river\" in it", got, want, want)
+		t.Errorf("structure %s, want %s, with \"spans the river\" in it", got, want)
 	}
 }
 

@@ -182,9 +182,8 @@ func TestHeadAnswersAsGetWithoutABody(t *testing.T) {
 	for _, path := range []string{"/health", "/openapi.json", "/api/files", "/api/files/" + w.File, "/api/files/nothing"} {
 		get, head := w.Do(servertest.Owner, "GET", path, ""), w.Do(servertest.Owner, "HEAD", path, "")
 		if head.Status != get.Status || head.Body != "" || head.Header.Get("Content-Length") != fmt.Sprint(len(get.Body)) {
-			t.Errorf("%s: %d %q with %s bytes, but GET is %d with %d, want status %v, no body and Content-Length %v", path,
-				head.Status, head.Body, head.Header.Get("Content-Length"), get.Status, len(get.Body), get.Status,
-				fmt.Sprint(len(get.Body)))
+			t.Errorf("%s: HEAD is %d %q with %s bytes, want status %d, no body and %d bytes, as for GET", path, head.Status,
+				head.Body, head.Header.Get("Content-Length"), get.Status, len(get.Body))
 		}
 	}
 }

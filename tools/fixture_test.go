@@ -238,8 +238,8 @@ func (w *world) call(who, tool, arguments string) (result map[string]any, err er
 	} else {
 		var known *souvenir.Error
 		if !errors.As(err, &known) || known.Kind == souvenir.KindInternal {
-			w.Errorf("%s %s as %s: got %v (%T), want an error that callers can act on, not of kind %v", tool, arguments,
-				who, err, err, souvenir.KindInternal)
+			w.Errorf("%s %s as %s: got %v (%[4]T), want an error that callers can act on, not of kind %[5]v", tool, arguments,
+				who, err, souvenir.KindInternal)
 		}
 	}
 	for _, secret := range personas[who].never {

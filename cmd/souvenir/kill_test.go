@@ -193,7 +193,7 @@ func TestKilledDuringStores(t *testing.T) {
 	view := store.As(souvenir.Access{User: anna.ID})
 	for id, content := range answered {
 		if m, err := view.GetMemory(t.Context(), id); err != nil || m.Content != content {
-			t.Errorf("%s was answered and is %+v, %v, want no error and content %v", content, m, err, content)
+			t.Errorf("%+v, %v after the answer, want no error and content %v", m, err, content)
 		}
 	}
 	stored := 0
@@ -206,7 +206,7 @@ func TestKilledDuringStores(t *testing.T) {
 		}
 	}
 	if most := len(answered) + writers + 1; stored > most { // plus the one from before
-		t.Errorf("got %d memories with a limit of %d, want at most %v", stored, most, most)
+		t.Errorf("got %d memories, want at most the limit of %d", stored, most)
 	}
 }
 

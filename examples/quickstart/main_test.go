@@ -20,7 +20,7 @@ func TestEveryQuestionFindsItsAnswerAmongTheFirstThree(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(answers) != len(questions) {
-		t.Fatalf("%d questions, %d answers, want %v answers", len(questions), len(answers), len(questions))
+		t.Fatalf("got %d answers, want %d, one for each question", len(answers), len(questions))
 	}
 	first := 0
 	for _, a := range answers {
@@ -40,7 +40,7 @@ func TestEveryQuestionFindsItsAnswerAmongTheFirstThree(t *testing.T) {
 	for number, line := range strings.Split(out.String(), "\n") {
 		// The width of the temporary folder's path is not the example's fault, but it is shortened anyway.
 		if n := columns(line); n > width {
-			t.Errorf("line %d takes %d columns, more than %d: %s, want at most %v", number+1, n, width, line, width)
+			t.Errorf("line %d takes %d columns, want at most %d: %s", number+1, n, width, line)
 		}
 	}
 	if t.Failed() {

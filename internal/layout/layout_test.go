@@ -124,7 +124,7 @@ func TestInvalidEdgesAreIgnored(t *testing.T) {
 	odd, err := Places(t.Context(), 4,
 		[]Edge{{0, 1, 1}, {1, 2, 1}, {3, 3, 1}, {-1, 2, 1}, {0, 9, 1}, {0, 3, 0}, {0, 3, -1}, {0, 3, float32(math.NaN())}})
 	if err != nil || !slices.Equal(plain, odd) {
-		t.Errorf("%v and %v, %v, want no error and plain %v", plain, odd, err, odd)
+		t.Errorf("%v, %v for odd values, want no error and %v, as for plain ones", odd, err, plain)
 	}
 	for n := range 3 {
 		places, err := Places(t.Context(), n, nil)

@@ -49,8 +49,7 @@ func TestAttemptsAndPausesAreBounded(t *testing.T) {
 			t.Errorf("got the error %v, want one with 502 Bad Gateway", err)
 		}
 		if count > Attempts || waited > patience {
-			t.Errorf("patience %s: got %d attempts and pauses of %s, want at most %d and %s", patience, count, waited, Attempts,
-				patience)
+			t.Errorf("got %d attempts and pauses of %s, want at most %d and %s", count, waited, Attempts, patience)
 		}
 	}
 }

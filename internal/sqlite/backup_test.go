@@ -47,7 +47,7 @@ func TestBackupIsOneSnapshotInOneFile(t *testing.T) {
 				blob(t, db, 1<<20)
 			}
 			if done > total {
-				t.Errorf("%d of %d, want at most %v", done, total, total)
+				t.Errorf("got %d, want at most %d", done, total)
 			}
 		}))
 		if len(steps) < 3 || len(steps) > 5 || !slices.IsSorted(steps) {

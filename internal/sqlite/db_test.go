@@ -170,7 +170,7 @@ func TestErrorsAreClassified(t *testing.T) {
 				t.Errorf("%s: %v, want code %d", name, err, test.code)
 			}
 			if test.is != nil && !errors.Is(err, test.is) {
-				t.Errorf("%s: %v is not %v, want %v", name, err, test.is, test.is)
+				t.Errorf("%s: got %v, want %v", name, err, test.is)
 			}
 			if errors.Is(err, ErrUnique) != errors.Is(test.is, ErrUnique) {
 				t.Errorf("%s: got %v, want ErrUnique only for uniqueness", name, err)

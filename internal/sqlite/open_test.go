@@ -315,7 +315,7 @@ func TestPathsAreTakenLiterally(t *testing.T) {
 		}
 	}
 	if entries, _ := os.ReadDir(base); len(entries) != 2*len(paths) {
-		t.Errorf("%d files for %d paths: %v, want %v entries", len(entries), 2*len(paths), entries, 2*len(paths))
+		t.Errorf("got %d files, want %d: %v", len(entries), 2*len(paths), entries)
 	}
 }
 

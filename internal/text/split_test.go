@@ -131,15 +131,14 @@ func checkSplit(t *testing.T, s string, max int) {
 	at := 0
 	for i, p := range spans {
 		if p.Start < at || p.End <= p.Start || p.End > len(s) {
-			t.Fatalf("max %d: span %d %v after %d, of %d bytes, want start at least %v, end more than %v and end at most %v",
-				max, i, p, at, len(s), at, p.Start, len(s))
+			t.Fatalf("max %d: got span %d %v, want it not empty and within %d to %d", max, i, p, at, len(s))
 		}
 		text := s[p.Start:p.End]
 		if len(text) > bound {
 			t.Fatalf("max %d: span %d %v is %d bytes long, want at most %v", max, i, p, len(text), bound)
 		}
 		if strings.TrimSpace(text) != text {
-			t.Fatalf("max %d: span %d %q has white space around it, want %v", max, i, text, text)
+			t.Fatalf("max %d: got span %d %q, want no white space around it", max, i, text)
 		}
 		if gap := s[at:p.Start]; strings.TrimSpace(gap) != "" {
 			t.Fatalf("max %d: %q before span %d is not covered, want no gap", max, gap, i)
@@ -215,7 +214,7 @@ func TestSplitOfManyShapes(t *testing.T) {
 				t.Errorf("%q: no passages", unit)
 			}
 			if n := len(strings.TrimSpace(s)); len(spans) > n {
-				t.Errorf("%q: %d passages of %d bytes, want at most %v spans", unit, len(spans), n, n)
+				t.Errorf("%q: got %d spans, want at most %d, one for each byte", unit, len(spans), n)
 			}
 		}
 	}

@@ -66,8 +66,7 @@ func TestReplacingASectionKeepsTheStyleOfTheDocument(t *testing.T) {
 		}
 		again, _, err := mustParse(t, changed).Replace(changed, c.section, c.body)
 		if err != nil || again != changed {
-			t.Errorf("%s: the same body again makes %q of %q (%v), want no error and again %v", c.name, again, changed, err,
-				changed)
+			t.Errorf("%s: the same body again makes %q (%v), want no error and %q", c.name, again, err, changed)
 		}
 	}
 }
@@ -197,7 +196,7 @@ func FuzzTodo(f *testing.F) {
 		for _, s := range d.Sections {
 			same, _, err := d.Replace(content, s.Section, s.Body)
 			if err != nil || same != content {
-				t.Fatalf("the body of %s makes %q of %q: %v, want no error and same %v", s.Section, same, content, err, content)
+				t.Fatalf("the body of %s makes %q, %v, want no error and %q", s.Section, same, err, content)
 			}
 			checkReplacement(t, content, d, s, body)
 		}
@@ -258,8 +257,7 @@ func checkCompletion(t *testing.T, content string, d Document, task Task) {
 	before, total := d.Progress()
 	after, totalAfter := mustParse(t, changed).Progress()
 	if total != totalAfter || after != before+n {
-		t.Fatalf("completing %s in %q: %d of %d, then %d of %d, want total %v and after %v", task.ID, content, before, total,
-			after, totalAfter, totalAfter, before+n)
+		t.Fatalf("completing %s in %q: got %d of %d, want %d of %d", task.ID, content, after, totalAfter, before+n, total)
 	}
 }
 

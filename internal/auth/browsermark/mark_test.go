@@ -16,7 +16,7 @@ func TestAMarkIsGoodForItsUserAndKeyUntilItEnds(t *testing.T) {
 	}
 	later := strings.Replace(mark, ".204", ".205", 1)
 	if later == mark {
-		t.Fatalf("%s names another day: got %v, want later other than %v", mark, later, mark)
+		t.Fatalf("another day has the name %v, want another one than %v", later, mark)
 	}
 	for what, test := range map[string]struct {
 		mark string

@@ -152,8 +152,7 @@ func survivesKill(t *testing.T, e Engine) {
 				continue // a line that was cut off by the kill
 			}
 			if got, err := get(tx, key(n)); err != nil || got != n {
-				t.Errorf("Write %d was answered before the process was killed, and is lost: %d, %v, want no error and got = %v", n,
-					got, err, n)
+				t.Errorf("after Write was answered and the process killed: %d, %v, want no error and %d", got, err, n)
 			}
 		}
 		return nil

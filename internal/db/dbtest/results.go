@@ -176,7 +176,7 @@ func failingRows(t *testing.T, d db.DB) {
 				var value int64
 				err := row.Scan(new(string), &value)
 				if ran++; value != int64(ran) {
-					t.Errorf("%s of a query whose third row fails: got %d as value %d, want %d", way.name, value, ran, ran)
+					t.Errorf("%s of a query whose third row fails: got the value %d, want %d", way.name, value, ran)
 				}
 				return err
 			}, failing)

@@ -52,7 +52,7 @@ func TestParaphrasesAreCloserThanOtherTexts(t *testing.T) {
 		v := m.Embed(nil, c.text, false)
 		near, far := dot(v, m.Embed(nil, c.near, false)), dot(v, m.Embed(nil, c.far, false))
 		if near <= far {
-			t.Errorf("%q: %.3f to %q, but %.3f to %q, want more than %v", c.text, near, c.near, far, c.far, far)
+			t.Errorf("%q: %.3f to %q, want more than the %.3f to %q", c.text, near, c.near, far, c.far)
 		}
 	}
 }
@@ -223,8 +223,8 @@ func TestEveryPieceIsFound(t *testing.T) {
 			piece, continuing = m.Piece(int32(row)), false
 		}
 		if got, size := m.pieces.longestMatch([]byte(piece), continuing); got != row || size != len(piece) {
-			t.Fatalf("row %d, %q: found row %d and %d bytes, want row %v and %v bytes", row, m.Piece(int32(row)), got, size,
-				row, len(piece))
+			t.Fatalf("%q: found row %d and %d bytes, want row %d and %d bytes", m.Piece(int32(row)), got, size, row,
+				len(piece))
 		}
 	}
 }

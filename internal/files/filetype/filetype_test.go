@@ -123,7 +123,7 @@ func TestEveryExtensionIsOfOneType(t *testing.T) {
 			t.Errorf("the type of %s is %s, in canonical form %s, want the same", e.extension, e.mimeType, canonical)
 		}
 		if back := Extension(e.mimeType); ofName("a"+back) != e.mimeType {
-			t.Errorf("%s stands for %s, whose extension is %s, want %v", e.extension, e.mimeType, back, e.mimeType)
+			t.Errorf("%s: the extension of its type is that of %s, want %s", e.extension, back, e.mimeType)
 		}
 	}
 }

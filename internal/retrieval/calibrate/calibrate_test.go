@@ -15,7 +15,7 @@ func TestProbabilityRisesWithTheEvidence(t *testing.T) {
 		"around":  {Words: 0.2, Meaning: 0.2, Around: 0.3},
 	} {
 		if a, b := calibrate.Default.Probability(little), calibrate.Default.Probability(more); !(a < b) {
-			t.Errorf("%s: %v with more evidence, %v with less, want less than %v", name, b, a, b)
+			t.Errorf("%s: with less evidence %v, want less than the %v with more", name, a, b)
 		}
 	}
 }

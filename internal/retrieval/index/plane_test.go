@@ -96,8 +96,7 @@ func TestPlaneKeepsGroupsOfLongVectorsApart(t *testing.T) {
 		}
 	}
 	if within >= between {
-		t.Errorf("within a group places are up to %g apart, between groups from %g, want less than %v", within, between,
-			between)
+		t.Errorf("within a group places are up to %g apart, want less than the %g between groups", within, between)
 	}
 }
 

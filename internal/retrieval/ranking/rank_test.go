@@ -121,7 +121,7 @@ func TestExactTermsComeFirst(t *testing.T) {
 	last := float32(1)
 	for _, h := range hits {
 		if h.Score > last || h.Score < 0 {
-			t.Errorf("score %v after %v, want score at most %v and score at least 0", h.Score, last, last)
+			t.Errorf("score %v, want 0 to %v, the one before it", h.Score, last)
 		}
 		last = h.Score
 	}

@@ -115,8 +115,7 @@ func changeProgress(f *fixture) {
 	grows := func() souvenir.EmbeddingStatus {
 		now := f.state()
 		if now.Changed < most || now.Changed > now.Memories {
-			f.Errorf("%d of %d memories are done; %d were before, want changed at least %v and changed at most %v", now.Changed,
-				now.Memories, most, most, now.Memories)
+			f.Errorf("%d memories are done, want %d to %d", now.Changed, most, now.Memories)
 		}
 		most = now.Changed
 		return now

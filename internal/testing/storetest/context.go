@@ -348,7 +348,7 @@ func contextBudget(f *fixture) {
 	for budget := 500; budget < whole.Tokens; budget += 250 {
 		c := f.context(souvenir.ContextQuery{MinScore: -1, Query: "coffee", ProjectID: "p", TokenBudget: budget})
 		if c.Tokens > budget {
-			f.Errorf("budget %d: the answer has %d tokens: %q, want at most %v", budget, c.Tokens, c.Warnings, budget)
+			f.Errorf("the answer has %d tokens, want at most %d: %q", c.Tokens, budget, c.Warnings)
 		}
 		for name, m := range map[string][2]*souvenir.ContextMemory{
 			"identity": {c.Identity, whole.Identity}, "do": {c.ProjectRules.Do, whole.ProjectRules.Do},

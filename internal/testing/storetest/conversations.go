@@ -262,7 +262,7 @@ func talkWindow(f *fixture) {
 			sum += t.Tokens()
 		}
 		if sum > tokens {
-			f.Errorf("a window of %d tokens has %d, want at most %v", tokens, sum, tokens)
+			f.Errorf("a window has %d tokens, want at most %d", sum, tokens)
 		}
 		return contentsOf(got)
 	}

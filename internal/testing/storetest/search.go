@@ -258,8 +258,7 @@ func searchGroups(f *fixture) {
 			line += fmt.Sprint(" ", h.Rank)
 			ranks += h.Rank
 			if i > 0 && h.Rank < g.Hits[i-1].Rank {
-				f.Errorf("group %s has rank %d after %d, want at least %v", g.Collection, h.Rank, g.Hits[i-1].Rank,
-					g.Hits[i-1].Rank)
+				f.Errorf("group %s has rank %d, want at least %d, as before it", g.Collection, h.Rank, g.Hits[i-1].Rank)
 			}
 			f.equal("collection of a hit", h.Collection, g.Collection)
 		}

@@ -466,8 +466,8 @@ func (tr *trial) compare(t *rapid.T, who string, view *souvenir.Store, want []st
 		found = append(found, hit.ID)
 	}
 	if slices.Sort(found); !slices.Equal(found, want) || results.Total != len(want) {
-		t.Fatalf("%s finds %v (%d in all); the model says %v, want found %v and total %v", who, found, results.Total, want,
-			want, len(want))
+		t.Fatalf("%s finds %v (%d in all), want %v (%d in all), as in the model", who, found, results.Total, want,
+			len(want))
 	}
 	var listed []string
 	for m, err := range view.Memories(t.Context(), souvenir.MemoryList{}) {

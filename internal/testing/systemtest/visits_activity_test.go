@@ -44,7 +44,7 @@ var activityVisits = map[string]func(v visit){
 		if page, ok := answer.(ActivityPage); ok && err == nil {
 			for _, a := range page.Activities {
 				if a.User != v.access.User {
-					v.Errorf("ActivityPage shows %s %+v, want %v", v.access.User, a, v.access.User)
+					v.Errorf("ActivityPage shows %+v, want calls of %s only", a, v.access.User)
 				}
 			}
 			want := 0

@@ -103,7 +103,7 @@ var contextVisits = map[string]func(v visit){
 				}
 			}
 			if project == "" && len(modules) != len(v.sees) {
-				v.Errorf("Modules is %v; %d memories are visible, want %v modules", modules, len(v.sees), len(v.sees))
+				v.Errorf("Modules is %v, want one for each of the %d visible memories", modules, len(v.sees))
 			}
 		}
 	},

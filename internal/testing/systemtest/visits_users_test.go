@@ -279,7 +279,7 @@ var userVisits = map[string]func(v visit){
 				}
 			}
 			if tokens[0].ID != mine.ID {
-				v.Errorf("Tokens does not show %s: %+v, want %v", mine.ID, tokens, mine.ID)
+				v.Errorf("Tokens is %+v, want %s in it", tokens, mine.ID)
 			}
 		}
 	},

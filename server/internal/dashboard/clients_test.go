@@ -44,7 +44,7 @@ func TestClientsPage(t *testing.T) {
 		t.Helper()
 		_, err := w.Store.Accounts().CheckClient(t.Context(), souvenir.ClientCredentials{ID: "wiki", Secret: secret})
 		if (err == nil) != right {
-			t.Errorf("the secret %q is right: %v (%v), want %v", secret, right, err, right)
+			t.Errorf("the secret %q: got %v, want it right: %v", secret, err, right)
 		}
 	}
 	first := textOf(made, "made-secret")

@@ -174,8 +174,7 @@ func TestGraphShowsWhatIsConnected(t *testing.T) {
 		}
 	}
 	if within*1.5 > between {
-		t.Errorf("memories of one subject lie %.0f apart, others %.0f: got %v, want within * 1.5 at most %v", within, between,
-			within*1.5, between)
+		t.Errorf("memories of one subject are %.0f apart, want at most two thirds of the %.0f of others", within, between)
 	}
 	if again := picture(sam, "/graph/data"); !slices.Equal(d.X, again.X) || !slices.Equal(d.IDs, again.IDs) {
 		t.Errorf("the same memories have other positions: got %v, %v, want x %v and IDs %v", d.X, d.IDs, again.X, again.IDs)

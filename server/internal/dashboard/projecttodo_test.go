@@ -219,7 +219,7 @@ func TestManyTickAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if done, total := todoOf(t, store).Document.Progress(); done != many || total != many {
-		t.Errorf("%d of %d are done, want done %v and total %v:\n%s", done, total, many, many, todoOf(t, store).Content)
+		t.Errorf("%d of %d are done, want all %d:\n%s", done, total, many, todoOf(t, store).Content)
 	}
 }
 

@@ -104,8 +104,8 @@ func (p *Page) GoesTo(address string) url.Values {
 	p.T.Helper()
 	location := p.Header.Get("Location")
 	if p.Status != http.StatusSeeOther || !strings.HasPrefix(location, address) {
-		p.T.Fatalf("%d to %q, not to %s: %.500s, want status %v and %q at the beginning of location", p.Status, location,
-			address, p.Body, http.StatusSeeOther, address)
+		p.T.Fatalf("%d to %q, want status %d and a location that begins with %q: %.500s", p.Status, location,
+			http.StatusSeeOther, address, p.Body)
 	}
 	u, err := url.Parse(location)
 	if err != nil {
@@ -199,8 +199,8 @@ func (b *Browser) Submit(p *Page, action string, typed url.Values) *Page {
 func (b *Browser) LeadsTo(p *Page, path string) *Page {
 	b.W.T.Helper()
 	if p.Status != http.StatusSeeOther || p.Header.Get("Location") != path {
-		b.W.T.Errorf("%d %q instead of a redirect to %q: %.300s, want status %v and Location %v", p.Status,
-			p.Header.Get("Location"), path, p.Body, http.StatusSeeOther, path)
+		b.W.T.Errorf("%d %q, want status %d and location %q: %.300s", p.Status, p.Header.Get("Location"),
+			http.StatusSeeOther, path, p.Body)
 		return p
 	}
 	return b.Get(path)

@@ -52,7 +52,7 @@ func (w *World) FilesOf(caller string) int {
 	}
 	w.Do(caller, "GET", "/api/files", "").Expect(http.StatusOK).Decode(&list)
 	if len(list.Files) != list.Count {
-		w.T.Errorf("count is %d for %d files, want %v files", list.Count, len(list.Files), list.Count)
+		w.T.Errorf("count is %d, want %d, the number of files", list.Count, len(list.Files))
 	}
 	return list.Count
 }

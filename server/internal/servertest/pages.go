@@ -40,7 +40,7 @@ func CheckPage(w *World, p *Page) {
 		t.Errorf(`the policy is %q, want no "form-action" in policy and no "unsafe" in policy`, policy)
 	}
 	if size, most := p.transferred(w), p.most(); size > most {
-		t.Errorf("the page and what it loads have %d bytes, more than %d, want at most %v", size, most, most)
+		t.Errorf("the page and what it loads have %d bytes, want at most %d", size, most)
 	}
 	if !strings.HasPrefix(p.Body, "<!doctype html>\n<html lang=\"en\">") {
 		t.Errorf("begins with %.60q", p.Body)

@@ -130,7 +130,7 @@ func check(t *testing.T, tokenizer *Tokenizer, text string, limit int) {
 	t.Helper()
 	ids := tokenizer.Encode(nil, text, limit)
 	if limit > 0 && len(ids) > limit {
-		t.Errorf("%d ids; the limit is %d, want at most %v ids", len(ids), limit, limit)
+		t.Errorf("got %d ids, want at most %d", len(ids), limit)
 	}
 	for _, id := range ids {
 		if id < 0 || int(id) >= tokenizer.Size() {
