@@ -1,4 +1,4 @@
-package server_test
+package dashboard_test
 
 import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
@@ -16,7 +16,7 @@ import (
 // Files are compressed for clients that accept it. Both forms have the same content.
 func TestFilesOfPagesArePacked(t *testing.T) {
 	w := servertest.New(t, server.Options{})
-	want, err := os.ReadFile("internal/web/static/vendor/htmx.min.js")
+	want, err := os.ReadFile("../web/static/vendor/htmx.min.js")
 	if err != nil {
 		t.Fatal(err)
 	}
