@@ -91,7 +91,7 @@ type AuditAnchor struct {
 	Hash string `json:"hash"`
 }
 
-// AuditReport is the result of [Upkeep.VerifyAudit].
+// AuditReport is the result of [Upkeep.CheckAudit].
 type AuditReport struct {
 	OK       bool           `json:"ok"`
 	Entries  int64          `json:"entries"`
@@ -241,14 +241,14 @@ func publicEntry(e audit.Entry) AuditEntry {
 		Action: e.Action, Kind: e.Kind, Object: e.Object, Details: details, Hash: hex.EncodeToString(e.Hash)}
 }
 
-// VerifyAudit follows the chain of the audit log, and names the entries that were altered or are missing. The
+// CheckAudit follows the chain of the audit log, and names the entries that were altered or are missing. The
 // end of the log can be cut off, and all of it rewritten, without a trace in the log itself: an anchor that was kept
 // elsewhere shows that, too. Nil means none. [Upkeep.Check] verifies the log without an anchor.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
-func (h *Upkeep) VerifyAudit(ctx context.Context, anchor *AuditAnchor) (_ AuditReport, err error) {
+func (h *Upkeep) CheckAudit(ctx context.Context, anchor *AuditAnchor) (_ AuditReport, err error) {
 	defer inGo[AuditAnchor](&err)
-	s, err := h.operator(ctx, "VerifyAudit")
+	s, err := h.operator(ctx, "CheckAudit")
 	if err != nil {
 		return AuditReport{}, err
 	}

@@ -19,7 +19,7 @@ func TestAnEntryAfterTheAnchorAcceptsNothingBeforeIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kept, err := s.Upkeep().VerifyAudit(t.Context(), nil)
+	kept, err := s.Upkeep().CheckAudit(t.Context(), nil)
 	if err != nil || !kept.OK {
 		t.Fatalf("got %+v, %v; want a sound log", kept, err)
 	}
@@ -34,10 +34,10 @@ func TestAnEntryAfterTheAnchorAcceptsNothingBeforeIt(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.Upkeep().VerifyAudit(t.Context(), nil); err != nil || !r.OK || r.Accepted != 2 {
+	if r, err := s.Upkeep().CheckAudit(t.Context(), nil); err != nil || !r.OK || r.Accepted != 2 {
 		t.Errorf("without the anchor got %+v, %v; want both accepted", r, err)
 	}
-	if r, err := s.Upkeep().VerifyAudit(t.Context(), &kept.Head); err != nil || r.OK || len(r.Problems) != 2 {
+	if r, err := s.Upkeep().CheckAudit(t.Context(), &kept.Head); err != nil || r.OK || len(r.Problems) != 2 {
 		t.Errorf("got %+v, %v; want the changed entry and the gap", r, err)
 	}
 }
@@ -70,7 +70,7 @@ func TestAnAcceptedGapHidesNothingLater(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.Upkeep().VerifyAudit(t.Context(), nil); err != nil || !r.OK || r.Accepted != 2 {
+	if r, err := s.Upkeep().CheckAudit(t.Context(), nil); err != nil || !r.OK || r.Accepted != 2 {
 		t.Fatalf("got %+v, %v; want both places accepted", r, err)
 	}
 	for attack, at := range map[string]int64{
@@ -104,7 +104,7 @@ func TestAnAcceptedGapHidesNothingLater(t *testing.T) {
 func TestStrangersDoNotFillTheAuditLog(t *testing.T) {
 	s, _ := openOAuth(t)
 	entries := func() (n int64) {
-		r, err := s.Upkeep().VerifyAudit(t.Context(), nil)
+		r, err := s.Upkeep().CheckAudit(t.Context(), nil)
 		if err != nil || !r.OK {
 			t.Fatalf("got %+v, %v; want a sound log", r, err)
 		}

@@ -94,7 +94,7 @@ func settle(t *testing.T, s *Store) settled {
 	st.session = mustAddSignIn(t, s, NewSignIn{User: LocalUser})
 	st.invitation = mustInvite(t, s, NewInvitation{})
 	recordCalls(t, s, NewActivity{Tool: "memory", Action: "search"})
-	log, err := s.Upkeep().VerifyAudit(t.Context(), nil)
+	log, err := s.Upkeep().CheckAudit(t.Context(), nil)
 	must(nil, err)
 	st.audit = log.Head
 	return st
@@ -214,7 +214,7 @@ func (st settled) arguments() map[string][]any {
 			_, err := st.store.GetMemory(ctx, st.memory)
 			return err
 		}},
-		"SetDocumentClient": {DocumentClient{URL: "https://app.example/client", Registration: registration}},
+		"PutDocumentClient": {DocumentClient{URL: "https://app.example/client", Registration: registration}},
 		"SetIdentityMemory": {IdentityMemory{Content: "Bea"}},
 		"SetRule":           {NewRule{ProjectID: "p", Type: RuleDont, Content: "be rude"}},
 		"SetTodo":           {NewTodo{ProjectID: "p", Content: settledTodo}},

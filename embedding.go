@@ -257,9 +257,10 @@ type EmbeddingStatus struct {
 	Pending    int    `json:"pending"`  // passages that wait to be embedded
 	Changing   bool   `json:"changing"` // the store is changing to this model; searches use words only until it is done
 
-	// FileModel is the model of the file's vectors if another program chose it: earlier, with [Options.KeepModel] set, or
-	// since the store was opened. Searches then use words only. It is empty when the file has Model or is changing to it.
-	FileModel string `json:"file_model,omitempty"`
+	// StoredModel is the model of the file's vectors if another program chose it: earlier, with [Options.KeepModel]
+	// set, or since the store was opened. Searches then use words only. It is empty when the file has Model or is
+	// changing to it.
+	StoredModel string `json:"file_model,omitempty"`
 
 	// Progress of a model change: Changed of Memories have been embedded again. Both count the memories and the texts of
 	// files that are visible through the view and whose vectors the store makes. Changed only grows until the change is
@@ -296,7 +297,7 @@ func (h *Upkeep) GetEmbeddingStatus(ctx context.Context) (EmbeddingStatus, error
 func (s *Store) embeddingStatus(tx db.Tx, partitions string, e *EmbeddingStatus) error {
 	p, err := s.vectors.Progress(tx, partitions)
 	*e = EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), Passages: p.Passages,
-		Pending: p.Pending, Changing: p.Changing, FileModel: p.Other, Memories: p.Memories, Changed: p.Changed,
+		Pending: p.Pending, Changing: p.Changing, StoredModel: p.Other, Memories: p.Memories, Changed: p.Changed,
 		From: p.From}
 	if s.operator {
 		e.LastError = s.worker.LastError()
@@ -315,11 +316,11 @@ func (h *Upkeep) WaitEmbedded(ctx context.Context) error {
 	s.worker.Wake()
 	for {
 		e, err := h.GetEmbeddingStatus(ctx)
-		if err != nil || e.Pending == 0 && !e.Changing && e.FileModel == "" {
+		if err != nil || e.Pending == 0 && !e.Changing && e.StoredModel == "" {
 			return err
 		}
-		if e.FileModel != "" && !s.db.ReadOnly() {
-			return wrap(s.vectors.ErrOther(e.FileModel))
+		if e.StoredModel != "" && !s.db.ReadOnly() {
+			return wrap(s.vectors.ErrOther(e.StoredModel))
 		}
 		if s.db.ReadOnly() {
 			return newError(KindReadOnly, "",

@@ -147,7 +147,7 @@ func TestKeepModelKeepsAnotherProgramsModel(t *testing.T) {
 	if got := strings.Join(found.Warnings, "; "); !strings.Contains(got, warning) {
 		t.Errorf("the guest's warnings: got %q, want %q in them", got, warning)
 	}
-	if e, err := guest.Upkeep().GetEmbeddingStatus(t.Context()); err != nil || e.Changing || e.FileModel != "words-2" {
+	if e, err := guest.Upkeep().GetEmbeddingStatus(t.Context()); err != nil || e.Changing || e.StoredModel != "words-2" {
 		t.Errorf("the guest's state: got %+v and %v, want no change, and the model words-2 of the file", e, err)
 	}
 	if err := guest.Upkeep().WaitEmbedded(t.Context()); !errors.Is(err, ErrConflict) ||

@@ -162,7 +162,7 @@ func TestPurgeDeletesInvalidOAuthState(t *testing.T) {
 	_, refresh := mustLetIn(t, s, s, used)
 	mustLetIn(t, s, s, used)
 	mustAuthorize(t, s, used) // not used again
-	disabled, err := s.Accounts().SetDocumentClient(t.Context(),
+	disabled, err := s.Accounts().PutDocumentClient(t.Context(),
 		DocumentClient{URL: "https://app.example/client",
 			Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}})
 	if err != nil {
@@ -226,15 +226,15 @@ func TestStrangersCannotFillTheFileWithClients(t *testing.T) {
 	wantOAuth(t, "RegisterClient", err, ErrTooLarge, OAuthUnavailable)
 	d := DocumentClient{URL: "https://app.example/client",
 		Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}}
-	_, err = s.Accounts().SetDocumentClient(t.Context(), d)
-	wantOAuth(t, "SetDocumentClient", err, ErrTooLarge, OAuthUnavailable)
+	_, err = s.Accounts().PutDocumentClient(t.Context(), d)
+	wantOAuth(t, "PutDocumentClient", err, ErrTooLarge, OAuthUnavailable)
 	if _, err := s.Accounts().AddClient(t.Context(), NewClient{RedirectURIs: []string{testCallback}}); err != nil {
 		t.Errorf("a user's client is refused for strangers' sake: %v", err)
 	}
 	s.oauth.purged.Store(s.now() + (24 * time.Hour).Microseconds()) // so that the limit purges
 	passed.Store(int64(25 * time.Hour))
 	mustRegister(t, s)
-	if _, err := s.Accounts().SetDocumentClient(t.Context(), d); err != nil {
+	if _, err := s.Accounts().PutDocumentClient(t.Context(), d); err != nil {
 		t.Error(err)
 	}
 }

@@ -304,11 +304,11 @@ type DocumentClient struct {
 	ExpiresAt    time.Time // when to fetch it again; zero: at the next use
 }
 
-// SetDocumentClient stores or updates a client from its document. A deactivated client is ErrUnauthenticated with
+// PutDocumentClient stores or updates a client from its document. A deactivated client is ErrUnauthenticated with
 // invalid_client.
-func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (_ Client, err error) {
+func (h *Accounts) PutDocumentClient(ctx context.Context, d DocumentClient) (_ Client, err error) {
 	defer inGo[DocumentClient](&err, "client_id", ".URL", "metadata", ".Registration")
-	s, err := h.serving(ctx, "SetDocumentClient")
+	s, err := h.serving(ctx, "PutDocumentClient")
 	if err != nil {
 		return Client{}, err
 	}

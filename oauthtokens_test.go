@@ -151,7 +151,7 @@ func TestClientsWithoutAGrantMakeRoom(t *testing.T) {
 	s.oauth.clients = longtest.Size(maxClients, 2000)
 	inUse := mustRegister(t, s)
 	_, refresh := mustLetIn(t, s, s, inUse)
-	barred, err := s.Accounts().SetDocumentClient(t.Context(),
+	barred, err := s.Accounts().PutDocumentClient(t.Context(),
 		DocumentClient{URL: "https://app.example/barred",
 			Registration: ClientRegistration{ClientName: "App", RedirectURIs: []string{testCallback}}})
 	if err != nil {

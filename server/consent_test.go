@@ -186,7 +186,7 @@ func TestTheConsentPage(t *testing.T) {
 			"Any program on this device", ""},
 	} {
 		c.registration.ExpiresAt = time.Now().Add(time.Hour)
-		client, err := w.Store.Accounts().SetDocumentClient(context.Background(), c.registration)
+		client, err := w.Store.Accounts().PutDocumentClient(context.Background(), c.registration)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func (b schedule) verifyWith(ctx context.Context, store *souvenir.Store, path st
 	if err != nil {
 		return "", err
 	}
-	r, err := store.Upkeep().VerifyAudit(ctx, kept)
+	r, err := store.Upkeep().CheckAudit(ctx, kept)
 	switch {
 	case err != nil:
 		return "", err

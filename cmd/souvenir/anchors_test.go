@@ -37,7 +37,7 @@ func TestScheduledBackupsKeepAnchorsOfTheAuditLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := store.Upkeep().VerifyAudit(t.Context(), &at); err != nil || !r.OK {
+	if r, err := store.Upkeep().CheckAudit(t.Context(), &at); err != nil || !r.OK {
 		t.Errorf("got %+v, %v with an anchor of the file, want that it fits", r, err)
 	}
 	if err := os.WriteFile(path, []byte(read()+"2026-11-28T03:1"), 0o600); err != nil { // a crash

@@ -116,7 +116,7 @@ The exit status is 0 if everything is verified, otherwise 1.`,
 		var report souvenir.AuditReport
 		end := c.busy("verifying")
 		err := withStore(ctx, *db, forReading, func(store *souvenir.Store) (err error) {
-			report, err = store.Upkeep().VerifyAudit(ctx, kept)
+			report, err = store.Upkeep().CheckAudit(ctx, kept)
 			return renamed(renamed(err, "seq", "--anchor"), "hash", "--anchor")
 		})
 		end()

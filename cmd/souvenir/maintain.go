@@ -145,7 +145,7 @@ func (c *cli) statsCommand() *cobra.Command {
 			if s.Embedding.Changing {
 				vectors += fmt.Sprintf("; the model is changing: %d of %d memories done", s.Embedding.Changed, s.Embedding.Memories)
 			}
-			if other := s.Embedding.FileModel; other != "" {
+			if other := s.Embedding.StoredModel; other != "" {
 				vectors += "; the store has vectors of " + other
 			}
 			rows := [][]string{

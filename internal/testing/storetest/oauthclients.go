@@ -369,14 +369,14 @@ func oauthDocument(f *fixture) {
 		Registration: souvenir.ClientRegistration{
 			RedirectURIs: []string{callback}, ClientName: "App",
 			Extra: map[string]any{"client_id": url, "application_type": "native"}}}
-	c, err := f.store.Accounts().SetDocumentClient(f.ctx, d)
-	f.check("SetDocumentClient", err)
+	c, err := f.store.Accounts().PutDocumentClient(f.ctx, d)
+	f.check("PutDocumentClient", err)
 	f.equal("client", []any{c.ID, c.Kind, c.Active, c.ExpiresAt, c.Metadata.TokenEndpointAuthMethod},
 		[]any{url, souvenir.ClientDocument, true, d.ExpiresAt, souvenir.AuthNone})
 	f.clock.Pass(time.Minute)
 	d.Registration.ClientName, d.ExpiresAt = "Renamed", time.Time{}
-	_, err = f.store.Accounts().SetDocumentClient(f.ctx, d)
-	f.check("SetDocumentClient again", err)
+	_, err = f.store.Accounts().PutDocumentClient(f.ctx, d)
+	f.check("PutDocumentClient again", err)
 	got, err := f.reader.Accounts().GetClient(f.ctx, url)
 	f.check("GetClient", err)
 	f.equal("renewed", []any{got.Metadata.ClientName, got.ExpiresAt, got.UpdatedAt, got.CreatedAt},
@@ -388,8 +388,8 @@ func oauthDocument(f *fixture) {
 		"https://app.example/./c", "https:///c", "https://app.example/c d"} {
 		d := d
 		d.URL, d.Registration.Extra = wrong, nil
-		_, err := f.store.Accounts().SetDocumentClient(f.ctx, d)
-		f.refuses("SetDocumentClient of "+wrong, err, souvenir.ErrInvalid, "invalid_client", "Invalid client")
+		_, err := f.store.Accounts().PutDocumentClient(f.ctx, d)
+		f.refuses("PutDocumentClient of "+wrong, err, souvenir.ErrInvalid, "invalid_client", "Invalid client")
 	}
 	for argument, change := range map[string]func(*souvenir.ClientRegistration){
 		"client_id": func(r *souvenir.ClientRegistration) {
@@ -404,20 +404,20 @@ func oauthDocument(f *fixture) {
 	} {
 		d := d
 		change(&d.Registration)
-		_, err := f.store.Accounts().SetDocumentClient(f.ctx, d)
+		_, err := f.store.Accounts().PutDocumentClient(f.ctx, d)
 		f.refuses(argument, err, souvenir.ErrInvalid, "invalid_client_metadata", "")
 		f.failsAt(argument, err, souvenir.ErrInvalid, argument)
 	}
 	client := souvenir.RegisteredClient{Client: got}
 	t := f.letIn(client)
 	d.Registration.GrantTypes = []string{"authorization_code"}
-	_, err = f.store.Accounts().SetDocumentClient(f.ctx, d)
-	f.check("SetDocumentClient without refresh_token", err)
+	_, err = f.store.Accounts().PutDocumentClient(f.ctx, d)
+	f.check("PutDocumentClient without refresh_token", err)
 	_, err = f.store.Accounts().RefreshTokens(f.ctx, refreshing(client, t))
 	f.refuses("RefreshTokens after that", err, souvenir.ErrInvalid, "unauthorized_client", "")
 	f.check("DeactivateClient", f.store.Accounts().DeactivateClient(f.ctx, url))
-	_, err = f.store.Accounts().SetDocumentClient(f.ctx, d)
-	f.refuses("SetDocumentClient of a deactivated one", err, souvenir.ErrUnauthenticated, "invalid_client",
+	_, err = f.store.Accounts().PutDocumentClient(f.ctx, d)
+	f.refuses("PutDocumentClient of a deactivated one", err, souvenir.ErrUnauthenticated, "invalid_client",
 		"Invalid client")
 }
 
@@ -456,7 +456,7 @@ func oauthOperatorOnly(f *fixture) {
 	view := f.store.As(souvenir.Access{})
 	for name, err := range map[string]error{
 		"RegisterClient":     second(view.Accounts().RegisterClient(f.ctx, souvenir.ClientRegistration{})),
-		"SetDocumentClient":  second(view.Accounts().SetDocumentClient(f.ctx, souvenir.DocumentClient{})),
+		"PutDocumentClient":  second(view.Accounts().PutDocumentClient(f.ctx, souvenir.DocumentClient{})),
 		"GetClient":          second(view.Accounts().GetClient(f.ctx, "")),
 		"CheckClient":        second(view.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{})),
 		"CheckAuthorization": second(view.Accounts().CheckAuthorization(f.ctx, souvenir.Authorization{})),

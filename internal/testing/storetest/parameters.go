@@ -258,10 +258,10 @@ func parametersOfAccounts() []parameters {
 				_, err := f.store.Accounts().RegisterClient(f.ctx, p)
 				return err
 			}),
-		given("SetDocumentClient", souvenir.DocumentClient{URL: "https://app.example/client.json",
+		given("PutDocumentClient", souvenir.DocumentClient{URL: "https://app.example/client.json",
 			Registration: souvenir.ClientRegistration{ClientName: "app", RedirectURIs: []string{"https://app.example/"}}},
 			func(f *fields, p souvenir.DocumentClient) error {
-				_, err := f.store.Accounts().SetDocumentClient(f.ctx, p)
+				_, err := f.store.Accounts().PutDocumentClient(f.ctx, p)
 				return err
 			}),
 		given("CheckClient", souvenir.ClientCredentials{ID: "x"}, func(f *fields, p souvenir.ClientCredentials) error {

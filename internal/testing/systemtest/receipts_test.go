@@ -55,7 +55,7 @@ func TestReceiptsSayWhatWasExportedAndDeleted(t *testing.T) {
 			deleted.Signature != before.Signature {
 			t.Errorf("deleting again gives %v and another receipt, want an error and none", err)
 		}
-		if r, err := s.Upkeep().VerifyAudit(t.Context(), nil); err != nil || !r.OK {
+		if r, err := s.Upkeep().CheckAudit(t.Context(), nil); err != nil || !r.OK {
 			t.Errorf("the audit log: got %+v, %v; want it sound", r, err)
 		}
 		noReceiptReadOnly(t, s, d)

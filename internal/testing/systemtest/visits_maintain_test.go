@@ -107,11 +107,11 @@ var maintainVisits = map[string]func(v visit){
 			return err
 		})
 	},
-	"VerifyAudit": func(v visit) {
-		v.refuses("VerifyAudit", func(s *Store) error {
-			report, err := s.Upkeep().VerifyAudit(v.Context(), nil)
+	"CheckAudit": func(v visit) {
+		v.refuses("CheckAudit", func(s *Store) error {
+			report, err := s.Upkeep().CheckAudit(v.Context(), nil)
 			if report.Entries != 0 || report.Head != (AuditAnchor{}) {
-				v.Errorf("VerifyAudit is %+v, want zero values", report)
+				v.Errorf("CheckAudit is %+v, want zero values", report)
 			}
 			return err
 		})

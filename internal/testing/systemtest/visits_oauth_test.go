@@ -18,9 +18,9 @@ var oauthVisits = map[string]func(v visit){
 			return err
 		})
 	},
-	"SetDocumentClient": func(v visit) {
+	"PutDocumentClient": func(v visit) {
 		v.operatorOnly(func(s *Store) error {
-			_, err := s.Accounts().SetDocumentClient(v.Context(),
+			_, err := s.Accounts().PutDocumentClient(v.Context(),
 				DocumentClient{URL: "https://app.example/x",
 					Registration: ClientRegistration{ClientName: "x", RedirectURIs: []string{testCallback}}})
 			return err

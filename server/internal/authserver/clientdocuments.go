@@ -197,7 +197,7 @@ func (s *Server) renewClient(ctx context.Context, id string) (souvenir.Client, e
 			err)
 		return souvenir.Client{}, invalidClient("the document at " + failure.Quote(id) + " " + tellDocument(err))
 	}
-	c, err := s.store.Accounts().SetDocumentClient(ctx,
+	c, err := s.store.Accounts().PutDocumentClient(ctx,
 		souvenir.DocumentClient{URL: id, Registration: registration, ExpiresAt: time.Now().Add(life)})
 	var known *souvenir.OAuthError
 	if errors.As(err, &known) && (known.Code == souvenir.OAuthInvalidClientMetadata ||

@@ -105,7 +105,7 @@ func TestADocumentMakesAClient(t *testing.T) {
 		t.Errorf("it was fetched %d times, want 1", n)
 	}
 	// Once it has expired, the new document counts.
-	if _, err := s.store.Accounts().SetDocumentClient(t.Context(),
+	if _, err := s.store.Accounts().PutDocumentClient(t.Context(),
 		souvenir.DocumentClient{URL: id, ExpiresAt: time.Now().Add(-time.Second),
 			Registration: souvenir.ClientRegistration{ClientName: "Old",
 				RedirectURIs: []string{"https://old.example/a"}}}); err != nil {
@@ -325,7 +325,7 @@ func TestFetchesAreLimited(t *testing.T) {
 	}
 	// The document of a client that users already know is still fetched when due.
 	known := host.at.URL + "/known"
-	if _, err := s.store.Accounts().SetDocumentClient(t.Context(),
+	if _, err := s.store.Accounts().PutDocumentClient(t.Context(),
 		souvenir.DocumentClient{URL: known, Registration: souvenir.ClientRegistration{
 			ClientName: "Editor", RedirectURIs: []string{"http://127.0.0.1/callback"}}}); err != nil {
 		t.Fatal(err)

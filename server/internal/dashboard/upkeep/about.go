@@ -57,7 +57,7 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 		Mine: []web.Fact{{Key: "Searchable passages", Value: web.Thousands(status.Passages)},
 			{Key: "Waiting for vectors", Value: web.Thousands(status.Pending)}},
 	}
-	if other := status.FileModel; other != "" {
+	if other := status.StoredModel; other != "" {
 		data.Mine = append(data.Mine, web.Fact{Key: "Vectors of another model", Value: other + "; searches use words only"})
 	}
 	if status.Changing {

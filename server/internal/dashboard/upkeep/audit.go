@@ -177,7 +177,7 @@ func (s *Service) verifyAudit(w http.ResponseWriter, r *http.Request, c request.
 	ctx, cancel := context.WithTimeout(r.Context(), auditLong)
 	defer cancel()
 	began := time.Now()
-	report, err := s.store.Upkeep().VerifyAudit(ctx, anchor)
+	report, err := s.store.Upkeep().CheckAudit(ctx, anchor)
 	switch {
 	case err != nil && ctx.Err() != nil && r.Context().Err() == nil:
 		return nil, &failure.Error{Status: http.StatusServiceUnavailable,

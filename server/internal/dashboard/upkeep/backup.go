@@ -69,7 +69,7 @@ func (s *Service) backup(r *http.Request, c request.Caller) (web.Page, *backupPa
 			Hint: "Keeps the newest; the others are deleted permanently. Empty keeps all."},
 		Work: s.jobs.state(r, "/backup", upkeep),
 	}
-	if other := stats.Embedding.FileModel; other != "" {
+	if other := stats.Embedding.StoredModel; other != "" {
 		data.Vectors = append(data.Vectors,
 			web.Fact{Key: "Vectors of another model", Value: other + "; searches use words only"})
 	}
