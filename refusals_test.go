@@ -130,7 +130,7 @@ func (st settled) refusals() map[string]refusal {
 		"Overview":               {[]any{OverviewQuery{Days: -1}}, ErrInvalid, "days"},
 		"Purge":                  {[]any{&PurgeOptions{KeepRevisions: -1}}, ErrInvalid, "KeepRevisions"},
 		"CutAudit":               {[]any{AuditAnchor{Seq: 1, Hash: "ff"}}, ErrInvalid, "hash"},
-		"CheckAudit":            {[]any{&AuditAnchor{Seq: -1}}, ErrInvalid, "seq"},
+		"CheckAudit":             {[]any{&AuditAnchor{Seq: -1}}, ErrInvalid, "seq"},
 		"AuditEntries":           {[]any{AuditQuery{Before: -1}}, ErrInvalid, "before"},
 		"RecordActivity":         {[]any{NewActivity{}}, ErrInvalid, "tool"},
 		"RefreshTokens":          {[]any{refresh}, ErrInvalid, "refresh_token"},
