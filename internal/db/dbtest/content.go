@@ -73,17 +73,19 @@ func changesComplete(t *testing.T, e Engine, d db.DB) {
 	})
 }
 
-func changesAmongWriters(t *testing.T, d db.DB) {
+// Half of the writers, and the reader, may have another handle.
+func changesAmongWriters(t *testing.T, d, other db.DB) {
 	partition := place(t, d)
 	const writers, each = 8, 15
 	var mu sync.Mutex
 	stored := map[int64]bool{}
 	var wg sync.WaitGroup
 	for w := range writers {
+		handle := []db.DB{d, other}[w%2]
 		wg.Go(func() {
 			for i := range each {
 				var row int64
-				err := d.Write(t.Context(), func(tx db.Tx) (err error) {
+				err := handle.Write(t.Context(), func(tx db.Tx) (err error) {
 					row, err = addMemory(tx, partition, fmt.Sprint(w, "/", i), "{}")
 					return err
 				})
@@ -101,7 +103,7 @@ func changesAmongWriters(t *testing.T, d db.DB) {
 	seen := map[int64]bool{}
 	var mark db.Mark
 	follow := func() {
-		memories, next, complete := since(t, d, mark, 1000)
+		memories, next, complete := since(t, other, mark, 1000)
 		if !complete {
 			t.Error("all changes of a short log: got incomplete, want complete")
 		}

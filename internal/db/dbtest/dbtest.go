@@ -79,8 +79,10 @@ func Tests(e Engine) []Test {
 		{"a call within a call does not wait for itself", nested},
 		{"a transaction ends with its function", transactionEnds},
 		{"changes are complete, or say that they are not", func(t *testing.T, d db.DB) { changesComplete(t, e, d) }},
-		{"changes are not missed among many writers", changesAmongWriters},
-		{"changes of a Write that commits late are not missed", func(t *testing.T, d db.DB) { changesOfLateCommits(t, e, d) }},
+		{"changes are not missed among many writers", func(t *testing.T, d db.DB) { changesAmongWriters(t, d, d) }},
+		{"changes of a Write that commits late are not missed", func(t *testing.T, d db.DB) {
+			changesOfLateCommits(t, e, d, d)
+		}},
 		{"rows are scanned", rowsScanned},
 		{"arguments go to their parameters", parameters},
 		{"a statement counts its rows", rowsAffected},
@@ -131,6 +133,30 @@ func Tests(e Engine) []Test {
 	}
 }
 
+// Others are the tests that open databases by themselves, such as those of two handles.
+var Others = []struct {
+	Name string
+	Run  func(t *testing.T, e Engine)
+}{
+	{"what a Write has answered is there after opening again", durable},
+	{"what a Write has answered is there after a kill", survivesKill},
+	{"Writes of two handles do not overlook each other", handlesSerialize},
+	{"changes by one handle are seen by the other", handlesSeeEachOther},
+	{"changes are not missed among writers with two handles", func(t *testing.T, e Engine) {
+		one, other := twoHandles(t, e)
+		changesAmongWriters(t, one, other)
+	}},
+	{"changes of another handle's Write that commits late are not missed", func(t *testing.T, e Engine) {
+		one, other := twoHandles(t, e)
+		changesOfLateCommits(t, e, one, other)
+	}},
+	{"two handles have one clock", handlesShareClock},
+	{"a handle for reading writes nothing", readOnly},
+	{"migrations are completed in Go", fills},
+	{"a call within a call gives up in time", nestedElsewhere},
+	{"a closed database says so", closed},
+}
+
 // Run runs all tests; in the plain form, a third of the ones that need one handle.
 func Run(t *testing.T, e Engine) {
 	for i, test := range Tests(e) {
@@ -147,15 +173,9 @@ func Run(t *testing.T, e Engine) {
 			test.Run(t, d)
 		})
 	}
-	t.Run("what a Write has answered is there after opening again", func(t *testing.T) { durable(t, e) })
-	t.Run("what a Write has answered is there after a kill", func(t *testing.T) { survivesKill(t, e) })
-	t.Run("Writes of two handles do not overlook each other", func(t *testing.T) { handlesSerialize(t, e) })
-	t.Run("changes by one handle are seen by the other", func(t *testing.T) { handlesSeeEachOther(t, e) })
-	t.Run("two handles have one clock", func(t *testing.T) { handlesShareClock(t, e) })
-	t.Run("a handle for reading writes nothing", func(t *testing.T) { readOnly(t, e) })
-	t.Run("migrations are completed in Go", func(t *testing.T) { fills(t, e) })
-	t.Run("a call within a call gives up in time", func(t *testing.T) { nestedElsewhere(t, e) })
-	t.Run("a closed database says so", func(t *testing.T) { closed(t, e) })
+	for _, test := range Others {
+		t.Run(test.Name, func(t *testing.T) { test.Run(t, e) })
+	}
 }
 
 // meeting is how long calls wait for one another where an engine may run both at once, or one after the other.

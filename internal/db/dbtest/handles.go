@@ -58,8 +58,9 @@ func handlesSeeEachOther(t *testing.T, e Engine) {
 }
 
 // A Write that began first and commits last must not be missed by one who reads the changes between the two. They write
-// to two partitions, since the counters of one would make the second wait.
-func changesOfLateCommits(t *testing.T, e Engine, d db.DB) {
+// to two partitions, since the counters of one would make the second wait. The second Write and the reader may have
+// another handle.
+func changesOfLateCommits(t *testing.T, e Engine, d, other db.DB) {
 	partition := place(t, d)
 	var elsewhere, first, second int64
 	write(t, d, func(tx db.Tx) (err error) {
@@ -84,7 +85,7 @@ func changesOfLateCommits(t *testing.T, e Engine, d db.DB) {
 	over := make(chan struct{})
 	writers.Go(func() {
 		defer close(over)
-		err := d.Write(t.Context(), func(tx db.Tx) (err error) {
+		err := other.Write(t.Context(), func(tx db.Tx) (err error) {
 			second, err = addMemory(tx, elsewhere, "second", "{}")
 			return err
 		})
@@ -98,7 +99,7 @@ func changesOfLateCommits(t *testing.T, e Engine, d db.DB) {
 	read := make(chan struct{})
 	reader.Go(func() {
 		defer close(read)
-		seen, mark, _ = since(t, d, "", 100)
+		seen, mark, _ = since(t, other, "", 100)
 	})
 	select { // and of the Read, too, if everything is in memory
 	case <-read:
@@ -107,7 +108,7 @@ func changesOfLateCommits(t *testing.T, e Engine, d db.DB) {
 	close(end)
 	writers.Wait()
 	reader.Wait()
-	later, _, complete := since(t, d, mark, 100)
+	later, _, complete := since(t, other, mark, 100)
 	for _, row := range []int64{first, second} {
 		if !slices.Contains(seen, row) && !slices.Contains(later, row) || !complete {
 			t.Errorf("memory %d is in none of the changes %v and, later, %v (complete: %t)", row, seen, later, complete)

@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -209,6 +211,43 @@ func (m missingChanges) Since(mark db.Mark, limit int) ([]int64, db.Mark, bool, 
 	return memories[:max(0, len(memories)-1)], next, complete, err
 }
 
+// highest takes the highest number in PostgreSQL's log of changes as its mark, and waits only for the Writes that its
+// own process runs, if it counts them.
+type highest struct {
+	db.Tx
+	running *atomic.Int32
+}
+
+func (h highest) Changes() db.Changes { return highestChanges{h.Tx.Changes(), h} }
+
+type highestChanges struct {
+	db.Changes
+	tx highest
+}
+
+func (h highestChanges) Since(mark db.Mark, _ int) ([]int64, db.Mark, bool, error) {
+	if h.tx.running != nil && h.tx.running.Load() > 0 {
+		return nil, mark, true, nil
+	}
+	var next int64
+	after, _ := strconv.ParseInt(string(mark), 10, 64)
+	memories, err := db.Column[int64](h.tx, `SELECT DISTINCT memory_id FROM change WHERE seq > ?`, after)
+	err = errors.Join(err, h.tx.QueryRow(`SELECT coalesce(max(seq), 0) FROM change`).Scan(&next))
+	return memories, db.Mark(strconv.FormatInt(next, 10)), true, err
+}
+
+// byHighest is an engine on PostgreSQL with such marks.
+func byHighest(d db.DB, running *atomic.Int32) wrong {
+	return wrong{DB: d, tx: func(tx db.Tx) db.Tx { return highest{tx, running} },
+		write: func(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
+			if running != nil {
+				running.Add(1)
+				defer running.Add(-1)
+			}
+			return d.Write(ctx, fn)
+		}}
+}
+
 // newest reads each single row in its own transaction.
 type newest struct {
 	db.Tx
@@ -297,6 +336,14 @@ var wrongs = []struct {
 		}
 		return db.ErrInterrupted
 	}}},
+	{"a call whose context ends in its function stores nothing",
+		wrong{write: func(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
+			err := d.Write(context.WithoutCancel(ctx), fn)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return err
+		}}},
 	{"a call ends soon after its context", wrong{written: func(err error) error {
 		if errors.Is(err, context.Canceled) {
 			return db.ErrInterrupted
@@ -371,6 +418,39 @@ func TestWeakEngines(t *testing.T) {
 	}
 }
 
+// TestWrongMarks runs tests on PostgreSQL with marks that miss changes, of all Writes or of those of other processes.
+func TestWrongMarks(t *testing.T) {
+	if os.Getenv(inProcess) == "" {
+		t.Skip("its tests fail; TestFaultsAreFound looks at them")
+	}
+	open := func(t *testing.T, address string, running *atomic.Int32) db.DB {
+		d, err := postgres.Open(t.Context(), address, db.Opening{Readers: 4})
+		if err != nil {
+			t.Skip(err)
+		}
+		return byHighest(d, running)
+	}
+	for _, c := range dbtest.Tests(dbtest.Engine{Reruns: true}) {
+		if c.Name == "changes of a Write that commits late are not missed" {
+			t.Run("wrong", func(t *testing.T) {
+				d := open(t, pgtest.Address(t), nil)
+				defer d.Close()
+				c.Run(t, d)
+			})
+		}
+	}
+	for _, c := range dbtest.Others {
+		if c.Name == "changes of another handle's Write that commits late are not missed" {
+			t.Run("wrong", func(t *testing.T) {
+				address := pgtest.Address(t)
+				handle := func(t *testing.T) db.DB { return open(t, address, new(atomic.Int32)) }
+				second := func(t *testing.T, _ db.DB) db.DB { return handle(t) }
+				c.Run(t, dbtest.Engine{Reruns: true, Open: handle, Second: second})
+			})
+		}
+	}
+}
+
 // TestFaultsAreFound checks that the contract finds the faults of wrong engines.
 func TestFaultsAreFound(t *testing.T) {
 	longtest.Only(t)
@@ -378,7 +458,7 @@ func TestFaultsAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := exec.CommandContext(t.Context(), program, "-test.run=^(TestWrongEngines|TestWeakEngines)$", "-test.v",
+	run := exec.CommandContext(t.Context(), program, "-test.run=^(TestWrong(Engines|Marks)|TestWeakEngines)$", "-test.v",
 		"-test.timeout=120s")
 	run.Env = append(os.Environ(), inProcess+"=1")
 	out, err := run.CombinedOutput()
@@ -387,6 +467,9 @@ func TestFaultsAreFound(t *testing.T) {
 	wanted, weaklyFound := 0, strings.Count(string(out), "--- FAIL: TestWeakEngines/wrong")
 	if os.Getenv(pgtest.Variable) != "" && !pgtest.OnCitus() {
 		wanted = len(weak["repeatable read"]) + len(weak["read committed"])
+		if marks := strings.Count(string(out), "--- FAIL: TestWrongMarks/wrong"); marks != 2 {
+			t.Errorf("got %d tests that find wrong marks, want 2; the output is:\n%s", marks, out)
+		}
 	}
 	if weaklyFound != wanted {
 		t.Errorf("got %d tests that find a weak isolation, want %d; the output is:\n%s", weaklyFound, wanted, out)
@@ -404,9 +487,16 @@ func TestTheGuideNamesEachTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	guide := strings.Join(strings.Fields(string(content)), " ")
+	var names []string
 	for _, c := range dbtest.Tests(dbtest.Engine{}) {
-		if !strings.Contains(guide, c.Name) {
-			t.Errorf("docs/engines.md: got no test %q in a step, want each", c.Name)
+		names = append(names, c.Name)
+	}
+	for _, c := range dbtest.Others {
+		names = append(names, c.Name)
+	}
+	for _, name := range names {
+		if !strings.Contains(guide, name) {
+			t.Errorf("docs/engines.md: got no test %q in a step, want each", name)
 		}
 	}
 }
