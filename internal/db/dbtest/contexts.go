@@ -26,15 +26,16 @@ func endsWithContext(t *testing.T, d db.DB) {
 	err := d.Read(ctx, func(tx db.Tx) error { return tx.QueryRow(slow).Scan(&n) })
 	is(t, "a statement that runs", err, context.DeadlineExceeded)
 
-	// A Write behind one that does not end waits, or runs, and ends with its context.
+	// A Write of the same row as one that does not end waits, or runs, and ends with its context.
 	begun, end := make(chan struct{}), make(chan struct{})
 	held, waited := make(chan error, 1), make(chan error, 1)
 	go func() {
 		var once sync.Once
 		held <- d.Write(t.Context(), func(tx db.Tx) error {
+			err := set(tx, key("held"), 1)
 			once.Do(func() { close(begun) })
 			<-end
-			return set(tx, key("held"), 1)
+			return err
 		})
 	}()
 	<-begun
@@ -42,8 +43,9 @@ func endsWithContext(t *testing.T, d db.DB) {
 	defer cancel()
 	go func() {
 		waited <- d.Write(ctx, func(tx db.Tx) error {
+			err := set(tx, key("held"), 2)
 			<-ctx.Done()
-			return set(tx, key("waited"), 1)
+			return err
 		})
 	}()
 	select {
@@ -59,8 +61,8 @@ func endsWithContext(t *testing.T, d db.DB) {
 		t.Error(err)
 	}
 	read(t, d, func(tx db.Tx) error {
-		n, err := count(tx)
-		equal(t, "rows", n, 1)
+		n, err := get(tx, key("held"))
+		equal(t, "the row", n, 1)
 		return err
 	})
 }
@@ -111,11 +113,13 @@ func canceledWithin(t *testing.T, d db.DB) {
 	})
 }
 
-// canceledAnywhere ends the contexts of Writes after some time, while they wait, run or commit. A Write that returns
-// nil has stored all of its work, and one that returns the context's error nothing.
+// canceledAnywhere ends the contexts of Writes after some time, while they wait, run, run again or commit. A Write that
+// returns nil has stored all of its work, and one that returns the context's error nothing. Every other one also counts
+// itself in a row that they share.
 func canceledAnywhere(t *testing.T, d db.DB) {
 	const writers = 8
 	each := longtest.Size(60, 12)
+	write(t, d, func(tx db.Tx) error { return set(tx, "counter", 0) })
 	var wg sync.WaitGroup
 	results := make([][]error, writers)
 	for w := range writers {
@@ -124,8 +128,12 @@ func canceledAnywhere(t *testing.T, d db.DB) {
 			for i := range each {
 				after := 10 * time.Millisecond * time.Duration(i*writers+w) / time.Duration(each*writers)
 				ctx, cancel := context.WithTimeout(t.Context(), after)
-				results[w][i] = d.Write(ctx, func(tx db.Tx) error {
-					return errors.Join(set(tx, key(w, " ", i), 1), set(tx, key(w, " ", i, " too"), 1))
+				results[w][i] = d.Write(ctx, func(tx db.Tx) (err error) {
+					if i%2 == 0 {
+						n, err2 := get(tx, "counter")
+						err = errors.Join(err2, set(tx, "counter", n+1))
+					}
+					return errors.Join(err, set(tx, key(w, " ", i), 1), set(tx, key(w, " ", i, " too"), 1))
 				})
 				cancel()
 			}
@@ -134,7 +142,7 @@ func canceledAnywhere(t *testing.T, d db.DB) {
 	wg.Wait()
 	read(t, d, func(tx db.Tx) error {
 		stored, err := db.Column[string](tx, `SELECT key FROM setting WHERE key LIKE 'test %'`)
-		there := map[string]int{}
+		there, counted := map[string]int{}, 0
 		for _, k := range stored {
 			there[k]++
 		}
@@ -142,6 +150,9 @@ func canceledAnywhere(t *testing.T, d db.DB) {
 			for i, result := range results[w] {
 				what, got := fmt.Sprintf("Write %d of %d, with the result %v: rows", i, w, result), there[key(w, " ", i)]+
 					there[key(w, " ", i, " too")]
+				if i%2 == 0 && got > 0 {
+					counted++
+				}
 				switch {
 				case result == nil:
 					equal(t, what, got, 2)
@@ -153,7 +164,9 @@ func canceledAnywhere(t *testing.T, d db.DB) {
 				}
 			}
 		}
-		return err
+		counter, err2 := get(tx, "counter")
+		equal(t, "counter", counter, int64(counted))
+		return errors.Join(err, err2)
 	})
 }
 
