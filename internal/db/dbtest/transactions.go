@@ -97,24 +97,65 @@ func noPhantoms(t *testing.T, d, other db.DB) {
 	})
 }
 
+// addWhole adds a memory with a tag, and a passage with a term of its own, in each way in which an engine may keep them
+// until later.
+func addWhole(tx db.Tx, partition, passage int64, name string) error {
+	memory, err := db.InsertNumbered(tx, "memory", numberedMemory, name, partition, "text", nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Queue(tx, `INSERT INTO memory_tag (memory_id, tag, position) VALUES (?, ?, 0)`, memory, name),
+		db.Queue(tx, `INSERT INTO passage (id, memory_id, start, length, blank) VALUES (?, ?, 0, 4, 0)`,
+			partition<<32|passage, memory), tx.Words().Put(partition<<32|passage, "whole "+name, "", false))
+}
+
+// wholes checks that a partition has what [addWhole] added with some names, each once, and nothing else.
+func wholes(t *testing.T, d db.DB, partition int64, names []string) {
+	t.Helper()
+	read(t, d, func(tx db.Tx) error {
+		var counted string
+		err := tx.QueryRow(`SELECT memories || ' ' || passages || ' ' || (SELECT count(*) FROM memory) || ' ' ||
+			(SELECT count(*) FROM memory_tag) || ' ' || (SELECT count(*) FROM passage) FROM partition WHERE id = ?`,
+			partition).Scan(&counted)
+		n := len(names)
+		equal(t, "memories and passages, as counted, memories, tags and passages", counted, fmt.Sprint(n, n, n, n, n))
+		in := db.Range{First: partition << 32, Last: partition<<32 | 1<<31}
+		all, err2 := tx.Words().Count(in, []string{"whole"})
+		equal(t, "passages with the word of all", all, n)
+		for _, name := range names {
+			one, err3 := tx.Words().Count(in, []string{name})
+			equal(t, "passages with the word "+name, one, 1)
+			err = errors.Join(err, err3)
+		}
+		return errors.Join(err, err2)
+	})
+}
+
 func runsAgain(t *testing.T, e Engine, d db.DB) {
 	const writers, each = 8, 10
+	partition := place(t, d)
+	var names []string
 	write(t, d, func(tx db.Tx) error { return set(tx, "counter", 0) })
 	var wg sync.WaitGroup
 	var calls atomic.Int64
 	for w := range writers {
+		own := make([]string, each)
+		for i := range own {
+			own[i] = fmt.Sprintf("w%dx%d", w, i)
+		}
+		names = append(names, own...)
 		wg.Go(func() {
-			for i := range each {
+			for _, name := range own {
 				var saw int64
 				err := d.Write(t.Context(), func(tx db.Tx) (err error) {
 					calls.Add(1)
 					if saw, err = get(tx, "counter"); err != nil {
 						return err
 					}
-					if _, err := get(tx, key(w, "/", i)); !errors.Is(err, db.ErrNoRows) {
+					if _, err := get(tx, key(name)); !errors.Is(err, db.ErrNoRows) {
 						return fmt.Errorf("a row of its own is there before it is written: %w", err)
 					}
-					return errors.Join(set(tx, "counter", saw+1), set(tx, key(w, "/", i), saw+1))
+					return errors.Join(addWhole(tx, partition, saw, name), set(tx, "counter", saw+1), set(tx, key(name), saw+1))
 				})
 				if err != nil {
 					t.Error(err)
@@ -135,19 +176,26 @@ func runsAgain(t *testing.T, e Engine, d db.DB) {
 		equal(t, "different numbers", different, writers*each)
 		return err
 	})
+	wholes(t, d, partition, names)
 }
 
 func errorUndoesItsOwn(t *testing.T, d db.DB) {
 	mine := errors.New("mine")
+	partition := place(t, d)
+	names := []string{"before"}
+	write(t, d, func(tx db.Tx) error { return addWhole(tx, partition, 20, "before") })
 	var wg sync.WaitGroup
 	for i := range 20 {
+		if i%2 == 1 {
+			names = append(names, fmt.Sprint("w", i))
+		}
 		wg.Go(func() {
 			err := d.Write(t.Context(), func(tx db.Tx) error {
-				if err := set(tx, key(i), 1); err != nil {
+				if err := errors.Join(set(tx, key(i), 1), addWhole(tx, partition, int64(i), fmt.Sprint("w", i))); err != nil {
 					return err
 				}
 				if i%2 == 0 {
-					return mine
+					return errors.Join(tx.Words().Put(partition<<32|20, "other words", "", true), mine)
 				}
 				return nil
 			})
@@ -176,6 +224,7 @@ func errorUndoesItsOwn(t *testing.T, d db.DB) {
 		equal(t, "rows after an error that was handled", n, 12)
 		return err
 	})
+	wholes(t, d, partition, names)
 }
 
 // failedRead checks what follows a read that fails, or a write that the database does not understand: the Write goes

@@ -199,6 +199,70 @@ type forgetful struct{ db.Tx }
 
 func (forgetful) Queue(string, ...any) error { return nil }
 
+// outside keeps words, or queued rows, outside of a transaction until its end, and so those of a Write that is undone
+// for the next one.
+type outside struct {
+	words, queued bool
+	kept          []func(tx db.Tx) error
+}
+
+func (o *outside) Write(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
+	return d.Write(ctx, func(tx db.Tx) error {
+		if err := fn(outsideTx{tx, o}); err != nil {
+			return err
+		}
+		kept := o.kept
+		o.kept = nil
+		for _, step := range kept {
+			if err := step(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+type outsideTx struct {
+	db.Tx
+	*outside
+}
+
+func (o outsideTx) Wrapped() db.Tx { return o.Tx }
+
+func (o outsideTx) Words() db.Words { return outsideWords{o.Tx.Words(), o.outside} }
+
+func (o outsideTx) Queue(query string, args ...any) error {
+	if o.queued {
+		o.kept = append(o.kept, func(tx db.Tx) error { return db.Queue(tx, query, args...) })
+		return nil
+	}
+	return db.Queue(o.Tx, query, args...)
+}
+
+type outsideWords struct {
+	db.Words
+	*outside
+}
+
+func (o outsideWords) Put(passage int64, content, tags string, replaces bool) error {
+	if o.words {
+		o.kept = append(o.kept, func(tx db.Tx) error { return tx.Words().Put(passage, content, tags, replaces) })
+		return nil
+	}
+	return o.Words.Put(passage, content, tags, replaces)
+}
+
+// twice runs a function twice in each Write but the first, and undoes nothing.
+func twice() func(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
+	var first atomic.Bool
+	return func(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
+		if first.CompareAndSwap(false, true) {
+			return d.Write(ctx, fn)
+		}
+		return d.Write(ctx, func(tx db.Tx) error { return errors.Join(fn(tx), fn(tx)) })
+	}
+}
+
 // missing has a log of changes that lacks the last one.
 type missing struct{ db.Tx }
 
@@ -318,11 +382,10 @@ var wrongs = []struct {
 	}}},
 	{"a savepoint undoes its part alone", wrong{tx: func(tx db.Tx) db.Tx { return undoesNothing{tx} }}},
 	{"rows that are queued", wrong{tx: func(tx db.Tx) db.Tx { return forgetful{tx} }}},
+	{"an error undoes the work of its Write alone", wrong{write: (&outside{words: true}).Write}},
+	{"an error undoes the work of its Write alone", wrong{write: (&outside{queued: true}).Write}},
 	{"changes are complete, or say that they are not", wrong{tx: func(tx db.Tx) db.Tx { return missing{tx} }}},
-	{"a Write that runs again sees none of its first run",
-		wrong{write: func(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
-			return d.Write(ctx, func(tx db.Tx) error { return errors.Join(fn(tx), fn(tx)) })
-		}}},
+	{"a Write that runs again sees none of its first run", wrong{write: twice()}},
 	{"a Read sees one snapshot", wrong{read: func(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
 		return d.Read(ctx, func(tx db.Tx) error { return fn(newest{tx, d}) })
 	}}},
