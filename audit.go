@@ -10,7 +10,6 @@ import (
 	"iter"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/audit"
@@ -209,8 +208,8 @@ func (h *Upkeep) auditPage(ctx context.Context, q AuditQuery, before int64) (pag
 	}
 	condition, args := `a.id < ?`, []any{before}
 	if q.Action != "" {
-		condition += ` AND (a.action = ? OR a.action LIKE ? ESCAPE '\')`
-		args = append(args, q.Action, strings.TrimPrefix(contains(q.Action+"."), "%"))
+		condition += ` AND (a.action = ? OR a.action > ? AND a.action < ?)` // / is the byte after the point
+		args = append(args, q.Action, q.Action+".", q.Action+"/")
 	}
 	if q.Actor != "" {
 		condition, args = condition+` AND a.actor = ?`, append(args, q.Actor)

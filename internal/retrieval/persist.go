@@ -116,8 +116,8 @@ func (c *Cache) segmentsDue(ctx context.Context) (due []int64, err error) {
 			WHERE p.memories >= ?1 AND (s.partition_id IS NULL OR s.kind < ?3 OR s.kind = ?3 AND (s.profile_id <> ?2
 				OR (SELECT max(id) FROM memory) - s.upto >= ?1
 					AND (SELECT count(*) FROM memory m WHERE m.partition_id = p.id AND m.id > s.upto) >= ?1
-				OR (SELECT count(*) FROM segment_stale t WHERE t.partition_id = p.id)
-					>= CASE WHEN s.memories >= 8 * ?1 THEN s.memories / 8 ELSE ?1 END))
+				OR 8 * (SELECT count(*) FROM segment_stale t WHERE t.partition_id = p.id)
+					>= CASE WHEN s.memories >= 8 * ?1 THEN s.memories ELSE 8 * ?1 END))
 			ORDER BY p.id`, c.SegmentAt, c.Profile, c.Kind)
 		due = append(due, more...)
 		return err

@@ -28,8 +28,8 @@ func segmentRows(tx db.Tx, partition int64) (list []segmentRow, err error) {
 // worthRenewing reports whether much of a partition's segments does not count.
 func (c *Cache) worthRenewing(ctx context.Context, id int64) (worth bool, err error) {
 	err = c.DB.Read(ctx, func(tx db.Tx) error {
-		return tx.QueryRow(`SELECT (SELECT count(*) FROM segment_stale WHERE partition_id = ?1)
-			>= CASE WHEN s.memories >= 8 * ?2 THEN s.memories / 8 ELSE ?2 END
+		return tx.QueryRow(`SELECT 8 * (SELECT count(*) FROM segment_stale WHERE partition_id = ?1)
+			>= CASE WHEN s.memories >= 8 * ?2 THEN s.memories ELSE 8 * ?2 END
 			FROM segmented s WHERE s.partition_id = ?1`, id, c.SegmentAt).Scan(&worth)
 	})
 	if errors.Is(err, db.ErrNoRows) { // there are no segments
