@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/activitylog"
@@ -129,6 +134,37 @@ func TestBadOptionsOfActivityAreRefused(t *testing.T) {
 		if !errors.As(err, &known) || known.Kind != KindInvalid || known.Argument != argument {
 			t.Errorf("got %v, want an error of kind %v about argument %v", err, KindInvalid, argument)
 		}
+	}
+}
+
+// The kinds are read from the source, so that a new one cannot be left out.
+func TestOutcomesHasEveryKindOfError(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "internal/fault/fault.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || fmt.Sprint(spec.Type) != "Kind" {
+			return true
+		}
+		kinds++
+		kind, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcome := OutcomeOf(&Error{Kind: Kind(kind)})
+		if !slices.Contains(Outcomes(), outcome) {
+			t.Errorf("Outcomes() has no %q, want it: an error of kind %q ends a call with it", outcome, kind)
+		}
+		if err := (&ActivityQuery{Outcome: outcome}).check(); err != nil {
+			t.Errorf("calls with the outcome %q cannot be listed: got %v, want no error", outcome, err)
+		}
+		return true
+	})
+	if kinds == 0 {
+		t.Error("no kinds found, want those of internal/fault/fault.go")
 	}
 }
 

@@ -291,8 +291,8 @@ func outcomeOfKind(kind Kind) Outcome {
 func Outcomes() []Outcome {
 	all := []Outcome{OutcomeOK, OutcomeCancelled}
 	for _, kind := range []Kind{KindInvalid, KindNotFound, KindUnauthenticated, KindForbidden, KindConflict, KindTooLarge,
-		KindReadOnly, KindClosed,
-		KindBusy, KindFull, KindForeign, KindNewer, KindCorrupt, KindOutcomeUnknown, KindInternal} {
+		KindReadOnly, KindClosed, KindBusy, KindFull, KindForeign, KindMasterKey, KindUserKeys, KindNewer, KindCorrupt,
+		KindOutcomeUnknown, KindInternal} {
 		all = append(all, outcomeOfKind(kind))
 	}
 	return all

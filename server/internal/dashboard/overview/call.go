@@ -145,7 +145,8 @@ type ending struct {
 var endings = []ending{
 	{souvenir.OutcomeOK, "OK"}, {"invalid", "invalid"}, {"forbidden", "not allowed"},
 	{"unauthenticated", "not signed in"}, {"full", "out of space"},
-	{"foreign", "not a store"}, {"master key", "another master key"}, {"newer", "from a newer version"}, {"corrupt", "damaged"}, {"internal", "server error"},
+	{"foreign", "not a store"}, {"master_key", "another master key"}, {"user_keys", "other user keys"},
+	{"newer", "from a newer version"}, {"corrupt", "damaged"}, {"internal", "server error"},
 }
 
 // took formats a duration.
