@@ -250,7 +250,10 @@ func (s *Store) newDrafts(ctx context.Context, o *operation, memories []NewMemor
 	for i, m := range memories {
 		err := valid.NewContent(m.Content)
 		if err == nil {
-			drafts[i], err = o.draft(ctx, &m)
+			drafts[i], err = newDraft(m)
+		}
+		if err == nil {
+			drafts[i], err = o.rewrite(ctx, &m, drafts[i])
 		}
 		if err == nil && !m.CreatedAt.IsZero() && m.CreatedAt.UnixMicro() > recency.Horizon(s.now()) {
 			err = invalid("created_at", "{} is %s, which is in the future; give the time when the memory was made",

@@ -128,7 +128,7 @@ type OperationResult struct {
 	Memories []Memory // that were stored, changed or found; only with Hooks.Texts
 }
 
-// operation is a running operation. On nil, which stands for a store without hooks, all its methods do nothing.
+// operation is a running operation. On nil, which stands for a store without hooks, its methods change nothing.
 type operation struct {
 	Operation
 	hooks []Hooks
@@ -294,11 +294,10 @@ func (o *operation) in(project ProjectRef) {
 	}
 }
 
-// draft checks a new memory, and lets the hooks rewrite it.
-func (o *operation) draft(ctx context.Context, m *NewMemory) (kernel.Draft, error) {
-	d, err := newDraft(*m)
-	if o == nil || err != nil {
-		return d, err
+// rewrite lets the hooks rewrite a new memory with the draft d, and returns the resulting draft.
+func (o *operation) rewrite(ctx context.Context, m *NewMemory, d kernel.Draft) (kernel.Draft, error) {
+	if o == nil {
+		return d, nil
 	}
 	given := m.Content
 	*m = m.rewritable(d)
@@ -466,11 +465,8 @@ func (o *operation) restoration(ctx context.Context, content string, a kernel.At
 	return content, after.PatchOwn(p.own), err
 }
 
-// section checks the update of a todo's section, and lets the hooks rewrite its content.
-func (o *operation) section(ctx context.Context, u *TodoSectionUpdate, check func() error) error {
-	if err := check(); err != nil || o == nil {
-		return err
-	}
+// section lets the hooks rewrite the content of a todo's section. The result must be checked again.
+func (o *operation) section(ctx context.Context, u *TodoSectionUpdate) error {
 	change := MemoryUpdate{Content: new(u.Content), ExpectedRevision: u.ExpectedRevision}
 	if err := o.update(ctx, &change); err != nil {
 		return err
@@ -478,7 +474,7 @@ func (o *operation) section(ctx context.Context, u *TodoSectionUpdate, check fun
 	if change.Content != nil {
 		u.Content = *change.Content
 	}
-	return check()
+	return nil
 }
 
 // delete asks the hooks whether the memories may be deleted.
@@ -489,17 +485,6 @@ func (o *operation) delete(ctx context.Context) error {
 		}
 		return h.BeforeDelete(ctx, given)
 	})
-}
-
-// query checks a query, and lets the hooks rewrite it.
-func (o *operation) query(ctx context.Context, q *Query) error {
-	if err := q.check(); err != nil || o == nil {
-		return err
-	}
-	if err := o.search(ctx, q); err != nil {
-		return err
-	}
-	return q.check()
 }
 
 // search lets the hooks rewrite a valid query. The result must be checked again.

@@ -118,11 +118,14 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (_ Stor
 		func(ctx context.Context, o *operation) (_ Stored, err error) {
 			defer inGo[IdentityMemory](&err, "metadata", "IdentityMemory")
 			o.counts(1)
-			d, err := o.draft(ctx, &m)
+			d, err := newDraft(m)
 			if err != nil {
 				return Stored{}, err
 			}
 			if o != nil {
+				if d, err = o.rewrite(ctx, &m, d); err != nil {
+					return Stored{}, err
+				}
 				for key := range patch { // takes over the changes of the hooks
 					patch[key] = d.Own[key]
 				}

@@ -25,7 +25,7 @@ import (
 func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 	return hooked(ctx, s, OperationSearch, "Search", func(ctx context.Context, o *operation) (_ Results, err error) {
 		defer inGo[Query](&err)
-		if err := o.query(ctx, &q); err != nil {
+		if err := q.prepare(ctx, o); err != nil {
 			return Results{}, err
 		}
 		all, err := s.search(ctx, []Query{q})
@@ -51,7 +51,7 @@ func (s *Store) SearchBatch(ctx context.Context, queries []Query) ([]Results, er
 			queries := slices.Clone(queries)
 			hits := 0
 			for i := range queries {
-				if err := o.query(ctx, &queries[i]); err != nil {
+				if err := queries[i].prepare(ctx, o); err != nil {
 					return nil, located(err, "queries", i, len(queries))
 				}
 				hits += queries[i].Limit
@@ -62,6 +62,17 @@ func (s *Store) SearchBatch(ctx context.Context, queries []Query) ([]Results, er
 			}
 			return s.search(ctx, queries)
 		})
+}
+
+// prepare checks a query, and lets the hooks rewrite it.
+func (q *Query) prepare(ctx context.Context, o *operation) error {
+	if err := q.check(); err != nil || o == nil {
+		return err
+	}
+	if err := o.search(ctx, q); err != nil {
+		return err
+	}
+	return q.check()
 }
 
 // search answers valid queries from one snapshot.
@@ -193,7 +204,7 @@ func (s *Store) SearchAll(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 			if q.Limit != 0 {
 				return page{}, invalid("limit", "{} is %d; it must be 0 here; break out of the loop instead", q.Limit)
 			}
-			if err := o.query(ctx, &q); err != nil {
+			if err := q.prepare(ctx, o); err != nil {
 				return page{}, err
 			}
 			return s.pageOfAll(ctx, q)

@@ -198,7 +198,13 @@ func (s *Store) UpdateTodoSection(ctx context.Context, project ProjectRef, secti
 			defer inGo[TodoSectionUpdate](&err)
 			o.in(project)
 			o.counts(1)
-			if err := o.section(ctx, &u, func() error { return u.check(known) }); err != nil {
+			err = u.check(known)
+			if err == nil && o != nil {
+				if err = o.section(ctx, &u); err == nil {
+					err = u.check(known)
+				}
+			}
+			if err != nil {
 				return StoredTodo{}, err
 			}
 			return s.updateTodoSection(ctx, project, known, u)

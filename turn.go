@@ -155,11 +155,12 @@ func (c *Conversation) draft(ctx context.Context, o *operation, t Turn) (kernel.
 	if t.Key != "" {
 		m.Key = kernel.Conversation{Hash: turns.Hash(c.key)}.TurnKey(t.Key)
 	}
-	if o == nil {
-		return newDraft(m)
+	d, err := newDraft(m)
+	if err != nil || o == nil {
+		return d, err
 	}
 	rewritten := m
-	if _, err := o.draft(ctx, &rewritten); err != nil {
+	if _, err := o.rewrite(ctx, &rewritten, d); err != nil {
 		return kernel.Draft{}, err
 	}
 	m.Content, m.Metadata = rewritten.Content, kernel.OrEmpty(rewritten.Metadata)
