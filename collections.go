@@ -130,29 +130,20 @@ func (s *Store) AddCollection(ctx context.Context, c NewCollection) (_ Collectio
 			show(DefaultCollection))
 	}
 	var added Collection
-	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		if _, err := s.addCollection(tx, v, c); err != nil {
+	err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+		var profile int64
+		if c.OwnVectors {
+			if profile, err = kernel.ProfileRow(tx, kernel.OwnProfile(c.VectorSize), s.now()); err != nil {
+				return err
+			}
+		}
+		if _, err := s.writing().AddCollection(tx, v, v.User, c.Name, c.Description, profile); err != nil {
 			return err
 		}
-		if err := s.writing().CheckItems(tx, v, writing.Collection, v.User); err != nil {
-			return err
-		}
-		var err error
 		added, err = s.collection(tx, v, c.Name)
 		return err
 	})
 	return added, err
-}
-
-func (s *Store) addCollection(tx db.Tx, v viewer, c NewCollection) (int64, error) {
-	var profile int64
-	if c.OwnVectors {
-		var err error
-		if profile, err = kernel.ProfileRow(tx, kernel.OwnProfile(c.VectorSize), s.now()); err != nil {
-			return 0, err
-		}
-	}
-	return writing.AddCollection(tx, v.User, c.Name, c.Description, profile, s.now())
 }
 
 // GetCollection returns a collection by name: the caller's own, or else one that holds memories shared with the caller.

@@ -16,7 +16,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
-	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // Project groups memories about one subject. People share projects with each other. [Store.AddProject] creates it,
@@ -83,11 +82,8 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (_ Project, err er
 		if err := s.checkNewProject(tx, v, n); err != nil {
 			return err
 		}
-		row, err := kernel.InsertProject(tx, v.User, cmp.Or(n.ID, s.newID()), n.Name, s.now())
+		row, err := s.writing().AddProject(tx, v, n.ID, n.Name)
 		if err != nil {
-			return err
-		}
-		if err := s.writing().CheckItems(tx, v, writing.Project, v.User); err != nil {
 			return err
 		}
 		v.Projects = append(v.Projects, row)

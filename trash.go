@@ -298,10 +298,6 @@ func (s *Store) restorer(w *writing.Writer, e trashEntry, after int64) *trash.Re
 			return w.CheckRule(kernel.Memory{ID: id}, kernel.Memory{ID: id, Content: m.Content,
 				Attributes: kernel.Attributes{RuleType: m.RuleType}}, at)
 		},
-		AddCollection: func(owner int64, name, description string, dimensions int) (int64, error) {
-			return s.addCollection(w.Tx, viewer{User: owner}, NewCollection{Name: name, Description: description,
-				OwnVectors: dimensions != 0, VectorSize: dimensions})
-		},
 	}
 }
 

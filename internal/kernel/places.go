@@ -57,12 +57,16 @@ func SealProject(tx db.Tx, owner int64, name string) (sealed, key any, err error
 	return sealed, key, err
 }
 
-// AddCollection adds a collection of an owner, a row in the users, with the profile of its own vectors, NULL for none.
-// It returns 0 if the owner has one of the name.
-func AddCollection(tx db.Tx, owner int64, name, description string, profile any, now int64) (int64, error) {
+// AddCollection adds a collection of an owner, a row in the users, with the profile of its own vectors, 0 for none.
+func AddCollection(tx db.Tx, owner int64, name, description string, profile, now int64) (row int64, err error) {
+	taken := fault.New(fault.KindConflict, "collection_name",
+		"{} %s already exists; choose another name, or store into it", fault.Show(name))
 	if sealedrows.Seals(tx) { // it may be there from before the store had keys
-		if _, _, taken, err := OwnCollection(tx, owner, name); taken || err != nil {
+		switch _, _, found, err := OwnCollection(tx, owner, name); {
+		case err != nil:
 			return 0, err
+		case found:
+			return 0, taken
 		}
 	}
 	sealedName, err := sealedrows.SealText(tx, owner, sealedrows.CollectionName, name)
@@ -73,9 +77,13 @@ func AddCollection(tx db.Tx, owner int64, name, description string, profile any,
 	if err != nil {
 		return 0, err
 	}
-	return db.Insert(tx, `INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (owner_id, name) DO NOTHING RETURNING id`, owner, sealedName, sealed, profile,
-		now, now)
+	row, err = db.Insert(tx, `INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (owner_id, name) DO NOTHING RETURNING id`, owner, sealedName, sealed,
+		db.OrNull(profile), now, now)
+	if err == nil && row == 0 {
+		err = taken
+	}
+	return row, err
 }
 
 // RenameCollection changes the name of a collection of an owner, a row in the users.

@@ -26,13 +26,11 @@ type Restorer struct {
 	Profile  int64         // of the store's model
 	MaxInput int           // maximum input of the embedder, in bytes
 
-	// CheckRule refuses a memory that cannot be a rule of its place, AddCollection makes a collection of an owner
-	// (dimensions is 0 unless the caller brings the vectors), AddMember adds or invites a member of a project, and Grow
-	// records that a partition has grown.
-	CheckRule     func(id string, m kernel.TrashedMemory, at *kernel.Place) error
-	AddCollection func(owner int64, name, description string, dimensions int) (row int64, err error)
-	AddMember     func(project int64, m Member) error
-	Grow          func(partition int64)
+	// CheckRule refuses a memory that cannot be a rule of its place, AddMember adds or invites a member of a project, and
+	// Grow records that a partition has grown.
+	CheckRule func(id string, m kernel.TrashedMemory, at *kernel.Place) error
+	AddMember func(project int64, m Member) error
+	Grow      func(partition int64)
 
 	After   int64 // row of the last part processed
 	Indexed bool  // searches find everything restored by meaning
@@ -145,7 +143,7 @@ func (r *Restorer) collection() error {
 		return fault.New(fault.KindConflict, "id", "collection %s exists again; rename or delete that one first",
 			fault.Show(e.Item))
 	default:
-		row, err := r.AddCollection(r.Viewer.User, e.Item, c.Description, c.OwnSize)
+		row, err := r.addCollection(r.Viewer.User, e.Item, c.Description, c.OwnSize)
 		if err != nil {
 			return err
 		}
@@ -330,7 +328,19 @@ func (r *Restorer) collectionOf(p kernel.TrashedPlace) (int64, error) {
 	if err := r.checkNotTrashed(Collections, first(owner), p.Collection); err != nil {
 		return 0, err
 	}
-	return r.AddCollection(first(owner), p.Collection, "", p.OwnSize)
+	return r.addCollection(first(owner), p.Collection, "", p.OwnSize)
+}
+
+// addCollection adds a collection of an owner; ownSize is 0 unless its vectors are the callers'. The quota counts it in
+// the trash already.
+func (r *Restorer) addCollection(owner int64, name, description string, ownSize int) (row int64, err error) {
+	var profile int64
+	if ownSize != 0 {
+		if profile, err = kernel.ProfileRow(r.Tx, kernel.OwnProfile(ownSize), r.Now); err != nil {
+			return 0, err
+		}
+	}
+	return kernel.AddCollection(r.Tx, owner, name, description, profile, r.Now)
 }
 
 // byPlaceOwner is the condition for the user u of a trashed place, by id in the namespace of the entry's owner.

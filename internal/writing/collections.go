@@ -81,20 +81,10 @@ func (s *Store) collectionFor(tx db.Tx, v kernel.Viewer, name string, owner int6
 	return at, nil
 }
 
-// AddCollection adds a collection of an owner, a row in the users, with the profile of its own vectors, 0 for none.
-func AddCollection(tx db.Tx, owner int64, name, description string, profile, now int64) (int64, error) {
-	row, err := kernel.AddCollection(tx, owner, name, description, db.OrNull(profile), now)
-	if err == nil && row == 0 {
-		return 0, fault.New(fault.KindConflict, "collection_name",
-			"{} %s already exists; choose another name, or store into it", fault.Show(name))
-	}
-	return row, err
-}
-
-// addFor creates the collection for a write to an owner's project.
-func (s *Store) addFor(tx db.Tx, v kernel.Viewer, name string, owner int64, at Destination) (int64, error) {
-	row, err := AddCollection(tx, owner, name, "", at.Profile, s.Now())
-	if err == nil {
+// AddCollection adds a collection as [kernel.AddCollection] does, and refuses one above its owner's quota.
+func (s *Store) AddCollection(tx db.Tx, v kernel.Viewer, owner int64, name, description string,
+	profile int64) (row int64, err error) {
+	if row, err = kernel.AddCollection(tx, owner, name, description, profile, s.Now()); err == nil {
 		err = s.CheckItems(tx, v, Collection, owner)
 	}
 	return row, err

@@ -99,11 +99,16 @@ func (s *Store) newProjectFor(tx db.Tx, v kernel.Viewer, id, name string) (int64
 			}
 		}
 	}
-	row, err := kernel.InsertProject(tx, v.User, cmp.Or(id, s.NewID()), name, s.Now())
-	if err != nil {
-		return 0, err
+	return s.AddProject(tx, v, id, name)
+}
+
+// AddProject adds a project of the caller, and refuses one above the quota. An empty id means a new one, an empty name
+// the id.
+func (s *Store) AddProject(tx db.Tx, v kernel.Viewer, id, name string) (row int64, err error) {
+	if row, err = kernel.InsertProject(tx, v.User, cmp.Or(id, s.NewID()), name, s.Now()); err == nil {
+		err = s.CheckItems(tx, v, Project, v.User)
 	}
-	return row, s.CheckItems(tx, v, Project, v.User)
+	return row, err
 }
 
 // FindProject finds the project that a write names. Nil means a new one of the caller's. Unlike [naming.Find], it

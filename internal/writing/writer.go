@@ -69,7 +69,7 @@ func (w *Writer) placeIn(collection string, project int64) (*kernel.Place, error
 	}
 	at, err := w.store.collectionFor(w.Tx, w.Viewer, collection, owner)
 	if err == nil && at.Collection == 0 {
-		at.Collection, err = w.store.addFor(w.Tx, w.Viewer, collection, owner, at)
+		at.Collection, err = w.store.AddCollection(w.Tx, w.Viewer, owner, collection, "", at.Profile)
 	}
 	if err != nil {
 		return nil, err
