@@ -83,6 +83,25 @@ func (s *Store) narrowed(access Access) *Store {
 	return view
 }
 
+// handle is the store of [Accounts] or [Upkeep].
+type handle struct{ s *Store }
+
+// operator returns the store for a method about the whole store, and refuses it on a view.
+func (h handle) operator(ctx context.Context, method string) (*Store, error) {
+	if err := h.s.outside(ctx, method); err != nil {
+		return h.s, err
+	}
+	return h.s, h.s.checkOperator(method)
+}
+
+// own returns the store for a method about all data of the user, and refuses it on a view limited to projects.
+func (h handle) own(ctx context.Context, method string) (*Store, error) {
+	if err := h.s.outside(ctx, method); err != nil {
+		return h.s, err
+	}
+	return h.s, h.s.checkAccount(method)
+}
+
 // handled returns the store for a handle whose methods reach beyond one view. A sealed view may call none of them.
 func (s *Store) handled(handle string) *Store {
 	if !s.sealed {

@@ -24,12 +24,12 @@ import (
 // users in, look up any client, register clients or issue tokens. On a view limited to projects, every method except Me
 // returns ErrForbidden.
 type Accounts struct {
-	s *Store
+	handle
 }
 
 // Accounts returns the methods for users and their credentials.
 func (s *Store) Accounts() *Accounts {
-	return &Accounts{s.handled("Accounts")}
+	return &Accounts{handle{s.handled("Accounts")}}
 }
 
 // Namespace returns the methods for the users of a namespace, named as in [Access].Namespace; for the default one it
@@ -45,7 +45,7 @@ func (h *Accounts) Namespace(name string) *Accounts {
 	if in.denied = h.s.checkOperator("Accounts.Namespace"); in.denied == nil {
 		in.access = Access{User: LocalUser, Namespace: name}
 	}
-	return &Accounts{&in}
+	return &Accounts{handle{&in}}
 }
 
 // Namespaces returns the names of all namespaces that have users, except the default one, in order. It is for the Store
@@ -85,22 +85,6 @@ func (s *Store) checkServes(what string) error {
 	}
 	return newError(KindForbidden, "", "%s works only in the default namespace, which the server uses; this is %s", what,
 		show(s.access.Namespace))
-}
-
-// operator returns the store for a method about all accounts, and refuses it on a view.
-func (h *Accounts) operator(ctx context.Context, method string) (*Store, error) {
-	if err := h.s.outside(ctx, method); err != nil {
-		return h.s, err
-	}
-	return h.s, h.s.checkOperator(method)
-}
-
-// own returns the store for a method about the user's account, and refuses it on a view limited to projects.
-func (h *Accounts) own(ctx context.Context, method string) (*Store, error) {
-	if err := h.s.outside(ctx, method); err != nil {
-		return h.s, err
-	}
-	return h.s, h.s.checkAccount(method)
 }
 
 // Me returns the user of this view. A user who has no account, or has stored nothing yet, is a User with an id and

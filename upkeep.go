@@ -20,29 +20,12 @@ import (
 // It is for the Store that [Open] returned. On a view all methods return ErrForbidden, except Export,
 // GetEmbeddingStatus and WaitEmbedded, which are limited to the data of the view's user.
 type Upkeep struct {
-	s *Store
+	handle
 }
 
 // Upkeep returns the methods that maintain the store.
 func (s *Store) Upkeep() *Upkeep {
-	return &Upkeep{s.handled("Upkeep")}
-}
-
-// operator returns the store for a method that concerns the whole store, and refuses a view.
-func (h *Upkeep) operator(ctx context.Context, method string) (*Store, error) {
-	if err := h.s.outside(ctx, method); err != nil {
-		return h.s, err
-	}
-	return h.s, h.s.checkOperator(method)
-}
-
-// own returns the store for a method that concerns all data of the user, and refuses a view that is limited to
-// projects.
-func (h *Upkeep) own(ctx context.Context, method string) (*Store, error) {
-	if err := h.s.outside(ctx, method); err != nil {
-		return h.s, err
-	}
-	return h.s, h.s.checkAccount(method)
+	return &Upkeep{handle{s.handled("Upkeep")}}
 }
 
 // PurgeOptions select what [Upkeep.Purge] deletes besides expired data. Nil means the zero value.

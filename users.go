@@ -336,7 +336,7 @@ func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) 
 	if u.Password == nil || *u.Password == "" {
 		return u, "", nil
 	}
-	before, err := (&Accounts{s}).GetUser(ctx, idOrName) // before the work is done, and for the name
+	before, err := (&Accounts{handle{s}}).GetUser(ctx, idOrName) // before the work is done, and for the name
 	if err != nil {
 		return u, "", err
 	}
