@@ -30,12 +30,14 @@
 // A [Store] is opened with [Open] and is safe for concurrent use; several processes may have the same file open.
 // [Store.As] returns a view of it for one user, optionally limited to some projects or to reading. Methods of
 // [Accounts], [Upkeep] and [Insights] are called on the handles that [Store.Accounts], [Store.Upkeep] and
-// [Store.Insights] return: store.Accounts().AddUser(ctx, ...). [Store.Snapshot] makes several calls read the state of
-// one moment, [Store.Transaction] makes several writes atomic.
+// [Store.Insights] return: store.Accounts().AddUser(ctx, ...). So are those of [Conversation] and [Trash], on what
+// [Store.Conversation] and [Store.Trash] return. [Store.Snapshot] makes several calls read the state of one moment,
+// [Store.Transaction] makes several writes atomic.
 //
 //   - Memories: [Store.AddMemory], [Store.AddMemories], [Store.GetMemory], [Store.UpdateMemory], [Store.DeleteMemory],
 //     [Store.Memories]; [Store.Revisions] returns the history of one, [Store.RelatedMemories] follows links. They are
 //     in collections ([Store.AddCollection]). [Store.Search] finds them.
+//   - Conversations with their turns in order: [Conversation.Append], [Conversation.Last], [Conversation.Window].
 //   - The trash keeps deleted items for a time: [Store.Trash], [Trash.Restore], [Trash.Erase].
 //   - Projects: [Store.AddProject], [Store.GetMainMemory], [Store.GetModuleState]. They are shared by invitation:
 //     [Store.AddMember], [Accounts.ProjectInvitations], [Accounts.AcceptProjectInvitation], [Accounts.BlockSender].
