@@ -87,6 +87,45 @@ const (
 	maxActivityTool   = 200 // bytes
 )
 
+// Outcome says how a call ended: OutcomeOK, or the kind of its error with underscores, such as not_found.
+type Outcome string
+
+// The values of [Outcome] besides the kinds of errors.
+const (
+	OutcomeOK        Outcome = "ok"
+	OutcomeCancelled Outcome = "cancelled" // the caller went away, or its deadline passed
+	OutcomeError     Outcome = "error"     // in an [ActivityQuery]: every outcome but OutcomeOK
+)
+
+// OutcomeOf returns the outcome of a call that returned an error; nil is OutcomeOK.
+func OutcomeOf(err error) Outcome {
+	var known *Error
+	switch {
+	case err == nil:
+		return OutcomeOK
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return OutcomeCancelled
+	case errors.As(err, &known):
+		return outcomeOfKind(known.Kind)
+	}
+	return outcomeOfKind(KindInternal)
+}
+
+func outcomeOfKind(kind Kind) Outcome {
+	return Outcome(strings.NewReplacer(" ", "_", "-", "_").Replace(string(kind)))
+}
+
+// Outcomes returns every outcome that a call can have.
+func Outcomes() []Outcome {
+	all := []Outcome{OutcomeOK, OutcomeCancelled}
+	for _, kind := range []Kind{KindInvalid, KindNotFound, KindUnauthenticated, KindForbidden, KindConflict, KindTooLarge,
+		KindReadOnly, KindClosed, KindBusy, KindFull, KindForeign, KindMasterKey, KindUserKeys, KindNewer, KindCorrupt,
+		KindOutcomeUnknown, KindInternal} {
+		all = append(all, outcomeOfKind(kind))
+	}
+	return all
+}
+
 // RecordActivity records a call. It costs microseconds: recorded calls are written to the file in the background, once
 // a second or when 256 calls are waiting, so that a crash loses at most the calls of the last second. Close writes the
 // rest, unless another process holds the file for seconds. While 32,768 calls are waiting, RecordActivity waits for the

@@ -1,15 +1,11 @@
 package souvenir
 
 import (
-	"cmp"
-	"context"
 	"encoding/json"
-	"iter"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
@@ -437,88 +433,6 @@ func (r Results) Groups() []Group {
 		groups[i].Hits = append(groups[i].Hits, h)
 	}
 	return groups
-}
-
-// MemoryList says which memories [Store.Memories] returns, and in which order.
-type MemoryList struct {
-	Collections []string // names; none means all
-	ProjectID   string   // only memories of this project; empty means no such limit
-	ProjectName string   // the project by name
-	Tags        []string // memories with any of these tags
-	Keys        []string // memories with any of these keys of the caller's own, at most 1,000; none means all
-	Filter      Filter
-
-	WithoutContent bool // leaves Content empty; bulk deletions and updates ignore it
-
-	// AsOf lists memories that were stored by a time and valid then, in the state of that time; zero means memories
-	// valid now. Tags and Filter are matched against the current state. See docs/time.md.
-	AsOf time.Time
-
-	whenever bool // include memories that are not valid now
-
-	// Sort is any order but SortRelevance; empty means SortCreatedAsc.
-	Sort SortOrder
-}
-
-// Memories iterates over all visible memories that match when it begins. It holds no lock and no transaction while the
-// caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
-// memories are skipped. The sequence ends after the first error.
-func (s *Store) Memories(ctx context.Context, l MemoryList) iter.Seq2[Memory, error] {
-	const page = 256
-	return func(yield func(Memory, error) bool) {
-		rows, err := s.listRows(ctx, l)
-		if err != nil {
-			inGo[MemoryList](&err)
-			yield(Memory{}, err)
-			return
-		}
-		for batch := range slices.Chunk(rows, page) {
-			var found []Memory
-			err := s.read(ctx, func(tx db.Tx, v viewer) error {
-				stored, err := kernel.LoadRows(tx, v, contentColumn(l.WithoutContent, l.AsOf), batch)
-				if err != nil {
-					return err
-				}
-				found, err = memoriesAsOf(tx, v, stored, l.AsOf)
-				for i := range found {
-					if l.WithoutContent {
-						found[i].Content = ""
-					}
-				}
-				return err
-			})
-			if err != nil {
-				yield(Memory{}, err)
-				return
-			}
-			for _, m := range found {
-				if !yield(m, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// listRows returns the rows of the memories of a listing, in its order.
-func (s *Store) listRows(ctx context.Context, l MemoryList) (rows []int64, err error) {
-	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
-		Keys: l.Keys, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), AsOf: l.AsOf, whenever: l.whenever}
-	if err := checkAsOf(l.AsOf); err != nil {
-		return nil, err
-	}
-	if !slices.Contains(memoryOrders[1:], q.Sort) {
-		return nil, invalid("sort_order", "{} is %s; expected %s", show(string(q.Sort)),
-			oneOf(memoryOrders[1:]))
-	}
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		selection, err := s.selection(tx, v, q)
-		if err == nil {
-			rows, err = selection.All(tx, q.Sort.byTime())
-		}
-		return err
-	})
-	return rows, err
 }
 
 // contentColumn returns the column for a caller that needs no contents. With AsOf, the content itself is compared.
