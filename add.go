@@ -442,7 +442,7 @@ func (s *Store) storeAlone(ctx context.Context, a *addition) error {
 		w, err := s.writing().NewWriter(tx, v)
 		if ready.Discard(); err == nil && prepares {
 			ready = s.index.Prepare()
-			w.Ready = ready
+			w.Index = ready
 		}
 		if err == nil {
 			err = a.run(w)
@@ -451,7 +451,7 @@ func (s *Store) storeAlone(ctx context.Context, a *addition) error {
 			err = w.Flush()
 		}
 		if err == nil {
-			err = w.Ready.Written(tx)
+			err = ready.Written(tx)
 		}
 		return err
 	})

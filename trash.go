@@ -289,14 +289,10 @@ func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error
 // restorer returns a restorer for an entry, which continues after the part with this number.
 func (s *Store) restorer(w *writing.Writer, e trashEntry, after int64) *trash.Restorer {
 	w.Restoring = true
-	return &trash.Restorer{Tx: w.Tx, Viewer: w.Viewer, Writer: w.Writer, Entry: e.rows(), After: after,
-		Indexed: true, Now: s.now(), NewID: s.newID, Profile: s.profile, MaxInput: maxInput(s.embedder), Grow: w.Grow,
+	return &trash.Restorer{Writer: w, Entry: e.rows(), After: after, Indexed: true, Now: s.now(), NewID: s.newID,
+		Profile: s.profile, MaxInput: maxInput(s.embedder),
 		AddMember: func(project int64, m trash.Member) error {
 			return s.restoreMember(w.Tx, w.Viewer, e, project, m)
-		},
-		CheckRule: func(id string, m kernel.TrashedMemory, at *kernel.Place) error {
-			return w.CheckRule(kernel.Memory{ID: id}, kernel.Memory{ID: id, Content: m.Content,
-				Attributes: kernel.Attributes{RuleType: m.RuleType}}, at)
 		},
 	}
 }

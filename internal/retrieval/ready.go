@@ -1,11 +1,14 @@
 package retrieval
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding/static"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
 // Ready holds the indexed data of memories that a write adds. It is made beside the write from what the write knows, so
@@ -51,11 +54,12 @@ func (c *Cache) Prepare() *Ready {
 }
 
 // Add adds a memory that the write has added.
-func (r *Ready) Add(s Source) {
+func (r *Ready) Add(m kernel.Memory, turn *turns.Turn, passages []kernel.Passage) {
 	if r == nil {
 		return
 	}
-	r.given <- s
+	r.given <- Source{Row: m.Row, ID: m.ID, Partition: m.Partition, Content: m.Content, Tags: strings.Join(m.Tags, "\n"),
+		Turn: turn, Passages: passages}
 }
 
 // Forget notes that the write has changed a memory.

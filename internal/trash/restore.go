@@ -11,26 +11,21 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 const restoreBatch = 200 // maximum number of memories that one transaction restores
 
 // Restorer restores one portion of an entry, within one transaction.
 type Restorer struct {
-	Tx       db.Tx
-	Viewer   kernel.Viewer
-	Writer   *kernel.Writer
+	*writing.Writer
 	Entry    *Entry
 	Now      int64
 	NewID    func() string // for an item that lost its id
 	Profile  int64         // of the store's model
 	MaxInput int           // maximum input of the embedder, in bytes
 
-	// CheckRule refuses a memory that cannot be a rule of its place, AddMember adds or invites a member of a project, and
-	// Grow records that a partition has grown.
-	CheckRule func(id string, m kernel.TrashedMemory, at *kernel.Place) error
-	AddMember func(project int64, m Member) error
-	Grow      func(partition int64)
+	AddMember func(project int64, m Member) error // or invites the member
 
 	After   int64 // row of the last part processed
 	Indexed bool  // searches find everything restored by meaning
@@ -297,7 +292,8 @@ func (r *Restorer) prepare(item kernel.TrashItem) (m kernel.TrashedMemory, at *k
 	if at, err = r.place(m.Place); err != nil {
 		return m, nil, err
 	}
-	return m, at, r.CheckRule(item.ID, m, at)
+	return m, at, r.CheckRule(kernel.Memory{ID: item.ID}, kernel.Memory{ID: item.ID, Content: m.Content,
+		Attributes: kernel.Attributes{RuleType: m.RuleType}}, at)
 }
 
 // place finds the original place of a memory, and recreates the parts that were permanently deleted.
@@ -310,7 +306,7 @@ func (r *Restorer) place(p kernel.TrashedPlace) (*kernel.Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.Writer.Partition(collection, project)
+	return r.Partition(collection, project)
 }
 
 func (r *Restorer) collectionOf(p kernel.TrashedPlace) (int64, error) {
@@ -380,12 +376,12 @@ func (r *Restorer) formerPlace(p kernel.TrashedPlace, of kernel.TrashedMemory, a
 		}
 		project = first(there)
 	}
-	return r.Writer.Partition(collection, project)
+	return r.Partition(collection, project)
 }
 
 // memory writes a memory into its place, with everything that belongs to it, and removes it from the trash.
 func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *kernel.Place) error {
-	if err := kernel.FreeKey(r.Tx, r.Writer.Viewer, at.Partition, m.Key); err != nil {
+	if err := kernel.FreeKey(r.Tx, r.Viewer, at.Partition, m.Key); err != nil {
 		return err
 	}
 	if other, err := kernel.KeyHolder(r.Tx, at.Partition, m.Key); err != nil {
@@ -396,7 +392,7 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	if err := r.young(&m, at.Partition); err != nil {
 		return err
 	}
-	row, err := r.Writer.InsertMemory(at, kernel.MemoryRow{ID: item.ID, Content: m.Content, EventType: m.EventType,
+	row, err := r.InsertMemory(at, kernel.MemoryRow{ID: item.ID, Content: m.Content, EventType: m.EventType,
 		State: m.State, Importance: m.Importance, Classification: m.Classification, RuleType: m.RuleType, Key: m.Key,
 		EventTime: m.EventTime, Times: m.Times, Metadata: m.Metadata, Revision: m.Revision, Created: m.Created,
 		Updated: m.Updated})
@@ -407,7 +403,7 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	if err := r.carryDoubt(item.Row, kernel.MemoryKind, row); err != nil {
 		return err
 	}
-	if err := r.Writer.AddTags(row, at.Owner, m.Tags); err != nil {
+	if err := r.AddTags(row, at.Owner, m.Tags); err != nil {
 		return err
 	}
 	former, size, err := r.revisions(item.ID, row, m, at)
@@ -421,7 +417,7 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	if err := kernel.KeepTurns(r.Tx, row); err != nil {
 		return err
 	}
-	indexed, _, err := r.Writer.AddPassages(row, at, passages, own, m.Tags)
+	indexed, _, err := r.AddPassages(row, at, passages, own, m.Tags)
 	if err != nil {
 		return err
 	}
@@ -519,7 +515,7 @@ func (r *Restorer) passages(m kernel.TrashedMemory, at *kernel.Place) (passages 
 		if passages[0].Profile == at.OwnProfile {
 			own = passages[0].Vector
 		}
-	case passages[0].Profile != r.Writer.Target && r.Writer.Target == r.Profile && !passages[0].Blank:
+	case passages[0].Profile != r.Target && r.Target == r.Profile && !passages[0].Blank:
 		passages = kernel.Split(m.Content, r.MaxInput)
 	}
 	return passages, own, nil

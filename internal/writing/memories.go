@@ -12,7 +12,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recency"
-	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/turns"
 )
@@ -202,8 +201,9 @@ func (w *Writer) Insert(d *kernel.Draft) (Stored, error) {
 		return Stored{}, err
 	}
 	indexed, warnings, err := w.AddPassages(m.Row, place, d.Passages, d.Vector, m.Tags)
-	w.Ready.Add(retrieval.Source{Row: m.Row, ID: m.ID, Partition: place.Partition, Content: m.Content,
-		Tags: strings.Join(m.Tags, "\n"), Turn: said, Passages: slices.Clone(d.Passages)})
+	if w.Index != nil {
+		w.Index.Add(m, said, slices.Clone(d.Passages))
+	}
 	stored := Stored{Memory: m, Indexed: indexed, Warnings: warnings}
 	w.note(&stored, d.ProjectID, d.ProjectName)
 	return stored, err
@@ -245,7 +245,9 @@ func (w *Writer) Update(before, after kernel.Memory, content *kernel.Draft) (Sto
 		return Stored{}, err
 	}
 	w.Grow(at.Partition)
-	w.Ready.Forget(before.Row)
+	if w.Index != nil {
+		w.Index.Forget(before.Row)
+	}
 	now, metadata, err := w.updateRow(before, after, at)
 	if err != nil {
 		return Stored{}, err

@@ -7,18 +7,24 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
 // Writer writes memories for a view within one transaction: it finds and creates their places, and keeps to the quotas.
 type Writer struct {
 	*kernel.Writer
-	Restoring bool             // the memories come from the trash
-	Ready     *retrieval.Ready // gets the memories that are added; nil: the index reads them
+	Restoring bool  // the memories come from the trash
+	Index     Index // nil: it reads the memories
 	store     *Store
 	places    map[placeName]*kernel.Place
 	targets   map[[2]string]Target // by the id and the name given
 	grown     map[int64]bool       // partitions that hold more than before
+}
+
+// Index gets the memories that a write adds, so that it need not read them, and the rows of changed ones.
+type Index interface {
+	Add(m kernel.Memory, turn *turns.Turn, passages []kernel.Passage)
+	Forget(row int64)
 }
 
 // NewWriter returns a writer for a transaction.

@@ -124,10 +124,18 @@ var rules = []layer{
 		Why:   "the others import the kernel, never the other way",
 	},
 	{
-		From:  []string{"./internal/writing"},
-		Never: []string{"./internal/inspect", "./internal/recovery/...", "./internal/transfer", "./internal/trash"},
+		From: []string{"./internal/writing"},
+		Never: []string{"./internal/inspect", "./internal/recovery/...", "./internal/retrieval/...", "./internal/transfer",
+			"./internal/trash"},
 		Reach: anyDepth,
-		Why:   "writes work without exports, checks and the trash",
+		Why:   "writes work without searches, exports, checks and the trash",
+	},
+	{
+		From:   []string{"./..."},
+		Except: []string{"./", "./internal/trash"},
+		Never:  []string{"./internal/writing"},
+		Reach:  direct,
+		Why:    "the root writes memories, and the trash restores them: others import the kernel",
 	},
 	{
 		From:  []string{"./internal/retrieval/...", "./internal/trash"},
