@@ -97,8 +97,8 @@ func noPhantoms(t *testing.T, d, other db.DB) {
 	})
 }
 
-// addWhole adds a memory with a tag, and a passage with a term of its own, in each way in which an engine may keep them
-// until later.
+// addWhole adds a memory with a tag, and a passage whose term is its name, in each way in which an engine may keep rows
+// and words until later.
 func addWhole(tx db.Tx, partition, passage int64, name string) error {
 	memory, err := db.InsertNumbered(tx, "memory", numberedMemory, name, partition, "text", nil)
 	if err != nil {
@@ -109,22 +109,21 @@ func addWhole(tx db.Tx, partition, passage int64, name string) error {
 			partition<<32|passage, memory), tx.Words().Put(partition<<32|passage, "whole "+name, "", false))
 }
 
-// wholes checks that a partition has what [addWhole] added with some names, each once, and nothing else.
-func wholes(t *testing.T, d db.DB, partition int64, names []string) {
+// wholes checks that a partition has what [addWhole] added some times, each of the terms once, and nothing else.
+func wholes(t *testing.T, d db.DB, partition int64, n int, terms []string) {
 	t.Helper()
 	read(t, d, func(tx db.Tx) error {
 		var counted string
 		err := tx.QueryRow(`SELECT memories || ' ' || passages || ' ' || (SELECT count(*) FROM memory) || ' ' ||
 			(SELECT count(*) FROM memory_tag) || ' ' || (SELECT count(*) FROM passage) FROM partition WHERE id = ?`,
 			partition).Scan(&counted)
-		n := len(names)
 		equal(t, "memories and passages, as counted, memories, tags and passages", counted, fmt.Sprint(n, n, n, n, n))
 		in := db.Range{First: partition << 32, Last: partition<<32 | 1<<31}
 		all, err2 := tx.Words().Count(in, []string{"whole"})
 		equal(t, "passages with the word of all", all, n)
-		for _, name := range names {
-			one, err3 := tx.Words().Count(in, []string{name})
-			equal(t, "passages with the word "+name, one, 1)
+		for _, term := range terms {
+			one, err3 := tx.Words().Count(in, []string{term})
+			equal(t, "passages with the word "+term, one, 1)
 			err = errors.Join(err, err3)
 		}
 		return errors.Join(err, err2)
@@ -134,18 +133,25 @@ func wholes(t *testing.T, d db.DB, partition int64, names []string) {
 func runsAgain(t *testing.T, e Engine, d db.DB) {
 	const writers, each = 8, 10
 	partition := place(t, d)
-	var names []string
-	write(t, d, func(tx db.Tx) error { return set(tx, "counter", 0) })
+	var terms []string
+	write(t, d, func(tx db.Tx) error {
+		for i := range int64(writers * each) {
+			if err := addWhole(tx, partition, i, fmt.Sprint("n", i)); err != nil {
+				return err
+			}
+		}
+		return set(tx, "counter", 0)
+	})
 	var wg sync.WaitGroup
 	var calls atomic.Int64
 	for w := range writers {
 		own := make([]string, each)
 		for i := range own {
 			own[i] = fmt.Sprintf("w%dx%d", w, i)
+			terms = append(terms, own[i], "by"+own[i])
 		}
-		names = append(names, own...)
 		wg.Go(func() {
-			for _, name := range own {
+			for i, name := range own {
 				var saw int64
 				err := d.Write(t.Context(), func(tx db.Tx) (err error) {
 					calls.Add(1)
@@ -155,7 +161,9 @@ func runsAgain(t *testing.T, e Engine, d db.DB) {
 					if _, err := get(tx, key(name)); !errors.Is(err, db.ErrNoRows) {
 						return fmt.Errorf("a row of its own is there before it is written: %w", err)
 					}
-					return errors.Join(addWhole(tx, partition, saw, name), set(tx, "counter", saw+1), set(tx, key(name), saw+1))
+					return errors.Join(addWhole(tx, partition, int64((writers+w)*each+i), name),
+						tx.Words().Put(partition<<32|saw, "whole by"+name, "", true), // another passage in each run
+						set(tx, "counter", saw+1), set(tx, key(name), saw+1))
 				})
 				if err != nil {
 					t.Error(err)
@@ -176,7 +184,7 @@ func runsAgain(t *testing.T, e Engine, d db.DB) {
 		equal(t, "different numbers", different, writers*each)
 		return err
 	})
-	wholes(t, d, partition, names)
+	wholes(t, d, partition, 2*writers*each, terms)
 }
 
 func errorUndoesItsOwn(t *testing.T, d db.DB) {
@@ -224,7 +232,7 @@ func errorUndoesItsOwn(t *testing.T, d db.DB) {
 		equal(t, "rows after an error that was handled", n, 12)
 		return err
 	})
-	wholes(t, d, partition, names)
+	wholes(t, d, partition, len(names), names)
 }
 
 // failedRead checks what follows a read that fails, or a write that the database does not understand: the Write goes
