@@ -11,6 +11,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
+// ownTables are the tables that only PostgreSQL has: its full text, and its log of changes.
+var ownTables = []string{"passage_text", "passage_term", "change", "change_floor", "word_partition", "write_turn"}
+
 var (
 	ofMany     = []string{"id", "uid", "created_at", "updated_at", "position"} // columns that are explained once
 	purpose    = regexp.MustCompile("(?m)^- `(\\w+)`: \\S")
