@@ -143,11 +143,9 @@ func conflictsIgnored(t *testing.T, d db.DB) {
 				for range each {
 					is(t, "a Write that ignores errors", d.Write(t.Context(), func(tx db.Tx) error {
 						n, err := get(tx, "counter")
-						switch {
-						case err != nil:
-						case part == 0:
+						if err == nil && part == 0 {
 							_ = set(tx, "counter", n+1)
-						default:
+						} else if err == nil {
 							_ = tx.Savepoint(func() error { return set(tx, "counter", n+1) })
 						}
 						return nil
