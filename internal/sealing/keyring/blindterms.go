@@ -71,7 +71,7 @@ func (b *blinder) each(sought []string) []string {
 // words is full text with terms blinded under the key of the owner of a passage's partition. Callers pass plain terms.
 type words struct {
 	db.Words
-	in *within
+	in *transactionKeys
 }
 
 // counting is words for an engine that counts how often a passage has a term.
@@ -80,7 +80,7 @@ type counting struct {
 	engine db.Counting
 }
 
-func (in *within) words(engine db.Words) db.Words {
+func (in *transactionKeys) words(engine db.Words) db.Words {
 	w := words{engine, in}
 	if c, able := engine.(db.Counting); able {
 		return counting{w, c}
@@ -89,7 +89,7 @@ func (in *within) words(engine db.Words) db.Words {
 }
 
 func (w words) Put(passage int64, content, tags string, replaces bool) error {
-	b, err := w.in.toPut(passage >> kernel.PassageBits)
+	b, err := w.in.forWriting(passage >> kernel.PassageBits)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (w words) Put(passage int64, content, tags string, replaces bool) error {
 
 // sought returns the blinded forms of terms in a range; none if its owner has no key, and so no terms.
 func (w words) sought(in db.Range, terms []string) ([]string, error) {
-	b, err := w.in.toAsk(in)
+	b, err := w.in.forSearch(in)
 	if err != nil || b == nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func StoredWords(w db.Words) (stored db.Words, form func(passage int64, terms st
 		return w, func(_ int64, terms string) (string, error) { return terms, nil }
 	}
 	return b.Words, func(passage int64, terms string) (string, error) {
-		blinder, err := b.in.toAsk(kernel.PassageRange(passage >> kernel.PassageBits))
+		blinder, err := b.in.forSearch(kernel.PassageRange(passage >> kernel.PassageBits))
 		if err != nil || blinder == nil {
 			return "", err
 		}

@@ -11,7 +11,7 @@ import (
 
 // vectors compares sealed and plain vectors in this program. It leaves out vectors of erased users. An engine's index
 // of vectors ([db.Nearer]) has no sealed vectors.
-type vectors struct{ in *within }
+type vectors struct{ in *transactionKeys }
 
 const comparable = `SELECT id, memory_id, start, length, vector FROM passage
 	WHERE id BETWEEN ? AND ? AND length(vector) IN (?, ?, ?, ?) AND profile_id IN ` + db.Integers

@@ -112,7 +112,7 @@ func (side *comparedSide) fill(found souvenir.Results, text, base string) {
 	words := textview.SearchWords(text)
 	side.Found = found.Found
 	for i, hit := range found.Hits {
-		row := rowOf(hit, words, false, rooms[0])
+		row := rowOf(hit, words, false, spaces[0])
 		row.Base = base
 		side.Rows = append(side.Rows, comparedRow{memoryRow: row, Rank: i + 1})
 	}

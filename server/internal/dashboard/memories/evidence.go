@@ -61,7 +61,7 @@ func (m memoryRow) Reasons() []evidence {
 		}
 		add(r)
 	}
-	return all[:min(len(all), m.room.reasons)]
+	return all[:min(len(all), m.space.reasons)]
 }
 
 // placeLabel names a memory by its place in the conversation, relative to the result.

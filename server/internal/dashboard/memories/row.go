@@ -23,7 +23,7 @@ type memoryRow struct {
 	Long    bool               // the text is longer than the reading view shows
 	Text    string             // of the reading view
 	Fits    bool               // it fits the search, and is not a weaker match
-	room    room               // for it
+	space   space              // for it
 }
 
 // Label names the memory in labels for screen readers.
@@ -32,14 +32,14 @@ func (m memoryRow) Label() string {
 	for _, s := range m.Clip {
 		whole.WriteString(s.Text)
 	}
-	return textview.Clip(whole.String(), min(60, m.room.clip))
+	return textview.Clip(whole.String(), min(60, m.space.clip))
 }
 
 // Archived reports whether it is archived.
 func (m memoryRow) Archived() bool { return m.State == "archived" }
 
 // MostTags are the first tags; a list has no room for 64.
-func (m memoryRow) MostTags() []string { return m.Tags[:min(len(m.Tags), m.room.tags)] }
+func (m memoryRow) MostTags() []string { return m.Tags[:min(len(m.Tags), m.space.tags)] }
 
 // OtherTags is the number of further tags.
 func (m memoryRow) OtherTags() int { return len(m.Tags) - len(m.MostTags()) }
@@ -48,20 +48,20 @@ func (m memoryRow) OtherTags() int { return len(m.Tags) - len(m.MostTags()) }
 func (m memoryRow) Percent(part float64) int { return int(min(1, max(0, part))*100 + 0.5) }
 
 // rowOf builds a memory's row in a list.
-func rowOf(hit souvenir.Hit, words []string, reading bool, room room) memoryRow {
-	row := memoryRow{Hit: hit, room: room}
+func rowOf(hit souvenir.Hit, words []string, reading bool, space space) memoryRow {
+	row := memoryRow{Hit: hit, space: space}
 	passage := hit.Content
 	if len(words) > 0 {
 		passage = hit.Content[hit.Start:hit.End]
 	}
-	row.Clip = excerpt(passage, words, hit.Start == 0 || len(words) == 0, room.clip)
+	row.Clip = excerpt(passage, words, hit.Start == 0 || len(words) == 0, space.clip)
 	for _, s := range row.Clip {
 		if s.Marked && !slices.ContainsFunc(row.Words, func(word string) bool { return strings.EqualFold(word, s.Text) }) {
 			row.Words = append(row.Words, s.Text)
 		}
 	}
 	if reading {
-		row.Text, row.Long = textview.Opening(hit.Content, room.reading)
+		row.Text, row.Long = textview.Opening(hit.Content, space.reading)
 	}
 	return row
 }

@@ -14,13 +14,13 @@ import (
 
 // Search returns full text with blinded terms, and the comparison of sealed vectors.
 func (r *Ring) Search(tx db.Tx, sealer func(owner int64) (sealedrows.Sealer, error)) (db.Words, db.Vectors) {
-	in := &within{tx: tx, ring: r, sealer: sealer, owners: map[int64]int64{}, blinders: map[int64]*blinder{}}
+	in := &transactionKeys{tx: tx, ring: r, sealer: sealer, owners: map[int64]int64{}, blinders: map[int64]*blinder{}}
 	return in.words(tx.Words()), vectors{in}
 }
 
-// within holds the keys of one transaction, by the partitions of their owners. Like the transaction, it is for one
-// goroutine at a time.
-type within struct {
+// transactionKeys holds the keys of one transaction, by the partitions of their owners. Like the transaction, it is for
+// one goroutine at a time.
+type transactionKeys struct {
 	tx       db.Tx // the engine's transaction
 	ring     *Ring
 	sealer   func(owner int64) (sealedrows.Sealer, error)
@@ -29,7 +29,7 @@ type within struct {
 }
 
 // ownerOf returns the owner of a partition.
-func (in *within) ownerOf(partition int64) (owner int64, err error) {
+func (in *transactionKeys) ownerOf(partition int64) (owner int64, err error) {
 	if known, ok := in.owners[partition]; ok {
 		return known, nil
 	}
@@ -39,8 +39,8 @@ func (in *within) ownerOf(partition int64) (owner int64, err error) {
 	return owner, err
 }
 
-// toPut returns a blinder for terms to store in a partition.
-func (in *within) toPut(partition int64) (*blinder, error) {
+// forWriting returns a blinder for terms to store in a partition.
+func (in *transactionKeys) forWriting(partition int64) (*blinder, error) {
 	owner, err := in.ownerOf(partition)
 	if err != nil {
 		return nil, err
@@ -57,9 +57,9 @@ func (in *within) toPut(partition int64) (*blinder, error) {
 	return b, nil
 }
 
-// toAsk returns a blinder for terms to search in a range of one partition; nil if its owner has no key, and so no
+// forSearch returns a blinder for terms to search in a range of one partition; nil if its owner has no key, and so no
 // terms.
-func (in *within) toAsk(r db.Range) (*blinder, error) {
+func (in *transactionKeys) forSearch(r db.Range) (*blinder, error) {
 	partition := r.First >> kernel.PassageBits
 	if partition != r.Last>>kernel.PassageBits {
 		return nil, fmt.Errorf("the range %d to %d is of several partitions, whose owners have different keys", r.First,

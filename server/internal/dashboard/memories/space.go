@@ -9,8 +9,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// room is how much of each memory a list shows.
-type room struct {
+// space is how much of each memory a list shows.
+type space struct {
 	clip    int // characters of the text in the table view
 	reading int // bytes of it in the reading view
 	tags    int
@@ -18,9 +18,9 @@ type room struct {
 	reasons int // of a score
 }
 
-// rooms are tried in turn, until the list is short enough to load on a slow connection: some characters take ten
+// spaces are tried in turn, until the list is short enough to load on a slow connection: some characters take ten
 // times their bytes in HTML and in addresses.
-var rooms = []room{{240, 1200, 4, 256, 100}, {240, 600, 2, 40, 8}, {120, 300, 2, 40, 6}, {60, 150, 1, 20, 4},
+var spaces = []space{{240, 1200, 4, 256, 100}, {240, 600, 2, 40, 8}, {120, 300, 2, 40, 6}, {60, 150, 1, 20, 4},
 	{30, 60, 0, 12, 2}}
 
 // listBytes is about how many bytes the rows of a page may have. The rest of the page has 16 to 21 KB.
@@ -28,11 +28,11 @@ const listBytes = 77_000
 
 // rowsOf builds the rows of a list, as long as there is room for them.
 func rowsOf(hits []souvenir.Hit, words []string, reading bool) (rows []memoryRow) {
-	for _, room := range rooms {
+	for _, space := range spaces {
 		rows = rows[:0]
 		sum := 0
 		for _, hit := range hits {
-			row := rowOf(hit, words, reading, room)
+			row := rowOf(hit, words, reading, space)
 			sum += row.bytes(reading)
 			rows = append(rows, row)
 		}
@@ -84,21 +84,21 @@ func inHTML(text string) int {
 func inAddress(text string) int { return len(url.QueryEscape(text)) + 2*strings.Count(text, " ") }
 
 // ShortType is the event type, as far as there is room for it.
-func (m memoryRow) ShortType() string { return textview.Clip(m.EventType, m.room.name) }
+func (m memoryRow) ShortType() string { return textview.Clip(m.EventType, m.space.name) }
 
 // LinkedType is the event type for an address; empty: there is no room for it.
 func (m memoryRow) LinkedType() string {
-	if m.ShortType() != m.EventType && m.room.name < len(m.EventType) {
+	if m.ShortType() != m.EventType && m.space.name < len(m.EventType) {
 		return ""
 	}
 	return m.EventType
 }
 
 // ShortState is the state, as far as there is room for it.
-func (m memoryRow) ShortState() string { return textview.Clip(m.State, m.room.name) }
+func (m memoryRow) ShortState() string { return textview.Clip(m.State, m.space.name) }
 
 // ShortProject is the name of the project, as far as there is room for it.
-func (m memoryRow) ShortProject() string { return textview.Clip(m.ProjectName, m.room.name) }
+func (m memoryRow) ShortProject() string { return textview.Clip(m.ProjectName, m.space.name) }
 
 // ShortCollection is the name of the collection, as far as there is room for it.
-func (m memoryRow) ShortCollection() string { return textview.Clip(m.Collection, m.room.name) }
+func (m memoryRow) ShortCollection() string { return textview.Clip(m.Collection, m.space.name) }
