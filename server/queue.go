@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"mime"
 	"net/http"
 	"runtime"
 	"time"
@@ -67,27 +66,4 @@ func (s *Server) waitForCheck(r *http.Request, credential string) (leave func(),
 func takeTurn(r *http.Request) error {
 	e := request.Of(r.Context())
 	return e.Ticket.Enter(r.Context(), e.Line())
-}
-
-// prepare reads the body of a request and waits for its turn.
-func (s *Server) prepare(w http.ResponseWriter, r *http.Request, rt dialectRoute) error {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions:
-	default:
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && kind == "multipart/form-data" {
-			return nil // a stream
-		}
-		read, err := s.readBody(w, r)
-		if err != nil {
-			return err
-		}
-		r.Body = read
-		if read.failed != nil {
-			return nil //nolint:nilerr // its handler reports it
-		}
-	}
-	if rt.Pattern == "/mcp" {
-		return nil // the message decides whether it takes a turn
-	}
-	return takeTurn(r)
 }

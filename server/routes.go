@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/sha256"
+	"mime"
 	"net/http"
 	"path"
 	"slices"
@@ -273,4 +274,27 @@ func allowCrossOrigin(h http.Header, methods string) {
 		"Authorization, Content-Type, X-MCP-Token, X-Request-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "+
 			"Mcp-Session-Id, Last-Event-ID, Range, If-Range, If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since")
 	h.Set("Access-Control-Max-Age", "7200")
+}
+
+// prepare reads the body of a request and waits for its turn.
+func (s *Server) prepare(w http.ResponseWriter, r *http.Request, rt dialectRoute) error {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions:
+	default:
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && kind == "multipart/form-data" {
+			return nil // a stream
+		}
+		read, err := s.readBody(w, r)
+		if err != nil {
+			return err
+		}
+		r.Body = read
+		if read.failed != nil {
+			return nil //nolint:nilerr // its handler reports it
+		}
+	}
+	if rt.Pattern == "/mcp" {
+		return nil // the message decides whether it takes a turn
+	}
+	return takeTurn(r)
 }
