@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/auth/browsermark"
 	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
@@ -19,6 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -247,14 +247,7 @@ func cleanUserAgent(userAgent string) string {
 		}
 		return r
 	}, userAgent)), " ")
-	if len(userAgent) <= maxUserAgent {
-		return userAgent
-	}
-	end := maxUserAgent
-	for !utf8.RuneStart(userAgent[end]) {
-		end--
-	}
-	return strings.TrimSpace(userAgent[:end])
+	return strings.TrimSpace(shorten.Bytes(userAgent, maxUserAgent))
 }
 
 // storedSignIn is a sign-in with its rows.

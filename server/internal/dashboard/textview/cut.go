@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // WithLineEndings converts a text to the line endings of the one that it replaces.
@@ -26,11 +27,9 @@ func CutTo(text string, most int) Cut {
 	if len(text) <= most {
 		return Cut{Text: text}
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	at := strings.LastIndexByte(text[:most], '\n') + 1
-	return Cut{text[:cmp.Or(at, most)], true}
+	text = shorten.Bytes(text, most)
+	at := strings.LastIndexByte(text, '\n') + 1
+	return Cut{text[:cmp.Or(at, len(text))], true}
 }
 
 // Clip returns a text in one line, of at most the given number of characters.

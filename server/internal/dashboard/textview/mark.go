@@ -22,10 +22,7 @@ func Opening(text string, most int) (first string, more bool) {
 	if len(text) <= most {
 		return text, false
 	}
-	end := most
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
+	end := len(shorten.Bytes(text, most))
 	for _, stop := range []string{"\n", " "} {
 		if at := strings.LastIndex(text[:end], stop); at > most/2 {
 			end = at
@@ -45,10 +42,7 @@ func ClipAround(text string, words []string, most int) string {
 	}
 	start := 0
 	if at := firstMatch(text, words); at > most*2/3 {
-		start = at - ahead
-		for start > 0 && !utf8.RuneStart(text[start]) {
-			start--
-		}
+		start = len(shorten.Bytes(text, at-ahead))
 		if space := strings.IndexByte(text[start:at], ' '); space >= 0 {
 			start += space
 		}
@@ -78,17 +72,12 @@ func Window(text string, words []string, most int) (window string, start bool) {
 		if line := strings.LastIndexByte(text[:at], '\n') + 1; line > from {
 			from = line
 		}
-		for from > 0 && !utf8.RuneStart(text[from]) {
-			from--
-		}
+		from = len(shorten.Bytes(text, from))
 		if space := strings.IndexByte(text[from:at], ' '); space >= 0 && from > 0 && text[from-1] != '\n' {
 			from += space + 1
 		}
 	}
-	to := min(len(text), from+marks*most)
-	for to < len(text) && !utf8.RuneStart(text[to]) {
-		to--
-	}
+	to := len(shorten.Bytes(text, from+marks*most))
 	return text[from:to], from == 0
 }
 
