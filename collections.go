@@ -312,7 +312,8 @@ func (s *Store) setRetention(ctx context.Context, tx db.Tx, kind string, row int
 	if err != nil || was == r.stored() {
 		return err
 	}
-	return s.note(ctx, tx, trash.SetRetention(tx, kind, row, r.stored()), event{"retention.set", kind, object, r.details()})
+	return s.note(ctx, tx, trash.SetRetention(tx, kind, row, r.stored()),
+		event{"retention.set", kind, object, r.details()})
 }
 
 // DueQuery asks how many memories a rule would remove now.

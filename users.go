@@ -388,7 +388,8 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 
 // details returns an update's details for the audit log: the changed fields, and the new values of roles and locks.
 func (u UserUpdate) details(before storedUser) audit.Details {
-	d := audit.Details{"name": u.Name != nil && *u.Name != before.Name, "email": u.Email != nil && *u.Email != before.Email,
+	d := audit.Details{"name": u.Name != nil && *u.Name != before.Name,
+		"email":    u.Email != nil && *u.Email != before.Email,
 		"password": u.Password != nil, "end_tokens": u.EndTokens}
 	for field, changed := range d {
 		if changed == false {

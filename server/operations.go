@@ -210,8 +210,9 @@ func accountOperations() map[string]operation {
 		"GET /api/activity": {
 			summary: "Recorded calls, newest first: user, credential, tool, subject, time, duration and outcome",
 			wrong:   []string{"404"},
-			answer: of[souvenir.ActivityPage](schema{"has_more": note("There are more: repeat with before set to the id of the last one"),
-				"lost": note("Calls, of all users, that could not be recorded since the server was started")}),
+			answer: of[souvenir.ActivityPage](schema{
+				"has_more": note("There are more: repeat with before set to the id of the last one"),
+				"lost":     note("Calls, of all users, that could not be recorded since the server was started")}),
 			parameters: []parameter{{"user",
 				text("Id or name of another user, or * for all users: for admins, with the scope admin")},
 				{"credential", word("Only calls with a credential of this kind", credentialKinds()...)},

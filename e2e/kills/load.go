@@ -167,7 +167,8 @@ func inTrash(o *object) bool { return o.now.Trash }
 // sentence is a new text with a mark in it.
 func (c *client) sentence(mark string) string {
 	c.said++
-	words := []string{"kettle", "harbour", "lantern", "meadow", "winter", "ladder", "copper", "orchard", "signal", "planet",
+	words := []string{"kettle", "harbour", "lantern", "meadow", "winter", "ladder", "copper", "orchard",
+		"signal", "planet",
 		"hafen", "河流", "gömb", "naïve", "crew"}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Note %s says for the %dth time", mark, c.said)

@@ -87,7 +87,8 @@ func newSoak(s *settings) (*soak, error) {
 
 // flags are those of the first server.
 func (k *soak) flags() []string {
-	return []string{"--metrics", k.metrics, "--backup-to", k.settings.backups, "--backup-every", "1m", "--keep-backups", "2"}
+	return []string{"--metrics", k.metrics, "--backup-to", k.settings.backups, "--backup-every", "1m",
+		"--keep-backups", "2"}
 }
 
 // watch watches the load during a round: it takes samples, and makes other processes back up and delete past versions.

@@ -27,7 +27,8 @@ type Holdings struct {
 // stored it.
 func HoldingsOf(tx db.Tx, namespace, user string) (Holdings, error) {
 	h := Holdings{Counts: map[string]int64{}}
-	kinds := []string{"memory", "revision", "collection", "project", "file", "trash", "token", "grant", "client", "session"}
+	kinds := []string{"memory", "revision", "collection", "project", "file", "trash", "token",
+		"grant", "client", "session"}
 	counts := make([]int64, len(kinds))
 	into := []any{&h.Name, &h.Bytes}
 	for i := range counts {

@@ -35,7 +35,8 @@ func fill(db *chromem.DB) {
 	ctx := context.Background()
 	for name, documents := range map[string][]chromem.Document{
 		"kitchen": {
-			{ID: "kettle", Content: "The kettle is blue.", Metadata: map[string]string{"room": "kitchen"}, Embedding: []float32{1, 0}},
+			{ID: "kettle", Content: "The kettle is blue.", Metadata: map[string]string{"room": "kitchen"},
+				Embedding: []float32{1, 0}},
 			{ID: "größe", Content: "Der Topf fasst fünf Liter.", Embedding: []float32{0, 1}},
 		},
 		"garden": {{ID: "kettle", Content: "The rain barrel holds 200 litres.", Embedding: []float32{1, 0}}},

@@ -22,7 +22,8 @@ INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (1, 2,
 INSERT INTO project_alias (owner_id, name_key, name, project_id, created_at) VALUES (1, 'old', 'old', 2, 0);
 INSERT INTO partition (id, collection_id, project_id) VALUES (1, 1, 1), (2, 2, NULL);
 INSERT INTO memory (id, uid, partition_id, content, metadata, revision, created_at, updated_at) VALUES
-	(1, 'm1', 1, 'content', '{}', 1, 0, 0), (2, 'm2', 1, 'content', '{}', 1, 0, 0), (3, 'm3', 2, 'content', '{"k":1}', 1, 0, 0);
+	(1, 'm1', 1, 'content', '{}', 1, 0, 0), (2, 'm2', 1, 'content', '{}', 1, 0, 0),
+	(3, 'm3', 2, 'content', '{"k":1}', 1, 0, 0);
 INSERT INTO memory_tag (memory_id, tag, position) VALUES (1, 't', 0);
 INSERT INTO memory_link (memory_id, related_id, position) VALUES (1, 3, 0), (2, 1, 1);
 INSERT INTO memory_revision (id, memory_id, revision, partition_id, content, attributes, created_at)

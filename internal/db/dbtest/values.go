@@ -88,7 +88,8 @@ func textsDiffer(t *testing.T, d db.DB) {
 			set(tx, key("e\u0301"), 5), set(tx, key("\ufffd"), 6))
 	})
 	read(t, d, func(tx db.Tx) error {
-		for text, want := range map[string]string{"a": "[1]", "a ": "[2]", "A": "[3]", "é": "[4]", "e\u0301": "[5]", "a  ": "[]",
+		for text, want := range map[string]string{"a": "[1]", "a ": "[2]", "A": "[3]", "é": "[4]", "e\u0301": "[5]",
+			"a  ":    "[]",
 			"\ufffd": "[6]",
 			"a\x00":  "[]", "a\x00b": "[]", "a\xff": "[]", "\xff": "[]"} {
 			found, err := db.Column[int64](tx, `SELECT value FROM setting WHERE key = ?`, key(text))

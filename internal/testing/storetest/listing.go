@@ -171,7 +171,8 @@ func listingErrors(f *fixture) {
 	}{
 		{"relevance", souvenir.MemoryList{Sort: souvenir.SortRelevance}, souvenir.ErrInvalid, "sort_order"},
 		{"an unknown order", souvenir.MemoryList{Sort: "by_color"}, souvenir.ErrInvalid, "sort_order"},
-		{"an unknown collection", souvenir.MemoryList{Collections: []string{"nowhere"}}, souvenir.ErrNotFound, "collection_name"},
+		{"an unknown collection", souvenir.MemoryList{Collections: []string{"nowhere"}}, souvenir.ErrNotFound,
+			"collection_name"},
 		{"a bad filter", souvenir.MemoryList{Filter: souvenir.Filter{"state": 7}}, souvenir.ErrInvalid, "filter"},
 	} {
 		n := 0

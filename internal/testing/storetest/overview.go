@@ -172,8 +172,9 @@ func graphSelects(f *fixture) {
 		f.same(string(order), labels(f.graph(souvenir.GraphQuery{MemoryList: souvenir.MemoryList{Sort: order}}).Nodes)[:1],
 			first)
 	}
-	f.same("filtered", labels(f.graph(souvenir.GraphQuery{MemoryList: souvenir.MemoryList{Filter: souvenir.Filter{"event_type": "note",
-		"project_id": souvenir.In("p0", "p1")}}}).Nodes), "number 3", "number 1")
+	f.same("filtered", labels(f.graph(souvenir.GraphQuery{MemoryList: souvenir.MemoryList{
+		Filter: souvenir.Filter{"event_type": "note",
+			"project_id": souvenir.In("p0", "p1")}}}).Nodes), "number 3", "number 1")
 	f.same("of a project", labels(f.graph(souvenir.GraphQuery{MemoryList: souvenir.MemoryList{ProjectID: "p2"}}).Nodes),
 		"number 5", "number 2")
 	none := f.graph(souvenir.GraphQuery{MemoryList: souvenir.MemoryList{ProjectID: "unknown"}})

@@ -75,7 +75,8 @@ func passwordsRefused(f *fixture) {
 		{"secretword\x00", souvenir.ErrInvalid, "control"},
 		{"secretword\n", souvenir.ErrInvalid, "control"}, {"secretword\xff", souvenir.ErrInvalid, "UTF-8"},
 		{"secretword name", souvenir.ErrInvalid, "the user's name"},
-		{"Secretword Name 1!", souvenir.ErrInvalid, "easy to guess"}, {"secretsecretsecret", souvenir.ErrInvalid, "easy to guess"},
+		{"Secretword Name 1!", souvenir.ErrInvalid, "easy to guess"},
+		{"secretsecretsecret", souvenir.ErrInvalid, "easy to guess"},
 		{strings.Repeat("secretword", 103), souvenir.ErrTooLarge, "1024"},
 		{strings.Repeat("secretword", 1<<17), souvenir.ErrTooLarge, "1024"},
 	} {

@@ -166,7 +166,8 @@ func transactionDeletes(f *fixture) {
 		one, two := f.add(souvenir.NewMemory{Content: "one", Tags: []string{"old"}}),
 			f.add(souvenir.NewMemory{Content: "two"})
 		err := f.store.Transaction(f.ctx, func(ctx context.Context) error {
-			deleted, err := f.store.DeleteMemories(ctx, souvenir.MemoriesDeletion{MemoryList: souvenir.MemoryList{Tags: []string{"old"}}})
+			deleted, err := f.store.DeleteMemories(ctx,
+				souvenir.MemoriesDeletion{MemoryList: souvenir.MemoryList{Tags: []string{"old"}}})
 			if err != nil {
 				return err // the transaction may be retried
 			}

@@ -194,7 +194,8 @@ func validityBulk(f *fixture) {
 	_, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{
 		MemoryList: souvenir.MemoryList{Tags: []string{"t"}, AsOf: start}})
 	f.failsAt("as of", err, souvenir.ErrInvalid, "AsOf")
-	gone, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{MemoryList: souvenir.MemoryList{Tags: []string{"t"}}})
+	gone, err := f.store.DeleteMemories(f.ctx,
+		souvenir.MemoriesDeletion{MemoryList: souvenir.MemoryList{Tags: []string{"t"}}})
 	f.check("DeleteMemories", err)
 	f.equal("deleted", gone.Changed, 3)
 }

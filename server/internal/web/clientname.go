@@ -9,7 +9,8 @@ import (
 var versioned = regexp.MustCompile(`^([^/]+)/v?[0-9][^/]*$`)
 
 // products are the common names of programs that send other names.
-var products = map[string]string{"claude-ai": "Claude", "claude-user": "Claude", "claude-code": "Claude Code", "codex": "Codex",
+var products = map[string]string{"claude-ai": "Claude", "claude-user": "Claude",
+	"claude-code": "Claude Code", "codex": "Codex",
 	"codex-mcp-client": "Codex", "cursor": "Cursor", "cursor-vscode": "Cursor", "gemini-cli": "Gemini CLI",
 	"gemini-cli-mcp-client": "Gemini CLI", "openai-mcp": "ChatGPT", "visual studio code": "VS Code",
 	"vscode": "VS Code", "windsurf": "Windsurf", "windsurf-client": "Windsurf"}

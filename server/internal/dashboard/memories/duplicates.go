@@ -184,7 +184,8 @@ func (p *duplicatesPage) read(r *http.Request, c request.Caller, graph souvenir.
 		return nil
 	}
 	there := map[string]souvenir.Memory{}
-	for m, err := range c.Store.Memories(r.Context(), souvenir.MemoryList{Filter: souvenir.Filter{"id": souvenir.In(ids...)}}) {
+	for m, err := range c.Store.Memories(r.Context(),
+		souvenir.MemoryList{Filter: souvenir.Filter{"id": souvenir.In(ids...)}}) {
 		if err != nil {
 			return err
 		}

@@ -299,7 +299,8 @@ func joined(kept souvenir.Memory, others []mergeChoice) map[string]any {
 
 // repoint changes links to a deleted memory into links to the kept one.
 func (m *merge) repoint(ctx context.Context, from, to string, all []mergeChoice) error {
-	for linking, err := range m.store.Memories(ctx, souvenir.MemoryList{Filter: souvenir.Filter{"related_memory_ids": from}}) {
+	for linking, err := range m.store.Memories(ctx,
+		souvenir.MemoryList{Filter: souvenir.Filter{"related_memory_ids": from}}) {
 		if err != nil {
 			return err
 		}
