@@ -96,7 +96,7 @@ type Stored struct {
 }
 
 // storedOf returns what a write has stored.
-func storedOf(w writing.Stored) Stored {
+func storedOf(w writing.Result) Stored {
 	return Stored{Memory: memoryOf(w.Memory), Indexed: w.Indexed, Warnings: w.Warnings, ProjectCreated: w.ProjectCreated,
 		Effect: Effect(w.Effect)}
 }
@@ -226,9 +226,9 @@ func (s *Store) putMemories(ctx context.Context, o *operation, memories []NewMem
 
 // storeOnce stores drafts, without embedding again what the store already has.
 func (s *Store) storeOnce(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
-	write func(*writing.Writer, *kernel.Draft) (writing.Stored, error)) ([]Stored, error) {
+	write func(*writing.Writer, *kernel.Draft) (writing.Result, error)) ([]Stored, error) {
 	changed := false // stored content is gone, so it must be embedded after all
-	noticing := func(w *writing.Writer, d *kernel.Draft) (writing.Stored, error) {
+	noticing := func(w *writing.Writer, d *kernel.Draft) (writing.Result, error) {
 		stored, err := write(w, d)
 		changed = errors.Is(err, writing.ErrNotStored)
 		return stored, err
@@ -290,7 +290,7 @@ func (s *Store) embedsAtOnce(drafts []kernel.Draft) bool {
 // embedding, it calls look, unless nil, with each draft and its place.
 func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
 	look func(db.Tx, writing.Destination, *kernel.Draft) error,
-	write func(*writing.Writer, *kernel.Draft) (writing.Stored, error)) ([]Stored, error) {
+	write func(*writing.Writer, *kernel.Draft) (writing.Result, error)) ([]Stored, error) {
 	var o BatchOptions
 	if options != nil {
 		o = *options
@@ -369,8 +369,8 @@ func (s *Store) findStored(tx db.Tx, at writing.Destination, d *kernel.Draft) er
 }
 
 // writing is what a write has to know of this view.
-func (s *Store) writing() *writing.Store {
-	return &writing.Store{User: s.access.User, Projects: s.access.Projects, Now: s.now, NewID: s.newID, Caller: s.caller,
+func (s *Store) writing() *writing.View {
+	return &writing.View{User: s.access.User, Projects: s.access.Projects, Now: s.now, NewID: s.newID, Caller: s.caller,
 		Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), GiveFiles: s.giveFiles,
 		Quota: func(tx db.Tx) (writing.Quota, error) {
 			o, err := s.limits(tx)
@@ -387,7 +387,7 @@ type addition struct {
 	drafts   []kernel.Draft
 	similar  [][]Similar                                                  // of each draft
 	warnings []string                                                     // for memories that are not found by meaning yet
-	write    func(*writing.Writer, *kernel.Draft) (writing.Stored, error) // nil: [writing.Writer.Add]
+	write    func(*writing.Writer, *kernel.Draft) (writing.Result, error) // nil: [writing.Writer.Add]
 	progress Progress
 
 	added []Stored // the result
@@ -560,12 +560,12 @@ func (c *sharedAddition) Prepare(tx db.Tx, first batch.Call) (bool, error) {
 		return false, err
 	}
 	if beside != nil {
-		c.writer.Beside(beside.Writer)
+		c.writer.Beside(beside)
 	}
 	exist := true
 	err = c.forItsViewer(func() error {
 		for i := range c.drafts {
-			if exist, err = c.writer.Exists(&c.drafts[i]); err != nil || !exist {
+			if exist, err = c.writer.PlaceExists(&c.drafts[i]); err != nil || !exist {
 				return unlessRefused(err)
 			}
 		}

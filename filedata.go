@@ -246,7 +246,7 @@ func (u *upload) place(tx db.Tx, v *viewer) (memory, project int64, err error) {
 		m, err := u.s.memoryToLink(tx, *v, u.MemoryID)
 		return m.Row, 0, err
 	}
-	project, err = u.s.writing().ShownProject(tx, v, u.ProjectID, u.ProjectName)
+	project, err = u.s.writing().ProjectForWrite(tx, v, u.ProjectID, u.ProjectName)
 	return 0, project, err
 }
 
@@ -375,7 +375,7 @@ func (u *upload) storeRow(tx db.Tx, v viewer) (row int64, err error) {
 			"the upload was cancelled, because no data arrived for %v; store the file again", kernel.Abandoned)
 	}
 	if u.row == 0 {
-		if err := u.s.writing().CheckItems(tx, v, writing.File, owner); err != nil {
+		if err := u.s.writing().CheckItems(tx, v, writing.ItemFile, owner); err != nil {
 			return 0, err
 		}
 	}

@@ -372,7 +372,7 @@ func (s *Store) relink(tx db.Tx, v *viewer, u FileUpdate, before storedFile, aft
 				"file %s is linked to a memory and is in its project; move the memory, or unlink the file", show(before.ID))
 		}
 		var err error
-		if after.project, err = s.writing().ShownProject(tx, v, u.Project.ID, u.Project.Name); err != nil {
+		if after.project, err = s.writing().ProjectForWrite(tx, v, u.Project.ID, u.Project.Name); err != nil {
 			return err
 		}
 	}

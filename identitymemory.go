@@ -173,26 +173,26 @@ func (s *Store) setIdentityMemory(ctx context.Context, d kernel.Draft, patch map
 
 // putIdentity adds the identity or overwrites the existing one.
 func (s *Store) putIdentity(w *writing.Writer, d *kernel.Draft, patch map[string]any,
-	expected int) (writing.Stored, error) {
+	expected int) (writing.Result, error) {
 	before, err := s.identityMemory(w.Tx, w.Viewer)
 	switch {
 	case err != nil:
-		return writing.Stored{}, err
+		return writing.Result{}, err
 	case before == nil && expected > 0:
-		return writing.Stored{}, newError(KindConflict, "expected_revision",
+		return writing.Result{}, newError(KindConflict, "expected_revision",
 			"{} is %d, but no identity is stored; omit it to store one", expected)
 	case before == nil:
 		return w.Add(d)
 	}
 	if err := before.Expect(expected); err != nil {
-		return writing.Stored{}, err
+		return writing.Result{}, err
 	}
 	a, err := before.Patch(patch)
 	if err == nil {
 		err = a.Check()
 	}
 	if err != nil {
-		return writing.Stored{}, err
+		return writing.Result{}, err
 	}
 	after := *before
 	after.Content = d.Content

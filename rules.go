@@ -426,7 +426,7 @@ func (s *Store) storeRule(tx db.Tx, v viewer, e ruleEdit, ready kernel.Prepared,
 	if err != nil {
 		return StoredRule{}, err
 	}
-	present, err := w.PresentRules(e.project.ID, e.project.Name, string(e.ruleType))
+	present, err := w.RulesForWrite(e.project.ID, e.project.Name, string(e.ruleType))
 	if err != nil {
 		return StoredRule{}, err
 	}

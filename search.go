@@ -443,7 +443,7 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 		return sel, err
 	}
 	if v.Limited && len(v.Projects) == 0 && len(s.access.Projects) > 0 {
-		sel.warnings = append(sel.warnings, s.writing().GoneProjects())
+		sel.warnings = append(sel.warnings, s.writing().ExplainGoneProjects())
 	}
 	condition, args := v.VisibleOfAll()
 	collections := valid.Distinct(q.Collections)

@@ -113,7 +113,7 @@ func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn
 	if err := c.markStored(ctx, drafts); err != nil {
 		return nil, turnError(err)
 	}
-	write := func(w *writing.Writer, d *kernel.Draft) (writing.Stored, error) { return c.append(w, d, given[d]) }
+	write := func(w *writing.Writer, d *kernel.Draft) (writing.Result, error) { return c.append(w, d, given[d]) }
 	stored, err := c.store.storeDrafts(ctx, drafts, nil, nil, write)
 	if errors.Is(err, writing.ErrNotStored) { // a turn was deleted meanwhile
 		for i := range drafts {
@@ -194,15 +194,15 @@ func (c *Conversation) markStored(ctx context.Context, drafts []kernel.Draft) er
 }
 
 // append stores one turn, unless the conversation has its key.
-func (c *Conversation) append(w *writing.Writer, d *kernel.Draft, given *int64) (writing.Stored, error) {
+func (c *Conversation) append(w *writing.Writer, d *kernel.Draft, given *int64) (writing.Result, error) {
 	place, err := w.Place(d.Collection, d.ProjectID, d.ProjectName)
 	if err != nil {
-		return writing.Stored{}, err
+		return writing.Result{}, err
 	}
 	at := kernel.Conversation{Partition: place.Partition, Hash: turns.Hash(c.key)}
 	row, err := w.KeyHolder(place, d.Key)
 	if err != nil {
-		return writing.Stored{}, err
+		return writing.Result{}, err
 	}
 	if row != 0 {
 		found, err := kernel.LoadRows(w.Tx, w.Viewer, kernel.WholeContent, []int64{row})
@@ -210,17 +210,17 @@ func (c *Conversation) append(w *writing.Writer, d *kernel.Draft, given *int64) 
 			err = damaged(writing.ErrNotStored, "the turn with the key %s", show(d.Key))
 		}
 		if err != nil {
-			return writing.Stored{}, err
+			return writing.Result{}, err
 		}
-		return writing.Stored{Memory: found[0], Indexed: true, Effect: writing.Unchanged}, nil
+		return writing.Result{Memory: found[0], Indexed: true, Effect: writing.Unchanged}, nil
 	}
 	if d.Stored {
-		return writing.Stored{}, writing.ErrNotStored
+		return writing.Result{}, writing.ErrNotStored
 	}
 	now := c.store.now()
 	when, err := at.TimeFor(w.Tx, given, now, recency.Horizon(now))
 	if err != nil {
-		return writing.Stored{}, err
+		return writing.Result{}, err
 	}
 	d.EventTime = &when
 	return w.Insert(d)

@@ -19,7 +19,7 @@ type Destination struct {
 }
 
 // Destination returns where a draft would go if it were stored now.
-func (s *Store) Destination(tx db.Tx, v kernel.Viewer, d *kernel.Draft) (at Destination, err error) {
+func (s *View) Destination(tx db.Tx, v kernel.Viewer, d *kernel.Draft) (at Destination, err error) {
 	id := d.ProjectID
 	if id == "" && d.ProjectName == "" && len(s.Projects) == 1 {
 		id = s.Projects[0]
@@ -47,7 +47,7 @@ func (s *Store) Destination(tx db.Tx, v kernel.Viewer, d *kernel.Draft) (at Dest
 // the latter case the caller can name the default collection, a collection with memories that the caller can see, or
 // one with the name of the caller's own, which is created for the owner. The names of the owner's other collections are
 // treated as unknown.
-func (s *Store) collectionFor(tx db.Tx, v kernel.Viewer, name string, owner int64) (Destination, error) {
+func (s *View) collectionFor(tx db.Tx, v kernel.Viewer, name string, owner int64) (Destination, error) {
 	var at Destination
 	var found bool
 	var err error
@@ -82,10 +82,10 @@ func (s *Store) collectionFor(tx db.Tx, v kernel.Viewer, name string, owner int6
 }
 
 // AddCollection adds a collection as [kernel.AddCollection] does, and refuses one above its owner's quota.
-func (s *Store) AddCollection(tx db.Tx, v kernel.Viewer, owner int64, name, description string,
+func (s *View) AddCollection(tx db.Tx, v kernel.Viewer, owner int64, name, description string,
 	profile int64) (row int64, err error) {
 	if row, err = kernel.AddCollection(tx, owner, name, description, profile, s.Now()); err == nil {
-		err = s.CheckItems(tx, v, Collection, owner)
+		err = s.CheckItems(tx, v, ItemCollection, owner)
 	}
 	return row, err
 }

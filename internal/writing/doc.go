@@ -1,7 +1,7 @@
 // Package writing writes memories: it decides where they go and whether there is room for them, keeps past versions,
 // and holds to the rules about identities, project rules, keys, and the memories that others supersede.
 //
-//   - [Store] finds the project and the collection that a write names, and checks quotas.
+//   - [View] finds the project and the collection that a write names, and checks quotas.
 //   - [Writer] writes the memories of a transaction, and creates projects and collections that are missing.
 package writing
 
@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// Store is what a write has to know of a view of the store.
-type Store struct {
+// View is what a write has to know of a view of the store.
+type View struct {
 	User     string   // id of the view's user
 	Projects []string // references of the projects that the view is limited to; nil: no limit
 	Now      func() int64

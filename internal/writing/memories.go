@@ -16,8 +16,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
-// Stored is a memory as a write left it.
-type Stored struct {
+// Result is a memory as a write left it.
+type Result struct {
 	kernel.Memory
 	Indexed        bool // its passages have vectors
 	ProjectCreated bool
@@ -39,7 +39,7 @@ const (
 var ErrNotStored = errors.New("the content of this key has changed in the meantime")
 
 // Add stores one memory.
-func (w *Writer) Add(d *kernel.Draft) (Stored, error) {
+func (w *Writer) Add(d *kernel.Draft) (Result, error) {
 	if d.RuleType != "" {
 		return w.addRule(d)
 	}
@@ -52,31 +52,31 @@ func (w *Writer) Add(d *kernel.Draft) (Stored, error) {
 			err = w.checkKeyFree(at, d.Key)
 		}
 		if err != nil {
-			return Stored{}, err
+			return Result{}, err
 		}
 	}
 	return w.Insert(d)
 }
 
 // addIfAbsent stores a memory unless its place has one with the same content.
-func (w *Writer) addIfAbsent(d *kernel.Draft) (Stored, error) {
+func (w *Writer) addIfAbsent(d *kernel.Draft) (Result, error) {
 	at, err := w.Place(d.Collection, d.ProjectID, d.ProjectName)
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	row, err := kernel.SameContent(w.Tx, w.Viewer, at.Partition, d.Content)
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	if row == 0 {
 		return w.addFirst(d)
 	}
 	found, err := w.memory(row, "the memory with this content")
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	indexed, err := w.Indexed(row)
-	return Stored{Memory: found, Indexed: indexed, Effect: Unchanged}, err
+	return Result{Memory: found, Indexed: indexed, Effect: Unchanged}, err
 }
 
 // memory reads a memory that was found; what says which one.
@@ -92,9 +92,9 @@ func (w *Writer) memory(row int64, what string) (kernel.Memory, error) {
 }
 
 // addFirst stores a memory whose place has none with the same content.
-func (w *Writer) addFirst(d *kernel.Draft) (Stored, error) {
+func (w *Writer) addFirst(d *kernel.Draft) (Result, error) {
 	if d.Stored {
-		return Stored{}, ErrNotStored
+		return Result{}, ErrNotStored
 	}
 	added, err := w.Insert(d)
 	added.Effect = Added
@@ -102,25 +102,25 @@ func (w *Writer) addFirst(d *kernel.Draft) (Stored, error) {
 }
 
 // Put stores a memory under its key, or updates the memory that has the key to this state.
-func (w *Writer) Put(d *kernel.Draft) (Stored, error) {
+func (w *Writer) Put(d *kernel.Draft) (Result, error) {
 	at, err := w.Place(d.Collection, d.ProjectID, d.ProjectName)
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	row, err := w.KeyHolder(at, d.Key)
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	if row == 0 {
 		return w.addFirst(d)
 	}
 	before, err := w.memory(row, "the memory with the key "+fault.Show(d.Key))
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	content, err := w.contentOver(before, d)
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	after := before
 	after.Content, after.EventTime, after.Times, after.Attributes = d.Content, d.EventTime, d.Times, d.Attributes
@@ -157,60 +157,60 @@ func (w *Writer) checkKeyFree(at *kernel.Place, key string) error {
 }
 
 // Insert creates a memory and its dependent rows.
-func (w *Writer) Insert(d *kernel.Draft) (Stored, error) {
+func (w *Writer) Insert(d *kernel.Draft) (Result, error) {
 	place, err := w.Place(d.Collection, d.ProjectID, d.ProjectName)
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	if err := w.checkIdentity(d.EventType, place); err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
-	now := w.store.Now()
+	now := w.view.Now()
 	created := now
 	if d.Created != nil {
 		created = *d.Created
 	}
 	m := kernel.Memory{Attributes: d.Attributes, Partition: place.Partition, OwnerRow: place.Owner,
-		ProjectRow: place.Project, ID: w.store.NewID(), Key: d.Key, Content: d.Content, Collection: d.Collection,
+		ProjectRow: place.Project, ID: w.view.NewID(), Key: d.Key, Content: d.Content, Collection: d.Collection,
 		Owner: place.OwnerID, SharedBy: place.SharedBy, Revision: 1, Created: created, Updated: max(now, created),
 		EventTime: d.EventTime, Times: d.Times}
 	m.ProjectID, m.ProjectName, m.Own = place.ProjectID, place.ProjectName, kernel.OrEmpty(d.Own)
 	if m.Times.Supersedes, err = w.superseded(d.Times.Supersedes, "", place); err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	metadata, err := json.Marshal(m.Own)
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	m.Row, err = w.InsertMemory(place, kernel.MemoryRow{ID: m.ID, Content: m.Content, EventType: m.EventType,
 		State: m.State, Importance: m.Importance, Classification: m.Classification, RuleType: m.RuleType, Key: m.Key,
 		EventTime: m.EventTime, Times: m.Times, Metadata: string(metadata), Revision: 1, Created: m.Created,
 		Updated: m.Updated})
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	w.Grow(place.Partition)
 	if err := w.AddTags(m.Row, place.Owner, m.Tags); err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	if err := w.AddLinks(m.Row, m.Related); err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	said, err := kernel.AddTurn(w.Tx, m.Row, place.Partition, turn(m, place.Project))
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	indexed, warnings, err := w.AddPassages(m.Row, place, d.Passages, d.Vector, m.Tags)
 	if w.Index != nil {
 		w.Index.Add(m, said, slices.Clone(d.Passages))
 	}
-	stored := Stored{Memory: m, Indexed: indexed, Warnings: warnings}
+	stored := Result{Memory: m, Indexed: indexed, Warnings: warnings}
 	w.note(&stored, d.ProjectID, d.ProjectName)
 	return stored, err
 }
 
 // note adds notes about the project to a result.
-func (w *Writer) note(stored *Stored, id, name string) {
+func (w *Writer) note(stored *Result, id, name string) {
 	warnings, created := w.Notes(id, name)
 	stored.Warnings = slices.Concat(stored.Warnings, warnings)
 	stored.ProjectCreated = stored.ProjectCreated || created
@@ -218,15 +218,15 @@ func (w *Writer) note(stored *Stored, id, name string) {
 
 // Update writes a memory's new state over the previous one. content holds the passages of new content; nil if the
 // content does not change.
-func (w *Writer) Update(before, after kernel.Memory, content *kernel.Draft) (Stored, error) {
+func (w *Writer) Update(before, after kernel.Memory, content *kernel.Draft) (Result, error) {
 	id, name := after.ProjectID, after.ProjectName
 	at, err := w.move(before, id, name)
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	after.ProjectID, after.ProjectName = at.ProjectID, at.ProjectName
 	if err := w.checkState(before, &after, at); err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	if content != nil && after.Content == before.Content && content.Vector == nil {
 		content = nil
@@ -234,15 +234,15 @@ func (w *Writer) Update(before, after kernel.Memory, content *kernel.Draft) (Sto
 	moved := at.Partition != before.Partition
 	if content == nil && !moved && unchanged(before, after) {
 		indexed, err := w.Indexed(before.Row)
-		return Stored{Memory: before, Indexed: indexed}, err
+		return Result{Memory: before, Indexed: indexed}, err
 	}
 	if moved && after.Key != "" {
 		if err := w.checkKeyFree(at, after.Key); err != nil {
-			return Stored{}, err
+			return Result{}, err
 		}
 	}
 	if err := w.keepRevision(before); err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	w.Grow(at.Partition)
 	if w.Index != nil {
@@ -250,28 +250,28 @@ func (w *Writer) Update(before, after kernel.Memory, content *kernel.Draft) (Sto
 	}
 	now, metadata, err := w.updateRow(before, after, at)
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	if before.RuleType != after.RuleType || after.RuleType != "" && moved {
 		if err := kernel.KeepRule(w.Tx, before.Row); err != nil {
-			return Stored{}, err
+			return Result{}, err
 		}
 	}
 	if err := kernel.KeepTurn(w.Tx, before.Row, turn(before, before.ProjectRow), turn(after, at.Project)); err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	retagged, err := w.updateParts(before, after, at)
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
-	var result Stored
+	var result Result
 	if moved || retagged || content != nil {
 		result.Indexed, result.Warnings, err = w.rewritePassages(before, after, at, content)
 	} else {
 		result.Indexed, err = w.Indexed(before.Row)
 	}
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	w.note(&result, id, name)
 	if moved || w.Viewer.Superseded || after.RuleType != "" || !after.Times.Equal(before.Times) ||
@@ -302,7 +302,7 @@ func (w *Writer) updateParts(before, after kernel.Memory, at *kernel.Place) (ret
 		err = w.ReplaceLinks(before.Row, after.Related)
 	}
 	if err == nil && at.Owner != before.OwnerRow {
-		err = w.store.GiveFiles(w.Tx, w.Viewer, at.Owner, `memory_id = ?`, before.Row)
+		err = w.view.GiveFiles(w.Tx, w.Viewer, at.Owner, `memory_id = ?`, before.Row)
 	}
 	return retagged, err
 }
@@ -356,7 +356,7 @@ func (w *Writer) updateRow(before, after kernel.Memory, at *kernel.Place) (now i
 	if err != nil {
 		return 0, "", err
 	}
-	if now, err = recency.OfChange(w.Tx, w.store.Now(), kernel.ToTime(before.Updated)); err != nil {
+	if now, err = recency.OfChange(w.Tx, w.view.Now(), kernel.ToTime(before.Updated)); err != nil {
 		return 0, "", err
 	}
 	row := kernel.MemoryRow{Content: after.Content, EventType: after.EventType, State: after.State,
@@ -384,8 +384,8 @@ func (w *Writer) rewritePassages(before, after kernel.Memory, at *kernel.Place,
 		case len(passages) == 0:
 		case at.OwnProfile != 0:
 			own = passages[0].Vector
-		case passages[0].Profile != w.Target && w.Target == w.store.Profile:
-			passages = kernel.Split(after.Content, w.store.MaxInput) // split for another model
+		case passages[0].Profile != w.Target && w.Target == w.view.Profile:
+			passages = kernel.Split(after.Content, w.view.MaxInput) // split for another model
 		}
 	}
 	return w.RewritePassages(before.Row, at, passages, own, after.Tags)

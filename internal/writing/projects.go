@@ -23,9 +23,9 @@ type Target struct {
 	warnings []string
 }
 
-// ProjectFor finds the project that a write names and creates an unknown one for the caller: an unknown id
+// projectFor finds the project that a write names and creates an unknown one for the caller: an unknown id
 // becomes the new project's id. A view limited to a single project stores there when none is named.
-func (s *Store) ProjectFor(tx db.Tx, v kernel.Viewer, id, name string) (Target, error) {
+func (s *View) projectFor(tx db.Tx, v kernel.Viewer, id, name string) (Target, error) {
 	if id == "" && name == "" {
 		switch {
 		case !v.Limited:
@@ -73,9 +73,9 @@ func (s *Store) ProjectFor(tx db.Tx, v kernel.Viewer, id, name string) (Target, 
 	return made, nil
 }
 
-// ShownProject is like ProjectFor, and also lets a limited view see a project just created for it.
-func (s *Store) ShownProject(tx db.Tx, v *kernel.Viewer, id, name string) (row int64, err error) {
-	target, err := s.ProjectFor(tx, *v, id, name)
+// ProjectForWrite is like projectFor, and also lets a limited view see a project just created for it.
+func (s *View) ProjectForWrite(tx db.Tx, v *kernel.Viewer, id, name string) (row int64, err error) {
+	target, err := s.projectFor(tx, *v, id, name)
 	if err == nil {
 		s.show(tx, v, target)
 	}
@@ -83,7 +83,7 @@ func (s *Store) ShownProject(tx db.Tx, v *kernel.Viewer, id, name string) (row i
 }
 
 // show lets a limited view see a project that has just been created for it.
-func (s *Store) show(tx db.Tx, v *kernel.Viewer, target Target) {
+func (s *View) show(tx db.Tx, v *kernel.Viewer, target Target) {
 	if v.Limited && !slices.Contains(v.Projects, target.Row) {
 		v.Projects = append(v.Projects, target.Row)
 		db.ActFor(tx, s.Caller(*v))
@@ -91,7 +91,7 @@ func (s *Store) show(tx db.Tx, v *kernel.Viewer, target Target) {
 }
 
 // newProjectFor creates the project that a write names.
-func (s *Store) newProjectFor(tx db.Tx, v kernel.Viewer, id, name string) (int64, error) {
+func (s *View) newProjectFor(tx db.Tx, v kernel.Viewer, id, name string) (int64, error) {
 	for _, given := range []struct{ argument, value string }{{"project_id", id}, {"project_name", name}} {
 		if given.value != "" && (given.argument == "project_name" || name == "") {
 			if err := valid.ProjectName(given.argument, given.value); err != nil {
@@ -104,9 +104,9 @@ func (s *Store) newProjectFor(tx db.Tx, v kernel.Viewer, id, name string) (int64
 
 // AddProject adds a project of the caller, and refuses one above the quota. An empty id means a new one, an empty name
 // the id.
-func (s *Store) AddProject(tx db.Tx, v kernel.Viewer, id, name string) (row int64, err error) {
+func (s *View) AddProject(tx db.Tx, v kernel.Viewer, id, name string) (row int64, err error) {
 	if row, err = kernel.InsertProject(tx, v.User, cmp.Or(id, s.NewID()), name, s.Now()); err == nil {
-		err = s.CheckItems(tx, v, Project, v.User)
+		err = s.CheckItems(tx, v, ItemProject, v.User)
 	}
 	return row, err
 }
@@ -114,7 +114,7 @@ func (s *Store) AddProject(tx db.Tx, v kernel.Viewer, id, name string) (row int6
 // FindProject finds the project that a write names. Nil means a new one of the caller's. Unlike [naming.Find], it
 // does not let shared projects block a name: if the name matches no own project, and either several shared ones or only
 // shared ones that the caller may not write to, a new one is created, with a warning.
-func (s *Store) FindProject(tx db.Tx, v kernel.Viewer, id, name string) (*naming.Project, []string, error) {
+func (s *View) FindProject(tx db.Tx, v kernel.Viewer, id, name string) (*naming.Project, []string, error) {
 	if id == "" {
 		fitting, err := naming.Named(tx, v, name)
 		if err != nil {
@@ -154,20 +154,20 @@ func (s *Store) FindProject(tx db.Tx, v kernel.Viewer, id, name string) (*naming
 	if v.Limited {
 		if _, err = naming.FindID(tx, kernel.Viewer{User: v.User}, id); err == nil &&
 			strings.Contains(id, "/") { // as tokens name them
-			err = fault.New(fault.KindForbidden, "project_id", "%s", s.GoneProjects())
+			err = fault.New(fault.KindForbidden, "project_id", "%s", s.ExplainGoneProjects())
 		}
 	}
 	return nil, nil, err // two projects may have the id in the view's limit
 }
 
-// GoneProjects explains why a limited view sees nothing.
-func (s *Store) GoneProjects() string {
+// ExplainGoneProjects explains why a limited view sees nothing.
+func (s *View) ExplainGoneProjects() string {
 	return "this credential is limited to the project " + fault.OneOf(s.Projects) +
 		", which no longer exists or is no longer shared with this user; use a credential for another project"
 }
 
 // beyondLimit refuses an unknown project that a limited view may not create.
-func (s *Store) beyondLimit(v kernel.Viewer, id, name string) error {
+func (s *View) beyondLimit(v kernel.Viewer, id, name string) error {
 	if !v.Limited || id != "" && slices.Contains(s.Projects, id) {
 		return nil
 	}

@@ -18,9 +18,9 @@ type Item string
 
 // The values of [Item].
 const (
-	Collection Item = "collection"
-	Project    Item = "project"
-	File       Item = "file"
+	ItemCollection Item = "collection"
+	ItemProject    Item = "project"
+	ItemFile       Item = "file"
 )
 
 // UsedByFiles counts the bytes in the files of an owner, a row in the users: also those that arrive, and in the trash.
@@ -54,7 +54,7 @@ func (w *Writer) checkQuota() error {
 	if len(w.grown) == 0 {
 		return nil
 	}
-	quota, err := w.store.Quota(w.Tx)
+	quota, err := w.view.Quota(w.Tx)
 	if err != nil {
 		return err
 	}
@@ -138,20 +138,20 @@ func (w *Writer) checkTrashRoom(quota Quota, owner int64) error {
 }
 
 // CheckItems refuses one more collection, project or file of an owner.
-func (s *Store) CheckItems(tx db.Tx, v kernel.Viewer, kind Item, owner int64) error {
+func (s *View) CheckItems(tx db.Tx, v kernel.Viewer, kind Item, owner int64) error {
 	quota, err := s.Quota(tx)
 	if err != nil || quota.Items == 0 {
 		return err
 	}
 	most := quota.Items
 	counts := map[Item]string{
-		Collection: `SELECT (SELECT count(*) FROM collection WHERE owner_id = ?1 AND name <> '')
+		ItemCollection: `SELECT (SELECT count(*) FROM collection WHERE owner_id = ?1 AND name <> '')
 			+ (SELECT count(*) FROM trash WHERE owner_id = ?1 AND kind = 'collection')`,
-		Project: `SELECT (SELECT count(*) FROM project WHERE owner_id = ?1)
+		ItemProject: `SELECT (SELECT count(*) FROM project WHERE owner_id = ?1)
 			+ (SELECT count(*) FROM trash WHERE owner_id = ?1 AND kind = 'project')`,
-		File: `SELECT count(*) FROM file WHERE owner_id = ?1 AND state IN ('arriving', 'stored', 'trashed')`,
+		ItemFile: `SELECT count(*) FROM file WHERE owner_id = ?1 AND state IN ('arriving', 'stored', 'trashed')`,
 	}
-	arguments := map[Item]string{Collection: "collection_name", Project: "project_name", File: "file"}
+	arguments := map[Item]string{ItemCollection: "collection_name", ItemProject: "project_name", ItemFile: "file"}
 	var held int
 	err = db.Beyond(tx, func() error { return tx.QueryRow(counts[kind], owner).Scan(&held) })
 	if err != nil || held <= most {
@@ -168,7 +168,7 @@ func (s *Store) CheckItems(tx db.Tx, v kernel.Viewer, kind Item, owner int64) er
 }
 
 // CheckFiles refuses a write that takes an owner's files, including the bytes just written, over the quota.
-func (s *Store) CheckFiles(tx db.Tx, v kernel.Viewer, owner, size int64) error {
+func (s *View) CheckFiles(tx db.Tx, v kernel.Viewer, owner, size int64) error {
 	quota, err := s.Quota(tx)
 	if err != nil || quota.Files == 0 {
 		return err

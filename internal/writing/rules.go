@@ -51,7 +51,7 @@ func Superfluous(present []kernel.Memory) []string {
 
 // CheckGeneralRule refuses to change a general rule through a limited view. Such a call would have to mean the rule of
 // a project that it does not name.
-func (s *Store) CheckGeneralRule(id, name string) error {
+func (s *View) CheckGeneralRule(id, name string) error {
 	if id != "" || name != "" || s.Projects == nil {
 		return nil
 	}
@@ -60,9 +60,9 @@ func (s *Store) CheckGeneralRule(id, name string) error {
 			"give {} or {project_name} to change that project's rule", fault.OneOf(s.Projects))
 }
 
-// PresentRules returns the rules of a type in the project that a write names, as Rules does. It creates an unknown
+// RulesForWrite returns the rules of a type in the project that a write names, as Rules does. It creates an unknown
 // project.
-func (w *Writer) PresentRules(id, name, ruleType string) ([]kernel.Memory, error) {
+func (w *Writer) RulesForWrite(id, name, ruleType string) ([]kernel.Memory, error) {
 	project, err := w.Project(id, name)
 	if err != nil {
 		return nil, err
@@ -70,18 +70,18 @@ func (w *Writer) PresentRules(id, name, ruleType string) ([]kernel.Memory, error
 	if project == 0 && ruleType == kernel.RuleTodo {
 		return nil, TodoNeedsProject()
 	}
-	return Rules(w.Tx, w.Viewer, w.store.Now(), project, ruleType)
+	return Rules(w.Tx, w.Viewer, w.view.Now(), project, ruleType)
 }
 
 // addRule stores a draft that is a rule: as a new memory, or over the existing rule. Fields that the draft leaves unset
 // keep their values.
-func (w *Writer) addRule(d *kernel.Draft) (Stored, error) {
-	if err := w.store.CheckGeneralRule(d.ProjectID, d.ProjectName); err != nil {
-		return Stored{}, err
+func (w *Writer) addRule(d *kernel.Draft) (Result, error) {
+	if err := w.view.CheckGeneralRule(d.ProjectID, d.ProjectName); err != nil {
+		return Result{}, err
 	}
-	present, err := w.PresentRules(d.ProjectID, d.ProjectName, d.RuleType)
+	present, err := w.RulesForWrite(d.ProjectID, d.ProjectName, d.RuleType)
 	if err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	if len(present) == 0 {
 		return w.Insert(d)
@@ -91,7 +91,7 @@ func (w *Writer) addRule(d *kernel.Draft) (Stored, error) {
 	after.Content = d.Content
 	after.Attributes = before.Overlaid(d.Attributes)
 	if err := after.Attributes.Check(); err != nil {
-		return Stored{}, err
+		return Result{}, err
 	}
 	stored, err := w.Update(before, after, d)
 	w.note(&stored, d.ProjectID, d.ProjectName)
@@ -105,7 +105,7 @@ func (w *Writer) addRule(d *kernel.Draft) (Stored, error) {
 
 // PutRule stores a draft as the one rule of its type in its project, over the present ones. changed says that its
 // content is new.
-func (w *Writer) PutRule(d *kernel.Draft, present []kernel.Memory, changed bool) (stored Stored, err error) {
+func (w *Writer) PutRule(d *kernel.Draft, present []kernel.Memory, changed bool) (stored Result, err error) {
 	if len(present) == 0 {
 		return w.Insert(d)
 	}
@@ -145,7 +145,7 @@ func (w *Writer) CheckRule(before, after kernel.Memory, at *kernel.Place) error 
 	if before.RuleType == after.RuleType && before.ProjectRow == at.Project {
 		return nil
 	}
-	present, err := Rules(w.Tx, w.Viewer, w.store.Now(), at.Project, after.RuleType)
+	present, err := Rules(w.Tx, w.Viewer, w.view.Now(), at.Project, after.RuleType)
 	if err != nil {
 		return err
 	}

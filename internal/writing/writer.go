@@ -12,14 +12,17 @@ import (
 
 // Writer writes memories for a view within one transaction: it finds and creates their places, and keeps to the quotas.
 type Writer struct {
-	*kernel.Writer
+	*rows
 	Restoring bool  // the memories come from the trash
 	Index     Index // nil: it reads the memories
-	store     *Store
+	view      *View
 	places    map[placeName]*kernel.Place
 	targets   map[[2]string]Target // by the id and the name given
 	grown     map[int64]bool       // partitions that hold more than before
 }
+
+// rows keeps the embedded writer private: its Flush checks no quota.
+type rows = kernel.Writer
 
 // Index gets the memories that a write adds, so that it need not read them, and the rows of changed ones.
 type Index interface {
@@ -28,9 +31,9 @@ type Index interface {
 }
 
 // NewWriter returns a writer for a transaction.
-func (s *Store) NewWriter(tx db.Tx, v kernel.Viewer) (*Writer, error) {
-	rows, err := kernel.NewWriter(tx, v, s.Profile, s.Model)
-	return &Writer{Writer: rows, store: s, places: map[placeName]*kernel.Place{}, targets: map[[2]string]Target{}}, err
+func (s *View) NewWriter(tx db.Tx, v kernel.Viewer) (*Writer, error) {
+	written, err := kernel.NewWriter(tx, v, s.Profile, s.Model)
+	return &Writer{rows: written, view: s, places: map[placeName]*kernel.Place{}, targets: map[[2]string]Target{}}, err
 }
 
 // Flush writes the counts held in memory, and refuses a write that exceeds a quota. It must be called before the
@@ -39,8 +42,11 @@ func (w *Writer) Flush() error {
 	if err := w.checkQuota(); err != nil {
 		return err
 	}
-	return w.Writer.Flush()
+	return w.rows.Flush()
 }
+
+// Beside makes w one of several writers of a transaction; see [kernel.Writer.Beside].
+func (w *Writer) Beside(other *Writer) { w.rows.Beside(other.rows) }
 
 // placeName is a place as callers name it; [Writer.Place] resolves it.
 type placeName struct{ collection, projectID, projectName string }
@@ -62,7 +68,7 @@ func (w *Writer) Place(collection, projectID, projectName string) (*kernel.Place
 	return p, err
 }
 
-// placeIn is like place, for a project by row, 0 for none.
+// placeIn is like Place, for a project by row, 0 for none.
 func (w *Writer) placeIn(collection string, project int64) (*kernel.Place, error) {
 	owner, err := kernel.OwnerOfProject(w.Tx, w.Viewer, project)
 	if err != nil {
@@ -73,9 +79,9 @@ func (w *Writer) placeIn(collection string, project int64) (*kernel.Place, error
 			return p, err
 		}
 	}
-	at, err := w.store.collectionFor(w.Tx, w.Viewer, collection, owner)
+	at, err := w.view.collectionFor(w.Tx, w.Viewer, collection, owner)
 	if err == nil && at.Collection == 0 {
-		at.Collection, err = w.store.AddCollection(w.Tx, w.Viewer, owner, collection, "", at.Profile)
+		at.Collection, err = w.view.AddCollection(w.Tx, w.Viewer, owner, collection, "", at.Profile)
 	}
 	if err != nil {
 		return nil, err
@@ -83,15 +89,15 @@ func (w *Writer) placeIn(collection string, project int64) (*kernel.Place, error
 	return w.Partition(at.Collection, project)
 }
 
-// Exists reports whether the place of a draft already exists, and finds it.
-func (w *Writer) Exists(d *kernel.Draft) (bool, error) {
+// PlaceExists reports whether the place of a draft already exists, and finds it.
+func (w *Writer) PlaceExists(d *kernel.Draft) (bool, error) {
 	name := placeName{d.Collection, d.ProjectID, d.ProjectName}
 	if w.places[name] != nil {
 		return true, nil
 	}
 	owner, project := w.Viewer.User, int64(0)
 	if d.ProjectID != "" || d.ProjectName != "" || w.Viewer.Limited {
-		at, err := w.store.Destination(w.Tx, w.Viewer, d)
+		at, err := w.view.Destination(w.Tx, w.Viewer, d)
 		if err != nil || at.Collection == 0 || at.Project == 0 {
 			return false, err
 		}
@@ -115,12 +121,12 @@ func (w *Writer) Project(id, name string) (int64, error) {
 	if known, ok := w.targets[ref]; ok {
 		return known.Row, nil
 	}
-	target, err := w.store.ProjectFor(w.Tx, w.Viewer, id, name)
+	target, err := w.view.projectFor(w.Tx, w.Viewer, id, name)
 	if err != nil {
 		return 0, err
 	}
 	w.targets[ref] = target
-	w.store.show(w.Tx, &w.Viewer, target)
+	w.view.show(w.Tx, &w.Viewer, target)
 	return target.Row, nil
 }
 
