@@ -5,6 +5,9 @@
 //   - Memories: [Memory] is one as it is read, with its rows; [Draft] is one that is checked, split and embedded
 //     before the transaction that stores it. [Attributes] are its metadata. [Writer] writes its place, tags, links and
 //     passages.
+//   - Users, with their preferences, and the projects and collections of an owner ([InsertProject], [AddCollection]).
+//   - Files: the rows of their content ([RemoveChunks]), and their change of owners ([GiveFiles]).
+//   - What filters need of metadata: [Modules], and the index of own keys ([IndexMetadata]).
 //   - Hashes of rows ([HashedTable], [RowHash]), which detect damage.
 //   - Conversations: [KeepTurns] records which memories are turns of one.
 //   - The trash: [TrashItem] and the JSON forms of deleted memories.

@@ -1,5 +1,6 @@
-// Package trash moves deleted items out of the live tables into the trash, and restores them. It handles rows; the root
-// package decides who may delete and restore.
+// Package trash moves deleted items out of the live tables into the trash, restores them, and erases them. It also
+// erases what a deleted user owned, sessions, tokens and grants included, and counts it for receipts. It handles rows;
+// the root package decides who may delete and restore.
 package trash
 
 import (
