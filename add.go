@@ -371,7 +371,7 @@ func (s *Store) findStored(tx db.Tx, at writing.Destination, d *kernel.Draft) er
 // writing is what a write has to know of this view.
 func (s *Store) writing() *writing.View {
 	return &writing.View{User: s.access.User, Projects: s.access.Projects, Now: s.now, NewID: s.newID, Caller: s.caller,
-		Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), GiveFiles: s.giveFiles,
+		Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Keys: s.ring,
 		Quota: func(tx db.Tx) (writing.Quota, error) {
 			o, err := s.limits(tx)
 			if err != nil {

@@ -392,8 +392,7 @@ func (u *upload) finish(tx db.Tx, v viewer, row int64) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	if err := u.s.giveFiles(tx, v, owner, `id = ?`,
-		row); err != nil { // rare: the place has changed since checkPlace
+	if err := u.s.writing().GiveFile(tx, v, owner, row); err != nil { // rare: the place has changed since checkPlace
 		return File{}, err
 	}
 	now := u.s.now()
@@ -564,20 +563,6 @@ func (r *FileReader) chunk(number int64) (c objects.Chunk, err error) {
 // length returns the number of bytes of a chunk.
 func (r *FileReader) length(number int64) int64 {
 	return min(r.file.Size-number*kernel.ChunkSize, kernel.ChunkSize)
-}
-
-// giveFiles gives an owner the files of other owners for which a condition on the table holds.
-func (s *Store) giveFiles(tx db.Tx, v viewer, owner int64, condition string, arg int64) error {
-	var size int64
-	var given bool
-	err := db.Beyond(tx, func() (err error) {
-		size, given, err = kernel.GiveFiles(tx, owner, s.ring, condition, arg)
-		return err
-	})
-	if err != nil || !given {
-		return err
-	}
-	return s.writing().CheckFiles(tx, v, owner, size)
 }
 
 // fileOwner returns the row of the user to whom a file belongs: the owner of the memory's collection, else of the

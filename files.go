@@ -286,7 +286,7 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (_ File
 		if after.project != before.project {
 			owner, err := kernel.OwnerOfProject(tx, v, after.project)
 			if err == nil {
-				err = s.giveFiles(tx, v, owner, `id = ?`, before.row)
+				err = s.writing().GiveFile(tx, v, owner, before.row)
 			}
 			if err != nil {
 				return err

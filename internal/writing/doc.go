@@ -21,6 +21,5 @@ type View struct {
 	Profile  int64  // of the store's embedder
 	Model    string // its name
 	MaxInput int    // bytes of a text that it reads
-	// GiveFiles gives an owner, a row in the users, the files for which a condition holds.
-	GiveFiles func(tx db.Tx, v kernel.Viewer, owner int64, condition string, arg int64) error
+	Keys     kernel.KeyGiver
 }

@@ -302,7 +302,7 @@ func (w *Writer) updateParts(before, after kernel.Memory, at *kernel.Place) (ret
 		err = w.ReplaceLinks(before.Row, after.Related)
 	}
 	if err == nil && at.Owner != before.OwnerRow {
-		err = w.view.GiveFiles(w.Tx, w.Viewer, at.Owner, `memory_id = ?`, before.Row)
+		err = w.view.GiveFilesOf(w.Tx, w.Viewer, at.Owner, before.Row)
 	}
 	return retagged, err
 }

@@ -64,16 +64,12 @@ func (w *Writer) checkQuota() error {
 	}
 	checked := map[int64]bool{}
 	for partition := range w.grown {
-		owners, err := db.Column[int64](w.Tx,
-			`SELECT c.owner_id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = ?`, partition)
+		owner, err := kernel.OwnerOfPartition(w.Tx, partition)
+		if err == nil && !checked[owner] {
+			checked[owner] = true
+			err = w.checkOwnersQuota(quota, owner)
+		}
 		if err != nil {
-			return err
-		}
-		if len(owners) == 0 || checked[owners[0]] {
-			continue
-		}
-		checked[owners[0]] = true
-		if err := w.checkOwnersQuota(quota, owners[0]); err != nil {
 			return err
 		}
 	}
@@ -194,4 +190,27 @@ func (s *View) CheckFiles(tx db.Tx, v kernel.Viewer, owner, size int64) error {
 		"with this file of %d bytes, the files of %s would have %d bytes, those in the trash included; at most %d are "+
 			"allowed",
 		size, fault.Show(s.User), all, quota.Files)
+}
+
+// GiveFile gives an owner, a row in the users, a file of another one.
+func (s *View) GiveFile(tx db.Tx, v kernel.Viewer, owner, file int64) error {
+	return s.giveFiles(tx, v, owner, `id = ?`, file)
+}
+
+// GiveFilesOf gives an owner, a row in the users, the files of a memory.
+func (s *View) GiveFilesOf(tx db.Tx, v kernel.Viewer, owner, memory int64) error {
+	return s.giveFiles(tx, v, owner, `memory_id = ?`, memory)
+}
+
+func (s *View) giveFiles(tx db.Tx, v kernel.Viewer, owner int64, condition string, arg int64) error {
+	var size int64
+	var given bool
+	err := db.Beyond(tx, func() (err error) {
+		size, given, err = kernel.GiveFiles(tx, owner, s.Keys, condition, arg)
+		return err
+	})
+	if err != nil || !given {
+		return err
+	}
+	return s.CheckFiles(tx, v, owner, size)
 }
