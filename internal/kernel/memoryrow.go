@@ -117,3 +117,20 @@ func KeepRule(tx db.Tx, row int64) error {
 		FROM partition p WHERE p.id = memory.partition_id) END WHERE id = ?`, row)
 	return err
 }
+
+// Revision is a past version of a memory, with its place and the user to whom that belongs, as rows.
+type Revision struct {
+	Memory, Partition, Owner int64
+	Number, Created          int64
+	Content, Attributes      string
+}
+
+// Insert adds the past version, and returns its row.
+func (r Revision) Insert(tx db.Tx) (row int64, err error) {
+	content, attributes, err := sealRevision(tx, r.Owner, r.Content, r.Attributes)
+	if err != nil {
+		return 0, err
+	}
+	return db.Insert(tx, `INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at)
+		VALUES (?, ?, ?, ?, ?, ?) RETURNING id`, r.Memory, r.Number, r.Partition, content, attributes, r.Created)
+}

@@ -21,8 +21,8 @@ func SealMemory(tx db.Tx, owner int64, content, metadata string) (sealedContent,
 	return sealedContent, sealedMetadata, err
 }
 
-// SealRevision does the same for a past version, from its time in a place of the owner. Nothing is looked up in it.
-func SealRevision(tx db.Tx, owner int64, content, attributes string) (sealedContent, sealedAttributes any, err error) {
+// sealRevision does the same for a past version, from its time in a place of the owner. Nothing is looked up in it.
+func sealRevision(tx db.Tx, owner int64, content, attributes string) (sealedContent, sealedAttributes any, err error) {
 	sealedContent, err = sealedrows.SealText(tx, owner, sealedrows.RevisionContent, content)
 	if err != nil || attributes == noMetadata {
 		return sealedContent, attributes, err
@@ -59,7 +59,7 @@ func Reseal(tx db.Tx, partition, owner int64) error {
 	for _, table := range []struct {
 		name, metadata string
 		seal           func(tx db.Tx, owner int64, content, metadata string) (any, any, error)
-	}{{"memory", "metadata", SealMemory}, {"memory_revision", "attributes", SealRevision}} {
+	}{{"memory", "metadata", SealMemory}, {"memory_revision", "attributes", sealRevision}} {
 		rows, err := db.Column[int64](tx, `SELECT id FROM `+table.name+` WHERE partition_id = ? ORDER BY id`, partition)
 		if err != nil {
 			return err

@@ -106,13 +106,8 @@ func (r *revisionItem) apply(t *importTx) error {
 	}
 	switch {
 	case len(same) == 0:
-		content, attributes, err := kernel.SealRevision(t.tx, at.Owner, r.content, r.attributes)
-		if err != nil {
-			return err
-		}
-		if _, err = t.tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, `+
-			`created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			r.of.row, r.number, at.Partition, content, attributes, r.created); err != nil {
+		if _, err := (kernel.Revision{Memory: r.of.row, Partition: at.Partition, Owner: at.Owner, Number: r.number,
+			Created: r.created, Content: r.content, Attributes: r.attributes}).Insert(t.tx); err != nil {
 			return err
 		}
 		t.count(KindRevision, added)

@@ -468,14 +468,8 @@ func (r *Restorer) revisions(id string, row int64, m kernel.TrashedMemory, at *k
 		if place == nil {
 			continue
 		}
-		content, attributes, err := kernel.SealRevision(r.Tx, place.Owner, former.Content, former.Attributes)
-		if err != nil {
-			return 0, 0, err
-		}
-		copied, err := db.Insert(r.Tx,
-			`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at)
-			VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
-			row, former.Number, place.Partition, content, attributes, former.Created)
+		copied, err := kernel.Revision{Memory: row, Partition: place.Partition, Owner: place.Owner, Number: former.Number,
+			Created: former.Created, Content: former.Content, Attributes: former.Attributes}.Insert(r.Tx)
 		if err != nil {
 			return 0, 0, err
 		}

@@ -23,13 +23,8 @@ func (w *Writer) keepRevision(m kernel.Memory) error {
 	if err != nil {
 		return err
 	}
-	content, attributes, err := kernel.SealRevision(w.Tx, m.OwnerRow, m.Content, string(encoded))
-	if err != nil {
-		return err
-	}
-	_, err = w.Tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, `+
-		`created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-		m.Row, m.Revision, m.Partition, content, attributes, m.Updated)
+	_, err = kernel.Revision{Memory: m.Row, Partition: m.Partition, Owner: m.OwnerRow, Number: int64(m.Revision),
+		Created: m.Updated, Content: m.Content, Attributes: string(encoded)}.Insert(w.Tx)
 	return err
 }
 
