@@ -21,8 +21,9 @@ import (
 	"strings"
 )
 
-// known are phrases of the licences that may be used, the most telling first. All of a licence's phrases must be there.
-var known = []struct {
+// allowed are phrases of the licences that may be used, the most telling first. All of a licence's phrases must be
+// there.
+var allowed = []struct {
 	name    string
 	phrases []string
 }{
@@ -162,18 +163,18 @@ func licenceOf(m module) (licence, error) {
 	}
 	var texts []string
 	for _, e := range entries {
-		if !named.MatchString(e.Name()) || !e.Type().IsRegular() {
+		if !legal.MatchString(e.Name()) || !e.Type().IsRegular() {
 			continue
 		}
 		content, err := os.ReadFile(filepath.Join(m.Dir, e.Name()))
 		if err != nil {
 			return licence{}, err
 		}
-		texts = append(texts, tidied(string(content)))
+		texts = append(texts, normalized(string(content)))
 	}
 	text := strings.Join(texts, "\n")
 	plain := strings.Join(strings.Fields(strings.ToLower(text)), " ")
-	for _, k := range known {
+	for _, k := range allowed {
 		if !slices.ContainsFunc(k.phrases, func(phrase string) bool { return !strings.Contains(plain, phrase) }) {
 			return licence{k.name, text}, nil
 		}
@@ -182,11 +183,11 @@ func licenceOf(m module) (licence, error) {
 		".ci/licences/main.go", m.Path, m.Version, m.Dir)
 }
 
-// named are the files with licences and notices.
-var named = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-](md|txt|mit|bsd|apache(-2\.0\.txt)?))?$`)
+// legal matches the names of files with licences and notices.
+var legal = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-](md|txt|mit|bsd|apache(-2\.0\.txt)?))?$`)
 
-// tidied removes differences without meaning.
-func tidied(text string) string {
+// normalized removes differences without meaning.
+func normalized(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " \t")
@@ -200,12 +201,12 @@ func written(linked map[string]module, found map[string]licence) ([]byte, error)
 	if err != nil {
 		return nil, fmt.Errorf("the folder of Go: %w", err)
 	}
-	goes, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "LICENSE"))
+	goLicence, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "LICENSE"))
 	if err != nil {
 		return nil, fmt.Errorf("the licence of Go: %w", err)
 	}
 	users, names := map[string][]string{}, map[string]string{}
-	text := tidied(string(goes))
+	text := normalized(string(goLicence))
 	users[text], names[text] = []string{"the Go standard library"}, "BSD-3-Clause"
 	for path, m := range linked {
 		l := found[path]
@@ -229,7 +230,7 @@ func written(linked map[string]module, found map[string]licence) ([]byte, error)
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&out, "\n%s\n%s\n\n%s", strings.Repeat("=", 80), own, tidied(string(content)))
+		fmt.Fprintf(&out, "\n%s\n%s\n\n%s", strings.Repeat("=", 80), own, normalized(string(content)))
 	}
 	return out.Bytes(), nil
 }

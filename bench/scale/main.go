@@ -88,15 +88,15 @@ func run(ctx context.Context, s settings) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	if s.users > 1 {
-		return many(ctx, s, store, start)
+		return measureManyUsers(ctx, s, store, start)
 	}
-	if err := one(ctx, store, questions, start, used); err != nil {
+	if err := measureOneUser(ctx, store, questions, start, used); err != nil {
 		return err
 	}
 	if err := afterBulk(ctx, s, store); err != nil {
 		return err
 	}
-	return beside(ctx, s, store)
+	return measureBesideInserts(ctx, s, store)
 }
 
 // fill makes the store.

@@ -14,8 +14,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/testing/usage"
 )
 
-// one measures the searches of a single user, from the opening on.
-func one(ctx context.Context, store *souvenir.Store, all []string, opened time.Time, used float64) error {
+// measureOneUser measures the searches of a single user, from the opening on.
+func measureOneUser(ctx context.Context, store *souvenir.Store, all []string, opened time.Time, used float64) error {
 	took, err := search(ctx, store, all[0])
 	if err != nil {
 		return err
@@ -129,8 +129,8 @@ func afterBulk(ctx context.Context, s settings, store *souvenir.Store) error {
 	return nil
 }
 
-// beside measures searches and single adds during a bulk insert.
-func beside(ctx context.Context, s settings, store *souvenir.Store) error {
+// measureBesideInserts measures searches and single adds during a bulk insert.
+func measureBesideInserts(ctx context.Context, s settings, store *souvenir.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.seconds)*time.Second)
 	defer cancel()
 	added, done := 0, make(chan error, 2)
@@ -178,8 +178,8 @@ func beside(ctx context.Context, s settings, store *souvenir.Store) error {
 	return nil
 }
 
-// many measures users who search one after another.
-func many(ctx context.Context, s settings, store *souvenir.Store, opened time.Time) error {
+// measureManyUsers measures users who search one after another.
+func measureManyUsers(ctx context.Context, s settings, store *souvenir.Store, opened time.Time) error {
 	all := texts(20)
 	var first, next []time.Duration
 	for u := range min(s.users, s.active) {
