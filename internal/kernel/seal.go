@@ -104,16 +104,10 @@ func resealNames(tx db.Tx, partition, owner int64) error {
 			}
 		}
 		tags, err := db.Column[string](tx, `SELECT tag FROM memory_tag WHERE memory_id = ? ORDER BY position`, row)
-		if err != nil || len(tags) == 0 {
-			if err != nil {
-				return err
-			}
-			continue
+		if err == nil && len(tags) > 0 {
+			err = replaceTags(tx, row, owner, tags)
 		}
-		if _, err := tx.Exec(`DELETE FROM memory_tag WHERE memory_id = ?`, row); err != nil {
-			return err
-		}
-		if err := addTags(tx, row, owner, tags); err != nil {
+		if err != nil {
 			return err
 		}
 	}

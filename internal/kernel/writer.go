@@ -184,10 +184,14 @@ func addTags(tx db.Tx, memory, owner int64, tags []string) error {
 
 // ReplaceTags sets the tags of a memory in a collection of an owner, a row in the users.
 func (w *Writer) ReplaceTags(memory, owner int64, tags []string) error {
-	if _, err := w.Tx.Exec(`DELETE FROM memory_tag WHERE memory_id = ?`, memory); err != nil {
+	return replaceTags(w.Tx, memory, owner, tags)
+}
+
+func replaceTags(tx db.Tx, memory, owner int64, tags []string) error {
+	if _, err := tx.Exec(`DELETE FROM memory_tag WHERE memory_id = ?`, memory); err != nil {
 		return err
 	}
-	return w.AddTags(memory, owner, tags)
+	return addTags(tx, memory, owner, tags)
 }
 
 // AddLinks links a memory to others, which must be visible to the caller.
