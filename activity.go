@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/records/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/records/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 

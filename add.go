@@ -10,10 +10,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/batch"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/lifespan"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/valid"
-	"github.com/souvenir-ai/souvenir/internal/validity"
 	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
@@ -473,7 +473,7 @@ func newDraft(m NewMemory) (_ kernel.Draft, err error) {
 	d, err := kernel.NewDraft(kernel.DraftFields{Collection: m.Collection, Content: m.Content,
 		Own: m.Metadata, Metadata: m.ShownMetadata, Embedding: m.Embedding, Key: m.Key,
 		EventTime: kernel.MicrosOf(m.EventTime),
-		Created:   kernel.MicrosOf(m.CreatedAt), Times: validity.Times{Expires: kernel.MicrosOf(m.ExpiresAt),
+		Created:   kernel.MicrosOf(m.CreatedAt), Times: lifespan.Times{Expires: kernel.MicrosOf(m.ExpiresAt),
 			From:  kernel.MicrosOf(m.ValidFrom),
 			Until: kernel.MicrosOf(m.ValidUntil), Supersedes: m.Supersedes},
 		Known: kernel.Attributes{

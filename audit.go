@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/receipt"
+	"github.com/souvenir-ai/souvenir/internal/records/audit"
+	"github.com/souvenir-ai/souvenir/internal/records/receipt"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/records/audit"
 )
 
 // What an anchor proves cannot be accepted afterwards: an attacker who changes entries could also write an acceptance.

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/records/audit"
 	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/recovery/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"

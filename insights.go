@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/records/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/writing"
 )

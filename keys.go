@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/receipt"
+	"github.com/souvenir-ai/souvenir/internal/records/audit"
+	"github.com/souvenir-ai/souvenir/internal/records/receipt"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/records/audit"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 

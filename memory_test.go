@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/internal/valid"

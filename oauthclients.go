@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 	"github.com/souvenir-ai/souvenir/internal/valid"

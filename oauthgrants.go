@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/auth/accesstoken"
 	"github.com/souvenir-ai/souvenir/internal/auth/browsermark"
 	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
@@ -21,6 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/records/audit"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/records/audit"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 

@@ -75,7 +75,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/auth/passwords"
 	"github.com/souvenir-ai/souvenir/internal/batch"
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -84,6 +83,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/files/objects"
 	"github.com/souvenir-ai/souvenir/internal/fixedcontext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/records/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"

@@ -10,11 +10,11 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/lifespan"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
-	"github.com/souvenir-ai/souvenir/internal/validity"
 	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
@@ -101,7 +101,7 @@ func (s *Store) updateMemory(ctx context.Context, o *operation, id string, u Mem
 
 // times checks the times of an update, and returns a function that sets them.
 func (u *MemoryUpdate) times(now int64) (func(*kernel.Memory), error) {
-	var t validity.Times
+	var t lifespan.Times
 	for _, at := range []struct {
 		given *time.Time
 		into  **int64

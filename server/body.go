@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/jsonbound"
-	"github.com/souvenir-ai/souvenir/internal/jsonescape"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonbound"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonescape"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )

@@ -17,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
-	"github.com/souvenir-ai/souvenir/internal/jsonbound"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonbound"
 	"github.com/souvenir-ai/souvenir/mcpserver"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/souvenir-ai/souvenir/internal/jsonbound"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonbound"
 )
 
 // The MCP SDK (the version in mcpsdk.go) reads a whole body and copies it several times while decoding, which turns 8

@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/souvenir-ai/souvenir/internal/jsonbound"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonbound"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )

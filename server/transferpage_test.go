@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/receipt"
+	"github.com/souvenir-ai/souvenir/internal/records/receipt"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )

@@ -15,8 +15,8 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/jsonbound"
-	"github.com/souvenir-ai/souvenir/internal/jsonescape"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonbound"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonescape"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/jsonbound"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonbound"
 )
 
 // maxUnknown is the number of unknown arguments that are examined.

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/receipt"
+	"github.com/souvenir-ai/souvenir/internal/records/receipt"
 )
 
 func (c *cli) receiptCommand() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
-	"github.com/souvenir-ai/souvenir/internal/receipt"
+	"github.com/souvenir-ai/souvenir/internal/records/receipt"
 )
 
 // sealedStore copies a store without user keys into one with them.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/records/audit"
 )
 
 // checkAudit checks the chain of the audit log.

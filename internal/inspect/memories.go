@@ -12,15 +12,15 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/lifespan"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/tododoc"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"
-	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
 // checkedMemory is a memory with its dependent rows, as stored in the file.
@@ -32,7 +32,7 @@ type checkedMemory struct {
 	attributes     kernel.Attributes
 	key            string // "-" if it has none
 	eventTime      int64
-	times          validity.Times
+	times          lifespan.Times
 	revision       int64
 	created        int64
 	updated        int64

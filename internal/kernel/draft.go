@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/lifespan"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/tododoc"
 	"github.com/souvenir-ai/souvenir/internal/valid"
-	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
 // Draft is a memory that is checked, split and embedded: all work that can be done before the transaction.
@@ -21,7 +21,7 @@ type Draft struct {
 	Key        string // the caller's own; empty: none
 	EventTime  *int64 // time of the event; nil: not given
 	Created    *int64 // nil: now
-	Times      validity.Times
+	Times      lifespan.Times
 	IfAbsent   bool      // store it only if no memory in its place has this content
 	Stored     bool      // already stored under this key or, with IfAbsent, at all: it needs no vectors
 	Vector     []float32 // the caller's own, of unit length; else nil
@@ -40,7 +40,7 @@ type DraftFields struct {
 	Embedding           []float32
 	Key                 string
 	EventTime, Created  *int64 // nil: not given
-	Times               validity.Times
+	Times               lifespan.Times
 }
 
 // NewDraft checks a memory, but allows content that is only white space, for imports. An empty collection is the
@@ -132,7 +132,7 @@ func (a *Attributes) set(known Attributes) {
 }
 
 // CheckRuleTimes refuses times for a rule: a rule is valid until it is changed or deleted.
-func CheckRuleTimes(ruleType string, t validity.Times) error {
+func CheckRuleTimes(ruleType string, t lifespan.Times) error {
 	if ruleType == "" || t.IsZero() {
 		return nil
 	}

@@ -5,9 +5,9 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/lifespan"
 	"github.com/souvenir-ai/souvenir/internal/valid"
-	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
 // Memory is a memory as a caller sees it, with its rows. Times are microseconds since 1970.
@@ -26,7 +26,7 @@ type Memory struct {
 	Revision         int
 	Created, Updated int64
 	EventTime        *int64
-	Times            validity.Times
+	Times            lifespan.Times
 	Successor        string // id of the newest memory that supersedes it
 	SupersededAt     *int64 // since when one does
 }

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/lifespan"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
-	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
 // MemoryRow has the values of a memory's row, before they are sealed. Tags, links, passages and turns have rows of
@@ -20,7 +20,7 @@ type MemoryRow struct {
 	RuleType       string
 	Key            string
 	EventTime      *int64
-	Times          validity.Times
+	Times          lifespan.Times
 	Metadata       string // JSON
 	Revision       int64
 	Created        int64

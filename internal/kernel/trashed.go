@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/validity"
+	"github.com/souvenir-ai/souvenir/internal/lifespan"
 )
 
 // TrashedPlace is the original place of a memory. Its rows may be gone, and their ids reused, by the time it is
@@ -36,7 +36,7 @@ type TrashedMemory struct {
 	RuleType       string           `json:"rule_type,omitempty"`
 	Key            string           `json:"key,omitempty"`
 	EventTime      *int64           `json:"event_time,omitempty"`
-	Times          validity.Times   `json:"times,omitzero"`
+	Times          lifespan.Times   `json:"times,omitzero"`
 	Metadata       string           `json:"metadata"` // JSON, as stored in the file
 	Tags           []string         `json:"tags,omitempty"`
 	Revision       int64            `json:"revision"`

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recovery/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/clock"
+	"github.com/souvenir-ai/souvenir/internal/seed/clock"
 )
 
 // Password is the password of every user it creates.

@@ -20,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/files/objects"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/receipt"
+	"github.com/souvenir-ai/souvenir/internal/records/receipt"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 )
 

@@ -7,8 +7,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/lifespan"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
-	"github.com/souvenir-ai/souvenir/internal/validity"
 	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
 
@@ -23,7 +23,7 @@ type exportMemory struct {
 	eventType, state, importance, classification, ruleType string
 	key                                                    string
 	eventTime                                              *int64
-	times                                                  validity.Times
+	times                                                  lifespan.Times
 	own                                                    string // JSON
 	revision, created, updated                             int64
 	tags                                                   []string

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"

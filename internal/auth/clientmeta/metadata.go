@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/auth/redirect"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 

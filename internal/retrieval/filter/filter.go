@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )

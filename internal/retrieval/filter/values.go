@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/foldname"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 

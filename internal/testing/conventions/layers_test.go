@@ -158,7 +158,7 @@ var rules = []layer{
 	{
 		From: []string{"./internal/auth/clientmeta", "./internal/auth/redirect", "./internal/fault", "./internal/files/filetype", "./internal/foldname",
 			"./internal/lru", "./internal/redact", "./internal/shorten", "./internal/text", "./internal/tododoc",
-			"./internal/turns", "./internal/valid", "./internal/validity"},
+			"./internal/turns", "./internal/valid", "./internal/lifespan"},
 		Never: []string{"./internal/db/...", "./internal/kernel", "./internal/retrieval/...", "./internal/sqlite/...",
 			"./internal/postgres/...", "./internal/transfer", "./internal/trash"},
 		Reach: anyDepth,

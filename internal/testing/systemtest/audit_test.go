@@ -12,8 +12,8 @@ import (
 	"time"
 
 	. "github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/audit"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/records/audit"
 )
 
 // TestEntriesOfTheAuditLogCannotBeChangedUnseen makes two stores on one database write at once, and then changes the

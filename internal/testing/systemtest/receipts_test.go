@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	. "github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/receipt"
+	"github.com/souvenir-ai/souvenir/internal/records/receipt"
 )
 
 // A receipt counts the exported or deleted data, matches the audit log, and is signed with the store's key.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/examples/quickstart/data"
-	"github.com/souvenir-ai/souvenir/internal/clock"
+	"github.com/souvenir-ai/souvenir/internal/seed/clock"
 )
 
 const (

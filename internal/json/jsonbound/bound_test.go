@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/jsonbound"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonbound"
 )
 
 func TestCount(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package validity checks and compares the times at which a memory expires, and between which it is valid.
-package validity
+// Package lifespan checks and compares the times at which a memory expires, and between which it is valid.
+package lifespan
 
 import (
 	"time"

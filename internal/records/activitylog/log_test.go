@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/records/activitylog"
 )
 
 // file is the destination of a log.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/jsonescape"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonescape"
 )
 
 func TestLoneSurrogateFindsEscapesThatStandForNoCharacter(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/jsonescape"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonescape"
 )
 
 // Format is the version of receipts.
