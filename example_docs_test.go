@@ -6,7 +6,6 @@ import (
 	"log"
 	"os"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -85,26 +84,6 @@ func Example_sharing() {
 	_, err := store.AddMember(ctx, souvenir.NewMember{
 		Project: souvenir.ProjectRef{ID: "anna/atlas"}, User: "ben", Role: souvenir.MemberWriter})
 	fmt.Println(err)
-	// Output: <nil>
-}
-
-func Example_encryption() {
-	ctx := context.Background()
-	defer inNewFolder()()
-	_ = os.Setenv("MEMORY_KEY", strings.Repeat("5a", 32))
-	defer os.Unsetenv("MEMORY_KEY")
-	openEncrypted := func() error {
-		key, err := souvenir.ParseMasterKey(os.Getenv("MEMORY_KEY"))
-		if err != nil {
-			return err
-		}
-		store, err := souvenir.Open(ctx, "memory.db", &souvenir.Options{MasterKey: key})
-		if err != nil {
-			return err
-		}
-		return store.Close()
-	}
-	fmt.Println(openEncrypted())
 	// Output: <nil>
 }
 
