@@ -370,7 +370,8 @@ func errorOf(value reflect.Value) error {
 }
 
 // writers are the verbs of methods that change something and so are refused by read-only views.
-var writers = []string{"Accept", "Add", "AdoptObjects", "Append", "Authorize", "BlockSender", "Change", "Clear", "Compact", "Complete",
+var writers = []string{"Accept", "Add", "AdoptObjects", "Append", "Authorize", "BlockSender", "Change", "Clear",
+	"Compact", "Complete",
 	"Confirm", "CutAudit",
 	"Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Put", "Record",
 	"Refresh",

@@ -127,7 +127,7 @@ func varied(tb testing.TB, s *Store) string {
 	return first.ID
 }
 
-// mustImport imports handwritten lines.
+// mustImport imports handmade lines.
 func mustImport(tb testing.TB, s *Store, lines ...string) {
 	tb.Helper()
 	if _, err := s.Upkeep().Import(context.Background(), strings.NewReader(byHand(lines...)), nil); err != nil {

@@ -26,7 +26,7 @@ func openCopy(tb testing.TB) *Store {
 	return openWords(tb, filepath.Join(tb.TempDir(), "copy.db"), Options{Now: sealedClock})
 }
 
-// byHand makes an export of handwritten lines.
+// byHand makes an export of handmade lines.
 func byHand(lines ...string) string {
 	return `{"souvenir":"export","version":1}` + "\n" + strings.Join(lines, "\n") + "\n"
 }

@@ -27,7 +27,8 @@ func TestDuplicatesAreAllOrThoseOfTheNearest(t *testing.T) {
 	text := func() string {
 		sentences := []string{"%s deploys on %s at %d:00 UTC", "the queue of %s is restarted each %s, %d times",
 			"%s must not be called on %s before %d", "ticket of %s, for %s: pay %d euro", "%sは%sに%d回"}
-		return fmt.Sprintf(sentences[random.IntN(5)], []string{"Falcon", "Kestrel", "the server", "Mara", "京都"}[random.IntN(5)],
+		return fmt.Sprintf(sentences[random.IntN(5)], []string{"Falcon", "Kestrel", "the server", "Mara",
+			"京都"}[random.IntN(5)],
 			[]string{"Monday", "Tuesdays", "a holiday", "火曜"}[random.IntN(4)], 1+random.IntN(4))
 	}
 	for range 30 {

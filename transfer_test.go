@@ -397,8 +397,8 @@ func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
 	}
 }
 
-// Handwritten lines may name owners by account name. An id takes precedence, and unknown owners become users as usual.
-func TestHandwrittenOwnersMayBeAccountNames(t *testing.T) {
+// Handmade lines may name owners by account name. An id takes precedence, and unknown owners become users as usual.
+func TestHandmadeOwnersMayBeAccountNames(t *testing.T) {
 	s := openCopy(t)
 	anna, err := s.Accounts().AddUser(t.Context(), NewUser{Name: "Anna"})
 	if err != nil {

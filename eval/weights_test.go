@@ -45,7 +45,8 @@ func TestFitFindsTheBestWeights(t *testing.T) {
 	if err := f.run(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"without part 1: near=", "without part 2: near=", "of all: near=", "| many | ", "| few | "} {
+	for _, want := range []string{"without part 1: near=", "without part 2: near=", "of all: near=", "| many | ",
+		"| few | "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got:\n%swant it to contain %q", out.String(), want)
 		}

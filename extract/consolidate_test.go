@@ -94,7 +94,8 @@ func TestAModelProposesChangesToAGroup(t *testing.T) {
 			t.Errorf("got %+v, want 2 memories and no turns", d)
 		}
 		return []proposal{{"update", "The deployment runs every Thursday at noon sharp.", 1, []int{}, "More exact.", 0.8},
-			{"forget", "", 2, []int{}, "Merged.", 0.8}, {"forget", "", 7, []int{}, "Hostile.", 1}, {"forget", "", 1, nil, "Both.", 1},
+			{"forget", "", 2, []int{}, "Merged.", 0.8}, {"forget", "", 7, []int{}, "Hostile.", 1}, {"forget", "", 1, nil,
+				"Both.", 1},
 			{"add", "New.", 0, []int{}, "Hostile.", 1}}
 	})
 	l := learner(t, store, extract.Options{Extractor: m.messages(t), MaxCalls: 1})

@@ -379,7 +379,8 @@ func TestAForgedProposalDoesNoMoreThanAProposalMay(t *testing.T) {
 	}
 	l := learner(t, store, extract.Options{})
 	for _, target := range []string{rule.ID, elsewhere.ID} {
-		for _, given := range []any{"text", nil, []any{1}, map[string]any{"action": "forget", "target": target, "revision": 1},
+		for _, given := range []any{"text", nil, []any{1}, map[string]any{"action": "forget", "target": target,
+			"revision": 1},
 			map[string]any{"action": "rule"}, map[string]any{"action": "none", "target": target, "confidence": "x"}} {
 			m, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "forged", EventType: "extract-proposal",
 				Metadata: map[string]any{"proposal": given}, ValidFrom: time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)})

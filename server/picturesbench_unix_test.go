@@ -36,7 +36,8 @@ func BenchmarkPictures(b *testing.B) {
 		b.Fatal(err)
 	}
 	changed := 0
-	for _, path := range []string{"/map/data", "/graph/data", "/graph/data?limit=5000", "/memories/duplicates", "/graph?show=list"} {
+	for _, path := range []string{"/map/data", "/graph/data", "/graph/data?limit=5000", "/memories/duplicates",
+		"/graph?show=list"} {
 		b.Run(path[1:], func(b *testing.B) {
 			openPage(b, at, path, session.Value)
 			var took []time.Duration

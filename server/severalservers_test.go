@@ -122,7 +122,8 @@ func TestServersFindWhatAnotherHasAnswered(t *testing.T) {
 		a, _ := servers[i%2].Call(servertest.Writer, "memory", fmt.Sprintf(
 			`{"action": "store", "content": %q, "project_id": "shop"}`, content))
 		a.Expect(http.StatusOK)
-		_, found := servers[(i+1)%2].Call(servertest.Owner, "memory", fmt.Sprintf(`{"action": "search", "query": %q}`, content))
+		_, found := servers[(i+1)%2].Call(servertest.Owner, "memory",
+			fmt.Sprintf(`{"action": "search", "query": %q}`, content))
 		if !strings.Contains(found, content) {
 			t.Errorf("search %d at the other server: got %s, want %q in it", i, found, content)
 		}

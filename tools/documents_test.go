@@ -61,7 +61,8 @@ func TestSearchFindsDocumentsByWhatTheySay(t *testing.T) {
 		!strings.Contains(hit["text"].(string), "Utrecht") {
 		t.Errorf("got %v, want the passage of the file, with its page", hit)
 	}
-	if found, _ = call(all, "memory", `{"action": "search", "query": "部署窗口什么时候打开"}`)["documents"].([]any); len(found) == 0 ||
+	if found, _ = call(all, "memory",
+		`{"action": "search", "query": "部署窗口什么时候打开"}`)["documents"].([]any); len(found) == 0 ||
 		found[0].(map[string]any)["place"] != "line 3, 值班" {
 		t.Errorf("got the documents %v, want the Chinese one", found)
 	}

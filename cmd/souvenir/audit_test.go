@@ -39,7 +39,8 @@ func TestACopyIsInBothAuditLogs(t *testing.T) {
 		db, action string
 		entries    int
 		detail     string
-	}{{"souvenir.db", "export", 2, "credentials"}, {"souvenir.db", "import", 0, ""}, {"copy.db", "import", 1, "complete"}} {
+	}{{"souvenir.db", "export", 2, "credentials"}, {"souvenir.db", "import", 0, ""}, {"copy.db", "import", 1,
+		"complete"}} {
 		list := decode[struct {
 			Entries []souvenir.AuditEntry `json:"entries"`
 		}](t, c.ok(t, "audit", "list", "--json", "--action", test.action, "--db", test.db)).Entries

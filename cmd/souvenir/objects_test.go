@@ -140,8 +140,9 @@ func TestFilesOfTheProgramAreInABucket(t *testing.T) {
 func TestFlagsOfABucket(t *testing.T) {
 	c := newStore(t)
 	for want, args := range map[string][]string{
-		"need --s3-bucket":           {"--s3-endpoint", "http://127.0.0.1:1"},
-		"--s3-endpoint is \"nowhere": {"--s3-bucket", "b", "--s3-endpoint", "nowhere", "--s3-access-key", "k", "--s3-secret-key", "hush"},
+		"need --s3-bucket": {"--s3-endpoint", "http://127.0.0.1:1"},
+		"--s3-endpoint is \"nowhere": {"--s3-bucket", "b", "--s3-endpoint", "nowhere", "--s3-access-key", "k",
+			"--s3-secret-key", "hush"},
 		"--s3-secret-key-file, are empty": {"--s3-bucket", "b", "--s3-endpoint", "http://127.0.0.1:1",
 			"--s3-access-key", "k"},
 		"--s3-prefix is \"/x\"": {"--s3-bucket", "b", "--s3-endpoint", "http://127.0.0.1:1", "--s3-access-key", "k",

@@ -82,7 +82,8 @@ func TestEveryCommandWorksOnADatabase(t *testing.T) {
 	if left := readFolder(t, c.dir); len(left) != 1 {
 		t.Errorf("files beside a database: got %v, want in.jsonl alone", left)
 	}
-	elsewhere := call{dir: c.dir, env: []string{"SOUVENIR_DB=" + strings.Replace(address, "search_path=", "search_path=x", 1)}}
+	elsewhere := call{dir: c.dir, env: []string{"SOUVENIR_DB=" + strings.Replace(address, "search_path=",
+		"search_path=x", 1)}}
 	elsewhere.fails(t, exitError, "search_path", "stats")
 }
 

@@ -59,7 +59,8 @@ func TestServeBoundsRecordedCalls(t *testing.T) {
 // Admins can see the server's settings, without secrets.
 func TestListedSettings(t *testing.T) {
 	command := (&cli{}).serveCommand()
-	if err := command.ParseFlags([]string{"--max-file", "5MiB", "--file-quota", "1GiB", "--admin-password", rightSecret, "--oidc-client-secret",
+	if err := command.ParseFlags([]string{"--max-file", "5MiB", "--file-quota", "1GiB", "--admin-password", rightSecret,
+		"--oidc-client-secret",
 		rightSecret}); err != nil {
 		t.Fatal(err)
 	}

@@ -139,18 +139,18 @@ func writeNewFile(path string, write func(io.Writer) error) error {
 func (c *cli) importCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "import IN [flags]", GroupID: groupMemories,
-		Short: "Import an export, or a handwritten file",
+		Short: "Import an export, or a handmade file",
 		Long: `Reads the file IN, or standard input for -, into the store, and creates the store's file if it does
 not exist. Ids, times and owners do not change. Existing data stays, so you can repeat an import:
 the second run continues where the first was interrupted, and a complete one changes nothing. Before
 anything is written, the whole file is checked.
 
-A handwritten file needs a header and one line per memory:
+A handmade file needs a header and one line per memory:
 
   {"souvenir":"export","version":1}
   {"type":"memory","content":"The kettle is blue.","owner":"anna","tags":["kitchen"]}
 
---secrets is for the memories of handwritten files and of --from; exports do not change.
+--secrets is for the memories of handmade files and of --from; exports do not change.
 
 Import only files that you trust: they create users, and if a file has credentials, these users can
 sign in.
@@ -208,7 +208,7 @@ stores nothing. docs/migrating.md lists what each import reads.`,
 	})
 }
 
-// importFile imports an export, or a handwritten file.
+// importFile imports an export, or a handmade file.
 func (c *cli) importFile(ctx context.Context, db location, in *os.File, onConflict souvenir.ConflictPolicy,
 	secrets string) (report souvenir.ImportReport, err error) {
 	var o souvenir.Options

@@ -58,7 +58,8 @@ func TestABlockOpensInItsPlaceAlone(t *testing.T) {
 	if err := open(key, Page, 7, -1); err != nil {
 		t.Errorf("got %v, want the block", err)
 	}
-	for name, err := range map[string]error{"another place": open(key, Page, 8, -1), "another kind": open(key, Head, 7, -1),
+	for name, err := range map[string]error{"another place": open(key, Page, 8, -1),
+		"another kind": open(key, Head, 7, -1),
 		"another file": open(other, Page, 7, -1)} {
 		if !errors.Is(err, ErrBlock) {
 			t.Errorf("%s: got %v, want ErrBlock", name, err)

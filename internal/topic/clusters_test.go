@@ -20,7 +20,8 @@ func TestTextsWithoutLinksAreFolded(t *testing.T) {
 }
 
 func TestClustersAreTheLargestFirst(t *testing.T) {
-	read := Read([]string{"a boat with sails", "rye bread", "bread and butter", "the bread", "boat race", "alone", "nothing"})
+	read := Read([]string{"a boat with sails", "rye bread", "bread and butter", "the bread", "boat race", "alone",
+		"nothing"})
 	got := read.Clusters([]int{0, 1, 1, 1, 0, 2, -1})
 	if len(got) != 2 || !slices.Equal(got[0].Nodes, []int{1, 2, 3}) || got[0].Name != "bread" ||
 		!slices.Equal(got[1].Nodes, []int{0, 4}) || got[1].Name[:4] != "boat" {

@@ -63,7 +63,8 @@ func TestOddTexts(t *testing.T) {
 // The names of groups are content words in each language, even if other words are as typical of the group.
 func TestNamesAreContentWords(t *testing.T) {
 	for language, texts := range map[string][]string{
-		"en": {"What happens never again: the ferry sank.", "It happens that one ferry is never full.", "Never happens: a big ferry."},
+		"en": {"What happens never again: the ferry sank.", "It happens that one ferry is never full.",
+			"Never happens: a big ferry."},
 		"de": {"Wir bleiben immer noch bei der Fähre.", "Wir bleiben immer auf der Fähre.", "Die Fähre soll immer bleiben."},
 		"es": {"Después compramos así el barco que está en el puerto.", "Después el barco es así de grande.",
 			"El barco está así después."},

@@ -156,7 +156,8 @@ var rules = []layer{
 		Why:   "checks use the rules of imports, and not the other way round; neither searches",
 	},
 	{
-		From: []string{"./internal/auth/clientmeta", "./internal/auth/redirect", "./internal/fault", "./internal/files/filetype", "./internal/foldname",
+		From: []string{"./internal/auth/clientmeta", "./internal/auth/redirect", "./internal/fault",
+			"./internal/files/filetype", "./internal/foldname",
 			"./internal/lru", "./internal/redact", "./internal/shorten", "./internal/text", "./internal/tododoc",
 			"./internal/turns", "./internal/valid", "./internal/lifespan"},
 		Never: []string{"./internal/db/...", "./internal/kernel", "./internal/retrieval/...", "./internal/sqlite/...",
@@ -204,11 +205,12 @@ var rules = []layer{
 		Why:    "a program that wants metrics imports ./server/metrics: others link neither it nor its library",
 	},
 	{
-		From:   []string{"./internal/..."},
-		Except: []string{"./internal/migrate", "./internal/seed", "./internal/testing/storetest", "./internal/testing/emptystore"},
-		Never:  []string{"./"},
-		Reach:  direct,
-		Why:    "what lies below the API does not know its types",
+		From: []string{"./internal/..."},
+		Except: []string{"./internal/migrate", "./internal/seed", "./internal/testing/storetest",
+			"./internal/testing/emptystore"},
+		Never: []string{"./"},
+		Reach: direct,
+		Why:   "what lies below the API does not know its types",
 	},
 	{
 		From:  []string{"./s3"},

@@ -84,7 +84,7 @@ func fileNames(tb testing.TB, s *Store, l FileList) []string {
 	return names
 }
 
-// byHand makes an export of handwritten lines.
+// byHand makes an export of handmade lines.
 func byHand(lines ...string) string {
 	return `{"souvenir":"export","version":1}` + "\n" + strings.Join(lines, "\n") + "\n"
 }

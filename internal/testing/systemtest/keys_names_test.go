@@ -45,8 +45,9 @@ func (s *safe) namesOf(view *Store, project ProjectRef) (all []string) {
 		{"collection_name": In("locks", "x")}, {"collection_name": Condition{LessThan: "m"}}, {"project_name": "The Gate"},
 		{"project_name": Not("the gate")}, {"tags": Condition{All: []any{"Metal", "module:Doors"}}}, {"level": 3},
 		{"level": 3.0}, {"level": "3"}, {"level": Not(3)}, {"level": Condition{MoreThan: 3}}, {"level": nil},
-		{"level": Condition{In: []any{4, nil}}}, {"level": Condition{Not: []any{3, nil}}}, {"of": "a"}, {"of": 2}, {"of": true}, {"of": 1},
-		{"of": Condition{All: []any{"a", 1}}}, {"deep": Condition{Not: []any{nil}}}, {"deep": nil}, {"empty": Condition{Not: []any{nil}}}, {"long": "y"},
+		{"level": Condition{In: []any{4, nil}}}, {"level": Condition{Not: []any{3, nil}}}, {"of": "a"}, {"of": 2},
+		{"of": true}, {"of": 1}, {"of": Condition{All: []any{"a", 1}}}, {"deep": Condition{Not: []any{nil}}},
+		{"deep": nil}, {"empty": Condition{Not: []any{nil}}}, {"long": "y"},
 		{"long": Condition{AtLeast: "y"}}, {"long": Not("y")}, {"level": 3, "of": "a"}} {
 		var contents []string
 		for _, m := range s.list(view, f) {
@@ -160,7 +161,8 @@ func namesAreFound(s *safe) {
 func namesFromBefore(s *safe) {
 	in := emptyInFile(s).copied(s)
 	plain := s.open(in, nil, Options{})
-	before := mustAdd(s, plain, NewMemory{Content: "before", Key: "code", Tags: []string{"Metal"}, ProjectName: "The Gate"})
+	before := mustAdd(s, plain, NewMemory{Content: "before", Key: "code", Tags: []string{"Metal"},
+		ProjectName: "The Gate"})
 	if _, err := plain.AddCollection(s.Context(), NewCollection{Name: "locks"}); err != nil {
 		s.Fatal(err)
 	}

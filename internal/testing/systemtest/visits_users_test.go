@@ -493,7 +493,8 @@ func (v visit) keepSessions(sessions map[string]AddedSignIn) {
 func (v visit) havePreferences() {
 	v.Helper()
 	for _, m := range neighbours {
-		if _, err := v.n.store.As(Access{User: m.user}).SetPreferences(v.Context(), map[string]any{"key": m.name}); err != nil {
+		if _, err := v.n.store.As(Access{User: m.user}).SetPreferences(v.Context(),
+			map[string]any{"key": m.name}); err != nil {
 			v.Fatal(err)
 		}
 	}

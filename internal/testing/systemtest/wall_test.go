@@ -217,7 +217,8 @@ func TestTheSecondWallHoldsForWritesWithoutConditions(t *testing.T) {
 }
 
 // unwalled are the tables without contents of memories and files, or with other conditions.
-var unwalled = []string{"activity", "audit", "blocked_sender", "change", "change_floor", "collection", "declined_invitation",
+var unwalled = []string{"activity", "audit", "blocked_sender", "change", "change_floor", "collection",
+	"declined_invitation",
 	"external_identity", "file_object", "invitation", "memory_link", "oauth_client", "oauth_code", "oauth_grant",
 	"oauth_token", "partition", "preference", "profile", "project", "project_alias", "project_invitation",
 	"project_member", "row_hash", "schema_version", "session", "setting", "shared_state", "signing_key", "token",

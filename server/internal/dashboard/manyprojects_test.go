@@ -33,8 +33,9 @@ func TestPagesOfManyProjectsStayShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	browser := w.SignedIn(servertest.Stranger)
-	others := map[string]string{"": "", "memories": "project", "memories/compare": "a_project", "memories/duplicates": "project",
-		"memories/new": "project", "memories/" + ids[1] + "/edit": "project", "projects": "", "files": "project",
+	others := map[string]string{"": "", "memories": "project", "memories/compare": "a_project",
+		"memories/duplicates": "project",
+		"memories/new":        "project", "memories/" + ids[1] + "/edit": "project", "projects": "", "files": "project",
 		"files/" + file.ID: "project", "graph": "project", "map": "project", "context": "project", "activity": "project",
 		"tokens": "", "connect": "", "proposals": "", "trash": ""}
 	for path, field := range others {
