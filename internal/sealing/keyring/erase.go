@@ -78,20 +78,67 @@ func (r *Ring) erase(ctx context.Context, owner []byte, since int64) (Erased, er
 	for _, id := range ids {
 		r.keys.Put(ID(id), &key{}, keyBytes, cached)
 	}
-	if f, able := r.place.(Flusher); able { // the log of the database contains the key
-		if err := f.Flush(ctx); err != nil && !errors.Is(err, db.ErrUnsupported) {
-			return erased, err
-		}
-	}
+	_ = r.flush(ctx) // the key is erased; Settle tries again
 	return erased, nil
 }
 
+// Traces of erased keys are removed at each erasure, and then hourly for a week: readers of a file, or a long
+// transaction of PostgreSQL, keep them for a while.
+const (
+	flushEvery = time.Hour
+	flushFor   = 7 * 24 * time.Hour
+)
+
+// flushRecent removes traces of keys that were erased recently, at most hourly.
+func (r *Ring) flushRecent(ctx context.Context) error {
+	now := r.now()
+	if now.UnixMicro()-r.flushed.Load() < flushEvery.Microseconds() {
+		return nil
+	}
+	var recent bool
+	err := r.place.Read(ctx, func(tx db.Tx) error {
+		return tx.QueryRow(`SELECT count(*) > 0 FROM user_key WHERE erased_at > ?`,
+			now.Add(-flushFor).UnixMicro()).Scan(&recent)
+	})
+	if err != nil || !recent {
+		return err
+	}
+	if err := r.flush(ctx); err != nil {
+		return err
+	}
+	r.flushed.Store(now.UnixMicro())
+	return nil
+}
+
+// flush removes traces of erased keys from the files of the place, as far as it can. While others read its log, it
+// returns db.ErrLogInUse.
+func (r *Ring) flush(ctx context.Context) error {
+	f, able := r.place.(Flusher)
+	if !able {
+		return nil
+	}
+	if err := f.Flush(ctx); !errors.Is(err, db.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
 // Settle finishes deletions interrupted by a crash: marked owners who still exist are unmarked, and the keys of the
-// others are erased.
+// others are erased. It also removes traces of erased keys that were still in use when they were erased.
 func (r *Ring) Settle(ctx context.Context, all iter.Seq2[Owner, error]) (erased int, err error) {
 	if r == nil || r.place.ReadOnly() {
 		return 0, nil
 	}
+	if erased, err = r.settle(ctx, all); err != nil {
+		return erased, err
+	}
+	if err := r.flushRecent(ctx); !errors.Is(err, db.ErrLogInUse) {
+		return erased, err
+	}
+	return erased, nil // the next time tries again
+}
+
+func (r *Ring) settle(ctx context.Context, all iter.Seq2[Owner, error]) (erased int, err error) {
 	marked := map[string]int64{} // by owner, since when
 	err = r.place.Read(ctx, func(tx db.Tx) error {
 		clear(marked)

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/chacha20poly1305"
@@ -76,6 +77,8 @@ type Ring struct {
 	id     int64
 	keys   lru.Cache // *key by ID
 	owners lru.Cache // *key by ownerHash
+
+	flushed atomic.Int64 // when traces of erased keys were last removed, in microseconds since 1970
 
 	mu   sync.Mutex
 	ring *sealing.Ring
