@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/records/audit"
 )
 
 // Access names the user that a view of the store works for, and limits what it can reach. The zero value is the local
@@ -254,6 +256,58 @@ func DefaultScopes() []Scope {
 	return []Scope{ScopeMemoryRead, ScopeMemoryWrite, ScopeFilesRead, ScopeFilesWrite}
 }
 
+// joinScopes writes scopes as OAuth does, separated by spaces (RFC 6749, 3.3).
+func joinScopes(scopes []Scope) string {
+	words := make([]string, len(scopes))
+	for i, s := range scopes {
+		words[i] = string(s)
+	}
+	return strings.Join(words, " ")
+}
+
+// limits are the limits of a new token.
+type limits struct {
+	what     string // the parent, for errors
+	carries  func(Scope) bool
+	projects []string  // nil: all
+	expires  time.Time // zero: never
+}
+
+// within refuses a new token that exceeds a limit, and fills in the limit for fields left empty.
+func (n *NewToken) within(l limits) error {
+	if n.Scopes == nil {
+		n.Scopes = slices.DeleteFunc(DefaultScopes(), func(s Scope) bool { return !l.carries(s) })
+	}
+	if i := slices.IndexFunc(n.Scopes, func(s Scope) bool { return !l.carries(s) }); i >= 0 {
+		return newError(KindForbidden, "scopes",
+			"{} has %s, which %s does not have; a token created with it cannot have more", show(string(n.Scopes[i])),
+			l.what)
+	}
+	if len(n.Scopes) == 0 {
+		return newError(KindForbidden, "scopes", "{} is missing, and %s has none of %s; give some that it has",
+			l.what, oneOf(DefaultScopes()))
+	}
+	if n.ExpiresAt.IsZero() {
+		n.ExpiresAt = l.expires
+	}
+	if !l.expires.IsZero() && n.ExpiresAt.After(l.expires) {
+		return newError(KindForbidden, "expires_at",
+			"{} is %s, but %s expires at %s; a token created with it cannot outlive it",
+			n.ExpiresAt.Format(time.RFC3339), l.what, l.expires.Format(time.RFC3339))
+	}
+	if l.projects == nil {
+		return nil
+	}
+	if n.Projects == nil {
+		n.Projects = l.projects
+	}
+	if i := slices.IndexFunc(n.Projects, func(ref string) bool { return !slices.Contains(l.projects, ref) }); i >= 0 {
+		return newError(KindForbidden, "projects", "{} has %s, which %s does not have access to; give some of %s",
+			show(n.Projects[i]), l.what, oneOf(l.projects))
+	}
+	return nil
+}
+
 // Principal is the user that a credential acts for, and its rights. [Accounts.CheckToken], [Accounts.CheckAccessToken]
 // and [Accounts.CheckSignIn] return it.
 //
@@ -293,6 +347,82 @@ func (p Principal) Allows(scope Scope) bool {
 		return slices.Contains(p.Scopes, ScopeAdmin) && p.User.Role == RoleAdmin
 	}
 	return slices.Contains(p.Scopes, scope)
+}
+
+// AccessKind is a kind of access on behalf of a user.
+type AccessKind string
+
+// The values of [AccessKind].
+const (
+	AccessSignIns AccessKind = "sessions" // browsers where the user is signed in
+	AccessGrants  AccessKind = "grants"   // applications that the user authorized through OAuth, with codes and tokens
+	AccessTokens  AccessKind = "tokens"   // MCP tokens
+)
+
+// AccessKinds returns all kinds.
+func AccessKinds() []AccessKind { return []AccessKind{AccessSignIns, AccessGrants, AccessTokens} }
+
+// RevokeAccess immediately revokes the given kinds (at least one) of the user's access. The sign-in whose id is except
+// stays, such as the caller's own; empty means no exception. The user can authorize applications again, and new tokens
+// work. A view that is limited to projects may not call it.
+func (h *Accounts) RevokeAccess(ctx context.Context, except string, kinds []AccessKind) (err error) {
+	defer inGo[struct{}](&err, "kinds", "kinds")
+	s, err := h.own(ctx, "RevokeAccess")
+	if err != nil {
+		return err
+	}
+	if len(kinds) == 0 {
+		return invalid("kinds", "{} is empty; give some of %s", oneOf(AccessKinds()))
+	}
+	if err := checkKinds("kinds", kinds); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		return s.note(ctx, tx, s.endKinds(tx, v.User, except, kinds),
+			event{"access.end", "user", s.access.User, audit.Details{"kinds": kinds}})
+	})
+}
+
+func checkKinds(argument string, kinds []AccessKind) error {
+	for _, kind := range kinds {
+		if !slices.Contains(AccessKinds(), kind) {
+			return invalid(argument, "{} has %s; expected %s", show(string(kind)), oneOf(AccessKinds()))
+		}
+	}
+	return nil
+}
+
+// endKinds revokes kinds of a user's access, except the sign-in with an id. user is a row.
+func (s *Store) endKinds(tx db.Tx, user int64, except string, kinds []AccessKind) error {
+	for _, kind := range kinds {
+		var err error
+		switch kind {
+		case AccessSignIns:
+			err = endSignIns(tx, user, except)
+		case AccessGrants:
+			err = endGrants(tx, user, s.now())
+		case AccessTokens:
+			err = endTokens(tx, user, s.now())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pausing returns the audit log's action for pausing or resuming a kind of access.
+func pausing(kind string, paused bool) string {
+	if paused {
+		return kind + ".pause"
+	}
+	return kind + ".resume"
+}
+
+// pausedAccess is the error for a credential that its user has paused.
+func pausedAccess() error {
+	return newError(KindForbidden, "",
+		"the user has paused this access; they can resume it in the dashboard, under Tokens or Applications")
 }
 
 // checkScopes validates a list of scopes, orders it as Scopes does, and drops repetitions.

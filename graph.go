@@ -4,15 +4,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/layout"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/topic"
 )
 
@@ -256,276 +260,241 @@ func clusters(found []topic.Cluster) []Cluster {
 	return all
 }
 
-// MapQuery says which memories a map shows.
-type MapQuery struct {
-	MemoryList // if more than Limit match, the first ones in its order; an empty Sort means SortUpdatedDesc
-
-	Limit int // points, 1 to 5,000; zero means 5,000
-
-	// Sample, if more than Limit match, shows an even sample of almost Limit memories. It stays the same as memories are
-	// added.
-	Sample bool
-
-	// Layout is how the memories are placed; empty means LayoutAxes.
-	Layout MapLayout
-
-	// Start is an earlier map with LayoutNeighbours: its memories stay roughly in place, and the others join them, in a
-	// third of the time. LayoutKept needs one.
-	Start *Map
+// picture is a set of memories to show together.
+type picture struct {
+	s        *Store
+	sel      selection
+	order    SortOrder
+	nodes    []Node
+	total    int
+	ours     map[int64]bool // partitions whose vectors the store makes
+	changing bool           // vectors cannot be compared for now
+	warnings []string
 }
 
-// MapLayout is a way to place memories on a map.
-type MapLayout string
+// nodeBytes and edgeBytes are about how much memory a node and an edge of a kept picture need.
+const nodeBytes, edgeBytes = 400, 72
 
-// The values of [MapLayout].
-const (
-	// LayoutAxes shows the first two principal components. It is fast, but most memories are surrounded by unrelated
-	// ones.
-	LayoutAxes MapLayout = "axes"
-
-	// LayoutNeighbours keeps neighbours together (t-SNE), and finds groups. It takes seconds of one processor for 5,000
-	// memories, without holding up other calls.
-	LayoutNeighbours MapLayout = "neighbours"
-
-	// LayoutKept keeps the places and clusters of Start. A memory that is new or has changed since is put beside the most
-	// similar one. That takes milliseconds. If these are most memories, the layout is LayoutAxes.
-	LayoutKept MapLayout = "kept"
-)
-
-var mapLayouts = []MapLayout{LayoutAxes, LayoutNeighbours, LayoutKept}
-
-// Map holds memories laid out by meaning: similar ones are close together.
-type Map struct {
-	Points []Point `json:"points"` // never nil
-	Total  int     `json:"total"`  // matching memories, including any beyond the limit
-
-	// Unplaced is how many memories within the limit have no place: they wait to be embedded, or have callers' own
-	// vectors.
-	Unplaced int `json:"unplaced"`
-
-	// Clusters are set with LayoutNeighbours and LayoutKept: groups of memories whose neighbours are mostly in the same
-	// group, the largest first. Nodes are indexes of Points.
-	Clusters []Cluster `json:"clusters,omitempty"`
-
-	// Version changes when other memories are on the map, or the meaning of one changes. Empty: there are none.
-	Version string `json:"version,omitempty"`
-
-	// Explained is the share of the memories' variance that the directions x and y of LayoutAxes show: 0 to 1.
-	Explained [2]float64 `json:"explained"`
-
-	Warnings []string `json:"warnings,omitempty"` // notes for the caller
-}
-
-// Point is a memory on a map.
-type Point struct {
-	Node
-	X float64 `json:"x"` // -1 to 1, in the same unit as Y
-	Y float64 `json:"y"`
-}
-
-// Map lays memories out by their vectors. The same memories always get the same positions, if Start is the same.
-func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
-	defer inGo[MapQuery](&err)
-	s := h.s
-	q.Limit, q.Layout = cmp.Or(q.Limit, MaxNodes), cmp.Or(q.Layout, LayoutAxes)
-	switch {
-	case q.Limit < 1 || q.Limit > MaxNodes:
-		return Map{}, invalid("limit", "{} is %d; expected 1 to %d", q.Limit, MaxNodes)
-	case !slices.Contains(mapLayouts, q.Layout):
-		return Map{}, invalid("layout", "{} is %s; expected %s", show(string(q.Layout)), oneOf(mapLayouts))
-	case q.Layout == LayoutKept && q.Start == nil:
-		return Map{}, invalid("start", "{} is missing; the layout %s needs an earlier map", LayoutKept)
+// keptPicture returns a picture that was made since the last change of a memory. Pictures of sealed texts are not kept.
+func keptPicture[V any](tx db.Tx, p *picture, kept *retrieval.Derived, about string) (picture V, known bool,
+	m retrieval.Making, err error) {
+	if ready, err := p.s.vectors.Ready(tx); err != nil || !ready || p.s.ring != nil {
+		return picture, false, m, err
 	}
-	var m Map
-	var p *picture
-	var v vectors
-	var known bool
-	var making retrieval.Making
-	err = s.read(ctx, func(tx db.Tx, viewer viewer) (err error) {
-		if p, err = s.pictureOf(tx, viewer, q.MemoryList); err != nil {
-			return err
-		}
-		if q.Layout == LayoutAxes {
-			m, known, making, err = keptPicture[Map](tx, p, &s.maps, fmt.Sprint(q.Limit, q.Sample, p.order))
-			if err != nil || known {
-				return err
-			}
-			q.Start = &m
-		}
-		if err := p.load(tx, q.Limit, q.Sample); err != nil {
-			return err
-		}
-		if q.Layout == LayoutNeighbours {
-			v.Directions, err = p.means(tx, p.nodes)
-		} else {
-			v, err = p.since(tx, q.Start, q.Layout == LayoutAxes)
-		}
+	made, known, m, err := kept.Of(tx, p.sel.Selection, about)
+	picture, _ = made.(V)
+	return picture, known, m, err
+}
+
+// pictureOf selects the memories of a listing.
+func (s *Store) pictureOf(tx db.Tx, v viewer, l MemoryList) (*picture, error) {
+	order := cmp.Or(l.Sort, SortUpdatedDesc)
+	if !slices.Contains(sortOrders[1:], order) {
+		return nil, invalid("sort_order", "{} is %s; lists are sorted by time; expected %s", show(string(order)),
+			oneOf(sortOrders[1:]))
+	}
+	sel, err := s.selection(tx, v,
+		Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter,
+			AsOf: l.AsOf})
+	if err != nil {
+		return nil, err
+	}
+	p := &picture{s: s, sel: sel, order: order, ours: map[int64]bool{}, warnings: sel.warnings}
+	for _, each := range sel.Partitions {
+		p.ours[each.ID] = each.OwnSize == 0
+	}
+	return p, nil
+}
+
+// shown is what a picture shows of a selection.
+type shown struct {
+	nodes []Node
+	total int
+	share string // of the sample; empty: it is none
+}
+
+// load reads the selected memories, up to a limit: the first ones, or a sample. After few changes it reads only the
+// changed ones.
+func (p *picture) load(tx db.Tx, limit int, sample bool) error {
+	now, known, making, err := keptPicture[shown](tx, p, &p.s.shown, fmt.Sprint(limit, sample, p.order))
+	if err == nil && !known {
+		now, err = p.read(tx, now, making, limit, sample)
+	}
+	if err != nil {
 		return err
-	})
+	}
+	if p.nodes, p.total = now.nodes, now.total; !known {
+		bytes := 0
+		for _, node := range p.nodes {
+			bytes += nodeBytes + len(node.begins)
+		}
+		p.s.shown.Keep(making, now, bytes)
+	}
+	return nil
+}
+
+// read reads what has changed since an earlier state was kept, or everything.
+func (p *picture) read(tx db.Tx, before shown, making retrieval.Making, limit int, sample bool) (now shown, err error) {
+	if now.total, err = p.sel.Count(tx); err != nil {
+		return now, err
+	}
+	sel := p.sel.Selection
+	if sample && now.total > limit {
+		now.share = retrieval.Share(limit, now.total)
+		sel.Sample(now.share)
+	}
+	changed, few, err := making.Changed(tx)
 	if err != nil {
-		return Map{}, err
+		return now, err
 	}
-	if !known {
-		if m, err = p.mapOf(ctx, v, q); err != nil {
-			return Map{}, err
-		}
-		if q.Layout == LayoutAxes && !p.changing {
-			s.maps.Keep(making, m, nodeBytes*len(m.Points))
+	if few && before.share == now.share {
+		now.nodes, err = p.changed(tx, sel, before.nodes, changed, limit)
+		if err != nil || len(now.nodes) == limit || len(before.nodes) < limit { // else others move up
+			return now, err
 		}
 	}
-	m.Points, m.Warnings = slices.Clone(m.Points), p.warnings
-	return m, nil
+	if _, err := sel.Count(tx); err != nil {
+		return now, err
+	}
+	rows, err := sel.Page(tx, p.order.byTime(), limit, 0)
+	if err == nil {
+		now.nodes, err = loadNodes(tx, rows)
+	}
+	return now, err
 }
 
-// mapOf lays out the nodes that have a direction.
-func (p *picture) mapOf(ctx context.Context, v vectors, q MapQuery) (Map, error) {
-	m := Map{Points: []Point{}, Total: p.total, Unplaced: len(p.nodes) - len(v.Places)}
-	m.Version = v.Version(p.s.profile, func(i int) (id string, updated int64) {
-		return p.nodes[i].ID, p.nodes[i].UpdatedAt.UnixMicro()
-	})
-	if q.Layout == LayoutKept && 2*v.known() < len(v.Places) {
-		q.Layout = LayoutAxes
-	}
-	var flat []float32
-	var places []layout.Place
-	var err error
-	switch {
-	case q.Layout == LayoutNeighbours:
-		flat, err = m.neighbours(ctx, p, v, q)
-	case q.Layout == LayoutAxes && v.Means != nil:
-		flat, m.Explained, err = index.Plane(ctx, v.Means, v.Size)
-	default:
-		m.Explained = q.Start.Explained
-		places = m.beside(p, v, q.Start)
-	}
-	if err != nil {
-		return Map{}, err
-	}
-	most := float32(1e-9)
-	for _, x := range flat {
-		most = max(most, x, -x)
-	}
-	for i := range len(flat) / 2 {
-		places = append(places, layout.Place{X: float64(flat[2*i] / most), Y: float64(flat[2*i+1] / most)})
-	}
-	for i, place := range v.Places {
-		m.Points = append(m.Points, Point{p.nodes[place], places[i].X, places[i].Y})
-		m.Points[i].begins = ""
-	}
-	return m, nil
-}
-
-// beside returns the places of the nodes: what an earlier map shows stays, and each other one is beside the most
-// similar of these, since the mean of several can be between clusters. It sets the clusters.
-func (m *Map) beside(p *picture, v vectors, start *Map) []layout.Place {
-	places, groups := make([]*layout.Place, len(v.Places)), slices.Repeat([]int{-1}, len(v.Places))
-	group := make([]int, len(start.Points))
-	for i, cluster := range start.Clusters {
-		for _, at := range cluster.Nodes {
-			if at >= 0 && at < len(group) {
-				group[at] = i + 1
-			}
-		}
-	}
-	var fresh, known []int
-	for i := range v.Places {
-		if v.was[i] < 0 {
-			fresh = append(fresh, i)
-			continue
-		}
-		known = append(known, i)
-		point := start.Points[v.was[i]]
-		places[i], groups[i] = &layout.Place{X: point.X, Y: point.Y}, group[v.was[i]]-1
-	}
-	var edges []layout.Edge
-	for _, pair := range index.Nearest(v.Means, v.Size, fresh, known) {
-		edges = append(edges, layout.Edge{A: pair.A, B: pair.B, Weight: 1})
-		groups[pair.A] = groups[pair.B]
-	}
-	m.Clusters = p.keptClusters(v.Places, groups, start)
-	all := make([]layout.Place, len(v.Places))
-	for i, place := range layout.Beside(places, edges) {
-		all[i] = *place
-	}
-	return all
-}
-
-// keptClusters returns the clusters of an earlier map, given which one each of some nodes is in. Their names have only
-// words of these nodes: other words may come from memories that were erased, or that their owner no longer shares.
-func (p *picture) keptClusters(some, groups []int, start *Map) []Cluster {
-	all := make([]Cluster, len(start.Clusters))
-	for i, group := range groups {
-		if group >= 0 {
-			all[group].Nodes = append(all[group].Nodes, i)
-		}
-	}
-	for i := range all {
-		said := true
-		for word := range strings.SplitSeq(start.Clusters[i].Name, ", ") {
-			said = said && slices.ContainsFunc(all[i].Nodes, func(one int) bool {
-				return strings.Contains(strings.ToLower(p.nodes[some[one]].begins), strings.ToLower(word))
-			})
-		}
-		if said {
-			all[i].Name = start.Clusters[i].Name
-		}
-	}
-	return slices.DeleteFunc(all, func(c Cluster) bool { return len(c.Nodes) == 0 })
-}
-
-// neighbours returns x and y of each memory with a vector, and sets the clusters.
-func (m *Map) neighbours(ctx context.Context, p *picture, v vectors, q MapQuery) ([]float32, error) {
-	pairs, err := index.Pairs(ctx, v.Means, v.Size, layout.NearOnes(len(v.Places)), -1)
+// changed returns the first nodes of a selection after some memories changed.
+func (p *picture) changed(tx db.Tx, sel retrieval.Selection, before []Node, changed []int64, limit int) ([]Node,
+	error) {
+	rows, err := sel.Among(tx, changed)
 	if err != nil {
 		return nil, err
 	}
-	some := make([]Node, len(v.Places))
-	for i, place := range v.Places {
-		some[i] = p.nodes[place]
+	fresh, err := loadNodes(tx, rows)
+	if len(before) == limit { // others, which are unknown, come after the last one
+		fresh = slices.DeleteFunc(fresh, func(n Node) bool { return p.order.compareNodes(n, before[limit-1]) > 0 })
 	}
-	read := topic.Read(beginsOf(some))
-	similar := read.Scale(v.Means, v.Size, nil)
-	near, edges := make([]layout.Near, len(pairs)), make([]layout.Edge, len(pairs))
+	for _, node := range before {
+		if !slices.Contains(changed, node.row) {
+			fresh = append(fresh, node)
+		}
+	}
+	slices.SortFunc(fresh, p.order.compareNodes)
+	return fresh[:min(limit, len(fresh))], err
+}
+
+// compareNodes compares as the order by a time does.
+func (o SortOrder) compareNodes(a, b Node) int {
+	order, x, y := o.byTime(), a.UpdatedAt, b.UpdatedAt
+	if order.Created {
+		x, y = a.CreatedAt, b.CreatedAt
+	}
+	if !order.Ascending {
+		x, y = y, x
+	}
+	return cmp.Or(x.Compare(y), cmp.Compare(a.ID, b.ID))
+}
+
+// means returns the directions of those nodes that have one.
+func (p *picture) means(tx db.Tx, nodes []Node) (retrieval.Directions, error) {
+	size := p.s.embedder.Dimensions()
+	ready, err := p.s.vectors.Ready(tx)
+	if err != nil {
+		return retrieval.Directions{}, err
+	}
+	if p.changing = !ready; p.changing {
+		p.warnings = append(p.warnings,
+			"the store is changing its embedding model; memories cannot be compared until that is done")
+		return retrieval.Directions{Size: size}, nil
+	}
+	list := make([]retrieval.Located, len(nodes))
+	for i, n := range nodes {
+		list[i] = retrieval.Located{Row: n.row, Partition: n.partition}
+	}
+	return p.s.comparison().Directions(tx, size, list, p.partitions())
+}
+
+// duplicates keeps the pairs of memories that say the same, and replaces the cosine with that probability. places are
+// the positions of the memories among the nodes.
+func (p *picture) duplicates(tx db.Tx, places []int, pairs []index.Pair, least float64) ([]index.Pair, error) {
+	rows, cosines := make([]retrieval.Pair, len(pairs)), make(map[retrieval.Pair]float64, len(pairs))
 	for i, pair := range pairs {
-		near[i] = layout.Near{A: pair.A, B: pair.B, Distance: 2 - 2*pair.Cosine}
-		weight := max(similar.Of(pair.A, pair.B, pair.Cosine), 0.01)
-		edges[i] = layout.Edge{A: pair.A, B: pair.B, Weight: weight * weight}
+		a, b := p.nodes[places[pair.A]].row, p.nodes[places[pair.B]].row
+		rows[i] = retrieval.Pair{min(a, b), max(a, b)}
+		cosines[rows[i]] = float64(pair.Cosine)
 	}
-	const close = 6 // the neighbours that decide what belongs together
-	groups, err := layout.Communities(ctx, len(v.Places), topic.Strongest(len(v.Places), close, edges))
-	if err != nil {
-		return nil, err
-	}
-	m.Clusters = clusters(read.Clusters(groups))
-	was := make([]*layout.Place, len(some))
-	for i, at := range q.Start.points(some, false) {
-		if at >= 0 {
-			was[i] = &layout.Place{X: q.Start.Points[at].X, Y: q.Start.Points[at].Y}
+	scores, err := p.s.pairScores.Of(tx, fmt.Sprint(least, p.partitions()), rows,
+		func(pairs []retrieval.Pair) ([]float64, error) {
+			return p.s.comparison().Scores(tx, pairs, cosines, least)
+		})
+	var same []index.Pair
+	for i, score := range scores {
+		if score >= least {
+			pairs[i].Cosine = float32(score)
+			same = append(same, pairs[i])
 		}
 	}
-	start, known := layout.Begin(was, near)
-	if !known {
-		if start, _, err = index.Plane(ctx, v.Means, v.Size); err != nil {
-			return nil, err
-		}
-	}
-	return layout.Neighbours(ctx, len(v.Places), near, start, known)
+	return same, err
 }
 
-// points returns which points of a map are some nodes; -1: it does not show them, or shows them as they were.
-func (m *Map) points(nodes []Node, unchanged bool) []int {
-	was := slices.Repeat([]int{-1}, len(nodes))
-	if m == nil {
-		return was
-	}
-	known := make(map[string]int, len(m.Points))
-	for i, point := range m.Points {
-		known[point.ID] = i
-	}
-	for i, node := range nodes {
-		if at, found := known[node.ID]; found && !(unchanged && !m.Points[at].UpdatedAt.Equal(node.UpdatedAt)) {
-			was[i] = at
+// partitions returns the partitions of nodes whose vectors may be compared.
+func (p *picture) partitions() []int64 {
+	some := map[int64]bool{}
+	for _, n := range p.nodes {
+		if p.ours[n.partition] {
+			some[n.partition] = true
 		}
 	}
-	return was
+	return slices.Sorted(maps.Keys(some))
+}
+
+// links returns the links between the nodes, in the order of the nodes.
+func (p *picture) links(tx db.Tx) ([]Edge, error) {
+	found, err := kernel.LinksAmong(tx, rowsOfNodes(p.nodes))
+	edges := make([]Edge, len(found))
+	for i, link := range found {
+		edges[i] = Edge{From: link[0], To: link[1], Kind: EdgeRelated}
+	}
+	return edges, err
+}
+
+func beginsOf(nodes []Node) []string {
+	texts := make([]string, len(nodes))
+	for i, node := range nodes {
+		texts[i] = node.begins
+	}
+	return texts
+}
+
+// loadNodes reads memories that the caller may see, in the order of the rows.
+func loadNodes(tx db.Tx, rows []int64) (nodes []Node, err error) {
+	const begins = 600 // characters
+	nodes = make([]Node, 0, len(rows))
+	err = tx.Each(func(row db.Rows) error {
+		var n Node
+		var content string
+		var created, updated int64
+		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.ProjectOwner,
+			&n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
+		n.begins = strings.Clone(shorten.Characters(content, begins)) // kept for longer than the content
+		n.Label = shorten.FirstLine(n.begins)
+		n.CreatedAt, n.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
+		nodes = append(nodes, n)
+		return err
+	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid,
+		''), coalesce(m.event_type, ''), coalesce(m.state, ''),
+			coalesce(m.importance, ''), coalesce(m.classification, ''), m.created_at, m.updated_at
+		FROM `+db.Numbered+` r `+db.InOrder+
+		` memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
+		JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id
+		ORDER BY r.key`, sealedrows.Characters(tx, begins), db.List(rows))
+	return nodes, err
+}
+
+func rowsOfNodes(nodes []Node) []int64 {
+	rows := make([]int64, len(nodes))
+	for i, n := range nodes {
+		rows[i] = n.row
+	}
+	return rows
 }

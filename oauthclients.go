@@ -576,3 +576,13 @@ func (c storedClient) expires() any {
 	}
 	return max(0, c.ExpiresAt.UnixMicro()) // the zero time is long before 1970
 }
+
+// endMadeClients deactivates the clients whose parent has ended.
+func endMadeClients(tx db.Tx, now int64) error {
+	_, err := tx.Exec(`UPDATE oauth_client SET disabled_at = ?1, updated_at = ?1 WHERE maker <> '' AND disabled_at IS NULL
+		AND NOT EXISTS (SELECT 1 `+fromToken+` WHERE oauth_client.maker = 'token ' || t.uid AND NOT `+tokenEnded+
+		` AND coalesce(t.expires_at > ?1, true))
+		AND NOT EXISTS (SELECT 1 FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id
+			WHERE oauth_client.maker = 'grant ' || g.uid AND g.revoked_at IS NULL AND c.disabled_at IS NULL)`, now)
+	return err
+}

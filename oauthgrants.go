@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -322,6 +321,51 @@ func (h *Accounts) RevokeGrant(ctx context.Context, id string) (err error) {
 	})
 }
 
+// GrantUpdate describes a change to an OAuth grant. Nil fields change nothing.
+type GrantUpdate struct {
+	Paused *bool // true: the application, and all tokens that it made, are refused with this grant until set to false
+}
+
+// UpdateGrant changes a grant of the view's user, and returns it. A grant that is unknown, or was revoked, is
+// ErrNotFound.
+func (h *Accounts) UpdateGrant(ctx context.Context, id string, u GrantUpdate) (_ Grant, err error) {
+	defer inGo[GrantUpdate](&err, "grant_id", "id")
+	s, err := h.servingOwn(ctx, "UpdateGrant")
+	if err != nil {
+		return Grant{}, err
+	}
+	var updated Grant
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		find := func() (storedGrant, error) {
+			found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL`, id, v.User)
+			if err == nil && len(found) == 0 {
+				err = newError(KindNotFound, "id", "{} %s is not an OAuth grant of this user, or was revoked", show(id))
+			}
+			return append(found, storedGrant{})[0], err
+		}
+		g, err := find()
+		if err == nil && u.Paused != nil && *u.Paused == g.PausedAt.IsZero() {
+			_, err = tx.Exec(`UPDATE oauth_grant SET paused_at = CASE WHEN paused_at IS NULL THEN ? END WHERE id = ?`, s.now(),
+				g.row)
+			err = s.note(ctx, tx, err, event{pausing("grant", *u.Paused), "grant", g.ID, nil})
+		}
+		if err == nil {
+			g, err = find()
+		}
+		updated = g.Grant
+		return err
+	})
+	return updated, err
+}
+
+// checkGoing refuses a paused grant.
+func (g storedGrant) checkGoing() error {
+	if g.PausedAt.IsZero() {
+		return nil
+	}
+	return pausedAccess()
+}
+
 // endGrant ends a grant with everything that depends on it.
 func (s *shared) endGrant(tx db.Tx, grant int64) error {
 	now := s.now()
@@ -508,15 +552,6 @@ func canonicalResource(resource string) (string, error) {
 	return canonical, asOAuth(err, OAuthInvalidTarget)
 }
 
-// joinScopes writes scopes as OAuth does, separated by spaces (RFC 6749, 3.3).
-func joinScopes(scopes []Scope) string {
-	words := make([]string, len(scopes))
-	for i, s := range scopes {
-		words[i] = string(s)
-	}
-	return strings.Join(words, " ")
-}
-
 // activeGrant finds a valid OAuth grant of a user.
 func activeGrant(tx db.Tx, u storedUser, id string) (storedGrant, error) {
 	found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL AND c.disabled_at IS NULL`, id,
@@ -540,16 +575,6 @@ func endGrants(tx db.Tx, user, now int64) error {
 		return err
 	}
 	return endMadeClients(tx, now)
-}
-
-// endMadeClients deactivates the clients whose parent has ended.
-func endMadeClients(tx db.Tx, now int64) error {
-	_, err := tx.Exec(`UPDATE oauth_client SET disabled_at = ?1, updated_at = ?1 WHERE maker <> '' AND disabled_at IS NULL
-		AND NOT EXISTS (SELECT 1 `+fromToken+` WHERE oauth_client.maker = 'token ' || t.uid AND NOT `+tokenEnded+
-		` AND coalesce(t.expires_at > ?1, true))
-		AND NOT EXISTS (SELECT 1 FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id
-			WHERE oauth_client.maker = 'grant ' || g.uid AND g.revoked_at IS NULL AND c.disabled_at IS NULL)`, now)
-	return err
 }
 
 // event is an event about a client.

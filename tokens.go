@@ -365,6 +365,59 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) (err error) {
 	})
 }
 
+// Pausing stops a client for a while without ending its access. Its credentials stay valid, so that it can continue
+// when resumed: meanwhile it can renew its refresh token, but every access is refused.
+
+// TokenUpdate describes a change to an MCP token. Nil fields change nothing.
+type TokenUpdate struct {
+	Paused *bool // true: the token, and everything made through it, is refused until set to false
+}
+
+// UpdateToken changes one of the user's tokens, and returns it. Resuming a token also resumes everything paused with
+// it. A token that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
+func (h *Accounts) UpdateToken(ctx context.Context, id string, u TokenUpdate) (_ Token, err error) {
+	defer inGo[TokenUpdate](&err, "id", "id")
+	s, err := h.own(ctx, "UpdateToken")
+	if err != nil {
+		return Token{}, err
+	}
+	var updated Token
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		find := func() (storedToken, error) {
+			found, err := loadTokens(tx, s.now(), `t.uid = ? AND t.user_id = ? AND NOT `+tokenEnded, valid.CanonicalID(id),
+				v.User)
+			if err == nil && len(found) == 0 {
+				err = newError(KindNotFound, "id", "{} %s is not a token of this user", show(id))
+			}
+			return append(found, storedToken{})[0], err
+		}
+		t, err := find()
+		if err == nil && u.Paused != nil && *u.Paused == t.PausedAt.IsZero() {
+			err = s.note(ctx, tx, pauseToken(tx, t, s.now()), event{pausing("token", *u.Paused), "token", t.ID, nil})
+		}
+		if err == nil {
+			t, err = find()
+		}
+		updated = t.Token
+		return err
+	})
+	return updated, err
+}
+
+// pauseToken pauses a token and everything made through it, or resumes it and everything paused with it.
+func pauseToken(tx db.Tx, t storedToken, now int64) error {
+	const made = `WITH RECURSIVE made (id) AS (
+		SELECT id FROM token WHERE id = ?1 UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id) `
+	if t.PausedAt.IsZero() {
+		_, err := tx.Exec(made+`UPDATE token SET paused_at = ?2 WHERE id IN (SELECT id FROM made) AND paused_at IS NULL`,
+			t.row, now)
+		return err
+	}
+	_, err := tx.Exec(made+`UPDATE token SET paused_at = NULL WHERE id IN (SELECT id FROM made) AND paused_at = ?2`,
+		t.row, t.PausedAt.UnixMicro())
+	return err
+}
+
 // CheckToken returns the user and the rights of an MCP token. A token that is unknown, deleted or expired, whose user
 // is disabled, or whose grant has ended or belongs to a deactivated client, is ErrUnauthenticated, with the same
 // message. A paused one is ErrForbidden. It works read-only, too.
@@ -435,14 +488,6 @@ type parents struct {
 	withSession      bool
 }
 
-// limits are the limits of a new token.
-type limits struct {
-	what     string // the parent, for errors
-	carries  func(Scope) bool
-	projects []string  // nil: all
-	expires  time.Time // zero: never
-}
-
 // inherit finds the parents of a new token, limits it to them, and fills in the fields left empty.
 func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents, error) {
 	var p parents
@@ -501,41 +546,6 @@ func activeToken(tx db.Tx, u storedUser, id string, now int64) (storedToken, err
 		return storedToken{}, err
 	}
 	return found[0], nil
-}
-
-// within refuses a new token that exceeds a limit, and fills in the limit for fields left empty.
-func (n *NewToken) within(l limits) error {
-	if n.Scopes == nil {
-		n.Scopes = slices.DeleteFunc(DefaultScopes(), func(s Scope) bool { return !l.carries(s) })
-	}
-	if i := slices.IndexFunc(n.Scopes, func(s Scope) bool { return !l.carries(s) }); i >= 0 {
-		return newError(KindForbidden, "scopes",
-			"{} has %s, which %s does not have; a token created with it cannot have more", show(string(n.Scopes[i])),
-			l.what)
-	}
-	if len(n.Scopes) == 0 {
-		return newError(KindForbidden, "scopes", "{} is missing, and %s has none of %s; give some that it has",
-			l.what, oneOf(DefaultScopes()))
-	}
-	if n.ExpiresAt.IsZero() {
-		n.ExpiresAt = l.expires
-	}
-	if !l.expires.IsZero() && n.ExpiresAt.After(l.expires) {
-		return newError(KindForbidden, "expires_at",
-			"{} is %s, but %s expires at %s; a token created with it cannot outlive it",
-			n.ExpiresAt.Format(time.RFC3339), l.what, l.expires.Format(time.RFC3339))
-	}
-	if l.projects == nil {
-		return nil
-	}
-	if n.Projects == nil {
-		n.Projects = l.projects
-	}
-	if i := slices.IndexFunc(n.Projects, func(ref string) bool { return !slices.Contains(l.projects, ref) }); i >= 0 {
-		return newError(KindForbidden, "projects", "{} has %s, which %s does not have access to; give some of %s",
-			show(n.Projects[i]), l.what, oneOf(l.projects))
-	}
-	return nil
 }
 
 // endTokens revokes a user's MCP tokens.
