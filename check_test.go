@@ -49,7 +49,7 @@ func withoutReferences(tb testing.TB, path string, statement string) {
 func withoutReferencesOrHashes(tb testing.TB, path string, statement string) {
 	tb.Helper()
 	config := storefile.Config(path, time.Now)
-	config.Prepare = nil
+	config.Hashed = nil
 	withoutReferencesIn(tb, config, statement)
 }
 

@@ -25,7 +25,7 @@ import (
 func behindTheBack(tb testing.TB, path, statement string) (rows int64) {
 	tb.Helper()
 	config := storefile.Config(path, time.Now)
-	config.Prepare = nil
+	config.Hashed = nil
 	file, err := sqlite.Open(context.Background(), config)
 	if err != nil {
 		tb.Fatal(err)
@@ -126,7 +126,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 			report)
 	}
 	config := storefile.Config(path, time.Now)
-	config.Prepare = nil
+	config.Hashed = nil
 	file, err := sqlite.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -341,7 +341,7 @@ func TestHashesOutliveTheRenamingOfTheirTable(t *testing.T) {
 	}
 	write(`INSERT INTO user (id, uid, email, created_at) ` +
 		`VALUES (1, 'ann', 'ann@example.com', 1), (2, 'ben', 'ben@example.com', 1)`)
-	config.Prepare = nil // without the hashes
+	config.Hashed = nil // without the hashes
 	write(`UPDATE user SET email = 'eve@example.com' WHERE id = 2`)
 	s := openWords(t, path, Options{})
 	report := mustCheck(t, s, nil)
@@ -367,7 +367,7 @@ func TestAFileWithoutHashesGetsThemWhenItIsOpened(t *testing.T) {
 	}
 	behindTheBack(t, path, `DELETE FROM row_hash`)
 	config := storefile.Config(path, sealedClock)
-	config.Prepare = nil
+	config.Hashed = nil
 	file, err := sqlite.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)

@@ -9,9 +9,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
 
-// Rows with data that people and programs have stored have hashes. Temporary triggers keep them in step with the rows,
-// so every write updates the hash as well; see internal/rowhash. [Upkeep.Check] compares them, and [Recover] relies on
-// them.
+// Rows with data that people and programs have stored have hashes. The engine's triggers keep them in step with the
+// rows, so every write updates the hash as well; see internal/rowhash. [Upkeep.Check] compares them, and [Recover]
+// relies on them.
 
 // HashedTable is a table whose rows have hashes, and how callers identify a row of it.
 type HashedTable struct {
@@ -115,8 +115,8 @@ func hashedTablesIn(tx db.Tx) ([]HashedTable, error) {
 	return tables, nil
 }
 
-// KeepHashes returns the triggers by which a connection maintains the hashes.
-func KeepHashes(tx db.Tx) ([]rowhash.Trigger, error) {
+// KeepHashes returns the tables whose hashes an engine keeps in step with their rows.
+func KeepHashes(tx db.Tx) ([]rowhash.Kept, error) {
 	tables := HashedTables()
 	var names []string
 	for _, t := range tables {
@@ -130,7 +130,7 @@ func KeepHashes(tx db.Tx) ([]rowhash.Trigger, error) {
 		return nil, err
 	}
 	var memory string
-	var triggers []rowhash.Trigger
+	var kept []rowhash.Kept
 	for _, t := range tables {
 		if len(columns[t.Name]) == 0 && t.Former != "" {
 			t.Name = t.Former
@@ -146,9 +146,9 @@ func KeepHashes(tx db.Tx) ([]rowhash.Trigger, error) {
 			t.Doubt = fmt.Sprintf(`(SELECT h.hash <> %s FROM row_hash h JOIN memory m ON m.id = h.id WHERE h.kind = %d `+
 				`AND h.id = NEW.memory_id)`, memory, MemoryKind)
 		}
-		triggers = append(triggers, t.Triggers(hashed)...)
+		kept = append(kept, rowhash.Kept{Table: t.Table, Columns: hashed})
 	}
-	return triggers, nil
+	return kept, nil
 }
 
 // RowHash holds the hashes of a row, or a set of rows: the stored one (nil: none), and the current one (nil: the

@@ -26,7 +26,7 @@ const (
 func open(t *testing.T) db.DB {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "names.db"),
-		ApplicationID: 1, Migrations: sqlite.Migrations(), Prepare: kernel.KeepHashes})
+		ApplicationID: 1, Migrations: sqlite.Migrations(), Hashed: kernel.KeepHashes})
 	if err != nil {
 		t.Fatal(err)
 	}

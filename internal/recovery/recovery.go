@@ -131,6 +131,6 @@ func (f migrations) Glob(pattern string) ([]string, error) {
 func (r *Recovery) config(path string) sqlite.Config {
 	config := r.store
 	config.Path, config.Migrations = path, Migrations(config.Migrations, r.version)
-	config.BeforeMigrations, config.AfterMigrations, config.Prepare = nil, nil, nil
+	config.BeforeMigrations, config.AfterMigrations, config.Hashed = nil, nil, nil
 	return config
 }

@@ -1,5 +1,5 @@
 // Package rowhash hashes rows of a database, to detect changes that no program made: a byte lost by a disk, or a
-// missing row. It defines the hash and the SQL that maintains it; it opens no database.
+// missing row. It defines the hash and which tables have one; engines maintain it.
 //
 // The hash of a row covers the names and values of its columns that are not NULL, so that adding an empty column
 // changes no hash. The hashes are stored in a table of their own, in other pages than the rows, so that a lost row is
@@ -106,41 +106,15 @@ func (t Table) Expression(row string, columns []string) string {
 	return b.String()
 }
 
-// Trigger is a temporary trigger of a table, and its SQL as SQLite stores it: without the word TEMP.
-type Trigger struct{ Name, Table, SQL string }
-
-// Triggers returns the triggers that keep a table's hashes in step with its rows, for every change on a connection. The
-// triggers are temporary, so that programs without them can write to the file, and their writes are detected. An update
-// of a damaged row does not make it valid.
-func (t Table) Triggers(columns []string) []Trigger {
-	before, after := t.Expression("OLD", columns), t.Expression("NEW", columns)
-	of := make([]string, len(columns))
-	for i, c := range columns {
-		of[i] = `"` + c + `"`
-	}
-	where := func(row string) string { return fmt.Sprintf(`WHERE kind = %d AND id = %s."%s"`, t.Kind, row, t.Key) }
-	fresh := after
-	if t.Doubt != "" {
-		fresh = fmt.Sprintf("iif(%s, x'', %s)", t.Doubt, after)
-	}
-	join := fmt.Sprintf(`INSERT INTO row_hash (kind, id, hash) VALUES (%d, NEW."%s", %s) `+
-		`ON CONFLICT (kind, id) DO UPDATE SET hash = %s;`,
-		t.Kind, t.Key, fresh, map[bool]string{false: "excluded.hash", true: FunctionXor + "(hash, excluded.hash)"}[t.Set])
-	part := fmt.Sprintf(`DELETE FROM row_hash %s;`, where("OLD"))
-	change := fmt.Sprintf(`UPDATE row_hash SET hash = iif(hash = %s, %s, x'') %s;`, before, after, where("OLD"))
-	if t.Set {
-		part = fmt.Sprintf(`UPDATE row_hash SET hash = %s(hash, %s) %s; DELETE FROM row_hash %s AND hash = zeroblob(%d);`,
-			FunctionXor, before, where("OLD"), where("OLD"), Size)
-		change = part + " " + join
-	}
-	trigger := func(name, event, body string) Trigger {
-		name = "hash_" + t.Name + "_" + name
-		return Trigger{Name: name, Table: t.Name, SQL: fmt.Sprintf(`CREATE TRIGGER %s AFTER %s ON main."%s" BEGIN %s END`,
-			name, event, t.Name, body)}
-	}
-	return []Trigger{
-		trigger("added", "INSERT", join),
-		trigger("changed", "UPDATE OF "+strings.Join(of, ", "), change),
-		trigger("deleted", "DELETE", part),
-	}
+// Kept is a table whose hashes an engine keeps in step with its rows, by its own triggers, for every change on its
+// connections. Programs without these triggers can write to the database, and their writes are detected. In row_hash
+// (kind, id, hash), a hash without bytes marks known damage:
+//
+//   - A new row, or a row of a set, adds its hash: an empty one where Doubt holds. In a set, [Xor] joins the hashes.
+//   - A changed row gets its new hash if the stored one is that of the row before, otherwise an empty one: an update of
+//     a damaged row does not make it valid. A row of a set takes its old hash from the set and adds its new one.
+//   - A deleted row takes its hash away, and a set the hash of its last row.
+type Kept struct {
+	Table
+	Columns []string // hashed ones, in their order
 }

@@ -51,9 +51,9 @@ type Config struct {
 	// before them (0: a new file). Nil: nothing.
 	BeforeMigrations, AfterMigrations func(tx db.Tx, version int) error
 
-	// Prepare runs on the connection that writes, after migrations and before the first transaction, and returns
-	// the temporary triggers that the connection gets. Nil: none.
-	Prepare func(tx db.Tx) ([]rowhash.Trigger, error)
+	// Hashed returns the tables whose rows have hashes. The connection that writes calls it after the migrations, and
+	// gets triggers that maintain the hashes. Nil: none.
+	Hashed func(tx db.Tx) ([]rowhash.Kept, error)
 
 	// Fill completes migrations with what SQL cannot compute. The keys are their names without the number:
 	// "project_names" for 0014_project_names.sql. Each runs after its migration, in the same transaction, if that
@@ -87,10 +87,10 @@ type DB struct {
 	readMode    string          // how reading connections open the file
 	sidesBefore map[string]bool // which side files existed before a read-only opening
 	readers     *readers
-	writer      *writer                                   // nil: read-only
-	known       int                                       // the schema version that this program knows
-	memory      bool                                      // one connection for everything, the writer's
-	makeReady   func(tx db.Tx) ([]rowhash.Trigger, error) // Config.Prepare
+	writer      *writer                                // nil: read-only
+	known       int                                    // the schema version that this program knows
+	memory      bool                                   // one connection for everything, the writer's
+	hashed      func(tx db.Tx) ([]rowhash.Kept, error) // Config.Hashed
 
 	reserve int64       // bytes in reserve beside the file
 	full    atomic.Bool // the last write found no room
@@ -137,7 +137,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	}
 	d := &DB{
 		path: c.Path, log: c.Logger, lockTimeout: c.LockTimeout,
-		readers: newReaders(c.Readers), makeReady: c.Prepare, reserve: c.Reserve, roomEvery: 5 * time.Second,
+		readers: newReaders(c.Readers), hashed: c.Hashed, reserve: c.Reserve, roomEvery: 5 * time.Second,
 		closing: make(chan struct{}), idle: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if err := d.useKey(c.MasterKey); err != nil {

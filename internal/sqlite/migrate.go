@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
 
 //go:embed migrations/*.sql migrations/schema/*.sql
@@ -178,9 +177,9 @@ func (d *DB) migrate(ctx context.Context, c *conn, config Config, steps []migrat
 	return nil
 }
 
-// prepare lets the caller prepare the connection that writes.
+// prepare makes the triggers of the hashes on the connection that writes.
 func (d *DB) prepare(ctx context.Context, c *conn) error {
-	if d.makeReady == nil {
+	if d.hashed == nil {
 		return nil
 	}
 	// It reads the file's schema, and creates nothing in a file: a transaction for reading is enough.
@@ -189,9 +188,13 @@ func (d *DB) prepare(ctx context.Context, c *conn) error {
 			return err
 		}
 		tx := &Tx{conn: c, ctx: ctx, writable: true}
-		triggers, err := d.makeReady(tx)
+		hashed, err := d.hashed(tx)
 		tx.end()
-		if err == nil && len(triggers) > 0 {
+		if err == nil && len(hashed) > 0 {
+			var triggers []trigger
+			for _, t := range hashed {
+				triggers = append(triggers, hashTriggers(t)...)
+			}
 			err = c.script(temporary(triggers))
 		}
 		if err == nil {
@@ -203,23 +206,6 @@ func (d *DB) prepare(ctx context.Context, c *conn) error {
 		return err
 	})
 	return classify("open "+d.path, err)
-}
-
-// temporary returns a script that makes temporary triggers.
-//
-// SQLite parses each CREATE TRIGGER several times. Rows of the temporary schema are parsed once, when the changed
-// version makes SQLite read that schema again, as the last statement does: for the triggers of the hashes, a third of
-// the time of opening a file.
-func temporary(triggers []rowhash.Trigger) string {
-	rows := make([]string, len(triggers))
-	for i, t := range triggers {
-		rows[i] = fmt.Sprintf(`('trigger', '%s', '%s', 0, '%s')`, t.Name, t.Table, strings.ReplaceAll(t.SQL, "'", "''"))
-	}
-	return `PRAGMA writable_schema = ON;
-		INSERT INTO temp.sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES ` + strings.Join(rows, ",\n") + `;
-		PRAGMA writable_schema = OFF;
-		PRAGMA temp.schema_version = 1;
-		SELECT 1 FROM temp.sqlite_schema LIMIT 1;`
 }
 
 // version returns the number of the file's last migration.

@@ -45,7 +45,7 @@ type writer struct {
 	shared  bool      // the last commit was shared
 	linger  lingering
 	late    lateWords // rows of full text, to be written before the commit
-	unready bool      // Config.Prepare has to prepare the connection before the next transaction
+	unready bool      // the connection has to be prepared before the next transaction
 	wal     walWatch
 }
 

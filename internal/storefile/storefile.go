@@ -28,6 +28,6 @@ func Config(path string, now func() time.Time) sqlite.Config {
 		Fill:             Fills(),
 		BeforeMigrations: kernel.MarkDamage,
 		AfterMigrations:  func(tx db.Tx, version int) error { return kernel.MakeHashes(tx, version, now().UnixMicro()) },
-		Prepare:          kernel.KeepHashes,
+		Hashed:           kernel.KeepHashes,
 	}
 }

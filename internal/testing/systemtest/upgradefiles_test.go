@@ -34,7 +34,7 @@ func makeFileOfVersion(t *testing.T, path string, version int) {
 	config := storefile.Config(path, still)
 	config.Migrations = recovery.Migrations(config.Migrations, version)
 	if version < 12 { // before hashes
-		config.Prepare, config.BeforeMigrations, config.AfterMigrations = nil, nil, nil
+		config.Hashed, config.BeforeMigrations, config.AfterMigrations = nil, nil, nil
 	}
 	file, err := sqlite.Open(t.Context(), config)
 	if err != nil {
