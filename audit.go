@@ -314,43 +314,6 @@ func (h *Upkeep) CutAudit(ctx context.Context, through AuditAnchor) (removed int
 	return removed, err
 }
 
-// RecordConfiguration adds the store's configuration to the audit log, unless it has not changed since it was last
-// added. A server calls it when it starts.
-//
-// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
-func (h *Upkeep) RecordConfiguration(ctx context.Context) error {
-	s, err := h.operator(ctx, "RecordConfiguration")
-	if err == nil {
-		err = s.checkWritable()
-	}
-	if err != nil {
-		return err
-	}
-	c, err := h.Configuration(ctx)
-	if err != nil {
-		return err
-	}
-	e := event{"configuration", "store", "", audit.Details{"model": audit.ID("model", c.Model), "dimensions": c.Dimensions,
-		"index_memory": c.IndexMemory, "max_file": c.MaxFile, "file_quota": c.FileQuota, "new_files": c.NewFiles,
-		"quota": c.Quota, "keep_activity": c.KeepActivity.String(), "max_activity": c.MaxActivity,
-		"keep_trash": c.KeepTrash.String()}}
-	return s.writeStore(ctx, func(tx db.Tx) error {
-		encoded, err := json.Marshal(e.details)
-		if err != nil {
-			return err
-		}
-		before := ""
-		err = audit.Each(tx, func(last audit.Entry) error {
-			before = last.Canonical
-			return nil
-		}, `a.action = ? ORDER BY a.id DESC LIMIT 1`, e.action)
-		if before == string(encoded) {
-			return err
-		}
-		return s.note(ctx, tx, err, e)
-	})
-}
-
 // Receipt proves an export or a deletion to others. It states the objects, their number, the time and the actor, with
 // hashes, and is signed with the key that signs access tokens. "souvenir receipt verify" checks its JSON;
 // docs/receipts.md describes it.

@@ -8,8 +8,6 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/naming"
-	"github.com/souvenir-ai/souvenir/internal/records/audit"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -31,51 +29,6 @@ type Collection struct {
 	UpdatedAt   time.Time `json:"updated_at"`
 
 	Retention Retention `json:"-"` // how long its memories stay
-}
-
-// Retention is a rule for how long the memories of a collection, or in a project, stay after their last change. The
-// zero value means no rule: they stay.
-//
-// The background worker moves them to the trash, a thousand at a time; [Upkeep.Purge] does the same at once. If both
-// the collection and the project of a memory have a rule, the one that ends earlier counts. Rules, dos and don'ts,
-// memories of event type IDENTITY and project-main stay, and so do files. Every change of a memory starts its time
-// again, and so does [Trash.Restore] in a place with a rule.
-type Retention struct {
-	// After is the time since the last change, in whole seconds: 24 hours to 36,500 days. 0: there is no rule.
-	After  time.Duration `json:"after"`
-	Delete bool          `json:"delete"` // delete them for good, instead of moving them to the trash
-}
-
-// The bounds of [Retention].After.
-const (
-	MinRetention = valid.MinRetention // 24 hours
-	MaxRetention = valid.MaxRetention // 36,500 days
-)
-
-func (r Retention) check() error {
-	switch {
-	case r.After == 0 && r.Delete:
-		return invalid("retention", "{} deletes without an age; set how long memories stay, %s to %s, or omit it for no rule",
-			MinRetention, MaxRetention)
-	case r.After != 0 && (r.After < MinRetention || r.After > MaxRetention):
-		return invalid("retention", "{} is %s after the last change; expected %s to %s, or 0 for no rule", r.After,
-			MinRetention, MaxRetention)
-	}
-	return nil
-}
-
-// stored returns the rule in its stored form, and retentionOf converts it back.
-func (r Retention) stored() trash.Retention {
-	return trash.Retention{After: r.After.Truncate(time.Second).Microseconds(), Deletes: r.Delete}
-}
-
-func retentionOf(after int64, deletes bool) Retention {
-	return Retention{time.Duration(after) * time.Microsecond, deletes}
-}
-
-// details are the details for the audit log.
-func (r Retention) details() audit.Details {
-	return audit.Details{"seconds": int64(r.After / time.Second), "delete": r.Delete}
 }
 
 // OwnVectors is the Embedder of a [Collection] whose vectors the callers supply.
@@ -306,73 +259,6 @@ func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionU
 	return updated, err
 }
 
-// setRetention sets the rule of a collection or a project (kind), unless it already has this one.
-func (s *Store) setRetention(ctx context.Context, tx db.Tx, kind string, row int64, r Retention, object string) error {
-	was, err := trash.ReadRetention(tx, kind, row)
-	if err != nil || was == r.stored() {
-		return err
-	}
-	return s.note(ctx, tx, trash.SetRetention(tx, kind, row, r.stored()),
-		event{"retention.set", kind, object, r.details()})
-}
-
-// DueQuery asks how many memories a rule would remove now.
-type DueQuery struct {
-	Collection string     // the collection, one of the caller's own; empty if a project is given
-	Project    ProjectRef // the project; one of the two is needed
-	Retention  Retention  // the rule; the zero value means the one that the place has
-}
-
-// CountDue returns how many memories of a collection or a project a rule would remove now: memories that have not
-// changed for its time. The caller must be allowed to change the rule.
-func (h *Insights) CountDue(ctx context.Context, q DueQuery) (n int, err error) {
-	defer inGo[ProjectRef](&err)
-	defer inGo[DueQuery](&err)
-	s := h.s
-	if err := q.check(); err != nil {
-		return 0, err
-	}
-	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
-		kind, condition, row := "collection", `p.collection_id = ?`, int64(0)
-		if q.Collection != "" {
-			row, err = s.writableCollection(tx, v, q.Collection)
-		} else {
-			var p naming.Project
-			p, err = naming.Managed(tx, v, q.Project.ID, q.Project.Name)
-			kind, condition, row = "project", `p.project_id = ?`, p.Row
-		}
-		if err != nil {
-			return err
-		}
-		rule := q.Retention.stored()
-		if rule.After == 0 {
-			if rule, err = trash.ReadRetention(tx, kind, row); err != nil || rule.After == 0 {
-				n = 0
-				return err
-			}
-		}
-		n, err = trash.CountDue(tx, s.now()-rule.After, condition, row)
-		return err
-	})
-	return n, err
-}
-
-func (q DueQuery) check() error {
-	if err := q.Retention.check(); err != nil {
-		return err
-	}
-	if q.Collection == "" {
-		return q.Project.check()
-	}
-	if err := valid.Project(q.Project.ID, q.Project.Name); err != nil {
-		return err
-	}
-	if q.Project != (ProjectRef{}) {
-		return invalid("collection_name", "{} %s is given together with a project; give one of them", show(q.Collection))
-	}
-	return valid.Name("collection_name", q.Collection)
-}
-
 func renameCollection(tx db.Tx, v viewer, row int64, before, after string) error {
 	if before == after {
 		return nil
@@ -458,27 +344,4 @@ func (s *Store) writableCollection(tx db.Tx, v viewer, name string) (int64, erro
 	}
 	row, _, _, err := kernel.OwnCollection(tx, v.User, name)
 	return row, err
-}
-
-// DeletionOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means
-// the zero value.
-type DeletionOptions struct {
-	// WithMemories deletes the contents, too: the memories, even if another user stored them, and with a user their
-	// collections, projects and files. Without it, deleting one that is not empty fails with ErrConflict.
-	WithMemories bool
-
-	// Erase erases a collection or a project with its memories instead of moving it to the trash. A user is always
-	// erased.
-	Erase bool
-
-	// Receipt is filled in when DeleteUser has deleted everything; nil means no receipt. It counts what existed at the
-	// beginning. Other deletions ignore it.
-	Receipt *Receipt
-}
-
-func (o *DeletionOptions) orDefault() DeletionOptions {
-	if o == nil {
-		return DeletionOptions{}
-	}
-	return *o
 }

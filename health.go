@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -129,56 +128,6 @@ func checkReport(r inspect.Report) CheckReport {
 		report.Damaged = append(report.Damaged, DamagedRow(d))
 	}
 	return report
-}
-
-// Configuration describes how a store works: the options passed to Open, with their defaults, and what they apply to.
-type Configuration struct {
-	Path       string `json:"path"`       // absolute path of the file; ":memory:" for none; "" for a store not in a file
-	ReadOnly   bool   `json:"read_only"`  // the file is never written to
-	Engine     string `json:"engine"`     // the storage engine and its version
-	Model      string `json:"model"`      // of the embedder
-	Dimensions int    `json:"dimensions"` // of its vectors
-
-	IndexMemory  int64         `json:"index_memory"` // bytes; negative: no index in memory
-	MaxFile      int64         `json:"max_file"`     // bytes of a file
-	FileQuota    int64         `json:"file_quota"`   // bytes of all files of an owner; 0: no quota
-	NewFiles     FilePlace     `json:"new_files"`    // where the content of new files goes
-	Quota        Quota         `json:"quota"`        // of memories
-	KeepActivity time.Duration `json:"keep_activity"`
-	MaxActivity  int           `json:"max_activity"` // recorded calls
-	KeepTrash    time.Duration `json:"keep_trash"`   // negative: no trash, deletions are permanent
-	BackupEvery  time.Duration `json:"backup_every"` // 0: the program makes no scheduled backups
-	KeepBackups  int           `json:"keep_backups"`
-}
-
-// Configuration returns the store's configuration. It is for the Store that Open returned; a view gets ErrForbidden.
-func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
-	s, err := h.operator(ctx, "Configuration")
-	if err != nil {
-		return Configuration{}, err
-	}
-	o := &s.options
-	if err := s.read(ctx, func(tx db.Tx, _ viewer) (err error) { // an error on a closed store
-		o, err = s.limits(tx)
-		return err
-	}); err != nil {
-		return Configuration{}, err
-	}
-	c := Configuration{
-		Path: s.db.Upkeep().Path, Engine: s.db.Upkeep().Name, ReadOnly: s.db.ReadOnly(),
-		Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
-		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, NewFiles: o.NewFiles, Quota: o.Quota,
-		KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
-		KeepTrash: o.KeepTrash, BackupEvery: o.BackupEvery, KeepBackups: o.KeepBackups,
-	}
-	if s.db.Upkeep().InFile() {
-		absolute, err := filepath.Abs(c.Path)
-		if err != nil {
-			return Configuration{}, wrap(err)
-		}
-		c.Path = absolute
-	}
-	return c, nil
 }
 
 // Health returns nil if the store works, or an error that describes the problem. ErrFull means that the disk is full:

@@ -3,7 +3,9 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -450,4 +452,91 @@ func (h *Upkeep) SetSetting(ctx context.Context, name SettingName, value *int64)
 	})
 	s.limited.Forget()
 	return err
+}
+
+// Configuration describes how a store works: the options passed to Open, with their defaults, and what they apply to.
+type Configuration struct {
+	Path       string `json:"path"`       // absolute path of the file; ":memory:" for none; "" for a store not in a file
+	ReadOnly   bool   `json:"read_only"`  // the file is never written to
+	Engine     string `json:"engine"`     // the storage engine and its version
+	Model      string `json:"model"`      // of the embedder
+	Dimensions int    `json:"dimensions"` // of its vectors
+
+	IndexMemory  int64         `json:"index_memory"` // bytes; negative: no index in memory
+	MaxFile      int64         `json:"max_file"`     // bytes of a file
+	FileQuota    int64         `json:"file_quota"`   // bytes of all files of an owner; 0: no quota
+	NewFiles     FilePlace     `json:"new_files"`    // where the content of new files goes
+	Quota        Quota         `json:"quota"`        // of memories
+	KeepActivity time.Duration `json:"keep_activity"`
+	MaxActivity  int           `json:"max_activity"` // recorded calls
+	KeepTrash    time.Duration `json:"keep_trash"`   // negative: no trash, deletions are permanent
+	BackupEvery  time.Duration `json:"backup_every"` // 0: the program makes no scheduled backups
+	KeepBackups  int           `json:"keep_backups"`
+}
+
+// Configuration returns the store's configuration. It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
+	s, err := h.operator(ctx, "Configuration")
+	if err != nil {
+		return Configuration{}, err
+	}
+	o := &s.options
+	if err := s.read(ctx, func(tx db.Tx, _ viewer) (err error) { // an error on a closed store
+		o, err = s.limits(tx)
+		return err
+	}); err != nil {
+		return Configuration{}, err
+	}
+	c := Configuration{
+		Path: s.db.Upkeep().Path, Engine: s.db.Upkeep().Name, ReadOnly: s.db.ReadOnly(),
+		Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
+		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, NewFiles: o.NewFiles, Quota: o.Quota,
+		KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
+		KeepTrash: o.KeepTrash, BackupEvery: o.BackupEvery, KeepBackups: o.KeepBackups,
+	}
+	if s.db.Upkeep().InFile() {
+		absolute, err := filepath.Abs(c.Path)
+		if err != nil {
+			return Configuration{}, wrap(err)
+		}
+		c.Path = absolute
+	}
+	return c, nil
+}
+
+// RecordConfiguration adds the store's configuration to the audit log, unless it has not changed since it was last
+// added. A server calls it when it starts.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
+func (h *Upkeep) RecordConfiguration(ctx context.Context) error {
+	s, err := h.operator(ctx, "RecordConfiguration")
+	if err == nil {
+		err = s.checkWritable()
+	}
+	if err != nil {
+		return err
+	}
+	c, err := h.Configuration(ctx)
+	if err != nil {
+		return err
+	}
+	e := event{"configuration", "store", "", audit.Details{"model": audit.ID("model", c.Model), "dimensions": c.Dimensions,
+		"index_memory": c.IndexMemory, "max_file": c.MaxFile, "file_quota": c.FileQuota, "new_files": c.NewFiles,
+		"quota": c.Quota, "keep_activity": c.KeepActivity.String(), "max_activity": c.MaxActivity,
+		"keep_trash": c.KeepTrash.String()}}
+	return s.writeStore(ctx, func(tx db.Tx) error {
+		encoded, err := json.Marshal(e.details)
+		if err != nil {
+			return err
+		}
+		before := ""
+		err = audit.Each(tx, func(last audit.Entry) error {
+			before = last.Canonical
+			return nil
+		}, `a.action = ? ORDER BY a.id DESC LIMIT 1`, e.action)
+		if before == string(encoded) {
+			return err
+		}
+		return s.note(ctx, tx, err, e)
+	})
 }

@@ -325,6 +325,29 @@ func trashed(m kernel.Memory) trash.Memory {
 	return trash.Memory{Row: m.Row, Partition: m.Partition, ID: m.ID, Content: m.Content}
 }
 
+// DeletionOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means
+// the zero value.
+type DeletionOptions struct {
+	// WithMemories deletes the contents, too: the memories, even if another user stored them, and with a user their
+	// collections, projects and files. Without it, deleting one that is not empty fails with ErrConflict.
+	WithMemories bool
+
+	// Erase erases a collection or a project with its memories instead of moving it to the trash. A user is always
+	// erased.
+	Erase bool
+
+	// Receipt is filled in when DeleteUser has deleted everything; nil means no receipt. It counts what existed at the
+	// beginning. Other deletions ignore it.
+	Receipt *Receipt
+}
+
+func (o *DeletionOptions) orDefault() DeletionOptions {
+	if o == nil {
+		return DeletionOptions{}
+	}
+	return *o
+}
+
 // Erasure, from the trash or at once. A file overwrites deleted content. But its words may stay in the full-text index
 // until that is tidied (db.Tidy), and earlier states of pages stay in the log until that is flushed (db.File). scrub
 // does both.
