@@ -141,7 +141,7 @@ var storeErrors = []struct {
 	{db.ErrUnavailable, KindBusy, "the database cannot be reached; try again in a moment"},
 	{db.ErrInterrupted, KindBusy, "the database interrupted this call; nothing was changed; try again"},
 	{db.ErrUnsupported, KindInvalid,
-		"the database of this store does not support this; use its own tools, such as pg_dump"},
+		"the database of this store does not support this; use the database's own tools"},
 	{db.ErrFull, KindFull, ""},
 	{db.ErrForeign, KindForeign, ""},
 	{db.ErrSealed, KindMasterKey, ""},

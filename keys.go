@@ -276,9 +276,9 @@ func noUserKeys(where string, bound keyring.Bound, cause error) error {
 func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, making bool,
 	o Options) (keyring.Place, string, error) {
 	k := o.UserKeys
-	isAddress := strings.HasPrefix(k.Place, "postgres://") || strings.HasPrefix(k.Place, "postgresql://")
+	isAddress := db.Scheme(k.Place) != ""
 	if open := db.KeysOpenerOf(ctx); open != nil && (k.Place == "" || isAddress) {
-		where := "the schema NAME_keys beside the store"
+		where := "beside the store"
 		if isAddress {
 			where = "the address of UserKeys.Place"
 		}

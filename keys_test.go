@@ -173,6 +173,8 @@ func TestAStoreOpensWithItsRingOnly(t *testing.T) {
 	noError(t, s.Close())
 	k.refused(plain, k.keys, ErrUserKeys, "has content that is not sealed")
 	k.refused(plain, UserKeys{Place: "x"}, ErrInvalid, "but no MasterKey")
+	address := UserKeys{MasterKey: k.keys.MasterKey, Place: "engine://anna:hunter2@db/keys"}
+	k.refused(k.path, address, ErrInvalid, "the address of a database, but the store is in a file")
 	if runtime.GOOS != "windows" {
 		link := filepath.Join(t.TempDir(), "link")
 		noError(t, os.Symlink(ring, link))

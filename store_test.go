@@ -57,6 +57,17 @@ func TestConfiguration(t *testing.T) {
 }
 
 // A snapshot shows the state of one moment, through every view, whatever is written meanwhile.
+func TestAnAddressIsNoPath(t *testing.T) {
+	s, err := Open(t.Context(), "Engine://anna:hunter2@db/x", nil)
+	if err == nil {
+		_ = s.Close()
+	}
+	const want = "path is an address, engine://..., and not a file; open the store with the package of its engine"
+	if !errors.Is(err, ErrInvalid) || err.Error() != want {
+		t.Errorf("Open with an address: got %v, want %s", err, want)
+	}
+}
+
 func TestASnapshotIsTheStateOfOneMoment(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "snapshot.db"), Options{})
 	ann := s.As(Access{User: "ann"})

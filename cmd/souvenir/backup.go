@@ -29,8 +29,9 @@ command.`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
-		if err := db.needsFile("back up the database with pg_dump, or write an export with \"souvenir export " +
-			"--credentials\""); err != nil {
+		if err := db.needsFile(func(e *engine) string {
+			return "back up the database with " + e.backup + ", or write an export with \"souvenir export --credentials\""
+		}); err != nil {
 			return err
 		}
 		progress, end := c.progress()
@@ -92,8 +93,9 @@ needs as much space as the backup.`,
 		if *rehearse {
 			return c.rehearse(besides(ctx, *db), args[0], *asJSON)
 		}
-		if err := db.needsFile("restore a dump of the database with pg_restore, or read an export with \"souvenir " +
-			"import\""); err != nil {
+		if err := db.needsFile(func(e *engine) string {
+			return "restore the database with " + e.restore + ", or read an export with \"souvenir import\""
+		}); err != nil {
 			return err
 		}
 		progress, end := c.progress()

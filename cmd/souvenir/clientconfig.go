@@ -304,7 +304,7 @@ func newConfigSettings(command *cobra.Command) *configSettings {
 		readOnly: flags.Bool("read-only", false, "with --stdio: offer only tools that change nothing"),
 		asJSON:   jsonFlag(command),
 	}
-	locationFlag(command, &s.db, "db", "with --stdio: the store's `file`, or postgres://user@host/name")
+	locationFlag(command, &s.db, "db", "with --stdio: the store's `file`, or "+addressForms())
 	return s
 }
 

@@ -19,7 +19,7 @@ import (
 
 func (c *cli) copyCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use: "copy --from FILE --to postgres://USER@HOST/NAME [flags]", GroupID: groupFile,
+		Use: "copy --from STORE --to STORE [flags]", GroupID: groupFile,
 		Short: "Copy a store from a file to a database, or back",
 		Long: `Copies everything that an export contains from one store to another, in a file or a database: users with their
 passwords, memories with their past versions and vectors, files, projects, tokens, and OAuth clients,
@@ -40,8 +40,8 @@ is missing or different.`,
   SOUVENIR_USER_KEYS=on souvenir copy --from plain.db --from-keys none --to sealed.db`,
 	}
 	var from, to location
-	locationFlag(command, &from, "from", "the store to copy: a `file`, or postgres://user@host/name")
-	locationFlag(command, &to, "to", "where to copy it: a `file`, or postgres://user@host/name")
+	locationFlag(command, &from, "from", "the store to copy: a `file`, or "+addressForms())
+	locationFlag(command, &to, "to", "where to copy it: a `file`, or "+addressForms())
 	asJSON := jsonFlag(command)
 	fromKeys, toKeys := keysFlag(command, "from-keys", "--from"), keysFlag(command, "to-keys", "--to")
 	return c.storing(command, func(ctx context.Context, _ []string) error {

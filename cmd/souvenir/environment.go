@@ -34,7 +34,7 @@ func (c *cli) applyEnvironment(command *cobra.Command) error {
 			return
 		}
 		if err := flag.Value.Set(value); err != nil {
-			wrong = misused("%s is %q; give %s", variable(flag.Name), value, wanted(flag))
+			wrong = wrongValue(variable(flag.Name), value, flag)
 			return
 		}
 		flag.Changed = true
@@ -49,14 +49,24 @@ func (c *cli) applyEnvironment(command *cobra.Command) error {
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
-		return misused("--%s is %q; give %s", invalid.GetFlag().Name, invalid.GetValue(), wanted(invalid.GetFlag()))
+		return wrongValue("--"+invalid.GetFlag().Name, invalid.GetValue(), invalid.GetFlag())
 	}
 	return usageError{err.Error()}
+}
+
+// wrongValue says which value a flag, or its variable, has, and which values it can have.
+func wrongValue(name, value string, flag *pflag.Flag) error {
+	if scheme, rest := location(value).address(); rest != "" { // which may have a password
+		value = scheme + "://..."
+	}
+	return misused("%s is %q; give %s", name, value, wanted(flag))
 }
 
 // wanted describes the valid values of a flag.
 func wanted(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
+	case new(location).Type():
+		return "a file, or " + addressForms()
 	case "bool":
 		return "true or false"
 	case "int":

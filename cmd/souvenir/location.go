@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -9,33 +10,40 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/postgres"
 )
 
-// location is the path of a file, or the address of a PostgreSQL database. Its String, for messages and pages, omits
-// the password; convert it to a string for the value itself.
+// location is the path of a file, or the address of a database. Its String, for messages and pages, omits the password;
+// convert it to a string for the value itself.
 type location string
 
-// isDatabase reports whether the store is in a PostgreSQL database, not in a file.
-func (l location) isDatabase() bool {
-	return strings.HasPrefix(string(l), "postgres://") || strings.HasPrefix(string(l), "postgresql://")
+// address returns the scheme of an address, in small letters, and the rest; "" for a file, also on a drive such as C.
+func (l location) address() (scheme, rest string) {
+	scheme, rest, is := strings.Cut(string(l), "://")
+	if !is || len(scheme) < 2 || strings.ContainsAny(scheme, `/\:.`) {
+		return "", ""
+	}
+	return strings.ToLower(scheme), rest
 }
+
+// isDatabase reports whether the store is in a database, not in a file.
+func (l location) isDatabase() bool { return l.engine() != nil }
 
 // String returns the location without a password.
 func (l location) String() string {
-	if !l.isDatabase() {
+	e := l.engine()
+	if e == nil {
 		return string(l)
 	}
 	address, err := url.Parse(string(l))
 	if err != nil || address.Fragment != "" || strings.Contains(address.EscapedPath()+address.RawQuery, "@") {
-		scheme, _, _ := strings.Cut(string(l), "://")
+		scheme, _ := l.address()
 		return scheme + "://..." // the rest may be part of a password with /, ? or #
 	}
 	if address.User != nil {
 		address.User = url.User(address.User.Username())
 	}
 	query := address.Query()
-	for _, secret := range []string{"password", "sslpassword"} {
+	for _, secret := range e.secrets {
 		query.Del(secret)
 	}
 	address.RawQuery = query.Encode()
@@ -44,10 +52,14 @@ func (l location) String() string {
 
 // Set and Type make location a flag value. A scheme may be in capitals (RFC 3986).
 func (l *location) Set(value string) error {
-	if scheme, rest, ok := strings.Cut(value, "://"); ok && location(strings.ToLower(scheme)+"://").isDatabase() {
-		value = strings.ToLower(scheme) + "://" + rest
-	}
 	*l = location(value)
+	scheme, rest := l.address()
+	switch {
+	case l.isDatabase():
+		*l = location(scheme + "://" + rest)
+	case scheme != "":
+		return errors.New("no engine has such addresses")
+	}
 	return nil
 }
 
@@ -70,23 +82,24 @@ func (l location) open(ctx context.Context, options *souvenir.Options) (*souveni
 	if options.Logger == nil { // otherwise the log shows the progress
 		defer showOpening(ctx)()
 	}
-	if l.isDatabase() {
-		return postgres.Open(ctx, string(l), options)
+	if e := l.engine(); e != nil {
+		return e.open(ctx, string(l), options)
 	}
 	return souvenir.Open(ctx, string(l), options)
 }
 
 // needsFile refuses a database for a command that only works with files, and names the alternative.
-func (l location) needsFile(instead string) error {
-	if !l.isDatabase() {
+func (l location) needsFile(instead func(e *engine) string) error {
+	e := l.engine()
+	if e == nil {
 		return nil
 	}
-	return fmt.Errorf("--db: %s is a PostgreSQL database, but this command needs a file: %s", l, instead)
+	return fmt.Errorf("--db: %s is a %s database, but this command needs a file: %s", l, e.name, instead(e))
 }
 
 func dbFlag(command *cobra.Command) *location {
 	l := location(defaultFile)
-	locationFlag(command, &l, "db", "the store's `file`, or postgres://user@host/name")
+	locationFlag(command, &l, "db", "the store's `file`, or "+addressForms())
 	return &l
 }
 

@@ -68,7 +68,7 @@ output carries only messages of the protocol.`,
 			"minimum `level` of log messages, on standard error: debug, info, warn or error"),
 	}
 	locationFlag(command, &s.db, "db",
-		"the store's `file`, or postgres://user@host/name; if empty, found as described above")
+		"the store's `file`, or "+addressForms()+"; if empty, found as described above")
 	flags.Var(&s.indexMemory, "index-memory",
 		"maximum `bytes` of memory for the search index, which the first search starts to load; above it, and with 0, "+
 			"searches run on disk")

@@ -124,6 +124,14 @@ func TestLocationsHaveNoPasswordsAsTexts(t *testing.T) {
 	}
 }
 
+func TestAnAddressOfAnUnknownDatabaseIsRefusedWithoutItsPassword(t *testing.T) {
+	const address, want = "mysql://anna:hunter2@db/x", `is "mysql://..."; give a file, or postgres://user@host/name`
+	c := call{dir: t.TempDir()}
+	c.fails(t, exitUsage, "--db "+want, "stats", "--db", address)
+	c.env = []string{"SOUVENIR_DB=" + address}
+	c.fails(t, exitUsage, "SOUVENIR_DB "+want, "stats")
+}
+
 func TestTheSchemeOfAnAddressMayBeInCapitals(t *testing.T) {
 	for given, want := range map[string]string{"POSTGRES://anna:hunter2@db/x": "postgres://anna@db/x",
 		"PostgreSQL://db/x": "postgresql://db/x", "Notes.db": "Notes.db", "C://Notes.db": "C://Notes.db"} {

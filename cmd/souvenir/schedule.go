@@ -60,7 +60,8 @@ func (b schedule) check(db location) error {
 	case b.dir == "":
 		return nil
 	case db.isDatabase():
-		return misused("--backup-to is given, but --db is a PostgreSQL database: back it up with pg_dump or pg_basebackup")
+		e := db.engine()
+		return misused("--backup-to is given, but --db is a %s database: back it up with %s", e.name, e.backup)
 	case b.every < backupFloor:
 		return misused("--backup-every is %s; give %s or more, such as 24h", b.every, backupFloor)
 	case b.keep < 1:

@@ -131,13 +131,13 @@ func databaseError(db location, how opening, err error) error {
 	case errors.Is(err, souvenir.ErrUserKeys), errors.Is(err, souvenir.ErrMasterKey):
 		return fmt.Errorf("--db: %w; see \"souvenir key users --help\"", inVariables(err))
 	case errors.Is(err, souvenir.ErrForeign):
-		return fmt.Errorf("--db: %s has tables of another program, and was not changed; give an empty schema with "+
-			"?search_path=NAME: %w", db, err)
+		return fmt.Errorf("--db: %s has tables of another program, and was not changed; give %s: %w", db,
+			db.engine().empty, err)
 	case errors.Is(err, souvenir.ErrNewer):
 		return fmt.Errorf("--db: %s is from a newer version of Souvenir, and was not changed: %w", db, err)
 	case errors.Is(err, souvenir.ErrReadOnly):
-		return fmt.Errorf("--db: %s is from an older version of Souvenir; make a backup with pg_dump, then run "+
-			"\"souvenir serve\", or any command that writes, to upgrade it: %w", db, err)
+		return fmt.Errorf("--db: %s is from an older version of Souvenir; make a backup with %s, then run "+
+			"\"souvenir serve\", or any command that writes, to upgrade it: %w", db, db.engine().backup, err)
 	}
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Err != nil { // the reason, such as that it refuses the password

@@ -70,8 +70,8 @@ func (c *cli) withUserKeys(ctx context.Context) context.Context {
 		r.on, r.place = true, value
 		if !strings.ContainsAny(value, `/`+string(filepath.Separator)) { // a mistyped on or off would be a place, too
 			r.wrong = func() error {
-				return misused("%s is %q; give on, off, a path with a folder such as ./keys.ring, or the address of a database "+
-					"in PostgreSQL", userKeysVariable, value)
+				return misused("%s is %q; give on, off, a path with a folder such as ./keys.ring, or the address of "+
+					"a database", userKeysVariable, value)
 			}
 		}
 	}
@@ -315,7 +315,7 @@ func changeMasterKey(ctx context.Context, db location, to souvenir.MasterKey) er
 		return err
 	}
 	if keys.MasterKey.IsZero() {
-		if err := db.needsFile("encrypt the disk of the database"); err != nil {
+		if err := db.needsFile(func(*engine) string { return "encrypt the disk of the database" }); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +25,7 @@ type engine struct {
 	opener  string   // the package that opens its stores; "" if the root does
 	besides []string // other packages that may import it
 	tests   []string // packages for tests that may import it
+	words   []string // of its own, in texts of programs
 }
 
 // engines are all storage engines. The rules about them, and the places that belong to them, are derived from this
@@ -33,7 +36,56 @@ var engines = []engine{
 		drivers: []string{"modernc.org/...", "github.com/mattn/go-sqlite3/...",
 			"github.com/asg017/sqlite-vec-go-bindings/..."}},
 	{dir: "./internal/postgres", opener: "./postgres", drivers: []string{"github.com/jackc/..."},
-		tests: []string{"./server/internal/servertest"}},
+		tests: []string{"./server/internal/servertest"}, words: []string{"postgres://", "postgresql://", "pg_"}},
+}
+
+// programEngines is the file that names all engines for the program. Above the engines, only help and examples name one
+// besides.
+const programEngines = "cmd/souvenir/engines.go"
+
+// helpText matches the help of a command, and its examples.
+var helpText = regexp.MustCompile(`^.Serves the store|souvenir [a-z]+ `)
+
+func TestWordsOfAnEngineAreInItsPackagesAndInOneFileAbove(t *testing.T) {
+	atRoot(t)
+	for _, e := range engines {
+		found := map[string]bool{}
+		err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+			slashed := filepath.ToSlash(path)
+			own := "./"+slashed == e.dir || e.opener != "" && "./"+slashed == e.opener
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && (own || slices.Contains([]string{".git", "bench", "e2e", "adapters"}, slashed)):
+				return fs.SkipDir
+			case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			file, err := parse(path)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				literal, ok := n.(*ast.BasicLit)
+				for _, word := range e.words {
+					if ok && literal.Kind == token.STRING && strings.Contains(literal.Value, word) &&
+						!helpText.MatchString(literal.Value) {
+						found[slashed+": "+word] = true
+					}
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, place := range slices.Sorted(maps.Keys(found)) {
+			if !strings.HasPrefix(place, programEngines+":") {
+				t.Errorf("got %s, want it in %s only", place, programEngines)
+			}
+		}
+	}
 }
 
 // interfacesOf returns the names of the exported interfaces of a package.
