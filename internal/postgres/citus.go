@@ -41,23 +41,21 @@ func distributedSettings() []string {
 		"SET LOCAL citus.allow_nested_distributed_execution = on", "SET LOCAL plan_cache_mode = force_custom_plan"}
 }
 
-// takeTurn returns the statements with which a Write waits for its turn, and which limit its wait for other locks. On
-// Citus the lock is only on the coordinator, where all Writes meet, and not on all workers, some of which may be away;
-// the worker gets the timeout.
+// takeTurn returns the statements with which a Write waits for its turn, and which limit its wait for other locks. One
+// that runs alone waits only briefly for these: other programs hold them, and all Writes wait for its end. On Citus the
+// lock is only on the coordinator, where all Writes meet, and not on all workers, some of which may be away; the worker
+// gets the timeout.
 func (d *DB) takeTurn(exclusive bool, wait time.Duration) (all []pending) {
 	add := func(texts ...string) {
 		for _, text := range texts {
 			all = append(all, pending{text: text})
 		}
 	}
-	timeout := func(of time.Duration) { add(fmt.Sprintf("SET LOCAL lock_timeout = %d", of.Milliseconds())) }
 	mode := "ROW EXCLUSIVE"
 	if exclusive {
-		mode = "EXCLUSIVE"
-		timeout(min(wait, turnTime))
-	} else {
-		timeout(wait)
+		mode, wait = "EXCLUSIVE", min(wait, turnTime)
 	}
+	add(fmt.Sprintf("SET LOCAL lock_timeout = %d", wait.Milliseconds()))
 	if d.distributed {
 		add("SET LOCAL citus.enable_ddl_propagation = off")
 	}
@@ -67,12 +65,8 @@ func (d *DB) takeTurn(exclusive bool, wait time.Duration) (all []pending) {
 	}
 	// LOCK takes no snapshot: one that waited for it sees what was committed meanwhile.
 	add("LOCK TABLE " + table + " IN " + mode + " MODE")
-	all[len(all)-1].turn = exclusive
 	if d.distributed {
 		add("SET LOCAL citus.enable_ddl_propagation = on")
-	}
-	if exclusive {
-		timeout(wait)
 	}
 	return all
 }

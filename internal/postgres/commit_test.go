@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -231,6 +232,61 @@ func TestAWriteThatWaitsToRunAloneHoldsUpNoOther(t *testing.T) {
 	}
 	if err := <-refused; !errors.Is(err, db.ErrUnique) {
 		t.Errorf("the Write that waited to run alone: got %v, want %v", err, db.ErrUnique)
+	}
+}
+
+// A Write that runs alone gives way to others when it meets a lock of another program.
+func TestAWriteThatRunsAloneHoldsUpNoOtherWhileItWaitsForALock(t *testing.T) {
+	address := pgtest.Address(t)
+	d, err := postgres.Open(t.Context(), address, db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	set := func(tx db.Tx, key string) error {
+		_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1)`, key)
+		return err
+	}
+	if err := d.Write(t.Context(), func(tx db.Tx) error { return set(tx, "there") }); err != nil {
+		t.Fatal(err)
+	}
+	program, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = program.Close(context.Background()) }()
+	long, err := program.Begin(t.Context())
+	if err == nil {
+		_, err = long.Exec(t.Context(), `SELECT FROM setting WHERE key = 'there' FOR UPDATE`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		runs := 0
+		ended <- d.Write(t.Context(), func(tx db.Tx) error {
+			if runs++; runs == 1 {
+				return set(tx, "there") // it runs again, alone
+			}
+			if runs == 2 {
+				close(waits)
+			}
+			_, err := tx.Exec(`UPDATE setting SET value = 2 WHERE key = 'there'`)
+			return err
+		})
+	}()
+	<-waits
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // less than a Write waits for a lock
+	defer cancel()
+	if err := d.Write(ctx, func(tx db.Tx) error { return set(tx, "later") }); err != nil {
+		t.Errorf("a Write while another that runs alone waits for a lock: got %v, want no error", err)
+	}
+	if err := long.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the Write that waited for the lock: got %v, want no error", err)
 	}
 }
 

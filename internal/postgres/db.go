@@ -261,8 +261,8 @@ const (
 	alone       = 4
 	patience    = 60 * time.Second
 	lockTimeout = 30 * time.Second // for each lock; as long as SQLite waits for another process
-	// turnTime is how long a Write waits for the turn to run alone: meanwhile no other begins, and a running one may take
-	// long.
+	// turnTime is how long a Write waits for the turn to run alone, and then for each lock: meanwhile no other begins, and
+	// a running one, or another program, may take long.
 	turnTime = 500 * time.Millisecond
 )
 
@@ -287,7 +287,7 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 		pause := rand.N(time.Millisecond << min(attempt, 6))
 		switch {
 		case !rerun || again(err):
-		case errors.Is(err, db.ErrBusy): // the ones that wait behind it come first, and then it tries again beside them
+		case errors.Is(err, db.ErrBusy): // the Writes that wait for its end come first, and then it tries again beside them
 			attempt, pause = 0, turnTime
 		default:
 			attempt = alone - 1 // it may have met a transaction that its snapshot does not show: look again, alone
@@ -317,7 +317,7 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 		return err, false
 	}
 	defer conn.Release()
-	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), writable: true,
+	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), writable: true, alone: exclusive,
 		pending: d.beginning("BEGIN ISOLATION LEVEL SERIALIZABLE", d.takeTurn(exclusive, wait)...)}
 	defer tx.rollback() // also in a panic
 	err = fn(tx)

@@ -18,8 +18,6 @@ type pending struct {
 	args []any
 	// work says that the statement comes from the transaction's function: its errors are handled as for such a statement.
 	work bool
-	// turn says that it asks for the turn to write alone, for which a Write waits a moment only.
-	turn bool
 	// version says that it looks at the version of the schema.
 	version bool
 	// answer gets the rows of a statement that has some.
@@ -110,9 +108,6 @@ func (tx *Tx) settled(answers pgx.BatchResults, waiting []pending, lost func(err
 			err = tx.failed("exec", err)
 			if p.version {
 				err = tx.outdated(err)
-			}
-			if p.turn && errors.Is(err, db.ErrBusy) {
-				tx.rerun = err
 			}
 			tx.violated = tx.violated || p.work && (errors.Is(err, db.ErrUnique) || errors.Is(err, db.ErrForeignKey))
 			return err

@@ -18,6 +18,7 @@ type Tx struct {
 	conn     *pgx.Conn
 	ctx      context.Context
 	writable bool
+	alone    bool // no other Write runs meanwhile
 	over     bool
 	lost     error // PostgreSQL has given the transaction up; the reason
 	rerun    error // it has to run again; the reason
@@ -331,7 +332,7 @@ func (tx *Tx) failed(op string, err error) error {
 		return ended
 	}
 	err = classify(op, tx.ofWorker(err))
-	if again(err) {
+	if again(err) || tx.alone && errors.Is(err, db.ErrBusy) {
 		tx.rerun = err
 	}
 	tx.lost = err
