@@ -27,13 +27,13 @@ type recorded struct {
 	states []string // before the first step, and after each
 }
 
-// scripts are the recordings so far, by master key.
-var scripts = map[MasterKey]recorded{}
+// scripts are the recordings so far, by keys.
+var scripts = map[any]recorded{}
 
-// recordScript runs the script once for all tests with the same key.
+// recordScript runs the script once for all tests with the same keys.
 func recordScript(tb testing.TB, disk *disktest.Disk) recorded {
 	tb.Helper()
-	if all, ok := scripts[masterKey]; ok {
+	if all, ok := scripts[keys]; ok {
 		return all
 	}
 	folder := tb.TempDir()
@@ -67,7 +67,7 @@ func recordScript(tb testing.TB, disk *disktest.Disk) recorded {
 		tb.Fatal(err)
 	}
 	end()
-	scripts[masterKey] = all
+	scripts[keys] = all
 	return all
 }
 
@@ -149,6 +149,13 @@ func TestNoCrashLosesWhatWasAnswered(t *testing.T) { crashes(t, points(t, 400, 3
 func TestNoCrashLosesWhatAnEncryptedStoreAnswered(t *testing.T) {
 	n := points(t, 100, 0)
 	encrypted(t)
+	crashes(t, n)
+}
+
+// So are those of the ring with the user keys, which is a file of its own.
+func TestNoCrashLosesWhatAStoreWithUserKeysAnswered(t *testing.T) {
+	n := points(t, 30, 0)
+	sealed(t)
 	crashes(t, n)
 }
 

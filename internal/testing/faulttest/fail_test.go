@@ -37,7 +37,7 @@ var kindsOfErrors = map[string]error{
 	"full": ErrFull, "busy": ErrBusy, "internal": ErrInternal, "corrupt": ErrCorrupt, "read-only": ErrReadOnly,
 	"outcome unknown": ErrOutcomeUnknown, "not found": ErrNotFound, "conflict": ErrConflict, "invalid": ErrInvalid,
 	"closed": ErrClosed, "foreign": ErrForeign, "master key": ErrMasterKey, "newer": ErrNewer,
-	"forbidden": ErrForbidden, "too large": ErrTooLarge,
+	"forbidden": ErrForbidden, "too large": ErrTooLarge, "user keys": ErrUserKeys,
 }
 
 func kindOf(err error) string {
@@ -164,6 +164,12 @@ func TestNoFailureOfTheDiskLosesWhatWasAnswered(t *testing.T) { failures(t, poin
 func TestNoFailureOfTheDiskLosesWhatAnEncryptedStoreAnswered(t *testing.T) {
 	n := points(t, 60, 0)
 	encrypted(t)
+	failures(t, n)
+}
+
+func TestNoFailureOfTheDiskLosesWhatAStoreWithUserKeysAnswered(t *testing.T) {
+	n := points(t, 20, 0)
+	sealed(t)
 	failures(t, n)
 }
 

@@ -3,9 +3,11 @@ package faulttest
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,13 +17,11 @@ import (
 // Old programs made the files of testdata: those of the commits 986e336 (schema version 12), 472d0a3 (18) and c6b1978
 // (33). Each imported three memories with the built-in model of its time.
 func TestFilesOfOldProgramsOpenMigrateCheckAndExport(t *testing.T) {
-	names, err := filepath.Glob("testdata/*.db.gz")
-	if err != nil || len(names) < 3 {
-		t.Fatalf("got %q, %v, want at least 3 files", names, err)
-	}
-	for _, name := range names {
-		path := filepath.Join(t.TempDir(), "old.db")
-		unpack(t, name, path)
+	for _, old := range oldFiles(t) {
+		name, path := fmt.Sprint("version ", old.version), filepath.Join(t.TempDir(), "old.db")
+		if err := os.WriteFile(path, old.content, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		s, err := Open(t.Context(), path, nil)
 		if err != nil {
 			t.Errorf("%s: %v, want no error", name, err)
@@ -53,22 +53,39 @@ func TestFilesOfOldProgramsOpenMigrateCheckAndExport(t *testing.T) {
 	}
 }
 
-func unpack(t *testing.T, name, path string) {
-	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
+// oldFile is a file of an old program.
+type oldFile struct {
+	version int
+	content []byte
+}
+
+// oldFiles returns the files of testdata.
+func oldFiles(tb testing.TB) (all []oldFile) {
+	tb.Helper()
+	names, err := filepath.Glob("testdata/*.db.gz")
+	if err != nil || len(names) == 0 {
+		tb.Fatalf("got %q, %v, want files", names, err)
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer f.Close()
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		content, err := io.ReadAll(z)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		version, _, _ := strings.Cut(filepath.Base(name), ".")
+		n, err := strconv.Atoi(version)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all = append(all, oldFile{n, content})
 	}
-	content, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	return all
 }

@@ -41,18 +41,24 @@ type runner struct {
 
 const storeName = "store.db"
 
-// masterKey encrypts the stores. By default they are not encrypted.
-var masterKey MasterKey
+// keys are the master key of the stores and that of their user keys. By default they have none.
+var keys struct{ file, users MasterKey }
 
 // encrypted encrypts the stores of a test.
 func encrypted(t *testing.T) {
-	masterKey = GenerateMasterKey()
-	t.Cleanup(func() { masterKey = MasterKey{} })
+	keys.file = GenerateMasterKey()
+	t.Cleanup(func() { keys.file = MasterKey{} })
+}
+
+// sealed gives the stores of a test user keys.
+func sealed(t *testing.T) {
+	keys.users = GenerateMasterKey()
+	t.Cleanup(func() { keys.users = MasterKey{} })
 }
 
 func (r *runner) options() *Options {
 	return &Options{
-		Embedder: words, Now: r.now, MasterKey: masterKey,
+		Embedder: words, Now: r.now, MasterKey: keys.file, UserKeys: UserKeys{MasterKey: keys.users},
 		NewID: func() string { r.ids++; return fmt.Sprintf("id-%02d-%d", r.step, r.ids) },
 	}
 }
@@ -262,6 +268,18 @@ var script = []step{
 		}
 		return err
 	}, parts: true, random: true},
+	{name: "a memory of a new user", do: func(r *runner) error {
+		_, err := r.store.As(Access{User: "bob"}).AddMemory(r.ctx, NewMemory{Content: "of bob alone", ProjectName: "shed"})
+		return err
+	}},
+	{name: "a file of the user", do: func(r *runner) error {
+		_, err := r.store.As(Access{User: "bob"}).AddFile(r.ctx, NewFile{Filename: "spade.txt"},
+			strings.NewReader("in the shed"))
+		return err
+	}},
+	{name: "delete the user", do: func(r *runner) error {
+		return r.store.Accounts().DeleteUser(r.ctx, "bob", &DeletionOptions{WithMemories: true})
+	}, parts: true},
 	{name: "close and open", do: func(r *runner) error {
 		if err := r.store.Close(); err != nil {
 			return err

@@ -4,171 +4,255 @@ package faulttest
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/sqlite/disktest"
 	"github.com/souvenir-ai/souvenir/internal/storefile"
+	"github.com/souvenir-ai/souvenir/internal/testing/linediff"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
-// first holds the migrations up to a number.
-type first struct {
-	fs.FS
-	version int
+// upgrade is the migration of a file that an old program made.
+type upgrade struct {
+	disk      *disktest.Disk
+	recording *disktest.Recording
+	folder    string
+	old       oldFile
+	rows      string // of the old file
+	state     string // of the store after an undisturbed migration
+	newest    int    // the version then
+	moments   int    // how many changes of the disk the migration makes
+	calls     map[disktest.Kind]int
+	seen      map[string]bool // the images so far
+	counts    map[string]int
 }
 
-func (f first) Glob(pattern string) ([]string, error) {
-	all, err := fs.Glob(f.FS, pattern)
-	if strings.HasPrefix(pattern, "schema/") {
-		return nil, err
-	}
-	return all[:f.version], err
-}
-
-// oldVersion predates hashes, so the migrations have much to write.
-const oldVersion = 11
-
-// makeOld makes a file of the old version, with memories.
-func makeOld(tb testing.TB, folder string) {
+// newUpgrade migrates a file undisturbed.
+func newUpgrade(tb testing.TB, disk *disktest.Disk, old oldFile) *upgrade {
 	tb.Helper()
-	write(tb, folder, nil)
-	file, err := sqlite.Open(tb.Context(), sqlite.Config{Path: filepath.Join(folder, storeName),
-		ApplicationID: storefile.ApplicationID, Migrations: first{sqlite.Migrations(), oldVersion}})
+	u := &upgrade{disk: disk, folder: filepath.Join(tb.TempDir(), "old"), old: old, calls: map[disktest.Kind]int{},
+		seen: map[string]bool{}, counts: map[string]int{}}
+	u.start(tb)
+	version, rows, err := rowsOf(tb, u.folder)
+	if err != nil || version != old.version {
+		tb.Fatalf("version %d: got version %d, %v", old.version, version, err)
+	}
+	u.rows = rows
+	u.start(tb)
+	recording, end, err := disk.Record(u.folder)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	err = file.Write(tb.Context(), func(tx db.Tx) error {
-		return tx.(*sqlite.Tx).ExecScript(`INSERT INTO user (id, uid, created_at) VALUES (1, 'local', 1);
-			INSERT INTO collection (id, owner_id, name, description, created_at, updated_at) VALUES (1, 1, 'default', '', 1, 1);
-			INSERT INTO partition (id, collection_id) VALUES (1, 1);
-			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
-			INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at)
-			SELECT 'm' || i, 1, 'memory ' || i || ' of the kettle', '{"n":' || i || '}', 1, i, i FROM n`)
-	})
-	if err := errors.Join(err, file.Close()); err != nil {
+	defer end()
+	seen := disktest.Fault{Folder: u.folder, After: 1 << 30}
+	stop := disk.Fail(&seen)
+	r := &runner{ctx: context.Background(), step: len(script)}
+	if err := r.open(u.folder); err != nil {
 		tb.Fatal(err)
 	}
+	u.recording, u.moments = recording, disk.Now()
+	stop()
+	for kind, n := range seen.Seen {
+		u.calls[disktest.Kind(kind)] = n
+	}
+	if u.state, err = u.end(tb, r); err == nil {
+		u.newest, _, err = rowsOf(tb, u.folder)
+	}
+	if err != nil {
+		tb.Fatalf("version %d: %v", old.version, err)
+	}
+	return u
 }
 
-// versionOf returns the version of a file's schema and the number of its memories.
-func versionOf(tb testing.TB, folder string) (version, memories int, err error) {
+// start writes the old file.
+func (u *upgrade) start(tb testing.TB) {
+	tb.Helper()
+	write(tb, u.folder, map[string][]byte{storeName: u.old.content})
+}
+
+// end checks an open store, closes it and returns its state.
+func (u *upgrade) end(tb testing.TB, r *runner) (held string, err error) {
+	tb.Helper()
+	defer func() { err = errors.Join(err, r.store.Close()) }()
+	if err := r.store.Upkeep().WaitEmbedded(r.ctx); err != nil {
+		return "", err
+	}
+	if report, err := r.store.Upkeep().Check(r.ctx, nil); err != nil || !report.OK {
+		return "", fmt.Errorf("the check says %.1000v, %w", report.Findings, err)
+	}
+	return state(tb, r.store)
+}
+
+// rowsOf returns the version of a file's schema, and the rows of all its tables.
+func rowsOf(tb testing.TB, folder string) (version int, rows string, err error) {
 	tb.Helper()
 	file, err := sqlite.Open(tb.Context(), sqlite.Config{Path: filepath.Join(folder, storeName),
 		ApplicationID: storefile.ApplicationID, Migrations: sqlite.Migrations(), ReadOnly: true, AnyVersion: true})
 	if err != nil {
-		return 0, 0, err
+		return 0, "", err
 	}
 	err = file.Read(tb.Context(), func(tx db.Tx) error {
-		return errors.Join(tx.QueryRow(`PRAGMA user_version`).Scan(&version),
-			tx.QueryRow(`SELECT count(*) FROM memory WHERE content LIKE 'memory %'`).Scan(&memories))
+		queries, err := texts(tx, `SELECT 'SELECT ''' || t.name || ' '' || ' || group_concat('quote("' || c.name || '")',
+				' || '','' || ') || ' FROM "' || t.name || '" ORDER BY 1'
+			FROM sqlite_schema t, pragma_table_info(t.name) c
+			WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' GROUP BY t.name ORDER BY t.name`)
+		for _, query := range queries {
+			lines, failed := texts(tx, query)
+			err = errors.Join(err, failed)
+			rows += strings.Join(lines, "\n") + "\n"
+		}
+		return errors.Join(err, tx.QueryRow(`PRAGMA user_version`).Scan(&version))
 	})
-	return version, memories, errors.Join(err, file.Close())
+	return version, rows, errors.Join(err, file.Close())
 }
 
-// upgraded opens a file with the current program, and checks that it holds what the old file held.
-func upgraded(tb testing.TB, folder string) error {
+// texts returns the only column of a query.
+func texts(tx db.Tx, query string) (all []string, err error) {
+	err = tx.Each(func(rows db.Rows) error {
+		var text string
+		err := rows.Scan(&text)
+		all = append(all, text)
+		return err
+	}, query)
+	return all, err
+}
+
+// look checks a file after a fault: it is complete, old or new, and a program that opens it migrates it wholly.
+func (u *upgrade) look(tb testing.TB, answered bool) error {
 	tb.Helper()
-	r := &runner{ctx: context.Background()}
-	if err := r.open(folder); err != nil {
-		return err
+	version, rows, err := rowsOf(tb, u.folder)
+	switch {
+	case err != nil:
+		return fmt.Errorf("it cannot be read: %w", err)
+	case version == u.old.version && answered:
+		return errors.New("it has the old version although the migration was answered")
+	case version == u.old.version && rows != u.rows:
+		return fmt.Errorf("the old file has changed: %s", linediff.First(rows, u.rows))
+	case version == u.old.version:
+		u.counts["old"]++
+	case version != u.newest:
+		return fmt.Errorf("it has version %d, want %d or %d", version, u.old.version, u.newest)
+	default:
+		u.counts["new"]++
 	}
-	defer r.store.Close()
-	if _, err := r.store.Upkeep().Check(r.ctx, &CheckOptions{Repair: true}); err != nil { // the old file had no passages
-		return err
+	r := &runner{ctx: context.Background(), step: len(script)}
+	if err := r.open(u.folder); err != nil {
+		return fmt.Errorf("it does not open: %w", err)
 	}
-	report, err := r.store.Upkeep().Check(r.ctx, nil)
-	if err != nil {
-		return err
+	held, err := u.end(tb, r)
+	if err == nil && held != u.state {
+		err = fmt.Errorf("it holds something else: %s", linediff.First(held, u.state))
 	}
-	n := 0
-	for _, err := range r.store.Memories(r.ctx, MemoryList{}) {
-		if err != nil {
-			return err
+	return err
+}
+
+// fault is a power failure at a moment, or a way in which a call of the disk fails.
+type fault struct {
+	at   int
+	way  string // empty: the power fails
+	loss disktest.Loss
+}
+
+// faults returns all faults of the migration: each moment with each loss, and each call in each way.
+func (u *upgrade) faults() (all []fault) {
+	for at := range u.moments + 1 {
+		for loss := range disktest.Losses {
+			all = append(all, fault{at: at, loss: loss})
 		}
-		n++
 	}
-	if !report.OK || n != 40 {
-		return errors.New("it is not whole after the upgrade")
+	for name, way := range ways {
+		calls := 0
+		for kind, n := range u.calls {
+			if way.Only == nil || slices.Contains(way.Only, kind) {
+				calls += n
+			}
+		}
+		for at := range calls {
+			all = append(all, fault{at: at, way: name})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b fault) int { return strings.Compare(a.way, b.way) })
+	return all
+}
+
+// crash makes the file that a power failure leaves.
+func (u *upgrade) crash(tb testing.TB, f fault) error {
+	tb.Helper()
+	files, _ := u.recording.Image(f.at, f.loss, rand.New(rand.NewPCG(uint64(f.at), uint64(f.loss))))
+	image := fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q", files))) // fmt sorts the names
+	if u.seen[image] {
+		u.counts["the same image again"]++
+		return nil
+	}
+	u.seen[image] = true
+	write(tb, u.folder, files)
+	if err := u.look(tb, f.at >= u.moments); err != nil {
+		return fmt.Errorf("version %d, %s, %s: %w", u.old.version, u.recording.Describe(f.at), f.loss, err)
 	}
 	return nil
 }
 
-// A migration that fails or is killed leaves a complete file of the old or the new version.
+// fail migrates while the disk fails.
+func (u *upgrade) fail(tb testing.TB, f fault) error {
+	tb.Helper()
+	u.start(tb)
+	way := ways[f.way]
+	way.Folder, way.After = u.folder, f.at
+	end := u.disk.Fail(&way)
+	r := &runner{ctx: context.Background(), step: len(script)}
+	answer := r.open(u.folder)
+	end()
+	kind := kindOf(answer)
+	u.counts["answer: "+kind]++
+	var err error
+	if kind == "untyped" || way.Full && kind == "internal" {
+		err = errors.New("the answer is wrong")
+	}
+	if r.store != nil {
+		_ = r.store.Close()
+	}
+	if err = errors.Join(err, u.look(tb, answer == nil)); err != nil {
+		return fmt.Errorf("version %d, call %d, %s, %v failed, answer %v: %w", u.old.version, f.at, f.way, way.Failed, answer,
+			err)
+	}
+	return nil
+}
+
+// The migration of a file of each old program ends with a power failure at each change of the disk, with each loss, and
+// with each call of the disk failing in each way. The file must be the old one, unchanged, or completely the new one,
+// and the next program that opens it must migrate it wholly.
 func TestNoFailedMigrationHarmsTheFile(t *testing.T) {
 	disk := disktest.Install()
-	folder := filepath.Join(t.TempDir(), "old")
-	makeOld(t, folder)
-	recording, end, err := disk.Record(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := disktest.Fault{Folder: folder, After: 1 << 30}
-	stop := disk.Fail(&before)
-	r := &runner{ctx: t.Context()}
-	if err := r.open(folder); err != nil {
-		t.Fatal(err)
-	}
-	moment := disk.Now()
-	stop()
-	end()
-	if err := r.store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	calls := 0
-	for _, n := range before.Seen {
-		calls += n
-	}
-
-	last := 0
-	n := points(t, 100, 4) / 2
-	versions := map[string]int{}
-	look := func(what string) {
-		version, memories, err := versionOf(t, folder)
-		switch {
-		case err != nil:
-			t.Errorf("%s: %v", what, err)
-		case memories != 40 || version != oldVersion && version != last && last != 0:
-			t.Errorf("%s: version %d with %d memories, want 40", what, version, memories)
-		case version == oldVersion:
-			versions["old"]++
-		default:
-			versions["new"]++
-			last = version
+	n := points(t, 6, 3)
+	for _, old := range oldFiles(t) {
+		if os.Getenv(faultsVariable) == "" && old.version != 12 && (old.version != 33 || !longtest.All()) {
+			continue
 		}
-		if err := upgraded(t, folder); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		t.Run(fmt.Sprint("version ", old.version), func(t *testing.T) {
+			u := newUpgrade(t, disk, old)
+			all := u.faults()
+			tried := min(n, len(all))
+			for i := range tried {
+				f := all[i*len(all)/tried]
+				try := u.fail
+				if f.way == "" {
+					try = u.crash
+				}
+				if err := try(t, f); err != nil {
+					t.Error(err)
+				}
+			}
+			t.Logf("%d events and %v calls: %d of %d points, %v", u.moments, u.calls, tried, len(all), u.counts)
+		})
 	}
-	for i := range n { // the power fails
-		at, loss := i*(moment+1)/n, disktest.Loss(i%int(disktest.Losses))
-		files, _ := recording.Image(at, loss, rand.New(rand.NewPCG(uint64(i), 1)))
-		write(t, folder, files)
-		look(recording.Describe(at) + ", " + loss.String())
-	}
-	for i := range n { // the disk fails
-		makeOld(t, folder)
-		way := disktest.Fault{Folder: folder, After: i * calls / n, Calls: i % 2, Full: i%3 == 0}
-		stop := disk.Fail(&way)
-		r := &runner{ctx: t.Context()}
-		err := r.open(folder)
-		stop()
-		kind := kindOf(err)
-		versions["answer: "+kind]++
-		if kind == "untyped" {
-			t.Errorf("%v failed: the error has no kind: %v", way.Failed, err)
-		}
-		if r.store != nil {
-			_ = r.store.Close()
-		}
-		look(fmt.Sprint("answer ", err))
-	}
-	t.Logf("%d events and %d calls of the disk; %d crashes and %d failures: %v", moment, calls, n, n, versions)
 }
