@@ -6,13 +6,11 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -323,88 +321,4 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 		return nil, err
 	}
 	return changed, nil
-}
-
-// SharedValuesUpdate is a change of values that all servers of a store share; see [Accounts.UpdateSharedValues].
-type SharedValuesUpdate struct {
-	Keys []string      // at most 16 different ones, of 1 to 200 bytes
-	Life time.Duration // how long a new value is kept: more than 0, at most a day
-	// Change receives the values in the order of the keys, nil for missing ones, and replaces the ones that change;
-	// setting nil deletes a value. A value has at most 1,000 bytes. Change may run again before UpdateSharedValues
-	// returns, so it must reset its results each time.
-	Change func(values [][]byte)
-}
-
-// Limits of [Accounts.UpdateSharedValues].
-const (
-	maxSharedKeys   = 16
-	maxSharedKey    = 200
-	maxSharedValue  = 1000
-	maxSharedLife   = 24 * time.Hour
-	maxSharedValues = 50_000 // of the store; beyond that, the ones that expire first are deleted
-	trimEvery       = 64     // updates
-)
-
-// UpdateSharedValues changes small values that all servers on the store share for a while, such as counts of failed
-// sign-ins, in one transaction. Exports and copies leave them out. If there are too many values, the oldest are deleted
-// early.
-//
-// It is for the Store that Open returned; a view gets ErrForbidden.
-func (h *Accounts) UpdateSharedValues(ctx context.Context, u SharedValuesUpdate) (err error) {
-	defer inGo[SharedValuesUpdate](&err)
-	s, err := h.serving(ctx, "UpdateSharedValues")
-	if err != nil {
-		return err
-	}
-	if err := u.check(); err != nil {
-		return err
-	}
-	if s.sharedUpdates.Add(1)%trimEvery == 1 {
-		err := s.writeStore(ctx, func(tx db.Tx) error { return sharedstate.Trim(tx, maxSharedValues) })
-		if err != nil {
-			return err
-		}
-	}
-	return s.writeStore(ctx, func(tx db.Tx) error {
-		var tooLong error
-		err := sharedstate.Update(tx, u.Keys, u.Life, func(values [][]byte) {
-			u.Change(values)
-			for i, value := range values {
-				if len(value) > maxSharedValue {
-					tooLong = newError(KindTooLarge, "Change", "{} makes a value of %d bytes for the key %s; at most %d are allowed",
-						len(value), show(u.Keys[i]), maxSharedValue)
-				}
-			}
-		})
-		if tooLong != nil {
-			return tooLong
-		}
-		return err
-	})
-}
-
-func (u SharedValuesUpdate) check() error {
-	if n := len(u.Keys); n == 0 || n > maxSharedKeys {
-		return invalid("Keys", "{} has %d keys; expected 1 to %d", n, maxSharedKeys)
-	}
-	known := map[string]bool{}
-	for _, key := range u.Keys {
-		if n := len(key); n == 0 || n > maxSharedKey {
-			return invalid("Keys", "{} has a key of %d bytes; expected 1 to %d", n, maxSharedKey)
-		}
-		if err := valid.Text("Keys", key); err != nil {
-			return err
-		}
-		if known[key] {
-			return invalid("Keys", "{} has %s twice; give each key once", show(key))
-		}
-		known[key] = true
-	}
-	if u.Life <= 0 || u.Life > maxSharedLife {
-		return invalid("Life", "{} is %s; expected more than 0 and at most %s", u.Life, maxSharedLife)
-	}
-	if u.Change == nil {
-		return invalid("Change", "{} is nil; give a function")
-	}
-	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/auth/accesstoken"
-	"github.com/souvenir-ai/souvenir/internal/auth/browsermark"
 	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/auth/redirect"
 	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
@@ -535,15 +534,12 @@ func purgeOAuth(tx db.Tx, now int64) error {
 		{`DELETE FROM oauth_client WHERE kind IN ('registered', 'document') AND updated_at < ? AND used_at IS NULL
 			AND disabled_at IS NULL
 			AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`, []any{before(unusedLifetime)}},
-		{`DELETE FROM signing_key WHERE algorithm <> ? AND retired_at < ?`,
-			[]any{markAlgorithm, before(accesstoken.KeyLife)}},
-		{`DELETE FROM signing_key WHERE algorithm = ? AND retired_at < ?`, []any{markAlgorithm, before(browsermark.Life)}},
 	} {
 		if _, err := tx.Exec(step.statement, step.args...); err != nil {
 			return err
 		}
 	}
-	return nil
+	return purgeKeys(tx, now)
 }
 
 // canonicalResource converts a resource indicator (RFC 8707) to the form that is stored and becomes the audience.

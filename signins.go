@@ -3,8 +3,6 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/auth/browsermark"
 	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
+	"github.com/souvenir-ai/souvenir/internal/auth/serverkeys"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -126,10 +125,6 @@ func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (_ AddedSignIn, e
 	return added, nil
 }
 
-// markAlgorithm is the algorithm of the keys that make marks of browsers. They are stored with the signing keys, so
-// that marks stay valid after a restart and for all processes on a file.
-const markAlgorithm = "HS256"
-
 // marked returns a user in the form of a mark. Neither part has a zero byte.
 func (s *Store) marked(user string) string {
 	if s.access.Namespace == defaultNamespace {
@@ -138,24 +133,11 @@ func (s *Store) marked(user string) string {
 	return s.access.Namespace + "\x00" + user
 }
 
-// addMark returns a new mark of a user's browser. Its key is replaced every 90 days.
+// addMark returns a new mark of a user's browser.
 func (s *shared) addMark(tx db.Tx, user string) (string, error) {
 	now := s.now()
-	if _, err := tx.Exec(`UPDATE signing_key SET retired_at = ?1 WHERE algorithm = ?2 AND retired_at IS NULL
-		AND created_at < ?3`, now, markAlgorithm, now-browsermark.KeyLife.Microseconds()); err != nil {
-		return "", err
-	}
-	var id string
-	var key []byte
-	err := tx.QueryRow(`SELECT kid, private_key FROM signing_key WHERE algorithm = ? AND retired_at IS NULL`,
-		markAlgorithm).Scan(&id, &key)
-	if errors.Is(err, db.ErrNoRows) {
-		id, key = secretvalue.Identifier(), make([]byte, browsermark.KeySize)
-		_, _ = rand.Read(key) // never fails
-		_, err = tx.Exec(`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, ?)`, id,
-			markAlgorithm, key, now)
-	}
-	return browsermark.New(id, key, user, kernel.ToTime(now)), err
+	key, err := markKey(tx, now)
+	return browsermark.New(key.ID, key.Secret, user, kernel.ToTime(now)), err
 }
 
 // Format prints the check without the mark.
@@ -169,13 +151,13 @@ func (h *Accounts) CheckBrowser(ctx context.Context, c BrowserCheck) (err error)
 	if err != nil {
 		return err
 	}
-	var keys [][]byte
+	var key serverkeys.Key
+	found := false
 	err = s.readStore(ctx, func(tx db.Tx) (err error) {
-		keys, err = db.Column[[]byte](tx, `SELECT private_key FROM signing_key WHERE kid = ? AND algorithm = ?`,
-			browsermark.KeyID(c.Mark), markAlgorithm)
+		key, found, err = serverkeys.Find(tx, markAlgorithm, browsermark.KeyID(c.Mark))
 		return err
 	})
-	if err == nil && (len(keys) == 0 || !browsermark.Valid(c.Mark, keys[0], s.marked(c.User), kernel.ToTime(s.now()))) {
+	if err == nil && (!found || !browsermark.Valid(c.Mark, key.Secret, s.marked(c.User), kernel.ToTime(s.now()))) {
 		err = newError(KindUnauthenticated, "mark", "the mark is not from a browser in which this user has signed in")
 	}
 	return err

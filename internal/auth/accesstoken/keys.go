@@ -5,9 +5,10 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
-	"strings"
+	"math"
 	"sync"
 
+	"github.com/souvenir-ai/souvenir/internal/auth/serverkeys"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
@@ -42,54 +43,37 @@ type Keys struct {
 
 // List returns the keys whose tokens are still accepted, the signing key first.
 func List(tx db.Tx, now int64) ([]StoredKey, error) {
+	found, err := serverkeys.List(tx, Algorithm, now-KeyLife.Microseconds())
 	var all []StoredKey
-	err := tx.Each(func(row db.Rows) error {
-		var k StoredKey
-		var seed []byte
-		if err := row.Scan(&k.ID, &seed, &k.Created, &k.Retired); err != nil {
-			return err
+	for _, k := range found {
+		key, err := newKey(k)
+		if err != nil {
+			return nil, err
 		}
-		var err error
-		if k.Key, err = newKey(k.ID, seed); err == nil {
-			all = append(all, k)
-		}
-		return err
-	}, `SELECT kid, private_key, created_at, coalesce(retired_at, 0) FROM signing_key
-		WHERE algorithm = ? AND (retired_at IS NULL OR retired_at >= ?)
-		ORDER BY retired_at IS NOT NULL, retired_at DESC, id DESC`, Algorithm, now-KeyLife.Microseconds())
+		all = append(all, StoredKey{key, k.Created, k.Retired})
+	}
 	return all, err
 }
 
-// Rotate retires the signing key and makes a new one. It deletes the keys whose tokens have all expired.
+// Rotate retires the signing key and makes a new one.
 func Rotate(tx db.Tx, now int64) (Key, error) {
-	if _, err := tx.Exec(`UPDATE signing_key SET retired_at = ? WHERE algorithm = ? AND retired_at IS NULL`, now,
-		Algorithm); err != nil {
+	if err := serverkeys.Retire(tx, Algorithm, now, math.MaxInt64); err != nil {
 		return Key{}, err
 	}
-	key, err := add(tx, now)
-	if err != nil {
-		return Key{}, err
-	}
-	_, err = tx.Exec(`DELETE FROM signing_key WHERE algorithm = ? AND retired_at < ?`, Algorithm,
-		now-KeyLife.Microseconds())
-	return key, err
+	return add(tx, now)
 }
 
 // Current returns the signing key, and makes one if there is none. It reads the file each time, since another process
 // may have rotated the key; only one process writes at a time, so two cannot both make one.
 func (k *Keys) Current(tx db.Tx, now int64) (Key, error) {
-	ids, err := db.Column[string](tx, `SELECT kid FROM signing_key WHERE algorithm = ? AND retired_at IS NULL`, Algorithm)
+	stored, found, err := serverkeys.Current(tx, Algorithm)
 	if err != nil {
 		return Key{}, err
 	}
-	if len(ids) == 0 {
+	if !found {
 		return add(tx, now)
 	}
-	key, found, err := k.Find(tx, ids[0])
-	if err == nil && !found {
-		err = fault.Damaged(db.ErrNoRows, "the signing key %s", ids[0])
-	}
-	return key, err
+	return k.keep(stored)
 }
 
 func add(tx db.Tx, now int64) (Key, error) {
@@ -97,10 +81,8 @@ func add(tx db.Tx, now int64) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
-	key := Key{ID: strings.ToLower(rand.Text()), private: private}
-	_, err = tx.Exec(`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, ?)`, key.ID,
-		Algorithm, private.Seed(), now)
-	return key, err
+	stored, err := serverkeys.Add(tx, Algorithm, private.Seed(), now)
+	return Key{ID: stored.ID, private: private}, err
 }
 
 // Find returns a key by its id, from memory or from the file.
@@ -108,16 +90,24 @@ func (k *Keys) Find(tx db.Tx, id string) (key Key, found bool, err error) {
 	if known, ok := k.known.Load(id); ok {
 		return known.(Key), true, nil
 	}
-	seeds, err := db.Column[[]byte](tx, `SELECT private_key FROM signing_key WHERE kid = ? AND algorithm = ?`, id,
-		Algorithm)
-	if err != nil || len(seeds) == 0 {
+	stored, found, err := serverkeys.Find(tx, Algorithm, id)
+	if err != nil || !found {
 		return Key{}, false, err
 	}
-	if key, err = newKey(id, seeds[0]); err != nil {
-		return Key{}, false, err
+	key, err = k.keep(stored)
+	return key, err == nil, err
+}
+
+// keep returns a stored key, and keeps it in memory.
+func (k *Keys) keep(stored serverkeys.Key) (Key, error) {
+	if known, ok := k.known.Load(stored.ID); ok {
+		return known.(Key), nil
 	}
-	k.known.Store(id, key)
-	return key, true, nil
+	key, err := newKey(stored)
+	if err == nil {
+		k.known.Store(key.ID, key)
+	}
+	return key, err
 }
 
 // Forget drops all keys from memory. They are read from the file again.
@@ -140,9 +130,9 @@ func (k *Keys) public(ctx context.Context, store db.DB, id string) (any, error) 
 	return key.Public(), nil
 }
 
-func newKey(id string, seed []byte) (Key, error) {
-	if len(seed) != ed25519.SeedSize {
-		return Key{}, fault.Damaged(errors.New("it has a wrong length"), "the signing key %s", fault.Show(id))
+func newKey(stored serverkeys.Key) (Key, error) {
+	if len(stored.Secret) != ed25519.SeedSize {
+		return Key{}, fault.Damaged(errors.New("it has a wrong length"), "the signing key %s", fault.Show(stored.ID))
 	}
-	return Key{ID: id, private: ed25519.NewKeyFromSeed(seed)}, nil
+	return Key{ID: stored.ID, private: ed25519.NewKeyFromSeed(stored.Secret)}, nil
 }
