@@ -6,26 +6,27 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/files/objects/objectstest"
-	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
 )
 
 // TestConformance runs the conformance suite for every way to open a store: all promises in the long form, otherwise
-// every 32nd promise for a file, and with -short two handles, which run the most goroutines together. PostgreSQL is
-// tested wherever there is a server (see pgtest), with -short by a sample.
+// every 32nd promise for a file, and with -short two handles, which run the most goroutines together. Engines with a
+// server are tested wherever there is one (see pgtest), with -short by a sample.
 func TestConformance(t *testing.T) {
-	for _, backend := range []struct {
+	type backend struct {
 		name string
 		run  func(*testing.T, func(*testing.T, *Options) *Store)
 		open func(t *testing.T) func(*testing.T, *Options) *Store
-	}{
+	}
+	backends := []backend{
 		{"file", runFile, openFile},
 		{"memory", runMemory, openMemory},
 		{"on disk", storetest.RunSearches, openOnDisk},
@@ -34,15 +35,25 @@ func TestConformance(t *testing.T) {
 		{"encrypted", runEncrypted, openEncrypted},
 		{"keys", runWithKeys, openWithKeys},
 		{"objects, keys", runObjectsWithKeys, openObjectsWithKeys},
-		{"postgres, keys", runAllWithKeys, openPostgresWithKeys},
-		{"postgres", runPostgres, openPostgres},
-		{"walled", storetest.Run, openWalled},
-	} {
-		only := "file"
-		if testing.Short() {
-			only = "two handles"
+	}
+	always := []string{"file"}
+	if testing.Short() {
+		always = []string{"two handles"}
+	}
+	for _, e := range engines {
+		if e.server == nil {
+			continue
 		}
-		if !longtest.All() && backend.name != only && backend.name != "postgres" {
+		backends = append(backends, backend{e.name, e.suite, func(t *testing.T) func(*testing.T, *Options) *Store {
+			return openIn(t, e, nil)
+		}})
+		if !e.walled {
+			always = append(always, e.name)
+			backends = append(backends, backend{e.name + ", keys", runAllWithKeys, e.openWithKeys})
+		}
+	}
+	for _, backend := range backends {
+		if !longtest.All() && !slices.Contains(always, backend.name) {
 			continue
 		}
 		t.Run(backend.name, func(t *testing.T) { backend.run(t, backend.open(t)) })
@@ -62,8 +73,8 @@ func runFile(t *testing.T, open func(*testing.T, *Options) *Store) {
 // runMemory runs a third of the suite: the engine is the same as for a file.
 func runMemory(t *testing.T, open func(*testing.T, *Options) *Store) { storetest.RunSample(t, 3, open) }
 
-// runPostgres runs the whole suite, or with -short an eighth of it.
-func runPostgres(t *testing.T, open func(*testing.T, *Options) *Store) {
+// runServer runs the whole suite, or with -short an eighth of it.
+func runServer(t *testing.T, open func(*testing.T, *Options) *Store) {
 	if testing.Short() {
 		storetest.RunSample(t, 8, open)
 		return
@@ -160,32 +171,27 @@ func openMemory(*testing.T) func(*testing.T, *Options) *Store {
 	}
 }
 
-// openPostgres gives each test its own schema.
-func openPostgres(t *testing.T) func(*testing.T, *Options) *Store {
-	return openIn(t, func(_ *testing.T, s schema) database { return s })
-}
-
-// openWalled is openPostgres with a role to which the second wall applies.
-func openWalled(t *testing.T) func(*testing.T, *Options) *Store {
-	return openIn(t, func(t *testing.T, s schema) database { return behindWall(t, s) })
-}
-
-func openIn(t *testing.T, in func(*testing.T, schema) database) func(*testing.T, *Options) *Store {
-	pgtest.Server(t)
+// openIn gives each test its own database of an engine, and opens its store with a context, nil for the usual one.
+func openIn(t *testing.T, e engine, with func(*testing.T) context.Context) func(*testing.T, *Options) *Store {
+	e.server(t)
 	var databases sync.Map
 	return func(t *testing.T, options *Options) *Store {
 		d, known := databases.Load(t.Name())
 		if !known {
-			d = in(t, schema{pgtest.Empty(t)})
+			d = e.empty(t)
 			databases.Store(t.Name(), d)
 		}
-		store, err := d.(database).open(*options)
+		ctx := context.Background()
+		if with != nil {
+			ctx = with(t)
+		}
+		store, err := d.(database).openWith(ctx, *options)
 		if err != nil {
-			t.Fatalf("Open: %v", err)
+			t.Fatalf("Open: got %v, want no error", err)
 		}
 		t.Cleanup(func() {
 			if err := store.Close(); err != nil {
-				t.Errorf("Close: %v", err)
+				t.Errorf("Close: got %v, want no error", err)
 			}
 		})
 		return store

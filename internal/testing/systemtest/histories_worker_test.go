@@ -9,13 +9,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	. "github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/postgres"
 )
 
 // A server of a history is a separate process that calls the store and can be killed.
@@ -37,13 +35,7 @@ type reply struct {
 // serveHistory answers the requests on its standard input, concurrently, until the input ends.
 func serveHistory(where string) error {
 	ctx := context.Background()
-	var s *Store
-	var err error
-	if filepath.IsAbs(where) {
-		s, err = Open(ctx, where, nil)
-	} else {
-		s, err = postgres.Open(ctx, where, nil)
-	}
+	s, err := databaseAt(where).open(Options{})
 	if err != nil {
 		return err
 	}

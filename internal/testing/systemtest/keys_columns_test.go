@@ -149,12 +149,7 @@ func (s *safe) columnsWith(text string) map[string][]string {
 	defer engine.Close()
 	found := map[string][]string{}
 	if err := engine.Read(s.Context(), func(tx db.Tx) error {
-		columns := `SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'`
-		if s.in.name() != "file" {
-			columns = `SELECT table_name || '.' || column_name FROM information_schema.columns
-				WHERE table_schema = current_schema()`
-		}
-		names, err := db.Column[string](tx, columns)
+		names, err := db.Column[string](tx, s.in.columns())
 		if err == nil && len(names) < 100 {
 			err = fmt.Errorf("there are %d columns: the test looks in the wrong place", len(names))
 		}

@@ -18,15 +18,12 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/files/objects/objectstest"
-	enginepostgres "github.com/souvenir-ai/souvenir/internal/postgres"
-	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
-	"github.com/souvenir-ai/souvenir/postgres"
 )
 
 // Users' data is sealed under their own keys.
@@ -109,29 +106,12 @@ func openObjectsWithKeys(t *testing.T) func(*testing.T, *Options) *Store {
 	}
 }
 
-// openPostgresWithKeys gives each test a schema, and a file with user keys.
-func openPostgresWithKeys(t *testing.T) func(*testing.T, *Options) *Store {
-	pgtest.Server(t)
+// openWithKeys gives each test a database, and a file with user keys.
+func (e engine) openWithKeys(t *testing.T) func(*testing.T, *Options) *Store {
 	dir := t.TempDir()
-	var addresses sync.Map
-	return func(t *testing.T, options *Options) *Store {
-		address, known := addresses.Load(t.Name())
-		if !known {
-			address = pgtest.Empty(t)
-			addresses.Store(t.Name(), address)
-		}
-		ring := keysIn(t, filepath.Join(dir, fileName(t.Name())))
-		store, err := postgres.Open(keyring.With(context.Background(), ring), address.(string), options)
-		if err != nil {
-			t.Fatalf("Open: %v", err)
-		}
-		t.Cleanup(func() {
-			if err := store.Close(); err != nil {
-				t.Errorf("Close: got %v, want no error", err)
-			}
-		})
-		return store
-	}
+	return openIn(t, e, func(t *testing.T) context.Context {
+		return keyring.With(context.Background(), keysIn(t, filepath.Join(dir, fileName(t.Name()))))
+	})
 }
 
 // testMaster is the master key of all tests.
@@ -166,20 +146,11 @@ type safe struct {
 
 func newSafe(t *testing.T, empty database) *safe {
 	s := &safe{T: t, in: empty.copied(t)}
-	if s.in.name() == "file" {
-		place, err := sqlite.OpenKeys(context.Background(), filepath.Join(t.TempDir(), "store.keys"), false, nil)
-		if err != nil {
-			t.Fatalf("OpenKeys: %v", err)
-		}
-		s.ring = ringIn(t, place, time.Now)
-	} else {
-		pgtest.NotOnCitus(t, "user keys are in a schema on the coordinator")
-		place, err := enginepostgres.OpenKeys(context.Background(), pgtest.Address(t), db.Opening{Readers: 2})
-		if err != nil {
-			t.Fatalf("OpenKeys: %v", err)
-		}
-		s.ring = ringIn(t, place, time.Now)
+	place, err := s.in.openKeys(context.Background(), s.in.keysApart(t))
+	if err != nil {
+		t.Fatalf("openKeys: got %v, want no error", err)
 	}
+	s.ring = ringIn(t, place, time.Now)
 	s.store = s.open(s.in, s.ring, Options{})
 	return s
 }
@@ -190,10 +161,7 @@ func (s *safe) try(in database, ring *keyring.Ring, o Options) (*Store, error) {
 	if ring != nil {
 		ctx = keyring.With(ctx, ring)
 	}
-	if in.name() == "file" {
-		return Open(ctx, in.where(), &o)
-	}
-	return postgres.Open(ctx, in.where(), &o)
+	return in.openWith(ctx, o)
 }
 
 func (s *safe) open(in database, ring *keyring.Ring, o Options) *Store {

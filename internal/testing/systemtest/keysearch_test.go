@@ -19,16 +19,19 @@ func TestSearchesWithKeys(t *testing.T) {
 		return keyring.With(ctx, ring.(*keyring.Ring))
 	}
 	t.Cleanup(func() { storetest.Opening = nil })
-	for _, backend := range []struct {
+	type backend struct {
 		name string
 		open func(t *testing.T) func(*testing.T, *Options) *Store
 		part int // every part-th promise; 0: none
-	}{
-		{"memory", openWithKeys, 40},
-		{"on disk", onDisk(openWithKeys), 40},
-		{"postgres", openPostgresWithKeys, 40},
-		{"postgres, on disk", onDisk(openPostgresWithKeys), 0},
-	} {
+	}
+	backends := []backend{{"memory", openWithKeys, 40}, {"on disk", onDisk(openWithKeys), 40}}
+	for _, e := range engines {
+		if e.server != nil && !e.walled {
+			backends = append(backends, backend{e.name, e.openWithKeys, 40},
+				backend{e.name + ", on disk", onDisk(e.openWithKeys), 0})
+		}
+	}
+	for _, backend := range backends {
 		part := backend.part
 		switch {
 		case os.Getenv(keysVariable) != "":

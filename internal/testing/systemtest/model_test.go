@@ -14,10 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
-	"github.com/souvenir-ai/souvenir/postgres"
 )
 
 // The store is compared with a small model of its rules: who owns what, who may see and change it, and what each call
@@ -515,14 +513,21 @@ func TestTheStoreKeepsToAModelOfItsRules(t *testing.T) {
 }
 
 // Each statement takes longer than in a file, so there are few runs.
-func TestPostgreSQLKeepsToAModelOfTheRules(t *testing.T) {
-	pgtest.Server(t)
-	keepsToTheModel(t, strconv.Itoa(longtest.Size(20, 3)), func(int) opener {
-		address := pgtest.Empty(t)
-		return func(ctx context.Context, options *souvenir.Options) (*souvenir.Store, error) {
-			return postgres.Open(ctx, address, options)
+func TestServersKeepToAModelOfTheRules(t *testing.T) {
+	for _, e := range engines {
+		if e.server == nil || e.walled {
+			continue
 		}
-	})
+		t.Run(e.name, func(t *testing.T) {
+			e.server(t)
+			keepsToTheModel(t, strconv.Itoa(longtest.Size(20, 3)), func(int) opener {
+				empty := e.empty(t)
+				return func(ctx context.Context, options *souvenir.Options) (*souvenir.Store, error) {
+					return empty.openWith(ctx, *options)
+				}
+			})
+		})
+	}
 }
 
 // opener opens the store of one run: an empty one at first, then the same one.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,13 +14,9 @@ import (
 
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	enginepostgres "github.com/souvenir-ai/souvenir/internal/postgres"
-	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
-	"github.com/souvenir-ai/souvenir/postgres"
 )
 
 // Options.UserKeys, as an operator uses them, with each engine.
@@ -29,20 +24,16 @@ import (
 // vault is a store with user keys beside it.
 type vault struct {
 	*testing.T
-	in    database
-	keys  UserKeys
-	store *Store
-	ahead atomic.Int64 // how far the clock of stores opened from now on is ahead, a time.Duration
+	in     database
+	beside string // where its keys are
+	keys   UserKeys
+	store  *Store
+	ahead  atomic.Int64 // how far the clock of stores opened from now on is ahead, a time.Duration
 }
 
 func newVault(t *testing.T, empty database) *vault {
 	v := &vault{T: t, in: empty.copied(t), keys: UserKeys{MasterKey: GenerateMasterKey()}}
-	if v.in.name() != "file" {
-		pgtest.NotOnCitus(t, "user keys are in a schema on the coordinator")
-		t.Cleanup(func() {
-			pgtest.Query(t, pgtest.Server(t), `DROP SCHEMA IF EXISTS "`+pgtest.SchemaOf(v.in.where())+`_keys" CASCADE`)
-		})
-	}
+	v.beside = v.in.keysBeside(t)
 	v.store = v.open(v.in, v.keys)
 	return v
 }
@@ -50,10 +41,7 @@ func newVault(t *testing.T, empty database) *vault {
 func (v *vault) try(in database, keys UserKeys) (*Store, error) {
 	ahead := time.Duration(v.ahead.Load())
 	o := Options{UserKeys: keys, Embedder: storetest.Words{}, Now: func() time.Time { return time.Now().Add(ahead) }}
-	if in.name() == "file" {
-		return Open(context.Background(), in.where(), &o)
-	}
-	return postgres.Open(context.Background(), in.where(), &o)
+	return in.open(o)
 }
 
 func (v *vault) open(in database, keys UserKeys) *Store {
@@ -70,31 +58,14 @@ func (v *vault) open(in database, keys UserKeys) *Store {
 func (v *vault) ofCopy() UserKeys {
 	v.Helper()
 	keys := v.keys
-	if v.in.name() == "file" {
-		keys.Place = UserKeysFile(v.in.where())
-		return keys
-	}
-	address, err := url.Parse(v.in.where())
-	if err != nil {
-		v.Fatal(err)
-	}
-	query := address.Query()
-	query.Set("search_path", pgtest.SchemaOf(v.in.where())+"_keys")
-	address.RawQuery = query.Encode()
-	keys.Place = address.String()
+	keys.Place = v.beside
 	return keys
 }
 
 // ring opens the ring without the store.
 func (v *vault) ring(now func() time.Time) *keyring.Ring {
 	v.Helper()
-	var place keyring.Place
-	var err error
-	if of := v.ofCopy(); v.in.name() == "file" {
-		place, err = sqlite.OpenKeys(v.Context(), of.Place, false, nil)
-	} else {
-		place, err = enginepostgres.OpenKeys(v.Context(), of.Place, db.Opening{Readers: 2})
-	}
+	place, err := v.in.openKeys(v.Context(), v.beside)
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -241,12 +212,7 @@ func vaultIsConverted(v *vault) {
 	if rows := v.rowsWith("471147114711"); rows != 0 {
 		v.Errorf("the text: got it in %d rows, want it in none", rows)
 	}
-	var back database = schema{}
-	if v.in.name() == "file" {
-		back = emptyInFile(v.T).copied(v.T)
-	} else {
-		back = schema{pgtest.Empty(v.T)}.copied(v.T)
-	}
+	back := v.in.another(v.T)
 	target, err := back.open(Options{Embedder: storetest.Words{}})
 	if err != nil {
 		v.Fatal(err)
