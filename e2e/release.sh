@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes releases of the present commit on this machine as the workflow does, as snapshots that go nowhere, twice and in
 # two folders, and compares their files: programs, archives, packages, SBOMs, checksums. Then looks into the packages.
+# Before that it decodes the manifests for Kubernetes strictly into the types of its API.
 #
 #   e2e/release.sh             for Linux, macOS and Windows, on amd64 and arm64: an hour of processor time at first
 #   e2e/release.sh --short     for Linux on amd64 only
@@ -48,6 +49,7 @@ if [[ $mode == --check ]]; then
 	goreleaser check
 	exit
 fi
+(cd "$root/packaging/kubernetes/check" && go test -count 1 .)
 tool cyclonedx-gomod github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
 # snapshot FOLDER makes the release in a clone, under a version that no release has.
