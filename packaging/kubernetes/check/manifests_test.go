@@ -77,8 +77,13 @@ func TestTheTypesOfTheAPIKnowEveryField(t *testing.T) {
 		}
 	}
 	// The types must be able to refuse something.
-	for right, wrong := range map[string]string{"replicas:": "replica:", "readOnlyRootFilesystem: true": "readOnlyRootFilesystem: maybe", "podSelector:": "podsSelector:", "policy/v1": "policy/v2",
-		"containerPort:": "containerPorts:"} {
+	for right, wrong := range map[string]string{
+		"replicas:":                    "replica:",
+		"readOnlyRootFilesystem: true": "readOnlyRootFilesystem: maybe",
+		"podSelector:":                 "podsSelector:",
+		"policy/v1":                    "policy/v2",
+		"containerPort:":               "containerPorts:",
+	} {
 		changed := strings.Replace(string(content), right, wrong, 1)
 		if changed == string(content) {
 			t.Errorf("the manifests have no %q", right)
