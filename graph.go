@@ -294,8 +294,8 @@ func (s *Store) pictureOf(tx db.Tx, v viewer, l MemoryList) (*picture, error) {
 			oneOf(sortOrders[1:]))
 	}
 	sel, err := s.selection(tx, v,
-		Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter,
-			AsOf: l.AsOf})
+		Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Keys: l.Keys,
+			Filter: l.Filter, AsOf: l.AsOf})
 	if err != nil {
 		return nil, err
 	}

@@ -423,8 +423,8 @@ type bulk struct {
 func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
 	l := b.list
 	if !all && len(l.Collections) == 0 && l.ProjectID == "" && l.ProjectName == "" && len(l.Tags) == 0 &&
-		len(l.Filter) == 0 {
-		return invalid("filter", "{}, {tags}, {collections} and project are empty, which means every memory; "+
+		len(l.Keys) == 0 && len(l.Filter) == 0 {
+		return invalid("filter", "{}, {tags}, {keys}, {collections} and project are empty, which means every memory; "+
 			"give a condition, or set All")
 	}
 	if err := b.store.checkWritable(); err != nil {
@@ -521,7 +521,8 @@ func (b *bulk) next(ctx context.Context, most int,
 func (b *bulk) fitting(tx db.Tx, v viewer, some []int64) ([]kernel.Memory, error) {
 	l := b.list
 	sel, err := b.store.selection(tx, v, Query{Collections: l.Collections, ProjectID: l.ProjectID,
-		ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), whenever: true})
+		ProjectName: l.ProjectName, Tags: l.Tags, Keys: l.Keys, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc),
+		whenever: true})
 	if err != nil {
 		return nil, err
 	}

@@ -109,8 +109,16 @@ func searchKeys(f *fixture) {
 		f.equal("keys", []any{got.Total, got.Hits[0].Key, got.Hits[1].Key}, []any{2, "a", "c"})
 	}
 	f.equal("an unknown key", f.search(souvenir.Query{Keys: []string{"nowhere"}}).Total, 0)
-	f.equal("listed", len(f.list(souvenir.MemoryList{Keys: []string{"b"}})), 1)
-	_, err := f.reader.Search(f.ctx, souvenir.Query{Keys: slices.Repeat([]string{"a"}, 1001)})
+	b := souvenir.MemoryList{Keys: []string{"b"}}
+	f.equal("listed", len(f.list(b)), 1)
+	graph, err := f.reader.Insights().Graph(f.ctx, souvenir.GraphQuery{MemoryList: b})
+	f.check("Graph", err)
+	f.equal("in a graph", graph.Total, 1)
+	gone, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{MemoryList: b})
+	f.check("DeleteMemories", err)
+	f.equal("deleted", gone, souvenir.BulkReport{Selected: 1, Changed: 1})
+	f.equal("the others", len(f.list(souvenir.MemoryList{})), 3)
+	_, err = f.reader.Search(f.ctx, souvenir.Query{Keys: slices.Repeat([]string{"a"}, 1001)})
 	f.failsAt("too many keys", err, souvenir.ErrTooLarge, "keys", "at most 1000")
 }
 
