@@ -21,7 +21,8 @@ import (
 )
 
 // rerunning is an engine that runs the function of each Write twice, as an engine may after a conflict at COMMIT. The
-// first run leaves nothing behind.
+// first run leaves nothing behind. Between the runs of a Write whose context has a function under this type, it calls
+// that.
 type rerunning struct{ db.DB }
 
 func (d rerunning) Write(ctx context.Context, fn func(db.Tx) error) error {
@@ -34,6 +35,9 @@ func (d rerunning) Write(ctx context.Context, fn func(db.Tx) error) error {
 	})
 	if !errors.Is(err, again) {
 		return err
+	}
+	if between, is := ctx.Value(rerunning{}).(func()); is {
+		between()
 	}
 	return d.DB.Write(ctx, fn)
 }

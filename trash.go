@@ -241,14 +241,14 @@ func loadTrash(tx db.Tx, v viewer, condition string, args ...any) ([]trashEntry,
 func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error) {
 	defer inGo[struct{}](&err, "id", "id")
 	s := h.s
-	var restored *TrashEntry
+	var restored *TrashEntry // once a part of it is back
 	var refused error
 	after, indexed := int64(0), true
 	for done := false; !done; {
 		var r *trash.Restorer
-		err := s.write(ctx, func(tx db.Tx, v viewer) error {
-			e, err := s.trashed(tx, v, id)
-			if err != nil {
+		var e trashEntry
+		err := s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+			if e, err = s.trashed(tx, v, id); err != nil {
 				return err
 			}
 			if e.Kind == TrashProject || e.Kind == TrashCollection {
@@ -264,9 +264,6 @@ func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error
 			if done, err = r.Restore(); err != nil {
 				return err
 			}
-			if restored == nil {
-				restored = &e.TrashEntry
-			}
 			return w.Flush()
 		})
 		switch {
@@ -274,6 +271,9 @@ func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error
 			return *restored, nil
 		case err != nil:
 			return TrashEntry{}, err
+		}
+		if restored == nil {
+			restored = &e.TrashEntry
 		}
 		after, indexed, refused = r.After, indexed && r.Indexed, cmp.Or(refused, r.Refused)
 	}

@@ -2,6 +2,8 @@ package souvenir
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -164,6 +166,24 @@ func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkConsistency(t, s)
+}
+
+// What a first run of a Write has found does not count if the next run no longer finds it.
+func TestAnEntryThatIsErasedMeanwhileIsNotRestored(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "again.db")
+	s, other := openRerunning(t, path), openWords(t, path, Options{})
+	m := mustAdd(t, s, NewMemory{Content: "a kettle"})
+	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.WithValue(t.Context(), rerunning{}, func() {
+		if err := other.Trash().Erase(t.Context(), m.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	if got, err := s.Trash().Restore(ctx, m.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("got %+v, %v, want ErrNotFound", got, err)
+	}
 }
 
 // A changed byte in the trash is found, and remains damage after a restore. So does damage from before the deletion.
