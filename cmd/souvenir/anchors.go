@@ -33,11 +33,11 @@ func (b schedule) anchor(ctx context.Context, store *souvenir.Store, log *slog.L
 
 // verifyWith returns the new anchor.
 func (b schedule) verifyWith(ctx context.Context, store *souvenir.Store, path string) (head string, err error) {
-	kept, err := newestAnchor(path)
-	if err != nil {
+	content, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	r, err := store.Upkeep().CheckAudit(ctx, kept)
+	r, err := store.Upkeep().CheckAudit(ctx, newestAnchor(string(content)))
 	switch {
 	case err != nil:
 		return "", err
@@ -51,22 +51,22 @@ func (b schedule) verifyWith(ctx context.Context, store *souvenir.Store, path st
 	if err != nil {
 		return "", err
 	}
-	_, err = fmt.Fprintf(file, "%s %s\n", b.now().UTC().Format(time.RFC3339), head)
+	line := fmt.Sprintf("%s %s\n", b.now().UTC().Format(time.RFC3339), head)
+	if len(content) > 0 && content[len(content)-1] != '\n' { // after a crash
+		line = "\n" + line
+	}
+	_, err = file.WriteString(line)
 	return head, errors.Join(err, file.Sync(), file.Close())
 }
 
-// newestAnchor returns the newest anchor in a file; nil if there is none. It passes over lines that a crash left
-// incomplete.
-func newestAnchor(path string) (*souvenir.AuditAnchor, error) {
-	content, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for _, line := range slices.Backward(strings.Split(string(content), "\n")) {
+// newestAnchor returns the newest anchor in the content of a file; nil if there is none. It passes over lines that a
+// crash left incomplete.
+func newestAnchor(content string) *souvenir.AuditAnchor {
+	for _, line := range slices.Backward(strings.Split(content, "\n")) {
 		_, text, _ := strings.Cut(line, " ")
 		if a, err := parseAnchor(anchorsFile, text); err == nil && len(a.Hash) == 64 {
-			return &a, nil
+			return &a
 		}
 	}
-	return nil, nil //nolint:nilnil // none
+	return nil
 }

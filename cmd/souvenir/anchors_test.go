@@ -40,11 +40,14 @@ func TestScheduledBackupsKeepAnchorsOfTheAuditLog(t *testing.T) {
 	if r, err := store.Upkeep().CheckAudit(t.Context(), &at); err != nil || !r.OK {
 		t.Errorf("got %+v, %v with an anchor of the file, want that it fits", r, err)
 	}
-	if err := os.WriteFile(path, []byte(read()+"2026-11-28T03:1"), 0o600); err != nil { // a crash
-		t.Fatal(err)
-	}
-	if _, err := b.verifyWith(t.Context(), store, path); err != nil {
-		t.Errorf("after an incomplete line: got %v, want none", err)
+	for _, partial := range []string{"2026-11-28T03:1", "2026-11-28T03:17:00Z 3:ab"} { // a crash
+		if err := os.WriteFile(path, []byte(read()+partial), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		head, err := b.verifyWith(t.Context(), store, path)
+		if err != nil || !strings.HasSuffix(read(), partial+"\n2026-11-28T03:17:00Z "+head+"\n") {
+			t.Errorf("after an incomplete line: got %v and %q, want the anchor %s on another line", err, read(), head)
+		}
 	}
 
 	_, other, _, _ := scheduled(t, 2) // with fewer entries, as if the newest were cut off
