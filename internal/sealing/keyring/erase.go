@@ -92,7 +92,7 @@ const (
 // flushRecent removes traces of keys that were erased recently, at most hourly.
 func (r *Ring) flushRecent(ctx context.Context) error {
 	now := r.now()
-	if now.UnixMicro()-r.flushed.Load() < flushEvery.Microseconds() {
+	if passed := now.Sub(kernel.ToTime(r.flushed.Load())); passed >= 0 && passed < flushEvery { // the clock may go back
 		return nil
 	}
 	var recent bool

@@ -84,7 +84,8 @@ func TestAnErasedKeyLeavesThePagesOfPostgreSQL(t *testing.T) {
 	}
 }
 
-// While others read the file, its log keeps what they may see. Once they end, the key is removed from it, too.
+// While others read the file, its log keeps what they may see. Once they end, the key is removed from it, too; also if
+// traces were removed before while the clock was ahead.
 func TestTracesOfAnErasedKeyAreRemovedOnceReadersEnd(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	place := func(readOnly bool) (keyring.Place, error) {
@@ -92,6 +93,15 @@ func TestTracesOfAnErasedKeyAreRemovedOnceReadersEnd(t *testing.T) {
 	}
 	ring := open(t, place, sealing.GenerateMasterKey(), func() time.Time { return now })
 	wrapped := wrappedKey(t, place, seal(t, ring, ann)[1:17])
+	const ahead = 365 * 24 * time.Hour
+	ben := keyring.Owner{User: "ben"}
+	seal(t, ring, ben)
+	now = now.Add(ahead)
+	if _, err := ring.Erase(t.Context(), ben, 0); err != nil {
+		t.Fatal(err)
+	}
+	settleLater(t, ring, &now)
+	now = now.Add(-ahead)
 	other, err := place(true)
 	if err != nil {
 		t.Fatal(err)
