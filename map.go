@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/layout"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/pictures"
 	"github.com/souvenir-ai/souvenir/internal/topic"
 )
 
@@ -95,7 +96,7 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 		return Map{}, invalid("start", "{} is missing; the layout %s needs an earlier map", LayoutKept)
 	}
 	var m Map
-	var p *picture
+	var p *pictures.Picture
 	var v vectors
 	var known bool
 	var making retrieval.Making
@@ -104,19 +105,19 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 			return err
 		}
 		if q.Layout == LayoutAxes {
-			m, known, making, err = keptPicture[Map](tx, p, &s.maps, fmt.Sprint(q.Limit, q.Sample, p.order))
+			m, known, making, err = pictures.Kept[Map](tx, p, &s.maps, fmt.Sprint(q.Limit, q.Sample, p.Order))
 			if err != nil || known {
 				return err
 			}
 			q.Start = &m
 		}
-		if err := p.load(tx, q.Limit, q.Sample); err != nil {
+		if err := p.Load(tx, q.Limit, q.Sample); err != nil {
 			return err
 		}
 		if q.Layout == LayoutNeighbours {
-			v.Directions, err = p.means(tx, p.nodes)
+			v.Directions, err = p.Directions(tx, p.Nodes)
 		} else {
-			v, err = p.since(tx, q.Start, q.Layout == LayoutAxes)
+			v, err = q.Start.since(tx, p, q.Layout == LayoutAxes)
 		}
 		return err
 	})
@@ -124,22 +125,22 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 		return Map{}, err
 	}
 	if !known {
-		if m, err = p.mapOf(ctx, v, q); err != nil {
+		if m, err = s.mapOf(ctx, p, v, q); err != nil {
 			return Map{}, err
 		}
-		if q.Layout == LayoutAxes && !p.changing {
-			s.maps.Keep(making, m, nodeBytes*len(m.Points))
+		if q.Layout == LayoutAxes && !p.Changing {
+			s.maps.Keep(making, m, pictures.NodeBytes*len(m.Points))
 		}
 	}
-	m.Points, m.Warnings = slices.Clone(m.Points), p.warnings
+	m.Points, m.Warnings = slices.Clone(m.Points), p.Warnings
 	return m, nil
 }
 
 // mapOf lays out the nodes that have a direction.
-func (p *picture) mapOf(ctx context.Context, v vectors, q MapQuery) (Map, error) {
-	m := Map{Points: []Point{}, Total: p.total, Unplaced: len(p.nodes) - len(v.Places)}
-	m.Version = v.Version(p.s.profile, func(i int) (id string, updated int64) {
-		return p.nodes[i].ID, p.nodes[i].UpdatedAt.UnixMicro()
+func (s *Store) mapOf(ctx context.Context, p *pictures.Picture, v vectors, q MapQuery) (Map, error) {
+	m := Map{Points: []Point{}, Total: p.Total, Unplaced: len(p.Nodes) - len(v.Places)}
+	m.Version = v.Version(s.profile, func(i int) (id string, updated int64) {
+		return p.Nodes[i].ID, p.Nodes[i].UpdatedAt.UnixMicro()
 	})
 	if q.Layout == LayoutKept && 2*v.known() < len(v.Places) {
 		q.Layout = LayoutAxes
@@ -167,15 +168,14 @@ func (p *picture) mapOf(ctx context.Context, v vectors, q MapQuery) (Map, error)
 		places = append(places, layout.Place{X: float64(flat[2*i] / most), Y: float64(flat[2*i+1] / most)})
 	}
 	for i, place := range v.Places {
-		m.Points = append(m.Points, Point{p.nodes[place], places[i].X, places[i].Y})
-		m.Points[i].begins = ""
+		m.Points = append(m.Points, Point{nodeOf(p.Nodes[place]), places[i].X, places[i].Y})
 	}
 	return m, nil
 }
 
 // beside returns the places of the nodes: what an earlier map shows stays, and each other one is beside the most
 // similar of these, since the mean of several can be between clusters. It sets the clusters.
-func (m *Map) beside(p *picture, v vectors, start *Map) []layout.Place {
+func (m *Map) beside(p *pictures.Picture, v vectors, start *Map) []layout.Place {
 	places, groups := make([]*layout.Place, len(v.Places)), slices.Repeat([]int{-1}, len(v.Places))
 	group := make([]int, len(start.Points))
 	for i, cluster := range start.Clusters {
@@ -200,7 +200,7 @@ func (m *Map) beside(p *picture, v vectors, start *Map) []layout.Place {
 		edges = append(edges, layout.Edge{A: pair.A, B: pair.B, Weight: 1})
 		groups[pair.A] = groups[pair.B]
 	}
-	m.Clusters = p.keptClusters(v.Places, groups, start)
+	m.Clusters = start.keptClusters(p, v.Places, groups)
 	all := make([]layout.Place, len(v.Places))
 	for i, place := range layout.Beside(places, edges) {
 		all[i] = *place
@@ -208,10 +208,11 @@ func (m *Map) beside(p *picture, v vectors, start *Map) []layout.Place {
 	return all
 }
 
-// keptClusters returns the clusters of an earlier map, given which one each of some nodes is in. Their names have only
-// words of these nodes: other words may come from memories that were erased, or that their owner no longer shares.
-func (p *picture) keptClusters(some, groups []int, start *Map) []Cluster {
-	all := make([]Cluster, len(start.Clusters))
+// keptClusters returns the clusters of a map for a later one, given which one each of some nodes is in. Their names
+// have only words of these nodes: other words may come from memories that were erased, or that their owner no longer
+// shares.
+func (m *Map) keptClusters(p *pictures.Picture, some, groups []int) []Cluster {
+	all := make([]Cluster, len(m.Clusters))
 	for i, group := range groups {
 		if group >= 0 {
 			all[group].Nodes = append(all[group].Nodes, i)
@@ -219,29 +220,29 @@ func (p *picture) keptClusters(some, groups []int, start *Map) []Cluster {
 	}
 	for i := range all {
 		said := true
-		for word := range strings.SplitSeq(start.Clusters[i].Name, ", ") {
+		for word := range strings.SplitSeq(m.Clusters[i].Name, ", ") {
 			said = said && slices.ContainsFunc(all[i].Nodes, func(one int) bool {
-				return strings.Contains(strings.ToLower(p.nodes[some[one]].begins), strings.ToLower(word))
+				return strings.Contains(strings.ToLower(p.Nodes[some[one]].Begins), strings.ToLower(word))
 			})
 		}
 		if said {
-			all[i].Name = start.Clusters[i].Name
+			all[i].Name = m.Clusters[i].Name
 		}
 	}
 	return slices.DeleteFunc(all, func(c Cluster) bool { return len(c.Nodes) == 0 })
 }
 
 // neighbours returns x and y of each memory with a vector, and sets the clusters.
-func (m *Map) neighbours(ctx context.Context, p *picture, v vectors, q MapQuery) ([]float32, error) {
+func (m *Map) neighbours(ctx context.Context, p *pictures.Picture, v vectors, q MapQuery) ([]float32, error) {
 	pairs, err := index.Pairs(ctx, v.Means, v.Size, layout.NearOnes(len(v.Places)), -1)
 	if err != nil {
 		return nil, err
 	}
-	some := make([]Node, len(v.Places))
+	some := make([]pictures.Node, len(v.Places))
 	for i, place := range v.Places {
-		some[i] = p.nodes[place]
+		some[i] = p.Nodes[place]
 	}
-	read := topic.Read(beginsOf(some))
+	read := topic.Read(pictures.Begins(some))
 	similar := read.Scale(v.Means, v.Size, nil)
 	near, edges := make([]layout.Near, len(pairs)), make([]layout.Edge, len(pairs))
 	for i, pair := range pairs {
@@ -271,7 +272,7 @@ func (m *Map) neighbours(ctx context.Context, p *picture, v vectors, q MapQuery)
 }
 
 // points returns which points of a map are some nodes; -1: it does not show them, or shows them as they were.
-func (m *Map) points(nodes []Node, unchanged bool) []int {
+func (m *Map) points(nodes []pictures.Node, unchanged bool) []int {
 	was := slices.Repeat([]int{-1}, len(nodes))
 	if m == nil {
 		return was
@@ -304,25 +305,25 @@ func (v vectors) known() (n int) {
 	return n
 }
 
-// since is like means, but reads no directions if an earlier map shows just the same nodes; or if it shows all of them,
-// and all is false.
-func (p *picture) since(tx db.Tx, start *Map, all bool) (vectors, error) {
-	var fresh []Node
-	was, placed := start.points(p.nodes, true), []int{}
-	for i, node := range p.nodes {
+// since returns the directions of the nodes of a later picture; but none if the map shows just the same nodes, or if it
+// shows all of them, and all is false.
+func (m *Map) since(tx db.Tx, p *pictures.Picture, all bool) (vectors, error) {
+	var fresh []pictures.Node
+	was, placed := m.points(p.Nodes, true), []int{}
+	for i, node := range p.Nodes {
 		if was[i] < 0 {
 			fresh = append(fresh, node)
 		} else {
 			placed = append(placed, i)
 		}
 	}
-	some, err := p.means(tx, fresh)
-	if v := (vectors{Directions: some}); err != nil || p.changing || len(placed) == 0 {
+	some, err := p.Directions(tx, fresh)
+	if v := (vectors{Directions: some}); err != nil || p.Changing || len(placed) == 0 {
 		return v, err
 	}
 	v := vectors{Directions: retrieval.Directions{Size: some.Size, Places: placed}}
-	if len(some.Places) > 0 || all && len(placed) < len(start.Points) {
-		if v.Directions, err = p.means(tx, p.nodes); err != nil {
+	if len(some.Places) > 0 || all && len(placed) < len(m.Points) {
+		if v.Directions, err = p.Directions(tx, p.Nodes); err != nil {
 			return v, err
 		}
 	}
