@@ -258,9 +258,7 @@ func (s *Store) pictureOf(tx db.Tx, v viewer, l MemoryList) (*pictures.Picture, 
 		return nil, invalid("sort_order", "{} is %s; lists are sorted by time; expected %s", show(string(order)),
 			oneOf(sortOrders[1:]))
 	}
-	sel, err := s.selection(tx, v,
-		Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Keys: l.Keys,
-			Filter: l.Filter, AsOf: l.AsOf})
+	sel, err := s.selection(tx, v, l.query())
 	if err != nil {
 		return nil, err
 	}

@@ -2,15 +2,37 @@ package souvenir
 
 import (
 	"fmt"
-	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
+
+// Listings, graphs, and deletions and updates of many memories all find their memories by this query.
+func TestTheQueryOfAListHasEachOfItsFields(t *testing.T) {
+	l := MemoryList{Collections: []string{"notes"}, ProjectID: "p", ProjectName: "harbour", Tags: []string{"a"},
+		Keys: []string{"k"}, Filter: Filter{"event_type": "fact"}, WithoutContent: true, AsOf: time.Unix(1, 0),
+		whenever: true, Sort: SortUpdatedAsc}
+	list, query := reflect.ValueOf(l), reflect.ValueOf(l.query())
+	for i := range list.NumField() {
+		name, want := list.Type().Field(i).Name, list.Field(i)
+		if want.IsZero() {
+			t.Errorf("%s: the test leaves it empty, want a value", name)
+		}
+		if name == "WithoutContent" { // not about which memories
+			continue
+		}
+		if got := query.FieldByName(name); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s of the query: got %v, want %v", name, got, want)
+		}
+	}
+}
 
 // Pages of a listing are read in different ways, depending on how many memories match. Each page must equal the same
 // part of a plain reading of all memories.

@@ -265,6 +265,12 @@ type MemoryList struct {
 	Sort SortOrder
 }
 
+// query returns the query without a text that finds the memories of the list.
+func (l MemoryList) query() Query {
+	return Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
+		Keys: l.Keys, Filter: l.Filter, AsOf: l.AsOf, Sort: l.Sort, whenever: l.whenever}
+}
+
 // Memories iterates over all visible memories that match when it begins. It holds no lock and no transaction while the
 // caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
 // memories are skipped. The sequence ends after the first error.
@@ -307,8 +313,8 @@ func (s *Store) Memories(ctx context.Context, l MemoryList) iter.Seq2[Memory, er
 
 // listRows returns the rows of the memories of a listing, in its order.
 func (s *Store) listRows(ctx context.Context, l MemoryList) (rows []int64, err error) {
-	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
-		Keys: l.Keys, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), AsOf: l.AsOf, whenever: l.whenever}
+	q := l.query()
+	q.Sort = cmp.Or(q.Sort, SortCreatedAsc)
 	if err := checkAsOf(l.AsOf); err != nil {
 		return nil, err
 	}

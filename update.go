@@ -519,10 +519,9 @@ func (b *bulk) next(ctx context.Context, most int,
 
 // fitting returns the memories that still match and may be changed, in their order.
 func (b *bulk) fitting(tx db.Tx, v viewer, some []int64) ([]kernel.Memory, error) {
-	l := b.list
-	sel, err := b.store.selection(tx, v, Query{Collections: l.Collections, ProjectID: l.ProjectID,
-		ProjectName: l.ProjectName, Tags: l.Tags, Keys: l.Keys, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc),
-		whenever: true})
+	q := b.list.query()
+	q.whenever = true
+	sel, err := b.store.selection(tx, v, q)
 	if err != nil {
 		return nil, err
 	}
