@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/aside"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -36,7 +37,9 @@ import (
 // Hooks run in the goroutine of the call, before and after its transactions, never within one, so they may call the
 // store. Calls with the context that they receive run without hooks; calls with another context run with them.
 // Concurrent calls call hooks concurrently, so these must be safe for concurrent use. A call takes at least as long as
-// its hooks.
+// its hooks. In a [Store.Snapshot], such as a page of the dashboard, Start and Before functions read its state, and
+// their writes are ErrReadOnly. A page that needs a model of another program is made more than once, with a search each
+// time.
 //
 // An error of a Before function refuses the operation: nothing is embedded or written, and the caller gets the error.
 // An [Error] or the context's error stays unchanged. Any other becomes the Err of an Error of KindForbidden with its
@@ -73,6 +76,7 @@ type Hooks struct {
 	BeforeSearch func(ctx context.Context, o Operation, q *Query) error
 
 	// After is called once for each operation, when it has failed, was refused, or is done and durable. In a
+	// [Store.Snapshot], such as a page of the dashboard, it is called after the snapshot has ended, and may write. In a
 	// [Store.Transaction] it is called after the transaction has ended, with its error if that rolled the operation
 	// back. It gets the context that Start returned, which may have ended. Calls with obviously wrong arguments may
 	// call no hook at all.
@@ -158,8 +162,10 @@ func hooked[T any](ctx context.Context, s *Store, kind OperationKind, method str
 			r.Err = newError(KindInternal, "", "souvenir: the operation panicked")
 		} else if err == nil {
 			r.Count, r.Memories = o.outcome(result)
+		} else if errors.Is(err, aside.ErrLater) { // this is no failure: it will be repeated
+			r.Err = nil
 		}
-		if kind == OperationSearch || r.Err != nil || !s.db.InTransaction(ctx) {
+		if !s.db.InSnapshot(ctx) && (kind == OperationSearch || r.Err != nil || !s.db.InTransaction(ctx)) {
 			o.after(ctx, started, r)
 			return
 		}

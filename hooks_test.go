@@ -567,3 +567,23 @@ func BenchmarkHooks(b *testing.B) {
 		})
 	}
 }
+
+// In a snapshot, After is called once that has ended, so that it may write.
+func TestAfterASnapshotHooksMayWrite(t *testing.T) {
+	var s *Store
+	var after []error
+	s = openHooks(t, Hooks{After: func(ctx context.Context, o Operation, r OperationResult) {
+		_, err := s.AddMemory(ctx, NewMemory{Content: "someone searched"})
+		after = append(after, errors.Join(r.Err, err))
+	}})
+	err := s.Snapshot(t.Context(), func(ctx context.Context) error {
+		_, err := s.Search(ctx, Query{Text: "kettle"})
+		if len(after) != 0 {
+			t.Errorf("within the snapshot After is called %d times, want none", len(after))
+		}
+		return err
+	})
+	if err != nil || len(after) != 1 || after[0] != nil {
+		t.Errorf("got %v, and After %v; want nil, and After once with nil", err, after)
+	}
+}

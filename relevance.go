@@ -3,6 +3,7 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/aside"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
@@ -389,14 +391,17 @@ func (s *Store) rerank(ctx context.Context, q Query, r *Results) error {
 	}
 	best := r.Hits[:min(n, len(r.Hits))]
 	if len(best) > 1 {
-		scores, err := s.callReranker(ctx, q.Text, best)
-		if ctx.Err() != nil {
+		scores, err := s.rerankerScores(ctx, q.Text, best)
+		switch {
+		case ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if err != nil {
+		case errors.Is(err, aside.ErrTooLate):
+			return context.DeadlineExceeded
+		case errors.Is(err, aside.ErrLater): // the order is of no use
+		case err != nil:
 			s.log.WarnContext(ctx, "could not rerank hits; keeping their order", "error", err)
 			r.Warnings = append(r.Warnings, "the results are in the order before reranking, because the reranker failed")
-		} else {
+		default:
 			order(best, scores)
 		}
 	}
@@ -419,12 +424,21 @@ func withoutContent(hits []Hit) {
 	}
 }
 
-// callReranker returns a score for each hit. A panic is an error.
-func (s *Store) callReranker(ctx context.Context, query string, hits []Hit) (scores []float64, err error) {
+// rerankerScores returns a score for each hit.
+func (s *Store) rerankerScores(ctx context.Context, query string, hits []Hit) ([]float64, error) {
 	texts := make([]string, len(hits))
 	for i, h := range hits {
 		texts[i] = h.Content[h.Start:h.End]
 	}
+	ask := func(ctx context.Context) ([]float64, error) { return s.callReranker(ctx, query, texts) }
+	if !s.db.InSnapshot(ctx) {
+		return ask(ctx)
+	}
+	return aside.Ask(ctx, fmt.Sprintf("rerank %q %q", query, texts), ask)
+}
+
+// callReranker returns a score for each text. A panic is an error.
+func (s *Store) callReranker(ctx context.Context, query string, texts []string) (scores []float64, err error) {
 	defer fairqueue.Pause(ctx)()
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -478,7 +492,8 @@ func (s *Store) prepareQuery(ctx context.Context, q Query) (preparedQuery, error
 	return all[0], nil
 }
 
-// prepareQueries analyses queries, and embeds their texts in one call.
+// prepareQueries analyses queries, and embeds their texts in one call. The error [aside.ErrLater] means that the call
+// will be repeated.
 func (s *Store) prepareQueries(ctx context.Context, queries []Query) ([]preparedQuery, error) {
 	all := make([]preparedQuery, len(queries))
 	var texts []string
@@ -506,12 +521,16 @@ func (s *Store) prepareQueries(ctx context.Context, queries []Query) ([]prepared
 	var vectors [][]float32
 	var err error
 	if !later {
-		vectors, err = s.embed(ctx, ForQuery, texts, nil)
+		vectors, err = s.embedSearched(ctx, texts)
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	}
-	if err != nil {
+	case errors.Is(err, aside.ErrTooLate):
+		return nil, context.DeadlineExceeded
+	case errors.Is(err, aside.ErrLater):
+		return nil, err
+	case err != nil:
 		s.log.WarnContext(ctx, "could not embed a search text; searching by words only", "error", err)
 	}
 	for n, queryText := range texts {
@@ -528,4 +547,13 @@ func (s *Store) prepareQueries(ctx context.Context, queries []Query) ([]prepared
 		}
 	}
 	return all, nil
+}
+
+// embedSearched embeds search texts. A model of another program is asked aside, if it can be.
+func (s *Store) embedSearched(ctx context.Context, texts []string) ([][]float32, error) {
+	ask := func(ctx context.Context) ([][]float32, error) { return s.embed(ctx, ForQuery, texts, nil) }
+	if isBuiltin(s.embedder) || !s.db.InSnapshot(ctx) {
+		return ask(ctx)
+	}
+	return aside.Ask(ctx, fmt.Sprintf("embed %q", texts), ask)
 }

@@ -41,13 +41,12 @@ func TestAPageShowsOneState(t *testing.T) {
 		return o.Memories
 	}
 	for _, c := range []struct {
-		what, query string
-		oneState    bool
-		want        [2]int
+		what     string
+		oneState bool
+		want     [2]int
 	}{
-		{"a page", "", true, [2]int{0, 0}},
-		{"a call", "", false, [2]int{1, 2}},
-		{"a page that searches", "?q=x", true, [2]int{2, 3}},
+		{"a page", true, [2]int{0, 0}},
+		{"a call", false, [2]int{1, 2}},
 	} {
 		var got [2]int
 		handle := func(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
@@ -58,8 +57,8 @@ func TestAPageShowsOneState(t *testing.T) {
 			got[1] = count(r)
 			return nil, nil
 		}
-		rt := dialectRoute{Route: route.Route{Method: "GET", Handle: handle, OneState: c.oneState, Text: "q"}}
-		r := httptest.NewRequest(http.MethodGet, "/"+c.query, nil)
+		rt := dialectRoute{Route: route.Route{Method: "GET", Handle: handle, OneState: c.oneState}}
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		if _, err := s.handle(httptest.NewRecorder(), r, rt, request.Caller{Store: view}); err != nil || got != c.want {
 			t.Errorf("%s reads %v, %v; want %v", c.what, got, err, c.want)
 		}

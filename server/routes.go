@@ -3,12 +3,14 @@ package server
 import (
 	"context"
 	"crypto/sha256"
+	"maps"
 	"mime"
 	"net/http"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/aside"
 	"github.com/souvenir-ai/souvenir/internal/readahead"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
@@ -219,7 +221,8 @@ func sameRequest(r *http.Request) string {
 }
 
 // handle calls the handler of a route. A page is returned already rendered: it shows one state of the store, and the
-// snapshot ends before a slow client reads the page.
+// snapshot ends before a slow client reads the page. A page that needs a model of another program is made again once
+// that has answered, so that no snapshot waits for it.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt dialectRoute, c request.Caller) (answer any,
 	err error) {
 	call := func(ctx context.Context) error {
@@ -230,16 +233,22 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt dialectRoute,
 			}
 		}
 		answer, err = rt.Handle(w, r, c)
-		if page, ok := answer.(web.Page); ok && err == nil {
+		if page, ok := answer.(web.Page); ok && err == nil && !aside.Waits(ctx) {
 			answer = s.site.Render(w, r, http.StatusOK, page)
 		}
 		return nil
 	}
-	if !rt.OneState || rt.Text != "" && r.URL.Query().Get(rt.Text) != "" {
+	if !rt.OneState {
 		_ = call(r.Context()) // it sets err
 		return answer, err
 	}
-	if failed := s.store.Snapshot(r.Context(), call); failed != nil {
+	before := w.Header().Clone()
+	failed := aside.Repeat(r.Context(), func(ctx context.Context) error {
+		clear(w.Header()) // of headers of an earlier time
+		maps.Copy(w.Header(), before)
+		return s.store.Snapshot(ctx, call)
+	})
+	if failed != nil {
 		return nil, failed
 	}
 	return answer, err

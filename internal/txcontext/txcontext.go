@@ -85,10 +85,10 @@ func (d *DB) Outside(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{d}, (*span)(nil))
 }
 
-// AtEnd calls fn when the context's transaction has ended: with nil once everything in it is durable, or with the
-// reason why it was rolled back. Outside a transaction it calls fn at once.
+// AtEnd calls fn when the context's snapshot or transaction has ended: with nil after a snapshot or once everything in
+// the transaction is durable, or with the reason why it was rolled back. Outside of both it calls fn at once.
 func (d *DB) AtEnd(ctx context.Context, fn func(undone error)) {
-	if s := d.open(ctx); s != nil && s.writes {
+	if s := d.open(ctx); s != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.ended {
@@ -184,9 +184,7 @@ func (d *DB) Transaction(ctx context.Context, fn func(context.Context) error) (e
 			if i < len(runs)-1 {
 				outcome = errors.New("the transaction ran again")
 			}
-			for _, f := range s.atEnd {
-				f(outcome)
-			}
+			s.callAtEnd(outcome)
 		}
 	}()
 	err = errors.New("the transaction panicked") // replaced if fn returns
@@ -228,14 +226,27 @@ func (s *span) end() {
 	s.ended = true
 }
 
+// callAtEnd calls the functions for the end.
+func (s *span) callAtEnd(undone error) {
+	for _, f := range s.atEnd {
+		f(undone)
+	}
+}
+
 // Snapshot runs fn with a context whose reads all see one snapshot, and whose writes are refused. Within a snapshot it
 // uses that one. fn runs once, as in [db.DB.Read].
 func (d *DB) Snapshot(ctx context.Context, fn func(context.Context) error) error {
 	if d.open(ctx) != nil {
 		return fn(ctx)
 	}
+	var s *span
+	defer func() {
+		if s != nil {
+			s.callAtEnd(nil)
+		}
+	}()
 	return d.DB.Read(ctx, func(tx db.Tx) error {
-		s := d.newSpan(tx, false)
+		s = d.newSpan(tx, false)
 		defer s.end()
 		return fn(context.WithValue(ctx, spanKey{d}, s))
 	})

@@ -45,23 +45,14 @@ type Route struct {
 	Needs           Need
 	Handle          Handler
 
-	OneState bool // the handler reads a single state of the store, and writes nothing
-	// Text names the query parameter with the text that the page searches for; empty: it does not search. The text is
-	// embedded first, perhaps by another program, and no snapshot waits for that: with a text, the page may show more
-	// than one state.
-	Text string
+	// OneState says that the handler reads a single state of the store, and writes nothing. It may be called more than
+	// once for a request; only the last answer counts.
+	OneState bool
 }
 
 // Page returns a route of the method GET for a page that shows a single state of the store.
 func Page(pattern string, needs Need, handle Handler) Route {
 	return Route{Method: "GET", Pattern: pattern, Needs: needs, Handle: handle, OneState: true}
-}
-
-// SearchPage returns the route of a page that searches for the text in a query parameter.
-func SearchPage(pattern string, needs Need, text string, handle Handler) Route {
-	r := Page(pattern, needs, handle)
-	r.Text = text
-	return r
 }
 
 // Get returns a route of the method GET.

@@ -39,11 +39,11 @@ func New(o Options) *Service {
 func (s *Service) Routes() []route.Route {
 	const memory = "/memories/{id}"
 	return []route.Route{
-		route.SearchPage("/memories", route.Person, "q", s.showMemories),
+		route.Page("/memories", route.Person, s.showMemories),
 		route.Post("/memories/bulk", route.Person, s.changeMemories),
-		route.SearchPage("/memories/compare", route.Person, "q", s.showCompare),
-		route.SearchPage("/memories/found", route.Person, "seek", s.showToLink),
-		route.SearchPage("/find", route.Person, "q", s.showFind),
+		route.Page("/memories/compare", route.Person, s.showCompare),
+		route.Page("/memories/found", route.Person, s.showToLink),
+		route.Page("/find", route.Person, s.showFind),
 		route.Page("/memories/new", route.Person, s.showNewMemory),
 		route.Post("/memories/new", route.Person, s.addMemory),
 		route.Post("/memories/preview", route.Person, s.previewMemory),

@@ -2,6 +2,7 @@ package memories
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -48,7 +49,7 @@ func (s *Service) showSimilar(_ http.ResponseWriter, r *http.Request, c request.
 	results, err := c.Store.Search(ctx,
 		souvenir.Query{Text: textview.CutTo(head.Content, similarText).Text, Limit: 3 * similarShown})
 	switch {
-	case err != nil && r.Context().Err() == nil && ctx.Err() != nil:
+	case errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil:
 		data.Failed = "The search took too long. Try again later."
 	case err != nil:
 		return nil, err
