@@ -57,7 +57,7 @@ func (p *placings) of(ctx context.Context, key mapKey, g souvenir.Graph) (placin
 	last, _ := lru.Get[lastPlacing](&p.last, key)
 	if near, ok := last.with(g); ok {
 		if p.computing.TryLock() {
-			go p.prepare(sum, g)
+			go p.prepare(key, sum, g)
 		}
 		return near, nil
 	}
@@ -70,7 +70,7 @@ func (p *placings) of(ctx context.Context, key mapKey, g souvenir.Graph) (placin
 
 // prepare computes a placing for the next request; if it fails, that one tries again. A panic must not end the server,
 // as no request is there to recover it.
-func (p *placings) prepare(sum [sha256.Size]byte, g souvenir.Graph) {
+func (p *placings) prepare(key mapKey, sum [sha256.Size]byte, g souvenir.Graph) {
 	defer p.computing.Unlock()
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -79,9 +79,12 @@ func (p *placings) prepare(sum [sha256.Size]byte, g souvenir.Graph) {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), longestPlacement)
 	defer cancel()
-	if _, err := p.compute(ctx, sum, g); err != nil {
+	own, err := p.compute(ctx, sum, g)
+	if err != nil {
 		p.log.Warn("a graph could not be laid out", "error", err)
+		return
 	}
+	p.note(key, g, own) // the graph may have changed again by the next request
 }
 
 // compute computes a placing and keeps it.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -84,5 +85,40 @@ func TestPlacingsTakeInChanges(t *testing.T) {
 	want, _, err = graphPlaces(t.Context(), fewer)
 	if got := of(ben, fewer); err != nil || !slices.Equal(got.places, want) {
 		t.Errorf("of another user: got %v, %v, want the places of their own graph, %v", got.places, err, want)
+	}
+}
+
+// A graph that changes before each request still gets the places computed in the background, and follows each change.
+func TestPlacingsFollowEachChange(t *testing.T) {
+	const memories = 8
+	var p placings
+	nodes := make([]souvenir.Node, memories)
+	for i := range nodes {
+		nodes[i].ID = fmt.Sprint(i)
+	}
+	var before []float32
+	for step := range memories {
+		nodes[step].UpdatedAt = time.Unix(int64(step), 0)
+		g := souvenir.Graph{Nodes: slices.Clone(nodes)}
+		for i := range memories {
+			g.Edges = append(g.Edges, souvenir.Edge{From: i, To: (i + 1) % memories, Kind: souvenir.EdgeSimilar,
+				Score: 0.6 + float64((i*step)%memories)/20})
+		}
+		at, err := p.of(t.Context(), mapKey{}, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := (step + memories - 1) % memories; step > 0 {
+			most := max(slices.Max(before), -slices.Min(before))
+			if got, want := at.places[2*last], before[2*last]/most; got != want {
+				t.Errorf("after change %d: got %v for a memory that is as before, want %v", step, got, want)
+			}
+		}
+		p.computing.Lock() // until the places of this graph are computed
+		before, _, err = graphPlaces(t.Context(), g)
+		p.computing.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
