@@ -411,6 +411,29 @@ func (s *Store) endKinds(tx db.Tx, user int64, except string, kinds []AccessKind
 	return nil
 }
 
+// laterChange is the time ?1 for updated_at, or the stored one if that is later, as after a change of the clock: the
+// key ring compares it with the time of a deletion.
+const laterChange = `CASE WHEN updated_at > ?1 THEN updated_at ELSE ?1 END`
+
+// disable locks a user out, with every program that acts for them, or lets the user in again.
+func disable(tx db.Tx, row int64, disabled bool, now int64) error {
+	if !disabled {
+		_, err := tx.Exec(`UPDATE users SET disabled_at = NULL, updated_at = `+laterChange+` WHERE id = ?2`, now, row)
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE users SET disabled_at = ?1, updated_at = `+laterChange+` WHERE id = ?2`, now,
+		row); err != nil {
+		return err
+	}
+	if err := endSignIns(tx, row, ""); err != nil {
+		return err
+	}
+	if err := endTokens(tx, row, now); err != nil {
+		return err
+	}
+	return endGrants(tx, row, now)
+}
+
 // pausing returns the audit log's action for pausing or resuming a kind of access.
 func pausing(kind string, paused bool) string {
 	if paused {

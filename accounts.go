@@ -9,7 +9,6 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
-	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -269,56 +268,4 @@ func lastSeen(tx db.Tx, users []storedUser) (map[int64]int64, error) {
 // contains returns a LIKE pattern, with the escape character \, for texts that contain a part.
 func contains(part string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
-}
-
-// MaxPreferences limits the size of a user's preferences, in bytes of JSON. Preferences are an object in which programs
-// with a user interface keep their settings; the store itself does not interpret it.
-const MaxPreferences = kernel.MaxPreferences // 64 KiB
-
-// GetPreferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing,
-// else json.Number. A view limited to projects may not call it.
-func (s *Store) GetPreferences(ctx context.Context) (found map[string]any, err error) {
-	if err := s.checkAccount("GetPreferences"); err != nil {
-		return nil, err
-	}
-	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
-		found, err = kernel.Preferences(tx, v.User)
-		return err
-	})
-	return found, err
-}
-
-// SetPreferences replaces the user's preferences and returns them; nil clears them. More than 64 KiB as JSON are
-// ErrTooLarge. A view limited to projects may not call it.
-func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (_ map[string]any, err error) {
-	defer inGo[struct{}](&err, "preferences", "all")
-	return s.changePreferences(ctx, "SetPreferences", all, func(_, given map[string]any) any { return given })
-}
-
-// UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns the result: keys
-// replace, null removes, objects merge. Concurrent patches all take effect. Otherwise it is like SetPreferences.
-func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (_ map[string]any, err error) {
-	defer inGo[struct{}](&err, "preferences", "patch")
-	return s.changePreferences(ctx, "UpdatePreferences", patch,
-		func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
-}
-
-func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any,
-	change func(present, given map[string]any) any) (map[string]any, error) {
-	if err := s.checkAccount(what); err != nil {
-		return nil, err
-	}
-	given, err := kernel.CanonicalPreferences(given)
-	if err != nil {
-		return nil, err
-	}
-	var changed map[string]any
-	err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
-		changed, err = kernel.ChangePreferences(tx, v.User, s.now(), given, change)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return changed, nil
 }

@@ -22,6 +22,11 @@ type Credentials struct {
 // Format prints the credentials without the password.
 func (c Credentials) Format(f fmt.State, _ rune) { redact.Format(f, c, "Password") }
 
+// UserNameKey returns the form in which equal user names compare equal: without regard to case, width, spaces, the
+// encoding of a character, and invisible characters (Unicode's NFKC_Casefold). Count sign-in attempts for a name under
+// this key, whether or not such a user exists: otherwise the counts reveal which names exist.
+func UserNameKey(name string) string { return foldname.Key(name) }
+
 // PasswordChange describes a change of the user's own password.
 type PasswordChange struct {
 	Old string // the current one; empty if there is none

@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/records/audit"
 	"github.com/souvenir-ai/souvenir/internal/records/receipt"
@@ -386,29 +387,6 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 	return s.checkAdminLeft(tx, before)
 }
 
-// laterChange is the time ?1 for updated_at, or the stored one if that is later, as after a change of the clock: the
-// key ring compares it with the time of a deletion.
-const laterChange = `CASE WHEN updated_at > ?1 THEN updated_at ELSE ?1 END`
-
-// disable locks a user out, with every program that acts for them, or lets the user in again.
-func disable(tx db.Tx, row int64, disabled bool, now int64) error {
-	if !disabled {
-		_, err := tx.Exec(`UPDATE users SET disabled_at = NULL, updated_at = `+laterChange+` WHERE id = ?2`, now, row)
-		return err
-	}
-	if _, err := tx.Exec(`UPDATE users SET disabled_at = ?1, updated_at = `+laterChange+` WHERE id = ?2`, now,
-		row); err != nil {
-		return err
-	}
-	if err := endSignIns(tx, row, ""); err != nil {
-		return err
-	}
-	if err := endTokens(tx, row, now); err != nil {
-		return err
-	}
-	return endGrants(tx, row, now)
-}
-
 // details returns an update's details for the audit log: the changed fields, and the new values of roles and locks.
 func (u UserUpdate) details(before storedUser) audit.Details {
 	d := audit.Details{"name": u.Name != nil && *u.Name != before.Name,
@@ -565,7 +543,54 @@ func checkOwnsNothing(tx db.Tx, u storedUser) error {
 	return err
 }
 
-// UserNameKey returns the form in which equal user names compare equal: without regard to case, width, spaces, the
-// encoding of a character, and invisible characters (Unicode's NFKC_Casefold). Count sign-in attempts for a name under
-// this key, whether or not such a user exists: otherwise the counts reveal which names exist.
-func UserNameKey(name string) string { return foldname.Key(name) }
+// MaxPreferences limits the size of a user's preferences, in bytes of JSON. Preferences are an object in which programs
+// with a user interface keep their settings; the store itself does not interpret it.
+const MaxPreferences = kernel.MaxPreferences // 64 KiB
+
+// GetPreferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing,
+// else json.Number. A view limited to projects may not call it.
+func (s *Store) GetPreferences(ctx context.Context) (found map[string]any, err error) {
+	if err := s.checkAccount("GetPreferences"); err != nil {
+		return nil, err
+	}
+	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		found, err = kernel.Preferences(tx, v.User)
+		return err
+	})
+	return found, err
+}
+
+// SetPreferences replaces the user's preferences and returns them; nil clears them. More than 64 KiB as JSON are
+// ErrTooLarge. A view limited to projects may not call it.
+func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (_ map[string]any, err error) {
+	defer inGo[struct{}](&err, "preferences", "all")
+	return s.changePreferences(ctx, "SetPreferences", all, func(_, given map[string]any) any { return given })
+}
+
+// UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns the result: keys
+// replace, null removes, objects merge. Concurrent patches all take effect. Otherwise it is like SetPreferences.
+func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (_ map[string]any, err error) {
+	defer inGo[struct{}](&err, "preferences", "patch")
+	return s.changePreferences(ctx, "UpdatePreferences", patch,
+		func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
+}
+
+func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any,
+	change func(present, given map[string]any) any) (map[string]any, error) {
+	if err := s.checkAccount(what); err != nil {
+		return nil, err
+	}
+	given, err := kernel.CanonicalPreferences(given)
+	if err != nil {
+		return nil, err
+	}
+	var changed map[string]any
+	err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+		changed, err = kernel.ChangePreferences(tx, v.User, s.now(), given, change)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return changed, nil
+}
