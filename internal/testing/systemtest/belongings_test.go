@@ -1,4 +1,4 @@
-package souvenir
+package systemtest
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/storefile"
@@ -97,7 +98,7 @@ func TestMembersMemoriesInAProjectBelongToTheProject(t *testing.T) {
 			x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '', '', 0, 0),
 			('private', 2, 5, NULL, 'stored', 'f', 'text/plain', 0,
 			x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '', '', 0, 0)`)
-	s := openWords(t, path, Options{})
+	s := openWords(t, file{path}, Options{})
 	report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}) // this file lacks passages
 	if err != nil || report.Total > 0 && report.Repaired == 0 {
 		t.Fatalf("got %+v, %v; want nothing to repair, or a repair", report, err)
@@ -151,7 +152,7 @@ func checkOldFile(t *testing.T, s *Store) {
 	for _, c := range collections {
 		names = append(names, c.Name+" "+c.Description+c.Embedder)
 	}
-	model := s.embedder.Model()
+	model := wordEmbedder("words-1").Model()
 	if want := []string{"default " + model, "drafts " + model, "own own", "own (5) own", "own (7) " +
 		model}; !slices.Equal(names, want) {
 		t.Errorf("olga has the collections %q, want %q", names, want)
@@ -188,10 +189,13 @@ func checkOldFile(t *testing.T, s *Store) {
 
 // Check finds rows of a project that are stored with another user, and gives them to the project's owner.
 func TestCheckFindsRowsOfTheWrongOwner(t *testing.T) {
-	s := openPeople(t, map[string]string{"olga": "", "will": ""})
+	s := openWords(t, emptyInFile(t), Options{})
+	for _, id := range []string{"olga", "will"} {
+		mustAddUser(t, s, NewUser{ID: id, Name: id + "'s account"})
+	}
 	olga, will := s.As(Access{User: "olga"}), s.As(Access{User: "will"})
 	mustAddProject(t, olga, NewProject{ID: "p"})
-	share(t, olga, "p", "will", MemberWriter)
+	share(t, s, "olga", "p", "will", MemberWriter)
 	id := mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"}).ID
 	mustAdd(t, will, NewMemory{Content: "a cup"})
 	mustExec(t, s, `UPDATE partition SET collection_id = (SELECT c.id FROM collection c `+

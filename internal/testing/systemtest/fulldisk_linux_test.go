@@ -1,4 +1,4 @@
-package souvenir
+package systemtest
 
 import (
 	"errors"
@@ -9,22 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
 func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
 	longtest.Only(t)
-	dir := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Skipf("no small disk can be made here: %v: %s", err, out)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v: %s", err, out)
-		}
-	})
-	s := openWords(t, filepath.Join(dir, "store.db"), Options{Reserve: 3 << 20})
+	dir := smallDisk(t, "16m")
+	s := openWords(t, file{filepath.Join(dir, "store.db")}, Options{Reserve: 3 << 20})
 	if err := s.Upkeep().Health(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +109,7 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			dir := smallDisk(t, "160m")
-			s := openWords(t, filepath.Join(dir, "store.db"), Options{Reserve: 8 << 20})
+			s := openWords(t, file{filepath.Join(dir, "store.db")}, Options{Reserve: 8 << 20})
 			for _, collection := range []string{"box", "ballast"} {
 				if _, err := s.AddCollection(t.Context(), NewCollection{Name: collection}); err != nil {
 					t.Fatal(err)
@@ -170,7 +163,7 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 func TestOnAFullDiskAMemoryWithALongHistoryIsDeletedForGood(t *testing.T) {
 	longtest.Only(t)
 	dir := smallDisk(t, fmt.Sprint(longtest.Size(64, 24), "m"))
-	s := openWords(t, filepath.Join(dir, "store.db"), Options{Reserve: int64(longtest.Size(6, 2)) << 20})
+	s := openWords(t, file{filepath.Join(dir, "store.db")}, Options{Reserve: int64(longtest.Size(6, 2)) << 20})
 	if _, err := s.AddCollection(t.Context(), NewCollection{Name: "ballast"}); err != nil {
 		t.Fatal(err)
 	}
