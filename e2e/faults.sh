@@ -38,7 +38,7 @@ SOUVENIR_FAULTS=$points go test -vet=off -timeout 0 -v ./internal/testing/faultt
 # Each damage is checked, repaired and recovered, so this takes about a tenth of the points: a little more, since some
 # kinds of damage find nothing to damage.
 SOUVENIR_FAULTS=$(((points * 11 + 99) / 100)) go test -vet=off -timeout 0 -v \
-	-run 'NoDamagedFile|RecoverOfAnyDamage|FilesOfEachVersion' ./internal/testing/systemtest | grep -E "$counted" | grep -v -- '--- PASS: .*/'
+	-run 'NoDamagedFile|RecoverOfAnyDamage|FilesOfVersions' ./internal/testing/systemtest | grep -E "$counted" | grep -v -- '--- PASS: .*/'
 # Histories are checked with one server and with three.
 SOUVENIR_TEST_HISTORIES=$(((points + 1) / 2)) go test -vet=off -timeout 0 -v -run TestHistoriesAreLinearizable \
 	./internal/testing/systemtest | grep -E "$counted"

@@ -48,6 +48,9 @@ type Recording struct {
 // may write them.
 func (d *Disk) Record(folder string) (r *Recording, end func(), err error) {
 	r = &Recording{folder: folder, start: map[string][]byte{}, names: map[string]int{}}
+	// A store that is open may write meanwhile. A write is in the content that is read here, in the recording, or in both.
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, nil, err
@@ -59,8 +62,6 @@ func (d *Disk) Record(folder string) (r *Recording, end func(), err error) {
 		r.inodes++
 		r.names[e.Name()] = r.inodes
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.record = r
 	return r, func() {
 		d.mu.Lock()

@@ -222,8 +222,8 @@ func (u *upgrade) fail(tb testing.TB, f fault) error {
 		_ = r.store.Close()
 	}
 	if err = errors.Join(err, u.look(tb, answer == nil)); err != nil {
-		return fmt.Errorf("version %d, call %d, %s, %v failed, answer %v: %w", u.old.version, f.at, f.way, way.Failed, answer,
-			err)
+		return fmt.Errorf("version %d, call %d, %s, %v failed, answer %q: %w", u.old.version, f.at, f.way, way.Failed,
+			fmt.Sprint(answer), err)
 	}
 	return nil
 }
