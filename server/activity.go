@@ -104,8 +104,8 @@ func (s *Server) noteProject(r *http.Request, rt dialectRoute, c request.Caller)
 			e.Project.ID = m.ProjectOwner + "/" + m.ProjectID
 		}
 	case strings.HasPrefix(rt.Pattern, "/api/files/{id}"), strings.HasPrefix(rt.Pattern, "/files/{id}/"):
-		if f, err := c.Store.GetFile(r.Context(), id); err == nil {
-			e.Project.ID = f.ProjectID
+		if f, err := c.Store.GetFile(r.Context(), id); err == nil && f.ProjectID != "" {
+			e.Project.ID = f.Owner + "/" + f.ProjectID // the caller's own may have the same id
 		}
 	}
 }

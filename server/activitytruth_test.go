@@ -84,6 +84,25 @@ func TestAClientWithoutASession(t *testing.T) {
 	}
 }
 
+// A writer who has a project of the same id deletes a file of the shared one.
+func TestTheProjectOfAChangedFileIsItsOwn(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	w.Doc = nil
+	writer, shop := w.Users[servertest.Writer], w.Users[servertest.Owner]+"/shop"
+	if _, err := w.Store.As(souvenir.Access{User: writer}).AddProject(t.Context(),
+		souvenir.NewProject{ID: "shop", Name: "My shop"}); err != nil {
+		t.Fatal(err)
+	}
+	w.Do(servertest.Writer, "DELETE", "/api/files/"+w.File, "").Expect(http.StatusOK)
+	for project, want := range map[string]int{writer + "/shop": 0, shop: 1} {
+		page, err := w.Store.As(souvenir.Access{User: writer}).Insights().ActivityPage(t.Context(),
+			souvenir.ActivityQuery{ProjectID: project})
+		if err != nil || len(page.Activities) != want {
+			t.Errorf("in %s are %+v, %v, want no error and %d", project, page.Activities, err, want)
+		}
+	}
+}
+
 // The filter by project finds changes and deletions in it, by tools, endpoints and pages.
 func TestTheProjectOfCallsThatChangeSomething(t *testing.T) {
 	longtest.Only(t)
