@@ -192,17 +192,20 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 	if err != nil || len(partitions) == 0 {
 		return nil, err
 	}
+	n := index.Near{Vector: pq.vector, Partitions: partitions, Limit: max(candidates, d.Similar)}
+	if len(sel.hidden) > 0 {
+		n.Keep = func(row int64) bool { return !sel.hidden[row] }
+	}
 	var hits []index.Hit
 	if pq.own {
-		hits, err = s.comparison().Near(tx, pq.vector, partitions, ownDuplicate, d.Similar)
+		n.Least, n.Limit = ownDuplicate, d.Similar
+		hits, err = s.comparison().Near(tx, n)
 	} else {
-		hits, err = s.comparison().Duplicates(tx, pq.vector, partitions, similarity.Read(d.Content),
-			max(candidates, d.Similar))
+		hits, err = s.comparison().Duplicates(tx, n, similarity.Read(d.Content))
 	}
 	if err != nil {
 		return nil, err
 	}
-	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return sel.hidden[h.Row] })
 	hits = hits[:min(len(hits), d.Similar)]
 	var rows []int64
 	scores := map[int64]float64{}

@@ -108,10 +108,12 @@ func duplicatesInAllWays(t *testing.T, s *Store, content string) (got, all, near
 			return err
 		}
 		given := similarity.Read(content)
-		if got, err = s.comparison().Duplicates(tx, vectors[0], partitions, given, candidates); err != nil {
+		n := index.Near{Vector: vectors[0], Partitions: partitions, Limit: candidates}
+		if got, err = s.comparison().Duplicates(tx, n, given); err != nil {
 			return err
 		}
-		if all, err = s.comparison().Near(tx, vectors[0], partitions, similarity.Candidate, 10_000); err != nil {
+		n.Least, n.Limit = similarity.Candidate, 10_000
+		if all, err = s.comparison().Near(tx, n); err != nil {
 			return err
 		}
 		near, err = s.comparison().DuplicatesAmong(tx, given, all[:min(candidates, len(all))])

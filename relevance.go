@@ -324,7 +324,7 @@ func (s *Store) priors(tx db.Tx, pq preparedQuery) ranking.Priors {
 	if !pq.at.IsZero() {
 		at = pq.at.UnixMicro()
 	}
-	halfLife := float64(cmp.Or(p.HalfLife, defaultHalfLife).Microseconds())
+	halfLife := float64(cmp.Or(p.HalfLife, defaultHalfLife)) / float64(time.Microsecond) // above 0, however short it is
 	of := func(rows []int64) (map[int64]ranking.Prior, error) {
 		priors := make(map[int64]ranking.Prior, len(rows))
 		err := tx.Each(func(row db.Rows) error {

@@ -85,6 +85,9 @@ func TestPriorsOrderSimilarHits(t *testing.T) {
 			if x := search(Priors{Recency: 1})[0].Explanation.Recency; x == nil || math.Abs(x.Value-0.5) > 1e-6 {
 				t.Errorf("recency of a change 30 days ago: %+v, want a half", x)
 			}
+			if hits := search(Priors{Recency: 1, HalfLife: 1}); math.IsNaN(hits[0].Score) {
+				t.Error("the score with a half-life of a nanosecond is not a number")
+			}
 			if x := search(Priors{})[0].Explanation; x.Recency != nil || x.Importance != nil || x.State != nil {
 				t.Errorf("priors that no caller asked for: %+v", x)
 			}

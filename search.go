@@ -199,6 +199,7 @@ func (s *Store) byTime(tx db.Tx, q Query, sel selection) (rows []int64, total in
 // called.
 func (s *Store) SearchAll(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
+		q := q // a second loop begins with the query as it was given
 		all, err := hooked(ctx, s, OperationSearch, "SearchAll", func(ctx context.Context, o *operation) (_ page, err error) {
 			defer inGo[Query](&err)
 			if q.Limit != 0 {

@@ -24,12 +24,11 @@ type Comparison struct {
 	BuiltIn bool  // the embedder is the built-in one
 }
 
-// Near finds the memories in some partitions whose vectors are similar to a given one.
-func (c *Comparison) Near(tx db.Tx, vector []float32, partitions []int64, least float32,
-	limit int) ([]index.Hit, error) {
+// Near finds the memories whose vectors are similar to a given one.
+func (c *Comparison) Near(tx db.Tx, n index.Near) ([]index.Hit, error) {
 	var hits []index.Hit
-	way, err := c.Use(tx, partitions, func(ix *index.Index) (err error) {
-		hits, err = ix.Near(tx.Context(), index.Near{Vector: vector, Partitions: partitions, Least: least, Limit: limit})
+	way, err := c.Use(tx, n.Partitions, func(ix *index.Index) (err error) {
+		hits, err = ix.Near(tx.Context(), n)
 		return err
 	})
 	if err != nil || way != "" {
@@ -37,23 +36,21 @@ func (c *Comparison) Near(tx db.Tx, vector []float32, partitions []int64, least 
 	}
 	defer c.Cache.LoadIfDue()
 	found, err := SearchDatabase(tx, c.Profile, index.Query{
-		Vector: vector, Partitions: partitions, Compare: func(int64) bool { return true },
+		Vector: n.Vector, Partitions: n.Partitions, Compare: func(int64) bool { return true }, Keep: n.Keep,
 		Fuse:  ranking.Fuse(ranking.Default, false, true),
-		Limit: limit,
+		Limit: n.Limit,
 	})
-	return slices.DeleteFunc(found.Hits, func(h index.Hit) bool { return h.Score < least }), err
+	return slices.DeleteFunc(found.Hits, func(h index.Hit) bool { return h.Score < n.Least }), err
 }
 
-// Duplicates finds the memories that are likely to say the same as a text: all of them if the texts of at most limit
-// memories may say the same, else the ones among the limit nearest memories.
-func (c *Comparison) Duplicates(tx db.Tx, vector []float32, partitions []int64, given similarity.Text,
-	limit int) ([]index.Hit, error) {
-	const least = float32(similarity.Candidate)
+// Duplicates finds the memories that are likely to say the same as a text: all of them if the texts of at most n.Limit
+// memories may say the same, else the ones among that many nearest memories.
+func (c *Comparison) Duplicates(tx db.Tx, n index.Near, given similarity.Text) ([]index.Hit, error) {
+	n.Least = similarity.Candidate
 	var like []index.Hit
 	known := false
-	way, err := c.Use(tx, partitions, func(ix *index.Index) (err error) {
-		like, known, err = ix.Like(tx.Context(), index.Like{
-			Near:  index.Near{Vector: vector, Partitions: partitions, Least: least, Limit: limit},
+	way, err := c.Use(tx, n.Partitions, func(ix *index.Index) (err error) {
+		like, known, err = ix.Like(tx.Context(), index.Like{Near: n,
 			Probe: similarity.NewProbe(given, similarity.Duplicate), AnyCosine: !c.BuiltIn})
 		return err
 	})
@@ -61,7 +58,7 @@ func (c *Comparison) Duplicates(tx db.Tx, vector []float32, partitions []int64, 
 		return nil, err
 	}
 	if way == "" || !known {
-		if like, err = c.Near(tx, vector, partitions, least, limit); err != nil {
+		if like, err = c.Near(tx, n); err != nil {
 			return nil, err
 		}
 	}

@@ -49,7 +49,7 @@ func (ix *Index) Like(ctx context.Context, l Like) (hits []Hit, known bool, err 
 			work.places = l.Probe.Scan(p.sketches[from:min(from+scanAtOnce, len(p.sketches))], work.places[:0])
 			for _, place := range work.places {
 				owner := p.owners[from+int(place)]
-				if owner == nil {
+				if !l.wants(owner) {
 					continue
 				}
 				if seen++; seen > mostLike {

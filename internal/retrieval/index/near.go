@@ -16,6 +16,8 @@ type Near struct {
 	Partitions []int64
 	Compare    func(partition int64) bool
 
+	Keep func(row int64) bool // selects memories; nil = all
+
 	Least float32 // the least cosine of a passage
 	Limit int     // how many memories to return at most; 0 or less = none
 }
@@ -31,7 +33,7 @@ func (ix *Index) Near(ctx context.Context, n Near) ([]Hit, error) {
 	work := ix.scratch.Get().(*scratch)
 	defer ix.scratch.Put(work)
 	work.begin(ix, n.Vector)
-	s := nearest{ctx: ctx, comparison: &work.comparison, floor: n.Least, best: newTop(n.Limit)}
+	s := nearest{ctx: ctx, comparison: &work.comparison, wants: n.wants, floor: n.Least, best: newTop(n.Limit)}
 	ids := slices.Clone(n.Partitions)
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
@@ -52,9 +54,13 @@ func (ix *Index) Near(ctx context.Context, n Near) ([]Hit, error) {
 type nearest struct {
 	ctx context.Context
 	*comparison
+	wants func(*memory) bool
 	floor float32 // cosines below it do not count
 	best  top
 }
+
+// wants reports whether a memory lives, and is one to look at.
+func (n Near) wants(m *memory) bool { return m != nil && (n.Keep == nil || n.Keep(m.row)) }
 
 // visit compares the vectors of a partition.
 func (s *nearest) visit(p *partition, m *matrix) error {
@@ -78,7 +84,7 @@ func (s *nearest) visit(p *partition, m *matrix) error {
 				continue
 			}
 			slot := slots[i]
-			if p.owners[slot] == nil {
+			if owner := p.owners[slot]; owner == nil || owner != current && !s.wants(owner) {
 				continue
 			}
 			if !exact {

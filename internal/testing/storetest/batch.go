@@ -48,12 +48,15 @@ func searchAll(f *fixture) {
 				break
 			}
 		}
-		all := []souvenir.Hit{}
-		for h, err := range f.reader.SearchAll(f.ctx, q) {
-			f.check("SearchAll", err)
-			all = append(all, h)
+		sequence := f.reader.SearchAll(f.ctx, q)
+		for _, loop := range []string{"first", "second"} {
+			all := []souvenir.Hit{}
+			for h, err := range sequence {
+				f.check("SearchAll", err)
+				all = append(all, h)
+			}
+			f.sameJSON(fmt.Sprintf("all hits of %+v in the %s loop", q, loop), all, paged)
 		}
-		f.sameJSON(fmt.Sprintf("all hits of %+v", q), all, paged)
 	}
 	for _, err := range f.reader.SearchAll(f.ctx, souvenir.Query{Limit: 5}) {
 		f.failsAt("a limit", err, souvenir.ErrInvalid, "limit", "limit is 5; it must be 0 here")

@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ func expiry() concept {
 		{"an expired memory is in no answer", expiredIsGone},
 		{"what has expired is gone from everything that counts and lists", expiredIsNotCounted},
 		{"searches and pages are full although some memories have expired", expiredLeavesNoGaps},
+		{"near duplicates are looked for among what holds", pastLeavesRoom},
 		{"the time is shown, changed, removed and kept in the trash", expiryChanges},
 		{"a put under the key of an expired memory makes a new one", expiredKey},
 		{"content that has expired is stored again", expiredContent},
@@ -122,6 +124,30 @@ func expiredIsNotCounted(f *fixture) {
 	similar, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "the ferry sails again", Similar: 3})
 	f.check("AddMemory", err)
 	f.equal("near duplicates", len(similar.Similar), 0)
+}
+
+// pastLeavesRoom stores a text many times as no longer true, and then as true: the search for near duplicates, which
+// looks at few memories, finds the latter.
+func pastLeavesRoom(f *fixture) {
+	_, err := f.store.AddCollection(f.ctx, souvenir.NewCollection{Name: "own", VectorSize: 2, OwnVectors: true})
+	f.check("AddCollection", err)
+	for _, m := range []souvenir.NewMemory{{Content: "the ferry sails every day at noon"},
+		{Collection: "own", Content: "noon", Embedding: []float32{1, 2}}} {
+		past := slices.Repeat([]souvenir.NewMemory{m}, 20)
+		for i := range past {
+			past[i].ValidUntil = f.clock.Now().Add(-time.Hour)
+		}
+		_, err := f.store.AddMemories(f.ctx, past, nil)
+		f.check("AddMemories", err)
+		m.Similar = 1
+		first, err := f.store.AddMemory(f.ctx, m)
+		f.check("AddMemory", err)
+		f.equal("near duplicates among what was true", len(first.Similar), 0)
+		again, err := f.store.AddMemory(f.ctx, m)
+		f.check("AddMemory", err)
+		f.equal("near duplicates", len(again.Similar), 1)
+		f.equal("the near duplicate", again.Similar[0].ID, first.ID)
+	}
 }
 
 // expiredLeavesNoGaps stores memories that expire at four times, and compares each page with the remaining ones.
