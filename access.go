@@ -56,6 +56,20 @@ func (s *Store) Access() Access {
 	return a
 }
 
+// As returns a view of the store for the given access. It is cheap; make one for each request. Views share everything
+// except their access. A view does not limit its own As: give untrusted code a [Store.Sealed] view.
+func (s *Store) As(access Access) *Store {
+	if s.sealed {
+		return s.narrowed(access)
+	}
+	if access.User == "" {
+		access.User = LocalUser
+	}
+	view := &Store{shared: s.shared, access: access}
+	view.access = view.Access()
+	return view
+}
+
 // Sealed returns this view for untrusted code; for the Store that [Open] returned, it returns the local user's view.
 // Nothing that a sealed view returns reaches further than the view itself. Its As can only narrow it, to some of its
 // projects or to reading; a view for another user, or for other projects, refuses every call. Everything in [Accounts]
@@ -256,6 +270,17 @@ func DefaultScopes() []Scope {
 	return []Scope{ScopeMemoryRead, ScopeMemoryWrite, ScopeFilesRead, ScopeFilesWrite}
 }
 
+// checkScopes validates a list of scopes, orders it as Scopes does, and drops repetitions.
+func checkScopes(argument string, scopes []Scope) ([]Scope, error) {
+	all := Scopes()
+	for _, s := range scopes {
+		if !slices.Contains(all, s) {
+			return nil, invalid(argument, "{} has %s; expected %s", show(string(s)), oneOf(all))
+		}
+	}
+	return slices.DeleteFunc(all, func(s Scope) bool { return !slices.Contains(scopes, s) }), nil
+}
+
 // joinScopes writes scopes as OAuth does, separated by spaces (RFC 6749, 3.3).
 func joinScopes(scopes []Scope) string {
 	words := make([]string, len(scopes))
@@ -263,6 +288,47 @@ func joinScopes(scopes []Scope) string {
 		words[i] = string(s)
 	}
 	return strings.Join(words, " ")
+}
+
+// Principal is the user that a credential acts for, and its rights. [Accounts.CheckToken], [Accounts.CheckAccessToken]
+// and [Accounts.CheckSignIn] return it.
+//
+// Access describes the credential's view of the store: its user, its projects, and read-only if it carries none of
+// memory:write, files:write and account. A view does not check scopes: before each call, ask Allows whether the
+// credential may read or write memories or files, or manage anything.
+type Principal struct {
+	User     User    `json:"user"`
+	Scopes   []Scope `json:"scopes"`
+	Access   Access  `json:"access"`              // for Store.As
+	TokenID  string  `json:"token_id,omitempty"`  // of an MCP token; otherwise empty
+	ClientID string  `json:"client_id,omitempty"` // of an OAuth client; otherwise empty
+	// of an OAuth grant, also of a grant that created an MCP token; otherwise empty
+	GrantID  string `json:"grant_id,omitempty"`
+	SignInID string `json:"session_id,omitempty"` // of a person's sign-in in a browser; otherwise empty
+
+	// ConfirmedAt is when the person of a sign-in last authenticated, with a password or at a provider; otherwise zero.
+	ConfirmedAt time.Time `json:"confirmed_at,omitzero"`
+}
+
+// accessOf returns the access for the view of a credential.
+func accessOf(user userKey, scopes []Scope, projects []string) Access {
+	writes := slices.Contains(scopes, ScopeMemoryWrite) || slices.Contains(scopes, ScopeFilesWrite) ||
+		slices.Contains(scopes, ScopeAccount)
+	return Access{User: user.id, Namespace: user.namespace, Projects: projects, ReadOnly: !writes}
+}
+
+// Allows reports whether the credential carries a scope; a write scope includes its read scope. The admin scope counts
+// only if the user is an admin.
+func (p Principal) Allows(scope Scope) bool {
+	switch scope {
+	case ScopeMemoryRead:
+		return slices.Contains(p.Scopes, ScopeMemoryRead) || slices.Contains(p.Scopes, ScopeMemoryWrite)
+	case ScopeFilesRead:
+		return slices.Contains(p.Scopes, ScopeFilesRead) || slices.Contains(p.Scopes, ScopeFilesWrite)
+	case ScopeAdmin:
+		return slices.Contains(p.Scopes, ScopeAdmin) && p.User.Role == RoleAdmin
+	}
+	return slices.Contains(p.Scopes, scope)
 }
 
 // limits are the limits of a new token.
@@ -308,45 +374,53 @@ func (n *NewToken) within(l limits) error {
 	return nil
 }
 
-// Principal is the user that a credential acts for, and its rights. [Accounts.CheckToken], [Accounts.CheckAccessToken]
-// and [Accounts.CheckSignIn] return it.
-//
-// Access describes the credential's view of the store: its user, its projects, and read-only if it carries none of
-// memory:write, files:write and account. A view does not check scopes: before each call, ask Allows whether the
-// credential may read or write memories or files, or manage anything.
-type Principal struct {
-	User     User    `json:"user"`
-	Scopes   []Scope `json:"scopes"`
-	Access   Access  `json:"access"`              // for Store.As
-	TokenID  string  `json:"token_id,omitempty"`  // of an MCP token; otherwise empty
-	ClientID string  `json:"client_id,omitempty"` // of an OAuth client; otherwise empty
-	// of an OAuth grant, also of a grant that created an MCP token; otherwise empty
-	GrantID  string `json:"grant_id,omitempty"`
-	SignInID string `json:"session_id,omitempty"` // of a person's sign-in in a browser; otherwise empty
-
-	// ConfirmedAt is when the person of a sign-in last authenticated, with a password or at a provider; otherwise zero.
-	ConfirmedAt time.Time `json:"confirmed_at,omitzero"`
-}
-
-// accessOf returns the access for the view of a credential.
-func accessOf(user userKey, scopes []Scope, projects []string) Access {
-	writes := slices.Contains(scopes, ScopeMemoryWrite) || slices.Contains(scopes, ScopeFilesWrite) ||
-		slices.Contains(scopes, ScopeAccount)
-	return Access{User: user.id, Namespace: user.namespace, Projects: projects, ReadOnly: !writes}
-}
-
-// Allows reports whether the credential carries a scope; a write scope includes its read scope. The admin scope counts
-// only if the user is an admin.
-func (p Principal) Allows(scope Scope) bool {
-	switch scope {
-	case ScopeMemoryRead:
-		return slices.Contains(p.Scopes, ScopeMemoryRead) || slices.Contains(p.Scopes, ScopeMemoryWrite)
-	case ScopeFilesRead:
-		return slices.Contains(p.Scopes, ScopeFilesRead) || slices.Contains(p.Scopes, ScopeFilesWrite)
-	case ScopeAdmin:
-		return slices.Contains(p.Scopes, ScopeAdmin) && p.User.Role == RoleAdmin
+// listOrNull returns a list as JSON, and NULL for nil.
+func listOrNull[T any](list []T) (any, error) {
+	if list == nil {
+		return nil, nil
 	}
-	return slices.Contains(p.Scopes, scope)
+	encoded, err := json.Marshal(list)
+	return string(encoded), err
+}
+
+// decodeProjects reads the projects that a credential is limited to. NULL is nil: no limit.
+func decodeProjects(stored *string) (projects []string, err error) {
+	if stored == nil {
+		return nil, nil
+	}
+	if err = json.Unmarshal([]byte(*stored), &projects); err == nil && projects == nil {
+		err = errors.New("null instead of a list")
+	}
+	return projects, err
+}
+
+// use describes one use of a credential.
+type use struct {
+	of, id string
+	last   *int64 // last use recorded in the file; nil: never
+	now    int64
+}
+
+// noteUse calls write to record the use of a credential: once a minute, without making the caller wait long or fail.
+func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
+	const (
+		every    = int64(time.Minute / time.Microsecond)
+		patience = 250 * time.Millisecond
+	)
+	if u.last != nil && u.now-*u.last < every || s.db.ReadOnly() {
+		return
+	}
+	// Only one caller tries, so that not every call waits while another process holds the file.
+	key := u.of + " " + u.id
+	tried, again := s.uses.LoadOrStore(key, u.now)
+	if again && (u.now-tried.(int64) < every || !s.uses.CompareAndSwap(key, tried, u.now)) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.db.Write(ctx, write); err != nil {
+		s.log.DebugContext(ctx, "the use of a "+u.of+" was not noted", "id", u.id, "error", err)
+	}
 }
 
 // AccessKind is a kind of access on behalf of a user.
@@ -446,78 +520,4 @@ func pausing(kind string, paused bool) string {
 func pausedAccess() error {
 	return newError(KindForbidden, "",
 		"the user has paused this access; they can resume it in the dashboard, under Tokens or Applications")
-}
-
-// checkScopes validates a list of scopes, orders it as Scopes does, and drops repetitions.
-func checkScopes(argument string, scopes []Scope) ([]Scope, error) {
-	all := Scopes()
-	for _, s := range scopes {
-		if !slices.Contains(all, s) {
-			return nil, invalid(argument, "{} has %s; expected %s", show(string(s)), oneOf(all))
-		}
-	}
-	return slices.DeleteFunc(all, func(s Scope) bool { return !slices.Contains(scopes, s) }), nil
-}
-
-// As returns a view of the store for the given access. It is cheap; make one for each request. Views share everything
-// except their access. A view does not limit its own As: give untrusted code a [Store.Sealed] view.
-func (s *Store) As(access Access) *Store {
-	if s.sealed {
-		return s.narrowed(access)
-	}
-	if access.User == "" {
-		access.User = LocalUser
-	}
-	view := &Store{shared: s.shared, access: access}
-	view.access = view.Access()
-	return view
-}
-
-// use describes one use of a credential.
-type use struct {
-	of, id string
-	last   *int64 // last use recorded in the file; nil: never
-	now    int64
-}
-
-// noteUse calls write to record the use of a credential: once a minute, without making the caller wait long or fail.
-func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
-	const (
-		every    = int64(time.Minute / time.Microsecond)
-		patience = 250 * time.Millisecond
-	)
-	if u.last != nil && u.now-*u.last < every || s.db.ReadOnly() {
-		return
-	}
-	// Only one caller tries, so that not every call waits while another process holds the file.
-	key := u.of + " " + u.id
-	tried, again := s.uses.LoadOrStore(key, u.now)
-	if again && (u.now-tried.(int64) < every || !s.uses.CompareAndSwap(key, tried, u.now)) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := s.db.Write(ctx, write); err != nil {
-		s.log.DebugContext(ctx, "the use of a "+u.of+" was not noted", "id", u.id, "error", err)
-	}
-}
-
-// listOrNull returns a list as JSON, and NULL for nil.
-func listOrNull[T any](list []T) (any, error) {
-	if list == nil {
-		return nil, nil
-	}
-	encoded, err := json.Marshal(list)
-	return string(encoded), err
-}
-
-// decodeProjects reads the projects that a credential is limited to. NULL is nil: no limit.
-func decodeProjects(stored *string) (projects []string, err error) {
-	if stored == nil {
-		return nil, nil
-	}
-	if err = json.Unmarshal([]byte(*stored), &projects); err == nil && projects == nil {
-		err = errors.New("null instead of a list")
-	}
-	return projects, err
 }

@@ -124,6 +124,13 @@ func (m Memory) attributes() kernel.Attributes {
 	}
 }
 
+func (m *Memory) setAttributes(a kernel.Attributes) {
+	m.EventType, m.State, m.ProjectID, m.ProjectName = a.EventType, a.State, a.ProjectID, a.ProjectName
+	m.Importance, m.Classification, m.RuleType = Importance(a.Importance), Classification(a.Classification),
+		RuleType(a.RuleType)
+	m.Tags, m.Related, m.Metadata = a.Tags, a.Related, a.Own
+}
+
 // memoryOf returns a stored memory as callers see it.
 func memoryOf(k kernel.Memory) Memory {
 	m := Memory{ID: k.ID, Key: k.Key, Collection: k.Collection, Owner: k.Owner, Content: k.Content, SharedBy: k.SharedBy,
@@ -171,6 +178,82 @@ func (m Memory) json() writtenMemory {
 // inside, revision, created_at and updated_at (RFC 3339, UTC), shared_by if another user owns the project, and key,
 // event_time, expires_at, valid_from, valid_until, supersedes and superseded_by if they are set.
 func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(m.json()) }
+
+// UnmarshalJSON reads the output of MarshalJSON: the known keys of metadata go into their fields. A known key with a
+// value of another type stays in Metadata, which is never nil.
+func (m *Memory) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	var given memoryJSON[json.RawMessage]
+	if err := json.Unmarshal(data, &given); err != nil {
+		return err
+	}
+	metadata, err := transfer.ParseMetadata(given.Metadata)
+	if err != nil {
+		return err
+	}
+	read := Memory{
+		ID: given.ID, Collection: given.Collection, Owner: given.Owner, Content: given.Content,
+		Metadata: kernel.OrEmpty(metadata),
+		Revision: given.Revision, CreatedAt: given.CreatedAt, UpdatedAt: given.UpdatedAt, SharedBy: given.SharedBy,
+		Key: given.Key, EventTime: given.EventTime, ExpiresAt: given.ExpiresAt,
+		ValidFrom: given.ValidFrom, ValidUntil: given.ValidUntil, Supersedes: given.Supersedes,
+		SupersededBy: given.SupersededBy,
+	}
+	custom, _ := metadata[kernel.CustomKey].(map[string]any)
+	if custom != nil && kernel.CheckCustom(metadata) == nil {
+		delete(metadata, kernel.CustomKey)
+	} else {
+		custom = nil
+	}
+	for key, into := range map[string]*string{
+		"event_type": &read.EventType, "state": &read.State, "project_id": &read.ProjectID, "project_name": &read.ProjectName,
+		"importance": (*string)(&read.Importance), "classification": (*string)(&read.Classification),
+		"rule_type": (*string)(&read.RuleType),
+	} {
+		if text, ok := metadata[key].(string); ok && text != "" {
+			*into = text
+			delete(metadata, key)
+		}
+	}
+	for key, into := range map[string]*[]string{"tags": &read.Tags, "related_memory_ids": &read.Related} {
+		if list, ok := texts(metadata[key]); ok {
+			*into = list
+			delete(metadata, key)
+		}
+	}
+	maps.Copy(read.Metadata, custom)
+	*m = read
+	return nil
+}
+
+// texts returns a list of at least one string.
+func texts(value any) ([]string, bool) {
+	list, ok := value.([]any)
+	all := make([]string, len(list))
+	for i := 0; ok && i < len(list); i++ {
+		all[i], ok = list[i].(string)
+	}
+	return all, ok && len(list) > 0
+}
+
+// withMemory reads a memory and the additional members beside it.
+func withMemory(data []byte, m *Memory, beside any) error {
+	if err := json.Unmarshal(data, beside); err != nil {
+		return err
+	}
+	return m.UnmarshalJSON(data)
+}
+
+// shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview. It reports
+// whether anything was left out.
+func (m *Memory) shorten(characters int) bool {
+	preview := ContextMemory{Memory: *m}
+	preview.shorten(characters)
+	*m = preview.Memory
+	return preview.Truncated
+}
 
 // GetMemory returns a memory by id. A memory that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) GetMemory(ctx context.Context, id string) (_ Memory, err error) {
@@ -332,73 +415,6 @@ func (s *Store) listRows(ctx context.Context, l MemoryList) (rows []int64, err e
 	return rows, err
 }
 
-// UnmarshalJSON reads the output of MarshalJSON: the known keys of metadata go into their fields. A known key with a
-// value of another type stays in Metadata, which is never nil.
-func (m *Memory) UnmarshalJSON(data []byte) error {
-	if string(data) == "null" {
-		return nil
-	}
-	var given memoryJSON[json.RawMessage]
-	if err := json.Unmarshal(data, &given); err != nil {
-		return err
-	}
-	metadata, err := transfer.ParseMetadata(given.Metadata)
-	if err != nil {
-		return err
-	}
-	read := Memory{
-		ID: given.ID, Collection: given.Collection, Owner: given.Owner, Content: given.Content,
-		Metadata: kernel.OrEmpty(metadata),
-		Revision: given.Revision, CreatedAt: given.CreatedAt, UpdatedAt: given.UpdatedAt, SharedBy: given.SharedBy,
-		Key: given.Key, EventTime: given.EventTime, ExpiresAt: given.ExpiresAt,
-		ValidFrom: given.ValidFrom, ValidUntil: given.ValidUntil, Supersedes: given.Supersedes,
-		SupersededBy: given.SupersededBy,
-	}
-	custom, _ := metadata[kernel.CustomKey].(map[string]any)
-	if custom != nil && kernel.CheckCustom(metadata) == nil {
-		delete(metadata, kernel.CustomKey)
-	} else {
-		custom = nil
-	}
-	for key, into := range map[string]*string{
-		"event_type": &read.EventType, "state": &read.State, "project_id": &read.ProjectID, "project_name": &read.ProjectName,
-		"importance": (*string)(&read.Importance), "classification": (*string)(&read.Classification),
-		"rule_type": (*string)(&read.RuleType),
-	} {
-		if text, ok := metadata[key].(string); ok && text != "" {
-			*into = text
-			delete(metadata, key)
-		}
-	}
-	for key, into := range map[string]*[]string{"tags": &read.Tags, "related_memory_ids": &read.Related} {
-		if list, ok := texts(metadata[key]); ok {
-			*into = list
-			delete(metadata, key)
-		}
-	}
-	maps.Copy(read.Metadata, custom)
-	*m = read
-	return nil
-}
-
-// texts returns a list of at least one string.
-func texts(value any) ([]string, bool) {
-	list, ok := value.([]any)
-	all := make([]string, len(list))
-	for i := 0; ok && i < len(list); i++ {
-		all[i], ok = list[i].(string)
-	}
-	return all, ok && len(list) > 0
-}
-
-// withMemory reads a memory and the additional members beside it.
-func withMemory(data []byte, m *Memory, beside any) error {
-	if err := json.Unmarshal(data, beside); err != nil {
-		return err
-	}
-	return m.UnmarshalJSON(data)
-}
-
 // DeleteMemory deletes a memory with its history and the links from and to it. It goes to the trash, from which
 // [Trash.Restore] restores it under its id, unless Options.KeepTrash turns the trash off; [Store.EraseMemory]
 // deletes for good.
@@ -427,82 +443,6 @@ func noRoomInTrash(err error, id string) error {
 	return causedBy(err, newError(KindFull, "id", "the disk is full, and the room held in reserve is "+
 		"too small to move memory %s with its past versions to the trash; free disk space or empty the "+
 		"trash, or delete the memory permanently (EraseMemory)", show(id)))
-}
-
-// MemoriesDeletion says which memories [Store.DeleteMemories] deletes.
-type MemoriesDeletion struct {
-	MemoryList // which; its order does not matter
-
-	// All allows a MemoryList without any condition, which means every memory of this view. Without All, such a list
-	// is ErrInvalid.
-	All bool
-
-	// DryRun only counts.
-	DryRun bool
-
-	// Progress receives the stage "delete", counted in memories. Nil disables it.
-	Progress Progress
-}
-
-// DeleteMemories deletes all memories that match, even if they are not valid now. Each goes to the trash as an entry of
-// its own, as with [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their
-// turn: after an error the counts say how many were deleted, and a second call deletes the rest. Memories that no
-// longer match are skipped.
-func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (BulkReport, error) {
-	if d.DryRun {
-		return s.deleteMemories(ctx, nil, d)
-	}
-	return hooked(ctx, s, OperationDelete, "DeleteMemories", func(ctx context.Context, o *operation) (BulkReport, error) {
-		return s.deleteMemories(ctx, o, d)
-	})
-}
-
-func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDeletion) (_ BulkReport, err error) {
-	defer inGo[MemoriesDeletion](&err)
-	ctx = db.Freeing(ctx)
-	b := bulk{store: s, list: d.MemoryList, stage: "delete", progress: d.Progress}
-	if err := b.begin(ctx, d.All, d.DryRun); err != nil {
-		return b.done, err
-	}
-	if err := b.describe(ctx, o, ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
-		return b.done, err
-	}
-	if err := o.delete(ctx); err != nil {
-		return b.done, err
-	}
-	err = s.inPortions(ctx, func(p trash.Portion) (bool, error) {
-		return b.next(ctx, p.Rows, func(tx db.Tx, v viewer, found []kernel.Memory) (int, int, error) {
-			t := s.newTrasher(tx, v, p)
-			began, size := time.Now(), 0
-			for i, m := range found {
-				size += len(m.Content)
-				if i > 0 && (int64(size) > p.Bytes || db.ShouldYield(tx, began)) {
-					return i, i, nil
-				}
-				if err := t.Memory(trashed(m)); err != nil {
-					return 0, 0, err
-				}
-			}
-			return len(found), len(found), nil
-		})
-	})
-	return b.done, err
-}
-
-// shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview. It reports
-// whether anything was left out.
-func (m *Memory) shorten(characters int) bool {
-	preview := ContextMemory{Memory: *m}
-	preview.shorten(characters)
-	*m = preview.Memory
-	return preview.Truncated
-}
-
-func (m *Memory) setAttributes(a kernel.Attributes) {
-	m.EventType, m.State, m.ProjectID, m.ProjectName = a.EventType, a.State, a.ProjectID, a.ProjectName
-	m.Importance, m.Classification, m.RuleType = Importance(a.Importance), Classification(a.Classification),
-		RuleType(a.RuleType)
-	m.Tags, m.Related, m.Metadata = a.Tags, a.Related, a.Own
 }
 
 // EraseMemory permanently deletes a memory with its history: it does not go to the trash. Only the owner of its place
@@ -564,4 +504,64 @@ func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) (eras
 		return t.EraseMemories(m.Row)
 	})
 	return erased, err
+}
+
+// MemoriesDeletion says which memories [Store.DeleteMemories] deletes.
+type MemoriesDeletion struct {
+	MemoryList // which; its order does not matter
+
+	// All allows a MemoryList without any condition, which means every memory of this view. Without All, such a list
+	// is ErrInvalid.
+	All bool
+
+	// DryRun only counts.
+	DryRun bool
+
+	// Progress receives the stage "delete", counted in memories. Nil disables it.
+	Progress Progress
+}
+
+// DeleteMemories deletes all memories that match, even if they are not valid now. Each goes to the trash as an entry of
+// its own, as with [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their
+// turn: after an error the counts say how many were deleted, and a second call deletes the rest. Memories that no
+// longer match are skipped.
+func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (BulkReport, error) {
+	if d.DryRun {
+		return s.deleteMemories(ctx, nil, d)
+	}
+	return hooked(ctx, s, OperationDelete, "DeleteMemories", func(ctx context.Context, o *operation) (BulkReport, error) {
+		return s.deleteMemories(ctx, o, d)
+	})
+}
+
+func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDeletion) (_ BulkReport, err error) {
+	defer inGo[MemoriesDeletion](&err)
+	ctx = db.Freeing(ctx)
+	b := bulk{store: s, list: d.MemoryList, stage: "delete", progress: d.Progress}
+	if err := b.begin(ctx, d.All, d.DryRun); err != nil {
+		return b.done, err
+	}
+	if err := b.describe(ctx, o, ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
+		return b.done, err
+	}
+	if err := o.delete(ctx); err != nil {
+		return b.done, err
+	}
+	err = s.inPortions(ctx, func(p trash.Portion) (bool, error) {
+		return b.next(ctx, p.Rows, func(tx db.Tx, v viewer, found []kernel.Memory) (int, int, error) {
+			t := s.newTrasher(tx, v, p)
+			began, size := time.Now(), 0
+			for i, m := range found {
+				size += len(m.Content)
+				if i > 0 && (int64(size) > p.Bytes || db.ShouldYield(tx, began)) {
+					return i, i, nil
+				}
+				if err := t.Memory(trashed(m)); err != nil {
+					return 0, 0, err
+				}
+			}
+			return len(found), len(found), nil
+		})
+	})
+	return b.done, err
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/files/objects"
-	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/records/audit"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/trash"
@@ -200,11 +199,6 @@ func (s *shared) tidy(ctx context.Context) {
 	}
 }
 
-// keeper returns a keeper that removes memories by the rules of their places.
-func (s *shared) keeper() *trash.Keeper {
-	return &trash.Keeper{Store: s.db, NewID: s.newID, Keep: func(tx db.Tx) int64 { return s.keepTrash(tx).Microseconds() }}
-}
-
 // objectsNow is how many objects an erasure deletes before it returns; the worker deletes the others.
 const objectsNow = 2000
 
@@ -215,26 +209,4 @@ func (s *shared) removeObjects(ctx context.Context, most int) error {
 		s.log.Warn("could not remove objects of deleted files yet", "error", objects.Cause(err))
 	}
 	return err
-}
-
-// purgeFiles removes files that crashes left behind: files that were being deleted, and files that were being stored
-// and got no data since olderThan. A time within the last 24 hours counts as 24 hours ago: another process may still be
-// storing them. It returns how many it removed.
-func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, error) {
-	before := min(olderThan.UnixMicro(), s.now()-kernel.Abandoned.Microseconds())
-	var rows []int64
-	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
-		rows, err = db.Column[int64](tx,
-			`SELECT id FROM file WHERE state IN ('arriving', 'leaving') AND (state = 'leaving' OR updated_at < ?)`, before)
-		return err
-	})
-	if err != nil {
-		return 0, wrap(err)
-	}
-	for i, row := range rows {
-		if err := s.removeAbandoned(ctx, row, before); err != nil {
-			return i, wrap(err)
-		}
-	}
-	return len(rows), nil
 }
