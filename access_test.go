@@ -169,7 +169,7 @@ var matrixReads = []matrixCell{
 		}
 		for _, m := range c.Related {
 			if err != nil && m.ID == on.memory {
-				t.Errorf("a context shows the memory, and no rules")
+				t.Errorf("a context shows the memory, and no rules, want none without its rules")
 			}
 		}
 		return err
@@ -439,13 +439,13 @@ func TestResultsOfSealedViewsStaySealed(t *testing.T) {
 			out := method.Type.Out(i)
 			known := slices.Contains([]string{"As", "Sealed"}, method.Name)
 			if out == reflect.TypeFor[*Store]() && !known {
-				t.Errorf("%s returns a store; see that it is sealed", method.Name)
+				t.Errorf("%s returns a store; see that it is sealed, and want it in the list", method.Name)
 			}
 			if out.Kind() == reflect.Pointer && out != reflect.TypeFor[*Store]() {
 				for inner := range out.Methods() {
 					for j := range inner.Type.NumOut() {
 						if inner.Type.Out(j) == reflect.TypeFor[*Store]() {
-							t.Errorf("%s of %s returns a store", inner.Name, method.Name)
+							t.Errorf("%s of %s returns a store, want none in results", inner.Name, method.Name)
 						}
 					}
 				}

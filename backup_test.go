@@ -237,7 +237,7 @@ func TestBackupToStreamsTheSameStore(t *testing.T) {
 		writeFile(t, copied, b.Bytes())
 		if again := openWords(t, copied, Options{ReadOnly: true}); rowsOf(t, again) != before ||
 			!mustCheck(t, again, nil).OK {
-			t.Errorf("the stream of %s is another store", name)
+			t.Errorf("the stream of %s is another store, want the same rows, and a sound store", name)
 		}
 		broken := errors.New("the line went dead")
 		n, err = s.Upkeep().BackupTo(t.Context(), &dropping{left: 40_000, err: broken}, nil)

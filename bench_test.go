@@ -482,7 +482,7 @@ func BenchmarkGetContext(b *testing.B) {
 				got, err := store.GetContext(ctx, q)
 				took = append(took, time.Since(start))
 				if err != nil || got.Identity == nil || len(got.Related) == 0 && q.TokenBudget == 0 {
-					b.Fatal(fmt.Sprint(got, err))
+					b.Fatalf("GetContext: got %+v, %v; want an identity and related memories", got, err)
 				}
 			}
 			reportMedian(b, took)

@@ -391,7 +391,7 @@ func TestReadOnlyStoresReadOrRefuse(t *testing.T) {
 	for method, call := range st.calls() {
 		err := call(t.Context())
 		if want := writes(method); want != errors.Is(err, ErrReadOnly) || !want && err != nil && !withoutOption(method, err) {
-			t.Errorf("%s gives %v", method, err)
+			t.Errorf("%s gives %v, want ErrReadOnly from calls that write and no error from others", method, err)
 		}
 	}
 	if rowsOf(t, st.store) != before {

@@ -298,7 +298,7 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 					found, err := s.Search(t.Context(), query)
 					if err != nil || len(found.Hits) != 1 || found.Hits[0].ID != id || found.Hits[0].Parts.Text == 0 ||
 						found.Hits[0].Parts.Vector == 0 {
-						t.Errorf("%s after the repair: %+v, %v", name, found.Hits, err)
+						t.Errorf("%s after the repair: %+v, %v; want one hit by text and vector", name, found.Hits, err)
 					}
 				}
 			}
@@ -430,7 +430,7 @@ func TestCheckOfADamagedFileReportsAndNeverPanics(t *testing.T) {
 	}
 	t.Logf("%d damaged files were found unsound, %d were mended", unsound, mended)
 	if unsound == 0 || mended == 0 {
-		t.Errorf("%d damaged files were found unsound, %d were mended", unsound, mended)
+		t.Errorf("%d damaged files were found unsound, %d were mended; want at least one each", unsound, mended)
 	}
 }
 
@@ -454,7 +454,7 @@ func TestCheckLeavesAReadOnlyFileAsItIs(t *testing.T) {
 	}
 	after, err := os.Stat(path)
 	if err != nil || !bytes.Equal(readFile(t, path), store) || !after.ModTime().Equal(info.ModTime()) {
-		t.Errorf("the file was touched: %v", err)
+		t.Errorf("the file was touched: %v, want it as it was", err)
 	}
 	onlyFile(t, path)
 }

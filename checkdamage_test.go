@@ -86,7 +86,7 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 					return errUndone
 				}
 				if harm := tripsOver(t, tx); harm != "" && !strings.HasPrefix(c.table, "oauth_code") {
-					t.Errorf("%s: nothing is found, but %s", one, harm)
+					t.Errorf("%s: nothing is found, but %s; want a finding or no harm", one, harm)
 				}
 				return errUndone
 			})
@@ -96,7 +96,7 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 		}
 	}
 	if least := 200; found < least && longtest.All() || found < least/60 {
-		t.Errorf("%d findings; the test damages nothing", found)
+		t.Errorf("%d findings; the test damages nothing, want more", found)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {
 		t.Errorf("after the repair: %+v, want OK", report)

@@ -114,13 +114,14 @@ func TestShortenedMemoriesFitAndKeepTheirID(t *testing.T) {
 			c.within(most)
 			if size := budget.Size(c); size > most || c.ID != m.ID || c.RuleType != RuleDo ||
 				!strings.HasPrefix(m.Content, c.Content) || !utf8.ValidString(c.Content) {
-				t.Errorf("%s within %d bytes takes %d: %s", name, most, size, asJSON(t, c))
+				t.Errorf("%s within %d bytes takes %d: %s, want the start of the rule, within the limit", name, most,
+					size, asJSON(t, c))
 			}
 			if c.Truncated != (budget.Size(whole) > most) {
 				t.Errorf("%s within %d bytes: truncated is %v, want %v", name, most, c.Truncated, !c.Truncated)
 			}
 			if most >= 400 && len(c.Content) < min(len(m.Content), budget.MinShown/2) {
-				t.Errorf("%s within %d bytes: of the content is left %q", name, most, c.Content)
+				t.Errorf("%s within %d bytes: of the content is left %q, want more", name, most, c.Content)
 			}
 		}
 	}
@@ -172,7 +173,8 @@ func TestBudgetsBoundContextsOfAnyMemories(t *testing.T) {
 			}
 			if encoded := budget.Size(c); encoded > budget.BytesPerToken*q.TokenBudget ||
 				(encoded+budget.BytesPerToken-1)/budget.BytesPerToken != c.Tokens {
-				t.Errorf("seed %d: a context of %d bytes and %d tokens, with a budget of %d; warnings %q", seed, encoded, c.Tokens,
+				t.Errorf("seed %d: a context of %d bytes and %d tokens, with a budget of %d; warnings %q, want it within "+
+					"the budget, and the tokens of the bytes", seed, encoded, c.Tokens,
 					q.TokenBudget, c.Warnings)
 			}
 		}

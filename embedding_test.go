@@ -304,7 +304,7 @@ func FuzzVectorBlob(f *testing.F) {
 			default:
 				for _, h := range found.Hits {
 					if !(h.Score >= 0 && h.Score <= 1.001) || !(math.Abs(h.Parts.Vector) <= 1.001) { // which is false for NaN
-						t.Fatalf("%s: %q scores %v %+v", name, h.Content, h.Score, h.Parts)
+						t.Fatalf("%s: %q scores %v %+v, want both within 1", name, h.Content, h.Score, h.Parts)
 					}
 				}
 			}

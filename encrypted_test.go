@@ -56,7 +56,7 @@ func TestAnEncryptedStoreIsCopiedUnderItsKey(t *testing.T) {
 			t.Errorf("%s: got %+v, %v; want a sound store", name, report, err)
 		}
 		if name == "backup.db" && rowsOf(t, s) != want {
-			t.Error("the backup has other rows than the store had")
+			t.Error("backup.db: got other rows than the store had, want the same")
 		}
 		noError(t, s.Close())
 	}

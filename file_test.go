@@ -248,7 +248,7 @@ func TestReadOnlyFilesAreReadAndNeverWritten(t *testing.T) {
 				t.Fatalf(`found %v, %v, want no error, 1 hit and "w17" in the content`, found.Hits, err)
 			}
 			if c.options.Embedder != nil && len(found.Warnings) == 0 {
-				t.Error("a search by words only does not say so")
+				t.Error("a search by words only does not say so, want a warning")
 			}
 			id := found.Hits[0].ID
 			for method, call := range map[string]func() error{
@@ -342,7 +342,7 @@ func TestFullDiskRefusesWholeWritesAndLeavesTheStoreUsable(t *testing.T) {
 			}
 			group.Wait()
 			if answered.Load() == 0 && rowsOf(t, s) != before {
-				t.Error("refused writes left something behind")
+				t.Error("refused writes left something behind, want the rows as before")
 			}
 			found, err := s.Search(t.Context(), Query{Text: "number 0", Limit: 1})
 			if err != nil || len(found.Hits) != 1 {

@@ -88,7 +88,7 @@ func TestFileCallsOfAReadOnlyStore(t *testing.T) {
 	writes := map[string]bool{"AddFile": true, "DeleteFile": true, "EraseFile": true, "UpdateFile": true}
 	for name, call := range fileCalls(s, f.ID) {
 		if err := call(t.Context()); writes[name] && !errors.Is(err, ErrReadOnly) || !writes[name] && err != nil {
-			t.Errorf("%s gives %v", name, err)
+			t.Errorf("%s gives %v, want ErrReadOnly from calls that write and no error from others", name, err)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestFilesOnAFullDisk(t *testing.T) {
 	s, room := openWithFewPages(t)
 	_, err := s.AddFile(t.Context(), NewFile{}, zeros(9<<20))
 	if !errors.Is(err, ErrFull) || filesHeld(t, s) != [3]int{} {
-		t.Errorf("on a full disk: %v; there is %v", err, filesHeld(t, s))
+		t.Errorf("on a full disk: %v; there is %v; want ErrFull and no rows", err, filesHeld(t, s))
 	}
 	room()
 	mustAddFile(t, s, NewFile{}, strings.Repeat("x", 9<<20))
@@ -117,7 +117,7 @@ func TestMemoryThatIsDeletedWhileItsFileArrives(t *testing.T) {
 		})
 		_, err := s.AddFile(t.Context(), NewFile{MemoryID: m.ID}, io.MultiReader(zeros(size), remove))
 		if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), m.ID) || filesHeld(t, s) != [3]int{} {
-			t.Errorf("with %d bytes: %v; there is %v", size, err, filesHeld(t, s))
+			t.Errorf("with %d bytes: %v; there is %v; want ErrNotFound with the id, and no rows", size, err, filesHeld(t, s))
 		}
 	}
 }
@@ -142,7 +142,8 @@ func TestDamagedFileRows(t *testing.T) {
 	}
 	mustExec(t, s, `ALTER TABLE elsewhere RENAME TO file_tag`)
 	if f, err := s.GetFile(t.Context(), f.ID); err != nil || f.MemoryID != m.ID || filesHeld(t, s) != [3]int{1, 1, 0} {
-		t.Errorf("afterwards: %+v, %v, with %v rows", f, err, filesHeld(t, s))
+		t.Errorf("afterwards: %+v, %v, with %v rows; want the file of the memory, in one row each", f, err,
+			filesHeld(t, s))
 	}
 }
 

@@ -342,7 +342,7 @@ func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 	_, err = s.OpenFile(t.Context(), f.ID)
 	corrupt("fewer chunks", err, "3 chunks", "of "+fmt.Sprint(f.Size)+" in 4")
 	if err := s.EraseFile(t.Context(), f.ID); err != nil || filesHeld(t, s) != [3]int{} {
-		t.Errorf("a damaged file cannot be deleted: %v", err)
+		t.Errorf("a damaged file cannot be deleted: %v, want no error and no rows", err)
 	}
 }
 

@@ -176,7 +176,7 @@ func TestResultsHaveOneJSONForm(t *testing.T) {
 				t.Errorf("read and written again: got\n%s, %v; want\n%s", again, err, encoded)
 			}
 			if !hidden(types[name]) && !reflect.DeepEqual(read.Interface(), value.Interface()) {
-				t.Errorf("read back it is\n%+v; it was\n%+v", read, value)
+				t.Errorf("read back it is\n%+v; it was\n%+v, want it the same", read, value)
 			}
 		})
 	}

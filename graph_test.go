@@ -39,7 +39,7 @@ func TestKeptPicturesFollowEachChange(t *testing.T) {
 			}
 		}
 		if want == before {
-			t.Errorf("%s: nothing has changed: %s", when, want)
+			t.Errorf("%s: nothing has changed: %s, want a change", when, want)
 		}
 		before = want
 		if err := fresh.Close(); err != nil {

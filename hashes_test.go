@@ -77,7 +77,8 @@ func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 		for _, name := range names {
 			i := slices.IndexFunc(kernel.HashedTables(), func(h kernel.HashedTable) bool { return h.Name == name })
 			if _, known := without[name]; known == (i >= 0) {
-				t.Errorf("the rows of the table %s have hashes: %v; it is in the list of those without: %v. Choose", name, i >= 0,
+				t.Errorf("the rows of the table %s have hashes: %v; it is in the list of those without: %v. Choose, want "+
+					"it in one place", name, i >= 0,
 					known)
 			}
 		}
@@ -162,7 +163,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 				return err
 			}
 			if len(report.Damaged) == 0 && report.Unverified == 0 {
-				t.Errorf("%s: nothing is found", one)
+				t.Errorf("%s: nothing is found, want damage or a row not verified", one)
 			}
 			return errUndone
 		})
@@ -171,7 +172,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 		}
 	}
 	if least := 70; damages < least && longtest.All() {
-		t.Errorf("%d damages of %d columns", damages, len(columns))
+		t.Errorf("%d damages of %d columns, want more", damages, len(columns))
 	}
 }
 

@@ -108,7 +108,8 @@ func TestImportEmbedsMemoriesWithoutVectorsOfTheModel(t *testing.T) {
 			s := openWords(t, filepath.Join(t.TempDir(), "copy.db"), Options{Embedder: counting, Now: sealedClock})
 			imported(t, s, c.export, ImportOptions{})
 			if (texts > 0) != c.embedded || pendingOf(t, s) != 0 {
-				t.Errorf("%d texts were embedded, %d wait", texts, pendingOf(t, s))
+				t.Errorf("%d texts were embedded, %d wait, want texts only where a model embeds, and none to wait", texts,
+					pendingOf(t, s))
 			}
 			if again := exported(t, s, ExportOptions{WithoutVectors: true}); !bytes.Equal(again, without) {
 				t.Errorf("got %v, want %.200q", linediff.First(again, without), without)
@@ -365,7 +366,7 @@ func TestProgressOfExportAndImport(t *testing.T) {
 	last := map[string][2]int{}
 	progress := func(stage string, done, total int) {
 		if before := last[stage]; done < before[0] || total > 0 && done > total {
-			t.Errorf("%s: %d of %d after %d", stage, done, total, before[0])
+			t.Errorf("%s: %d of %d after %d, want it to rise up to the total", stage, done, total, before[0])
 		}
 		last[stage] = [2]int{done, total}
 	}

@@ -164,7 +164,7 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 				// The import of a file finds what CheckExport finds, before it stores anything.
 				only := CheckExport(t.Context(), bytes.NewReader(export), nil)
 				if what == "seeker" && (only != nil) != (report.Line == 0) || only != nil && only.Error() != err.Error() {
-					t.Errorf("checked only: %v; imported: %v, to line %d", only, err, report.Line)
+					t.Errorf("checked only: %v; imported: %v, to line %d; want the same", only, err, report.Line)
 				}
 				if what == "stream" && report.Line != 2 {
 					t.Errorf("the report says that it is done up to line %d, want 2", report.Line)
@@ -329,7 +329,7 @@ func TestATruncatedFileLeavesNothingAndCanBeImportedAgain(t *testing.T) {
 	if _, err := s.Upkeep().Import(ctx,
 		io.MultiReader(bytes.NewReader(export[:cut]), readerFunc(func([]byte) (int, error) { cancel(); return 0, io.EOF })),
 		nil); !isAny(err, ErrInvalid) && !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("got %v, want ErrInvalid or context.Canceled", err)
 	}
 	invariants(t, s)
 	imported(t, s, export, ImportOptions{})
@@ -419,13 +419,13 @@ func TestReadersAndWritersThatMisbehaveAreErrors(t *testing.T) {
 		for _, before := range []string{"", byHand(`{"type":"memory","content":"kept"}`)} {
 			if _, err := s.Upkeep().Import(t.Context(), io.MultiReader(strings.NewReader(before), read), nil); err == nil ||
 				!strings.Contains(err.Error(), strings.Fields(name)[0]) {
-				t.Errorf("a reader of %q after %q: %v", name, before, err)
+				t.Errorf("a reader of %q after %q: %v, want an error that names it", name, before, err)
 			}
 		}
 		if _, err := s.AddFile(t.Context(), NewFile{},
 			io.MultiReader(strings.NewReader("the first half"), read)); !errors.Is(err, ErrInvalid) ||
 			filesHeld(t, s) != [3]int{} {
-			t.Errorf("a file of %q: %v; the store holds %v", name, err, filesHeld(t, s))
+			t.Errorf("a file of %q: %v; the store holds %v; want ErrInvalid and nothing stored", name, err, filesHeld(t, s))
 		}
 	}
 	for _, n := range []int{-1, 1 << 40} {

@@ -335,7 +335,7 @@ func TestAnExportConvertsAStoreToUserKeysAndBack(t *testing.T) {
 		return rest[:strings.LastIndex(strings.TrimSpace(rest), "\n")]
 	}
 	if rows(&first) != rows(&back) || len(rows(&first)) < 100 {
-		t.Error("the export of the converted store differs from the original's")
+		t.Error("the export of the converted store differs from the original's, want the same rows")
 	}
 	k.close()
 	content, err := os.ReadFile(k.path)
@@ -540,7 +540,7 @@ func TestTheKeyOfAUserWhoCameBackIsKept(t *testing.T) {
 			noError(t, k.s.Accounts().DeleteUser(t.Context(), "customer-17", &DeletionOptions{WithMemories: true}))
 			for o, err := range keyring.Owners(t.Context(), k.s.db) {
 				if err != nil || o.User == "customer-17" {
-					t.Errorf("after the deletion there is %v, and %v", o, err)
+					t.Errorf("after the deletion there is %v, and %v; want no customer-17", o, err)
 				}
 			}
 			noError(t, put(view))

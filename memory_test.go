@@ -311,10 +311,10 @@ func TestLargestAllowedValuesAreStored(t *testing.T) {
 			if got.Content != c.m.Content || !slices.Equal(got.Tags, c.m.Tags) || !slices.Equal(got.Related, c.m.Related) ||
 				got.EventType != c.m.EventType || got.State != c.m.State || got.ProjectID != c.m.ProjectID ||
 				got.ProjectName != c.m.ProjectName {
-				t.Errorf("what is stored differs from what was given")
+				t.Errorf("stored: got %+v, want %+v", got, c.m)
 			}
 			if c.m.Metadata != nil && !reflect.DeepEqual(got.Metadata, c.m.Metadata) {
-				t.Errorf("metadata differs from what was given")
+				t.Errorf("metadata: got %v, want %v", got.Metadata, c.m.Metadata)
 			}
 			if !reflect.DeepEqual(got, added.Memory) {
 				t.Errorf("GetMemory differs from what AddMemory returned: got %v, want %v", got, added.Memory)
@@ -361,7 +361,7 @@ func TestArgumentsAreNotModified(t *testing.T) {
 	got, err := s.GetMemory(t.Context(), added.ID)
 	if err != nil || !slices.Equal(got.Tags, []string{"padded", "b"}) || got.Metadata["n"] != 7.0 ||
 		got.Metadata["list"].([]any)[0] != "a" {
-		t.Errorf("what the caller did to its own later is seen in the store: %+v, %v", got, err)
+		t.Errorf("what the caller did to its own later is seen in the store: %+v, %v, want it as it was given", got, err)
 	}
 
 	patch := map[string]any{"tags": []any{" c "}, "sub": map[string]any{"x": nil, "y": []any{1.0}}}

@@ -125,7 +125,7 @@ func TestTheAdminScopeCountsForAnAdminOnly(t *testing.T) {
 		mustExec(t, s, `UPDATE users SET role = ?`, role)
 		p, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
 		if err != nil || p.Allows(ScopeAdmin) != (role == RoleAdmin) {
-			t.Errorf("as %s: %+v, %v", role, p, err)
+			t.Errorf("as %s: %+v, %v, want admin for administrators alone", role, p, err)
 		}
 	}
 }
@@ -263,11 +263,11 @@ func TestDamagedOAuthRowsAreErrors(t *testing.T) {
 			_, listed := s.Accounts().SigningKeys(t.Context())
 			_, clients := s.Accounts().Clients(t.Context())
 			if !errors.Is(refreshed, ErrCorrupt) || name != "metadata" && !errors.Is(checked, ErrCorrupt) {
-				t.Errorf("RefreshTokens gives %v, CheckAccessToken %v", refreshed, checked)
+				t.Errorf("RefreshTokens gives %v, CheckAccessToken %v; want ErrCorrupt", refreshed, checked)
 			}
 			if errors.Is(listed, ErrCorrupt) != (name == "key") ||
 				errors.Is(clients, ErrCorrupt) != (name == "metadata" || name == "uris") {
-				t.Errorf("SigningKeys gives %v, Clients %v", listed, clients)
+				t.Errorf("SigningKeys gives %v, Clients %v; want ErrCorrupt where the damage is", listed, clients)
 			}
 		})
 	}
@@ -447,7 +447,7 @@ func FuzzClientRegistration(f *testing.F) {
 			mustBeRefusal(t, err)
 			var cause *OAuthError
 			if !errors.As(err, &cause) || fault.OAuthDescription(cause.Description) != cause.Description {
-				t.Fatalf("%s is refused with %v", request, err)
+				t.Fatalf("%s is refused with %v, want a description of allowed characters", request, err)
 			}
 			return
 		}

@@ -163,7 +163,8 @@ func FuzzRedirectURI(f *testing.F) {
 		port, err := strconv.Atoi(u.Port())
 		if u.Scheme != "http" || r.Scheme != "http" || r.Hostname() != u.Hostname() || r.EscapedPath() != u.EscapedPath() ||
 			r.RawQuery != u.RawQuery || u.Port() != "" && (err != nil || port < 1 || port > 65535) {
-			t.Fatalf("%q registered, %q given: they match, and differ in more than a loopback port", registered, given)
+			t.Fatalf("%q registered, %q given: they match, and differ in more than a loopback port; want no match",
+				registered, given)
 		}
 	})
 }

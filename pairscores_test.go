@@ -46,7 +46,7 @@ func TestNearDuplicatesFollowEachChange(t *testing.T) {
 			}
 		}
 		if now := fmt.Sprint(want); now == before {
-			t.Errorf("%s: nothing has changed: %s", when, now)
+			t.Errorf("%s: nothing has changed: %s, want a change", when, now)
 		} else {
 			before = now
 		}

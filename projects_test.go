@@ -62,7 +62,7 @@ func TestMembersAreNamedByIDOrAccount(t *testing.T) {
 		if m, err := olga.UpdateMember(t.Context(),
 			ref, strings.ToUpper(given), MemberUpdate{Role: MemberWriter}); err == nil && m.User != want.User ||
 			err != nil && want.Name != "" {
-			t.Errorf("updating %q gives %+v, %v", strings.ToUpper(given), m, err)
+			t.Errorf("updating %q gives %+v, %v, want one user, or an error", strings.ToUpper(given), m, err)
 		}
 		if err := olga.DeleteMember(t.Context(), ref, given); err != nil {
 			t.Errorf("deleting %q: %v", given, err)
@@ -178,7 +178,7 @@ func TestFoldName(t *testing.T) {
 		}
 	}
 	if foldname.Key("anna") == foldname.Key("ana") || foldname.Key("a b") == foldname.Key("ab") {
-		t.Error("different names are the same")
+		t.Error("different names are the same, want two keys")
 	}
 }
 
@@ -305,11 +305,11 @@ func TestStoringWhileAProjectIsDeleted(t *testing.T) {
 	group.Wait()
 	all, err := second.Search(t.Context(), Query{Filter: Filter{"project_id": "p"}, Limit: MaxLimit})
 	if err != nil || slices.ContainsFunc(all.Hits, func(h Hit) bool { return h.Content == "x" }) {
-		t.Errorf("left are %d memories, %v", all.Total, err)
+		t.Errorf("left are %d memories, %v, want none with the content x", all.Total, err)
 	}
 	if projects, err := second.Projects(t.Context()); err != nil || len(projects) > 1 || len(projects) == 1 &&
 		projects[0].MemoryCount != all.Total {
-		t.Errorf("projects are %+v with %d memories, %v", projects, all.Total, err)
+		t.Errorf("projects are %+v with %d memories, %v, want at most one, with all memories", projects, all.Total, err)
 	}
 	checkConsistency(t, second)
 }

@@ -93,7 +93,7 @@ func TestInvalidOldTodosAreReadAndNotEdited(t *testing.T) {
 	got, err := s.GetTodo(t.Context(), ProjectRef{ID: "p"})
 	if err != nil || got.ID != id || len(got.Document.Sections) != 0 || len(got.Warnings) != 1 ||
 		!strings.Contains(got.Warnings[0], `missing: "## Constitution"`) {
-		t.Errorf("the todo is %+v, %v", got, err)
+		t.Errorf("the todo is %+v, %v, want the document with one warning", got, err)
 	}
 	_, sectionErr := s.UpdateTodoSection(t.Context(), ProjectRef{ID: "p"}, SectionTasks, TodoSectionUpdate{})
 	_, taskErr := s.CompleteTask(t.Context(), TaskRef{ProjectID: "p", TaskID: "T1"})

@@ -138,7 +138,7 @@ func TestLargeFiltersAreAnsweredOrRefused(t *testing.T) {
 				t.Fatal(brief(err))
 			}
 			if c.must && (len(found.Hits) == 0 || found.Hits[0].Content != "wanted") {
-				t.Errorf("found %d memories, not the one that fits", len(found.Hits))
+				t.Errorf("found %d memories, not the one that fits, want that one first", len(found.Hits))
 			}
 		})
 	}
@@ -506,7 +506,7 @@ func FuzzQuery(f *testing.F) {
 			allowed := errors.Is(errA, ErrInvalid) && !utf8.ValidString(query) || errors.Is(errA, ErrTooLarge) &&
 				len(query) > MaxQuery
 			if !allowed || errB == nil || errA.Error() != errB.Error() {
-				t.Fatalf("search for %q: %v in memory, %v on disk", query, errA, errB)
+				t.Fatalf("search for %q: %v in memory, %v on disk; want the same error", query, errA, errB)
 			}
 			return
 		}
@@ -534,10 +534,11 @@ func sameHits(t *testing.T, a, b Results) {
 		}
 		if math.Abs(h.Score-other.Score) > rounding || math.Abs(h.Parts.Text-other.Parts.Text) > rounding ||
 			math.Abs(h.Parts.Vector-other.Parts.Vector) > rounding {
-			t.Fatalf("%q scores %v %+v in memory, %v %+v on disk", h.Content, h.Score, h.Parts, other.Score, other.Parts)
+			t.Fatalf("%q scores %v %+v in memory, %v %+v on disk; want the same", h.Content, h.Score, h.Parts,
+				other.Score, other.Parts)
 		}
 		if there := b.Hits[i]; there.ID != h.ID && math.Abs(there.Score-h.Score) > rounding {
-			t.Fatalf("place %d is %q in memory, %q on disk", i, h.Content, there.Content)
+			t.Fatalf("place %d is %q in memory, %q on disk; want the same", i, h.Content, there.Content)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestSignInsAndInvitationsOutliveABackupAndAreInNoExport(t *testing.T) {
 		_, err2 := c.store.Accounts().CheckInvitation(t.Context(), invitation.Value)
 		if c.refused == nil && errors.Join(err, err2) != nil || c.refused != nil &&
 			(!errors.Is(err, c.refused) || !errors.Is(err2, c.unknown)) {
-			t.Errorf("the session gives %v, the invitation %v", err, err2)
+			t.Errorf("the session gives %v, the invitation %v, want them refused as the table says", err, err2)
 		}
 	}
 	if u, err := elsewhere.Accounts().GetUser(t.Context(), "ann"); err != nil || u.Name != "ann" {

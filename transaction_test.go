@@ -44,7 +44,7 @@ func TestMethodsWorkInTransactionsOrRefuse(t *testing.T) {
 			t.Errorf("%s in a transaction gives %v; want success, or that it cannot be part of one", name, failed)
 		}
 		if !methods[name].IsValid() && name != "Search by time" {
-			t.Errorf("%s is no method", name)
+			t.Errorf("%s is no method, want one", name)
 		}
 	}
 	if after := rowsOf(t, st.store); after != before {

@@ -140,7 +140,7 @@ func TestAnExportOfAnythingComesBackTheSame(t *testing.T) {
 				report, err := copied.Upkeep().Import(t.Context(), stream(first), &o)
 				if err != nil || len(report.Conflicts) > 0 || report.Ignored > 0 || report.MissingLinks > 0 ||
 					len(report.Warnings) > 0 {
-					t.Fatalf("seed %d: %+v, %v", seed, report, err)
+					t.Fatalf("seed %d: %+v, %v, want all read", seed, report, err)
 				}
 			}
 			if second := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(first, second) {
@@ -184,7 +184,7 @@ func TestMismatchedVectorsAreRecomputed(t *testing.T) {
 		s := openCopy(t)
 		imported(t, s, []byte(byHand(lines[0], vectors)), ImportOptions{})
 		if n := pendingOf(t, s); n != 0 && name != "of a caller" {
-			t.Errorf("%s: %d passages wait", name, n)
+			t.Errorf("%s: %d passages wait, want none", name, n)
 		}
 		if err := s.Upkeep().WaitEmbedded(t.Context()); err != nil {
 			t.Error(err)

@@ -294,7 +294,7 @@ func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
 		}
 		revisions, err := s.Revisions(t.Context(), all[100].ID)
 		if err != nil || len(revisions) != c.left+1 || c.left > 0 && revisions[1].Number != 4 {
-			t.Errorf("keeping %d: %+v, %v", c.keep, revisions, err)
+			t.Errorf("keeping %d: %+v, %v, want the newest ones", c.keep, revisions, err)
 		}
 	}
 	if report := mustCheck(t, s, nil); !report.OK {
@@ -369,7 +369,7 @@ func TestStatsCountEverything(t *testing.T) {
 	empty, err := s.Upkeep().Stats(t.Context())
 	if err != nil || empty.Memories != 0 || empty.DatabaseBytes == 0 || empty.Embedding.Model != "words-1" ||
 		empty.Embedding.Dimensions != wordSize {
-		t.Errorf("empty: %+v, %v", empty, err)
+		t.Errorf("empty: %+v, %v, want no memories, and the model", empty, err)
 	}
 	addAccount(t, s, LocalUser, "") // a row without data, which each write leaves, is not a user
 	addAccount(t, s, "ben", "ben")

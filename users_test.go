@@ -157,7 +157,7 @@ func TestDeletingAUserKeepsProjectsOfOthers(t *testing.T) {
 	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil ||
 		slices.ContainsFunc(report.Findings,
 			func(f Finding) bool { return f.Table != "file" }) { // this test stores no files
-		t.Errorf("a check finds %+v, %v", report.Findings, err)
+		t.Errorf("a check finds %+v, %v, want findings about files alone", report.Findings, err)
 	}
 }
 

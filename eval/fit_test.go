@@ -83,7 +83,7 @@ func TestQuestionsAreAskedElsewhere(t *testing.T) {
 	got := elsewhere(s)
 	if len(got) != 1 || got[0].Conv != "a" || !got[0].Unanswerable || got[0].Evidence != nil ||
 		s.questions[0].Conv != "b" {
-		t.Errorf("got %+v, and the set %+v", got, s)
+		t.Errorf("got %+v, and the set %+v; want question a alone, and a set with b", got, s)
 	}
 	s.questions[0].Unanswerable = true
 	if got := elsewhere(s); got != nil {

@@ -102,7 +102,7 @@ func TestChatGPTSearchesAndFetchesInItsShapes(t *testing.T) {
 		if result.IsError || !strings.Contains(text, `{"id":"`+w.ids["pillars"]+
 			`","title":"Pillars (project Bridge, shared by anna)","url":"`+start+w.ids["pillars"]+`"}`) ||
 			strings.Contains(text, secretDiary) {
-			t.Errorf("search gives %s", text)
+			t.Errorf("search gives %s, want the memory with its title and URL", text)
 		}
 		text, result = call(t, session, "fetch", `{"id": "`+w.ids["pillars"]+`"}`)
 		for _, part := range []string{`"title":"Pillars (project Bridge, shared by anna)"`,

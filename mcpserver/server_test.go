@@ -73,7 +73,7 @@ func TestToolsAreThoseOfTheRegistryInItsOrder(t *testing.T) {
 		if a == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil || a.ReadOnlyHint != want.Annotations.ReadOnly ||
 			*a.DestructiveHint != want.Annotations.Destructive ||
 			a.IdempotentHint != want.Annotations.Idempotent || *a.OpenWorldHint {
-			t.Errorf("%s has the annotations %s", got.Name, asJSON(t, a))
+			t.Errorf("%s has the annotations %s, want those of its description", got.Name, asJSON(t, a))
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 	for _, uri := range uris { // everything listed can be read, unless it is too large
 		result, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
 		if err != nil && !strings.Contains(err.Error(), "GET /api/files/") {
-			t.Errorf("%s is listed, and: %v", uri, err)
+			t.Errorf("%s is listed, and: %v, want it read, or an error that names its address", uri, err)
 		}
 		if err == nil {
 			listed.WriteString(asJSON(t, result))
@@ -477,7 +477,7 @@ func TestLongTextsAreCutAndMarked(t *testing.T) {
 				asJSON(t, r))
 		}
 		if strings.HasPrefix(r.URI, "souvenir://files/") && get(t, session, r.URI).Text == "" {
-			t.Errorf("%s is no text", r.Title)
+			t.Errorf("%s is no text, want some", r.Title)
 		}
 	}
 	text := promptText(t, session, "load_project_context", map[string]string{"project": "big"})

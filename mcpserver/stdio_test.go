@@ -107,7 +107,7 @@ func answers(t *testing.T, written string) []stdioAnswer {
 		}
 		for _, a := range together {
 			if a.Version != "2.0" || a.ID == nil || (a.Result == nil) == (a.Error == nil) {
-				t.Fatalf("the line %q is no answer of JSON-RPC", line)
+				t.Fatalf("the line %q is no answer of JSON-RPC, want a result or an error", line)
 			}
 			all = append(all, a)
 		}

@@ -34,7 +34,7 @@ func FuzzURI(f *testing.F) {
 		}
 		if again, ok := parseURI(a.uri()); !ok || again != a || !strings.HasPrefix(uri, uriStart) || a.id == "" &&
 			a.kind != kindProjects && a.kind != kindGeneralRules {
-			t.Errorf("%q is %+v, whose URI %q is %+v", uri, a, a.uri(), again)
+			t.Errorf("%q is %+v, whose URI %q is %+v, want the same address back", uri, a, a.uri(), again)
 		}
 	})
 }

@@ -103,7 +103,7 @@ func TestOperationsAreSpans(t *testing.T) {
 		}
 		for key, value := range got {
 			if key == "user.id" || strings.Contains(strings.ToLower(value), "tea") {
-				t.Errorf("span %d: %s is %q, which was not asked for", i, key, value)
+				t.Errorf("span %d: %s is %q, which was not asked for, want no such attribute", i, key, value)
 			}
 		}
 	}

@@ -128,7 +128,7 @@ func TestABundleStarts(t *testing.T) {
 	offered := entry["packages"].([]any)[0].(object)
 	if offered["fileSha256"] != hex.EncodeToString(hash[:]) ||
 		!strings.HasSuffix(offered["identifier"].(string), "/v1.2.3/"+name) {
-		t.Errorf("the registry gets %v", offered)
+		t.Errorf("the registry gets %v, want the hash and the address of the file", offered)
 	}
 
 	folder := t.TempDir()

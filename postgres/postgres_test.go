@@ -118,7 +118,7 @@ func TestUnreachableAddresses(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", address, err, want)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: the error says the password: %v", address, err)
+			t.Errorf("%s: the error says the password: %v, want none in it", address, err)
 		}
 	}
 }

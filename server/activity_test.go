@@ -78,12 +78,12 @@ func TestEveryCallIsRecorded(t *testing.T) {
 	}
 	if all[1].MemoryID != w.Memory || all[2].MemoryID != "" || len(all[4].MemoryID) != 36 || all[8].FileID != file.ID ||
 		all[9].FileID != file.ID || all[10].FileID != "" {
-		t.Errorf("memories and files are %+v", all)
+		t.Errorf("memories and files are %+v, want those of the calls", all)
 	}
 	for _, a := range all {
 		if a.Credential.Kind != souvenir.CredentialToken || a.Credential.ID == "" ||
 			!strings.HasPrefix(a.Client, "Go-http-client/") || a.DurationMS <= 0 || a.Bytes <= 0 || a.StartedAt.IsZero() {
-			t.Errorf("a call is %+v", a)
+			t.Errorf("a call is %+v, want its token, client, time and size", a)
 		}
 		if said := fmt.Sprintf("%+v", a); strings.Contains(said, servertest.Secret) || strings.Contains(said,
 			w.Tokens[servertest.Owner]) {

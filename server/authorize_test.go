@@ -156,7 +156,7 @@ func hearsWhatIsWrong(t *testing.T, b *servertest.Browser, asks, redirect, code 
 		t.Errorf("%v, want %s", answer, code)
 	}
 	if description := answer.Get("error_description"); description == "" || strings.ContainsAny(description, "\"\\\n") {
-		t.Errorf("it says %q", description)
+		t.Errorf("it says %q, want a description without quotes", description)
 	}
 }
 
@@ -204,14 +204,14 @@ func TestState(t *testing.T) {
 		} {
 			if got, sent := answer["state"], state != ""; len(got) > 1 || (len(got) == 1) != sent ||
 				answer.Get("state") != state || answer.Get("iss") != servertest.PublicAt {
-				t.Errorf("%s: of %q became %q", name, state, got)
+				t.Errorf("%s: of %q became %q, want one code or error, the state and the issuer", name, state, got)
 			}
 		}
 	}
 	if answer := b.Get(app.AuthorizeURL() + "&state=two").GoesTo(servertest.Callback); answer.Get(
 		"error") != "invalid_request" ||
 		answer.Has("state") {
-		t.Errorf("two states: %v", answer)
+		t.Errorf("two states: %v, want invalid_request without a state", answer)
 	}
 	if answer := b.LetIn(app.AuthorizeURL("state", "")+"&state=a;b",
 		nil).GoesTo(servertest.Callback); answer.Get("state") != "a;b" {
@@ -237,7 +237,7 @@ func TestSigningInComesFirst(t *testing.T) {
 			want, wantErr := url.ParseQuery(before)
 			if path != "/oauth/authorize" || err != nil || wantErr != nil || got.Encode() != want.Encode() ||
 				strings.ContainsAny(next, "\\\t\r\n") {
-				t.Errorf("next is %q", next)
+				t.Errorf("next is %q, want the same request", next)
 			}
 			w.SignedIn(servertest.Owner).Get(next).Stays(http.StatusOK, "App")
 		})

@@ -306,7 +306,7 @@ func TestInvalidConsentForms(t *testing.T) {
 	}
 	ticked := b.LetIn(app.AuthorizeURL(), url.Values{"scope": {}, "projects": {"some"}, "project": {"shop"}}).HTML.Fields()
 	if ticked.Get("projects") != "some" || !slices.Equal(ticked["project"], []string{"shop"}) || ticked.Has("scope") {
-		t.Errorf("the choice is lost: %v", ticked)
+		t.Errorf("the choice is lost: %v, want it as it was", ticked)
 	}
 }
 
@@ -346,7 +346,7 @@ func TestAConsentIsGivenOnce(t *testing.T) {
 			again := c.in.Post("/oauth/authorize", c.form).Stays(http.StatusBadRequest, "out of date")
 			form := again.Hidden()
 			if form.Get("nonce") == c.form.Get("nonce") || form.Get("nonce") == "" {
-				t.Errorf("the nonce is %q", form.Get("nonce"))
+				t.Errorf("the nonce is %q, want a new one", form.Get("nonce"))
 			}
 			form.Set("decision", "deny")
 			if answer := c.in.Post("/oauth/authorize",

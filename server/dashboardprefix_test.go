@@ -38,7 +38,7 @@ func TestAddressesOfPagesHaveThePrefix(t *testing.T) {
 			for _, e := range p.HTML.All() {
 				for name, value := range e.Attrs {
 					if strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "/memory/") && name != "placeholder" {
-						t.Errorf("%s: <%s %s=%q> leads out of the prefix", path, e.Name, name, value)
+						t.Errorf("%s: <%s %s=%q> leads out of the prefix, want it within", path, e.Name, name, value)
 					}
 				}
 			}

@@ -57,7 +57,7 @@ func TestUploadFieldsBeforeAndBehindTheFile(t *testing.T) {
 		if f.Filename != "notes.md" || f.Description != "what was said" || f.Category != "minutes" ||
 			strings.Join(f.Tags, " ") != "a b" ||
 			f.MemoryID == nil || *f.MemoryID != w.Memory || f.ProjectID != "shop" || f.Size != 8 {
-			t.Errorf("with %d fields before the file: %+v", i, f)
+			t.Errorf("with %d fields before the file: %+v, want all fields", i, f)
 		}
 	}
 	plain := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "plain", Kind: "",
@@ -382,13 +382,13 @@ func TestRangesAndConditions(t *testing.T) {
 			}
 			a := w.Send(r).Expect(c.status)
 			if c.status < 400 && a.Body != c.body {
-				t.Errorf("%d other bytes", len(a.Body))
+				t.Errorf("%d other bytes, want those of the file", len(a.Body))
 			}
 			if c.name == "behind the end" && a.Header.Get("Content-Range") != "bytes */900000" {
-				t.Errorf("Content-Range is %q", a.Header.Get("Content-Range"))
+				t.Errorf("Content-Range is %q, want bytes */900000", a.Header.Get("Content-Range"))
 			}
 			if c.status >= 400 && a.Header.Get("Content-Disposition") != "" {
-				t.Errorf("an error that is a download: %v", a.Header)
+				t.Errorf("an error that is a download: %v, want none", a.Header)
 			}
 		})
 	}

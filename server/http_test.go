@@ -72,7 +72,7 @@ func TestWrongRequests(t *testing.T) {
 			}
 			a := w.Send(r).Expect(c.status, c.has).Without(servertest.Secret)
 			if c.status == http.StatusMethodNotAllowed && a.Header.Get("Allow") == "" {
-				t.Error("405 without Allow")
+				t.Error("405: got no header Allow, want the allowed methods")
 			}
 		})
 	}
@@ -223,7 +223,7 @@ func TestRequestIDs(t *testing.T) {
 		r.Header.Set("X-Request-Id", given)
 		got := w.Send(r).Header.Get("X-Request-Id")
 		if (got == given) != taken || got == "" {
-			t.Errorf("for %q came %q", given, got)
+			t.Errorf("for %q came %q, want it taken as the table says", given, got)
 		}
 		if !strings.Contains(w.Log.String(), "request_id="+got+" ") {
 			t.Errorf("the log lacks %q:\n%s; want in it %v", got, w.Log.String(), "request_id="+got+" ")

@@ -90,7 +90,7 @@ func TestEveryKindHasAStatus(t *testing.T) {
 		const cause = "the cause of it"
 		status, message := failure.Describe(&souvenir.Error{Kind: kind, Message: cause})
 		if status != want || (message == cause) != (want < 500) {
-			t.Errorf("%s is %d %q", kind, status, message)
+			t.Errorf("%s is %d %q, want the cause below 500 alone", kind, status, message)
 		}
 	}
 	if status, message := failure.Describe(errors.New("a path of this machine")); status != 500 ||

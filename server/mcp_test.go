@@ -121,7 +121,7 @@ func TestMCPForEveryCaller(t *testing.T) {
 				}
 				page := callEverything(w, t, session)
 				if strings.Contains(page, servertest.Secret) && !mayKnow[caller] {
-					t.Errorf("%s sees private data", caller)
+					t.Errorf("%s sees private data, want none", caller)
 				}
 				reads := caller != servertest.Stranger && caller != servertest.Admin
 				if got := strings.Contains(page, "opens at nine"); got != (reads && caller != servertest.NoMemory) {

@@ -54,7 +54,7 @@ func failure(a servertest.Answer, id string, code int, has string) {
 	a.Decode(&reply)
 	if reply.Version != "2.0" || string(reply.ID) != id || reply.Error == nil || reply.Error.Code != code ||
 		!strings.Contains(reply.Error.Message, has) || reply.Result != nil {
-		a.T.Errorf("%.500s is not the error %d with %q to %s", a.Body, code, has, id)
+		a.T.Errorf("%.500s is not the error %d with %q to %s, want it", a.Body, code, has, id)
 	}
 	for _, word := range []string{"mcp.", "Unmarshal", "unmarshal", "JSON RPC not handled"} {
 		if strings.Contains(a.Body, word) {
@@ -150,7 +150,7 @@ func TestMCPIDsComeBackAsTheyWere(t *testing.T) {
 		var reply rpc
 		a.Decode(&reply)
 		if json.Unmarshal([]byte(id), &sent) != nil || json.Unmarshal(reply.ID, &back) != nil || sent != back {
-			t.Errorf("%.100s comes back as %.100s", id, reply.ID)
+			t.Errorf("%.100s comes back as %.100s, want the same", id, reply.ID)
 		}
 		a.Expect(http.StatusOK, "do not have the form").Without("Unmarshal", "unmarshal")
 	}
@@ -316,7 +316,7 @@ func FuzzMCPMessage(f *testing.F) {
 		handler.ServeHTTP(answer, r)
 		if answer.Header().Get("Content-Type") == "application/json" && !json.Valid(answer.Body.Bytes()) ||
 			answer.Body.Len() == 0 && answer.Code != http.StatusAccepted {
-			t.Errorf("%q is answered %q", body, answer.Body)
+			t.Errorf("%q is answered %q, want JSON, or nothing where it is accepted", body, answer.Body)
 		}
 		if answer.Code >= 500 || strings.Contains(log.String(), "panic") || strings.Contains(answer.Body.String(),
 			servertest.Secret) {

@@ -282,7 +282,7 @@ func TestWrongRegistrations(t *testing.T) {
 			a.Decode(&failure)
 			if strings.ContainsFunc(failure.Description,
 				func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
-				t.Errorf("%q has characters that a description has not", failure.Description)
+				t.Errorf("%q has characters that a description has not, want none of them", failure.Description)
 			}
 		})
 	}
@@ -313,7 +313,7 @@ func TestClientsAuthenticateAsTheyLike(t *testing.T) {
 	for _, method := range []string{"client_secret_basic", "client_secret_post", "none"} {
 		app := w.Register(method)
 		if (app.Secret == "") != (method == "none") || app.Method != method {
-			t.Errorf("with %s was registered %+v", method, app)
+			t.Errorf("with %s was registered %+v, want that method, and a secret for it alone", method, app)
 		}
 		expectWorks(w, "a token", w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens().AccessToken, http.StatusOK)
 		set := basic(app.CodeForm(w.LetIn(app)), app.ID, app.Secret).Tokens()

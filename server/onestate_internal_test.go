@@ -77,7 +77,7 @@ func TestPagesAreOfOneState(t *testing.T) {
 		}
 		pages++
 		if rt.OneState == slices.Contains(others, rt.Pattern) {
-			t.Errorf("GET %s: OneState is %t", rt.Pattern, rt.OneState)
+			t.Errorf("GET %s: OneState is %t, want it for pages of one state alone", rt.Pattern, rt.OneState)
 		}
 	}
 	if pages < 30 {

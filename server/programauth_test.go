@@ -102,7 +102,7 @@ func TestAuthenticate(t *testing.T) {
 				a.Without(servertest.Secret)
 			}
 			if c.status == http.StatusUnauthorized && !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer ") {
-				t.Errorf("WWW-Authenticate is %q", a.Header.Get("WWW-Authenticate"))
+				t.Errorf("WWW-Authenticate is %q, want Bearer", a.Header.Get("WWW-Authenticate"))
 			}
 		})
 	}

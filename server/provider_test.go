@@ -62,7 +62,7 @@ func TestSigningInAtAProvider(t *testing.T) {
 	}
 	if strings.Contains(set, p.asked.Get("nonce")) || strings.Contains(w.Log.String(), p.asked.Get("state")) ||
 		strings.Contains(w.Log.String(), "code=") {
-		t.Errorf("the cookie is not sealed, or the log has the answer: %s\n%s", set, w.Log)
+		t.Errorf("the cookie is not sealed, or the log has the answer: %s\n%s, want neither", set, w.Log)
 	}
 }
 
@@ -93,7 +93,8 @@ func TestProviderSignInDestinations(t *testing.T) {
 func refusedBy(t *testing.T, name string, b *servertest.Browser, page *servertest.Page) {
 	t.Helper()
 	if page.Status != http.StatusForbidden && page.Status != http.StatusBadRequest || b.Cookie("auth_token") != "" {
-		t.Errorf("%s: %d %q, and the browser has the cookie %q", name, page.Status, page.Header.Get("Location"),
+		t.Errorf("%s: %d %q, and the browser has the cookie %q, want it refused without a cookie", name, page.Status,
+			page.Header.Get("Location"),
 			b.Cookie("auth_token"))
 	}
 }

@@ -155,10 +155,11 @@ func TestSignInDestinations(t *testing.T) {
 			at, err := b.Address(prefix + "/login").Parse(p.Header.Get("Location"))
 			if p.Status != http.StatusSeeOther || err != nil || "http://"+at.Host != w.HTTP.URL || at.Scheme != "http" ||
 				at.User != nil {
-				t.Errorf("next %q leads to %q (%d, %v)", next, p.Header.Get("Location"), p.Status, err)
+				t.Errorf("next %q leads to %q (%d, %v), want a page of the server", next, p.Header.Get("Location"),
+					p.Status, err)
 			}
 			if want != "" && p.Header.Get("Location") != prefix+want {
-				t.Errorf("next %q leads to %q, not to %q", next, p.Header.Get("Location"), prefix+want)
+				t.Errorf("next %q leads to %q, not to %q, want the latter", next, p.Header.Get("Location"), prefix+want)
 			}
 			// Browsers treat a backslash like a slash, and ignore tabs.
 			if got := p.Header.Get("Location"); strings.HasPrefix(got, "//") || strings.ContainsAny(got, "\\\t") {

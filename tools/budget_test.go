@@ -80,7 +80,8 @@ func TestMainMemoryAndModuleStateFitABudget(t *testing.T) {
 			}
 		}
 		if len(c.says) > 2 && len(got.Related)+len(got.Memories) < 10 {
-			t.Errorf("%s %s shows %d memories only", c.tool, c.arguments, len(got.Related)+len(got.Memories))
+			t.Errorf("%s %s shows %d memories only, want at least 10", c.tool, c.arguments,
+				len(got.Related)+len(got.Memories))
 		}
 		for _, m := range append(got.Related, got.Memories...) {
 			if m.Truncated != (len(c.says) > 0) {

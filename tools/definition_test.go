@@ -16,11 +16,11 @@ func TestEveryActionTakesOnlyKnownParameters(t *testing.T) {
 		names := map[string]int{}
 		for _, p := range d.parameters {
 			if _, twice := names[p.name]; twice || fold(p.name) == fold(actionName) {
-				t.Errorf("%s has the parameter %s twice", d.name, p.name)
+				t.Errorf("%s has the parameter %s twice, want it once", d.name, p.name)
 			}
 			for other := range names {
 				if fold(other) == fold(p.name) {
-					t.Errorf("%s cannot tell %s from %s in another spelling", d.name, other, p.name)
+					t.Errorf("%s cannot tell %s from %s in another spelling, want them different", d.name, other, p.name)
 				}
 			}
 			names[p.name] = 0
@@ -127,7 +127,7 @@ func TestEveryActionNeedsTheScopeOfWhatItDoes(t *testing.T) {
 			}
 			if d.annotations.ReadOnly != (a.scope == souvenir.ScopeMemoryRead) &&
 				(d.annotations.ReadOnly || len(d.actions) == 1) {
-				t.Errorf("%s says read-only: %v, and needs %s", name, d.annotations.ReadOnly, a.scope)
+				t.Errorf("%s says read-only: %v, and needs %s, want the same", name, d.annotations.ReadOnly, a.scope)
 			}
 			delete(want, name)
 		}

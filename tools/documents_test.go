@@ -75,7 +75,8 @@ func TestSearchFindsDocumentsByWhatTheySay(t *testing.T) {
 		asked = call(all, "memory", strings.Replace(about, "{", fmt.Sprintf(`{"token_budget": %d, `, budget), 1))
 		encoded, err := json.Marshal(asked)
 		if tokens := int(asked["tokens"].(float64)); err != nil || tokens > budget || (len(encoded)+3)/4 > tokens+1 {
-			t.Errorf("with the budget %d: %d tokens of %d bytes, %v", budget, tokens, len(encoded), err)
+			t.Errorf("with the budget %d: %d tokens of %d bytes, %v, want it within the budget, and the tokens of the "+
+				"bytes", budget, tokens, len(encoded), err)
 		}
 	}
 	for name, result := range map[string]map[string]any{

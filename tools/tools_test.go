@@ -111,7 +111,8 @@ func TestSchemasAreFlatOpenAndHaveTheInterfacesArguments(t *testing.T) {
 				t.Errorf("%s of %s has the type %v, want it among it", name, tool.Name, p["type"])
 			}
 			if p["type"] == "array" && p["items"] == nil {
-				t.Errorf("%s of %s does not say what it is an array of, which some clients refuse", name, tool.Name)
+				t.Errorf("%s of %s does not say what it is an array of, which some clients refuse; want items", name,
+					tool.Name)
 			}
 		}
 		required, optional := cut(interfaceArguments[tool.Name], "|")
@@ -126,7 +127,7 @@ func TestSchemasAreFlatOpenAndHaveTheInterfacesArguments(t *testing.T) {
 			}
 		}
 		if tool.Title == "" || len(tool.Description) < 80 || strings.ToValidUTF8(tool.Description, "") != tool.Description {
-			t.Errorf("%s is not described: %q, %q", tool.Name, tool.Title, tool.Description)
+			t.Errorf("%s is not described: %q, %q, want a title and a description", tool.Name, tool.Title, tool.Description)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 				`empty, no "." at the end of the short and a long that is not empty`, path, command.Short, command.Long)
 		}
 		if !command.HasSubCommands() && command.Example == "" {
-			t.Errorf("%s has no example", path)
+			t.Errorf("%s has no example, want one", path)
 		}
 		for line := range strings.Lines(command.Long + "\n" + command.Example) {
 			if len([]rune(line)) > 140 {
@@ -53,7 +53,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 				t.Errorf("%s: --%s has no usage, want one", path, flag.Name)
 			}
 			if hasVariable(flag) && !strings.Contains(page, variable(flag.Name)) {
-				t.Errorf("%s --help does not name %s", path, variable(flag.Name))
+				t.Errorf("%s --help does not name %s, want it named", path, variable(flag.Name))
 			}
 		})
 	})

@@ -86,7 +86,7 @@ func TestClientConfigCanBePasted(t *testing.T) {
 	}
 	if o := c.run(t, "client-config", "codex"); o.code != exitOK ||
 		!strings.HasPrefix(o.stdout, "[mcp_servers.souvenir]\nurl = ") || !strings.Contains(o.stderr, exampleToken) {
-		t.Errorf("without a token: %+v", o)
+		t.Errorf("without a token: %+v, want the settings and the example token", o)
 	}
 	if o := c.run(t, "client-config", "chatgpt"); o.code != exitOK || !strings.Contains(o.stderr, "on the internet") ||
 		strings.Contains(o.stderr, exampleToken) {
@@ -157,7 +157,7 @@ func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
 	if o := c.run(t, "client-config", "claude-desktop", "--oauth", "--public-url",
 		"https://memory.example.com"); o.code != exitOK || o.stderr != "" ||
 		!strings.HasPrefix(o.stdout, "Name: Souvenir\nURL:") {
-		t.Errorf("a server on the internet: %+v", o)
+		t.Errorf("a server on the internet: %+v, want the settings, and nothing on standard error", o)
 	}
 	for _, s := range decode[[]printedConfig](t, c.ok(t, "client-config", "--json", "--oauth")) {
 		if s.Client == "claude-desktop" && !strings.HasPrefix(s.Where, "claude_desktop_config.json") {
@@ -167,7 +167,7 @@ func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
 	for _, s := range snippets("https://192.168.1.7/mcp", "") {
 		if s.Client == "Claude.ai" || s.Client == "ChatGPT" || s.Client == "Claude Desktop" &&
 			!strings.Contains(s.Text, "mcp-remote") {
-			t.Errorf("a page shows %+v", s)
+			t.Errorf("a page shows %+v, want only clients that can have it", s)
 		}
 	}
 }
@@ -240,7 +240,7 @@ func TestThePageOfClientsShowsWhatClientConfigPrints(t *testing.T) {
 					block)
 			}
 			if language == "```json\n" && !json.Valid([]byte(block)) {
-				t.Errorf("docs/clients.md shows what is no JSON:\n%s", block)
+				t.Errorf("docs/clients.md shows what is no JSON:\n%s, want JSON", block)
 			}
 		}
 	}

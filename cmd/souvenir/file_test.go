@@ -155,7 +155,7 @@ func TestRecoverMakesAStoreOfADamagedFile(t *testing.T) {
 	o = c.run(t, "recover", "souvenir.db", "recovered.db", "--json")
 	report := decode[souvenir.RecoveryReport](t, o.stdout)
 	if report.Tables["memory"].Rows != 2 || len(report.Notes) == 0 || (o.code == 0) != report.OK {
-		t.Errorf("recover: %+v", o)
+		t.Errorf("recover: %+v, want 2 memories and a note", o)
 	}
 	if o := c.run(t, "recover", "souvenir.db", "recovered.db"); o.code != exitError ||
 		!strings.Contains(o.stderr, "OUT") || !strings.Contains(o.stderr, "exists") {
@@ -184,7 +184,7 @@ func TestCheckNamesAChangedByteAndRepairDoesNotCallItSound(t *testing.T) {
 	report := decode[souvenir.CheckReport](t, o.stdout)
 	if o.code != exitError || report.OK || report.Verified == 0 || len(report.Damaged) != 1 ||
 		report.Damaged[0].Table != "memory" {
-		t.Errorf("as JSON: %+v", o)
+		t.Errorf("as JSON: %+v, want one damaged memory", o)
 	}
 	if got := c.ok(t, "check", "--repair", "--accept"); !strings.Contains(got, "0 are damaged") {
 		t.Errorf("accepted: %q, want in it \"0 are damaged\"", got)
@@ -253,7 +253,7 @@ func TestExportAndImport(t *testing.T) {
 	for i, line := range strings.Split(strings.TrimSpace(printed), "\n") {
 		value := decode[map[string]any](t, line)
 		if i == 0 && value["souvenir"] != "export" {
-			t.Errorf("the first line is %s", line)
+			t.Errorf("the first line is %s, want that of an export", line)
 		}
 	}
 	if c.ok(t, "export", "all.jsonl") != fmt.Sprintf("exported 2 memories and 0 files to all.jsonl (%s)\n",

@@ -71,7 +71,7 @@ func TestManualPagesAreReadAsTheyAreMeant(t *testing.T) {
 	for _, want := range []string{`{"type":"memory","content":"The kettle is blue.","owner":"anna","tags":["kitchen"]}`,
 		"--on-conflict WHAT", "zcat memories.jsonl.gz | souvenir import -", "souvenir(1)"} {
 		if err != nil || !strings.Contains(string(out), want) {
-			t.Errorf("the page of import (%v) does not show %q:\n%s", err, want, out)
+			t.Errorf("the page of import (%v) does not show %q:\n%s, want it shown", err, want, out)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestEveryCommandWorksOnADatabase(t *testing.T) {
 			t.Errorf("souvenir %s: got %q, want in it %q", command, printed, want)
 		}
 		if strings.Contains(printed, password) {
-			t.Errorf("souvenir %s prints the password of the database: %s", command, printed)
+			t.Errorf("souvenir %s prints the password of the database: %s, want none in it", command, printed)
 		}
 	}
 	c.fails(t, exitError, "pg_dump", "backup", "copy.db")
@@ -99,7 +99,7 @@ func TestADatabaseThatCannotBeReachedIsNamedWithoutItsPassword(t *testing.T) {
 				t.Errorf("souvenir %s: got status %d and %q, want %d and the address", command, o.code, o.stderr, exitError)
 			}
 			if strings.Contains(o.stdout+o.stderr, "hunter2") {
-				t.Errorf("souvenir %s prints the password: %s%s", command, o.stdout, o.stderr)
+				t.Errorf("souvenir %s prints the password: %s%s, want none in it", command, o.stdout, o.stderr)
 			}
 		}
 	}

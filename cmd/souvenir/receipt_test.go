@@ -90,7 +90,7 @@ func TestAlteredReceiptsAndExportsAreFound(t *testing.T) {
 	}
 	replaced := func(data []byte, old, with string) []byte {
 		if !bytes.Contains(data, []byte(old)) {
-			t.Fatalf("%s has no %q", data, old)
+			t.Fatalf("%s has no %q, want it there", data, old)
 		}
 		return bytes.Replace(data, []byte(old), []byte(with), 1)
 	}

@@ -41,7 +41,7 @@ func TestTrashCommands(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(c.ok(t, "trash", "list", "--user", "anna")), "\n")
 	if len(lines) != 4 || !regexp.MustCompile(`^DELETED +RESTORABLE UNTIL +KIND +ID +BY +TITLE$`).MatchString(lines[0]) ||
 		!regexp.MustCompile(`  memory  `+anna[2]+`  anna  three \[2J of three$`).MatchString(lines[1]) {
-		t.Errorf("the list is\n%s", strings.Join(lines, "\n"))
+		t.Errorf("the list is\n%s, want a heading and 3 entries", strings.Join(lines, "\n"))
 	}
 	if o := c.run(t, "trash", "list", "--user", "anna", "--limit", "1"); o.code != exitOK ||
 		o.stderr != "2 more: --offset 1\n" {
@@ -66,7 +66,7 @@ func TestTrashCommands(t *testing.T) {
 	c.fails(t, exitError, "is not in the trash", "trash", "restore", ben, "--user", "anna")
 	o := c.run(t, "trash", "restore", "none", anna[1], "--user", "anna", "--json")
 	if o.code != exitError || !strings.Contains(o.stderr, "none") || len(decode[[]souvenir.TrashEntry](t, o.stdout)) != 1 {
-		t.Errorf("of two, when one can be restored: %+v", o)
+		t.Errorf("of two, when one can be restored: got %+v, want one restored", o)
 	}
 	if got := c.ok(t, "search", "--user", "anna", "--json"); !strings.Contains(got, anna[0]) ||
 		!strings.Contains(got, anna[1]) {

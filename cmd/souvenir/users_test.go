@@ -25,7 +25,7 @@ func TestUserCommands(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(c.ok(t, "user", "list")), "\n")
 	if len(lines) != 4 || !regexp.MustCompile(`^anna +admin +active +anna@example.com `).MatchString(lines[1]) {
-		t.Errorf("the list is\n%s", strings.Join(lines, "\n"))
+		t.Errorf("the list is\n%s, want anna in the second of 4 lines", strings.Join(lines, "\n"))
 	}
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "ben", "--name", "x"))
@@ -68,7 +68,7 @@ func TestTokenCommands(t *testing.T) {
 	tokens := decode[[]souvenir.Token](t, c.ok(t, "token", "list", "--user", "anna", "--json"))
 	if len(tokens) != 1 || len(tokens[0].Scopes) != 2 || len(tokens[0].Projects) != 1 ||
 		tokens[0].ExpiresAt.Sub(tokens[0].CreatedAt).Round(time.Hour) != 90*24*time.Hour {
-		t.Errorf("the token is %+v", tokens)
+		t.Errorf("the token is %+v, want 2 scopes, 1 project and 90 days", tokens)
 	}
 	if list := c.ok(t, "token", "list", "--user", "anna"); strings.Contains(list, strings.TrimSpace(printed)) ||
 		!strings.Contains(list, printed[:8]+"…") {
@@ -92,11 +92,11 @@ func TestSearchShowsScores(t *testing.T) {
 	if len(lines) != 2 || !regexp.MustCompile(`^SCORE +UPDATED +ID +MEMORY$`).MatchString(lines[0]) ||
 		!regexp.MustCompile(`^0\.\d{3}  \d{4}-\d\d-\d\d  [0-9a-f-]{36}  The kettle in the kitchen is blue\.$`).MatchString(
 			lines[1]) {
-		t.Errorf("the table is\n%s", table)
+		t.Errorf("the table is\n%s, want a heading and a match", table)
 	}
 	if o := c.run(t, "search", "kettle", "--user", "anna", "--tag", "nothing"); o.code != exitOK || o.stdout != "" ||
 		o.stderr != "nothing found\n" {
-		t.Errorf("nothing found is %+v", o)
+		t.Errorf("nothing found is %+v, want that alone, on standard error", o)
 	}
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	if _, err := store.AddMemory(t.Context(),
@@ -182,7 +182,7 @@ func TestProjectMemberCommands(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(c.ok(t, "project", "member", "list", "home", "--owner", "anna")), "\n")
 	if len(lines) != 4 || !regexp.MustCompile(`^ben +writer +accepted `).MatchString(lines[2]) ||
 		!regexp.MustCompile(`^zoe +reader +invited `).MatchString(lines[3]) {
-		t.Errorf("the list is\n%s", strings.Join(lines, "\n"))
+		t.Errorf("the list is\n%s, want ben and zoe among 4 lines", strings.Join(lines, "\n"))
 	}
 	if members := decode[[]souvenir.Member](t,
 		c.ok(t, "project", "member", "list", "home", "--owner", "anna", "--json")); len(members) != 3 {

@@ -128,7 +128,7 @@ func TestChangingToATransformerWhileSearchesGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status.Model != model.Model() || !status.Changing || status.From == "" {
-		t.Errorf("before the change the status is %+v", status)
+		t.Errorf("before the change the status is %+v, want a change from a model", status)
 	}
 	for during.Load() < 8 && !t.Failed() { // while nothing is embedded again yet
 		time.Sleep(time.Millisecond)

@@ -86,7 +86,8 @@ func checkEmpty(t *testing.T, q *Queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.running != 0 || q.begun != 0 || q.waiting != 0 || len(q.users) != 0 || q.turns.Len() != 0 {
-		t.Errorf("the queue is not empty: %d running, %d begun, %d waiting, %d users, %d turns", q.running, q.begun,
+		t.Errorf("the queue is not empty: %d running, %d begun, %d waiting, %d users, %d turns; want 0 of each",
+			q.running, q.begun,
 			q.waiting, len(q.users), q.turns.Len())
 	}
 }

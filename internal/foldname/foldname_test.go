@@ -33,7 +33,7 @@ func TestNamesThatLookTheSameHaveOneKey(t *testing.T) {
 	for _, other := range [][2]string{{"apollo", "аpollo"}, {"a b", "ab"}, {"istanbul", "ıstanbul"}, {"cafe", "café"},
 		{"app-1", "app-2"}} {
 		if foldname.Key(other[0]) == foldname.Key(other[1]) {
-			t.Errorf("%q and %q have one key", other[0], other[1])
+			t.Errorf("%q and %q have one key, want two", other[0], other[1])
 		}
 	}
 	for _, empty := range []string{"", " ", "\u200b", "\u200d\u202e", "\u3164", "\U000E0061\ufe0f"} {
@@ -95,7 +95,7 @@ func FuzzKeyIsItsOwnKey(f *testing.F) {
 			t.Errorf("%q has the key %q, whose key is %q, want the same", a, key, again)
 		}
 		if foldname.Key(strings.ToUpper(key)) == "" && key != "" || strings.TrimSpace(key) != key {
-			t.Errorf("%q has the key %q", a, key)
+			t.Errorf("%q has the key %q, want one without space around it, also in capitals", a, key)
 		}
 		if foldname.Typo(key, b) != foldname.Typo(b, key) {
 			t.Errorf("%q and %q differ by direction, want the same both ways", key, b)

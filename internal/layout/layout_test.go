@@ -37,7 +37,7 @@ func checkFinite(t *testing.T, places []float32, n int) {
 	}
 	for _, v := range places {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) || math.Abs(float64(v)) > 1e4 {
-			t.Fatalf("a node is at %v", v)
+			t.Fatalf("a node is at %v, want it within 10,000", v)
 		}
 	}
 }

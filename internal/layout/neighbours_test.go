@@ -131,7 +131,7 @@ func TestOddPointsHavePlaces(t *testing.T) {
 				for i := range n {
 					for j := range i {
 						if places[2*i] == places[2*j] && places[2*i+1] == places[2*j+1] {
-							t.Errorf("%d %s points: two of them are at %v", n, name, places[2*i:2*i+2])
+							t.Errorf("%d %s points: two of them are at %v, want them apart", n, name, places[2*i:2*i+2])
 						}
 					}
 				}

@@ -206,7 +206,7 @@ func TestOnlyMembersWhoMayWritePass(t *testing.T) {
 		var known *fault.Error
 		if err := p.CheckWritable(); (err == nil) != allowed || err != nil && (!errors.As(err, &known) ||
 			known.Kind != fault.KindForbidden || !strings.Contains(known.Message, "u-ben/p")) {
-			t.Errorf("%s: got %v", role, err)
+			t.Errorf("%s: got %v, want it allowed, or ErrForbidden with the project's name", role, err)
 		}
 	}
 }

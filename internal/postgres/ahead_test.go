@@ -278,7 +278,7 @@ func TestRowsReadAheadAreNotOutOfDate(t *testing.T) {
 				return err
 			}
 			if got := values(tx); got == before {
-				t.Errorf("write %d: got %s as before", i+1, got)
+				t.Errorf("write %d: got %s as before, want a new one", i+1, got)
 			}
 		}
 		return nil

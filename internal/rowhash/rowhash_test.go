@@ -43,7 +43,7 @@ func TestHashesCoverTheWholeText(t *testing.T) {
 	before := mustHash(t, "x", string(long))
 	long[9_999] ^= 1
 	if bytes.Equal(before, mustHash(t, "x", string(long))) {
-		t.Error("the last byte is not in the hash")
+		t.Error("the last byte is not in the hash, want another hash")
 	}
 }
 
@@ -57,7 +57,8 @@ func TestXorIsASetOfRows(t *testing.T) {
 	a, b := mustHash(t, "x", "a"), mustHash(t, "x", "b")
 	both := rowhash.Xor(a, b)
 	if !bytes.Equal(both, rowhash.Xor(b, a)) || !bytes.Equal(rowhash.Xor(both, b), a) || bytes.Equal(both, a) {
-		t.Error("joining and leaving do not undo each other")
+		t.Error("joining and leaving do not undo each other, want the same sum in any order, and one back without the " +
+			"other")
 	}
 	if got := rowhash.Xor(nil, a); got == nil || len(got) != 0 {
 		t.Errorf("got %x of known damage, want an empty slice that is not nil", got)

@@ -97,7 +97,7 @@ func TestBackupRefusesExistingNames(t *testing.T) {
 		must(t, os.WriteFile(path, []byte("x"), 0o600))
 	}), fs.ErrExist)
 	if got := inFolder(t, filepath.Dir(path)); len(got) != 1 || fileBytes(t, path) != "x" {
-		t.Errorf("%v lie there", got)
+		t.Errorf("%v lie there, want the old file alone", got)
 	}
 	mustBe(t, publish(path, path), fs.ErrExist)
 	if err := db.Backup(t.Context(), filepath.Join(path, "below"), nil); err == nil {
@@ -248,7 +248,7 @@ func TestReadOnlyOpeningLeavesNoTrace(t *testing.T) {
 		}
 		must(t, db.Close())
 		if got := inFolder(t, filepath.Dir(path)); len(got) != 1 || fileBytes(t, path) != before {
-			t.Errorf("%v lie there, or the file was changed", got)
+			t.Errorf("%v lie there, or the file was changed; want it alone, unchanged", got)
 		}
 	}
 
@@ -260,7 +260,7 @@ func TestReadOnlyOpeningLeavesNoTrace(t *testing.T) {
 	must(t, readOnly.Close())
 	must(t, writer.Write(t.Context(), insert("c")))
 	if len(names(t, writer)) != 3 || walSize(path+"-wal") == 0 {
-		t.Error("the writer's log is gone")
+		t.Errorf("the writer: got %v and a log of %d bytes, want 3 rows and a log", names(t, writer), walSize(path+"-wal"))
 	}
 }
 

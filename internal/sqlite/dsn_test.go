@@ -27,7 +27,7 @@ func FuzzFileDSN(f *testing.F) {
 		}
 		if u.Path != uriPath("/"+path, false) || u.Fragment != "" || u.Host != "" || u.Query().Get("mode") != "ro" ||
 			len(u.Query()) != 2 {
-			t.Errorf("%q becomes %v", path, u)
+			t.Errorf("%q becomes %v, want the path, with the mode ro", path, u)
 		}
 	})
 }

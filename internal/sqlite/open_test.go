@@ -93,7 +93,7 @@ func TestForeignFilesAreRefusedAndUntouched(t *testing.T) {
 					t.Errorf("the file was changed: got %v, want %v", after["a.db"], before["a.db"])
 				}
 				if name != "cut off" && !maps.Equal(before, after) {
-					t.Errorf("files were left behind: %v", slices.Collect(maps.Keys(after)))
+					t.Errorf("files were left behind: %v, want those from before", slices.Collect(maps.Keys(after)))
 				}
 			})
 		}
@@ -122,7 +122,7 @@ func TestForeignLogIsNotCopiedIntoItsFile(t *testing.T) {
 				mustBe(t, err, ErrForeign)
 			}
 			if fileBytes(t, path) != before || fileBytes(t, path+"-wal") != log {
-				t.Error("the file or its log was changed")
+				t.Error("the file or its log was changed, want the bytes from before")
 			}
 		})
 	}
@@ -343,7 +343,7 @@ func TestSymbolicLinkAndItsTargetAreOneDatabase(t *testing.T) {
 		t.Errorf("stored: %q, want %v", got, []string{"a", "b"})
 	}
 	if through.logPath != direct.logPath && runtime.GOOS == "linux" {
-		t.Errorf("logs at %s and %s", through.logPath, direct.logPath)
+		t.Errorf("logs at %s and %s, want one place", through.logPath, direct.logPath)
 	}
 }
 

@@ -51,13 +51,13 @@ func TestATransactionOverSeveralWritesIsAllOrNothing(t *testing.T) {
 	if err := d.Transaction(t.Context(), func(ctx context.Context) error {
 		return errors.Join(add(ctx), failed)
 	}); !errors.Is(err, failed) || count(t.Context()) != 0 {
-		t.Errorf("a failed transaction gives %v and leaves %d rows", err, count(t.Context()))
+		t.Errorf("a failed transaction gives %v and leaves %d rows; want its error and no rows", err, count(t.Context()))
 	}
 	if err := d.Transaction(t.Context(), func(ctx context.Context) error {
 		_ = d.Transaction(ctx, func(ctx context.Context) error { return errors.Join(add(ctx), failed) })
 		return nil
 	}); !errors.Is(err, failed) || count(t.Context()) != 0 {
-		t.Errorf("with a failed inner transaction: %v and %d rows", err, count(t.Context()))
+		t.Errorf("with a failed inner transaction: %v and %d rows; want its error and no rows", err, count(t.Context()))
 	}
 	func() {
 		defer func() { _ = recover() }()
@@ -66,7 +66,8 @@ func TestATransactionOverSeveralWritesIsAllOrNothing(t *testing.T) {
 	ending, end := context.WithCancel(t.Context())
 	if err := d.Transaction(ending, func(ctx context.Context) error { defer end(); return add(ctx) }); !errors.Is(err,
 		context.Canceled) || count(t.Context()) != 0 {
-		t.Errorf("after a panic and an ended context: %v and %d rows", err, count(t.Context()))
+		t.Errorf("after a panic and an ended context: %v and %d rows; want context.Canceled and no rows", err,
+			count(t.Context()))
 	}
 	if err := d.Transaction(t.Context(), add); err != nil || count(t.Context()) != 1 {
 		t.Errorf("a transaction gives %v and leaves %d rows; want 1", err, count(t.Context()))

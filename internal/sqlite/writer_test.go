@@ -378,7 +378,7 @@ func TestTransactionIsOverWhenItsFunctionReturns(t *testing.T) {
 		mustBe(t, err, ErrTxDone)
 		mustBe(t, kept.(*Tx).ExecScript("SELECT 1"), ErrTxDone)
 		if len(kept.(*Tx).open) != 0 || kept.(*Tx).conn.stmts.byQuery["SELECT name FROM item"].busy {
-			t.Error("the open rows still hold their statement, and with it an old snapshot")
+			t.Error("the open rows still hold their statement, and with it an old snapshot; want none open")
 		}
 		if rows.Next() {
 			t.Error("got a row after the transaction of the rows has ended, want none")

@@ -148,7 +148,7 @@ func (f fullText) check(t *testing.T, stored, query string) {
 		t.Errorf("%q finds %q: %v, want %v", query, stored, got, want)
 	}
 	if len(QueryTerms(stored)) > 0 && !f.finds(t, stored) {
-		t.Errorf("%q does not find itself", stored)
+		t.Errorf("%q does not find itself, want it found", stored)
 	}
 }
 

@@ -211,7 +211,7 @@ func TestSplitOfManyShapes(t *testing.T) {
 		for _, max := range []int{4, 100_000} {
 			spans := Split(s, max)
 			if strings.TrimSpace(s) != "" && len(spans) == 0 {
-				t.Errorf("%q: no passages", unit)
+				t.Errorf("%q: no passages, want at least one", unit)
 			}
 			if n := len(strings.TrimSpace(s)); len(spans) > n {
 				t.Errorf("%q: got %d spans, want at most %d, one for each byte", unit, len(spans), n)

@@ -46,7 +46,7 @@ func FuzzStem(f *testing.F) {
 		word := string(w)
 		got := stem(w)
 		if len(got) > len(word)+1 || len(got) == 0 && word != "" || !isLatin(got) {
-			t.Errorf("stem of %q is %q", word, got)
+			t.Errorf("stem of %q is %q, want a word in Latin letters that is no longer", word, got)
 		}
 	})
 }

@@ -101,7 +101,7 @@ func TestSameWord(t *testing.T) {
 	} {
 		for _, s := range same[1:] {
 			if !slices.ContainsFunc(Terms(same[0]), func(x string) bool { return slices.Contains(Terms(s), x) }) {
-				t.Errorf("%q %q and %q %q share no term", same[0], Terms(same[0]), s, Terms(s))
+				t.Errorf("%q %q and %q %q share no term, want one", same[0], Terms(same[0]), s, Terms(s))
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func checkTerms(t *testing.T, s string) {
 	terms := Terms(s)
 	for _, term := range terms {
 		if len(term) > MaxTermBytes || !utf8.ValidString(term) || len(fts5Tokens(term)) != 1 || fts5Tokens(term)[0] != term {
-			t.Errorf("term %q of %q is not one token", term, s)
+			t.Errorf("term %q of %q is not one token, want it to be one", term, s)
 		}
 	}
 	if got, want := Indexed(s), strings.Join(terms, " "); got != want {
@@ -143,7 +143,7 @@ func checkTerms(t *testing.T, s string) {
 		t.Errorf("terms of %q depend on its normal form: %q, decomposed %q, want the same", s, terms, got)
 	}
 	if len(terms) > 4*len(norm.NFKC.String(s)) {
-		t.Errorf("%d terms from %d bytes", len(terms), len(s))
+		t.Errorf("%d terms from %d bytes, want at most 4 per byte", len(terms), len(s))
 	}
 	// The terms of texts joined by a separator are the joined terms: no state crosses it.
 	if got, want := Terms(s+"\n"+s), append(slices.Clone(terms), terms...); !slices.Equal(got, want) {

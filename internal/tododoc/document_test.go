@@ -54,14 +54,14 @@ func TestATodoDocumentIsTakenApart(t *testing.T) {
 	lines := strings.Split(goodTodo, "\n")
 	for i, s := range d.Sections {
 		if s.Section != Sections[i] || lines[s.Line-1] != s.Section.Heading() || goodTodo[s.Start:s.End] != s.Body {
-			t.Errorf("section %d is %+v", i, s)
+			t.Errorf("section %d is %+v, want its heading and its text there", i, s)
 		}
 	}
 	if got := d.Section(Plan).Body; got != "\n1. think\n2. build\n\n" {
 		t.Errorf("the plan is %q, want %v", got, "\n1. think\n2. build\n\n")
 	}
 	if (d.Section("notes") != Part{}) || Section("").Heading() != "" {
-		t.Error("an unknown section is something")
+		t.Error("an unknown section is something, want nothing")
 	}
 	var got []string
 	for _, task := range d.Tasks {

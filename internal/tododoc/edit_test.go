@@ -104,7 +104,7 @@ func TestCompletingATaskChangesOneByte(t *testing.T) {
 		"**T12**:": "+ [x] [T12] test"} {
 		changed, task, err := mustParse(t, goodTodo).Complete(goodTodo, id)
 		if err != nil || !task.Done || !strings.Contains(changed, want) || differing(goodTodo, changed) != 1 {
-			t.Errorf("completing %q gives %+v, %v", id, task, err)
+			t.Errorf("completing %q gives %+v, %v, want that line done and the others unchanged", id, task, err)
 		}
 		if again, _, err := mustParse(t, changed).Complete(changed, id); err != nil || again != changed {
 			t.Errorf("completing %q again: %v, got %v, want %v", id, err, again, changed)
@@ -183,7 +183,8 @@ func FuzzTodo(f *testing.F) {
 		for i, s := range d.Sections {
 			if s.Section != Sections[i] || s.heading != at || s.Start <= s.heading || s.Body != content[s.Start:s.End] ||
 				!strings.Contains(content[s.heading:s.Start], string(s.Section[1:])) {
-				t.Fatalf("section %d of %q is %+v; the one before ends at %d", i, content, s, at)
+				t.Fatalf("section %d of %q is %+v; the one before ends at %d; want the parts in order, with their text",
+					i, content, s, at)
 			}
 			at = s.End
 		}
@@ -252,7 +253,8 @@ func checkCompletion(t *testing.T, content string, d Document, task Task) {
 	}
 	n := differing(content, changed)
 	if n != 1 && (!task.Done || n != 0) {
-		t.Fatalf("completing %s makes %q of %q", task.ID, changed, content)
+		t.Fatalf("completing %s makes %q of %q, want one line changed, or none where it is done", task.ID, changed,
+			content)
 	}
 	before, total := d.Progress()
 	after, totalAfter := mustParse(t, changed).Progress()
@@ -278,7 +280,8 @@ func checkReplacement(t *testing.T, content string, d Document, s Part, body str
 	for i, other := range got.Sections {
 		if was := d.Sections[i]; other.Section != s.Section &&
 			(other.Body != was.Body || content[was.heading:was.Start] != changed[other.heading:other.Start]) {
-			t.Fatalf("%s with the body %q makes %q of %q", s.Section, body, changed, content)
+			t.Fatalf("%s with the body %q makes %q of %q, want the other sections unchanged", s.Section, body, changed,
+				content)
 		}
 	}
 	if !strings.HasPrefix(changed, content[:s.Start]) || !strings.HasSuffix(changed, content[s.End:]) {
@@ -286,7 +289,7 @@ func checkReplacement(t *testing.T, content string, d Document, s Part, body str
 			s.Section, body, changed, content, content[:s.Start], content[s.End:])
 	}
 	if len(got.Tasks) != len(d.Tasks) && s.Section != Tasks {
-		t.Fatalf("%s with the body %q changes the tasks of %q", s.Section, body, content)
+		t.Fatalf("%s with the body %q changes the tasks of %q, want them unchanged", s.Section, body, content)
 	}
 	again, _, err := got.Replace(changed, s.Section, body)
 	if err != nil || again != changed {

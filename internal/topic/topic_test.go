@@ -22,7 +22,7 @@ func TestGroupsAreNamedByTheirWords(t *testing.T) {
 		}
 	}
 	if read.Languages[0] != "en" || read.Languages[7] != "Han" {
-		t.Errorf("languages: got %q", read.Languages)
+		t.Errorf("languages: got %q, want en first and Han eighth", read.Languages)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestTheFirstNameOfAConversationCounts(t *testing.T) {
 		t.Error("the same number names two conversations, want one")
 	}
 	if of("", map[string]any{"conv": "a"}).Conversation == of("", map[string]any{"conv": "b"}).Conversation {
-		t.Error("two names are one conversation")
+		t.Error("two names are one conversation, want two")
 	}
 }
 

@@ -169,7 +169,7 @@ func TestTheDashboardAndTheAlertsReadExistingMetrics(t *testing.T) {
 				base = strings.TrimSuffix(base, suffix)
 			}
 			if !slices.Contains(names, name) && !slices.Contains(names, base) {
-				t.Errorf("%s names %s, which is not exported", path, name)
+				t.Errorf("%s names %s, which is not exported, want it exported", path, name)
 			}
 		}
 		if path != operations {
@@ -177,7 +177,7 @@ func TestTheDashboardAndTheAlertsReadExistingMetrics(t *testing.T) {
 		}
 		for _, name := range names {
 			if strings.HasPrefix(name, "souvenir_") && !slices.Contains(found, name) {
-				t.Errorf("%s does not mention %s", path, name)
+				t.Errorf("%s does not mention %s, want it there", path, name)
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func TestTheDashboardIsWellFormed(t *testing.T) {
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
-					t.Fatalf("%q overlaps %q, or crosses the edge", p.Title, other)
+					t.Fatalf("%q overlaps %q, or crosses the edge, want a place of its own", p.Title, other)
 				}
 				taken[[2]int{x, y}] = p.Title
 			}

@@ -90,10 +90,10 @@ func TestValuesOfVisibleASCII(t *testing.T) {
 		err := clientmeta.CheckVisibleASCII("client_secret", value, 8)
 		var known *fault.Error
 		if errors.As(err, &known); (err == nil) != (kind == "") || known != nil && known.Kind != kind {
-			t.Errorf("%q gives %v", value, err)
+			t.Errorf("%q gives %v, want it refused as its row says", value, err)
 		}
 		if err != nil && strings.Contains(err.Error(), value) {
-			t.Errorf("the error repeats %q", value)
+			t.Errorf("the error repeats %q, want an error without it", value)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestCommonPasswordsAreRefused(t *testing.T) {
 		"jörgmüller1":  "Jörg Müller", "JÖRG MÜLLER!": "jörg müller", "ben9ben7": "ben",
 	} {
 		if passwords.Easy(password, name) == "" || passwords.Easy(password, "zoe") != "" {
-			t.Errorf("%s is allowed to %s, or refused to others", password, name)
+			t.Errorf("%s is allowed to %s, or refused to others, want it refused to this name alone", password, name)
 		}
 	}
 }

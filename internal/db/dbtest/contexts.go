@@ -101,7 +101,7 @@ func canceledWithin(t *testing.T, d db.DB) {
 				cancel()
 				is(t, what, err, context.Canceled)
 				if errors.Is(err, mine) || errors.Is(err, db.ErrOutcomeUnknown) {
-					t.Errorf("%s: got %v as well", what, err)
+					t.Errorf("%s: got %v as well, want one class alone", what, err)
 				}
 			}
 		}

@@ -111,7 +111,8 @@ func changesOfLateCommits(t *testing.T, e Engine, d, other db.DB) {
 	later, _, complete := since(t, other, mark, 100)
 	for _, row := range []int64{first, second} {
 		if !slices.Contains(seen, row) && !slices.Contains(later, row) || !complete {
-			t.Errorf("memory %d is in none of the changes %v and, later, %v (complete: %t)", row, seen, later, complete)
+			t.Errorf("memory %d is in none of the changes %v and, later, %v (complete: %t), want it in one of them",
+				row, seen, later, complete)
 		}
 	}
 }

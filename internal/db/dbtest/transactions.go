@@ -414,7 +414,7 @@ func errorsHaveClasses(t *testing.T, d db.DB) {
 		is(t, what, err, db.ErrConstraint)
 		for _, other := range []error{db.ErrUnique, db.ErrForeignKey} {
 			if errors.Is(err, other) && !errors.Is(c.want, other) {
-				t.Errorf("%s: got %v as well: %v", what, other, err)
+				t.Errorf("%s: got %v as well: %v, want one class alone", what, other, err)
 			}
 		}
 	}

@@ -190,7 +190,8 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		if len(m.Embed(nil, text, true)) != m.Dimensions() || !utf8.ValidString(m.Name()) {
-			t.Fatal("a model that loads must embed")
+			t.Fatalf("a model that loads: got %d numbers and the name %q, want %d and a valid name",
+				len(m.Embed(nil, text, true)), m.Name(), m.Dimensions())
 		}
 	})
 }

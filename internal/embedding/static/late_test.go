@@ -77,7 +77,7 @@ func TestLateInteractionFindsMeaning(t *testing.T) {
 		t.Errorf("the word itself %v, one that means the same %v, another %v; want them descending from 1", same, near, far)
 	}
 	if score("?!") != 0 || score("") != 0 {
-		t.Error("a text without words is similar to something")
+		t.Errorf("texts without words: got the scores %v and %v, want 0", score("?!"), score(""))
 	}
 }
 
@@ -111,7 +111,7 @@ func TestEmptyQuestions(t *testing.T) {
 		t.Fatalf("%d tokens are compared, want %d", got, maxQuestion)
 	}
 	if got := q.Score([]uint16{5499}); got <= q.Score([]uint16{5000}) {
-		t.Error("the weightiest tokens are left out")
+		t.Errorf("the weightiest token: got the score %v, want more than %v", got, q.Score([]uint16{5000}))
 	}
 }
 

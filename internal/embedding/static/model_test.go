@@ -270,7 +270,7 @@ func TestHugeTexts(t *testing.T) {
 		}
 		v := m.Embed(nil, strings.Repeat(unit, size/len(unit)), false)
 		if n := dot(v, v); n != 0 && math.Abs(n-1) > 1e-4 {
-			t.Errorf("%d bytes of %q: squared length %g", size, unit, n)
+			t.Errorf("%d bytes of %q: squared length %g, want 0 or 1", size, unit, n)
 		}
 	}
 }
@@ -285,13 +285,13 @@ func FuzzEmbed(f *testing.F) {
 		tokens := m.Tokens(text)
 		for _, row := range tokens {
 			if row < 0 || int(row) >= m.Rows() {
-				t.Fatalf("row %d of %d", row, m.Rows())
+				t.Fatalf("row %d of %d, want one of the table", row, m.Rows())
 			}
 		}
 		v := m.Embed(nil, text, false)
 		n := dot(v, v)
 		if len(tokens) == 0 && n != 0 || len(tokens) > 0 && n != 0 && math.Abs(n-1) > 1e-4 || n != n {
-			t.Fatalf("%d tokens, squared length %g", len(tokens), n)
+			t.Fatalf("%d tokens, squared length %g, want 0 without tokens, else 1", len(tokens), n)
 		}
 		if !slices.Equal(m.Tokens(" "+text+"\n"), tokens) {
 			t.Fatalf("spaces around the text change its tokens, want %v", tokens)

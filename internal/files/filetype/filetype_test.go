@@ -148,10 +148,10 @@ func FuzzOf(f *testing.F) {
 			got = contradiction
 		}
 		if canonical(got) != got || got == "" {
-			t.Errorf("the type is %q, in canonical form %q", got, canonical(got))
+			t.Errorf("the type is %q, in canonical form %q, want the same", got, canonical(got))
 		}
 		if contradiction == "" && strings.HasPrefix(got, "image/") && got != svgType && ofBytes(head) == htmlType {
-			t.Errorf("a page is kept as %s", got)
+			t.Errorf("a page is kept as %s, want no picture", got)
 		}
 	})
 }

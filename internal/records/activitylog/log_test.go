@@ -64,7 +64,8 @@ func TestCallsAreWrittenInOrderAndInBatches(t *testing.T) {
 	}
 	if !slices.Equal(f.written, numbers(0, 2*activitylog.Batch+1)) || !slices.Equal(f.flushes, []int{0, 1, 2}) ||
 		l.Waiting() != 0 {
-		t.Errorf("%d calls are written in the batches %v, and %d wait", len(f.written), f.flushes, l.Waiting())
+		t.Errorf("%d calls are written in the batches %v, and %d wait, want all in three batches", len(f.written),
+			f.flushes, l.Waiting())
 	}
 }
 
@@ -79,7 +80,7 @@ func TestUnwrittenCallsAreRetried(t *testing.T) {
 	f.err = nil
 	if err := l.Flush(t.Context()); err != nil || !slices.Equal(f.written, numbers(0, activitylog.Batch+3)) ||
 		l.Lost() != 0 {
-		t.Errorf("%v; written are %v, lost %d", err, f.written, l.Lost())
+		t.Errorf("%v; written are %v, lost %d; want all written, and none lost", err, f.written, l.Lost())
 	}
 }
 
@@ -95,7 +96,7 @@ func TestTheOldestOfTooManyCallsAreLostAndCounted(t *testing.T) {
 	f.err = nil
 	if err := l.Flush(t.Context()); err != nil ||
 		!slices.Equal(f.written, numbers(activitylog.Batch, activitylog.Room+1)) {
-		t.Errorf("%v; %d calls are written", err, len(f.written))
+		t.Errorf("%v; %d calls are written, want all that waited", err, len(f.written))
 	}
 	if text := logged.String(); strings.Count(text, "calls=256") != 1 {
 		t.Errorf("the log says %q, want 1", text)
@@ -112,7 +113,7 @@ func TestAFullLogWaitsForTheWriter(t *testing.T) {
 	}
 	l.Stop()
 	if !slices.Equal(f.written, numbers(0, activitylog.Room+1)) || l.Lost() != 0 {
-		t.Errorf("%d calls are written, and %d lost", len(f.written), l.Lost())
+		t.Errorf("%d calls are written, and %d lost, want all of those before the limit", len(f.written), l.Lost())
 	}
 }
 
@@ -123,7 +124,7 @@ func TestAStoppedLogHasWrittenTheRestAndAcceptsNoCall(t *testing.T) {
 	fill(t, l, 0, 3)
 	l.Stop()
 	if !slices.Equal(f.written, numbers(0, 3)) || l.Add(t.Context(), 3) {
-		t.Errorf("written are %v, and a later call is accepted", f.written)
+		t.Errorf("written are %v, and a later call is accepted, want 3, and no call after the end", f.written)
 	}
 }
 

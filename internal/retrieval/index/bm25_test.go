@@ -47,7 +47,7 @@ func TestIDFIsPositiveAndFallsWithFrequency(t *testing.T) {
 				continue
 			}
 			if rare, common := IDF(n, df), IDF(n, df+1); !(rare >= common && common > 0) || n < 10_000 && rare == common {
-				t.Errorf("of %d passages: idf %v for %d, %v for %d", n, rare, df, common, df+1)
+				t.Errorf("of %d passages: idf %v for %d, %v for %d; want the rarer one higher", n, rare, df, common, df+1)
 			}
 		}
 	}

@@ -119,14 +119,17 @@ func TestBoundsHold(t *testing.T) {
 								for i := block * blockRows; i < min((block+1)*blockRows, len(m.slots)); i++ {
 									product, bound := c.exact(m, i), bounds[i%blockRows]
 									if !(product <= bound && product <= most) {
-										t.Fatalf("row %d: %v, but at most %v, and %v for all", i, product, bound, most)
+										t.Fatalf("row %d: %v, but at most %v, and %v for all; want it below both bounds", i, product,
+											bound, most)
 									}
 									closer := c.rowBound(m, i)
 									if rough := c.roughRow(m, i); rough != bound || !(product <= closer) {
-										t.Fatalf("row %d: %v, but at most %v; alone at most %v, in a block %v", i, product, closer, rough, bound)
+										t.Fatalf("row %d: %v, but at most %v; alone at most %v, in a block %v; want it below the "+
+											"bounds", i, product, closer, rough, bound)
 									}
 									if m == unit && math.Abs(c.length-1) < 1e-3 && (bound-product > 0.4 || closer-product > 0.03) {
-										t.Fatalf("row %d: %v is said to be at most %v and %v", i, product, bound, closer)
+										t.Fatalf("row %d: %v is said to be at most %v and %v, want closer bounds", i, product, bound,
+											closer)
 									}
 								}
 							}

@@ -438,7 +438,7 @@ func (ix *Index) verify(t *testing.T) {
 			}
 			memories[m.row] = true
 			if ix.memories[m.row] != m || m.partition != p || uint32(slot) < m.first || uint32(slot) >= m.first+m.count {
-				t.Fatalf("slot %d of partition %d belongs to %+v", slot, id, m)
+				t.Fatalf("slot %d of partition %d belongs to %+v, want the memory at its place", slot, id, m)
 			}
 		}
 		for term, at := range p.lists {

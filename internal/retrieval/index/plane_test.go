@@ -159,7 +159,7 @@ func TestPairsAreTheMostSimilarOfEach(t *testing.T) {
 			t.Errorf("%+v is not among the most similar", p)
 		}
 		if i > 0 && (got[i-1].A > p.A || got[i-1].A == p.A && got[i-1].B >= p.B) {
-			t.Errorf("%+v comes after %+v", p, got[i-1])
+			t.Errorf("%+v comes after %+v, want pairs in order, each once", p, got[i-1])
 		}
 	}
 	for _, none := range []int{0, -1} {

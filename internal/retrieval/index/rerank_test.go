@@ -82,7 +82,7 @@ func compareNeighbourhoods(t *testing.T, ix *Index, held map[int64]Memory, depth
 			for i, one := range members {
 				m := held[one.Row]
 				if seen[one.Row] || m.Partition != partition {
-					t.Errorf("memory %d is a member twice, or of another partition", one.Row)
+					t.Errorf("memory %d is a member twice, or of another partition, want each once, of this partition", one.Row)
 				}
 				seen[one.Row] = true
 				if (m.Turn == nil) != (one.Turn == nil) || m.Turn != nil && *m.Turn != *one.Turn {
@@ -115,7 +115,7 @@ func compareNeighbourhoods(t *testing.T, ix *Index, held map[int64]Memory, depth
 			}
 			for _, row := range around(f.Hits[i].Row, reach) {
 				if !slices.ContainsFunc(members, func(m Member) bool { return m.Row == row }) {
-					t.Errorf("%d is missing around %d", row, f.Hits[i].Row)
+					t.Errorf("%d is missing around %d, want it among the neighbours", row, f.Hits[i].Row)
 				}
 			}
 		}

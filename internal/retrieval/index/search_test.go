@@ -286,11 +286,11 @@ func TestNaNsDoNotBreakTheOrder(t *testing.T) {
 		)
 		good := Query{Partitions: []int64{1}, Vector: []float32{0, 1}, Limit: 10}
 		if hits, total := mustSearch(t, ix, good); total != 2 || !slices.Equal(rows(hits), []int64{3, 2}) {
-			t.Errorf("stored vector %v: found %+v", bad, hits)
+			t.Errorf("stored vector %v: found %+v, want rows 3 and 2", bad, hits)
 		}
 		good.Vector, good.Terms = bad, terms("a")
 		if hits, total := mustSearch(t, ix, good); total != 1 || !slices.Equal(rows(hits), []int64{1}) {
-			t.Errorf("query vector %v: found %+v", bad, hits)
+			t.Errorf("query vector %v: found %+v, want row 1", bad, hits)
 		}
 	}
 

@@ -91,7 +91,8 @@ func TestScore(t *testing.T) {
 		{"x", "", false},
 	} {
 		if got := score(c.a, c.b); got >= Duplicate != c.same || got < 0 || got > 1 {
-			t.Errorf("%q and %q: score %.2f, duplicates should be %v", c.a, c.b, got, c.same)
+			t.Errorf("%q and %q: score %.2f, duplicates should be %v, want a score from 0 to 1 on its side of the "+
+				"limit", c.a, c.b, got, c.same)
 		}
 		if there, back := score(c.a, c.b), score(c.b, c.a); there-back > 0.05 || back-there > 0.05 {
 			t.Errorf("%q and %q: score %.2f one way and %.2f the other, want there - back at most 0.05 and back - there "+
@@ -134,7 +135,7 @@ func FuzzScore(f *testing.F) {
 	f.Add("星期二周", "1,000.5-")
 	f.Fuzz(func(t *testing.T, a, b string) {
 		if got := score(a, b); !(got >= 0 && got <= 1) {
-			t.Errorf("%q and %q: score %v", a, b, got)
+			t.Errorf("%q and %q: score %v, want it from 0 to 1", a, b, got)
 		}
 		if got := score(a, a); len(a) < MaxBytes && got != 1 {
 			t.Errorf("%q and itself: score %v, want 1", a, got)

@@ -32,7 +32,8 @@ func TestSketchesMissNoLikeText(t *testing.T) {
 			alike++
 		}
 		if float32(like) >= Duplicate && !may || like >= 0.1 && len(NewProbe(a, 0.1).Scan([]Sketch{s}, nil)) == 0 {
-			t.Errorf("%q and %q have the score %v, but their sketches say that they cannot have", a.source, b.source, like)
+			t.Errorf("%q and %q have the score %v, but their sketches say that they cannot have; want them to allow it",
+				a.source, b.source, like)
 		}
 	}
 	for i, p := range all {
@@ -118,7 +119,7 @@ func FuzzSketch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, one, other string) {
 		a, b := Read(one), Read(other)
 		if s := SketchOf(b); float32(Score(a, b, 1)) >= Duplicate && !NewProbe(a, Duplicate).May(&s, 1) {
-			t.Errorf("%q and %q are alike, but their sketches say that they cannot be", one, other)
+			t.Errorf("%q and %q are alike, but their sketches say that they cannot be; want them to allow it", one, other)
 		}
 	})
 }

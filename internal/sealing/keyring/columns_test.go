@@ -246,13 +246,13 @@ func TestBlindedValuesAreEqualForOneUserAndPurposeOnly(t *testing.T) {
 			"another purpose": blind(ann, "key", "gate"), "another value": blind(ann, "word", "gates"),
 			"another border": blind(ann, "wordg", "ate")} {
 			if other == first {
-				t.Errorf("%s: got the same %x", what, other)
+				t.Errorf("%s: got the same %x, want another one", what, other)
 			}
 		}
 		c.write(c.store, func(tx db.Tx) error {
 			s, err := sealedrows.SealerOf(tx, 11)
 			if err == nil && string(s.Blind("word", []byte("gate"))) != first {
-				t.Error("in a transaction: got another value")
+				t.Error("in a transaction: got another value, want the one before")
 			}
 			return err
 		})
@@ -356,7 +356,7 @@ func TestEqualNamesAreSealedToTheSame(t *testing.T) {
 				"another column": stored(11, sealedrows.ProjectName, "gate"),
 				"another value":  stored(11, sealedrows.CollectionName, "Gate")} {
 				if other[9:] == first[9:] {
-					t.Errorf("%s: got the same %q", what, other)
+					t.Errorf("%s: got the same %q, want another one", what, other)
 				}
 			}
 			const hashed = 9 + 22

@@ -58,7 +58,7 @@ func TestAnErasedKeyLeavesThePagesOfPostgreSQL(t *testing.T) {
 	}
 	checkpoint()
 	if !bytes.Contains(pages(), keys[19]) {
-		t.Fatal("the pages lack the last key before its erasure")
+		t.Fatal("the pages lack the last key before its erasure, want it there")
 	}
 	for i := range 20 {
 		i = (i*7 + 19) % 20
@@ -71,7 +71,7 @@ func TestAnErasedKeyLeavesThePagesOfPostgreSQL(t *testing.T) {
 		}
 		checkpoint()
 		if i == 0 && !bytes.Contains(pages(), keys[i]) {
-			t.Error("the pages lack a key that a transaction may still see, so the test shows nothing")
+			t.Error("the pages lack a key that a transaction may still see, so the test shows nothing; want it there")
 		}
 		end()
 		for try := 0; bytes.Contains(pages(), keys[i]); try++ { // also while other tests have transactions

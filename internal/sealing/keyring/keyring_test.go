@@ -99,13 +99,13 @@ func TestValuesOpenInEveryProcessAndNowhereElse(t *testing.T) {
 			t.Errorf("the ids of one ring are %d and %d; want the same, and not 0", one.ID(), two.ID())
 		}
 		if bytes.Contains(sealed, text[:8]) {
-			t.Errorf("the sealed value %q contains its text", sealed)
+			t.Errorf("the sealed value %q contains its text, want it unreadable", sealed)
 		}
 		if again := seal(t, two, ann); bytes.Equal(again[17:], sealed[17:]) || !bytes.Equal(again[:17], sealed[:17]) {
 			t.Errorf("sealed twice: %x and %x; want the same key, and another text", sealed, again)
 		}
 		if other := seal(t, two, ben); bytes.Equal(other[:17], sealed[:17]) {
-			t.Errorf("two users have the key %x", sealed[:17])
+			t.Errorf("two users have the key %x, want one each", sealed[:17])
 		}
 		if _, err := two.Open(t.Context(), "title", sealed); !errors.Is(err, keyring.ErrSealed) {
 			t.Errorf("opened for another purpose: %v; want ErrSealed", err)
@@ -130,7 +130,7 @@ func TestOwnersOfTheSameNameInTwoNamespacesHaveTwoKeys(t *testing.T) {
 		a := seal(t, ring, keyring.Owner{Namespace: "a", User: "bc"})
 		b := seal(t, ring, keyring.Owner{Namespace: "ab", User: "c"})
 		if bytes.Equal(a[:17], b[:17]) {
-			t.Error("users of two namespaces share a key")
+			t.Error("users of two namespaces share a key, want one each")
 		}
 	})
 }
@@ -161,7 +161,7 @@ func TestAnErasedKeyOpensNothing(t *testing.T) {
 		again := seal(t, two, ann) // an account with the same name
 		opens(t, one, again)
 		if bytes.Equal(again[:17], sealed[:17]) {
-			t.Error("the new user of an erased one's name has the same key")
+			t.Error("the new user of an erased one's name has the same key, want a new one")
 		}
 		if s, err := one.Status(t.Context()); err != nil || s.Keys != 2 || s.Erased != 1 || s.Since.IsZero() ||
 			s.Last.IsZero() {

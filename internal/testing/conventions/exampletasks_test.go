@@ -115,7 +115,8 @@ func TestEveryTaskHasAnExample(t *testing.T) {
 		for _, example := range doc.Examples(file) {
 			examples[example.Name] = true
 			if example.Output == "" && !example.EmptyOutput {
-				t.Errorf("%s: Example%s has no output to be compared with: it does not run", entry.Name(), example.Name)
+				t.Errorf("%s: Example%s has no output to be compared with: it does not run; want one", entry.Name(),
+					example.Name)
 			}
 			if n := lines(fset, example.Code); n > longest {
 				t.Errorf("%s: Example%s has %d lines, want at most %d", entry.Name(), example.Name, n, longest)

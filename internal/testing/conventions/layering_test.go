@@ -158,7 +158,8 @@ func TestRootPackageHasOnlyAllowedModules(t *testing.T) {
 				used[module] = true
 				if !slices.Contains(allowedModules, module) && !reported[module] {
 					reported[module] = true
-					t.Errorf("the root package now needs the module %s, which is not in allowedModules\n\tby %s",
+					t.Errorf("the root package now needs the module %s, which is not in allowedModules\n\tby %s, want only "+
+						"those",
 						module, strings.Join(chains[path], " -> "))
 				}
 			}

@@ -85,7 +85,7 @@ func TestTheDocumentsNameWhatExists(t *testing.T) {
 		for _, p := range packages {
 			p = path.Dir(filepath.ToSlash(p))
 			if name := path.Base(p); !strings.Contains(named, "`"+name+"`") && !strings.Contains(named, "/"+name) {
-				t.Errorf("docs/architecture.md lacks %s", p)
+				t.Errorf("docs/architecture.md lacks %s, want it named", p)
 			}
 		}
 	}

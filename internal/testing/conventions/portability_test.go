@@ -125,7 +125,7 @@ func total(t *testing.T, list string) map[string]int {
 		end := strings.LastIndex(spelling, " ")
 		n, err := strconv.Atoi(spelling[end+1:])
 		if end < 0 || err != nil {
-			t.Fatalf("the line %q is not FILE: SPELLING NUMBER", line)
+			t.Fatalf("the line %q is not FILE: SPELLING NUMBER, want this form", line)
 		}
 		all[spelling[:end]] += n
 	}
@@ -161,7 +161,8 @@ func TestSQLIsSpelledPortablyExceptForAShrinkingList(t *testing.T) {
 	head, list, _ := strings.Cut(string(content), "\n\n")
 	if *updatePortability {
 		if more := grown(t, list, got); len(more) > 0 {
-			t.Fatalf("%s would grow: %s; spell this as PostgreSQL does, too, or by a name of internal/db", golden,
+			t.Fatalf("%s would grow: %s; spell this as PostgreSQL does, too, or by a name of internal/db; want no more "+
+				"of them", golden,
 				strings.Join(more, "; "))
 		}
 		if err := os.WriteFile(golden, []byte(head+"\n\n"+got), 0o644); err != nil {
@@ -173,7 +174,8 @@ func TestSQLIsSpelledPortablyExceptForAShrinkingList(t *testing.T) {
 	found := strings.Split(strings.TrimSpace(got), "\n")
 	for _, line := range found {
 		if line != "" && !slices.Contains(known, line) {
-			t.Errorf("%s: this is not in %s with this number: spell it as PostgreSQL does, too, or by a name of internal/db",
+			t.Errorf("%s: this is not in %s with this number: spell it as PostgreSQL does, too, or by a name of "+
+				"internal/db, want the list as it is found",
 				line, golden)
 		}
 	}
@@ -186,7 +188,8 @@ func TestSQLIsSpelledPortablyExceptForAShrinkingList(t *testing.T) {
 	}
 	for _, line := range known {
 		if line != "" && !slices.Contains(found, line) {
-			t.Errorf("%s: is in %s but no longer found: delete the line, or write the smaller number", line, golden)
+			t.Errorf("%s: is in %s but no longer found: delete the line, or write the smaller number, want the list as "+
+				"it is found", line, golden)
 		}
 	}
 }

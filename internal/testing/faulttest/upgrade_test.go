@@ -45,7 +45,7 @@ func newUpgrade(tb testing.TB, disk *disktest.Disk, old oldFile) *upgrade {
 	u.start(tb)
 	version, rows, err := rowsOf(tb, u.folder)
 	if err != nil || version != old.version {
-		tb.Fatalf("version %d: got version %d, %v", old.version, version, err)
+		tb.Fatalf("version %d: got version %d, %v, want the version of the file", old.version, version, err)
 	}
 	u.rows = rows
 	u.start(tb)

@@ -129,7 +129,8 @@ func accessStranger(f *fixture) {
 		f.fails(c.name+" by a stranger", err, souvenir.ErrNotFound)
 		if unknown := callUnknown(f, s, c.name); err != nil && unknown != nil &&
 			errors.Is(err, souvenir.ErrNotFound) != errors.Is(unknown, souvenir.ErrNotFound) {
-			f.Errorf("%s: a stranger can distinguish existing (%v) from missing (%v)", c.name, err, unknown)
+			f.Errorf("%s: a stranger can distinguish existing (%v) from missing (%v); want the same error", c.name, err,
+				unknown)
 		}
 	}
 	hers := ann.add(souvenir.NewMemory{Content: "her secret", ProjectID: "apollo", Tags: []string{"deploy"}})

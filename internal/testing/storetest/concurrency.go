@@ -64,7 +64,7 @@ func concurrentWork(f *fixture) {
 			if found, err := f.reader.Search(f.ctx,
 				souvenir.Query{Text: content, Tags: []string{fmt.Sprint("w", worker)}, Limit: 1}); report("Search", err) &&
 				(len(found.Hits) != 1 || found.Hits[0].ID != stored.ID) {
-				f.Errorf("searching for %q right after storing it finds %q", content, contents(found))
+				f.Errorf("searching for %q right after storing it finds %q, want this memory alone", content, contents(found))
 			}
 			if i%2 == 1 {
 				content += " changed"

@@ -235,7 +235,8 @@ func contextRelated(f *fixture) {
 		[]any{true, "report", []string{"report"}, "p", "default"})
 	if n := utf8.RuneCountInString(first.Content); n > 600 || n < 550 || !strings.HasPrefix(long, first.Content) ||
 		first.Score <= 0 || first.Score > 1 {
-		f.Errorf("the preview has %d characters and the score %v: %q", n, first.Score, first.Content)
+		f.Errorf("the preview has %d characters and the score %v: %q, want 550 to 600, and a score up to 1", n,
+			first.Score, first.Content)
 	}
 	for _, m := range c.Related[1:] {
 		switch m.Content {
@@ -369,11 +370,13 @@ func contextBudget(f *fixture) {
 		} {
 			for i, m := range lists[0] {
 				if m.ID != lists[1][i].ID || m.Content != lists[1][i].Content && !m.Truncated {
-					f.Errorf("budget %d: %s holds %s", budget, name, toJSON(m))
+					f.Errorf("budget %d: %s holds %s, want the memory of the same place, or less of it", budget, name, toJSON(m))
 				}
 			}
-			if left := len(lists[1]) - len(lists[0]); left > 0 && !contains(c.Warnings, fmt.Sprintf("%d of %s", left, name)) {
-				f.Errorf("budget %d: %d of %s are left out, and the warnings are %q", budget, left, name, c.Warnings)
+			if left := len(lists[1]) - len(lists[0]); left > 0 && !contains(c.Warnings, fmt.Sprintf("%d of %s", left,
+				name)) {
+				f.Errorf("budget %d: %d of %s are left out, and the warnings are %q; want them named there", budget, left,
+					name, c.Warnings)
 			}
 		}
 	}

@@ -203,7 +203,8 @@ func talkTogether(f *fixture) {
 			f.Fatal(err)
 		}
 		if n != i%each || n > 0 && caller != before || !last[i].Time.After(last[i-1].Time) {
-			f.Fatalf("turn %d is %q at %v after %q at %v", i, last[i].Content, last[i].Time, last[i-1].Content,
+			f.Fatalf("turn %d is %q at %v after %q at %v, want numbers and times to rise", i, last[i].Content,
+				last[i].Time, last[i-1].Content,
 				last[i-1].Time)
 		}
 	}

@@ -379,7 +379,7 @@ func manyProgress(f *fixture) {
 	last := map[string]step{}
 	for _, h := range heard {
 		if before, known := last[h.stage]; known && (h.done < before.done || h.total != before.total) {
-			f.Errorf("progress went from %+v to %+v", before, h)
+			f.Errorf("progress went from %+v to %+v, want it to rise", before, h)
 		}
 		last[h.stage] = h
 	}
@@ -391,7 +391,7 @@ func manyProgress(f *fixture) {
 		"store": {"store", len(batch), len(batch)}})
 	if i := slices.IndexFunc(heard, func(h step) bool { return h.stage == "store" }); slices.ContainsFunc(heard[i:],
 		func(h step) bool { return h.stage == "embed" }) {
-		f.Errorf("the stages are mixed: %+v", heard)
+		f.Errorf("the stages are mixed: %+v, want one after the other", heard)
 	}
 }
 

@@ -126,7 +126,7 @@ func moduleSummary(f *fixture) {
 	f.equal("newest", len(summary.Newest), 5)
 	first := summary.Newest[0]
 	if !strings.HasPrefix(first.Line, "line 7") || len(first.Line) > 120 || !first.UpdatedAt.Equal(f.clock.Now()) {
-		f.Errorf("the newest is %+v", first)
+		f.Errorf("the newest is %+v, want a line 7 of 120 bytes, by the clock", first)
 	}
 	f.equal("by its id", f.get(first.ID).UpdatedAt, first.UpdatedAt)
 }

@@ -133,7 +133,7 @@ func namespacesApart(f *fixture) {
 		for what, answer := range view.holdings() {
 			for other, memory := range memories {
 				if other != whose && (strings.Contains(answer, other) || strings.Contains(answer, memory.ID)) {
-					f.Errorf("%s through %s view: got something of %s: %s", what, whose, other, answer)
+					f.Errorf("%s through %s view: got something of %s: %s, want nothing of it", what, whose, other, answer)
 				}
 			}
 		}

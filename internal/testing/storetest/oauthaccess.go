@@ -81,7 +81,7 @@ func accessTokenClaims(f *fixture) {
 			3600,
 			"jti": id, "client_id": c.ID, "gid": code.GrantID, "scope": "memory:write files:read"})
 	if id == "" || !ed25519.Verify(keys[0].Public, []byte(j.signed), j.signature) {
-		f.Errorf("jti is %q, and the signature must be the published key's", id)
+		f.Errorf("jti is %q, and the signature must be the published key's, want an id", id)
 	}
 	f.sameJSON("key", object(toJSON(keys[0])),
 		map[string]any{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(keys[0].Public),

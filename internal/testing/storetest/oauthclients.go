@@ -67,7 +67,7 @@ func (f *fixture) refuses(what string, err error, kind *souvenir.Error, code, be
 		f.Errorf("%s: the client gets %s %q; want %s %q…", what, cause.Code, cause.Description, code, begins)
 	}
 	if strings.ContainsFunc(cause.Description, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
-		f.Errorf("%s: the description %q has characters that RFC 6749 does not allow", what, cause.Description)
+		f.Errorf("%s: the description %q has characters that RFC 6749 does not allow, want none", what, cause.Description)
 	}
 }
 

@@ -346,7 +346,7 @@ func oauthAskingRefused(f *fixture) {
 		f.failsAt(name, err, c.kind, c.argument)
 		_, checked := f.reader.Accounts().CheckAuthorization(f.ctx, a)
 		if checked == nil || err == nil || checked.Error() != err.Error() {
-			f.Errorf("%s: CheckAuthorization gives %v, Authorize %v", name, checked, err)
+			f.Errorf("%s: CheckAuthorization gives %v, Authorize %v; want the same error", name, checked, err)
 		}
 	}
 	a := asking(confidential)

@@ -46,7 +46,8 @@ func pagingWhole(f *fixture) {
 					continue
 				}
 				if before := all[i-1]; before.Score < h.Score || before.Score == h.Score && before.ID > h.ID {
-					f.Errorf("%s: %s with %v stands before %s with %v", what, before.ID, before.Score, h.ID, h.Score)
+					f.Errorf("%s: %s with %v stands before %s with %v; want higher scores first, then by id", what,
+						before.ID, before.Score, h.ID, h.Score)
 				}
 			}
 			if compare, byTime := orders()[sort]; byTime &&

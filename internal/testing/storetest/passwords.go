@@ -83,7 +83,7 @@ func passwordsRefused(f *fixture) {
 		_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{Name: "Secretword  Name", Password: c.password})
 		f.failsAt("AddUser", err, c.kind, "password", c.says)
 		if err != nil && strings.Contains(err.Error(), "secretword") {
-			f.Errorf("the error contains the password: %v", err)
+			f.Errorf("the error contains the password: %v, want none in it", err)
 		}
 	}
 	same(f, "users", f.users(), nil)
@@ -167,7 +167,7 @@ func identitiesTaken(f *fixture) {
 		souvenir.NewIdentity{Issuer: provider, Subject: "1", Email: "ben@id.example"})
 	f.failsAt("LinkIdentity of another's", err, souvenir.ErrConflict, "subject")
 	if err != nil && strings.Contains(err.Error(), "annabel") {
-		f.Errorf("the error names the owner: %v", err)
+		f.Errorf("the error names the owner: %v, want no name in it", err)
 	}
 	f.equal("her address", f.identities("annabel")[0].Email, "")
 	same(f, "his", f.identities("ben"), nil)

@@ -174,10 +174,11 @@ func searchScores(f *fixture) {
 		for i, h := range results.Hits {
 			if h.Score < 0 || h.Score > 1.000001 || h.Parts.Text < 0 || h.Parts.Text > 1.000001 || h.Parts.Vector < -1.000001 ||
 				h.Parts.Vector > 1.000001 {
-				f.Errorf("%s: score %v of %+v is out of its bounds", brief(q.Text), h.Score, h.Parts)
+				f.Errorf("%s: score %v of %+v is out of its bounds, want scores up to 1", brief(q.Text), h.Score, h.Parts)
 			}
 			if h.Score > last {
-				f.Errorf("%s: hit %d has a higher score, %v, than the one before it; want at most %v", brief(q.Text), i, h.Score,
+				f.Errorf("%s: hit %d has a higher score, %v, than the one before it; want at most %v", brief(q.Text), i,
+					h.Score,
 					last)
 			}
 			last = h.Score

@@ -61,7 +61,7 @@ func (f *fixture) signedOut(what, value string) {
 	f.failsAt("CheckSignIn "+what, err, souvenir.ErrUnauthenticated, "")
 	if err != nil && err.Error() != "the session is not valid; it may have expired or been revoked, so sign in again" ||
 		p.User.ID != "" || p.Scopes != nil {
-		f.Errorf("CheckSignIn %s says more than it may: %+v, %v", what, p, err)
+		f.Errorf("CheckSignIn %s says more than it may: %+v, %v, want one text for all", what, p, err)
 	}
 }
 
@@ -99,7 +99,7 @@ func sessionsListed(f *fixture) {
 	for _, added := range []souvenir.AddedSignIn{first, second} {
 		if len(added.Value) != 47 || !strings.HasPrefix(added.Value, "ses_") ||
 			strings.Trim(added.Value[4:], "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-			f.Errorf("the value %q is not as it should be", added.Value)
+			f.Errorf("the value %q is not as it should be, want ses_ and 43 characters of base64", added.Value)
 		}
 	}
 	f.equal("listed", hers.sessions(), []souvenir.SignIn{second.SignIn, first.SignIn})

@@ -56,7 +56,7 @@ func (f *fixture) tokenFails(what, value string) {
 	f.failsAt("CheckToken "+what, err, souvenir.ErrUnauthenticated, "")
 	if err != nil && err.Error() != "the token is not valid; it may have expired or been revoked" || p.User.ID != "" ||
 		p.Scopes != nil {
-		f.Errorf("CheckToken %s says more than it may: %+v, %v", what, p, err)
+		f.Errorf("CheckToken %s says more than it may: %+v, %v, want one text for all", what, p, err)
 	}
 }
 
@@ -102,7 +102,7 @@ func tokensListed(f *fixture) {
 	for _, added := range []souvenir.AddedToken{first, second} {
 		if len(added.Value) != 47 || !strings.HasPrefix(added.Value, "mcp_") ||
 			strings.Trim(added.Value[4:], "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-			f.Errorf("the value %q is not as it should be", added.Value)
+			f.Errorf("the value %q is not as it should be, want mcp_ and 43 characters of base64", added.Value)
 		}
 		f.equal("prefix", added.Prefix, added.Value[:8])
 	}

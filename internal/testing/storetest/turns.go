@@ -243,7 +243,8 @@ func turnsPaged(f *fixture) {
 				f.Fatalf("%s: place %d of the pages is %q with rank %d, want %q", q.Text, i, h.Content, h.Rank, all.Hits[i].Content)
 			}
 			if seen[h.ID] = true; i > 0 && cmp.Compare(h.Score, paged[i-1].Score) > 0 || h.Score < 0 || h.Score > 1 {
-				f.Fatalf("%s: place %d has the score %v after %v", q.Text, i, h.Score, paged[i-1].Score)
+				f.Fatalf("%s: place %d has the score %v after %v, want it from 0 to 1, and not above", q.Text, i, h.Score,
+					paged[i-1].Score)
 			}
 		}
 	}

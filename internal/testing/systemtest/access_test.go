@@ -96,7 +96,8 @@ func (v visit) onEachCollection(what string, changes bool, call func(s *Store, n
 			_, want := call(v.view, nowhere)
 			if !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrReadOnly) ||
 				strings.ReplaceAll(err.Error(), m.collection, nowhere) != want.Error() {
-				v.Errorf("%s of %s, which cannot be seen, gives %v; of an unknown one, %v", what, m.collection, err, want)
+				v.Errorf("%s of %s, which cannot be seen, gives %v; of an unknown one, %v; want the same", what,
+					m.collection, err, want)
 			}
 		case !changes:
 			if err != nil {
@@ -117,7 +118,7 @@ func (v visit) onEachCollection(what string, changes bool, call func(s *Store, n
 			return // the store has changed; another visitor tests the rest
 		}
 		if rowsOf(v.T, v.n.store) != before && changes {
-			v.Errorf("%s of %s was refused and changed something", what, m.collection)
+			v.Errorf("%s of %s was refused and changed something, want nothing changed", what, m.collection)
 		}
 	}
 }
@@ -134,7 +135,7 @@ func (v visit) found(what string, memories []Memory, err error) {
 		names = append(names, name)
 		for _, id := range m.Related {
 			if !slices.ContainsFunc(v.sees, func(name string) bool { return v.n.ids[name] == id }) {
-				v.Errorf("%s: %s is shown as related to what cannot be seen", what, name)
+				v.Errorf("%s: %s is shown as related to what cannot be seen, want only what the visitor sees", what, name)
 			}
 		}
 	}

@@ -122,7 +122,7 @@ func TestMembersMemoriesInAProjectBelongToTheProject(t *testing.T) {
 			t.Errorf("%s sees %v, want %v", user, seen, want)
 		}
 		if found, err := view.Search(t.Context(), Query{Text: "in"}); err != nil || found.Total == 0 && user != "fred" {
-			t.Errorf("%s finds %d, %v", user, found.Total, err)
+			t.Errorf("%s finds %d, %v, want at least one, except for fred", user, found.Total, err)
 		}
 		var files []string
 		for f, err := range view.Files(t.Context(), FileList{}) {

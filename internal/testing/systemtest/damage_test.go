@@ -381,7 +381,7 @@ func TestNoDamagedFileWithOtherContentIsCalledSound(t *testing.T) {
 	t.Logf("%d damages of %d kinds, each checked and repaired: %v, and %d harmless", tried, len(kinds), outcomes, harmless)
 	if outcomes["not sound"] < len(kinds)/2 || longtest.All() &&
 		(outcomes["not sound"] < len(kinds) || outcomes["not opened"] == 0) {
-		t.Errorf("the files come to %v: too few are damaged", outcomes)
+		t.Errorf("the files come to %v: too few are damaged, want more", outcomes)
 	}
 }
 

@@ -88,7 +88,7 @@ func sameFound(s *safe) {
 	s.fill(bare)
 	want := s.found(bare)
 	if strings.Count(want, "\t") < 8 {
-		s.Fatalf("without keys the queries find only %s", want)
+		s.Fatalf("without keys the queries find only %s, want 8", want)
 	}
 	onDisk := s.open(s.in, s.ring, Options{IndexMemory: -1})
 	for where, store := range map[string]*Store{"in memory": s.store, "on disk": onDisk} {
@@ -132,7 +132,7 @@ func nothingToRead(s *safe) {
 	}
 	terms, vectors := s.storedTerms()
 	if len(terms) < 20 || len(vectors) != len(garden) {
-		s.Fatalf("got %d terms and %d vectors: the test looks in the wrong place", len(terms), len(vectors))
+		s.Fatalf("got %d terms and %d vectors: the test looks in the wrong place, want more", len(terms), len(vectors))
 	}
 	for _, m := range garden {
 		for _, term := range text.Terms(m.Content + "\n" + strings.Join(m.Tags, "\n")) {
@@ -261,7 +261,7 @@ func givenIsFound(s *safe) {
 	}
 	want := s.found(ben)
 	if strings.Count(want, "\t") < 8 {
-		s.Fatalf("ben finds only %s", want)
+		s.Fatalf("ben finds only %s, want 8", want)
 	}
 	s.deleteUser("ann")
 	for where, memory := range map[string]int64{"in memory": 0, "on disk": -1} {
@@ -291,7 +291,7 @@ func ownerGetsPartition(s *safe) {
 	s.deleteUser("ann")
 	ofBen := s.open(s.in, s.ring, Options{IndexMemory: -1}).As(Access{User: benID})
 	if got := s.found(ofBen); strings.Count(got, "\t") < 8 {
-		s.Errorf("ben finds only %s", got)
+		s.Errorf("ben finds only %s, want 8", got)
 	}
 	s.wantSound(s.store)
 }

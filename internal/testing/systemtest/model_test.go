@@ -209,7 +209,7 @@ func expect(t *rapid.T, what string, err error, want souvenir.Kind) {
 		got = known.Kind
 	}
 	if got != want || err != nil && got == "" {
-		t.Fatalf("%s: %v; the model says %q", what, err, want)
+		t.Fatalf("%s: %v; the model says %q, want the same", what, err, want)
 	}
 }
 
@@ -495,7 +495,7 @@ func (tr *trial) checkMemory(t *rapid.T, user string, view *souvenir.Store, m *m
 	}
 	if got.Content != m.content || got.Owner != m.owner || got.ProjectID != project || got.Revision != m.revision ||
 		got.RuleType != m.rule {
-		t.Fatalf("%s sees %+v; the model says %+v in %q", user, got, *m, project)
+		t.Fatalf("%s sees %+v; the model says %+v in %q; want the same", user, got, *m, project)
 	}
 }
 

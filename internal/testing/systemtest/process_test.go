@@ -389,6 +389,6 @@ func TestProcessesWithDifferentEmbeddersShareAFile(t *testing.T) {
 	found, err = back.Search(t.Context(), Query{Text: "stored by them meanwhile", Limit: 1})
 	if err != nil || len(found.Hits) != 1 || found.Hits[0].ID != theirs || found.Hits[0].Parts.Vector < 0.99 ||
 		len(found.Warnings) != 0 {
-		t.Errorf("after the change back: %+v, %v", found, err)
+		t.Errorf("after the change back: %+v, %v, want their memory alone, by its vector", found, err)
 	}
 }

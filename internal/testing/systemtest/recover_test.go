@@ -304,7 +304,8 @@ func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report Re
 	}
 	if reported := len(report.Check.Damaged) + report.Check.Unverified; reported < wrong ||
 		missing > 0 && report.OK && !earlier {
-		t.Errorf("%d rows are missing, %d others than were stored; OK is %v, %d are damaged, %d not verified", missing, wrong,
+		t.Errorf("%d rows are missing, %d others than were stored; OK is %v, %d are damaged, %d not verified; want all "+
+			"reported", missing, wrong,
 			report.OK, len(report.Check.Damaged), report.Check.Unverified)
 	}
 	t.Logf("of %d rows %d are there, %d of %d memories; %d are damaged or lost, %d not verified; %v", total, there,

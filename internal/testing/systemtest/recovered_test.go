@@ -159,7 +159,7 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 	defer s.Close()
 	is, err := s.Trash().Page(t.Context(), TrashQuery{})
 	if err != nil || !reflect.DeepEqual(is, was) {
-		t.Fatalf("the trash is %+v, %v; it was %+v", is, err, was)
+		t.Fatalf("the trash is %+v, %v; it was %+v, want it unchanged", is, err, was)
 	}
 	for _, e := range is.Entries {
 		if _, err := s.Trash().Restore(t.Context(), e.ID); err != nil {

@@ -31,11 +31,12 @@ func aRuleOfASharedProjectIsOneForAllItsPeople(t *testing.T, empty database) {
 	third := mustAdd(t, dave, NewMemory{ProjectID: "shared", EventType: EventProjectRule, RuleType: RuleDo,
 		Content: "by dave"})
 	if second.ID != first.ID || third.ID != first.ID || third.Owner != "alice" || third.Revision != 3 || second.Created {
-		t.Errorf("the rule is %s, %s and %s of %s at revision %d", first.ID, second.ID, third.ID, third.Owner, third.Revision)
+		t.Errorf("the rule is %s, %s and %s of %s at revision %d, want one rule of alice at revision 3", first.ID,
+			second.ID, third.ID, third.Owner, third.Revision)
 	}
 	collections, err := dave.Collections(t.Context())
 	if err != nil || slices.ContainsFunc(collections, func(c Collection) bool { return c.Owner == "dave" }) {
-		t.Errorf("a rule stored in place makes a collection: %+v, %v", collections, err)
+		t.Errorf("a rule stored in place makes a collection: %+v, %v, want none of dave", collections, err)
 	}
 	made := mustSetRule(t, carol, NewRule{ProjectID: "alice/shared", Type: RuleDont, Content: "by carol"})
 	if made.Owner != "alice" || made.Collection != DefaultCollection || !made.Created {

@@ -113,7 +113,7 @@ func (v visit) checkNodes(what string, nodes []Node, total int, err error) {
 	}
 	for _, name := range v.sees {
 		if !slices.ContainsFunc(nodes, func(n Node) bool { return n.ID == v.n.ids[name] }) {
-			v.Errorf("%s does not show %s", what, name)
+			v.Errorf("%s does not show %s, want it there", what, name)
 		}
 	}
 }

@@ -68,7 +68,7 @@ var contextVisits = map[string]func(v visit){
 		for name, m := range before {
 			if after := v.n.memory(v.T, m.ID); after.Revision != m.Revision &&
 				(m.Owner != v.access.User || !slices.Contains(v.sees, name)) {
-				v.Errorf("SetIdentityMemory changes %s of %s", name, m.Owner)
+				v.Errorf("SetIdentityMemory changes %s of %s, want only those of the visitor changed", name, m.Owner)
 			}
 		}
 	},

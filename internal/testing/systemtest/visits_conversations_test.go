@@ -170,6 +170,6 @@ func (v visit) changesTalks(what string, unseen error, change func(c *Conversati
 	}
 	turns, err := v.n.store.As(Access{User: "alice"}).Conversation("k").Last(v.Context(), 10)
 	if own := v.access.User == "alice"; !own && (err != nil || len(turns) != 2) {
-		v.Errorf("%s by a visitor leaves %d turns of alice's own conversation, %v", what, len(turns), err)
+		v.Errorf("%s by a visitor leaves %d turns of alice's own conversation, %v, want 2", what, len(turns), err)
 	}
 }

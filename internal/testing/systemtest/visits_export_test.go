@@ -40,7 +40,7 @@ var exportVisits = map[string]func(v visit){
 			if whose := cmp.Or(written.Owner, written.User, v.access.User); whose != v.access.User ||
 				written.Type == transfer.KindUser &&
 					written.ID != whose {
-				v.Errorf("Export writes data of %s: %s", whose, line)
+				v.Errorf("Export writes data of %s: %s, want the visitor's alone", whose, line)
 			}
 		}
 	},
@@ -50,7 +50,7 @@ var exportVisits = map[string]func(v visit){
 			strings.NewReader(byHand(`{"type":"memory","content":"brought in","owner":"alice"}`)), nil)
 		v.check("Import", nil, err)
 		if !errors.Is(err, ErrForbidden) || rowsOf(v.T, v.n.store) != before {
-			v.Errorf("Import gives %v", err)
+			v.Errorf("Import gives %v, want ErrForbidden and no change", err)
 		}
 	},
 }

@@ -148,7 +148,7 @@ func (v visit) addsFiles() {
 		content := strings.NewReader("the content")
 		added, err := v.view.AddFile(v.Context(), f, content)
 		if err != nil && content.Len() != len("the content") {
-			v.Errorf("AddFile(%+v) reads the content, and then gives %v", f, err)
+			v.Errorf("AddFile(%+v) reads the content, and then gives %v, want the error before it", f, err)
 		}
 		return added, err
 	}
@@ -208,7 +208,7 @@ func filesOfASharedProject(t *testing.T, empty database) {
 		}
 		if status, err := view(user).Insights().GetFileStatus(t.Context(), f.ID); !errors.Is(err, c.sees) || err == nil &&
 			status.Writable != (c.changes == nil) {
-			t.Errorf("%s: got %+v, %v", user, status, err)
+			t.Errorf("%s: got %+v, %v, want what the visitor may do", user, status, err)
 		}
 		if _, err := view(user).UpdateFile(t.Context(), f.ID, FileUpdate{Description: content("by " + user)}); !errors.Is(err,
 			c.changes) {

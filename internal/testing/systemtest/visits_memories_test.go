@@ -134,7 +134,8 @@ var visits = map[string]func(v visit){
 			return undone
 		})
 		if v.access.ReadOnly != errors.Is(refused, ErrReadOnly) || !errors.Is(err, undone) {
-			v.Errorf("Transaction through the view gives %v, and the whole %v", refused, err)
+			v.Errorf("Transaction through the view gives %v, and the whole %v, want ErrReadOnly from a view that only "+
+				"reads, and the whole undone", refused, err)
 		}
 		if _, err := v.n.store.GetMemory(v.Context(), stored.ID); !errors.Is(err, ErrNotFound) {
 			v.Errorf("after the end the memory gives %v; want ErrNotFound", err)
@@ -369,7 +370,8 @@ var visits = map[string]func(v visit){
 		m, err := v.view.GetMemoryByKey(v.Context(), key)
 		v.check("GetMemoryByKey", nil, err)
 		if sees := slices.Contains(v.sees, "aliceopen"); (err == nil) != sees || sees && m.ID != stored.ID {
-			v.Errorf("GetMemoryByKey gives %v, %v to one who sees the project: %v", m.ID, err, sees)
+			v.Errorf("GetMemoryByKey gives %v, %v to one who sees the project: %v, want it found by them alone", m.ID,
+				err, sees)
 		}
 		if err := v.n.store.As(Access{User: "alice"}).EraseMemory(v.Context(), stored.ID); err != nil {
 			v.Fatal(err)
@@ -421,7 +423,8 @@ func (v visit) counts(what string, done BulkReport, err error) {
 		}
 	}
 	if err == nil && (done.Selected != changes || done.Selected+done.ReadOnly != len(v.sees)) {
-		v.Errorf("%s selects %+v of the %d that are seen; %d can be changed", what, done, len(v.sees), changes)
+		v.Errorf("%s selects %+v of the %d that are seen; %d can be changed, want all of them counted", what, done,
+			len(v.sees), changes)
 	}
 	if v.access.ReadOnly && !errors.Is(err, ErrReadOnly) {
 		v.Errorf("%s gives %v in a view for reading, want ErrReadOnly", what, err)
@@ -451,7 +454,7 @@ func (v visit) adds(what string, add func(*Store, NewMemory) (Stored, error)) {
 		added, err = add(v.view, NewMemory{Content: "linking", Related: []string{id}})
 		v.check(what+" with a link", added, err, id)
 		if v.visitor.adds == nil && (err == nil) != slices.Contains(v.sees, m.name) {
-			v.Errorf("%s with a link to %s gives %v", what, m.name, err)
+			v.Errorf("%s with a link to %s gives %v, want no error just where it is seen", what, m.name, err)
 		}
 		if err == nil {
 			_ = v.view.DeleteMemory(v.Context(), added.ID)

@@ -120,7 +120,7 @@ var oauthVisits = map[string]func(v visit){
 		}
 		if app, has := apps[v.access.User]; err != nil || has && !slices.Equal(ids, []string{app.client.ID}) || !has &&
 			len(ids) > 0 {
-			v.Errorf("Clients gives %v, %v", ids, err)
+			v.Errorf("Clients gives %v, %v, want the visitor's own", ids, err)
 		}
 	},
 	"RegenerateClientSecret": func(v visit) {
@@ -160,7 +160,7 @@ var oauthVisits = map[string]func(v visit){
 		}
 		app, has := apps[v.access.User]
 		if err != nil || has && (len(all) != 1 || all[0].ID != app.grant) || !has && len(all) > 0 {
-			v.Errorf("Grants gives %+v, %v", all, err)
+			v.Errorf("Grants gives %+v, %v, want the visitor's own", all, err)
 		}
 		v.check("Grants", all, err)
 	},
@@ -178,7 +178,7 @@ var oauthVisits = map[string]func(v visit){
 		a.Projects = []string{"secretplan"}
 		_, err = v.view.Accounts().Authorize(v.Context(), a)
 		if alice := v.access.User == "alice"; alice != (err == nil) || !alice && !errors.Is(err, ErrNotFound) {
-			v.Errorf("Authorize for the project of alice gives %v", err)
+			v.Errorf("Authorize for the project of alice gives %v, want ErrNotFound except for alice", err)
 		}
 		v.check("Authorize", nil, err, "secretplan")
 	},
@@ -274,7 +274,7 @@ func (v visit) onEachApp(what, nobodys string, idOf func(connected) string, call
 		}
 		unknown := call(v.view, nobodys)
 		if !errors.Is(err, ErrNotFound) || strings.ReplaceAll(err.Error(), id, nobodys) != unknown.Error() {
-			v.Errorf("%s of another's gives %v; of what does not exist, %v", what, err, unknown)
+			v.Errorf("%s of another's gives %v; of what does not exist, %v; want the same", what, err, unknown)
 		}
 		if rowsOf(v.T, v.n.store) != before {
 			v.Errorf("%s of another's was refused and changed something, want no change", what)

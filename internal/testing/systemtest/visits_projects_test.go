@@ -29,7 +29,8 @@ func (v *visit) onEachProject(what string, may func(p neighbourProject, role Mem
 			_, unknown := call(v.view, p, ProjectRef{ID: nowhere})
 			if !errors.Is(err, ErrNotFound) || unknown == nil ||
 				strings.ReplaceAll(err.Error(), ref, nowhere) != unknown.Error() {
-				v.Errorf("%s of %s, which cannot be seen, gives %v; of an unknown one, %v", what, ref, err, unknown)
+				v.Errorf("%s of %s, which cannot be seen, gives %v; of an unknown one, %v; want the same", what, ref, err,
+					unknown)
 			}
 			expected = ErrNotFound
 		case may != nil && (v.access.Projects != nil || !may(p, p.role(v.access.User))):
@@ -122,7 +123,7 @@ var projectVisits = map[string]func(v visit){
 		}
 		for _, p := range neighbourProjects {
 			if v.seesProject(p) && !slices.ContainsFunc(owners, func(o Owner) bool { return o.ID == p.owner }) {
-				v.Errorf("Owners does not show %s", p.owner)
+				v.Errorf("Owners does not show %s, want the owner there", p.owner)
 			}
 		}
 	},
@@ -133,7 +134,7 @@ var projectVisits = map[string]func(v visit){
 			found, err := v.view.GetProject(v.Context(), ref)
 			v.check("GetProject", found, err, ref.ID+ref.Name)
 			if seen := v.seesProject(neighbourProjects[1]); seen != (err == nil) || !seen && !errors.Is(err, ErrNotFound) {
-				v.Errorf("GetProject(%+v) gives %+v, %v", ref, found, err)
+				v.Errorf("GetProject(%+v) gives %+v, %v, want it found where it is seen", ref, found, err)
 			}
 		}
 	},

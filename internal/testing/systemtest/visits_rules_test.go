@@ -74,7 +74,7 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 		seen, writable := slices.Contains(v.sees, p.memory), slices.Contains(v.changes, p.memory)
 		v.check(what+" in "+ref, answer, err, ref)
 		if !seen && (strings.Contains(answer, secret) || strings.Contains(answer, task)) {
-			v.Errorf("%s reveals the rules of %s: %s", what, ref, answer)
+			v.Errorf("%s reveals the rules of %s: %s, want none of them", what, ref, answer)
 		}
 		switch {
 		case changes && v.access.ReadOnly:
@@ -101,7 +101,7 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 			v.Errorf("%s in %s, which may only be read, gives %v", what, ref, err)
 		}
 		if rowsOf(v.T, v.n.store) != before && changes {
-			v.Errorf("%s in %s was refused and changed something", what, ref)
+			v.Errorf("%s in %s was refused and changed something, want nothing changed", what, ref)
 		}
 	}
 }

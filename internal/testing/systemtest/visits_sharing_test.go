@@ -77,7 +77,7 @@ var sharingVisits = map[string]func(v visit){
 		answer, err := v.self("ProjectInvitations", false,
 			func(s *Store, _ string) (any, error) { return s.Accounts().ProjectInvitations(v.Context()) })
 		if waiting, _ := answer.([]ProjectInvitation); err == nil && len(waiting) != 1 && v.access.User != "noah" {
-			v.Errorf("%s has the invitations %+v", v.access.User, waiting)
+			v.Errorf("%s has the invitations %+v, want one", v.access.User, waiting)
 		}
 	},
 	"AcceptProjectInvitation": func(v visit) {
@@ -99,7 +99,7 @@ var sharingVisits = map[string]func(v visit){
 			func(s *Store, _ string) (any, error) { return s.Accounts().BlockedSenders(v.Context()) })
 		if blocked, _ := answer.([]BlockedSender); err == nil && v.access.User != "noah" &&
 			(len(blocked) != 1 || blocked[0].User != "zed") {
-			v.Errorf("%s has blocked %+v", v.access.User, blocked)
+			v.Errorf("%s has blocked %+v, want zed alone", v.access.User, blocked)
 		}
 	},
 	"UnblockSender": func(v visit) {
@@ -108,7 +108,7 @@ var sharingVisits = map[string]func(v visit){
 			func(s *Store, _ string) (any, error) { return nil, s.Accounts().UnblockSender(v.Context(), "zed") })
 		if blocked, err := v.n.store.As(Access{User: "bob"}).Accounts().BlockedSenders(v.Context()); v.access.User != "bob" &&
 			(err != nil || len(blocked) != 1) {
-			v.Errorf("bob has blocked %+v, %v", blocked, err)
+			v.Errorf("bob has blocked %+v, %v, want one", blocked, err)
 		}
 	},
 	"InvitedMembers": func(v visit) {
@@ -127,7 +127,7 @@ var sharingVisits = map[string]func(v visit){
 		}, func(s *Store, p neighbourProject, ref ProjectRef) (any, error) {
 			invited, err := s.InvitedMembers(v.Context(), ref)
 			if err == nil && (len(invited) != 1 || invited[0].User != "stowaway" || invited[0].InvitedBy != p.owner) {
-				v.Errorf("invited to %s are %+v", ref.ID, invited)
+				v.Errorf("invited to %s are %+v, want the stowaway, by the owner", ref.ID, invited)
 			}
 			return invited, err
 		})

@@ -19,7 +19,7 @@ var trashVisits = map[string]func(v visit){
 		v.check("Trash.Page", p, err)
 		for _, e := range p.Entries {
 			if name, _, _ := strings.Cut(e.Title, " "); !v.access.ReadOnly && !slices.Contains(v.changes, name) {
-				v.Errorf("the trash shows %s", name)
+				v.Errorf("the trash shows %s, want only what the visitor may change", name)
 			}
 		}
 		if !v.access.ReadOnly && p.Total != len(v.changes) {
@@ -136,7 +136,7 @@ func (v visit) onEachTrashed(what string, readOnly, others error, call func(s *S
 			v.Errorf("%s of %s gives %v, want %v", what, m.name, err, want)
 		}
 		if err != nil && rowsOf(v.T, v.n.store) != before {
-			v.Errorf("%s of %s was refused and changed something", what, m.name)
+			v.Errorf("%s of %s was refused and changed something, want nothing changed", what, m.name)
 		}
 	}
 }

@@ -418,7 +418,7 @@ func (v visit) others(what string, changes bool, call func(s *Store, user string
 		}
 	}
 	if rowsOf(v.T, v.n.store) != before && v.access.User != "noah" {
-		v.Errorf("%s was refused and changed something", what)
+		v.Errorf("%s was refused and changed something, want nothing changed", what)
 	}
 	if v.access.User == "noah" && what == "LinkIdentity" {
 		return // has no account

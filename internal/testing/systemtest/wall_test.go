@@ -234,7 +234,8 @@ func TestEveryTableIsBehindTheWallOrKnown(t *testing.T) {
 			t.Errorf("%s: behind the wall %s, tried without a condition %t, want both or neither", table, behind, tried)
 		}
 		if behind == "false" && !slices.Contains(unwalled, table) {
-			t.Errorf("%s is not behind the second wall: put it into postgres/wall.sql, or into unwalled", table)
+			t.Errorf("%s is not behind the second wall: put it into postgres/wall.sql, or into unwalled; want it in one "+
+				"of them", table)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestGrafanasTypesKnowEveryFieldOfTheDashboard(t *testing.T) {
 		`"expr"`: `"query"`, `"graphMode": "`: `"graphMode": 5, "unknown": "`} {
 		changed := strings.Replace(string(content), right, wrong, 1)
 		if changed == string(content) {
-			t.Errorf("the dashboard has no %s", right)
+			t.Errorf("the dashboard has no %s, want it there", right)
 		}
 		if _, err := decoded([]byte(changed)); err == nil {
 			t.Errorf("got no error for %s in place of %s, want one", wrong, right)

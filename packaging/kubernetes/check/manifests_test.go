@@ -86,7 +86,7 @@ func TestTheTypesOfTheAPIKnowEveryField(t *testing.T) {
 	} {
 		changed := strings.Replace(string(content), right, wrong, 1)
 		if changed == string(content) {
-			t.Errorf("the manifests have no %q", right)
+			t.Errorf("the manifests have no %q, want it there", right)
 		}
 		if _, err := decode([]byte(changed)); err == nil {
 			t.Errorf("got no error for %q in place of %q, want one", wrong, right)

@@ -60,7 +60,7 @@ func FuzzOAuthForm(f *testing.F) {
 		if err == nil {
 			for name, values := range form {
 				if name != "resource" && len(values) != 1 || values[0] == "" && name != "resource" {
-					t.Fatalf("%q is %q", name, values)
+					t.Fatalf("%q is %q, want one value", name, values)
 				}
 			}
 			_, err = clientCredentials(r, form)

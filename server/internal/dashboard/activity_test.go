@@ -204,7 +204,7 @@ func TestActivityGoesBackInParts(t *testing.T) {
 		}
 	}
 	if len(seen) != many || !slices.IsSortedFunc(seen, func(a, b string) int { return strings.Compare(b, a) }) {
-		t.Errorf("%d of %d are shown: %v", len(seen), many, seen)
+		t.Errorf("%d of %d are shown: %v, want all, the newest first", len(seen), many, seen)
 	}
 }
 

@@ -99,7 +99,7 @@ func TestTheAuditLogComesInParts(t *testing.T) {
 			path = strings.ReplaceAll(next[1], "&amp;", "&")
 		}
 		if len(seen) > 200 {
-			t.Fatalf("the parts do not end: %v", seen)
+			t.Fatalf("the parts do not end: %v, want at most 200", seen)
 		}
 	}
 	sorted := slices.Clone(seen)

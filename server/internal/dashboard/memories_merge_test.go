@@ -189,7 +189,7 @@ func TestNewMemoryPage(t *testing.T) {
 		m.ProjectID != "shop" || m.EventType != "note" || m.State != "active" || m.Importance != souvenir.ImportanceHigh ||
 		m.Classification != souvenir.ClassNotes ||
 		fmt.Sprint(m.Metadata) != "map[size:3 source:mail url:https://x.example/a:b]" {
-		t.Errorf("stored is %+v, %v", m, err)
+		t.Errorf("stored is %+v, %v, want the chosen parts", m, err)
 	}
 	similar := olivia.Submit(p, "/memories/new", url.Values{"content": {"Otters swim. All day!"}})
 	olivia.Get(similar.Header.Get("Location")).Expect(http.StatusOK, "Another one is a near duplicate",

@@ -211,7 +211,7 @@ func TestHistoryOfAMemory(t *testing.T) {
 	undoOf(ada, restored)
 	if after := memoryOf(w, servertest.Admin, m.ID); after.Content != "The kettle is red.\nIt stands here." ||
 		len(after.Tags) != 0 {
-		t.Errorf("undone: %+v", after)
+		t.Errorf("undone: %+v, want the text from before, without tags", after)
 	}
 	csrf := one.HTML.All("form")[0].Fields().Get("csrf")
 	ada.Post(path+"/restore", url.Values{"csrf": {csrf}, "revision": {"77"}}).Expect(http.StatusNotFound, "77")

@@ -107,7 +107,7 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 		after.EventType != "decision" || after.State != "" || after.Importance != "high" ||
 		after.Classification != "notes" || strings.Join(after.Tags, "|") != "one, and two|four" ||
 		strings.Join(after.Related, "|") != target.ID {
-		t.Errorf("saved as %+v", after)
+		t.Errorf("saved as %+v, want what was typed", after)
 	}
 	if got := asJSON(t, after.Metadata); got != `{"empty":{},"kept":[null,true],"list":[{"a":null}],`+
 		`"source":{"wiki":"New"}}` {
@@ -118,7 +118,7 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 	undoOf(ada, saved)
 	if back := memoryOf(w, servertest.Admin, m.ID); back.Content != m.Content ||
 		asJSON(t, back.ShownMetadata()) != asJSON(t, m.ShownMetadata()) {
-		t.Errorf("undone, it is %+v", back)
+		t.Errorf("undone, it is %+v, want it as before", back)
 	}
 }
 
@@ -215,13 +215,13 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	fields = typed(p, path)
 	if fields.Get("content") != "ONE\ntwo\nthree\nfour\nFIVE\n" || fields.Get("tags") != "a, b" ||
 		fields.Get("state") != "completed" || fields.Get("metadata") == "" {
-		t.Errorf("the form has %v", fields)
+		t.Errorf("the form has %v, want both changes", fields)
 	}
 	walter.Post(path, fields).GoesTo("/memories/" + m.ID + "?undo=")
 	now := memoryOf(w, servertest.Owner, m.ID)
 	if now.Content != "ONE\ntwo\nthree\nfour\nFIVE\n" || strings.Join(now.Tags, "") != "ab" || now.State != "completed" ||
 		now.Metadata["mood"] != "good" {
-		t.Errorf("saved as %+v", now)
+		t.Errorf("saved as %+v, want both changes", now)
 	}
 
 	_, fields = editForm(walter, m.ID) // the same line, and the same field
@@ -233,7 +233,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	servertest.CheckPage(w, p)
 	fields = typed(p, path)
 	if fields.Get("content") != "mine\ntwo\nthree\nfour\nFIVE\n" || fields.Get("importance") != "critical" {
-		t.Errorf("the form has %v", fields)
+		t.Errorf("the form has %v, want what was typed", fields)
 	}
 	patchMemory(w, servertest.Owner, m.ID,
 		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"mood": "better"}}) // once more
@@ -242,7 +242,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	if now := memoryOf(w, servertest.Owner, m.ID); now.Content != "mine\ntwo\nthree\nfour\nFIVE\n" ||
 		now.Importance != "critical" ||
 		now.Metadata["mood"] != "better" {
-		t.Errorf("saved as %+v", now)
+		t.Errorf("saved as %+v, want what was typed", now)
 	}
 
 	_, fields = editForm(walter, m.ID) // the version the form started from is no longer kept
@@ -319,7 +319,7 @@ func TestPreviewsOfATextAreRendered(t *testing.T) {
 	p = ada.Post("/memories/"+m.ID+"/edit", fields).Stays(http.StatusOK, "<em>typed</em>")
 	if typed(p, "/memories/"+m.ID+"/edit").Get("content") != "*typed*" || memoryOf(w, servertest.Admin,
 		m.ID).Revision != 1 {
-		t.Error("looking at it has changed it")
+		t.Error("looking at it has changed it, want the text as typed and revision 1")
 	}
 }
 

@@ -145,7 +145,7 @@ func TestDaysAreThoseOfTheReader(t *testing.T) {
 			t.Errorf("%s: the last day is not %s, want %q in the body", want, today, "<span>"+today+"</span>")
 		}
 		if len(want) < 64 && !strings.Contains(p.Body, `data-zone="`+want+`"`) {
-			t.Errorf("a screen reader would announce %s repeatedly", want)
+			t.Errorf("a screen reader would announce %s repeatedly, want it announced once", want)
 		}
 	}
 }

@@ -87,7 +87,8 @@ func picture(b *servertest.Browser, path string) drawnPicture {
 		to := from + d.To[i]
 		if from < 0 || to < 0 || from >= d.Memories || to >= d.Memories || from == to || d.Similar[i] < 0 ||
 			d.Similar[i] > 100 {
-			b.W.T.Errorf("%s: edge from %d to %d of %d", path, from, to, d.Similar[i])
+			b.W.T.Errorf("%s: edge from %d to %d of %d, want two memories, and a likeness up to 100", path, from, to,
+				d.Similar[i])
 		}
 		d.Edges = append(d.Edges, from, to, d.Similar[i])
 	}
@@ -211,7 +212,7 @@ func TestPicturesCanBeFiltered(t *testing.T) {
 			servertest.CheckPage(w, page)
 			if want[0] == 0 && !strings.Contains(page.Body, "No memories match") || want[0] == 3 &&
 				!strings.Contains(page.Body, "3 memories of 10, the newest") {
-				t.Errorf("%s of %q in words: %.3000s", kind, query, page.Body)
+				t.Errorf("%s of %q in words: %.3000s, want how many match", kind, query, page.Body)
 			}
 		}
 	}
@@ -366,12 +367,12 @@ func TestPicturesHideOtherUsersMemories(t *testing.T) {
 		for _, kind := range []string{"graph", "map"} {
 			d := picture(b, "/"+kind+"/data?similar=0&neighbours=10")
 			if !slices.Equal(slices.Sorted(slices.Values(d.IDs)), slices.Sorted(slices.Values(want))) || d.Total != len(want) {
-				t.Errorf("%s sees %v on the %s", caller, d.Labels, kind)
+				t.Errorf("%s sees %v on the %s, want all that the caller sees", caller, d.Labels, kind)
 			}
 			for _, path := range []string{"/" + kind, "/" + kind + "?show=list", "/" + kind + "/data"} {
 				if p := b.Get(path).Expect(http.StatusOK); caller != servertest.Owner && strings.Contains(p.Body,
 					servertest.Secret) {
-					t.Errorf("%s sees in %s data of Olivia alone", caller, path)
+					t.Errorf("%s sees in %s data of Olivia alone, want none", caller, path)
 				}
 			}
 		}
@@ -498,7 +499,7 @@ func TestDrawingLibraries(t *testing.T) {
 		"Alexis Jacomy"} {
 		if !strings.Contains(string(licences), name) &&
 			!strings.Contains(strings.Join(strings.Fields(string(licences)), " "), strings.Join(strings.Fields(name), " ")) {
-			t.Errorf("LICENSES.txt lacks %q", name)
+			t.Errorf("LICENSES.txt lacks %q, want it there", name)
 		}
 	}
 	script, err := os.ReadFile("../web/static/vendor/sigma.js")

@@ -117,7 +117,7 @@ func TestSavingOverAnotherUsersChange(t *testing.T) {
 			"What saving yours would change", "<del>", "<ins>")
 		servertest.CheckPage(w, p)
 		if says(p, "saved") != theirs || says(p, "content") != mine {
-			t.Errorf("%s: saved is %q, yours %q", key, says(p, "saved"), says(p, "content"))
+			t.Errorf("%s: saved is %q, yours %q; want both", key, says(p, "saved"), says(p, "content"))
 		}
 		again := p.FormTo(edit, "text", key)
 		again.Set("content", "Both: "+mine)
@@ -231,7 +231,7 @@ func TestEditingKeepsLineEndings(t *testing.T) {
 	first := "\n\n  leading blank lines\n"
 	olivia.Post(edit, writes(olivia, edit, "main", first)).GoesTo(shop(w) + "?undo=")
 	if p := olivia.Get(edit + "?text=main"); says(p, "content") != first || !strings.Contains(p.Body, ">\n"+first) {
-		t.Errorf("the textarea has %q", says(p, "content"))
+		t.Errorf("the textarea has %q, want the whole text", says(p, "content"))
 	}
 }
 

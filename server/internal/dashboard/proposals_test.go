@@ -137,7 +137,7 @@ func TestProposalsAreAcceptedEditedRefusedAndUndone(t *testing.T) {
 	}
 	undo(olivia, p).Expect(http.StatusOK, "1 proposal waiting")
 	if got := d.content(d.Private); got == "" {
-		t.Error("the undo did not bring the memory back")
+		t.Error("the undo did not bring the memory back, want it back")
 	}
 	if got := fmt.Sprint(d.facts()); got != "[商店五月起八点开门。]" {
 		t.Errorf("got the facts %s, want the accepted one", got)

@@ -110,12 +110,13 @@ func TestRenderingIsBounded(t *testing.T) {
 			var html template.HTML
 			took := allocated(func() { html = page(source) })
 			if took > allowedBytes(len(source)) {
-				t.Errorf("%s of %d bytes: %d bytes are allocated (%d for each); %d are allowed", name, len(source), took,
+				t.Errorf("%s of %d bytes: %d bytes are allocated (%d for each); %d are allowed, want no more", name,
+					len(source), took,
 					int(took)/len(source), allowedBytes(len(source)))
 			}
 			if most := outputOf(len(source)) + len(tooComplex); len(html) > most || len(html) == 0 &&
 				strings.TrimSpace(source) != "" && !strings.HasPrefix(source, "[") {
-				t.Errorf("%s of %d bytes become %d", name, len(source), len(html))
+				t.Errorf("%s of %d bytes become %d, want some, within the bound", name, len(source), len(html))
 			}
 			t.Logf("%-36s %6d bytes: %9d allocated, %s, plain %t", name, len(source), took,
 				time.Since(began).Round(time.Millisecond), strings.Contains(string(html), tooComplex))
@@ -186,7 +187,7 @@ func TestRendersAtOnceAreBounded(t *testing.T) {
 	}
 	<-r.slots
 	if got := r.HTML("*a*"); got != "<p><em>a</em></p>\n" || len(r.slots) != 1 {
-		t.Errorf("with a slot again, *a* is %q; %d slots are taken", got, len(r.slots))
+		t.Errorf("with a slot again, *a* is %q; %d slots are taken; want it rendered, in one slot", got, len(r.slots))
 	}
 }
 
@@ -206,7 +207,8 @@ func FuzzBoundedMarkdown(f *testing.F) {
 		source := strings.Repeat(part, max(min(count, (8<<10)/len(part)), 1))
 		var html template.HTML
 		if took := allocated(func() { html = page(source) }); took > allowedBytes(len(source)) {
-			t.Fatalf("%q, %d times, %d bytes: %d bytes are allocated; %d are allowed", part, count, len(source), took,
+			t.Fatalf("%q, %d times, %d bytes: %d bytes are allocated; %d are allowed, want no more", part, count,
+				len(source), took,
 				allowedBytes(len(source)))
 		}
 		if most := max(outputOf(len(source)), 5*len(source)) + 200; len(html) > most {

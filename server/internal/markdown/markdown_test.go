@@ -119,12 +119,13 @@ func checkTame(t *testing.T, source string) {
 				t.Fatalf("%q becomes %q with <%s>, want only known elements", source, html, name)
 			}
 			if name == "a" && slices.Contains(open, "a") {
-				t.Fatalf("%q becomes %q, with a link in a link", source, html)
+				t.Fatalf("%q becomes %q, with a link in a link, want none", source, html)
 			}
 			for _, a := range token.Attr {
 				if !slices.Contains(allowed, a.Name.Local) || a.Name.Local == "class" && name == "code" &&
 					!languageClass.MatchString(a.Value) {
-					t.Fatalf("%q becomes %q: <%s> has %s=%q", source, html, name, a.Name.Local, a.Value)
+					t.Fatalf("%q becomes %q: <%s> has %s=%q, want only allowed attributes", source, html, name,
+						a.Name.Local, a.Value)
 				}
 				if name == "p" && a.Value != "note" {
 					t.Fatalf(`%q becomes %q, with class %q, want "note"`, source, html, a.Value)

@@ -36,7 +36,7 @@ func TestAddressesOfOneConnectionAreOne(t *testing.T) {
 	for _, different := range [][2]string{{"2001:db8::1", "2001:db8:0:1::1"}, {"1.2.3.4", "1.2.3.5"}} {
 		a, b := netip.MustParseAddr(different[0]), netip.MustParseAddr(different[1])
 		if ratelimit.AddressKey(a) == ratelimit.AddressKey(b) {
-			t.Errorf("%v are one", different)
+			t.Errorf("%v are one, want two", different)
 		}
 	}
 }

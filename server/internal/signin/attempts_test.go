@@ -111,7 +111,7 @@ func TestManyAddressesAndManyNames(t *testing.T) {
 			if _, wait := a.try(t, who, address, false); wait == 0 {
 				tried++
 			} else if wait > shortWait && name != "one of both" {
-				t.Fatalf("%s: waits %v", name, wait)
+				t.Fatalf("%s: waits %v, want a short wait", name, wait)
 			}
 			*now = now.Add(time.Second)
 		}

@@ -20,7 +20,8 @@ func TestMattersTellAStory(t *testing.T) {
 		for _, m := range memories {
 			projects[m.ProjectName]++
 			if len(m.Content) < 20 || said[m.Content] || m.EventType == "" || len(m.Tags) == 0 {
-				t.Errorf("day %d: %+v is short, said twice, or without a type or tags", day, m)
+				t.Errorf("day %d: %+v is short, said twice, or without a type or tags; want it long, new, with a type and "+
+					"tags", day, m)
 			}
 			said[m.Content] = true
 		}

@@ -135,7 +135,7 @@ func check(t *testing.T, tokenizer *Tokenizer, text string, limit int) {
 	for _, id := range ids {
 		if id < 0 || int(id) >= tokenizer.Size() {
 			written, _ := json.Marshal(text)
-			t.Errorf("%s has the id %d; Size is %d", written, id, tokenizer.Size())
+			t.Errorf("%s has the id %d; Size is %d; want it below", written, id, tokenizer.Size())
 		}
 	}
 }

@@ -82,7 +82,7 @@ func TestIDsAreThoseOfTheReference(t *testing.T) {
 				}
 				for _, id := range got {
 					if int(id) >= c.tokenizer.Size() {
-						t.Errorf("%+q has the id %d; Size is %d", want.Text, id, c.tokenizer.Size())
+						t.Errorf("%+q has the id %d; Size is %d; want it below", want.Text, id, c.tokenizer.Size())
 					}
 				}
 			}

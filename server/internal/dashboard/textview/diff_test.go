@@ -121,7 +121,7 @@ func FuzzDifferences(f *testing.F) {
 			return
 		}
 		if skipped == 0 && (strings.Join(old, "\n") != before || strings.Join(now, "\n") != after) {
-			t.Fatalf("%q and %q", old, now)
+			t.Fatalf("%q and %q, want both texts back", old, now)
 		}
 		if len(old)+skipped != strings.Count(before, "\n")+1 || len(now)+skipped != strings.Count(after, "\n")+1 {
 			t.Fatalf("got %d and %d lines and %d skipped, want %d and %d in all", len(old), len(now), skipped,
