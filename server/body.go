@@ -148,9 +148,20 @@ func (s *Server) encodedBody(w http.ResponseWriter, r *http.Request) ([]byte, er
 // them themselves.
 const maxValues = 100_000
 
-// readJSON reads a body that is one JSON value into v. If strict, it refuses members that v has no field for, as needed
-// for bodies in which a misspelt limit would mean no limit.
-func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict bool) error {
+// strictBody, embedded in the type of a body, means that members without a field are refused, as needed where a
+// misspelt limit would mean no limit. Other bodies may have members that only newer servers know.
+type strictBody struct{}
+
+func (strictBody) refusesUnknown() {}
+
+// isStrict reports whether a body, or its pointer, refuses members without a field.
+func isStrict(body any) bool {
+	_, strict := body.(interface{ refusesUnknown() })
+	return strict
+}
+
+// readJSON reads a body that is one JSON value into v.
+func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		kind, _, err := mime.ParseMediaType(given)
 		if err != nil || kind != "application/json" &&
@@ -188,7 +199,7 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 	}
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
 	decoder.UseNumber()
-	if strict {
+	if isStrict(v) {
 		decoder.DisallowUnknownFields()
 	}
 	if err := decoder.Decode(v); err != nil {

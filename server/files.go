@@ -61,16 +61,16 @@ func (s *Server) listFiles(_ http.ResponseWriter, r *http.Request, c request.Cal
 
 // fileChange is the body of PUT /api/files/:id/metadata.
 type fileChange struct {
-	Filename    *string  `json:"filename"`
-	Description *string  `json:"description"`
-	Category    *string  `json:"category"`
-	Tags        []string `json:"tags"`
-	MemoryID    *string  `json:"memory_id"`
+	Filename    *string  `json:"filename,omitempty"`
+	Description *string  `json:"description,omitempty"`
+	Category    *string  `json:"category,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
+	MemoryID    *string  `json:"memory_id,omitempty"`
 }
 
 func (s *Server) updateFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given fileChange
-	if err := s.readJSON(w, r, &given, false); err != nil {
+	if err := s.readJSON(w, r, &given); err != nil {
 		return nil, err
 	}
 	f, err := c.Store.UpdateFile(r.Context(), r.PathValue("id"), souvenir.FileUpdate{

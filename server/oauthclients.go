@@ -32,17 +32,17 @@ func (s *Server) listClients(_ http.ResponseWriter, r *http.Request, c request.C
 
 // newClient is the body of POST /oauth/admin/clients.
 type newClient struct {
-	ID           string   `json:"client_id"`
-	Secret       string   `json:"client_secret"`
-	Name         string   `json:"name"`
+	ID           string   `json:"client_id,omitempty"`
+	Secret       string   `json:"client_secret,omitempty"`
+	Name         string   `json:"name,omitempty"`
 	RedirectURIs []string `json:"redirect_uris"`
-	AuthMethod   string   `json:"token_endpoint_auth_method"`
+	AuthMethod   string   `json:"token_endpoint_auth_method,omitempty"`
 }
 
 // addClient creates a client. It returns the secret this once, whether given or generated.
 func (s *Server) addClient(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given newClient
-	if err := s.readJSON(w, r, &given, false); err != nil {
+	if err := s.readJSON(w, r, &given); err != nil {
 		return nil, err
 	}
 	if err := s.signin.CheckConfirmed(c); err != nil {

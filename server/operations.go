@@ -36,8 +36,8 @@ func toolOperations() map[string]operation {
 		"GET /tools": {summary: "The tools", answer: of[ToolList](nil)},
 		"POST /tools/call": {
 			summary: "Call a tool",
-			body: loose(of[toolCall](schema{"name": schema{"type": "string", "description": "Name of a tool"},
-				"arguments": note("Its arguments, as its inputSchema says")}, "arguments")),
+			body: takes[toolCall](schema{"name": schema{"type": "string", "description": "Name of a tool"},
+				"arguments": note("Its arguments, as its inputSchema says")}),
 			answer: of[ToolResult](schema{"content": note("One: the result as JSON")}),
 		},
 
@@ -70,21 +70,19 @@ func oauthOperations() map[string]operation {
 		"POST /oauth/revoke": {
 			summary: "Revoke a token, and all tokens of its grant (RFC 7009)", bodyType: formMedia,
 			answer: object(schema{}), wrong: []string{"400", "401"},
-			body: loose(object(schema{"token": text("An access token or a refresh token"),
-				"token_type_hint": text("access_token or refresh_token; not needed"),
-				"client_id":       text("None: the holder of the token may revoke it"),
-				"client_secret":   text("Or in the Authorization header, with Basic")},
-				"token_type_hint", "client_id", "client_secret")),
+			body: takes[authserver.Revocation](schema{"token": note("An access token or a refresh token"),
+				"token_type_hint": note("access_token or refresh_token; not needed"),
+				"client_id":       note("None: the holder of the token may revoke it"),
+				"client_secret":   note("Or in the Authorization header, with Basic")}),
 		},
 
 		"GET /oauth/admin/clients": {summary: "The OAuth clients that the caller has made", answer: of[ClientList](nil)},
 		"POST /oauth/admin/clients": {
 			summary: "Create an OAuth client; its secret is returned only once", answer: of[clientmeta.Added](nil),
-			body: loose(of[newClient](schema{"client_id": note("None: a random one"),
+			body: takes[newClient](schema{"client_id": note("None: a random one"),
 				"client_secret": note("None: a random one"),
 				"name":          note("The name that people see"), "redirect_uris": note("1 to 20"),
-				"token_endpoint_auth_method": note(authMethods)},
-				"client_id", "client_secret", "name", "token_endpoint_auth_method")),
+				"token_endpoint_auth_method": note(authMethods)}),
 		},
 		"POST /oauth/admin/clients/{client_id}/regenerate-secret": {summary: "Give an OAuth client a new secret",
 			answer: of[clientmeta.Added](nil)},
@@ -111,19 +109,17 @@ func fileOperations() map[string]operation {
 		},
 		"POST /api/files/upload": {
 			summary: "Store a file", bodyType: "multipart/form-data", answer: of[ChangedFile](nil),
-			body: loose(object(schema{"file": schema{"type": "string", "contentMediaType": "application/octet-stream"},
-				"memory_id": text("Memory to link it to"), "description": text(""), "tags[]": list(text(""), "Repeated"),
-				"category":   text(""),
-				"project_id": text("Project of a file without a memory"), "project_name": text("The same by name")},
-				"memory_id", "description", "tags[]", "category", "project_id", "project_name")),
+			body: takes[uploadForm](schema{"file": schema{"contentMediaType": "application/octet-stream"},
+				"memory_id": note("Memory to link it to"), "tags[]": note("Repeated"),
+				"tags":       note("Several, separated by commas, or a JSON list"),
+				"project_id": note("Project of a file without a memory"), "project_name": note("The same by name")}),
 		},
 		"GET /api/files/{id}":    {summary: "The bytes of a file; ranges and conditions are honoured", answerType: "*/*"},
 		"DELETE /api/files/{id}": {summary: "Delete a file", answer: of[Done](nil)},
 		"PUT /api/files/{id}/metadata": {
 			summary: "Change the details of a file", answer: of[ChangedFile](nil),
-			body: loose(of[fileChange](schema{"tags": orNull(list(text(""), "")),
-				"memory_id": note("Memory to link it to; empty for none")},
-				"description", "tags", "category", "filename", "memory_id")),
+			body: takes[fileChange](schema{"tags": orNull(list(text(""), "")),
+				"memory_id": note("Memory to link it to; empty for none")}),
 		},
 	}
 }
@@ -139,11 +135,11 @@ func projectOperations() map[string]operation {
 		"POST /api/projects/{id}/members": {
 			summary: "Invite a user to a project; the answer is the same whether or not there is such a user",
 			answer:  of[ChangedMember](nil),
-			body:    of[newMember](schema{"user": line("Name or id of a user", nameLength)}),
+			body:    takes[newMember](schema{"user": line("Name or id of a user", nameLength)}),
 		},
 		"PATCH /api/projects/{id}/members/{user}": {
 			summary: "Change the role of a member or a pending invitation; a higher role counts once the member accepts it",
-			answer:  of[ChangedMember](nil), body: of[newRole](nil),
+			answer:  of[ChangedMember](nil), body: takes[newRole](nil),
 		},
 		"DELETE /api/projects/{id}/members/{user}": {summary: "Remove a member from a project, or withdraw an invitation",
 			answer: of[Done](nil)},
@@ -191,13 +187,12 @@ func accountOperations() map[string]operation {
 		"GET /api/mcp-tokens": {summary: "The caller's MCP tokens, without their values", answer: of[TokenList](nil)},
 		"POST /api/mcp-tokens": {
 			summary: "Create an MCP token; its value is returned only once", answer: of[souvenir.AddedToken](nil),
-			body: of[newToken](schema{"name": line("A name to recognize it by", nameLength),
+			body: takes[newToken](schema{"name": line("A name to recognize it by", nameLength),
 				"expires_in_days": orNull(days("None: as long as the caller's own credential allows")),
 				"scopes": orNull(
 					nonempty(scopeList("None: memory and files, as far as the caller's credential reaches; account and admin must " +
 						"be named"))),
-				"projects": orNull(nonempty(list(text(""), "Project ids; none: no limit")))}, "expires_in_days", "scopes",
-				"projects"),
+				"projects": orNull(nonempty(list(text(""), "Project ids; none: no limit")))}),
 		},
 		"DELETE /api/mcp-tokens/{id}": {summary: "Revoke an MCP token", answer: of[Done](nil)},
 
@@ -237,21 +232,22 @@ func accountOperations() map[string]operation {
 func tokenOperation(summary string) operation {
 	return operation{
 		summary: summary, bodyType: formMedia, answer: of[souvenir.TokenSet](nil), wrong: []string{"400", "401"},
-		body: loose(object(schema{"grant_type": word("", authserver.GrantCode, authserver.GrantRefresh),
-			"code": text("With authorization_code"), "redirect_uri": text("The one of the authorization"),
-			"code_verifier": text("RFC 7636"), "refresh_token": text("With refresh_token"),
-			"scope":    text("With refresh_token: fewer scopes than were granted"),
-			"resource": text("RFC 8707"), "client_id": text("Or in the Authorization header, with Basic"),
-			"client_secret": text("As client_id")},
-			"code", "redirect_uri", "code_verifier", "refresh_token", "scope", "resource", "client_id", "client_secret")),
+		body: takes[authserver.TokenRequest](schema{"grant_type": word("", authserver.GrantCode, authserver.GrantRefresh),
+			"code": note("With authorization_code"), "redirect_uri": note("The one of the authorization"),
+			"code_verifier": note("RFC 7636"), "refresh_token": note("With refresh_token"),
+			"scope":    note("With refresh_token: fewer scopes than were granted"),
+			"resource": note("RFC 8707; may be repeated"), "client_id": note("Or in the Authorization header, with Basic"),
+			"client_secret": note("As client_id")}),
 	}
 }
 
 func registerOperation(summary string) operation {
 	return operation{
 		summary: summary, created: true, answer: of[clientmeta.Registered](nil), wrong: []string{"400", "429", "503"},
-		body: loose(object(schema{"redirect_uris": list(text(""), "1 to 20"), "client_name": text(""),
-			"token_endpoint_auth_method": text(authMethods)}, "client_name", "token_endpoint_auth_method")),
+		body: takes[clientmeta.Metadata](schema{"redirect_uris": note("1 to 20"),
+			"token_endpoint_auth_method": note(authMethods),
+			"scope":                      note("Scopes that the client may ask for, separated by spaces"),
+			"grant_types":                note("None: all"), "response_types": note("None: all")}),
 	}
 }
 

@@ -25,7 +25,7 @@ func (s *Server) updatePreferences(w http.ResponseWriter, r *http.Request, c req
 func (s *Server) changePreferences(w http.ResponseWriter, r *http.Request,
 	change func(context.Context, map[string]any) (map[string]any, error)) (any, error) {
 	var given map[string]any
-	if err := s.readJSON(w, r, &given, false); err != nil {
+	if err := s.readJSON(w, r, &given); err != nil {
 		return nil, err
 	}
 	return change(r.Context(), given)

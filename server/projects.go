@@ -32,10 +32,12 @@ type ChangedMember struct {
 // newMember and newRole are the bodies of changes of a project's members.
 type (
 	newMember struct {
+		strictBody
 		User string              `json:"user"`
 		Role souvenir.MemberRole `json:"role"`
 	}
 	newRole struct {
+		strictBody
 		Role souvenir.MemberRole `json:"role"`
 	}
 )
@@ -74,7 +76,7 @@ func (s *Server) listMembers(_ http.ResponseWriter, r *http.Request, c request.C
 
 func (s *Server) addMember(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given newMember
-	if err := s.readJSON(w, r, &given, true); err != nil {
+	if err := s.readJSON(w, r, &given); err != nil {
 		return nil, err
 	}
 	m, err := c.Store.AddMember(r.Context(), souvenir.NewMember{Project: projectOf(r), User: given.User, Role: given.Role})
@@ -87,7 +89,7 @@ func (s *Server) addMember(w http.ResponseWriter, r *http.Request, c request.Cal
 
 func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given newRole
-	if err := s.readJSON(w, r, &given, true); err != nil {
+	if err := s.readJSON(w, r, &given); err != nil {
 		return nil, err
 	}
 	m, err := c.Store.UpdateMember(r.Context(),

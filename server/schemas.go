@@ -25,16 +25,26 @@ func of[T any](words schema, optional ...string) schema {
 	if name := sharedName(reflect.TypeFor[T]()); name != "" {
 		return ref(name)
 	}
-	return expanded(reflect.TypeFor[T](), words, optional...)
+	return expanded(reflect.TypeFor[T](), false, words, optional...)
+}
+
+// takes is the schema of a body that a handler reads into a T. Members with omitempty are optional. Unknown ones are
+// allowed unless T refuses them.
+func takes[T any](words schema) schema {
+	made := expanded(reflect.TypeFor[T](), true, words)
+	if !isStrict(*new(T)) {
+		delete(made, "additionalProperties")
+	}
+	return made
 }
 
 // share adds the schema of a type to the shared ones.
 func share[T any](all map[string]schema, words schema, optional ...string) {
-	all[sharedName(reflect.TypeFor[T]())] = expanded(reflect.TypeFor[T](), words, optional...)
+	all[sharedName(reflect.TypeFor[T]())] = expanded(reflect.TypeFor[T](), false, words, optional...)
 }
 
-// expanded is the schema of a struct: an object with exactly these members.
-func expanded(t reflect.Type, words schema, optional ...string) schema {
+// expanded is the schema of a struct, that is asked for or answered: an object with exactly these members.
+func expanded(t reflect.Type, asked bool, words schema, optional ...string) schema {
 	members, left := schema{}, []string{}
 	for _, field := range reflect.VisibleFields(t) {
 		name, options, tagged := strings.Cut(field.Tag.Get("json"), ",")
@@ -44,7 +54,7 @@ func expanded(t reflect.Type, words schema, optional ...string) schema {
 		given := field.Type
 		if tagged && (strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")) {
 			left = append(left, name)
-			if given.Kind() == reflect.Pointer { // left out instead of null
+			if given.Kind() == reflect.Pointer && !asked { // left out instead of null
 				given = given.Elem()
 			}
 		}
@@ -79,7 +89,7 @@ func schemaOf(t reflect.Type) schema {
 	case reflect.Slice:
 		return list(schemaOf(t.Elem()), "")
 	case reflect.Struct:
-		return expanded(t, nil)
+		return expanded(t, false, nil)
 	case reflect.String:
 		if values := valuesOf(t); values != nil {
 			return schema{"type": "string", "enum": values}

@@ -24,10 +24,11 @@ type TokenList struct {
 
 // newToken is the body of POST /api/mcp-tokens.
 type newToken struct {
+	strictBody
 	Name     string           `json:"name"`
-	Days     *float64         `json:"expires_in_days"` // whole; 30.0 is valid, too
-	Scopes   []souvenir.Scope `json:"scopes"`
-	Projects []string         `json:"projects"`
+	Days     *float64         `json:"expires_in_days,omitempty"` // whole; 30.0 is valid, too
+	Scopes   []souvenir.Scope `json:"scopes,omitempty"`
+	Projects []string         `json:"projects,omitempty"`
 }
 
 // grantTokenLife is the lifetime of a token that was created without one: by an application with a grant, or by a user
@@ -45,7 +46,7 @@ func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c request.Ca
 // that session.
 func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given newToken
-	if err := s.readJSON(w, r, &given, true); err != nil {
+	if err := s.readJSON(w, r, &given); err != nil {
 		return nil, err
 	}
 	err := s.signin.CheckConfirmed(c)

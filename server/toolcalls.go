@@ -30,13 +30,13 @@ func (s *Server) listTools(http.ResponseWriter, *http.Request, request.Caller) (
 // toolCall is the body of POST /tools/call.
 type toolCall struct {
 	Name      *string         `json:"name"`
-	Arguments json.RawMessage `json:"arguments"` // the tool decodes the members that it knows
+	Arguments json.RawMessage `json:"arguments,omitempty"` // the tool decodes the members that it knows
 }
 
 // callTool calls a tool.
 func (s *Server) callTool(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var call toolCall
-	if err := s.readJSON(w, r, &call, false); err != nil {
+	if err := s.readJSON(w, r, &call); err != nil {
 		return nil, err
 	}
 	if call.Name == nil {

@@ -35,6 +35,12 @@ func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c request.Ca
 	return ChangedFile{true, indexed(r.Context(), c, f), "file " + failure.Quote(f.Filename) + " is stored"}, nil
 }
 
+// uploadForm is the form of an upload as a whole. It is never held as one: its file is stored as it arrives.
+type uploadForm struct {
+	File string `json:"file"`
+	upload.Fields
+}
+
 // readSoon is how long the answer to an upload waits until the file is indexed.
 const readSoon = 2 * time.Second
 

@@ -32,43 +32,29 @@ const (
 	responseCode = "code"
 )
 
-// Metadata is the metadata of an OAuth client, in the fields of [souvenir.ClientRegistration].
+// Metadata is the metadata of an OAuth client, in the fields of [souvenir.ClientRegistration], with the names of RFC
+// 7591.
 type Metadata struct {
-	RedirectURIs                          []string
-	ClientName                            string
-	TokenEndpointAuthMethod               string
-	GrantTypes                            []string
-	ResponseTypes                         []string
-	Scope                                 string
-	ClientURI, LogoURI, TosURI, PolicyURI string
-	Contacts                              []string
-	SoftwareID, SoftwareVersion           string
-	Extra                                 map[string]any
+	RedirectURIs            []string       `json:"redirect_uris"`
+	ClientName              string         `json:"client_name,omitempty"`
+	TokenEndpointAuthMethod string         `json:"token_endpoint_auth_method,omitempty"`
+	GrantTypes              []string       `json:"grant_types,omitempty"`
+	ResponseTypes           []string       `json:"response_types,omitempty"`
+	Scope                   string         `json:"scope,omitempty"`
+	ClientURI               string         `json:"client_uri,omitempty"`
+	LogoURI                 string         `json:"logo_uri,omitempty"`
+	TosURI                  string         `json:"tos_uri,omitempty"`
+	PolicyURI               string         `json:"policy_uri,omitempty"`
+	Contacts                []string       `json:"contacts,omitempty"`
+	SoftwareID              string         `json:"software_id,omitempty"`
+	SoftwareVersion         string         `json:"software_version,omitempty"`
+	Extra                   map[string]any `json:"-"`
 }
 
 // issuedMembers are the members that only the server sets.
 var issuedMembers = []string{
 	"client_id", "client_id_issued_at", "client_secret", "client_secret_expires_at",
 	"registration_access_token", "registration_client_uri", "software_statement",
-}
-
-// members pairs the names of RFC 7591 with the fields.
-func (m *Metadata) members() map[string]any {
-	return map[string]any{
-		"redirect_uris":              &m.RedirectURIs,
-		"client_name":                &m.ClientName,
-		"token_endpoint_auth_method": &m.TokenEndpointAuthMethod,
-		"grant_types":                &m.GrantTypes,
-		"response_types":             &m.ResponseTypes,
-		"scope":                      &m.Scope,
-		"client_uri":                 &m.ClientURI,
-		"logo_uri":                   &m.LogoURI,
-		"tos_uri":                    &m.TosURI,
-		"policy_uri":                 &m.PolicyURI,
-		"contacts":                   &m.Contacts,
-		"software_id":                &m.SoftwareID,
-		"software_version":           &m.SoftwareVersion,
-	}
 }
 
 // UnmarshalJSON reads a JSON object. A member of a wrong type is an error; null counts as absent.
@@ -78,7 +64,7 @@ func (m *Metadata) UnmarshalJSON(encoded []byte) error {
 	if err := json.Unmarshal(encoded, &object); err != nil || object == nil {
 		return fault.Invalid("", "the metadata of a client is %s; expected a JSON object", fault.Show(string(encoded)))
 	}
-	fields := m.members()
+	fields := jsonobject.Fields(m)
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		raw := object[name]
 		if string(raw) == "null" {
@@ -108,7 +94,7 @@ func (m Metadata) MarshalJSON() ([]byte, error) { return json.Marshal(m.Object()
 // Object returns the members that are not empty.
 func (m Metadata) Object() map[string]any {
 	object := map[string]any{}
-	fields := m.members()
+	fields := jsonobject.Fields(&m)
 	for name, value := range m.Extra {
 		if _, known := fields[name]; !known && value != nil {
 			object[name] = value

@@ -33,7 +33,7 @@ func (s *Server) registerClient(w http.ResponseWriter, r *http.Request, _ reques
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxRegistration)
 	var registration souvenir.ClientRegistration
-	if err := s.readJSON(w, r, &registration, false); err != nil {
+	if err := s.readJSON(w, r, &registration); err != nil {
 		return nil, asMetadataError(err)
 	}
 	registered, err := s.store.Accounts().RegisterClient(r.Context(), registration)

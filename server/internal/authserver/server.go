@@ -23,9 +23,8 @@ type Options struct {
 	// connects to public addresses only.
 	ClientDocuments *http.Client
 
-	// ReadJSON reads the body of a request, within the memory shared by all requests. Strict refuses unknown
-	// members.
-	ReadJSON func(w http.ResponseWriter, r *http.Request, v any, strict bool) error
+	// ReadJSON reads the body of a request, within the memory shared by all requests.
+	ReadJSON func(w http.ResponseWriter, r *http.Request, v any) error
 
 	// Answer writes a value as JSON.
 	Answer func(w http.ResponseWriter, r *http.Request, status int, value any)
@@ -37,7 +36,7 @@ type Server struct {
 	signin   *signin.Service
 	store    *souvenir.Store
 	log      *slog.Logger
-	readJSON func(w http.ResponseWriter, r *http.Request, v any, strict bool) error
+	readJSON func(w http.ResponseWriter, r *http.Request, v any) error
 	answer   func(w http.ResponseWriter, r *http.Request, status int, value any)
 
 	registrations *shared.Limiter  // of clients, by address

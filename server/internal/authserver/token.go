@@ -10,37 +10,56 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// oauthForm is the form of a request to the token or the revocation endpoint, without parameters that have no
-// value: they count as omitted (RFC 6749, section 3.2).
-type oauthForm url.Values
+// TokenRequest is the form of a request to the token endpoint.
+type TokenRequest struct {
+	clientForm
+	GrantType    string   `json:"grant_type"`
+	Code         string   `json:"code,omitempty"`
+	RedirectURI  string   `json:"redirect_uri,omitempty"`
+	CodeVerifier string   `json:"code_verifier,omitempty"`
+	RefreshToken string   `json:"refresh_token,omitempty"`
+	Scope        string   `json:"scope,omitempty"`
+	Resource     []string `json:"resource,omitempty"`
+}
 
-// get returns the value of a parameter that occurs at most once.
-func (f oauthForm) get(name string) string { return url.Values(f).Get(name) }
+// Revocation is the form of a request to the revocation endpoint.
+type Revocation struct {
+	clientForm
+	Token         string `json:"token"`
+	TokenTypeHint string `json:"token_type_hint,omitempty"` // ignored: tokens of each type are found
+}
+
+// clientForm is the part of a form with the credentials of a client.
+type clientForm struct {
+	ClientID     string `json:"client_id,omitempty"`
+	ClientSecret string `json:"client_secret,omitempty"`
+}
 
 // token issues tokens, for a code or a refresh token.
 func (s *Server) token(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	w.Header().Set("Pragma", "no-cache") // for HTTP/1.0 (RFC 6749, section 5.1)
-	form, err := readOAuthForm(w, r)
-	if err != nil {
+	var form TokenRequest
+	if err := readOAuthForm(w, r, &form); err != nil {
 		return nil, err
 	}
-	client, err := clientCredentials(r, form)
+	client, err := clientCredentials(r, form.clientForm)
 	if err != nil {
 		return nil, err
 	}
 	if client.ID == "" {
 		return nil, invalidClient("client_id is missing; send it in the form, or with its secret in the Authorization header")
 	}
-	resource, err := s.resourceOf(form)
+	resource, err := s.resourceOf(form.Resource)
 	if err != nil {
 		return nil, err
 	}
-	switch grant := form.get("grant_type"); grant {
+	switch grant := form.GrantType; grant {
 	case GrantCode:
 		return s.redeemCode(r, client, form, resource)
 	case GrantRefresh:
@@ -55,28 +74,28 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request, _ request.Caller)
 	}
 }
 
-func (s *Server) redeemCode(r *http.Request, client souvenir.ClientCredentials, form oauthForm, resource string) (any,
-	error) {
-	if form.get("code") == "" {
+func (s *Server) redeemCode(r *http.Request, client souvenir.ClientCredentials, form TokenRequest,
+	resource string) (any, error) {
+	if form.Code == "" {
 		return nil, oauthError(souvenir.OAuthInvalidRequest, "code", "code is missing in the form")
 	}
 	return s.store.Accounts().ExchangeCode(r.Context(), souvenir.CodeExchange{
-		Client: client, Code: form.get("code"), RedirectURI: form.get("redirect_uri"), Verifier: form.get("code_verifier"),
+		Client: client, Code: form.Code, RedirectURI: form.RedirectURI, Verifier: form.CodeVerifier,
 		Resource: resource, Issuer: s.site.PublicURL, Audience: cmp.Or(resource, s.site.PublicURL),
 	})
 }
 
-func (s *Server) refresh(r *http.Request, client souvenir.ClientCredentials, form oauthForm, resource string) (any,
+func (s *Server) refresh(r *http.Request, client souvenir.ClientCredentials, form TokenRequest, resource string) (any,
 	error) {
-	if form.get("refresh_token") == "" {
+	if form.RefreshToken == "" {
 		return nil, oauthError(souvenir.OAuthInvalidRequest, "refresh_token", "refresh_token is missing in the form")
 	}
-	scopes, err := wantedScopes(form.get("scope"))
+	scopes, err := wantedScopes(form.Scope)
 	if err != nil {
 		return nil, err
 	}
 	return s.store.Accounts().RefreshTokens(r.Context(), souvenir.TokenRefresh{
-		Client: client, RefreshToken: form.get("refresh_token"), Scopes: scopes,
+		Client: client, RefreshToken: form.RefreshToken, Scopes: scopes,
 		Resource: resource, Issuer: s.site.PublicURL, Audience: cmp.Or(resource, s.site.PublicURL),
 	})
 }
@@ -85,11 +104,11 @@ func (s *Server) refresh(r *http.Request, client souvenir.ClientCredentials, for
 // may revoke it, and a thief who does so only helps the owner.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	w.Header().Set("Pragma", "no-cache")
-	form, err := readOAuthForm(w, r)
-	if err != nil {
+	var form Revocation
+	if err := readOAuthForm(w, r, &form); err != nil {
 		return nil, err
 	}
-	client, err := clientCredentials(r, form)
+	client, err := clientCredentials(r, form.clientForm)
 	if err != nil {
 		return nil, err
 	}
@@ -97,46 +116,50 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request, _ request.Caller
 		return nil, invalidClient("client_secret is given without client_id")
 	}
 	if err := s.store.Accounts().RevokeToken(r.Context(),
-		souvenir.Revocation{Client: client, Token: form.get("token")}); err != nil {
+		souvenir.Revocation{Client: client, Token: form.Token}); err != nil {
 		return nil, err
 	}
 	return struct{}{}, nil // with 200, and no content for the client
 }
 
-// readOAuthForm reads a form in which each parameter occurs at most once (RFC 6749, section 3.2), except resource,
-// which may be repeated (RFC 8707).
-func readOAuthForm(w http.ResponseWriter, r *http.Request) (oauthForm, error) {
+// readOAuthForm reads a form into a struct. Each parameter occurs at most once, and counts as omitted without a value
+// (RFC 6749, section 3.2); resource may be repeated (RFC 8707).
+func readOAuthForm(w http.ResponseWriter, r *http.Request, into any) error {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != formType {
-			return nil, oauthError(souvenir.OAuthInvalidRequest, "Content-Type", "the body's Content-Type is "+
+			return oauthError(souvenir.OAuthInvalidRequest, "Content-Type", "the body's Content-Type is "+
 				failure.Quote(given)+"; expected "+formType)
 		}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, web.MaxForm))
 	if err != nil {
-		return nil, failure.Unreadable(err)
+		return failure.Unreadable(err)
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, oauthError(souvenir.OAuthInvalidRequest, "body", "the body is not valid "+formType+": "+
+		return oauthError(souvenir.OAuthInvalidRequest, "body", "the body is not valid "+formType+": "+
 			err.Error())
 	}
+	fields := jsonobject.Fields(into)
 	for name, values := range form {
 		if len(values) > 1 && name != "resource" {
-			return nil, oauthError(souvenir.OAuthInvalidRequest, name, failure.Quote(name)+
+			return oauthError(souvenir.OAuthInvalidRequest, name, failure.Quote(name)+
 				" is given more than once in the form")
 		}
-		if strings.Join(values, "") == "" {
-			delete(form, name)
+		switch field := fields[name].(type) {
+		case *string:
+			*field = values[0]
+		case *[]string:
+			*field = values
 		}
 	}
-	return oauthForm(form), nil
+	return nil
 }
 
 // clientCredentials returns the client's credentials, from the header (RFC 6749, section 2.3.1) or the form; zero
 // if there are none. A client may repeat its id, and must not repeat its secret.
-func clientCredentials(r *http.Request, form oauthForm) (souvenir.ClientCredentials, error) {
-	c := souvenir.ClientCredentials{ID: form.get("client_id"), Secret: form.get("client_secret")}
+func clientCredentials(r *http.Request, form clientForm) (souvenir.ClientCredentials, error) {
+	c := souvenir.ClientCredentials{ID: form.ClientID, Secret: form.ClientSecret}
 	if !usesBasic(r) {
 		return c, nil // another scheme is meant for others, such as a proxy
 	}
@@ -168,11 +191,11 @@ func formDecoded(half string) string {
 	return decoded
 }
 
-// resourceOf returns the resource that a token is requested for; empty if the form names none. A token is for one
-// resource.
-func (s *Server) resourceOf(form oauthForm) (string, error) {
+// resourceOf returns the resource that a token is requested for, as the form names it; empty for none. A token is for
+// one resource.
+func (s *Server) resourceOf(resources []string) (string, error) {
 	var named string
-	for _, asked := range form["resource"] {
+	for _, asked := range resources {
 		resource, err := s.resource(asked)
 		switch {
 		case err != nil:

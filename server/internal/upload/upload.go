@@ -8,11 +8,13 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/files/chunked"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
@@ -102,9 +104,17 @@ func (f *Form) ReadFields(into *Fields) (*multipart.Part, error) {
 
 // Fields are the fields of an upload; empty means not given.
 type Fields struct {
-	memoryID, description, category, projectID, projectName string
-	tags                                                    []string
+	MemoryID    string   `json:"memory_id,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Category    string   `json:"category,omitempty"`
+	ProjectID   string   `json:"project_id,omitempty"`
+	ProjectName string   `json:"project_name,omitempty"`
+	Tags        []string `json:"tags[],omitempty"`
+	TagLists    tagLists `json:"tags,omitempty"`
 }
+
+// tagLists is the field for lists of tags, which become Tags.
+type tagLists string
 
 // set stores a field. Unknown ones are ignored.
 func (f *Fields) set(name, value string) error {
@@ -115,19 +125,16 @@ func (f *Fields) set(name, value string) error {
 	case !utf8.ValidString(value):
 		return failure.Invalid(name, name+" is not valid UTF-8")
 	}
-	var field *string
-	switch name {
-	case "memory_id":
-		field = &f.memoryID
-	case "description":
-		field = &f.description
-	case "category":
-		field = &f.category
-	case "project_id":
-		field = &f.projectID
-	case "project_name":
-		field = &f.projectName
-	case "tags[]":
+	switch field := jsonobject.Fields(f)[name].(type) {
+	case *string:
+		if *field != "" && value != "" && *field != value {
+			return failure.Invalid(name, name+" is given twice, as "+failure.Quote(*field)+" and as "+failure.Quote(value)+
+				"; send it once")
+		}
+		if value != "" {
+			*field = value
+		}
+	case *[]string:
 		tags := []string{value} // a comma is part of a tag; a JSON list has several
 		if strings.HasPrefix(strings.TrimSpace(value), "[") {
 			if listed := []string{}; json.Unmarshal([]byte(value), &listed) == nil {
@@ -136,22 +143,11 @@ func (f *Fields) set(name, value string) error {
 		}
 		for _, tag := range tags {
 			if tag != "" {
-				f.tags = append(f.tags[:len(f.tags):len(f.tags)], tag)
+				*field = append(slices.Clip(*field), tag)
 			}
 		}
-		return nil
-	case "tags":
-		f.tags = append(f.tags[:len(f.tags):len(f.tags)], Tags([]string{value})...)
-		return nil
-	default:
-		return nil
-	}
-	if *field != "" && value != "" && *field != value {
-		return failure.Invalid(name, name+" is given twice, as "+failure.Quote(*field)+" and as "+failure.Quote(value)+
-			"; send it once")
-	}
-	if value != "" {
-		*field = value
+	case *tagLists:
+		f.Tags = append(slices.Clip(f.Tags), Tags([]string{value})...)
 	}
 	return nil
 }
@@ -159,9 +155,9 @@ func (f *Fields) set(name, value string) error {
 // NewFile describes the file of a part.
 func (f Fields) NewFile(part *multipart.Part) souvenir.NewFile {
 	return souvenir.NewFile{
-		Filename: part.FileName(), MIMEType: part.Header.Get("Content-Type"), Description: f.description,
-		Category: f.category, Tags: f.tags,
-		MemoryID: f.memoryID, ProjectID: f.projectID, ProjectName: f.projectName,
+		Filename: part.FileName(), MIMEType: part.Header.Get("Content-Type"), Description: f.Description,
+		Category: f.Category, Tags: f.Tags,
+		MemoryID: f.MemoryID, ProjectID: f.ProjectID, ProjectName: f.ProjectName,
 	}
 }
 
@@ -190,8 +186,8 @@ func (c *content) Description() (chunked.Description, error) {
 		return chunked.Description{}, failure.Invalid("file", "file is given twice; send one file per request")
 	}
 	all := c.fields
-	return chunked.Description{Text: all.description, Category: all.category, Tags: all.tags, MemoryID: all.memoryID,
-		ProjectID: all.projectID, ProjectName: all.projectName}, nil
+	return chunked.Description{Text: all.Description, Category: all.Category, Tags: all.Tags, MemoryID: all.MemoryID,
+		ProjectID: all.ProjectID, ProjectName: all.ProjectName}, nil
 }
 
 // Tags splits lists of tags, which are comma-separated or JSON; empty tags are ignored.
