@@ -185,21 +185,40 @@ func (u *upgrade) faults() (all []fault) {
 	return all
 }
 
+// again reports whether a fault has left the same bytes before, which look need not look at again.
+func (u *upgrade) again(files map[string][]byte, answered bool) bool {
+	image := fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%t %q", answered, files))) // fmt sorts the names
+	again := u.seen[image]
+	u.seen[image] = true
+	if again {
+		u.counts["again"]++
+	}
+	return again
+}
+
 // crash makes the file that a power failure leaves.
 func (u *upgrade) crash(tb testing.TB, f fault) error {
 	tb.Helper()
 	files, _ := u.recording.Image(f.at, f.loss, rand.New(rand.NewPCG(uint64(f.at), uint64(f.loss))))
-	image := fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q", files))) // fmt sorts the names
-	if u.seen[image] {
-		u.counts["the same image again"]++
+	if u.again(files, f.at >= u.moments) {
 		return nil
 	}
-	u.seen[image] = true
 	write(tb, u.folder, files)
 	if err := u.look(tb, f.at >= u.moments); err != nil {
 		return fmt.Errorf("version %d, %s, %s: %w", u.old.version, u.recording.Describe(f.at), f.loss, err)
 	}
 	return nil
+}
+
+// read returns the files of a folder.
+func read(folder string) (map[string][]byte, error) {
+	entries, err := os.ReadDir(folder)
+	files := map[string][]byte{}
+	for _, e := range entries {
+		content, failed := os.ReadFile(filepath.Join(folder, e.Name()))
+		files[e.Name()], err = content, errors.Join(err, failed)
+	}
+	return files, err
 }
 
 // fail migrates while the disk fails.
@@ -221,7 +240,10 @@ func (u *upgrade) fail(tb testing.TB, f fault) error {
 	if r.store != nil {
 		_ = r.store.Close()
 	}
-	if err = errors.Join(err, u.look(tb, answer == nil)); err != nil {
+	if files, failed := read(u.folder); failed != nil || !u.again(files, answer == nil) {
+		err = errors.Join(err, failed, u.look(tb, answer == nil))
+	}
+	if err != nil {
 		return fmt.Errorf("version %d, call %d, %s, %v failed, answer %q: %w", u.old.version, f.at, f.way, way.Failed,
 			fmt.Sprint(answer), err)
 	}
