@@ -16,6 +16,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/records/audit"
 )
 
+// What a caller may do: views of a store, the scopes and rights of credentials, and how access ends, for good or for a
+// while.
+
 // Access names the user that a view of the store works for, and limits what it can reach. The zero value is the local
 // user with all their data, which suits an embedding program without users.
 type Access struct {

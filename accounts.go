@@ -13,6 +13,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
+// Accounts: the handle for them, where its methods may be called, and lists of users. What a user is, and how one is
+// added, changed and deleted, is in users.go.
+
 // Accounts manages users and their credentials: identities, invitations, sign-ins, MCP tokens, and the clients, grants,
 // codes and keys of OAuth. Get it with [Store.Accounts].
 //

@@ -20,7 +20,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// The audit log records operations on users, credentials, shares and the store as a whole, in a chain of hashes.
+// The audit log records operations on users, credentials, shares and the store as a whole, in a chain of hashes. A
+// receipt is a signed statement about an export or a deletion, and names its entry.
 
 // AuditEntry is an entry of the audit log. It holds ids, words from fixed lists, numbers and hashes, but never a name
 // or other text that a person wrote: entries outlive the people they are about.

@@ -18,6 +18,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
+// Backups, and ways to get a store back: from a backup (Restore), or without one from the damaged file (Recover).
+
 // BackupOptions change how [Upkeep.Backup] and [Upkeep.BackupTo] work. Nil means the zero value.
 type BackupOptions struct {
 	// Progress receives the stage "copy", counted in pages of the file. Nil disables it.

@@ -13,6 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
+// How users prove who they are: with a password, or with an identity at a provider. Their sign-ins are in signins.go.
+
 // Credentials are the name and password that a user signs in with.
 type Credentials struct {
 	Name     string // case, width and the encoding of a character make no difference

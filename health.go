@@ -12,6 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
+// The state of a store: checks of what it holds, what keeps it from working, and numbers about it.
+
 // CheckOptions change how [Upkeep.Check] works. Nil means the zero value: a check that changes nothing.
 type CheckOptions struct {
 	// Repair rebuilds derived data (counts, full text, passages, vectors, indexes of the file) from intact data, and

@@ -15,6 +15,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
+// What dashboards show about a user's data: the state of a memory or a file, counts by project, collection, day and
+// client, tags, owners and usage.
+
 // Insights provides the data of a dashboard: overview, graph and map, the tags and modules in use, recorded activity,
 // and who may do what with a memory or a file. Get it with [Store.Insights]; it covers the data visible through its
 // view.

@@ -19,6 +19,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
+// The keys that encrypt a store: the master key of its file, and keys of users. Keys that servers share are in
+// serverstate.go.
+
 // MasterKey encrypts stores: 32 bytes; the zero value means no key. It wraps the random key of each file, which
 // encrypts its pages with XChaCha20-Poly1305. docs/encryption.md says what stays readable. Its methods:
 //

@@ -19,6 +19,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
+// The memories that stand for something: for a user (identity), or for a project (project-main).
+
 // EventIdentity is the event type of memories that say who the agent is, and how it addresses the user. It is compared
 // without regard to case.
 const EventIdentity = kernel.EventIdentity

@@ -17,6 +17,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/records/audit"
 )
 
+// The options of a store: as they are given to Open, as an admin changes some of them (settings), and as they apply
+// (Configuration).
+
 // Options change how [Open] works. The zero value of a field means its documented default; a nil *Options means all
 // defaults.
 type Options struct {

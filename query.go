@@ -13,6 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
+// What a search is asked, and what it answers.
+
 // SortOrder is the order of search results and listings.
 type SortOrder string
 

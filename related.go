@@ -13,6 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 )
 
+// Memories related to one: memories linked with it, and near duplicates.
+
 // Direction is the direction of a link, seen from the start of a walk.
 type Direction string
 

@@ -21,6 +21,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
+// How hits are ranked: by words and meaning, by priors, and by a reranker.
+
 // bm25 are the constants of BM25, fitted on the development part of LoCoMo and on Cranfield (docs/retrieval.md). The
 // other constants of the ranking are in internal/retrieval/ranking.
 var bm25 = index.BM25{K1: 0.9, B: 0.75, Pivot: 80}

@@ -14,6 +14,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
+// How long data stays: rules for the memories of a collection or a project, and Purge, which deletes what has expired.
+// The worker does the same in the background; see upkeep.go.
+
 // Retention is a rule for how long the memories of a collection, or in a project, stay after their last change. The
 // zero value means no rule: they stay.
 //

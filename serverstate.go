@@ -17,6 +17,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
+// What all servers of a store share: keys, and small values for a short while.
+
 // SigningKey is the public half of a key that signs access tokens. It encodes to a JSON Web Key (RFC 7517, RFC 8037).
 type SigningKey struct {
 	ID        string // kid

@@ -22,6 +22,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
+// People's sign-ins in browsers, and the marks by which a browser of theirs is known again.
+
 // SignIn is a person's sign-in in a browser.
 type SignIn struct {
 	ID         string    `json:"id"`

@@ -13,6 +13,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
+// Work on a whole store: making it smaller, loading and storing its index, moving the content of files, and what the
+// worker tidies up. Its state is in health.go.
+
 // Upkeep maintains a store: backup, check, export, import, statistics, the activity log, embeddings and indexes. Get it
 // with [Store.Upkeep].
 //
