@@ -191,11 +191,11 @@ func TestNoPageHoldsASnapshotForAModel(t *testing.T) {
 	for _, hit := range hits.Hits {
 		at := strings.Index(page[from:], hit.ID)
 		if at < 0 {
-			t.Fatalf("the page does not show %s in the order of the reranker", hit.ID)
+			t.Fatalf("the page does not show %s, want it in the order of the reranker", hit.ID)
 		}
 		from += at
 	}
 	if m.ordered.Load() == 0 {
-		t.Error("the reranker was not asked")
+		t.Error("the reranker was not asked, want it asked")
 	}
 }
