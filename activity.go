@@ -281,7 +281,7 @@ func (s *Store) activityCondition(tx db.Tx, v viewer, q ActivityQuery) (conditio
 	if err != nil {
 		return "", nil, err
 	}
-	add(`+a.namespace = ?`, s.access.Namespace)
+	add(db.NoIndex+`a.namespace = ?`, s.access.Namespace)
 	if user != "" {
 		add(`a.user_uid = ?`, user)
 	}
@@ -302,7 +302,7 @@ func (s *Store) activityCondition(tx db.Tx, v viewer, q ActivityQuery) (conditio
 		{"action", q.Action},
 	} {
 		if equal.value != "" {
-			add(`+a.`+equal.column+` = ?`, equal.value) // the query must use the order by id
+			add(db.NoIndex+`a.`+equal.column+` = ?`, equal.value) // the query must use the order by id
 		}
 	}
 	if len(q.Calls) > 0 {
@@ -322,10 +322,10 @@ func (s *Store) activityCondition(tx db.Tx, v viewer, q ActivityQuery) (conditio
 			q.Since.UnixMicro(), q.Until.UnixMicro())
 	default:
 		if !q.Since.IsZero() {
-			add(`+a.started_at >= ?`, q.Since.UnixMicro())
+			add(db.NoIndex+`a.started_at >= ?`, q.Since.UnixMicro())
 		}
 		if !q.Until.IsZero() {
-			add(`+a.started_at < ?`, q.Until.UnixMicro())
+			add(db.NoIndex+`a.started_at < ?`, q.Until.UnixMicro())
 		}
 	}
 	if q.ProjectID != "" {

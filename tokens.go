@@ -406,15 +406,15 @@ func (h *Accounts) UpdateToken(ctx context.Context, id string, u TokenUpdate) (_
 
 // pauseToken pauses a token and everything made through it, or resumes it and everything paused with it.
 func pauseToken(tx db.Tx, t storedToken, now int64) error {
-	const made = `WITH RECURSIVE made (id) AS (
-		SELECT id FROM token WHERE id = ?1 UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id) `
+	const made = `(WITH RECURSIVE made (id) AS (
+		SELECT id FROM token WHERE id = ?1 UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id)
+		SELECT id FROM made)`
 	if t.PausedAt.IsZero() {
-		_, err := tx.Exec(made+`UPDATE token SET paused_at = ?2 WHERE id IN (SELECT id FROM made) AND paused_at IS NULL`,
-			t.row, now)
+		_, err := tx.Exec(`UPDATE token SET paused_at = ?2 WHERE id IN `+made+` AND paused_at IS NULL`, t.row, now)
 		return err
 	}
-	_, err := tx.Exec(made+`UPDATE token SET paused_at = NULL WHERE id IN (SELECT id FROM made) AND paused_at = ?2`,
-		t.row, t.PausedAt.UnixMicro())
+	_, err := tx.Exec(`UPDATE token SET paused_at = NULL WHERE id IN `+made+` AND paused_at = ?2`, t.row,
+		t.PausedAt.UnixMicro())
 	return err
 }
 
@@ -559,9 +559,10 @@ func endTokens(tx db.Tx, user, now int64) error {
 
 // endDescendants ends all tokens made through a token (a row), directly or indirectly.
 func endDescendants(tx db.Tx, token, now int64) error {
-	_, err := tx.Exec(`WITH RECURSIVE made (id) AS (
+	_, err := tx.Exec(`UPDATE token SET revoked_at = ?2 WHERE revoked_at IS NULL AND id IN (
+		WITH RECURSIVE made (id) AS (
 			SELECT id FROM token WHERE parent_id = ?1 UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id)
-		UPDATE token SET revoked_at = ?2 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL`, token, now)
+		SELECT id FROM made)`, token, now)
 	if err != nil {
 		return err
 	}

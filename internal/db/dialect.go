@@ -75,6 +75,13 @@ const (
 	// The parts of [Slice].
 	SliceOf = `substr(CAST(`
 	SliceAt = ` AS BLOB), `
+
+	// The parts of [Quotient]. SQLite divides whole numbers without a fraction.
+	QuotientOf = `((0 + (`
+	QuotientBy = `)) / (`
+
+	// NoIndex, before a column, keeps SQLite from using an index for it.
+	NoIndex = `++`
 )
 
 // Slice is the expression for a part of a text, as bytes: length bytes from byte start on, counted from 1. All three
@@ -86,7 +93,7 @@ func Slice(text, start, length string) string {
 // Quotient is the expression for a whole number divided by another, without the remainder: in some engines, / alone
 // yields a fraction. Both arguments are expressions.
 func Quotient(number, by string) string {
-	return `((` + number + ` - ` + number + ` % ` + by + `) / ` + by + `)`
+	return QuotientOf + number + QuotientBy + by + `))`
 }
 
 // Index hints, for statements where SQLite would choose another index: FROM memory m ` + db.ByUpdated. Other

@@ -82,7 +82,7 @@ func (in *inspection) named(t kernel.HashedTable, h kernel.RowHash) string {
 		return names[0]
 	}
 	if t.Kind == kernel.MemoryKind || t.Name == "memory_tag" || t.Name == "memory_link" {
-		names, err = db.Column[string](in.tx, `SELECT uid FROM memory `+db.ByUID+` WHERE +id = ?`, h.ID)
+		names, err = db.Column[string](in.tx, `SELECT uid FROM memory `+db.ByUID+` WHERE `+db.NoIndex+`id = ?`, h.ID)
 		if err == nil && len(names) == 1 {
 			return names[0]
 		}

@@ -36,6 +36,7 @@ var spelling = []string{
 	db.Clock, `CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS int8)`,
 	db.SliceOf, `bytes_of(`,
 	db.SliceAt, `, `,
+	db.NoIndex, ``,
 
 	db.ByUpdated, ``,
 	db.ByCreated, ``,

@@ -95,14 +95,15 @@ func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 			condition, given := sel.Where()
 			from, args = kernel.FromMemory+` WHERE `+condition, given // from the rows of the condition
 		}
-		// Without the +, an engine may read all memories along an index, to have them grouped; SQLite does.
+		// Without NoIndex, SQLite may read all memories along an index, to have them grouped.
+		const partition = db.NoIndex + `m.partition_id`
 		err = tx.Each(func(row db.Rows) error {
-			var partition int64
+			var id int64
 			var n int
-			err := row.Scan(&partition, &n)
-			fitting[partition] = n
+			err := row.Scan(&id, &n)
+			fitting[id] = n
 			return err
-		}, `SELECT +m.partition_id, count(*) `+from+` GROUP BY +m.partition_id`, args...)
+		}, `SELECT `+partition+`, count(*) `+from+` GROUP BY `+partition, args...)
 	}
 	for i := range sel.Partitions {
 		p := &sel.Partitions[i]

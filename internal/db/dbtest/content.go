@@ -290,7 +290,9 @@ func dialect(t *testing.T, d db.DB) {
 			"a list of texts": {`SELECT key FROM setting WHERE key IN ` + db.Texts + ` ORDER BY key`,
 				[]any{db.List([]string{"b", `"`, "Ä"})}, "b Ä"},
 			"a whole number divided by another": {`SELECT CAST(value AS TEXT) FROM setting WHERE ` +
-				db.Quotient(`value`, `?1`) + ` = 1 ORDER BY value`, []any{2}, "2 3"},
+				db.Quotient(`value + 2`, `1 + ?1`) + ` = 1 ORDER BY value`, []any{1}, "0 1"},
+			"a column without its index": {`SELECT key FROM setting WHERE ` + db.NoIndex + `key = ? AND ` + db.NoIndex +
+				`value < ?`, []any{"a", 1}, "a"},
 			"an empty list": {`SELECT key FROM setting WHERE key IN ` + db.Texts, []any{db.List[string](nil)},
 				""},
 			"a numbered parameter": {`SELECT key FROM setting WHERE key <> ?2 AND value IN ` + db.Integers1 + ` ORDER BY key`,

@@ -141,6 +141,40 @@ func required() (names []string, methods map[string]int) {
 // optional interface or in a part of db.Upkeep.
 const mostMethods = 32
 
+// TestThePageOfEnginesCountsTheTextsOfTheDialect compares the texts that SQLite spells in its own way with
+// docs/engines.md.
+func TestThePageOfEnginesCountsTheTextsOfTheDialect(t *testing.T) {
+	atRoot(t)
+	texts := 0
+	for _, path := range []string{"internal/db/dialect.go", "internal/db/list.go"} {
+		file, err := parse(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			constants, is := decl.(*ast.GenDecl)
+			if !is || constants.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range constants.Specs {
+				for _, name := range spec.(*ast.ValueSpec).Names {
+					if name.IsExported() {
+						texts++
+					}
+				}
+			}
+		}
+	}
+	content, err := os.ReadFile("docs/engines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := strings.Join(strings.Fields(string(content)), " ")
+	if want := fmt.Sprintf("the dialect's %d texts", texts); !strings.Contains(page, want) {
+		t.Errorf("docs/engines.md: got no %q, want the number of constants of the dialect", want)
+	}
+}
+
 // TestThePageOfEnginesCountsTheirMethods compares the interfaces of internal/db with docs/engines.md.
 func TestThePageOfEnginesCountsTheirMethods(t *testing.T) {
 	atRoot(t)

@@ -48,7 +48,7 @@ func TestUsersAreFoundWithinANamespace(t *testing.T) {
 			e, ok := n.(ast.Expr)
 			text := ""
 			if ok {
-				text = joined(e)
+				text = joined(e, "")
 			}
 			if !namesUser.MatchString(text) {
 				return true
@@ -69,8 +69,9 @@ func TestUsersAreFoundWithinANamespace(t *testing.T) {
 	}
 }
 
-// joined returns the text of a string literal or of several joined by +, without the parts that are not literals.
-func joined(e ast.Expr) string {
+// joined returns the text of a string literal or of several joined by +, with another in place of each part that is no
+// literal.
+func joined(e ast.Expr, other string) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		if text, err := strconv.Unquote(e.Value); err == nil && e.Kind == token.STRING {
@@ -78,8 +79,8 @@ func joined(e ast.Expr) string {
 		}
 	case *ast.BinaryExpr:
 		if e.Op == token.ADD {
-			return joined(e.X) + joined(e.Y)
+			return joined(e.X, other) + joined(e.Y, other)
 		}
 	}
-	return ""
+	return other
 }

@@ -53,12 +53,15 @@ var sqliteOnly = []struct {
 	{"LIKE", regexp.MustCompile(`([^)y]|[^e]y) LIKE\b`)},    // case-sensitive in some; lower() and name_key are folded
 	{"NULLS", regexp.MustCompile(`\bNULLS (FIRST|LAST)\b`)}, // not everywhere, and the default order differs
 	{"AS INTEGER", regexp.MustCompile(`\bAS INTEGER\b`)},    // 32 bits in other engines
+	{"unary +", regexp.MustCompile(`(^|[ (,\n\t])\+[a-z]`)}, // see db.NoIndex
+	{"WITH before a write", regexp.MustCompile( // engines recognise a write by its first word
+		`(?s)^[\s(]*(…|WITH\b)(.*[\s)])?(INSERT INTO|UPDATE [a-z_]+ SET|DELETE FROM)\b`)},
 }
 
 // statement matches SQL, as opposed to other texts.
 var statement = regexp.MustCompile(
 	`\b(SELECT|INSERT|REPLACE INTO|UPDATE|DELETE ` +
-		`FROM|FROM|JOIN|WHERE|AND|EXISTS|CREATE|coalesce|CASE WHEN|json_\w+|ON CONFLICT|PRAGMA|LIMIT|IN)\b`)
+		`FROM|FROM|JOIN|WHERE|AND|EXISTS|CREATE|coalesce|CASE WHEN|json_\w+|ON CONFLICT|PRAGMA|LIMIT|IN)\b|[=<>] \?`)
 
 // spelledOnlyForSQLite counts, by file, the spellings for SQLite alone in the SQL above the engines. Commands, server
 // and tools have no SQL; layering_test.go enforces that. The SQL of internal/migrate is for other programs' SQLite
@@ -83,26 +86,15 @@ func spelledOnlyForSQLite(t *testing.T) string {
 		if err != nil {
 			return err
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			literal, ok := n.(*ast.BasicLit)
-			if call, isCall := n.(*ast.CallExpr); isCall {
-				if name, isName := call.Fun.(*ast.SelectorExpr); isName && name.Sel.Name == "MustCompile" {
-					return false
-				}
-			}
-			if !ok || literal.Kind != token.STRING {
-				return true
-			}
-			text, err := strconv.Unquote(literal.Value)
-			if err != nil || !statement.MatchString(text) {
-				return true
+		eachText(file, func(text string) {
+			if !statement.MatchString(text) {
+				return
 			}
 			for _, s := range sqliteOnly {
 				if n := len(s.pattern.FindAllString(text, -1)); n > 0 {
 					counts[slashed+": "+s.name] += n
 				}
 			}
-			return true
 		})
 		return nil
 	})
@@ -114,6 +106,44 @@ func spelledOnlyForSQLite(t *testing.T) string {
 		fmt.Fprintf(&out, "%s %d\n", place, counts[place])
 	}
 	return out.String()
+}
+
+// eachText calls fn for each text of a file, except regular expressions. Parts that + joins are one text, in which …
+// stands for each part that is no literal.
+func eachText(file ast.Node, fn func(text string)) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			name, is := n.Fun.(*ast.SelectorExpr)
+			return !is || name.Sel.Name != "MustCompile"
+		case *ast.BasicLit:
+			if n.Kind == token.STRING {
+				fn(joined(n, "…"))
+			}
+		case *ast.BinaryExpr:
+			if n.Op == token.ADD {
+				fn(joined(n, "…"))
+				for _, part := range others(n) {
+					eachText(part, fn)
+				}
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// others returns the parts of a sum that are no literals.
+func others(e ast.Expr) []ast.Expr {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return nil
+	case *ast.BinaryExpr:
+		if e.Op == token.ADD {
+			return append(others(e.X), others(e.Y)...)
+		}
+	}
+	return []ast.Expr{e}
 }
 
 // total counts each spelling of a list.
@@ -240,7 +270,8 @@ func TestEveryPatternOfSQLiteOnlySpellingFinds(t *testing.T) {
 		"list as IN":        `WHERE a IN level AND b`,
 		"an engine's table": `DELETE FROM change`,
 		"/":                 `WHERE id / ? IN (SELECT 1)`, "LIKE": `WHERE a LIKE ?`, "NULLS": `WHERE a ORDER BY b NULLS LAST`,
-		"AS INTEGER": `SELECT CAST(a AS INTEGER)`,
+		"AS INTEGER": `SELECT CAST(a AS INTEGER)`, "unary +": `WHERE +a = 1`,
+		"WITH before a write": "WITH RECURSIVE a (b) AS (SELECT 1)\n\tUPDATE c SET d = 1 WHERE e IN (SELECT b FROM a)",
 	} {
 		i := slices.IndexFunc(sqliteOnly, func(s struct {
 			name    string
@@ -255,7 +286,8 @@ func TestEveryPatternOfSQLiteOnlySpellingFinds(t *testing.T) {
 	for _, portable := range []string{`SELECT max(a) FROM b, c WHERE d IN (SELECT 1) AND e IS NOT NULL`,
 		`UPDATE users SET a = coalesce(b, 0)`, `count(*), max(a), min(b)`,
 		`WHERE kind = 'file' AND 'trash/' || id IN (SELECT 1)`, `WHERE a.name_key LIKE ? OR lower(b) LIKE ?`,
-		`WHERE id >> 32 = 1 AND +a = 1`} {
+		`WHERE id >> 32 = 1 AND a + b = 1`, `WITH a AS (SELECT 1) SELECT a FROM b`,
+		`INSERT INTO a WITH b AS (SELECT 1) SELECT b`} {
 		for _, s := range sqliteOnly {
 			if s.pattern.MatchString(portable) {
 				t.Errorf("%s finds %s, want it counted as portable", s.name, portable)
