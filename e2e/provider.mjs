@@ -40,7 +40,8 @@ async function provider () {
     interactions: { policy, url: (_, interaction) => `/interaction/${interaction.uid}` },
     findAccount: (_, id) => people[id] && { accountId: id, claims: () => ({ sub: id, ...people[id] }) },
     loadExistingGrant: async ctx => {
-      const grant = new ctx.oidc.provider.Grant({ clientId: ctx.oidc.client.clientId, accountId: ctx.oidc.session.accountId })
+      const grant = new ctx.oidc.provider.Grant(
+        { clientId: ctx.oidc.client.clientId, accountId: ctx.oidc.session.accountId })
       grant.addOIDCScope('openid profile email')
       await grant.save()
       return grant
@@ -53,17 +54,20 @@ async function provider () {
       await oidc.interactionDetails(request, response)
       if (request.method === 'GET') {
         response.setHeader('Content-Type', 'text/html')
-        return response.end(`<form method="post" action="${request.url}"><input name="name"><input name="password" type="password"><input name="factor"></form>`)
+        return response.end(
+          `<form method="post" action="${request.url}"><input name="name"><input name="password" type="password"><input name="factor"></form>`)
       }
       let body = ''
       for await (const chunk of request) body += chunk
       const form = new URLSearchParams(body)
       if (!people[form.get('name')] || form.get('password') !== password) {
-        return await oidc.interactionFinished(request, response, { error: 'access_denied', error_description: 'wrong password' })
+        return await oidc.interactionFinished(request, response,
+          { error: 'access_denied', error_description: 'wrong password' })
       }
       const strong = form.get('factor') === secondFactor
       await oidc.interactionFinished(request, response, {
-        login: { accountId: form.get('name'), acr: strong ? 'urn:example:mfa' : 'urn:example:password', amr: strong ? ['pwd', 'otp', 'mfa'] : ['pwd'] },
+        login: { accountId: form.get('name'), acr: strong ? 'urn:example:mfa'
+          : 'urn:example:password', amr: strong ? ['pwd', 'otp', 'mfa'] : ['pwd'] },
       })
     } catch (error) {
       response.statusCode = 500
@@ -81,12 +85,15 @@ class Browser {
     for (let hops = 0; hops < 12; hops++) {
       const at = new URL(address)
       const headers = { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
-      const own = [...this.cookies.values()].filter(c => c.host === at.host && (at.pathname + '/').startsWith(c.path.replace(/\/?$/, '/')))
+      const own = [...this.cookies.values()].filter(c => c.host === at.host
+        && (at.pathname + '/').startsWith(c.path.replace(/\/?$/, '/')))
       if (own.length > 0) headers.Cookie = own.map(c => `${c.name}=${c.value}`).join('; ')
       if (form) Object.assign(headers, { 'Content-Type': 'application/x-www-form-urlencoded', Origin: at.origin })
-      const response = await fetch(at, { method: form ? 'POST' : 'GET', headers, body: form && new URLSearchParams(form).toString(), redirect: 'manual' })
+      const response = await fetch(at, { method: form ? 'POST'
+        : 'GET', headers, body: form && new URLSearchParams(form).toString(), redirect: 'manual' })
       for (const line of response.headers.getSetCookie()) this.keep(at.host, line)
-      if (response.status < 300 || response.status > 399) return { status: response.status, url: at, body: await response.text() }
+      if (response.status < 300 || response.status > 399)
+        return { status: response.status, url: at, body: await response.text() }
       await response.arrayBuffer()
       address = new URL(response.headers.get('Location'), at).href
       form = undefined
@@ -99,7 +106,8 @@ class Browser {
     const name = pair.slice(0, pair.indexOf('='))
     const attribute = which => rest.find(part => part.toLowerCase().startsWith(which + '='))?.slice(which.length + 1)
     const path = attribute('path') ?? '/'
-    const ended = attribute('max-age') === '0' || Number(attribute('max-age')) < 0 || new Date(attribute('expires') ?? '9999-01-01') < new Date()
+    const ended = attribute('max-age') === '0' || Number(attribute('max-age')) < 0
+      || new Date(attribute('expires') ?? '9999-01-01') < new Date()
     if (ended) this.cookies.delete(`${host} ${name} ${path}`)
     else this.cookies.set(`${host} ${name} ${path}`, { host, name, path, value: pair.slice(name.length + 1) })
   }
@@ -110,7 +118,8 @@ class Browser {
     assert(form, `the page has no form to ${action}:\n${page.body}`)
     const fields = {}
     for (const [input] of form[0].matchAll(/<input[^>]*>/g)) {
-      fields[input.match(/name="([^"]*)"/)[1]] = input.match(/value="([^"]*)"/)?.[1].replaceAll('&#43;', '+').replaceAll('&amp;', '&') ?? ''
+      fields[input.match(/name="([^"]*)"/)[1]] = input.match(/value="([^"]*)"/)?.[1].replaceAll('&#43;', '+')
+        .replaceAll('&amp;', '&') ?? ''
     }
     return this.open(new URL(action, page.url), { ...fields, ...typed })
   }
@@ -145,7 +154,8 @@ async function plain (url, annas) {
   assert.match(page.body, /did not sign you in/)
 
   const anna = new Browser()
-  page = await anna.submit(await anna.open(`${url}/login?next=%2Fprofile`), '/login', { username: 'anna', password: annas })
+  page = await anna.submit(await anna.open(`${url}/login?next=%2Fprofile`), '/login',
+    { username: 'anna', password: annas })
   page = await anna.at(await anna.submit(page, '/profile/identities', { password: annas }), 'otto')
   assert.match(page.body, /Account linked/)
   const elsewhere = new Browser()

@@ -10,7 +10,8 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
 export const newest = "2026-07-28";
 const us = { name: "e2e", version: "1" };
-const pages = { tools: "listTools", resources: "listResources", resourceTemplates: "listResourceTemplates", prompts: "listPrompts" };
+const pages = { tools: "listTools", resources: "listResources", resourceTemplates: "listResourceTemplates",
+  prompts: "listPrompts" };
 
 // A place is where a client finds the server: {url, token} or {command, args}.
 const headers = (place) => ({ requestInit: { headers: { Authorization: `Bearer ${place.token}` } } });
@@ -34,16 +35,20 @@ export async function older(place, revision) {
   const transport = place.url ? new OlderHTTP(new URL(place.url), headers(place)) : new OlderStdio(place);
   const send = transport.send.bind(transport);
   let agreed;
-  transport.send = (message, options) => send(message.method === "initialize" ? { ...message, params: { ...message.params, protocolVersion: revision } } : message, options);
-  transport.setProtocolVersion = ((set) => (version) => { agreed = version; set?.(version); })(transport.setProtocolVersion?.bind(transport));
+  transport.send = (message, options) => send(message.method === "initialize"
+    ? { ...message, params: { ...message.params, protocolVersion: revision } } : message, options);
+  transport.setProtocolVersion = ((set) => (version) => { agreed = version; set?.(version);
+    })(transport.setProtocolVersion?.bind(transport));
   const client = new OlderClient(us);
   await client.connect(transport);
   return through(client, agreed);
 }
 
 export async function newer(place, revision) {
-  const transport = place.url ? new StreamableHTTPClientTransport(new URL(place.url), headers(place)) : new StdioClientTransport(place);
-  const options = revision === newest ? { versionNegotiation: { mode: { pin: newest } } } : { versionNegotiation: { mode: "legacy" }, supportedProtocolVersions: [revision] };
+  const transport = place.url ? new StreamableHTTPClientTransport(new URL(place.url), headers(place))
+    : new StdioClientTransport(place);
+  const options = revision === newest ? { versionNegotiation: { mode: { pin: newest } } }
+    : { versionNegotiation: { mode: "legacy" }, supportedProtocolVersions: [revision] };
   const client = new Client(us, options);
   await client.connect(transport);
   return through(client, client.getNegotiatedProtocolVersion());
@@ -51,10 +56,15 @@ export async function newer(place, revision) {
 
 // inspector starts a new Inspector for each request.
 export async function inspector(place, revision) {
-  const where = place.url ? ["--server-url", place.url, "--transport", "http", "--header", `Authorization: Bearer ${place.token}`, "--stored-auth-only"] : [place.command, ...place.args];
+  const where = place.url ? ["--server-url", place.url, "--transport", "http", "--header",
+    `Authorization: Bearer ${place.token}`, "--stored-auth-only"] : [place.command, ...place.args];
   const ask = (method, ...more) => new Promise((resolve, reject) => {
-    const args = ["node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", "--cli", ...where, "--protocol-era", revision === newest ? "modern" : "legacy", "--format", "json", "-q", "--method", method, ...more];
-    execFile(process.execPath, args, { maxBuffer: 1 << 26, timeout: 60_000, env: { ...process.env, HOME: process.cwd() } }, (failed, stdout, stderr) => {
+    const args = ["node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", "--cli", ...where,
+      "--protocol-era", revision === newest ? "modern"
+        : "legacy", "--format", "json", "-q", "--method", method, ...more];
+    execFile(process.execPath, args,
+      { maxBuffer: 1 << 26, timeout: 60_000, env: { ...process.env, HOME: process.cwd() } },
+        (failed, stdout, stderr) => {
       if (stdout.startsWith("{")) resolve(JSON.parse(stdout).result);
       else reject(new Error(stderr || String(failed)));
     });
@@ -64,10 +74,12 @@ export async function inspector(place, revision) {
   return {
     revision: protocolVersion,
     close: async () => {},
-    page: async (kind) => ({ items: (await ask(kind === "resourceTemplates" ? "resources/templates/list" : `${kind}/list`))[kind] }),
+    page: async (kind) =>
+      ({ items: (await ask(kind === "resourceTemplates" ? "resources/templates/list" : `${kind}/list`))[kind] }),
     call: (name, args) => ask("tools/call", "--tool-name", name, "--tool-args-json", JSON.stringify(args)),
     read: async (uri) => (await ask("resources/read", "--uri", uri)).contents,
-    prompt: async (name, args) => (await ask("prompts/get", "--prompt-name", name, ...pairs("--prompt-args", args))).messages,
+    prompt: async (name, args) => (await ask("prompts/get", "--prompt-name", name, ...pairs("--prompt-args", args)))
+      .messages,
     looksFirst: true, // it requests the list of tools, and calls none that is not on it
   };
 }

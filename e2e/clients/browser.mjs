@@ -11,7 +11,8 @@ import { done, name, password, url } from "./person.mjs";
 
 const short = process.argv[2] === "--short";
 const pictures = short ? undefined : process.argv[2];
-const houseName = process.env.SOUVENIR_IN_THE_HOUSE; // public URL of a second server on the file, such as http://memory.test
+// public URL of a second server on the file, such as http://memory.test
+const houseName = process.env.SOUVENIR_IN_THE_HOUSE;
 const houseAt = process.env.SOUVENIR_IN_THE_HOUSE_AT; // where it really listens
 
 // An application with a page that opens a window, and a callback that tells the page the outcome.
@@ -33,13 +34,16 @@ async function asks(server, reachedAt = server, more = {}) {
   });
   assert.equal(registered.status, 201);
   const { client_id } = await registered.json();
-  const parameters = { client_id, redirect_uri: callback, response_type: "code", state: "of the browser", code_challenge_method: "S256", ...more };
+  const parameters = { client_id, redirect_uri: callback, response_type: "code", state: "of the browser",
+    code_challenge_method: "S256", ...more };
   parameters.code_challenge = await oauth.calculatePKCECodeChallenge(oauth.generateRandomCodeVerifier());
   return `${server}/oauth/authorize?${new URLSearchParams(parameters)}`;
 }
 
 const browser = await chromium.launch({
-  executablePath: process.env.BROWSER, args: ["--no-sandbox", ...(houseName ? [`--host-resolver-rules=MAP ${new URL(houseName).host}:80 ${new URL(houseAt).host}`] : [])],
+  executablePath: process.env.BROWSER,
+    args: ["--no-sandbox",
+      ...(houseName ? [`--host-resolver-rules=MAP ${new URL(houseName).host}:80 ${new URL(houseAt).host}`] : [])],
 });
 const complaints = [];
 
@@ -127,12 +131,15 @@ if (!short) {
   await page.goto(await asks(url));
   await signIn(page);
   const consent = await page.locator("form").evaluate((form) => [...new FormData(form)]);
-  const evil = `<form method="post" action="${url}/oauth/authorize">${[...consent, ["decision", "allow"]].map(([k, v]) => `<input name="${k}" value="${v.replaceAll("&", "&amp;").replaceAll('"', "&quot;")}">`).join("")}</form><script>document.forms[0].submit()</script>`;
+  const evil =
+    `<form method="post" action="${url}/oauth/authorize">${[...consent, ["decision", "allow"]].map(([k, v]) => `<input name="${k}" value="${v.replaceAll("&", "&amp;").replaceAll('"', "&quot;")}">`).join("")}</form><script>document.forms[0].submit()</script>`;
   await page.route("http://evil.test/", (route) => route.fulfill({ contentType: "text/html", body: evil }));
-  const [answer] = await Promise.all([page.waitForResponse((r) => r.request().method() === "POST"), page.goto("http://evil.test/").catch(() => {})]);
+  const [answer] = await Promise.all(
+    [page.waitForResponse((r) => r.request().method() === "POST"), page.goto("http://evil.test/").catch(() => {})]);
   assert.equal(answer.status(), 403);
   const framed = await newPage();
-  await framed.route("http://evil.test/", (route) => route.fulfill({ contentType: "text/html", body: `<iframe src="${url}/login"></iframe>` }));
+  await framed.route("http://evil.test/", (route) =>
+    route.fulfill({ contentType: "text/html", body: `<iframe src="${url}/login"></iframe>` }));
   await framed.goto("http://evil.test/");
   assert.equal(await framed.frames()[1]?.locator("form").count(), 0, "a frame shows the page");
   complaints.length = 0; // the expected ones
@@ -140,7 +147,8 @@ if (!short) {
 
 if (pictures) {
   for (const [file, options] of Object.entries({
-    light: {}, dark: { colorScheme: "dark" }, phone: { viewport: { width: 375, height: 740 }, deviceScaleFactor: 2 }, "phone-dark": { viewport: { width: 375, height: 740 }, colorScheme: "dark" },
+    light: {}, dark: { colorScheme: "dark" }, phone: { viewport: { width: 375, height: 740 }, deviceScaleFactor: 2 },
+      "phone-dark": { viewport: { width: 375, height: 740 }, colorScheme: "dark" },
   })) {
     const page = await newPage(options);
     await page.goto(await asks(url, url, { scope: "memory:read memory:write files:read files:write admin" }));
@@ -157,4 +165,5 @@ if (pictures) {
 assert.deepEqual(complaints, [], "the browser complains");
 await browser.close();
 application.close();
-done(`a browser (${browser.version()}): keyboard, no scripts, a window of an application${houseName ? ", plain HTTP in the house" : ""}, other sites kept out`);
+done(
+  `a browser (${browser.version()}): keyboard, no scripts, a window of an application${houseName ? ", plain HTTP in the house" : ""}, other sites kept out`);

@@ -37,12 +37,14 @@ async function through(mark, options) {
 
 // A scope that the person left out is requested when it is needed, and granted then.
 async function stepUp() {
-  const provider = new Provider("One that asks for more", "http://localhost:8787/callback", [{ scope: ["memory:read"], projects: "all" }, { scope: ["memory:read", "memory:write"], projects: "all" }]);
+  const provider = new Provider("One that asks for more", "http://localhost:8787/callback",
+    [{ scope: ["memory:read"], projects: "all" }, { scope: ["memory:read", "memory:write"], projects: "all" }]);
   const { transport } = await connect(provider);
   await transport.finishAuth(provider.back.searchParams);
   const { client, transport: second } = await connect(provider);
   assert.equal(provider.kept.tokens.scope, "memory:read");
-  const store = () => client.callTool({ name: "memory", arguments: { action: "store", content: "It asked for more." } });
+  const store = () =>
+    client.callTool({ name: "memory", arguments: { action: "store", content: "It asked for more." } });
   await assert.rejects(store(), UnauthorizedError);
   assert.match(provider.back.href, /code=/);
   await second.finishAuth(provider.back.searchParams);
@@ -53,5 +55,6 @@ async function stepUp() {
 }
 
 await stepUp();
-const revisions = [await through("newest", { versionNegotiation: { mode: "auto" } }), await through("legacy", { versionNegotiation: { mode: "legacy" } })];
+const revisions = [await through("newest", { versionNegotiation: { mode: "auto" } }),
+  await through("legacy", { versionNegotiation: { mode: "legacy" } })];
 done(`@modelcontextprotocol/client, protocols ${revisions.join(" and ")}, and a step up`);

@@ -4,9 +4,11 @@
 import assert from "node:assert/strict";
 import { newest } from "./adapters.mjs";
 
-const toolNames = ["memory", "get_project_main_memory", "get_module_state", "rules", "todo", "upload_document", "list_collections", "create_collection", "search", "fetch"];
+const toolNames = ["memory", "get_project_main_memory", "get_module_state", "rules", "todo", "upload_document",
+  "list_collections", "create_collection", "search", "fetch"];
 const readingNames = ["memory", "get_project_main_memory", "get_module_state", "list_collections", "search", "fetch"];
-const plan = (name) => `## Constitution\nTests first.\n\n## Spec\nMaps for ${name}.\n\n## Plan\nTile by tile.\n\n## Tasks\n- [ ] T1 measure the river\n- [ ] T2 order granite\n\n## Gaps\nWho pays?\n`;
+const plan = (name) =>
+  `## Constitution\nTests first.\n\n## Spec\nMaps for ${name}.\n\n## Plan\nTile by tile.\n\n## Tasks\n- [ ] T1 measure the river\n- [ ] T2 order granite\n\n## Gaps\nWho pays?\n`;
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 // list reads all pages of a list.
@@ -56,17 +58,21 @@ export async function everything(client, name) {
   }
 
   const prose = `${name} draws maps of granite.`;
-  const main = await calls("memory", { action: "store", content: prose, project_name: name, event_type: "project-main", state: "active" });
-  const fact = await calls("memory", { action: "store", content: `# Tiles\n\nA tile has 256 pixels, ${name} decided.`, project_name: name, event_type: "decision", tags: ["tiles"], metadata: { module_name: "tiles" } });
+  const main = await calls("memory", { action: "store", content: prose, project_name: name, event_type: "project-main",
+    state: "active" });
+  const fact = await calls("memory", { action: "store", content: `# Tiles\n\nA tile has 256 pixels, ${name} decided.`,
+    project_name: name, event_type: "decision", tags: ["tiles"], metadata: { module_name: "tiles" } });
   const idle = await calls("memory", { action: "store", content: "Of no use." });
   const found = await calls("memory", { action: "search", query: "how large is a tile?", project_name: name });
   assert.ok(JSON.stringify(found).includes(fact.id), JSON.stringify(found));
-  const updated = await calls("memory", { action: "update", id: fact.id, content: `# Tiles\n\nA tile has 512 pixels, ${name} decided.` });
+  const updated = await calls("memory",
+    { action: "update", id: fact.id, content: `# Tiles\n\nA tile has 512 pixels, ${name} decided.` });
   assert.equal(updated.revision, 2);
   const whole = await calls("memory", { action: "retrieve", id: fact.id });
   assert.ok(JSON.stringify(whole).includes("512 pixels"), JSON.stringify(whole));
   await calls("memory", { action: "delete", id: idle.id });
-  for (const [rule_type, content] of [["do", "Measure twice."], ["dont", "Never guess."]]) await calls("rules", { action: "store", rule_type, content, project_name: name });
+  for (const [rule_type, content] of [["do", "Measure twice."], ["dont", "Never guess."]])
+    await calls("rules", { action: "store", rule_type, content, project_name: name });
   await calls("rules", { action: "store", rule_type: "do", content: "Answer briefly." });
   await calls("todo", { action: "store", content: plan(name), project_name: name });
   const progress = await calls("todo", { action: "complete", task_id: "T1", project_name: name });
@@ -77,9 +83,11 @@ export async function everything(client, name) {
   assert.ok(JSON.stringify(made).includes(`of ${name}`));
   assert.ok(JSON.stringify(await calls("list_collections", {})).includes(`of ${name}`));
   const context = JSON.stringify(await calls("memory", { action: "get_context", query: "tiles", project_name: name }));
-  for (const part of ["Measure twice.", "Never guess.", "Answer briefly.", "512 pixels", "order granite"]) assert.ok(context.includes(part), `${part} is missing in ${context}`);
+  for (const part of ["Measure twice.", "Never guess.", "Answer briefly.", "512 pixels", "order granite"])
+    assert.ok(context.includes(part), `${part} is missing in ${context}`);
   assert.ok(JSON.stringify(await calls("get_project_main_memory", { project_name: name })).includes(prose));
-  assert.ok(JSON.stringify(await calls("get_module_state", { module_name: "tiles", project_name: name })).includes(fact.id));
+  assert.ok(JSON.stringify(await calls("get_module_state", { module_name: "tiles", project_name: name }))
+    .includes(fact.id));
   const { results } = await calls("search", { query: "pixels of a tile" });
   const hit = results.find((result) => result.id === fact.id);
   assert.equal(hit?.title, "Tiles");
@@ -122,16 +130,20 @@ export async function everything(client, name) {
   }
 
   const prompts = await list(client, "prompts");
-  assert.deepEqual(prompts.map((prompt) => prompt.name).sort(), ["load_project_context", "review_gaps", "save_session"]);
+  assert.deepEqual(prompts.map((prompt) => prompt.name).sort(),
+    ["load_project_context", "review_gaps", "save_session"]);
   for (const [prompt, args, ...parts] of [
-    ["load_project_context", { project: name, task: "draw the river" }, "draw the river", prose, "Measure twice.", "T2 order granite", fact.id],
+    ["load_project_context", { project: name, task: "draw the river" }, "draw the river", prose, "Measure twice.",
+      "T2 order granite", fact.id],
     ["save_session", { project: name, focus: "the width" }, name, "the width", "T2 order granite"],
     ["review_gaps", { project: name }, "Who pays?", "T2 order granite"],
     ["review_gaps", {}, name],
   ]) {
     const messages = await client.prompt(prompt, args);
     assert.equal(messages.length, 1);
-    for (const part of parts) assert.ok(messages[0].content.text.includes(part), `${prompt}: ${part} is missing in ${messages[0].content.text}`);
+    for (const part of parts)
+      assert.ok(messages[0].content.text.includes(part),
+        `${prompt}: ${part} is missing in ${messages[0].content.text}`);
   }
 
   if (client.complete) {
@@ -142,7 +154,8 @@ export async function everything(client, name) {
       [template("souvenir://memories/{id}"), "id", "til", fact.id],
       [template("souvenir://files/{id}"), "id", "riv", text.id],
     ]) assert.deepEqual((await client.complete(ref, argument, typed)).values, [value], argument);
-    assert.deepEqual((await client.complete({ type: "ref/prompt", name: "save_session" }, "project", "zzz")).values, []);
+    assert.deepEqual((await client.complete({ type: "ref/prompt", name: "save_session" }, "project", "zzz")).values,
+      []);
   }
   await mistakes(client);
 }
@@ -155,7 +168,8 @@ async function mistakes(client) {
   await says(client, "memory", { action: "retrieve" }, /id is missing; memory retrieve needs it/);
   await says(client, "memory", { action: "fly" }, /fly/);
   await says(client, "todo", { action: "complete", task_id: "T9", project_name: "no such project" }, /project/);
-  await assert.rejects(client.call("fly", {}), client.looksFirst ? /'fly' not found/ : /unknown tool .{0,2}fly.{0,2}; there are memory, /);
+  await assert.rejects(client.call("fly", {}), client.looksFirst ? /'fly' not found/
+    : /unknown tool .{0,2}fly.{0,2}; there are memory, /);
   await assert.rejects(client.prompt("fly", {}), /unknown prompt .{0,2}fly.{0,2}; there are load_project_context/);
   await assert.rejects(client.prompt("load_project_context", {}), /project/);
   await assert.rejects(client.read("souvenir://memories/none"), /none.{0,2} not found/);

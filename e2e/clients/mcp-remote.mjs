@@ -6,9 +6,11 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { Person, done, url } from "./person.mjs";
 
-const remote = spawn(process.execPath, ["node_modules/mcp-remote/dist/proxy.js", `${url}/mcp`, "--transport", "http-only"], {
+const remote = spawn(process.execPath,
+  ["node_modules/mcp-remote/dist/proxy.js", `${url}/mcp`, "--transport", "http-only"], {
   stdio: ["pipe", "pipe", "pipe"],
-  env: { ...process.env, BROWSER: "none", HOME: process.cwd(), MCP_REMOTE_CONFIG_DIR: `${process.cwd()}/mcp-auth`, DISPLAY: "" },
+  env: { ...process.env, BROWSER: "none", HOME: process.cwd(), MCP_REMOTE_CONFIG_DIR: `${process.cwd()}/mcp-auth`,
+    DISPLAY: "" },
 });
 const said = [];
 const person = new Person();
@@ -32,18 +34,22 @@ createInterface({ input: remote.stdout }).on("line", (line) => {
   waiting.get(message.id)?.(message);
 });
 let last = 0;
-const send = (method, params) => remote.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...(method.startsWith("notifications/") ? {} : { id: ++last }), method, params })}\n`);
+const send = (method, params) =>
+  remote.stdin.write(
+    `${JSON.stringify({ jsonrpc: "2.0", ...(method.startsWith("notifications/") ? {} : { id: ++last }), method, params })}\n`);
 const ask = (method, params) => new Promise((resolve) => {
   send(method, params);
   waiting.set(last, resolve);
 });
 
-const begun = await ask("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "e2e", version: "1" } });
+const begun = await ask("initialize",
+  { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "e2e", version: "1" } });
 assert.ok(begun.result?.serverInfo, JSON.stringify(begun));
 send("notifications/initialized");
 const { result } = await ask("tools/list", {});
 assert.ok(result.tools.some((tool) => tool.name === "memory"));
-const stored = await ask("tools/call", { name: "memory", arguments: { action: "store", content: "The remote client was here." } });
+const stored = await ask("tools/call",
+  { name: "memory", arguments: { action: "store", content: "The remote client was here." } });
 assert.ok(!stored.error && !stored.result.isError, JSON.stringify(stored));
 assert.deepEqual(person.pages, ["sign-in", "consent"]);
 clearTimeout(deadline);

@@ -21,7 +21,8 @@ function user(name, scopes = "memory:read,memory:write,files:read,files:write") 
 
 const token = (name, scopes) => program(["token", "add", "--user", name, "--name", name, "--scope", scopes]);
 const over = (given) => ({ url: `${url}/mcp`, token: given });
-const streams = (name, ...more) => ({ command: souvenir, args: ["mcp", "--db", db, "--user", name, "--toolsets", "memory,chatgpt", ...more] });
+const streams = (name, ...more) =>
+  ({ command: souvenir, args: ["mcp", "--db", db, "--user", name, "--toolsets", "memory,chatgpt", ...more] });
 
 // tries runs one client.
 async function tries(name, kind, place, revision, what) {
@@ -38,7 +39,8 @@ async function tries(name, kind, place, revision, what) {
 
 const handshakes = revisions.filter((revision) => revision !== newest);
 const matrix = [];
-for (const [of, kind, speaks] of [["older", older, handshakes], ["newer", newer, revisions], ["inspector", inspector, [handshakes.at(-1), newest]]]) {
+for (const [of, kind, speaks] of [["older", older, handshakes], ["newer", newer, revisions],
+  ["inspector", inspector, [handshakes.at(-1), newest]]]) {
   for (const revision of speaks) {
     for (const transport of ["http", "stdio"]) {
       // The Inspector starts Node for each request; the short form does everything once with it.
@@ -50,7 +52,8 @@ for (const [of, kind, speaks] of [["older", older, handshakes], ["newer", newer,
 
 async function whole({ name, kind, transport, revision }) {
   const [given, began] = [user(name), Date.now()];
-  await tries(name, kind, transport === "http" ? over(given) : streams(name), revision, (client) => everything(client, name));
+  await tries(name, kind, transport === "http" ? over(given)
+    : streams(name), revision, (client) => everything(client, name));
   console.log(`ok ${name}: every tool, resource and prompt, ${((Date.now() - began) / 1000).toFixed(1)} s`);
 }
 
@@ -63,12 +66,14 @@ const many = user("many");
 const first = await newer(over(many), newest);
 for (let i = 0; i < 110; i++) await first.call("memory", { action: "store", content: `Stone ${i}` });
 await first.close();
-for (const [of, kind, revision] of [["older", older, "2025-11-25"], ["newer", newer, "2025-11-25"], ["newer", newer, newest], ["inspector", inspector, "2025-11-25"]]) {
+for (const [of, kind, revision] of [["older", older, "2025-11-25"], ["newer", newer, "2025-11-25"],
+  ["newer", newer, newest], ["inspector", inspector, "2025-11-25"]]) {
   const name = `${of}, ${revision}`;
   if (kind !== inspector) await tries(name, kind, over(many), revision, (client) => pagesOf(client, 112));
   await tries(name, kind, over(reader), revision, (client) => onlyReads(client, true));
   await tries(name, kind, streams("reader", "--read-only"), revision, (client) => onlyReads(client, false));
   const ending = token("many", "memory:read,memory:write");
-  await tries(name, kind, over(ending), revision, (client) => endsWithItsToken(client, () => program(["token", "delete", "--user", "many", ending.slice(0, 8)])));
+  await tries(name, kind, over(ending), revision, (client) =>
+    endsWithItsToken(client, () => program(["token", "delete", "--user", "many", ending.slice(0, 8)])));
   console.log(`ok ${name}: pages, a token that may only read, a server for reading, a token that ends`);
 }

@@ -59,7 +59,8 @@ export class Person {
       } else {
         this.pages.push("consent");
         form.set("decision", decision);
-        for (const [field, values] of Object.entries(choices)) for (const value of [values].flat()) form.append(field, value);
+        for (const [field, values] of Object.entries(choices)) for (const value of [values].flat())
+          form.append(field, value);
       }
       response = await this.#fetch(action, { method: "POST", body: form });
     }
@@ -71,9 +72,11 @@ export class Person {
 export async function useTools(client, mark) {
   const { tools } = await client.listTools();
   assert.ok(tools.some((tool) => tool.name === "memory"), "the tool memory is offered");
-  const stored = await client.callTool({ name: "memory", arguments: { action: "store", content: `The ${mark} client was here.` } });
+  const stored = await client.callTool(
+    { name: "memory", arguments: { action: "store", content: `The ${mark} client was here.` } });
   assert.ok(!stored.isError, JSON.stringify(stored));
-  const found = await client.callTool({ name: "memory", arguments: { action: "search", query: `which client was here: ${mark}?` } });
+  const found = await client.callTool(
+    { name: "memory", arguments: { action: "search", query: `which client was here: ${mark}?` } });
   assert.ok(JSON.stringify(found).includes(`The ${mark} client was here.`), JSON.stringify(found));
 }
 

@@ -17,7 +17,8 @@ export class Provider {
 
   get clientMetadata() {
     return {
-      client_name: this.clientName, redirect_uris: [this.redirectUrl], grant_types: ["authorization_code", "refresh_token"],
+      client_name: this.clientName, redirect_uris: [this.redirectUrl],
+        grant_types: ["authorization_code", "refresh_token"],
       response_types: ["code"], token_endpoint_auth_method: "none",
     };
   }

@@ -23,7 +23,8 @@ export const browser = await chromium.launch({
 })
 
 export const wide = { colorScheme: 'light', viewport: { width: 1440, height: 900 } }
-export const phone = { colorScheme: 'dark', viewport: { width: 320, height: 640 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }
+export const phone = { colorScheme: 'dark', viewport: { width: 320, height: 640 }, isMobile: true, hasTouch: true,
+  deviceScaleFactor: 2 }
 
 // open opens a separate browser without a session. Statuses that the test names are expected.
 export async function open(look = wide, more = {}) {
@@ -45,11 +46,14 @@ export function watch(page) {
   page.waiting = new Set()
   page.on('console', (message) => {
     const text = message.text()
-    if ((message.type() !== 'error' && message.type() !== 'warning') || /GL Driver Message/.test(text)) return // pictures are drawn without a graphics card
-    if (/^htmx:(sendAbort|afterRequest),/.test(text)) return // a search that was given up for the next one, as htmx tells it
+    // pictures are drawn without a graphics card
+    if ((message.type() !== 'error' && message.type() !== 'warning') || /GL Driver Message/.test(text)) return
+    // a search that was given up for the next one, as htmx tells it
+    if (/^htmx:(sendAbort|afterRequest),/.test(text)) return
     const status = /the server responded with a status of (\d+)/.exec(text)
     if (status && page.expected.includes(Number(status[1]))) return
-    if (/^Response Status Error Code \d+ from|Autofocus processing was blocked/.test(text) && page.expected.length + /Autofocus/.test(text) > 0) return
+    if (/^Response Status Error Code \d+ from|Autofocus processing was blocked/.test(text)
+      && page.expected.length + /Autofocus/.test(text) > 0) return
     complain(`${page.url()}: ${text}`)
   })
   page.on('pageerror', (error) => complain(`${page.url()}: ${error.stack}`))
@@ -57,7 +61,9 @@ export function watch(page) {
   page.on('request', (request) => {
     page.waiting.add(request)
     const url = new URL(request.url())
-    if (url.origin !== (page.home ?? site) && !['data:', 'blob:'].includes(url.protocol) && !(url.origin === page.away && request.isNavigationRequest())) complain(`${page.url()}: ${request.url()} is loaded from elsewhere`)
+    if (url.origin !== (page.home ?? site) && !['data:', 'blob:'].includes(url.protocol)
+      && !(url.origin === page.away && request.isNavigationRequest())) complain(
+        `${page.url()}: ${request.url()} is loaded from elsewhere`)
   })
   page.on('requestfinished', async (request) => {
     page.waiting.delete(request)
@@ -67,7 +73,9 @@ export function watch(page) {
     page.waiting.delete(request)
     const why = request.failure()?.errorText
     if (why === 'csp' && page.scriptless) return // a script that a page announces
-    if (why !== 'net::ERR_ABORTED' && new URL(request.url()).origin !== page.away) complain(`${request.url()} did not load: ${why}`) // which is given up for a newer one, or is a download
+    // which is given up for a newer one, or is a download
+    if (why !== 'net::ERR_ABORTED' && new URL(request.url()).origin !== page.away)
+      complain(`${request.url()} did not load: ${why}`)
   })
 }
 
@@ -85,7 +93,8 @@ export async function settle(page) {
 // still waits for the end of animations, since colours are wrong during them; at most a second, by the clock of the
 // test: with scripts off, a page has none.
 export const still = (page) => Promise.race([
-  page.evaluate(() => Promise.allSettled(document.getAnimations().map((animation) => animation.finished)).then(() => {})).catch(() => {}),
+  page.evaluate(() => Promise.allSettled(document.getAnimations().map((animation) => animation.finished))
+    .then(() => {})).catch(() => {}),
   new Promise((resolve) => setTimeout(resolve, 1000)),
 ])
 

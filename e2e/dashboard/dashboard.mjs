@@ -9,7 +9,8 @@ const { SEEDED, STORE, LOOK } = process.env
 const seeded = JSON.parse(SEEDED)
 
 if (STORE === 'small' && !LOOK && !process.env.ONLY) await selfcheck(seeded)
-if (!LOOK && !process.env.ONLY && !(process.env.SHORT && STORE === 'small')) await walk(seeded) // in short, the hostile one has it all
+// in short, the hostile one has it all
+if (!LOOK && !process.env.ONLY && !(process.env.SHORT && STORE === 'small')) await walk(seeded)
 await flows(seeded)
 tell()
 await browser.close()

@@ -22,7 +22,9 @@ export async function measure(page, path, pattern) {
   }
   const slowest = [...grouped(times)].map(([address, all]) => [address, median(all)]).sort((a, b) => b[1] - a[1])[0]
   const before = pages.get(pattern)
-  if (!before || bytes > before.bytes || slowest?.[1] > before.took) pages.set(pattern, { path, bytes: Math.max(bytes, before?.bytes ?? 0), took: Math.max(slowest?.[1] ?? 0, before?.took ?? 0), of: slowest?.[0] })
+  if (!before || bytes > before.bytes || slowest?.[1] > before.took)
+    pages.set(pattern, { path, bytes: Math.max(bytes, before?.bytes ?? 0),
+      took: Math.max(slowest?.[1] ?? 0, before?.took ?? 0), of: slowest?.[0] })
 }
 
 function grouped(times) {
@@ -31,7 +33,8 @@ function grouped(times) {
   return all
 }
 
-// serverTimes is how long the server took for each address that the page has loaded, in milliseconds, files of the program aside.
+// serverTimes is how long the server took for each address that the page has loaded, in milliseconds, files of the
+// program aside.
 export function serverTimes(page) {
   return page.transfers.filter((request) => !/\/static\//.test(request.url()) && !request.url().startsWith('data:'))
     .map((request) => [new URL(request.url()).pathname, request.timing().responseStart - request.timing().requestStart])
@@ -51,9 +54,12 @@ export function tell() {
   console.log(`  ${'page'.padEnd(44)} ${'KB'.padStart(8)} ${'ms on the server'.padStart(18)}`)
   for (const [pattern, { bytes, took, of }] of [...pages].sort()) {
     const over = bytes > most.bytes || (STORE === 'large' && took > most.milliseconds)
-    console.log(`  ${pattern.padEnd(44)} ${(bytes / 1000).toFixed(1).padStart(8)} ${took.toFixed(1).padStart(18)}${over ? `  over${took > most.milliseconds ? ` (${of})` : ''}` : ''}`)
+    console.log(
+      `  ${pattern.padEnd(44)} ${(bytes / 1000).toFixed(1).padStart(8)} ${took.toFixed(1).padStart(18)}${over ? `  over${took > most.milliseconds ? ` (${of})` : ''}` : ''}`)
     if (bytes > most.bytes) complain(`${STORE} ${pattern} loads ${bytes} bytes`)
     if (took > 10 * most.milliseconds) complain(`${STORE} ${pattern} takes the server ${took.toFixed(0)} ms`)
   }
-  for (const [name, value, unit, wanted] of further) console.log(`  ${name.padEnd(44)} ${value.toFixed(1).padStart(8)} ${unit}${value > wanted ? `  over ${wanted}` : ''}`)
+  for (const [name, value, unit, wanted] of further)
+    console.log(
+      `  ${name.padEnd(44)} ${value.toFixed(1).padStart(8)} ${unit}${value > wanted ? `  over ${wanted}` : ''}`)
 }

@@ -60,9 +60,12 @@ export async function flows(seeded) {
         console.log(`  ✓ ${title} (${((performance.now() - began) / 1000).toFixed(1)} s)`)
       } catch (error) {
         const page = opened.at(-1)
-        if (SHOTS && page) await page.screenshot({ path: `${SHOTS}/failed-${file}-${name}.png`, fullPage: true }).catch(() => {})
-        const problem = page && (await page.locator('.wrong, .problem, [role=alert]').allTextContents().catch(() => [])).join(' ').trim()
-        complain(`${file}: ${words(name)}: ${error.message}${problem ? ` The page says: ${problem}` : ''} at ${page?.url()} ${error.stack.split('\n').find((line) => line.includes('/flows/')) ?? ''}`)
+        if (SHOTS && page)
+          await page.screenshot({ path: `${SHOTS}/failed-${file}-${name}.png`, fullPage: true }).catch(() => {})
+        const problem = page && (await page.locator('.wrong, .problem, [role=alert]').allTextContents().catch(() => []))
+          .join(' ').trim()
+        complain(
+          `${file}: ${words(name)}: ${error.message}${problem ? ` The page says: ${problem}` : ''} at ${page?.url()} ${error.stack.split('\n').find((line) => line.includes('/flows/')) ?? ''}`)
       }
       for (const page of opened) await page.context().close()
     }
@@ -73,7 +76,8 @@ export async function flows(seeded) {
 // within limits the time in seconds: a hanging browser must not block everything.
 function within(seconds, promise) {
   let timer
-  const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`it took more than ${seconds} s`)), seconds * 1000)))
+  const late = new Promise((_, reject) =>
+    (timer = setTimeout(() => reject(new Error(`it took more than ${seconds} s`)), seconds * 1000)))
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
@@ -105,6 +109,7 @@ function person(page) {
       await settle(page)
     },
     notice: async () => ((await page.locator('main [role=status]').allTextContents()).join(' ')),
-    focused: () => page.evaluate(() => document.activeElement?.id || document.activeElement?.getAttribute('name') || document.activeElement?.textContent.trim()),
+    focused: () => page.evaluate(() => document.activeElement?.id || document.activeElement?.getAttribute('name')
+      || document.activeElement?.textContent.trim()),
   })
 }

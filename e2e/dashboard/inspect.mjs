@@ -13,16 +13,22 @@ export async function inspect(page, name) {
     language: document.documentElement.lang,
     mains: document.querySelectorAll('main').length,
     ran: globalThis.ran,
-    active: [...document.querySelectorAll('[style], [onload], [onerror], [onclick], [onfocus], iframe, object, embed, base, script:not([src]):not([type="application/json"])')]
+    active: [...document.querySelectorAll(
+      '[style], [onload], [onerror], [onclick], [onfocus], iframe, object, embed, base, script:not([src]):not([type="application/json"])')]
       .filter((element) => !element.closest('svg, canvas, .sigma, [data-drawn]'))
       .map((element) => element.outerHTML.slice(0, 120)),
     current: document.querySelectorAll('.menu [aria-current=page]').length,
-    broken: [...document.images].filter((image) => image.complete && image.naturalWidth === 0 && image.loading !== 'lazy').map((image) => image.src),
-    ids: [...document.querySelectorAll('[id]')].map((element) => element.id).filter((id, i, all) => all.indexOf(id) !== i),
+    broken: [...document.images].filter((image) => image.complete && image.naturalWidth === 0
+      && image.loading !== 'lazy').map((image) => image.src),
+    ids: [...document.querySelectorAll('[id]')].map((element) => element.id)
+      .filter((id, i, all) => all.indexOf(id) !== i),
   }))
-  if (!/^\S.* · Souvenir$/s.test(found.title) || found.title.length > 200) complain(`${name}: the title is ${JSON.stringify(found.title)}`)
-  if (found.headings.length !== 1 || !found.headings[0]) complain(`${name} has ${found.headings.length} headings of the first level`)
-  if (found.language !== 'en' || found.mains !== 1) complain(`${name} has the language ${found.language} and ${found.mains} elements main`)
+  if (!/^\S.* · Souvenir$/s.test(found.title) || found.title.length > 200)
+    complain(`${name}: the title is ${JSON.stringify(found.title)}`)
+  if (found.headings.length !== 1 || !found.headings[0])
+    complain(`${name} has ${found.headings.length} headings of the first level`)
+  if (found.language !== 'en' || found.mains !== 1)
+    complain(`${name} has the language ${found.language} and ${found.mains} elements main`)
   if (found.current > 1) complain(`${name}: the menu says ${found.current} times that it is here`)
   if (found.ran !== undefined) complain(`${name}: stored text has run: ${found.ran}`)
   for (const element of found.active) complain(`${name} has ${element}`)
@@ -37,36 +43,48 @@ export async function look(page, name, { touch } = {}) {
   touch ??= await page.evaluate(() => matchMedia('(pointer: coarse)').matches)
   const { width } = page.viewportSize()
   // axe takes the content of a closed element for hidden, but beside a wide page the menu is shown all the same.
-  if (!touch) await page.evaluate(() => document.querySelectorAll('header details:not([open])').forEach((details) => { details.open = details.dataset.opened = true }))
-  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))) // the look may just have changed
+  if (!touch)
+    await page.evaluate(() => document.querySelectorAll('header details:not([open])')
+      .forEach((details) => { details.open = details.dataset.opened = true }))
+  // the look may just have changed
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
   await still(page)
   const wide = await page.evaluate((width) => {
     if (document.documentElement.scrollWidth <= width) return ''
     const outside = [...document.body.querySelectorAll('*')].filter((element) => {
       if (element.getBoundingClientRect().right <= width + 1) return false
-      for (let above = element.parentElement; above; above = above.parentElement) if (getComputedStyle(above).overflowX !== 'visible') return false
+      for (let above = element.parentElement; above; above = above.parentElement)
+        if (getComputedStyle(above).overflowX !== 'visible') return false
       return true
     })
-    return `${document.documentElement.scrollWidth - width} pixels too wide: ${outside.slice(-3).map((element) => element.outerHTML.slice(0, 160)).join(' … ')}`
+    const last = outside.slice(-3).map((element) => element.outerHTML.slice(0, 160)).join(' … ')
+    return `${document.documentElement.scrollWidth - width} pixels too wide: ${last}`
   }, width)
   if (wide) complain(`${name} at ${width} is ${wide}`)
   if (touch) {
     const small = await page.evaluate(() =>
       [...document.querySelectorAll('button, summary, input:not([type=hidden]), select, textarea, nav a, a.button')]
-        .filter((element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !element.closest('.visually-hidden, .skip'))
-        .map((element) => [Math.max(...[element, element.closest('label'), ...(element.labels ?? [])].map((one) => one?.getBoundingClientRect().height ?? 0)), element.outerHTML.slice(0, 160)])
+        .filter((element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true })
+          && !element.closest('.visually-hidden, .skip'))
+        .map((element) =>
+          [
+            Math.max(...[element, element.closest('label'), ...(element.labels ?? [])].map(
+              (one) => one?.getBoundingClientRect().height ?? 0)), element.outerHTML.slice(0, 160)])
         .filter(([height]) => height < 35.5))
-    for (const [height, element] of small) complain(`${name} at ${width}: ${height} pixels are little for a finger: ${element}`)
+    for (const [height, element] of small)
+      complain(`${name} at ${width}: ${height} pixels are little for a finger: ${element}`)
   }
   const client = await page.context().newCDPSession(page)
   const { result, exceptionDetails } = await client.send('Runtime.evaluate', {
     expression: `${axe}; (${rulesBroken})().then(JSON.stringify)`, awaitPromise: true, returnByValue: true,
   })
   await client.detach()
-  await page.evaluate(() => document.querySelectorAll('header details[data-opened]').forEach((details) => { delete details.dataset.opened; details.open = false }))
+  await page.evaluate(() => document.querySelectorAll('header details[data-opened]')
+    .forEach((details) => { delete details.dataset.opened; details.open = false }))
   if (exceptionDetails) throw new Error(`axe failed at ${name}: ${exceptionDetails.exception?.description}`)
   for (const { id, help, impact, nodes } of JSON.parse(result.value)) {
-    const where = nodes.slice(0, 3).map((node) => `${node.html} (${node.any[0]?.message ?? node.all[0]?.message ?? ''})`).join(' … ')
+    const where = nodes.slice(0, 3).map((node) =>
+      `${node.html} (${node.any[0]?.message ?? node.all[0]?.message ?? ''})`).join(' … ')
     complain(`${name} at ${width}: ${impact} ${id}: ${help}: ${where}`)
   }
 }
@@ -75,7 +93,9 @@ export async function look(page, name, { touch } = {}) {
 async function rulesBroken() {
   const { violations } = await globalThis.axe.run({ resultTypes: ['violations'] })
   return violations
-    .map((rule) => ({ ...rule, nodes: rule.nodes.filter(({ target }) => rule.id !== 'heading-order' || !document.querySelector(target[0])?.closest('.markdown')) }))
+    .map((rule) =>
+      ({ ...rule, nodes: rule.nodes.filter(({ target }) => rule.id !== 'heading-order'
+        || !document.querySelector(target[0])?.closest('.markdown')) }))
     .filter(({ nodes }) => nodes.length > 0)
 }
 
@@ -96,11 +116,14 @@ export async function tabThrough(page, name) {
       const element = document.activeElement
       if (!element || element === document.body) return null
       // The focus may be shown on an element drawn over this one, or on the card around it.
-      const places = [element, element.parentElement, element.parentElement?.parentElement, element.parentElement?.parentElement?.parentElement].filter(Boolean)
-      const styles = [...places.map((place) => getComputedStyle(place)), getComputedStyle(element, '::after'), getComputedStyle(element, '::before')]
+      const places = [element, element.parentElement, element.parentElement?.parentElement,
+        element.parentElement?.parentElement?.parentElement].filter(Boolean)
+      const styles = [...places.map((place) => getComputedStyle(place)), getComputedStyle(element, '::after'),
+        getComputedStyle(element, '::before')]
       const box = element.getBoundingClientRect()
       return {
-        html: element.outerHTML.slice(0, 160), shown: styles.some((style) => style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0),
+        html: element.outerHTML.slice(0, 160),
+          shown: styles.some((style) => style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0),
         seen: box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight,
       }
     })

@@ -27,7 +27,8 @@ async function settled(page) {
 // take takes one picture; ONLY names those to take, all if it is empty.
 async function take(name, path, look, scheme, act) {
   if (process.env.ONLY && !process.env.ONLY.split(',').includes(name)) return
-  const context = await browser.newContext({ ...look, colorScheme: scheme, timezoneId: 'Europe/Berlin', locale: 'en-GB' })
+  const context = await browser.newContext(
+    { ...look, colorScheme: scheme, timezoneId: 'Europe/Berlin', locale: 'en-GB' })
   await context.addCookies(cookies)
   const page = await context.newPage()
   await page.goto(new URL(path, site).href)
@@ -60,13 +61,15 @@ const search = (text) => async (page) => page.fill('#q', text)
 
 await take('overview', '/', desk, 'light')
 await take('overview-dark', '/', desk, 'dark')
-await take('trends-phone', '/', phone, 'light', (page) => page.locator('#trends').evaluate((element) => element.scrollIntoView()))
+await take('trends-phone', '/', phone, 'light', (page) =>
+  page.locator('#trends').evaluate((element) => element.scrollIntoView()))
 await take('memories', '/memories', desk, 'light', search('when do we deploy'))
 await take('memory-phone', '/memories?q=deploy+window', phone, 'dark', async (page) => {
   await page.locator('main a[href*="/memories/0"]').first().click()
 })
 await take('new-memory', '/memories/new', desk, 'light', async (page) => {
-  await page.fill('#content', '## Deploy window\n\nWe deploy on **Thursdays**, after the nightly tests:\n\n- the branch `main` is green\n- someone is on call')
+  await page.fill('#content',
+    '## Deploy window\n\nWe deploy on **Thursdays**, after the nightly tests:\n\n- the branch `main` is green\n- someone is on call')
   await page.fill('#tags', 'deploy, berth')
   await page.locator('#content').dispatchEvent('input')
   await settled(page)

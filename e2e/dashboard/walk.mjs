@@ -6,7 +6,13 @@ import { measure } from './figures.mjs'
 const { ROUTES, SHOTS, SHORT, STORE } = process.env
 const patterns = ROUTES.split(/\s+/).filter(Boolean)
 const matchers = patterns
-  .map((pattern) => ({ pattern, path: new RegExp(`^${pattern.replace('{$}', '').replaceAll(/\{[^}]*\.\.\.\}/g, '.+').replaceAll(/\{[^}]*\}/g, '[^/]+')}$`), places: (pattern.match(/\{\w/g) ?? []).length }))
+  .map((pattern) =>
+    (
+      {
+        pattern,
+          path: new RegExp(
+            `^${pattern.replace('{$}', '').replaceAll(/\{[^}]*\.\.\.\}/g, '.+').replaceAll(/\{[^}]*\}/g, '[^/]+')}$`),
+              places: (pattern.match(/\{\w/g) ?? []).length }))
   .sort((a, b) => a.places - b.places)
 
 // patternOf is the pattern of a page's address, with the names of its parameters: pages of one pattern are alike.
@@ -16,7 +22,9 @@ export function patternOf(address) {
 }
 
 function kindOf(address) {
-  const names = [...new Set([...new URL(address, site).searchParams].filter(([, value]) => value).map(([name]) => name))].sort().join('&')
+  const names =
+    [...new Set([...new URL(address, site).searchParams].filter(([, value]) => value).map(([name]) => name))].sort()
+      .join('&')
   return patternOf(address) + (names && `?${names}`)
 }
 
@@ -27,15 +35,18 @@ const linksOf = (page) => page.evaluate(() =>
 // It returns their paths. Pages with known content come first.
 async function follow(page, seeded, visit) {
   const found = new Map() // kind: paths
-  const queue = ['/', '/attention', '/trends', ...knownPaths(seeded)] // scripts put these two in place of the links to them
+  // scripts put these two in place of the links to them
+  const queue = ['/', '/attention', '/trends', ...knownPaths(seeded)]
   const seen = new Set(queue)
   while (queue.length > 0) {
     const path = queue.shift()
     const kind = kindOf(path)
     const alike = found.get(kind) ?? []
     const pattern = kind.split('?')[0]
-    const asked = [...found.keys()].filter((other) => other.startsWith(`${pattern}?`)).length // parameters combine in very many ways
-    if (alike.length >= (kind.includes('?') || SHORT ? 1 : 2) || (kind.includes('?') && asked >= (SHORT ? 1 : 3))) continue
+    // parameters combine in very many ways
+    const asked = [...found.keys()].filter((other) => other.startsWith(`${pattern}?`)).length
+    if (alike.length >= (kind.includes('?') || SHORT ? 1 : 2) || (kind.includes('?') && asked >= (SHORT ? 1 : 3)))
+      continue
     const response = await go(page, path)
     if (!response || !(response.headers()['content-type'] ?? '').startsWith('text/html')) continue // a download
     found.set(kind, [...alike, path])
@@ -43,7 +54,8 @@ async function follow(page, seeded, visit) {
       const url = new URL(href)
       const next = url.pathname + url.search
       if (url.origin !== site) {
-        if (!/^https?:$/.test(url.protocol) && url.protocol !== 'mailto:') complain(`${path} leads to ${href.slice(0, 200)}`)
+        if (!/^https?:$/.test(url.protocol) && url.protocol !== 'mailto:')
+          complain(`${path} leads to ${href.slice(0, 200)}`)
       } else if (!seen.has(next) && !url.pathname.startsWith('/api/')) {
         seen.add(next)
         queue.push(next)
@@ -52,7 +64,8 @@ async function follow(page, seeded, visit) {
     await visit(path)
   }
   for (const pattern of patterns) {
-    if (!partsAndDownloads.test(pattern) && STORE === 'small' && ![...found.keys()].some((kind) => kind.split('?')[0] === pattern)) complain(`no link leads to ${pattern}`)
+    if (!partsAndDownloads.test(pattern) && STORE === 'small'
+      && ![...found.keys()].some((kind) => kind.split('?')[0] === pattern)) complain(`no link leads to ${pattern}`)
   }
   return [...found.values()].flat()
 }
@@ -143,15 +156,23 @@ async function withoutScripts(seeded, paths) {
   const page = await open(wide, { javaScriptEnabled: false })
   page.scriptless = true
   await enter(page, seeded.user)
-  for (const path of paths.filter((path, i) => paths.findIndex((other) => patternOf(other) === patternOf(path)) === i)) {
+  for (const path of paths.filter((path, i) => paths.findIndex((other) => patternOf(other) === patternOf(path)) === i))
+    {
     await go(page, path)
     await inspect(page, `${STORE} ${path} (no scripts)`)
     const wrong = await page.evaluate(() => [
-      ...[...document.forms].filter((form) => ![...form.elements].some((field) => field.matches('button:not([type=button]), input[type=submit]'))).map((form) => `no button sends ${form.outerHTML.slice(0, 160)}`),
-      ...[...document.querySelectorAll('form[method=post] button, form:not([method=post]) button')].filter((button) => button.type === 'submit' && button.form && !button.form.getAttribute('action') && !button.hasAttribute('formaction') && button.form.method === 'post')
+      ...[...document.forms].filter((form) =>
+        ![...form.elements].some((field) => field.matches('button:not([type=button]), input[type=submit]')))
+          .map((form) => `no button sends ${form.outerHTML.slice(0, 160)}`),
+      ...[...document.querySelectorAll('form[method=post] button, form:not([method=post]) button')].filter(
+        (button) => button.type === 'submit' && button.form && !button.form.getAttribute('action')
+          && !button.hasAttribute('formaction') && button.form.method === 'post')
         .map((button) => `a form without an action: ${button.outerHTML.slice(0, 160)}`),
-      ...[...document.querySelectorAll('button[type=button], [hx-get]:not(a[href], form, form *), [hx-post]:not(form, form *)')]
-        .filter((element) => element.checkVisibility() && !element.closest('form') && element.matches('button')).map((element) => `does nothing without scripts: ${element.outerHTML.slice(0, 160)}`),
+      ...[...document.querySelectorAll(
+        'button[type=button], [hx-get]:not(a[href], form, form *), [hx-post]:not(form, form *)')]
+        .filter((element) => element.checkVisibility() && !element.closest('form')
+          && element.matches('button')).map((element) =>
+            `does nothing without scripts: ${element.outerHTML.slice(0, 160)}`),
     ])
     for (const text of wrong) complain(`${STORE} ${path} (no scripts): ${text}`)
   }

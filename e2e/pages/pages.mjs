@@ -26,14 +26,16 @@ async function open(look = looks[0], more = {}) {
   const context = await browser.newContext({ ...look, javaScriptEnabled: false, ...more })
   const page = await context.newPage()
   page.on('console', (message) => {
-    if (!/the server responded with a status of 4|Autofocus processing was blocked/.test(message.text())) complaints.push(`${page.url()}: ${message.text()}`)
+    if (!/the server responded with a status of 4|Autofocus processing was blocked/.test(message.text()))
+      complaints.push(`${page.url()}: ${message.text()}`)
   })
   page.on('requestfailed', (request) => {
     if (request.failure()?.errorText === 'net::ERR_ABORTED') return // the page was left before it had loaded
     if (!request.url().startsWith(callback)) complaints.push(`${request.url()} did not load`)
   })
   page.on('request', (request) => {
-    if (new URL(request.url()).origin !== site && !request.isNavigationRequest()) complaints.push(`${request.url()} is loaded from elsewhere`)
+    if (new URL(request.url()).origin !== site && !request.isNavigationRequest())
+      complaints.push(`${request.url()} is loaded from elsewhere`)
   })
   return page
 }
@@ -45,16 +47,20 @@ const copies = []
 for (const look of looks) copies.push([look.name, await (await browser.newContext(look)).newPage()])
 async function inspect(name, page) {
   await page.waitForLoadState() // after a click the page may have arrived only in part
-  const html = (await page.content()).replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${css}</style>`).replace(/<link rel="icon"[^>]*>/, '')
+  const html = (await page.content()).replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${css}</style>`)
+    .replace(/<link rel="icon"[^>]*>/, '')
   for (const [look, copy] of copies) {
     await copy.setContent(html)
     if (SHOTS) await copy.screenshot({ path: `${SHOTS}/${name}-${look}.png`, fullPage: true })
-    await copy.evaluate(() => document.querySelectorAll('details').forEach((details) => details.removeAttribute('name')))
+    await copy.evaluate(() => document.querySelectorAll('details')
+      .forEach((details) => details.removeAttribute('name')))
     await copy.evaluate(() => document.querySelectorAll('details').forEach((details) => (details.open = true)))
-    await copy.evaluate(() => document.getAnimations().forEach((animation) => animation.finish())) // guarded buttons are dim at first
+    // guarded buttons are dim at first
+    await copy.evaluate(() => document.getAnimations().forEach((animation) => animation.finish()))
     await copy.evaluate(axe)
     const { violations } = await copy.evaluate(() => globalThis.axe.run())
-    for (const { id, help, nodes } of violations) complaints.push(`${name} (${look}): ${id}: ${help}: ${nodes.map((node) => node.html).join(' ')}`)
+    for (const { id, help, nodes } of violations)
+      complaints.push(`${name} (${look}): ${id}: ${help}: ${nodes.map((node) => node.html).join(' ')}`)
     const wide = await copy.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
     if (wide > 0) complaints.push(`${name} (${look}) is ${wide} pixels too wide`)
     const small = await copy.evaluate(() =>
@@ -62,7 +68,8 @@ async function inspect(name, page) {
         .map((element) => [(element.closest('label') ?? element).getBoundingClientRect().height, element.outerHTML])
         .filter(([height]) => height < 36),
     )
-    for (const [height, element] of small) complaints.push(`${name} (${look}): ${height} pixels are little for a finger: ${element}`)
+    for (const [height, element] of small)
+      complaints.push(`${name} (${look}): ${height} pixels are little for a finger: ${element}`)
   }
 }
 
@@ -122,7 +129,8 @@ await keys.bringToFront()
 assert.equal(await keys.evaluate(() => document.activeElement.name), 'password')
 await keys.locator(':focus').pressSequentially('ten red teapots')
 await keys.keyboard.press('Enter')
-await keys.waitForURL(`${site}/profile`, { timeout: 10_000 }).catch(async () => assert.fail(`not signed in: ${await keys.textContent('main')}`))
+await keys.waitForURL(`${site}/profile`, { timeout: 10_000 })
+  .catch(async () => assert.fail(`not signed in: ${await keys.textContent('main')}`))
 await keys.keyboard.press('Tab')
 assert.equal(await keys.evaluate(() => document.activeElement.textContent), 'Skip to content')
 await keys.keyboard.press('Enter')
@@ -179,7 +187,8 @@ await anna.click('button[value=allow]')
 assert.match(await anna.textContent('main .problem, main .wrong[role=alert]'), /No project is selected/)
 await inspect('consent-wrong', anna)
 await anna.check('[name=projects][value=all]')
-const [request] = await Promise.all([anna.waitForRequest((request) => request.url().startsWith(callback)), anna.click('button[value=allow]')])
+const [request] = await Promise.all([anna.waitForRequest((request) => request.url().startsWith(callback)),
+  anna.click('button[value=allow]')])
 const back = new URL(request.url())
 await anna.waitForURL('chrome-error://**')
 assert.equal(back.origin + back.pathname + back.searchParams.get('state'), `${callback}kept`)

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { call } from '../client.mjs'
 import { look } from '../inspect.mjs'
 
-const said = async (page, within = '.calls li') => (await page.locator(within).allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))
+const said = async (page, within = '.calls li') =>
+  (await page.locator(within).allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '))
 
 // clientOf makes a token on the page Connect, as a person does, and returns its value.
 async function clientOf(page, name) {
@@ -15,7 +16,8 @@ async function clientOf(page, name) {
 export async function deedsAreSentencesByDayAndByClient(someone, { user, project }) {
   const page = await someone(user)
   const token = await clientOf(page, 'Cursor')
-  const { id } = await call(token, 'memory', { action: 'store', project_id: project, content: '# Deploy window\n\nThursdays at two.' }, 'cursor/2.0')
+  const { id } = await call(token, 'memory',
+    { action: 'store', project_id: project, content: '# Deploy window\n\nThursdays at two.' }, 'cursor/2.0')
   await call(token, 'memory', { action: 'update', id, content: '# Deploy window\n\nTuesdays at two.' }, 'cursor/2.0')
   await call(token, 'memory', { action: 'search', tags: ['of no memory at all'] }, 'cursor/2.0')
   await assert.rejects(call(token, 'memory', { action: 'retrieve', id: 'of-no-memory' }, 'cursor/2.0'), /404/)
@@ -24,19 +26,24 @@ export async function deedsAreSentencesByDayAndByClient(someone, { user, project
   await page.go('/activity')
   assert.equal(await page.locator('.day h2').first().textContent(), 'Today')
   const all = await said(page)
-  for (const sentence of [/Cursor stored “Deploy window” in The atlas/, /Cursor updated “Deploy window” in The atlas/, /Cursor deleted “Deploy window”/,
-    /Cursor searched the memories/, /Cursor could not read a memory not found/]) assert.ok(all.some((text) => sentence.test(text)), `${sentence} is not in ${all.slice(0, 8).join(' | ')}`)
+  for (const sentence of [/Cursor stored “Deploy window” in The atlas/, /Cursor updated “Deploy window” in The atlas/,
+    /Cursor deleted “Deploy window”/,
+    /Cursor searched the memories/, /Cursor could not read a memory not found/]) assert.ok(
+      all.some((text) => sentence.test(text)), `${sentence} is not in ${all.slice(0, 8).join(' | ')}`)
 
   // by action, including updates and deletions
-  for (const [kind, has, lacks] of [['Updated', /updated “Deploy window”/, /deleted|stored/], ['Deleted', /deleted “Deploy window”/, /updated|stored/]]) {
+  for (const [kind, has, lacks] of [['Updated', /updated “Deploy window”/, /deleted|stored/],
+    ['Deleted', /deleted “Deploy window”/, /updated|stored/]]) {
     await page.locator('nav.chips').getByRole('link', { name: kind, exact: true }).click()
     await page.settle()
     const some = await said(page)
     assert.match(some[0], has)
-    assert.ok(some.every((text) => !lacks.test(text.split(' · ')[0].replace(/“.*?”/g, ''))), `${kind} shows ${some.join(' | ')}`)
+    assert.ok(some.every((text) => !lacks.test(text.split(' · ')[0].replace(/“.*?”/g, ''))),
+      `${kind} shows ${some.join(' | ')}`)
   }
   await page.go('/activity?group=client')
-  assert.ok((await said(page, '.day h3')).some((text) => /^Cursor \d/.test(text)), 'no group has the name of the client')
+  assert.ok((await said(page, '.day h3')).some((text) => /^Cursor \d/.test(text)),
+    'no group has the name of the client')
 
   // the chart has a bar of the calls with what failed, and one of the searches with those without hits
   const bar = page.locator('.uses li', { hasText: 'Cursor' }).first()
@@ -58,7 +65,8 @@ export async function deedsAreSentencesByDayAndByClient(someone, { user, project
   await page.send('Revoke access')
   await assert.rejects(call(token, 'memory', { action: 'search', query: 'x' }), /401/)
   await page.go('/trash')
-  assert.match((await page.locator('main li', { hasText: 'Deploy window' }).first().innerText()).replaceAll(/\s+/g, ' '), new RegExp(`in The atlas · deleted by ${user} through Cursor`))
+  assert.match((await page.locator('main li', { hasText: 'Deploy window' }).first().innerText())
+    .replaceAll(/\s+/g, ' '), new RegExp(`in The atlas · deleted by ${user} through Cursor`))
 }
 
 // Hostile names are shown as text, and another user's client is not found by its address.

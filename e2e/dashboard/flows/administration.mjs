@@ -14,7 +14,9 @@ export async function whatAnAdminDidIsInTheAuditLogWhichIsVerified(someone, { us
     const first = page.locator('section[aria-labelledby=entries] li').first()
     assert.match(await first.innerText(), new RegExp(`^${user} created a link for a new user`))
     const at = first.locator('time')
-    const local = await page.evaluate((at) => new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at)), await at.getAttribute('datetime'))
+    const local = await page.evaluate(
+      (at) => new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at)),
+        await at.getAttribute('datetime'))
     assert.equal(await at.textContent(), local, 'the time is not that of the browser')
     await page.follow('Links for new users', 'nav.chips')
     assert.ok((await page.locator('section[aria-labelledby=entries] li').count()) > 0)

@@ -19,7 +19,8 @@ export async function aClientIsConnectedAndItsFirstCallIsSeen(someone, { user })
   await page.waitForFunction(() => /Copied|Chosen/.test(document.querySelector('main button[data-copy]').textContent))
   assert.match(await page.textContent('#first-call'), /Waiting for the first call/)
   await call(token, 'memory', { action: 'store', content: 'The kettle is blue.' })
-  await page.waitForFunction(() => /Connected: .*kettle/.test(document.getElementById('first-call').textContent), null, { timeout: 15_000 * patience })
+  await page.waitForFunction(() => /Connected: .*kettle/.test(document.getElementById('first-call').textContent), null,
+    { timeout: 15_000 * patience })
   await page.go('/activity')
   assert.match(await page.main(), /kettle/)
   await page.go('/')
@@ -53,7 +54,8 @@ export async function aTokenEndsAndIsLimitedToAProject(someone, { user, project 
   const projects = new Set(found.results.flatMap((group) => group.memories).map((memory) => memory.metadata.project_id))
   assert.deepEqual([...projects], [project])
   await page.go('/tokens')
-  assert.match((await page.locator('main li', { hasText: 'Cursor' }).first().innerText()).replaceAll(/\s+/g, ' '), /expires in (29|30) days/)
+  assert.match((await page.locator('main li', { hasText: 'Cursor' }).first().innerText()).replaceAll(/\s+/g, ' '),
+    /expires in (29|30) days/)
 }
 
 // The overview of a new account shows the first steps, and follows the client's progress without a reload.
@@ -78,11 +80,14 @@ export async function aNewAccountIsLedToItsFirstSearch(someone, { user }) {
     assert.equal(await page.locator('.path > li').count(), 3)
     await page.follow('Cursor', '.path nav')
     await page.locator('#path-connect button[data-copy]').click() // one click copies
-    await page.waitForFunction(() => /Copied|Chosen/.test(document.querySelector('#path-connect button[data-copy]').textContent))
+    await page.waitForFunction(
+      () => /Copied|Chosen/.test(document.querySelector('#path-connect button[data-copy]').textContent))
     await page.fill('#path-ask', 'colour of the kettle')
     await call(token, 'memory', { action: 'store', content: 'The first kettle is blue.' })
-    await page.waitForFunction(() => /Connected: /.test(document.getElementById('path-connect').textContent), null, { timeout: 15_000 * patience })
-    await page.waitForFunction(() => /first kettle/.test(document.getElementById('path-store').textContent), null, { timeout: 15_000 * patience })
+    await page.waitForFunction(() => /Connected: /.test(document.getElementById('path-connect').textContent), null,
+      { timeout: 15_000 * patience })
+    await page.waitForFunction(() => /first kettle/.test(document.getElementById('path-store').textContent), null,
+      { timeout: 15_000 * patience })
     assert.equal(await page.inputValue('#path-ask'), 'colour of the kettle', 'what was typed is gone')
     await page.press('#path-ask', 'Enter')
     await page.settle()

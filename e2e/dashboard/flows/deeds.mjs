@@ -7,7 +7,8 @@ const looks = [undefined, phone] // light and dark
 
 async function call(token, args, name = 'memory') {
   return fetch(`${process.env.LISTENING}/tools/call`, {
-    method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body: JSON.stringify({ name, arguments: args }),
+    method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ name, arguments: args }),
   })
 }
 
@@ -34,7 +35,8 @@ export async function aClientIsPausedWhereItsCallsAre(someone, { user, token }) 
 
 export async function whatIsErasedIsNamedAndAskedFor(someone, { user, token }) {
   for (const how of looks) {
-    const { content } = await (await call(token, { action: 'store', content: 'A note to throw away.' })).json().then((answer) => ({ content: JSON.parse(answer.content?.[0]?.text ?? '{}'), ...answer }))
+    const { content } = await (await call(token, { action: 'store', content: 'A note to throw away.' })).json()
+      .then((answer) => ({ content: JSON.parse(answer.content?.[0]?.text ?? '{}'), ...answer }))
     const stored = content.id ? content : JSON.parse(content[0].text)
     await call(token, { action: 'delete', id: stored.id })
     const page = await someone(user, how)

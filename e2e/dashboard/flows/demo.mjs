@@ -5,7 +5,8 @@ import { spawn } from 'node:child_process'
 // demonstration starts one on an address of its own, and returns the page of a user who has followed its link, which is
 // for one sign-in.
 async function demonstration(someone, see) {
-  const demo = spawn(process.env.SOUVENIR, ['demo', '--no-open', '--listen', '127.0.0.1:0'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const demo = spawn(process.env.SOUVENIR, ['demo', '--no-open', '--listen', '127.0.0.1:0'],
+    { stdio: ['ignore', 'pipe', 'inherit'] })
   try {
     const link = await new Promise((resolve, reject) => {
       let printed = ''
@@ -27,7 +28,8 @@ async function demonstration(someone, see) {
 
 export const theDemonstrationTellsAStory = (someone) => demonstration(someone, async (page, go) => {
   assert.match(await page.main(), /Hello, demo/)
-  for (const waits of [/1 invitation to shared projects/, /near-duplicate memories/, /proposals about memories that contradict/]) assert.match(await page.innerText('#attention'), waits)
+  for (const waits of [/1 invitation to shared projects/, /near-duplicate memories/,
+    /proposals about memories that contradict/]) assert.match(await page.innerText('#attention'), waits)
   await page.waitForSelector('#trends .trends')
   assert.match(await page.innerText('#trends'), /Clients on a day\s+3/)
   await go('/activity')
@@ -42,7 +44,8 @@ export const theDemonstrationTellsAStory = (someone) => demonstration(someone, a
   await go(`${project}/conversations`)
   assert.match(await page.main(), /Can we move the winter release/)
   await go(`${project}/members`)
-  assert.match((await page.locator('li', { hasText: 'priya' }).first().innerText()).replaceAll(/\s+/g, ' '), /priya writer pending/)
+  assert.match((await page.locator('li', { hasText: 'priya' }).first().innerText()).replaceAll(/\s+/g, ' '),
+    /priya writer pending/)
   await go('/memories?q=who+pulled+the+plug+of+the+primary')
   assert.match(await page.main(), /standby-measured\.eml/)
   await go('/files')
@@ -64,10 +67,13 @@ export const itsPicturesSayWhatTheyShow = (someone) => demonstration(someone, as
   const listed = () => page.locator('#near .hits li').allInnerTexts()
   await go('/graph')
   await drawn(page)
-  assert.match(await page.innerText('#summary'), /\d+ links? and \d+ similar pairs?\. \d+ memories have no connections: the numbers after \+ count them/)
+  assert.match(await page.innerText('#summary'),
+    /\d+ links? and \d+ similar pairs?\. \d+ memories have no connections: the numbers after \+ count them/)
   const clusters = page.locator('#cluster-list button')
-  for (const name of await clusters.allInnerTexts()) assert.match(name, /\p{L}{3,}.*\d/su, `a cluster is called ${name}`)
-  assert.ok((await page.locator('#cluster-labels span').allInnerTexts()).some((name) => /\+\d+/.test(name)), 'no label counts the folded ones')
+  for (const name of await clusters.allInnerTexts())
+    assert.match(name, /\p{L}{3,}.*\d/su, `a cluster is called ${name}`)
+  assert.ok((await page.locator('#cluster-labels span').allInnerTexts()).some((name) => /\+\d+/.test(name)),
+    'no label counts the folded ones')
   const connected = page.locator('#near button')
   const reasons = []
   for (let i = 0; i < 4; i++) {
@@ -80,12 +86,15 @@ export const itsPicturesSayWhatTheyShow = (someone) => demonstration(someone, as
     await page.keyboard.press('Escape')
     await page.waitForFunction(() => /Most connected/.test(document.getElementById('near').innerText))
   }
-  for (const kind of [/\d+% similar: \p{L}+/u, /link/]) assert.ok(reasons.some((one) => kind.test(one)), `no connection says ${kind}`)
+  for (const kind of [/\d+% similar: \p{L}+/u, /link/])
+    assert.ok(reasons.some((one) => kind.test(one)), `no connection says ${kind}`)
 
   await go('/map')
   await drawn(page)
   await page.waitForFunction(() => !/still being computed/.test(document.getElementById('summary').textContent))
-  const places = () => page.evaluate(async () => { const { ids, places, arranging } = await (await fetch('/map/data')).json(); return JSON.stringify([ids, places, arranging]) })
+  const places = () =>
+    page.evaluate(async () => { const { ids, places, arranging } = await (await fetch('/map/data')).json();
+      return JSON.stringify([ids, places, arranging]) })
   const kept = await places()
   assert.equal(await places(), kept, 'the map is arranged again')
   const all = Number(/: ([\d,]+) stored/.exec(await page.textContent('#times'))[1])

@@ -19,8 +19,11 @@ export async function filesAreDroppedLookedAtAndLinked(someone, { user, token })
   const page = await someone(user)
   await page.go('/files')
   const script = '<svg xmlns="http://www.w3.org/2000/svg"><script>globalThis.ran="dropped"</script></svg>'
-  await dropped(page, [{ name: 'kettle.md', type: 'text/markdown', text: '# Kettle\n\n**blue** one\n' }, { name: 'kettle.svg', type: 'image/svg+xml', text: script }])
-  await page.waitForFunction(() => document.querySelectorAll('#files td.name a').length > 0 && /kettle\.md/.test(document.getElementById('files').textContent) && /kettle\.svg/.test(document.getElementById('files').textContent))
+  await dropped(page, [{ name: 'kettle.md', type: 'text/markdown', text: '# Kettle\n\n**blue** one\n' },
+    { name: 'kettle.svg', type: 'image/svg+xml', text: script }])
+  await page.waitForFunction(() => document.querySelectorAll('#files td.name a').length > 0
+    && /kettle\.md/.test(document.getElementById('files').textContent)
+      && /kettle\.svg/.test(document.getElementById('files').textContent))
   await page.settle()
   await page.follow('kettle.md', '#files')
   assert.equal(await page.textContent('.markdown strong'), 'blue')
@@ -46,7 +49,8 @@ export async function aFileIsSentWithoutScripts(someone, { user }) {
   const page = await someone(user, undefined, { javaScriptEnabled: false })
   await page.go('/files')
   await page.locator('details.upload > summary').click()
-  await page.setInputFiles('#file', { name: 'plain.txt', mimeType: 'text/plain', buffer: Buffer.from('sent by a form\n') })
+  await page.setInputFiles('#file',
+    { name: 'plain.txt', mimeType: 'text/plain', buffer: Buffer.from('sent by a form\n') })
   await page.send('Upload')
   await page.go('/files?name=plain.txt')
   await page.follow('plain.txt', '#files')
@@ -88,26 +92,33 @@ function zip(name, text) {
 // A hostile file is kept, its page shows the text that was read, and other files are found by their texts.
 export async function hostileFilesHarmNobody(someone, { user }) {
   const paragraph = '<w:p><w:r><w:t>weight upon weight </w:t></w:r></w:p>'
-  const heavy = `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>${paragraph.repeat(1e6)}</w:body></w:document>`
-  const [header, catalog, pages] = ['%PDF-1.4\n', '1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n', '2 0 obj<</Type/Pages/Kids[2 0 R 2 0 R]/Count 9>>endobj\n']
+  const heavy =
+    `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>${paragraph.repeat(1e6)}</w:body></w:document>`
+  const [header, catalog, pages] = ['%PDF-1.4\n', '1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n',
+    '2 0 obj<</Type/Pages/Kids[2 0 R 2 0 R]/Count 9>>endobj\n']
   const at = (offset) => `${String(offset).padStart(10, '0')} 00000 n \n`
-  const loop = `${header}${catalog}${pages}xref\n0 3\n0000000000 65535 f \n${at(header.length)}${at(header.length + catalog.length)}trailer<</Size 3/Root 1 0 R>>\nstartxref\n${header.length + catalog.length + pages.length}\n%%EOF\n`
+  const loop =
+    `${header}${catalog}${pages}xref\n0 3\n0000000000 65535 f \n${at(header.length)}${at(header.length + catalog.length)}trailer<</Size 3/Root 1 0 R>>\nstartxref\n${header.length + catalog.length + pages.length}\n%%EOF\n`
   for (const how of [undefined, phone]) {
     const [page, word] = [await someone(user, how), how ? 'phone' : 'desk']
     await page.go('/files')
     await page.locator('details.upload > summary').click()
     await page.setInputFiles('#file', [
-      { name: `heavy-${word}.docx`, mimeType: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document', buffer: zip('word/document.xml', heavy) },
+      { name: `heavy-${word}.docx`, mimeType: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+        buffer: zip('word/document.xml', heavy) },
       { name: `loop-${word}.pdf`, mimeType: 'application/pdf', buffer: Buffer.from(loop) },
       { name: `broken-${word}.pdf`, mimeType: 'application/pdf', buffer: Buffer.from(loop.slice(0, 150)) },
       { name: `honest-${word}.md`, mimeType: 'text/markdown', buffer: Buffer.from(`The ${word} keeps a pelican.\n`) },
     ])
     const send = page.locator('main').getByRole('button', { name: 'Upload' })
     if (await send.isVisible()) await send.click()
-    await page.waitForFunction((word) => ['heavy', 'loop', 'broken', 'honest'].every((one) => document.querySelector('#files td.name')?.closest('table').textContent.includes(`${one}-${word}`)), word)
+    await page.waitForFunction((word) => ['heavy', 'loop', 'broken', 'honest'].every(
+      (one) => document.querySelector('#files td.name')?.closest('table').textContent.includes(`${one}-${word}`)), word)
     assert.match(await page.locator('#sending').innerText(),
-      new RegExp(`honest-${word}\\.md: stored; (found by its text: 2\\d characters in 1 passage|its text is being read)`))
-    for (const [name, said] of [[`heavy-${word}.docx`, /Found by its text: .* the beginning only/], [`loop-${word}.pdf`, /Not found by its text: its pages have no text/],
+      new RegExp(
+        `honest-${word}\\.md: stored; (found by its text: 2\\d characters in 1 passage|its text is being read)`))
+    for (const [name, said] of [[`heavy-${word}.docx`, /Found by its text: .* the beginning only/],
+      [`loop-${word}.pdf`, /Not found by its text: its pages have no text/],
       [`broken-${word}.pdf`, /Not found by its text: it could not be read: it is not a PDF file, or a broken one/]]) {
       await page.go(`/files?name=${name}`)
       await page.follow(name, '#files')

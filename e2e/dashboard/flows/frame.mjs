@@ -60,7 +60,8 @@ export async function whoIsNoAdminIsToldSo(someone, { other }) {
   const page = await someone(other)
   await page.go('/')
   const places = await page.locator('.menu nav a').allTextContents()
-  for (const name of ['Users', 'Invitations', 'Backup and restore']) assert.ok(!places.includes(name), `${name} is offered`)
+  for (const name of ['Users', 'Invitations', 'Backup and restore'])
+    assert.ok(!places.includes(name), `${name} is offered`)
   await page.go('/users', 403)
   assert.match(await page.main(), /admin/i)
 }
@@ -70,7 +71,8 @@ export async function theMenuIsBesideANarrowWindowAndFits(someone, { user }) {
   await page.go('/activity')
   const [menu, main] = [await page.locator('.menu nav').boundingBox(), await page.locator('main').boundingBox()]
   assert.ok(menu.x + menu.width <= main.x, 'the menu is above the page')
-  assert.ok(await page.evaluate(() => document.querySelector('header').scrollHeight <= innerHeight), 'the menu is higher than the window')
+  assert.ok(await page.evaluate(() => document.querySelector('header').scrollHeight <= innerHeight),
+    'the menu is higher than the window')
   assert.equal(await page.locator('.menu').getByRole('link', { name: 'Users' }).isVisible(), false)
   await page.go('/memories')
   const cut = await page.locator('.memories-list').first().evaluate((list) => list.scrollWidth - list.clientWidth)

@@ -27,7 +27,8 @@ export async function searchAnswersAsOneTypes(someone, { user }) {
   const why = page.locator('#results .why').first()
   await why.locator('summary').click()
   assert.match(await why.locator('ul').innerText(), /[+-]\d\.\d\d/)
-  const took = page.transfers.filter((request) => request.url().includes('/memories?')).map((request) => [request.timing().responseStart - request.timing().requestStart, request.url()])
+  const took = page.transfers.filter((request) => request.url().includes('/memories?'))
+    .map((request) => [request.timing().responseStart - request.timing().requestStart, request.url()])
   assert.ok(took.length >= 3, `only ${took.length} searches`)
   figure('search as one types, median', median(took.map(([time]) => time)), 'ms', 50)
   figure('search as one types, slowest', Math.max(...took.map(([time]) => time)), 'ms', 50)
@@ -119,7 +120,8 @@ export async function weakerMatchesAreFolded(someone, { user }) {
 export async function foldedMatchesAreNotSelectedWithTheOthers(someone, { user }) {
   const page = await someone(user)
   await page.go('/memories?q=tiles+of+the+coast')
-  const [seen, all] = [await page.locator('#results tbody input[type=checkbox]:visible').count(), await rows(page).count()]
+  const [seen, all] = [await page.locator('#results tbody input[type=checkbox]:visible').count(),
+    await rows(page).count()]
   assert.ok(seen > 0 && seen < all, `${seen} of ${all} are shown`)
   await page.locator('#all-here').check()
   assert.match(await page.textContent('#chosen'), new RegExp(`^${seen} selected`))
@@ -141,13 +143,17 @@ export async function theReadingViewShowsTheTexts(someone, { user }) {
 
 export async function excerptsShowMarkdown(someone, { user, token }) {
   if (STORE !== 'small') return
-  await call(token, 'memory', { action: 'store', content: '## Kettles of the **harbour**\n\n- the *blue* one: `kettle --twice`\n- [a list](https://kettles.example/)\n' })
+  await call(token, 'memory',
+    { action: 'store',
+      content: '## Kettles of the **harbour**\n\n- the *blue* one: `kettle --twice`\n- [a list](https://kettles.example/)\n' })
   const page = await someone(user)
   await page.go('/memories?q=kettles+of+the+harbour')
   const cell = page.locator('#results .what').first()
   assert.doesNotMatch(await cell.innerText(), /\*\*|##|`|\]\(/)
-  assert.equal((await cell.locator('code').allTextContents()).join(''), 'kettle --twice') // in parts, where words are marked
-  assert.match((await cell.locator('mark b').allTextContents()).join(' '), /harbour/) // a word of the search, and emphasized
+  // in parts, where words are marked
+  assert.equal((await cell.locator('code').allTextContents()).join(''), 'kettle --twice')
+  // a word of the search, and emphasized
+  assert.match((await cell.locator('mark b').allTextContents()).join(' '), /harbour/)
 }
 
 // choose ticks the first n rows and returns their addresses.
@@ -218,8 +224,11 @@ export async function theListWorksWithoutScripts(someone, { user }) {
 
 export async function nearDuplicatesAreMadeOneAndComeApart(someone, { user, token }) {
   if (STORE !== 'small') return
-  const [first, second] = [await call(token, 'memory', { action: 'store', content: 'The blue kettle is on the upper shelf by the window.', tags: ['one'] }),
-    await call(token, 'memory', { action: 'store', content: 'The blue kettle is on the upper shelf, by the window.', tags: ['two'] })]
+  const [first, second] =
+    [await call(token, 'memory', { action: 'store', content: 'The blue kettle is on the upper shelf by the window.',
+      tags: ['one'] }),
+    await call(token, 'memory', { action: 'store', content: 'The blue kettle is on the upper shelf, by the window.',
+      tags: ['two'] })]
   const page = await someone(user)
   await page.go('/memories/duplicates')
   await page.locator('.alike', { hasText: 'upper shelf' }).getByRole('link', { name: 'Compare and merge' }).click()

@@ -72,7 +72,8 @@ export async function oneFormWritesAMemoryAndItsPageSaysTheTextOnce(someone, { u
   const page = await someone(user)
   const fields = async (path) => {
     await page.go(path)
-    return page.locator('main form :is(input:not([type=hidden]), textarea, select)').evaluateAll((all) => all.map((one) => one.id || one.name))
+    return page.locator('main form :is(input:not([type=hidden]), textarea, select)')
+      .evaluateAll((all) => all.map((one) => one.id || one.name))
   }
   const [edit, fresh] = [await fields(`/memories/${id}/edit`), await fields('/memories/new')]
   assert.deepEqual(edit.filter((field) => !fresh.includes(field)), [])
@@ -132,6 +133,7 @@ export async function memoriesAreLinkedBySearch(someone, { user, memory }) {
   await page.fill('#seek', 'zzxxqq')
   await page.settle()
   await page.send('Save')
-  assert.ok((await page.locator('section[aria-labelledby=related]').innerText()).includes(title), `${title} is not linked`)
+  assert.ok((await page.locator('section[aria-labelledby=related]').innerText()).includes(title),
+    `${title} is not linked`)
   await page.send('Undo')
 }

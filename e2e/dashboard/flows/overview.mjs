@@ -27,7 +27,8 @@ export async function theOverviewLeadsOn(someone, { user }) {
 export async function theActivityIsFiltered(someone, { user, token }) {
   const page = await someone(user)
   await call(token, 'list_collections', {}, 'kettle/2.0')
-  await assert.rejects(call(token, 'todo', { action: 'complete', project_id: 'atlas', task_id: 'T99' }, 'kettle/2.0'), /404/)
+  await assert.rejects(call(token, 'todo', { action: 'complete', project_id: 'atlas', task_id: 'T99' }, 'kettle/2.0'),
+    /404/)
   await page.go('/activity')
   await page.click('details.filters summary')
   await page.fill('#client', 'kettle/2.0')
@@ -54,5 +55,6 @@ export async function newCallsAppearByThemselves(someone, { user, token }) {
   await page.click('#follow')
   await page.waitForURL('**live=1**')
   await call(token, 'list_collections', {}, 'teapot/3.0')
-  await page.waitForFunction(() => document.querySelector('main').textContent.includes('teapot'), null, { timeout: 15_000 * patience })
+  await page.waitForFunction(() => document.querySelector('main').textContent.includes('teapot'), null,
+    { timeout: 15_000 * patience })
 }

@@ -11,7 +11,8 @@ const { STORE } = process.env
 async function drawn(page, path) {
   const began = performance.now()
   await page.goto(new URL(path, 'http://memory.test').href, { waitUntil: 'commit' })
-  await page.waitForFunction(() => document.querySelector('#stage canvas') && document.getElementById('drawing').hidden, null, { timeout: 60_000 * patience })
+  await page.waitForFunction(() => document.querySelector('#stage canvas')
+    && document.getElementById('drawing').hidden, null, { timeout: 60_000 * patience })
   const took = performance.now() - began
   await page.settle()
   return took
@@ -50,7 +51,8 @@ export async function theMapIsDrawnAndColouredByType(someone, { user }) {
 async function lasso(page) {
   await page.click('#lasso-on')
   const box = await page.locator('#lasso').boundingBox()
-  const at = (x, y) => ({ clientX: box.x + x * box.width, clientY: box.y + y * box.height, pointerId: 1, bubbles: true })
+  const at = (x, y) =>
+    ({ clientX: box.x + x * box.width, clientY: box.y + y * box.height, pointerId: 1, bubbles: true })
   const line = [[0.01, 0.01], [0.99, 0.01], [0.99, 0.99], [0.01, 0.99]].map(([x, y]) => at(x, y))
   if (await page.evaluate(() => matchMedia('(pointer: coarse)').matches)) {
     await page.evaluate((line) => {
@@ -86,7 +88,8 @@ export async function manyAreSelectedWithALassoAndTagged(someone, { user }) {
     assert.equal(await picked(page), all)
     await page.click('#pick-none')
     await page.locator('#cluster-list button').first().click()
-    await page.waitForFunction(() => document.getElementById('stage').getBoundingClientRect().bottom > 200) // it is in sight
+    // it is in sight
+    await page.waitForFunction(() => document.getElementById('stage').getBoundingClientRect().bottom > 200)
     await page.locator('#near button', { hasText: 'Select all' }).click()
     const some = await picked(page)
     assert.ok(some > 1 && some < all, `${some} of ${all} are of the first cluster`)
@@ -121,7 +124,9 @@ export async function theTimeSliderAndTheLabelsOfTheGraph(someone, { user }) {
     if (size === wide) assert.ok(boxes.length > 0, `no label in ${await page.textContent('#clusters')}`)
     for (const a of boxes) {
       for (const b of boxes) {
-        if (a !== b) assert.ok(a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top, `${a.text} covers ${b.text}`)
+        if (a !== b)
+          assert.ok(a.right <= b.left || b.right <= a.left || a.bottom <= b.top
+            || b.bottom <= a.top, `${a.text} covers ${b.text}`)
       }
     }
     if (await page.locator('.times').isVisible()) {
@@ -143,13 +148,18 @@ export async function namesOfClustersCoverNoMemories(someone, { user }) {
     const page = await someone(user, size)
     await drawn(page, '/map')
     const [names, covered] = await page.evaluate(async () => {
-      const { label } = await import(performance.getEntriesByType('resource').find(({ name }) => name.includes('/clusters.js')).name)
+      const { label } = await import(performance.getEntriesByType('resource')
+        .find(({ name }) => name.includes('/clusters.js')).name)
       const { width, height, left, top } = document.getElementById('cluster-labels').getBoundingClientRect()
-      const places = Array.from({ length: 90 }, (_, i) => ({ x: ((i * 61.803) % 100) / 100 * width, y: ((i * 41.421) % 100) / 100 * height, radius: 3 + (i % 4) * 3 }))
-      const clusters = [0, 1, 2].map((number) => ({ name: 'ferry, pier', number, folded: 0, drawn: places.map((_, i) => i).filter((i) => i % 3 === number) }))
+      const places = Array.from({ length: 90 }, (_, i) =>
+        ({ x: ((i * 61.803) % 100) / 100 * width, y: ((i * 41.421) % 100) / 100 * height, radius: 3 + (i % 4) * 3 }))
+      const clusters = [0, 1, 2].map((number) =>
+        ({ name: 'ferry, pier', number, folded: 0, drawn: places.map((_, i) => i).filter((i) => i % 3 === number) }))
       label(clusters, (i) => places[i], () => {})
       const boxes = [...document.querySelectorAll('#cluster-labels span')].map((one) => one.getBoundingClientRect())
-      const meets = (box, { x, y, radius }) => Math.hypot(x - Math.max(box.left - left, Math.min(x, box.right - left)), y - Math.max(box.top - top, Math.min(y, box.bottom - top))) < radius
+      const meets = (box, { x, y, radius }) =>
+        Math.hypot(x - Math.max(box.left - left, Math.min(x, box.right - left)),
+          y - Math.max(box.top - top, Math.min(y, box.bottom - top))) < radius
       return [boxes.length, places.filter((place) => boxes.some((box) => meets(box, place)))]
     })
     assert.ok(names > 0, 'there are no names')
@@ -159,7 +169,8 @@ export async function namesOfClustersCoverNoMemories(someone, { user }) {
 
 // In every part of a picture, titles and names cover no memory, no other text and no button.
 export async function titlesAndNamesCoverNothing(someone, { user }) {
-  for (const size of [wide, { ...wide, viewport: { width: 900, height: 800 } }, { ...phone, viewport: { width: 390, height: 844 } }]) {
+  for (const size of [wide, { ...wide, viewport: { width: 900, height: 800 } },
+    { ...phone, viewport: { width: 390, height: 844 } }]) {
     const page = await someone(user, size)
     for (const kind of ['graph', 'map']) {
       await drawn(page, `/${kind}`)
@@ -170,12 +181,16 @@ export async function titlesAndNamesCoverNothing(someone, { user }) {
         const [found, covered] = await page.evaluate(async () => {
           const { seen } = await import(document.querySelector('script[src*="/pictures.js"]').src)
           const { points, titles, names, buttons } = seen()
-          const texts = [...titles.map((box) => ({ ...box, what: 'a title' })), ...names.map((box) => ({ ...box, what: box.text }))]
+          const texts = [...titles.map((box) => ({ ...box, what: 'a title' })),
+            ...names.map((box) => ({ ...box, what: box.text }))]
           const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
-          const inside = (box, { x, y, radius }) => Math.hypot(x - Math.max(box.left, Math.min(x, box.right)), y - Math.max(box.top, Math.min(y, box.bottom))) < radius - 0.5
+          const inside = (box, { x, y, radius }) =>
+            Math.hypot(x - Math.max(box.left, Math.min(x, box.right)),
+              y - Math.max(box.top, Math.min(y, box.bottom))) < radius - 0.5
           return [texts.length, texts.flatMap((one, i) => [
             ...points.filter((point) => inside(one, point)).map(() => `${one.what} covers a memory`),
-            ...texts.slice(i + 1).filter((other) => meet(one, other)).map((other) => `${one.what} covers ${other.what}`),
+            ...texts.slice(i + 1).filter((other) => meet(one, other))
+              .map((other) => `${one.what} covers ${other.what}`),
             ...buttons.filter((button) => meet(one, button)).map(() => `${one.what} is under a button`),
           ])]
         })

@@ -30,7 +30,8 @@ export async function daysOfMemoriesAreThoseOfTheReader(someone, { user, token }
     const page = await someone(user, { ...how, timezoneId })
     await page.go('/activity')
     await page.waitForFunction((zone) => document.querySelector('#activity')?.dataset.zone === zone, timezoneId)
-    const day = (offset) => new Intl.DateTimeFormat('sv', { timeZone: timezoneId }).format(new Date(Date.now() + offset * 86_400_000))
+    const day = (offset) => new Intl.DateTimeFormat('sv', { timeZone: timezoneId })
+      .format(new Date(Date.now() + offset * 86_400_000))
     await page.go(`/memories?tag=this-day&created_from=${day(0)}&created_to=${day(0)}`)
     assert.match(await page.innerText('#results'), /this very day/, `not found on ${day(0)} in ${timezoneId}`)
     for (const other of [-1, 1]) {
@@ -45,7 +46,8 @@ export async function quotasAndRetentionSayWhatSetThem(someone, { user }) {
     const page = await someone(user, how)
     await page.go('/settings')
     const rows = page.locator('section[aria-labelledby=limits] li')
-    for (const label of ['Memories per user', 'Past versions per user', 'Text per user', 'Files per user', 'Trash', 'Calls kept for', 'Backups kept']) {
+    for (const label of ['Memories per user', 'Past versions per user', 'Text per user', 'Files per user', 'Trash',
+      'Calls kept for', 'Backups kept']) {
       const row = rows.filter({ has: page.getByRole('heading', { name: label, exact: true }) })
       assert.match(await row.innerText(), /the default|changed here|set by --/, label)
     }
@@ -69,7 +71,8 @@ export async function failedCallsNeedAttentionAndLeadToThemselves(someone, { use
     await item.getByRole('link').click()
     await page.settle()
     assert.match(page.url(), /outcome=error/)
-    assert.match((await page.locator('.calls li').first().innerText()).replaceAll(/\s+/g, ' '), /could not read a memory not found/)
+    assert.match((await page.locator('.calls li').first().innerText()).replaceAll(/\s+/g, ' '),
+      /could not read a memory not found/)
   }
 }
 
@@ -79,18 +82,22 @@ export async function documentsOfEveryKindAreFoundByWhatTheySay(someone, { user 
     const page = await someone(user, how)
     const word = how === phone ? 'quince' : 'medlar'
     const files = {
-      [`${word}.html`]: ['text/html', `<h1>Harvest</h1><script>hidden()</script><p>The ${word} is picked after the first frost.</p>`],
+      [`${word}.html`]: ['text/html',
+        `<h1>Harvest</h1><script>hidden()</script><p>The ${word} is picked after the first frost.</p>`],
       [`${word}.csv`]: ['text/csv', `tree,shed\n${word},the shed behind the mill\n`],
       [`${word}.json`]: ['application/json', JSON.stringify({ tree: word, grafted: 'by the wheelwright' })],
       [`${word}.go`]: ['text/x-go', `package orchard\n\n// Prune cuts the ${word} in February.\nfunc Prune() {}\n`],
     }
     await page.go('/files')
     await page.locator('details.upload > summary').click()
-    await page.setInputFiles('#file', Object.entries(files).map(([name, [mimeType, text]]) => ({ name, mimeType, buffer: Buffer.from(text) })))
+    await page.setInputFiles('#file',
+      Object.entries(files).map(([name, [mimeType, text]]) => ({ name, mimeType, buffer: Buffer.from(text) })))
     const send = page.locator('main').getByRole('button', { name: 'Upload' })
     if (await send.isVisible()) await send.click()
-    await page.waitForFunction((names) => names.every((name) => document.getElementById('files').textContent.includes(name)), Object.keys(files))
-    for (const [name, query, hidden] of [[`${word}.html`, `${word} picked after frost`, /hidden\(\)/], [`${word}.csv`, `${word} shed behind the mill`],
+    await page.waitForFunction((names) =>
+      names.every((name) => document.getElementById('files').textContent.includes(name)), Object.keys(files))
+    for (const [name, query, hidden] of [[`${word}.html`, `${word} picked after frost`, /hidden\(\)/],
+      [`${word}.csv`, `${word} shed behind the mill`],
       [`${word}.json`, `${word} grafted by the wheelwright`], [`${word}.go`, `prune cuts the ${word} in February`]]) {
       const hit = page.locator('section[aria-labelledby=documents] p', { hasText: name })
       for (let tries = 0; tries < 40; tries++) { // files are read in the background
@@ -100,7 +107,8 @@ export async function documentsOfEveryKindAreFoundByWhatTheySay(someone, { user 
       }
       const shown = (await hit.first().innerText()).replaceAll(/\s+/g, ' ')
       assert.match(shown, new RegExp(word), `${name} is shown as ${shown}`)
-      assert.match(await hit.first().locator('.meta').innerText(), /^(Harvest|grafted|tree|(line|row) \d+)/, `no place in ${shown}`)
+      assert.match(await hit.first().locator('.meta').innerText(), /^(Harvest|grafted|tree|(line|row) \d+)/,
+        `no place in ${shown}`)
       if (hidden) assert.doesNotMatch(shown, hidden)
     }
     await look(page, 'files found by what they say', { touch: how === phone })
@@ -110,19 +118,25 @@ export async function documentsOfEveryKindAreFoundByWhatTheySay(someone, { user 
 // In each language, what says the same is similar, and what only shares the language is not.
 export async function similarityIsCalibratedByLanguage(someone, { user, token }) {
   const said = {
-    english: ['The ferry to the island leaves at nine in the morning.', 'At nine in the morning the ferry leaves for the island.', 'Otto is allergic to walnuts.', 'The boiler was serviced in March.'],
-    german: ['Die Fähre zur Insel fährt um neun Uhr morgens ab.', 'Um neun Uhr morgens fährt die Fähre zur Insel ab.', 'Otto verträgt keine Walnüsse.', 'Der Heizkessel wurde im März gewartet.'],
+    english: ['The ferry to the island leaves at nine in the morning.',
+      'At nine in the morning the ferry leaves for the island.', 'Otto is allergic to walnuts.',
+        'The boiler was serviced in March.'],
+    german: ['Die Fähre zur Insel fährt um neun Uhr morgens ab.', 'Um neun Uhr morgens fährt die Fähre zur Insel ab.',
+      'Otto verträgt keine Walnüsse.', 'Der Heizkessel wurde im März gewartet.'],
     chinese: ['去岛上的渡轮早上九点出发。', '早上九点渡轮出发去岛上。', '奥托对核桃过敏。', '锅炉在三月份检修过。'],
   }
   for (const [language, texts] of Object.entries(said)) {
-    for (const content of texts) await call(token, 'memory', { action: 'store', content, tags: ['calibrated', language] })
+    for (const content of texts)
+      await call(token, 'memory', { action: 'store', content, tags: ['calibrated', language] })
   }
   for (const how of looks) {
     const page = await someone(user, how)
     for (const [language, texts] of Object.entries(said)) {
       await page.go(`/graph?tag=${language}&show=list`)
       const similar = {}
-      for (const row of await page.locator('table.connections tbody tr').all()) similar[(await row.locator('td').first().innerText()).trim()] = Number(await row.locator('td').last().innerText())
+      for (const row of await page.locator('table.connections tbody tr').all())
+        similar[(await row.locator('td').first().innerText()).trim()] =
+          Number(await row.locator('td').last().innerText())
       assert.deepEqual(texts.map((text) => similar[text]), [1, 1, 0, 0], `${language}: ${JSON.stringify(similar)}`)
     }
     await look(page, 'the table of the graph', { touch: how === phone })

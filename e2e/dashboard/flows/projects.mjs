@@ -32,7 +32,8 @@ export async function aTaskIsTickedInPlaceAndWithoutScripts(someone, { user, use
   const version = Number(/Version (\d+)/.exec(await page.textContent('#version'))[1])
   await box(page).check()
   await page.waitForFunction(() => /3 of 5/.test(document.getElementById('progress').textContent))
-  assert.equal(Number(/Version (\d+)/.exec(await page.textContent('#version'))[1]), version + 1, 'the version is a stale one')
+  assert.equal(Number(/Version (\d+)/.exec(await page.textContent('#version'))[1]), version + 1,
+    'the version is a stale one')
   await page.settle()
   await page.reload()
   assert.ok(await box(page).isChecked())
@@ -64,12 +65,14 @@ export async function aTaskIsAddedAndOrderedByKeysButtonsAndMouse(someone, { use
   assert.equal(await order(), 'T1 T2 T3')
   assert.match(await page.textContent('#progress'), /0 of 3/)
   const row = (id) => page.locator('.boxes > li', { hasText: id })
-  const becomes = (want) => page.waitForFunction((ids) => [...document.querySelectorAll('.boxes .task')].map((task) => task.textContent).join(' ') === ids, want)
+  const becomes = (want) => page.waitForFunction((ids) =>
+    [...document.querySelectorAll('.boxes .task')].map((task) => task.textContent).join(' ') === ids, want)
   await row('T3').locator('input[type=checkbox]').focus()
   await page.keyboard.press('Alt+ArrowUp')
   await becomes('T1 T3 T2')
   await page.settle()
-  assert.equal(await page.evaluate(() => document.activeElement.closest('li')?.querySelector('.task').textContent), 'T3')
+  assert.equal(await page.evaluate(() => document.activeElement.closest('li')?.querySelector('.task').textContent),
+    'T3')
   await page.keyboard.press('Alt+ArrowUp')
   await becomes('T3 T1 T2')
   await page.settle()
@@ -79,7 +82,8 @@ export async function aTaskIsAddedAndOrderedByKeysButtonsAndMouse(someone, { use
   const small = await someone(user, phone)
   await small.go(new URL(page.url()).pathname)
   await small.getByRole('button', { name: 'Move down: T1' }).tap()
-  await small.waitForFunction(() => [...document.querySelectorAll('.boxes .task')].map((task) => task.textContent).join(' ') === 'T2 T1 T3')
+  await small.waitForFunction(() => [...document.querySelectorAll('.boxes .task')].map((task) => task.textContent)
+    .join(' ') === 'T2 T1 T3')
   const plain = await someone(user, undefined, { javaScriptEnabled: false })
   await plain.go(new URL(page.url()).pathname)
   await plain.fill('#task', 'leave')
@@ -108,7 +112,8 @@ export async function countsAreLinks(someone, { user, user_id, project }) {
   const page = await someone(user)
   const path = `/projects/${user_id}/${project}`
   const card = page.locator('.projects > li', { hasText: 'The atlas' })
-  for (const [count, leads] of [[/^\d+ memor/, '/memories'], [/^\d+ member/, '/members'], [/^\d+ of \d+ tasks done/, '/todo']]) {
+  for (const [count, leads] of [[/^\d+ memor/, '/memories'], [/^\d+ member/, '/members'],
+    [/^\d+ of \d+ tasks done/, '/todo']]) {
     await page.go('/projects')
     await card.getByRole('link', { name: count }).click()
     await page.settle()
@@ -141,7 +146,8 @@ export async function someoneIsFoundAndInvited(someone, { user, other }) {
   await found.getByRole('button').click()
   await page.settle()
   assert.match(await page.main(), new RegExp(`${other} is invited`))
-  assert.match((await page.locator('main li', { hasText: other }).first().innerText()).replaceAll(/\s+/g, ' '), new RegExp(`${other} reader pending`))
+  assert.match((await page.locator('main li', { hasText: other }).first().innerText()).replaceAll(/\s+/g, ' '),
+    new RegExp(`${other} reader pending`))
   const theirs = await someone(other)
   await theirs.go(new URL(page.url()).pathname, 404)
   await theirs.go('/project-invitations')
@@ -197,7 +203,8 @@ export async function membersComeAndGo(someone, { user, user_id, other, project 
   await page.locator('li', { hasText: other }).locator('select').selectOption('writer')
   await page.locator('li', { hasText: other }).getByRole('button', { name: /Change/ }).click()
   await page.settle()
-  assert.match((await page.locator('li', { hasText: other }).allTextContents()).join(' '), /writer\s+pending/) // until it is accepted
+  // until it is accepted
+  assert.match((await page.locator('li', { hasText: other }).allTextContents()).join(' '), /writer\s+pending/)
   await theirs.go('/project-invitations')
   await theirs.getByRole('button', { name: /Accept/ }).first().click()
   await theirs.settle()

@@ -17,20 +17,25 @@ async function register(name, more = {}) {
     body: JSON.stringify({ client_name: name, redirect_uris: [callback], token_endpoint_auth_method: 'none' }),
   })
   const { client_id } = await answer.json()
-  const asked = { client_id, redirect_uri: callback, response_type: 'code', state: 'kept', code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256', ...more }
+  const asked = { client_id, redirect_uri: callback, response_type: 'code', state: 'kept',
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256', ...more }
   return { id: client_id, path: `/oauth/authorize?${new URLSearchParams(asked)}` }
 }
 
 // decide presses Allow or Deny, and returns where the application is sent.
 async function decide(page, text) {
   page.away = new URL(callback).origin // where there is nothing: the address is what counts
-  const [request] = await Promise.all([page.waitForRequest((one) => one.url().startsWith(callback)), page.getByRole('button', { name: text, exact: true }).click()])
+  const [request] = await Promise.all(
+    [page.waitForRequest((one) => one.url().startsWith(callback)),
+      page.getByRole('button', { name: text, exact: true }).click()])
   await page.waitForURL('chrome-error://**')
   return new URL(request.url())
 }
 
 const redeem = (id, code) => fetch(`${process.env.LISTENING}/oauth/token`, {
-  method: 'POST', body: new URLSearchParams({ grant_type: 'authorization_code', client_id: id, code, redirect_uri: callback, code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' }),
+  method: 'POST',
+    body: new URLSearchParams({ grant_type: 'authorization_code', client_id: id, code, redirect_uri: callback,
+      code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk' }),
 })
 
 export async function whatIsMissingIsAWholePage(someone, { user }) {
@@ -159,8 +164,10 @@ export async function tooManyGuessesOfTheOldPasswordSaySo(someone, { other }) {
       await page.settle()
     }
     await page.go('/profile')
-    for (let i = 0; i < 12 && !/Too many/.test(await page.main()); i++) await changed('not the password', 'ten green kettles')
-    const [, wait, unit] = /Too many failed attempts; wait (\d+) (second|minute)s?, then try again/.exec(await page.main())
+    for (let i = 0; i < 12 && !/Too many/.test(await page.main()); i++)
+      await changed('not the password', 'ten green kettles')
+    const [, wait, unit] = /Too many failed attempts; wait (\d+) (second|minute)s?, then try again/.exec(
+      await page.main())
     assert.equal(unit, 'second')
     await look(page, 'too many guesses', { touch: how === phone })
     await page.waitForTimeout(1000 * Number(wait) + 500)
@@ -184,7 +191,8 @@ async function beside(writable, ...options) {
   if (!writable) fs.chmodSync(db, 0o444)
   if (!writable && !root) fs.chmodSync(folder, 0o555)
   if (writable && root) for (const path of [folder, db]) fs.chownSync(path, 65534, 65534)
-  const server = spawn(program, ['serve', '--db', db, '--listen', '127.0.0.1:0', ...options], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'], ...(root && { uid: 65534, gid: 65534 }) })
+  const server = spawn(program, ['serve', '--db', db, '--listen', '127.0.0.1:0', ...options],
+    { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'], ...(root && { uid: 65534, gid: 65534 }) })
   const end = async () => {
     const ended = new Promise((resolve) => server.once('exit', resolve))
     server.kill()
@@ -237,7 +245,8 @@ export async function aReadOnlyServerSaysSo(someone, { user, memory }) {
       await moveTo(page, home)
       for (const path of ['/', '/memories', `/memories/${memory}`, '/settings']) {
         await page.go(home + path)
-        assert.match(await page.innerText('body'), /This server is read-only for now: you can look around, but not change anything\./, path)
+        assert.match(await page.innerText('body'),
+          /This server is read-only for now: you can look around, but not change anything\./, path)
         if (path === '/memories') await look(page, `${path}, read-only`, { touch: how === phone })
       }
       await page.go(`${home}/memories/${memory}/edit`)
@@ -256,7 +265,8 @@ export async function aReadOnlyServerSaysSo(someone, { user, memory }) {
 export async function daysAreThoseOfTheReader(someone, { user, token }) {
   for (const [how, timezoneId] of [[wide, 'Pacific/Kiritimati'], [phone, 'Pacific/Pago_Pago']]) { // 25 hours apart
     await fetch(`${process.env.LISTENING}/tools/call`, {
-      method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body: JSON.stringify({ name: 'list_collections', arguments: {} }),
+      method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ name: 'list_collections', arguments: {} }),
     })
     const page = await someone(user, { ...how, timezoneId })
     await page.go('/activity')

@@ -27,7 +27,8 @@ async function counted(page, path = '/') {
     if (await folded.isVisible()) await press(folded)
     await press(page.locator('.menu').getByRole('link', { name, exact: true }))
   }
-  task.took = (most, what) => assert.ok(task.clicks <= most + (folds ? 1 : 0), `${what} took ${task.clicks} clicks, more than ${most}`)
+  task.took = (most, what) => assert.ok(task.clicks <= most + (folds ? 1 : 0),
+    `${what} took ${task.clicks} clicks, more than ${most}`)
   await page.go(path)
   const folds = await page.locator('.menu > summary').isVisible()
   return task
@@ -37,7 +38,8 @@ const looks = [undefined, phone]
 
 export async function aMemoryIsCorrected(someone, { user, token }) {
   for (const how of looks) {
-    await call(token, 'memory', { action: 'store', content: `The ferry leaves at ${how ? 'nine' : 'eight'}, from pier two.` })
+    await call(token, 'memory',
+      { action: 'store', content: `The ferry leaves at ${how ? 'nine' : 'eight'}, from pier two.` })
     const page = await someone(user, how)
     const task = await counted(page)
     await task.link(/The ferry leaves/, '.latest')
@@ -71,7 +73,9 @@ export async function somethingIsRestoredAndDeletedAgain(someone, { user, token 
     const task = await counted(page)
     await task.menu('Trash')
     const until = await page.locator('li', { hasText: 'A note that is missed.' }).locator('time').nth(1)
-    const local = await page.evaluate((at) => new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at)), await until.getAttribute('datetime'))
+    const local = await page.evaluate(
+      (at) => new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(at)),
+        await until.getAttribute('datetime'))
     assert.equal(await until.textContent(), local, 'the time is not that of the browser')
     await task.button('Restore A note that is missed.')
     task.took(2, 'restoring')
@@ -90,7 +94,8 @@ export async function aProjectIsDeletedAndComesBack(someone, { user }) {
     await page.fill('main form[method=post] [name=name]', name)
     await page.send('Create project')
     await page.follow('Settings', '.tabs')
-    await page.locator('section', { has: page.locator('#delete') }).locator('input:not([type=hidden])').first().fill(name)
+    await page.locator('section', { has: page.locator('#delete') }).locator('input:not([type=hidden])').first()
+      .fill(name)
     await page.send('Delete the project')
     assert.match(await page.notice(), /is deleted, with its memories/)
     await page.send('Undo')
@@ -112,11 +117,14 @@ export async function whatAnAgentDidIsFound(someone, { user, token }) {
 export async function duplicatesAreResolved(someone, { user, token }) {
   for (const how of looks) {
     const word = how ? 'copper' : 'silver'
-    for (const end of ['.', '!']) await call(token, 'memory', { action: 'store', content: `The ${word} lantern hangs beside the northern door${end}` })
+    for (const end of ['.', '!'])
+      await call(token, 'memory',
+        { action: 'store', content: `The ${word} lantern hangs beside the northern door${end}` })
     const page = await someone(user, how)
     const task = await counted(page)
     await task.link(/^Compare: .*near-duplicate memories/, '#attention')
-    await task.press(page.locator('.alike', { hasText: `${word} lantern` }).getByRole('link', { name: 'Compare and merge' }))
+    await task.press(page.locator('.alike', { hasText: `${word} lantern` })
+      .getByRole('link', { name: 'Compare and merge' }))
     await task.button('Merge')
     task.took(3, 'resolving duplicates')
     await page.go('/trash')
@@ -139,7 +147,8 @@ export async function aTaskIsAdded(someone, { user }) {
 }
 
 export async function aDocumentIsFoundByWhatItSays(someone, { user, token }) {
-  await call(token, 'upload_document', { filename: 'tides.md', content: '# Tides\n\nThe spring tide reaches the sluice at dawn.' })
+  await call(token, 'upload_document',
+    { filename: 'tides.md', content: '# Tides\n\nThe spring tide reaches the sluice at dawn.' })
   for (const how of looks) {
     const page = await someone(user, how)
     const task = await counted(page)
@@ -149,7 +158,8 @@ export async function aDocumentIsFoundByWhatItSays(someone, { user, token }) {
     await page.locator('#q').pressSequentially('spring tide sluice')
     await page.waitForFunction(() => /tides\.md/.test(document.querySelector('main').textContent))
     await page.settle()
-    assert.match(await page.locator('section[aria-labelledby=documents]').innerText(), /tides\.md.*line 3/s, 'the place is not shown')
+    assert.match(await page.locator('section[aria-labelledby=documents]').innerText(), /tides\.md.*line 3/s,
+      'the place is not shown')
     await task.link(/tides\.md/)
     task.took(1, 'finding a document')
     assert.match(await page.main(), /tides\.md/)
@@ -182,8 +192,10 @@ export async function noListShowsIds(someone, { user, memory, file }) {
   const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i
   for (const how of looks) {
     const page = await someone(user, how)
-    for (const path of ['/', '/attention', '/trends', '/memories', '/memories?q=tiles', '/memories?view=reading', '/memories/duplicates', '/files', '/projects', '/trash',
-      '/activity', '/activity?group=client', '/connected', '/tokens', '/clients', '/proposals', '/project-invitations', '/users', '/invitations', '/graph', '/map']) {
+    for (const path of ['/', '/attention', '/trends', '/memories', '/memories?q=tiles', '/memories?view=reading',
+      '/memories/duplicates', '/files', '/projects', '/trash',
+      '/activity', '/activity?group=client', '/connected', '/tokens', '/clients', '/proposals', '/project-invitations',
+        '/users', '/invitations', '/graph', '/map']) {
       await page.go(path)
       const shown = uuid.exec(await page.innerText('main'))
       assert.equal(shown?.[0], undefined, `${path} shows an id`)

@@ -72,7 +72,8 @@ export async function preferencesAreSetAndRemoved(someone, { user }) {
 export async function aBackupIsDownloaded(someone, { user }) {
   const page = await someone(user)
   await page.go('/backup')
-  const [download] = await Promise.all([page.waitForEvent('download'), page.locator('main').getByRole('button', { name: /^Download/ }).click()])
+  const [download] = await Promise.all(
+    [page.waitForEvent('download'), page.locator('main').getByRole('button', { name: /^Download/ }).click()])
   const path = await download.path()
   assert.equal(fs.readFileSync(path).subarray(0, 15).toString(), 'SQLite format 3')
 }
@@ -81,7 +82,8 @@ export async function theFileIsChecked(someone, { user }) {
   const page = await someone(user)
   await page.go('/backup')
   await page.send('Check')
-  await page.waitForFunction(() => /No problems found/.test(document.querySelector('main').textContent), null, { timeout: 30_000 * patience })
+  await page.waitForFunction(() => /No problems found/.test(document.querySelector('main').textContent), null,
+    { timeout: 30_000 * patience })
 }
 
 export async function somebodyIsInvitedComesAndIsDisabled(someone, { user }) {

@@ -48,19 +48,21 @@ func tooWide(text string) []int {
 	return found
 }
 
-// TestCodeKeepsToItsWidth finds lines of Go and HTML of more than 120 characters: in Go by the rule of the linter lll
-// and its exclusions in .golangci.yml, in templates without exclusions.
+// TestCodeKeepsToItsWidth finds lines of more than 120 characters: in Go by the rule of the linter lll and its
+// exclusions in .golangci.yml, in scripts except for lines of one text, in templates and styles without exclusions.
 func TestCodeKeepsToItsWidth(t *testing.T) {
 	atRoot(t)
 	read := map[string]int{}
+	finders := map[string]func(string) []int{".go": tooWideGo, ".html": tooWideHTML, ".css": tooWideHTML,
+		".js": tooWideScript, ".mjs": tooWideScript}
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		kind := filepath.Ext(path)
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && slices.Contains([]string{".git", "node_modules", "testdata"}, entry.Name()):
+		case entry.IsDir() && slices.Contains([]string{".git", "node_modules", "testdata", "vendor"}, entry.Name()):
 			return fs.SkipDir
-		case entry.IsDir() || kind != ".go" && kind != ".html":
+		case entry.IsDir() || finders[kind] == nil:
 			return nil
 		}
 		content, err := os.ReadFile(path)
@@ -68,17 +70,13 @@ func TestCodeKeepsToItsWidth(t *testing.T) {
 			return err
 		}
 		read[kind]++
-		find := tooWideGo
-		if kind == ".html" {
-			find = tooWideHTML
-		}
-		for _, line := range find(string(content)) {
+		for _, line := range finders[kind](string(content)) {
 			t.Errorf("%s:%d: got a line of more than 120 characters, want it wrapped", path, line)
 		}
 		return nil
 	})
-	if err != nil || read[".go"] < 500 || read[".html"] < 50 {
-		t.Errorf("got %v after %v files, want at least 500 of Go and 50 of HTML", err, read)
+	if err != nil || read[".go"] < 500 || read[".html"] < 50 || read[".css"] < 10 || read[".js"]+read[".mjs"] < 50 {
+		t.Errorf("got %v after %v files, want at least 500 of Go, 50 of HTML, 10 of CSS and 50 of scripts", err, read)
 	}
 	long := strings.Repeat("wörd ", 24) // 120 characters, 144 bytes
 	text := "// Package p.\n" + long + "\n" + long + ".\n\t`json:\"a\"`" + long + "\n\t{\"a\": 1}" + long + "\n"
@@ -92,10 +90,22 @@ func TestCodeKeepsToItsWidth(t *testing.T) {
 	if got, want := tooWideHTML("<p>\n"+long+"\n"+long+".</p>"), []int{3}; !slices.Equal(got, want) {
 		t.Errorf("in HTML: got lines %v, want %v", got, want)
 	}
+	if got, want := tooWideScript("a\n  : `"+long+".`)\nif ('"+long+".')"), []int{3}; !slices.Equal(got, want) {
+		t.Errorf("in a script: got lines %v, want %v", got, want)
+	}
 }
 
-// tooWideHTML returns the numbers of the lines of a template that are longer than 120 characters. Trim markers, as in
-// {{- end}}, keep the white space of a line that is wrapped out of the page.
+// oneText matches a line of a script that begins with a text, which cannot be wrapped.
+var oneText = regexp.MustCompile("^\\s*(?:[:+] |\\w+: )?[`'\"]")
+
+// tooWideScript returns the numbers of the lines of a script that are longer than 120 characters and could be wrapped.
+func tooWideScript(text string) []int {
+	lines := strings.Split(text, "\n")
+	return slices.DeleteFunc(tooWideHTML(text), func(n int) bool { return oneText.MatchString(lines[n-1]) })
+}
+
+// tooWideHTML returns the numbers of the lines of a template or style that are longer than 120 characters. Trim
+// markers, as in {{- end}}, keep the white space of a line that is wrapped out of the page.
 func tooWideHTML(text string) []int {
 	var found []int
 	for i, line := range strings.Split(text, "\n") {

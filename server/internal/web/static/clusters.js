@@ -9,7 +9,8 @@ const mostListed = 20
 // ones.
 export function clustersOf(data) {
   const folded = new Set(data.folded)
-  const clusters = data.clusters.map((name, number) => ({ name, number, title: name || 'No common words', members: [], drawn: [], folded: 0 }))
+  const clusters = data.clusters.map((name, number) =>
+    ({ name, number, title: name || 'No common words', members: [], drawn: [], folded: 0 }))
   data.cluster.forEach((number, i) => {
     if (number < 0) return
     const cluster = clusters[number]
@@ -50,21 +51,25 @@ export function label(clusters, at, choose, boxes = []) {
   const taken = new Uint8Array(columns * Math.ceil(height / cell))
   const eachCell = (box, visit) => {
     for (let y = Math.floor(box.top / cell); y <= Math.floor(box.bottom / cell); y++) {
-      for (let x = Math.floor(box.left / cell); x <= Math.floor(box.right / cell); x++) if (visit(y * columns + x)) return true
+      for (let x = Math.floor(box.left / cell); x <= Math.floor(box.right / cell); x++) if (visit(y * columns + x))
+        return true
     }
     return false
   }
   for (const { left, top, right, bottom } of boxes) {
-    const box = { left: Math.max(0, left), top: Math.max(0, top), right: Math.min(width - 1, right), bottom: Math.min(height - 1, bottom) }
+    const box = { left: Math.max(0, left), top: Math.max(0, top), right: Math.min(width - 1, right),
+      bottom: Math.min(height - 1, bottom) }
     eachCell(box, (i) => {
       taken[i] = 1
     })
   }
   const shown = []
   for (const cluster of clusters) {
-    const places = cluster.drawn.map(at).filter((place) => place && place.x >= 0 && place.y >= 0 && place.x < width && place.y < height)
+    const places = cluster.drawn.map(at).filter((place) => place && place.x >= 0 && place.y >= 0 && place.x < width
+      && place.y < height)
     for (const { x, y, radius } of places) {
-      const box = { left: Math.max(0, x - radius), top: Math.max(0, y - radius), right: Math.min(width - 1, x + radius), bottom: Math.min(height - 1, y + radius) }
+      const box = { left: Math.max(0, x - radius), top: Math.max(0, y - radius), right: Math.min(width - 1, x + radius),
+        bottom: Math.min(height - 1, y + radius) }
       eachCell(box, (i) => {
         taken[i] = 1
       })
@@ -74,7 +79,8 @@ export function label(clusters, at, choose, boxes = []) {
   const labels = []
   for (const { cluster, places } of shown.sort((a, b) => b.places.length - a.places.length)) {
     if (labels.length === mostLabels) break
-    const [text, size, place] = fitting(cluster, (size) => freePlace(places, size, { width, height }, (box) => eachCell(box, (i) => taken[i])))
+    const [text, size, place] = fitting(cluster, (size) =>
+      freePlace(places, size, { width, height }, (box) => eachCell(box, (i) => taken[i])))
     if (!place) continue
     eachCell(place, (i) => {
       taken[i] = 1

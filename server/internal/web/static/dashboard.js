@@ -12,7 +12,8 @@ addEventListener('keydown', (event) => {
 })
 
 // If a browser cannot show the content of a closed element, the menu beside a wide page is opened.
-if (!CSS.supports('selector(::details-content)') && matchMedia('(min-width: 52rem)').matches) document.querySelector('.menu')?.setAttribute('open', '')
+if (!CSS.supports('selector(::details-content)') && matchMedia('(min-width: 52rem)').matches)
+  document.querySelector('.menu')?.setAttribute('open', '')
 
 // The theme changes at once, and input on the page stays. The server keeps it for the next one.
 addEventListener('submit', (event) => {
@@ -22,9 +23,11 @@ addEventListener('submit', (event) => {
   event.preventDefault()
   if (theme === 'system') delete document.documentElement.dataset.theme
   else document.documentElement.dataset.theme = theme
-  for (const button of form.querySelectorAll('button')) button.setAttribute('aria-pressed', String(button === event.submitter))
+  for (const button of form.querySelectorAll('button'))
+    button.setAttribute('aria-pressed', String(button === event.submitter))
   dispatchEvent(new Event('souvenir:theme'))
-  fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form, event.submitter)), redirect: 'manual' })
+  fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form, event.submitter)),
+    redirect: 'manual' })
     .catch(() => problem('The server does not answer, so the theme is not kept. Check your connection.'))
 })
 
@@ -51,13 +54,15 @@ function localize(root) {
   const brand = document.querySelector('.brand')
   if (zone && brand && !document.cookie.includes(`souvenir_zone=${zone}`)) {
     const secure = location.protocol === 'https:' ? '; secure' : ''
-    document.cookie = `souvenir_zone=${zone}; path=${brand.getAttribute('href')}; max-age=31536000; samesite=lax${secure}`
+    document.cookie =
+      `souvenir_zone=${zone}; path=${brand.getAttribute('href')}; max-age=31536000; samesite=lax${secure}`
   }
 }
 
 // "/" leads to the search: of this page, or of the memories.
 addEventListener('keydown', (event) => {
-  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.('input, textarea, select, [contenteditable]')) return
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey
+    || event.target.closest?.('input, textarea, select, [contenteditable]')) return
   event.preventDefault()
   const search = document.querySelector('main input[type=search]')
   if (search) {
@@ -141,7 +146,8 @@ addEventListener('submit', (event) => {
   document.getElementById('problems').scrollIntoView({ block: 'nearest' })
 }, true)
 
-addEventListener('htmx:sendError', () => problem(navigator.onLine ? 'The server does not answer. Check your connection, and try again.' : offlineText))
+addEventListener('htmx:sendError', () => problem(navigator.onLine
+  ? 'The server does not answer. Check your connection, and try again.' : offlineText))
 addEventListener('htmx:timeout', () => problem('The server took too long to answer. Try again.'))
 addEventListener('htmx:beforeRequest', () => document.getElementById('problems').replaceChildren())
 

@@ -1,10 +1,11 @@
-// The data of a picture: its compact lists become plain ones, and names come when they are needed. The picture itself is
-// in pictures.js.
+// The data of a picture: its compact lists become plain ones, and names come when they are needed. The picture itself
+// is in pictures.js.
 
 // unpacked adds to the data of the server: x and y of each memory, edges as from, to and similarity, days, and lists of
 // numbers that come as characters.
 export function unpacked(data) {
-  for (const name of ['project', 'type', 'collection', 'important', 'cluster']) data[name] = Array.from(data[name], (character) => character.charCodeAt(0) - 64)
+  for (const name of ['project', 'type', 'collection', 'important', 'cluster'])
+    data[name] = Array.from(data[name], (character) => character.charCodeAt(0) - 64)
   const bytes = Uint8Array.from(atob(data.places), (character) => character.charCodeAt(0))
   const [x, y] = [new Array(data.memories), new Array(data.memories)]
   for (let i = 0; i < data.memories; i++) {

@@ -1,4 +1,5 @@
-// Files are sent one after the other, as soon as they are chosen or dropped: each with its progress, and a way to stop it.
+// Files are sent one after the other, as soon as they are chosen or dropped: each with its progress, and a way to stop
+// it.
 
 const form = document.getElementById('upload')
 const drop = document.getElementById('drop')
@@ -68,11 +69,13 @@ function next() {
     if (request.status === 200) one.row.done(JSON.parse(request.responseText).file)
     else one.row.fail(reason(request))
   })
-  request.addEventListener('error', () => one.row.fail('The connection was lost: the file may be too large, or the server does not answer.'))
+  request.addEventListener('error',
+    () => one.row.fail('The connection was lost: the file may be too large, or the server does not answer.'))
   request.addEventListener('abort', () => one.row.fail('Stopped.'))
   request.addEventListener('loadend', () => {
     busy = false
-    if (waiting.length === 0) window.htmx.ajax('GET', location.pathname + location.search, { target: '#files', swap: 'outerHTML' })
+    if (waiting.length === 0)
+      window.htmx.ajax('GET', location.pathname + location.search, { target: '#files', swap: 'outerHTML' })
     next()
   })
   one.row.progress(0, one.file.size)

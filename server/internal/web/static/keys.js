@@ -20,10 +20,12 @@ function dialogOf(id, label, ...children) {
 let palette
 function openPalette() {
   if (!palette) {
-    const field = make('input', { type: 'search', 'aria-label': 'Go to a page, a project, a memory or a file', placeholder: 'Go to…', autocomplete: 'off' })
+    const field = make('input', { type: 'search', 'aria-label': 'Go to a page, a project, a memory or a file',
+      placeholder: 'Go to…', autocomplete: 'off' })
     const pages = make('ul', { class: 'go' })
     const found = make('div', { 'aria-live': 'polite' })
-    palette = Object.assign(dialogOf('palette', 'Go to', field, make('div', { class: 'found' }, pages, found)), { field, pages, found })
+    palette = Object.assign(dialogOf('palette', 'Go to', field, make('div', { class: 'found' }, pages, found)),
+      { field, pages, found })
     let timer
     field.addEventListener('input', () => {
       pending = true
@@ -43,14 +45,16 @@ function openPalette() {
 }
 
 // nameOf returns the text of a link of the menu, without its icon and its count.
-const nameOf = (link) => [...link.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.textContent).join('').trim()
+const nameOf = (link) => [...link.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE)
+  .map((node) => node.textContent).join('').trim()
 
 // listPages lists the pages of the menu, and two more, that match the input.
 function listPages() {
   const sought = palette.field.value.trim().toLowerCase()
   const places = [...document.querySelectorAll('.menu nav a')].map((link) => [nameOf(link), link.href])
   places.push(['New memory', `${base}/memories/new`], ['Near duplicates', `${base}/memories/duplicates`])
-  palette.pages.replaceChildren(...places.filter(([name]) => sought !== '' && name.toLowerCase().includes(sought)).slice(0, 5).map(([name, href]) => make('li', {}, make('a', { href }, name))))
+  palette.pages.replaceChildren(...places.filter(([name]) => sought !== '' && name.toLowerCase().includes(sought))
+    .slice(0, 5).map(([name, href]) => make('li', {}, make('a', { href }, name))))
 }
 
 let asked
@@ -60,7 +64,8 @@ async function ask() {
   asked?.abort()
   asked = new AbortController()
   try {
-    const answer = await fetch(`${base}/find?${new URLSearchParams({ q: palette.field.value })}`, { headers: { 'HX-Request': 'true' }, signal: asked.signal })
+    const answer = await fetch(`${base}/find?${new URLSearchParams({ q: palette.field.value })}`,
+      { headers: { 'HX-Request': 'true' }, signal: asked.signal })
     if (new URL(answer.url).pathname !== `${base}/find`) location.reload() // the session has ended
     palette.found.innerHTML = await answer.text()
     pending = false
@@ -83,12 +88,15 @@ function walk(event) {
   event.preventDefault()
 }
 
-const keys = [['/', 'Search'], ['Ctrl K', 'Go to a page, a project, a memory or a file'], ['↑ ↓', 'Go through results'], ['Alt ↑ ↓', 'Move a task'], ['Ctrl Enter', 'Save a memory'], ['Esc', 'Close, or back to the search'], ['?', 'These keys']]
+const keys = [['/', 'Search'], ['Ctrl K', 'Go to a page, a project, a memory or a file'], ['↑ ↓', 'Go through results'],
+  ['Alt ↑ ↓', 'Move a task'], ['Ctrl Enter', 'Save a memory'], ['Esc', 'Close, or back to the search'],
+    ['?', 'These keys']]
 let help
 function openHelp() {
   if (!help) {
     const list = make('dl', { class: 'keys' })
-    for (const [key, does] of keys) list.append(make('dt', {}, ...key.split(' ').flatMap((one) => [make('kbd', {}, one), ' '])), make('dd', {}, does))
+    for (const [key, does] of keys)
+      list.append(make('dt', {}, ...key.split(' ').flatMap((one) => [make('kbd', {}, one), ' '])), make('dd', {}, does))
     const close = make('button', { class: 'small', type: 'button', autofocus: '' }, 'Close')
     help = dialogOf('keys-help', 'Keys', make('h2', {}, 'Keys'), list, close)
     close.addEventListener('click', () => help.close())
@@ -101,7 +109,8 @@ addEventListener('keydown', (event) => {
     event.preventDefault()
     if (palette?.open) palette.close()
     else openPalette()
-  } else if (event.key === '?' && !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest?.('input, textarea, select, [contenteditable], dialog')) {
+  } else if (event.key === '?' && !event.ctrlKey && !event.metaKey && !event.altKey
+    && !event.target.closest?.('input, textarea, select, [contenteditable], dialog')) {
     event.preventDefault()
     openHelp()
   }

@@ -11,7 +11,8 @@ addEventListener('htmx:configRequest', (event) => {
 })
 
 // Folded memories are not chosen with all.
-const boxes = () => [...document.querySelectorAll('input[form=bulk][name=id]')].filter((box) => box.checked || !box.closest('details:not([open])'))
+const boxes = () => [...document.querySelectorAll('input[form=bulk][name=id]')].filter((box) => box.checked
+  || !box.closest('details:not([open])'))
 
 function count() {
   const place = document.getElementById('chosen')
@@ -41,7 +42,8 @@ addEventListener('click', (event) => {
 })
 addEventListener('change', (event) => {
   if (event.target.id === 'all-here') for (const box of boxes()) box.checked = event.target.checked
-  if (event.target.id === 'all-here' || event.target.closest('#bulk') || event.target.getAttribute('form') === 'bulk') count()
+  if (event.target.id === 'all-here' || event.target.closest('#bulk') || event.target.getAttribute('form') === 'bulk')
+    count()
 })
 addEventListener('click', (event) => {
   if (event.target.id !== 'none') return
@@ -64,7 +66,8 @@ search?.addEventListener('input', () => {
 // The arrow keys go through the results, and Escape back to the search.
 addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || !search) return
-  const links = [...document.querySelectorAll('#results .what > a, #results .reading .open, #weaker > summary')].filter((link) => link.checkVisibility())
+  const links = [...document.querySelectorAll('#results .what > a, #results .reading .open, #weaker > summary')].filter(
+    (link) => link.checkVisibility())
   const at = links.indexOf(document.activeElement)
   const inSearch = document.activeElement === search
   if (at < 0 && !inSearch) return
@@ -77,7 +80,8 @@ addEventListener('keydown', (event) => {
 
 // A menu closes when something else is clicked, and with Escape.
 addEventListener('click', (event) => {
-  for (const open of document.querySelectorAll('details.tools[open]')) if (!open.contains(event.target)) open.open = false
+  for (const open of document.querySelectorAll('details.tools[open]')) if (!open.contains(event.target))
+    open.open = false
 })
 addEventListener('keydown', (event) => {
   const open = document.querySelector('details.tools[open]')

@@ -1,4 +1,5 @@
-// Selecting memories in a picture, to change many at once: with a lasso (mouse, finger or pen), all in view, or by keys.
+// Selecting memories in a picture, to change many at once: with a lasso (mouse, finger or pen), all in view, or by
+// keys.
 
 const element = (id) => document.getElementById(id)
 const numbers = new Intl.NumberFormat('en')

@@ -1,4 +1,5 @@
-// The graph and the map: draws memories with sigma, colours and finds them, and shows the chosen one beside the picture.
+// The graph and the map: draws memories with sigma, colours and finds them, and shows the chosen one beside the
+// picture.
 import { clustersOf, label, list } from './clusters.js'
 import { naming, unpacked } from './drawing.js'
 import { shortened, titling } from './titles.js'
@@ -31,8 +32,10 @@ const state = {
 // seen returns the places of memories, titles, names of clusters and buttons in the stage, in pixels.
 export function seen() {
   const { left, top } = element('stage').getBoundingClientRect()
-  const names = [...document.querySelectorAll('#cluster-labels span')].map((one) => ({ text: one.textContent, box: one.getBoundingClientRect() }))
-    .map(({ text, box }) => ({ text, left: box.left - left, right: box.right - left, top: box.top - top, bottom: box.bottom - top }))
+  const names = [...document.querySelectorAll('#cluster-labels span')].map(
+    (one) => ({ text: one.textContent, box: one.getBoundingClientRect() }))
+    .map(({ text, box }) =>
+      ({ text, left: box.left - left, right: box.right - left, top: box.top - top, bottom: box.bottom - top }))
   return { points: everyOne().map(placeOf).filter(Boolean), titles: state.titles.boxes(), names, buttons: buttons() }
 }
 
@@ -55,14 +58,16 @@ const everyOne = () => Array.from({ length: state.data.memories }, (_, i) => i)
 // addressOf is an address beside the data of the picture, with its filters and more parameters.
 function addressOf(path, more) {
   const address = new URL(path, location)
-  for (const [name, value] of [...new URLSearchParams(location.search), ...Object.entries(more)]) address.searchParams.set(name, value)
+  for (const [name, value] of [...new URLSearchParams(location.search), ...Object.entries(more)])
+    address.searchParams.set(name, value)
   return address
 }
 
 function problem(error) {
   const p = document.createElement('p')
   p.className = 'problem'
-  p.textContent = error instanceof TypeError ? 'The server does not answer. Check your connection, and try again.' : error.message
+  p.textContent = error instanceof TypeError ? 'The server does not answer. Check your connection, and try again.'
+    : error.message
   element('problems').replaceChildren(p)
 }
 
@@ -87,7 +92,9 @@ async function start() {
   state.names = naming(state.data, (more) => addressOf(place.dataset.names, more), fetched, problem)
   describe()
   if (state.data.memories === 0) {
-    say(state.data.unplaced ? 'The matching memories have no position yet: they are not embedded yet, or have vectors of their own.' : 'No memories match these filters.')
+    say(state.data.unplaced
+      ? 'The matching memories have no position yet: they are not embedded yet, or have vectors of their own.'
+        : 'No memories match these filters.')
     return
   }
   connect()
@@ -96,7 +103,8 @@ async function start() {
   group(place.dataset.colour)
   restNear()
   listen()
-  state.pick = picking({ all: everyOne, knownIDs: state.names.knownIDs, idsOf: state.names.idsOf, at: placeOf, redraw, failed: problem })
+  state.pick = picking({ all: everyOne, knownIDs: state.names.knownIDs, idsOf: state.names.idsOf, at: placeOf, redraw,
+    failed: problem })
   slide()
   if (canDraw()) draw(await library)
   else tellThatItCannot()
@@ -176,7 +184,9 @@ function buttons() {
   const gap = 4
   const { left, top } = element('stage').getBoundingClientRect()
   return [...element('stage').parentElement.querySelectorAll('.zoom')].map((one) => one.getBoundingClientRect())
-    .map((box) => ({ left: box.left - left - gap, right: box.right - left + gap, top: box.top - top - gap, bottom: box.bottom - top + gap }))
+    .map((box) =>
+      ({ left: box.left - left - gap, right: box.right - left + gap, top: box.top - top - gap,
+        bottom: box.bottom - top + gap }))
 }
 
 // chooseCluster shows a cluster: its memories, including the folded ones, light up and are listed beside the picture.
@@ -194,7 +204,8 @@ function chooseCluster(cluster) {
   element('near').querySelector('h2').after(button)
   redraw()
   element('panel').focus({ preventScroll: true })
-  element('stage').scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' }) // on a phone, the list is below the stage
+  // on a phone, the list is below the stage
+  element('stage').scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' })
   const drawn = cluster.drawn[cluster.drawn.length >> 1]
   if (drawn !== undefined) look(drawn)
 }
@@ -203,13 +214,20 @@ function chooseCluster(cluster) {
 function describe() {
   const { memories, total, unplaced, edges, warnings, arranging } = state.data
   let text = count(memories, 'memory', 'memories')
-  if (total > memories + unplaced) text += ` of ${numbers.format(total)}${new URLSearchParams(location.search).get('limit') || place.dataset.kind === 'graph' ? ', the newest' : ', a sample'}`
+  if (total > memories + unplaced) {
+    const newest = new URLSearchParams(location.search).get('limit') || place.dataset.kind === 'graph'
+    text += ` of ${numbers.format(total)}, ${newest ? 'the newest' : 'a sample'}`
+  }
   if (place.dataset.kind === 'graph') {
     let links = 0
     for (let i = 2; i < edges.length; i += 3) if (edges[i] === 0) links++
-    text += `, with ${count(links, 'link', 'links')} and ${count(edges.length / 3 - links, 'similar pair', 'similar pairs')}.`
+    const pairs = count(edges.length / 3 - links, 'similar pair', 'similar pairs')
+    text += `, with ${count(links, 'link', 'links')} and ${pairs}.`
     const { length } = state.data.folded
-    if (length > 0) text += ` ${count(length, 'memory has', 'memories have')} no connections: the numbers after + count them in their clusters.`
+    if (length > 0) {
+      text += ` ${count(length, 'memory has', 'memories have')} no connections: ` +
+        'the numbers after + count them in their clusters.'
+    }
   } else {
     text += '. Near means similar; memories that are far apart can still be similar.'
     if (arranging) text += ' Their places are still being computed, and will change in a moment.'
@@ -217,8 +235,10 @@ function describe() {
   }
   for (const warning of warnings) text += ` ${warning[0].toUpperCase()}${warning.slice(1)}.`
   element('summary').textContent = text
-  element('stage').setAttribute('aria-label', `${place.dataset.kind === 'graph' ? 'Graph' : 'Map'} of ${count(memories, 'memory', 'memories')}`)
-  element('types').replaceChildren(...state.data.types.filter((name) => name !== 'no type').map((name) => new Option(name)))
+  element('stage').setAttribute('aria-label',
+    `${place.dataset.kind === 'graph' ? 'Graph' : 'Map'} of ${count(memories, 'memory', 'memories')}`)
+  element('types').replaceChildren(...state.data.types.filter((name) => name !== 'no type')
+    .map((name) => new Option(name)))
 }
 
 // connect notes the connections of each memory.
@@ -226,7 +246,8 @@ function connect() {
   const { edges, shared, words } = state.data
   state.near = everyOne().map(() => [])
   for (let i = 0; i < edges.length; i += 3) {
-    const both = [shared[(2 * i) / 3], shared[(2 * i) / 3 + 1]].filter((word) => word >= 0).map((word) => words[word]).join(', ')
+    const both = [shared[(2 * i) / 3], shared[(2 * i) / 3 + 1]].filter((word) => word >= 0).map((word) => words[word])
+      .join(', ')
     state.near[edges[i]].push([edges[i + 1], edges[i + 2], false, both])
     state.near[edges[i + 1]].push([edges[i], edges[i + 2], true, both])
   }
@@ -240,7 +261,8 @@ function readColours() {
   state.colours = {
     card, text: read('--text'), line: read('--line'), accent: read('--accent'),
     series: Array.from({ length: largest + 1 }, (_, i) => read(`--series-${i + 1}`)),
-    dim: mix(read('--soft'), card, 0.75), edge: mix(read('--soft'), card, 0.7), link: mix(read('--accent'), card, 0.35), faint: mix(read('--soft'), card, 0.88),
+    dim: mix(read('--soft'), card, 0.75), edge: mix(read('--soft'), card, 0.7), link: mix(read('--accent'), card, 0.35),
+      faint: mix(read('--soft'), card, 0.88),
   }
 }
 
@@ -275,7 +297,9 @@ function legendEntry({ name, size }, number) {
   button.type = 'button'
   button.setAttribute('aria-pressed', 'true')
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg')
-  for (const [key, value] of Object.entries({ viewBox: '0 0 12 12', width: 12, height: 12, 'aria-hidden': 'true', class: `series series-${number + 1}` })) svg.setAttribute(key, value)
+  for (const [key, value] of Object.entries(
+    { viewBox: '0 0 12 12', width: 12, height: 12, 'aria-hidden': 'true', class: `series series-${number + 1}` })) svg
+      .setAttribute(key, value)
   const dot = document.createElementNS('http://www.w3.org/2000/svg', 'circle')
   for (const [key, value] of Object.entries({ cx: 6, cy: 6, r: 5 })) dot.setAttribute(key, value)
   svg.append(dot)
@@ -318,7 +342,8 @@ function tellThatItCannot() {
 function draw({ Sigma, MultiDirectedGraph, EdgeLineProgram, EdgeArrowProgram }) {
   const { memories, x, y, edges, important } = state.data
   const graph = new MultiDirectedGraph()
-  const scale = (memories > 2000 ? 0.6 : memories > 500 ? 0.8 : 1.15) * Math.min(1, Math.max(0.65, element('stage').clientWidth / 800))
+  const scale = (memories > 2000 ? 0.6 : memories > 500 ? 0.8
+    : 1.15) * Math.min(1, Math.max(0.65, element('stage').clientWidth / 800))
   const isMap = place.dataset.kind === 'map'
   for (let i = 0; i < memories; i++) {
     if (state.folded.has(i)) continue
@@ -326,18 +351,25 @@ function draw({ Sigma, MultiDirectedGraph, EdgeLineProgram, EdgeArrowProgram }) 
     graph.addNode(i, { x: x[i], y: y[i], label: '…', size: size * scale })
   }
   for (let i = 0; i < edges.length; i += 3) {
-    graph.addDirectedEdgeWithKey(i, edges[i], edges[i + 1], edges[i + 2] ? { type: 'thin', similar: edges[i + 2] } : { type: 'arrow', size: 1.6 * scale })
+    graph.addDirectedEdgeWithKey(i, edges[i], edges[i + 1], edges[i + 2] ? { type: 'thin', similar: edges[i + 2] }
+      : { type: 'arrow', size: 1.6 * scale })
   }
   state.graph = graph
   const slow = still.matches
-  const titles = state.titles = titling(() => everyOne().map((i) => (state.folded.has(i) ? null : placeOf(i))).filter(Boolean), buttons, () => state.colours, titleOf)
+  const titles = state.titles =
+    titling(() => everyOne().map((i) => (state.folded.has(i) ? null : placeOf(i))).filter(Boolean), buttons,
+      () => state.colours, titleOf)
   const sigma = new Sigma(graph, element('stage'), {
     allowInvalidContainer: true, zIndex: true, stagePadding: 28, minCameraRatio: 0.02, maxCameraRatio: 3,
-    hideEdgesOnMove: edges.length > 9000, hideLabelsOnMove: true, labelDensity: 0.35, labelGridCellSize: 220, labelRenderedSizeThreshold: state.clusters.length > 0 ? 14 : isMap ? 5.5 : 7,
-    labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: '500', labelColor: { color: state.colours.text },
-    nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeLabel: titles.draw, defaultDrawNodeHover: drawHover,
+    hideEdgesOnMove: edges.length > 9000, hideLabelsOnMove: true, labelDensity: 0.35, labelGridCellSize: 220,
+      labelRenderedSizeThreshold: state.clusters.length > 0 ? 14 : isMap ? 5.5 : 7,
+    labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: '500',
+      labelColor: { color: state.colours.text },
+    nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeLabel: titles.draw,
+      defaultDrawNodeHover: drawHover,
     edgeProgramClasses: { thin: EdgeLineProgram, arrow: EdgeArrowProgram }, defaultEdgeType: 'thin',
-    renderEdgeLabels: true, edgeLabelFont: getComputedStyle(document.body).fontFamily, edgeLabelSize: 11, edgeLabelColor: { color: state.colours.text },
+    renderEdgeLabels: true, edgeLabelFont: getComputedStyle(document.body).fontFamily, edgeLabelSize: 11,
+      edgeLabelColor: { color: state.colours.text },
     inertiaDuration: slow ? 1 : 200, zoomDuration: slow ? 1 : 250, doubleClickZoomingDuration: slow ? 1 : 200,
   })
   state.sigma = sigma
@@ -389,7 +421,8 @@ function reduceNode(node, data) {
   const i = Number(node)
   const group = state.groupOf[i]
   if (!isShown(i)) return { ...data, hidden: true }
-  if (state.pick.picked.has(i)) return { ...data, color: state.colours.accent, size: data.size + 2, label: '', zIndex: 3 }
+  if (state.pick.picked.has(i))
+    return { ...data, color: state.colours.accent, size: data.size + 2, label: '', zIndex: 3 }
   const among = state.chosen >= 0 ? state.lit : state.found
   const bright = !among || among.has(i)
   if (!bright) return { ...data, color: state.colours.dim, label: '', zIndex: 0 }
@@ -409,7 +442,8 @@ function reduceEdge(edge, data) {
   if (!isShown(from) || !isShown(to)) return { ...data, hidden: true }
   if (state.chosen >= 0) {
     const own = from === state.chosen || to === state.chosen
-    return own ? { ...data, label: data.similar ? `${data.similar}%` : 'link', type: data.similar ? 'thin' : 'arrow', color: state.colours.accent, zIndex: 1 } : { ...data, color: state.colours.faint, zIndex: 0 }
+    return own ? { ...data, label: data.similar ? `${data.similar}%` : 'link', type: data.similar ? 'thin'
+      : 'arrow', color: state.colours.accent, zIndex: 1 } : { ...data, color: state.colours.faint, zIndex: 0 }
   }
   if (state.found) return { ...data, color: state.colours.faint }
   return { ...data, color: data.similar ? state.colours.edge : state.colours.link }
@@ -423,7 +457,8 @@ function drawHover(context, data, settings) {
   const { left, right } = { left: room(data.x), right: room(context.canvas.clientWidth - data.x) }
   let text = data.label && titleOf(Number(data.key))
   if (context.measureText(text).width > Math.max(left, right)) {
-    text = shortened(text, Math.max(8, Math.floor((text.length * Math.max(left, right)) / context.measureText(text).width)))
+    text = shortened(text,
+      Math.max(8, Math.floor((text.length * Math.max(left, right)) / context.measureText(text).width)))
   }
   const width = context.measureText(text).width
   const x = width > right && left > right ? data.x - data.size - width - 12 : data.x + data.size + 4
@@ -490,7 +525,8 @@ async function show(i, how) {
 }
 
 function look(i) {
-  const drawn = state.folded.has(i) ? state.clusters[state.data.cluster[i]]?.drawn[0] : i // a folded one is in its cluster
+  // a folded one is in its cluster
+  const drawn = state.folded.has(i) ? state.clusters[state.data.cluster[i]]?.drawn[0] : i
   const at = state.sigma?.getNodeDisplayData(String(drawn))
   if (!at) return
   const camera = state.sigma.getCamera()
@@ -544,10 +580,14 @@ function near(title, entries, hint) {
 
 // restNear shows the content beside the picture while no memory is chosen.
 function restNear() {
-  if (place.dataset.kind === 'map') return near('Nothing selected', [], 'Click a memory to read it here, and to see the nearest ones.')
+  if (place.dataset.kind === 'map')
+    return near('Nothing selected', [], 'Click a memory to read it here, and to see the nearest ones.')
   state.cluster = null
-  const order = state.near.map((others, i) => [others.length, i]).filter(([n]) => n > 0).sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, 8)
-  if (order.length === 0) return near('No connections', [], 'These memories have no links, and none are similar enough. A lower minimum similarity shows more.')
+  const order = state.near.map((others, i) => [others.length, i]).filter(([n]) => n > 0).sort((a, b) => b[0] - a[0]
+    || a[1] - b[1]).slice(0, 8)
+  if (order.length === 0)
+    return near('No connections', [],
+      'These memories have no links, and none are similar enough. A lower minimum similarity shows more.')
   near('Most connected', order.map(([n, i]) => [i, numbers.format(n)]))
 }
 
@@ -555,11 +595,13 @@ function restNear() {
 function nearOf(i) {
   if (place.dataset.kind === 'map') {
     const { x, y } = state.data
-    const order = x.map((_, other) => [Math.hypot(x[other] - x[i], y[other] - y[i]), other]).filter(([, other]) => other !== i).sort((a, b) => a[0] - b[0]).slice(0, 6)
+    const order = x.map((_, other) => [Math.hypot(x[other] - x[i], y[other] - y[i]), other])
+      .filter(([, other]) => other !== i).sort((a, b) => a[0] - b[0]).slice(0, 6)
     return near('Nearest on the map', order.map(([, other]) => [other, '']))
   }
   const known = new Map()
-  for (const [other, similar, incoming, both] of [...state.near[i]].sort((a, b) => (a[1] === 0) - (b[1] === 0) ? (b[1] === 0) - (a[1] === 0) : b[1] - a[1])) {
+  for (const [other, similar, incoming, both] of [...state.near[i]].sort((a, b) => (a[1] === 0) - (b[1] === 0)
+    ? (b[1] === 0) - (a[1] === 0) : b[1] - a[1])) {
     const note = (similar ? `${similar}% similar` : incoming ? 'links here' : 'linked') + (both ? `: ${both}` : '')
     known.set(other, known.has(other) ? `${known.get(other)}, ${note}` : note)
   }
@@ -603,7 +645,8 @@ function showFound(found) {
     const status = document.createElement('li')
     status.className = 'hint'
     status.setAttribute('role', 'status')
-    status.textContent = found.length === 0 ? 'No matches.' : found.length > 8 ? `${numbers.format(found.length)} are highlighted.` : ''
+    status.textContent = found.length === 0 ? 'No matches.'
+      : found.length > 8 ? `${numbers.format(found.length)} are highlighted.` : ''
     if (status.textContent) element('hits').append(status)
   }
   redraw()
@@ -630,7 +673,8 @@ function listen() {
   const camera = () => state.sigma?.getCamera()
   const options = () => ({ duration: still.matches ? 1 : 200 })
   const actions = {
-    in: () => camera()?.animatedZoom(options()), out: () => camera()?.animatedUnzoom(options()), fit: () => camera()?.animatedReset(options()),
+    in: () => camera()?.animatedZoom(options()), out: () => camera()?.animatedUnzoom(options()),
+      fit: () => camera()?.animatedReset(options()),
     move: (x, y) => {
       const { x: atX, y: atY, ratio } = camera() ?? {}
       camera()?.setState({ x: atX + x * ratio * 0.1, y: atY + y * ratio * 0.1 })
@@ -644,7 +688,8 @@ function listen() {
     },
     a: () => state.pick.add(state.pick.inView()),
     '+': actions.in, '=': actions.in, '-': actions.out, 0: actions.fit, Escape: () => choose(-1),
-    ArrowLeft: () => actions.move(-1, 0), ArrowRight: () => actions.move(1, 0), ArrowUp: () => actions.move(0, 1), ArrowDown: () => actions.move(0, -1),
+    ArrowLeft: () => actions.move(-1, 0), ArrowRight: () => actions.move(1, 0), ArrowUp: () => actions.move(0, 1),
+      ArrowDown: () => actions.move(0, -1),
   }
   element('stage').addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return

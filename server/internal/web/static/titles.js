@@ -14,9 +14,11 @@ export function titling(places, buttons, colours, titleOf) {
   let boxes = [] // of the titles in it
   let over = [] // boxes of the buttons
   const meets = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
-  const isFree = (box, stage) => box.left >= 0 && box.top >= 0 && box.right <= stage.clientWidth && box.bottom <= stage.clientHeight &&
+  const isFree = (box, stage) => box.left >= 0 && box.top >= 0 && box.right <= stage.clientWidth
+    && box.bottom <= stage.clientHeight &&
     !boxes.some((other) => meets(box, other)) && !over.some((other) => meets(box, other)) &&
-    !points.some(({ x, y, radius }) => meets(box, { left: x - radius, right: x + radius, top: y - radius, bottom: y + radius }))
+    !points.some(({ x, y, radius }) =>
+      meets(box, { left: x - radius, right: x + radius, top: y - radius, bottom: y + radius }))
   return {
     // clear begins a frame.
     clear() {
@@ -32,7 +34,8 @@ export function titling(places, buttons, colours, titleOf) {
       if (!text) return
       const [width, half, away] = [context.measureText(text).width, settings.labelSize * 0.65, data.size + gap]
       const { x, y } = data
-      const box = [[x + away, y], [x - away - width, y], [x - width / 2, y - away - half], [x - width / 2, y + away + half]]
+      const box = [[x + away, y], [x - away - width, y], [x - width / 2, y - away - half],
+        [x - width / 2, y + away + half]]
         .map(([left, middle]) => ({ left, right: left + width, top: middle - half, bottom: middle + half }))
         .find((one) => isFree(one, context.canvas))
       if (!box) return

@@ -7,8 +7,11 @@ let again // the element that gets the focus when the section has been reloaded
 // send moves a task: the form has the section, and the part of it that is shown.
 function send(row, values) {
   const form = row.closest('form')
-  const all = { ...Object.fromEntries(['csrf', 'section', 'show', 'part', 'board'].filter((name) => form.elements[name]).map((name) => [name, form.elements[name].value])), ...values }
-  window.htmx.ajax('POST', form.getAttribute('action').replace(/tick$/, 'move'), { target: `#${card(row).id}`, swap: 'outerHTML', values: all })
+  const all = {
+    ...Object.fromEntries(['csrf', 'section', 'show', 'part', 'board'].filter((name) => form.elements[name])
+      .map((name) => [name, form.elements[name].value])), ...values }
+  window.htmx.ajax('POST', form.getAttribute('action').replace(/tick$/, 'move'),
+    { target: `#${card(row).id}`, swap: 'outerHTML', values: all })
 }
 
 addEventListener('keydown', (event) => {
@@ -33,7 +36,8 @@ addEventListener('htmx:afterSettle', () => {
   if (!again) return
   const { key, selector } = again
   again = undefined
-  const row = key ? [...document.querySelectorAll('.boxes > li[data-key]')].find((other) => other.dataset.key === key) : document
+  const row = key ? [...document.querySelectorAll('.boxes > li[data-key]')].find((other) => other.dataset.key === key)
+    : document
   row?.querySelector(selector)?.focus()
 })
 
@@ -51,7 +55,8 @@ addEventListener('dragstart', (event) => {
 })
 const target = (event) => {
   const row = rowOf(event.target)
-  return dragged && row && row !== dragged && card(row) === card(dragged) && row.className.match(/depth-\d/)[0] === dragged.className.match(/depth-\d/)[0] ? row : undefined
+  return dragged && row && row !== dragged && card(row) === card(dragged)
+    && row.className.match(/depth-\d/)[0] === dragged.className.match(/depth-\d/)[0] ? row : undefined
 }
 addEventListener('dragover', (event) => {
   document.querySelector('.boxes .onto')?.classList.remove('onto')
