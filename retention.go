@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -193,22 +194,33 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeRepor
 	if e.ahead != 0 {
 		p.HeldUntil = kernel.ToTime(e.ahead + leapLasts.Microseconds())
 	}
-	if err := s.purgeExpired(ctx, e.at, &p); err != nil {
+	err = s.purge(ctx, e.at, o, &p)
+	if err != nil && p == (PurgeReport{HeldUntil: p.HeldUntil}) { // nothing is gone
 		return p, wrap(err)
 	}
-	if o.KeepRevisions > 0 {
-		if err := s.purgeRevisions(ctx, o.KeepRevisions, &p); err != nil {
-			return p, wrap(err)
-		}
+	details := p.details(o)
+	details["complete"] = err == nil
+	noted := s.noteAlone(ctx, nil, event{"purge", "store", "", details})
+	return p, cmp.Or(wrap(err), noted)
+}
+
+// purge deletes expired data, up to a time, and the traces of deleted data. After an error the report counts the
+// committed deletions.
+func (s *Store) purge(ctx context.Context, until int64, o PurgeOptions, p *PurgeReport) error {
+	err := s.purgeExpired(ctx, until, p)
+	if err == nil && o.KeepRevisions > 0 {
+		err = s.purgeRevisions(ctx, o.KeepRevisions, p)
 	}
-	if err := s.scrub(ctx); err != nil {
-		return p, wrap(err)
+	if err == nil {
+		err = s.scrub(ctx)
 	}
-	if _, err := s.ring.Settle(ctx, keyring.Owners(ctx, s.db)); err != nil {
-		return p, wrap(err)
+	if err == nil {
+		_, err = s.ring.Settle(ctx, keyring.Owners(ctx, s.db))
 	}
-	p.Objects, err = s.objects.Remove(ctx, math.MaxInt)
-	return p, s.noteAlone(ctx, wrap(err), event{"purge", "store", "", p.details(o)})
+	if err == nil {
+		p.Objects, err = s.objects.Remove(ctx, math.MaxInt)
+	}
+	return err
 }
 
 // details returns the counts for the audit log.
@@ -309,10 +321,10 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 		return err
 	}
 	retained, err := s.keeper().Remove(ctx, now)
+	p.Retained, p.Memories = retained.Trashed, p.Memories+retained.Deleted
 	if err != nil {
 		return err
 	}
-	p.Retained, p.Memories = retained.Trashed, p.Memories+retained.Deleted
 	if p.Trash, err = trash.EraseExpired(ctx, s.db, now); err != nil {
 		return err
 	}
@@ -322,7 +334,8 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 	if p.Activity, err = s.purgeActivities(ctx, now); err != nil {
 		return err
 	}
-	return s.db.Write(ctx, func(tx db.Tx) error {
+	before := *p
+	err = s.db.Write(ctx, func(tx db.Tx) error {
 		tokens, err := s.purgeTokens(tx, now)
 		if err != nil {
 			return err
@@ -340,7 +353,7 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 			return err
 		}
 		p.Tokens, p.SignIns, p.Invitations = int(tokens), int(sessions), int(invitations+toProjects)
-		before, err := oauthRows(tx)
+		rows, err := oauthRows(tx)
 		if err != nil {
 			return err
 		}
@@ -348,9 +361,13 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 			return err
 		}
 		after, err := oauthRows(tx)
-		p.OAuth = before - after
+		p.OAuth = rows - after
 		return err
 	})
+	if err != nil {
+		*p = before
+	}
+	return err
 }
 
 // keeper returns a keeper that removes memories by the rules of their places.

@@ -2,8 +2,10 @@ package souvenir
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,5 +65,72 @@ func (b *betweenWrites) Write(ctx context.Context, fn func(tx db.Tx) error) erro
 	}
 	p, err := b.s.GetProject(ctx, ProjectRef{ID: "p"})
 	b.left = append(b.left, p.MemoryCount)
+	return err
+}
+
+// A purge that fails counts the committed deletions, and so does its entry in the audit log.
+func TestAPurgeThatFailsCountsWhatIsGone(t *testing.T) {
+	now := time.Now()
+	o, err := (&Options{Embedder: wordEmbedder("words-1"), Now: func() time.Time { return now }}).withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := openFile(t.Context(), filepath.Join(t.TempDir(), "purged.db"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newStore(t.Context(), limitedRoom{engine}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range 3 {
+		mustAdd(t, s, NewMemory{Content: fmt.Sprint("note ", i), ExpiresAt: now.Add(time.Hour)})
+	}
+	now = now.Add(2 * time.Hour)
+	without := 0 // writes after which there is no memory
+	ctx := context.WithValue(t.Context(), limitedRoom{}, func(tx db.Tx) error {
+		n := 0
+		if err := tx.QueryRow(`SELECT count(*) FROM memory`).Scan(&n); err != nil || n > 0 {
+			return err
+		}
+		without++
+		return map[int]error{1: db.ErrFull, 3: db.ErrIO}[without]
+	})
+	p, err := s.Upkeep().Purge(ctx, nil)
+	if err == nil || p != (PurgeReport{Memories: 3}) {
+		t.Errorf("got %+v, %v, want an error, and 3 memories that are gone", p, err)
+	}
+	var entries []string
+	for e, err := range s.Upkeep().AuditEntries(t.Context(), AuditQuery{Action: "purge"}) {
+		entries = append(entries, fmt.Sprint(e.Details["memories"], e.Details["complete"], err))
+	}
+	if want := []string{"3 false <nil>"}; !slices.Equal(entries, want) {
+		t.Errorf("the audit log has %q, want %q", entries, want)
+	}
+}
+
+// limitedRoom is an engine whose Writes fail with the error of the function under this type in their context, if any.
+type limitedRoom struct{ db.DB }
+
+func (d limitedRoom) Write(ctx context.Context, fn func(db.Tx) error) error {
+	check, is := ctx.Value(limitedRoom{}).(func(db.Tx) error)
+	if !is {
+		return d.DB.Write(ctx, fn)
+	}
+	undone := errors.New("undone") // which the engine below does not handle
+	var failed error
+	err := d.DB.Write(ctx, func(tx db.Tx) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		if failed = check(tx); failed != nil {
+			return undone
+		}
+		return nil
+	})
+	if errors.Is(err, undone) {
+		return failed
+	}
 	return err
 }

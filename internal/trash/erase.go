@@ -55,7 +55,9 @@ func EraseMemoriesExpired(ctx context.Context, store db.DB, now int64) (erased i
 			gone, done = len(rows), len(rows) < p.Rows
 			return (&Mover{Tx: tx}).EraseMemories(rows...)
 		})
-		erased += gone
+		if err == nil {
+			erased += gone
+		}
 		return done, err
 	})
 	return erased, err

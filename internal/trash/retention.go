@@ -126,7 +126,9 @@ func (k *Keeper) removeFrom(ctx context.Context, partition, now int64, r *Retain
 			some, done, err = k.portion(tx, partition, now, p)
 			return err
 		})
-		r.Trashed, r.Deleted = r.Trashed+some.Trashed, r.Deleted+some.Deleted
+		if err == nil {
+			r.Trashed, r.Deleted = r.Trashed+some.Trashed, r.Deleted+some.Deleted
+		}
 		return done, err
 	})
 }
