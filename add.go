@@ -408,6 +408,7 @@ func (a *addition) run(w *writing.Writer) error {
 		stored := storedOf(written)
 		stored.Similar = slices.DeleteFunc(slices.Clone(a.similar[i]),
 			func(s Similar) bool { return s.ID == stored.ID }) // an existing rule, or the memory with this key
+		stored.Similar = stored.Similar[:min(len(stored.Similar), a.drafts[i].Similar)]
 		if !stored.Indexed && !a.drafts[i].WordsOnly {
 			stored.Warnings = append(stored.Warnings, a.warnings...)
 		}

@@ -194,13 +194,14 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 	if err != nil || len(partitions) == 0 {
 		return nil, err
 	}
-	n := index.Near{Vector: pq.vector, Partitions: partitions, Limit: max(candidates, d.Similar)}
+	limit := d.Similar + 1 // one may be the memory that the draft is written over
+	n := index.Near{Vector: pq.vector, Partitions: partitions, Limit: max(candidates, limit)}
 	if len(sel.hidden) > 0 {
 		n.Keep = func(row int64) bool { return !sel.hidden[row] }
 	}
 	var hits []index.Hit
 	if pq.own {
-		n.Least, n.Limit = ownDuplicate, d.Similar
+		n.Least, n.Limit = ownDuplicate, limit
 		hits, err = s.comparison().Near(tx, n)
 	} else {
 		hits, err = s.comparison().Duplicates(tx, n, similarity.Read(d.Content))
@@ -208,7 +209,7 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 	if err != nil {
 		return nil, err
 	}
-	hits = hits[:min(len(hits), d.Similar)]
+	hits = hits[:min(len(hits), limit)]
 	var rows []int64
 	scores := map[int64]float64{}
 	for _, h := range hits {

@@ -147,6 +147,14 @@ func pastLeavesRoom(f *fixture) {
 		f.check("AddMemory", err)
 		f.equal("near duplicates", len(again.Similar), 1)
 		f.equal("the near duplicate", again.Similar[0].ID, first.ID)
+		m.Key = "sailing"
+		put, err := f.store.PutMemory(f.ctx, m)
+		f.check("PutMemory", err)
+		m.Tags = []string{"ferry"}
+		again, err = f.store.PutMemory(f.ctx, m)
+		f.check("PutMemory", err)
+		f.equal("near duplicates of a memory that is put again", len(again.Similar), 1)
+		f.equal("which is another one", again.Similar[0].ID != put.ID, true)
 	}
 }
 
