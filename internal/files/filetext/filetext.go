@@ -215,13 +215,13 @@ type waiting struct {
 	attempts           int
 }
 
-// next returns the file to be read next, nil for none. The owners take turns. Content in object storage waits for a
-// process with that storage.
-func next(tx db.Tx, after int64, objects bool) (*waiting, error) {
-	readable := ``
+// next returns the file to be read next, nil for none; skipped ones are left out. The owners take turns. Content in
+// object storage waits for a process with that storage.
+func next(tx db.Tx, after int64, skipped []int64, objects bool) (*waiting, error) {
+	readable := ` AND id NOT IN ` + db.Integers
 	if !objects {
-		readable = ` AND NOT EXISTS (SELECT 1 FROM file_chunk k WHERE k.id = file.id * ` + strconv.Itoa(kernel.ChunksOfFile) +
-			` AND k.object IS NOT NULL)`
+		readable += ` AND NOT EXISTS (SELECT 1 FROM file_chunk k
+			WHERE k.id = file.id * ` + strconv.Itoa(kernel.ChunksOfFile) + ` AND k.object IS NOT NULL)`
 	}
 	for _, condition := range []string{`owner_id > ?`, `owner_id <= ?`} {
 		var found *waiting
@@ -232,7 +232,8 @@ func next(tx db.Tx, after int64, objects bool) (*waiting, error) {
 			w.attempts, found = infoOf(text).Attempts, w
 			return err
 		}, `SELECT id, owner_id, uid, filename, mime_type, size, text_info, sha256 FROM file
-			WHERE text_state = 'waiting' AND state = 'stored' AND `+condition+readable+` ORDER BY owner_id, id LIMIT 1`, after)
+			WHERE text_state = 'waiting' AND state = 'stored' AND `+condition+readable+` ORDER BY owner_id, id LIMIT 1`, after,
+			db.List(skipped))
 		if err != nil || found != nil {
 			return found, err
 		}

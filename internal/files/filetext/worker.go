@@ -36,6 +36,8 @@ type Worker struct {
 	// Stored is called after a text was stored.
 	Stored func()
 
+	skipped []int64 // files that wait until all others were read, since the store failed for them
+
 	lease  *sharedstate.Lease
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -45,6 +47,7 @@ type Worker struct {
 
 const (
 	readTimeout = time.Minute // for one file
+	mostFailed  = 3           // files in a row for which the store may fail before the work pauses
 	attempts    = 3           // attempts to read a file that end the process, before it is given up
 	lookAround  = 30 * time.Second
 	lookAgain   = time.Second // while another process reads
@@ -108,29 +111,44 @@ func (w *Worker) run() {
 // step reads all files that wait, or returns errElsewhere if another process does.
 func (w *Worker) step() error {
 	if f, err := w.next(0); err != nil || f == nil {
+		w.skipped = nil
 		return err
 	}
-	ran, err := w.lease.While(w.ctx, func() error {
-		for owner := int64(0); ; {
-			f, err := w.next(owner)
-			if err != nil || f == nil {
-				return err
-			}
-			if err := w.index(f); err != nil {
-				return fmt.Errorf("file %s: %w", f.id, err)
-			}
-			owner = f.owner
-		}
-	})
+	ran, err := w.lease.While(w.ctx, w.readAll)
 	if err == nil && !ran {
 		err = errElsewhere
 	}
 	return err
 }
 
+// readAll reads all files that wait. If the store fails for one, as when its object cannot be read, that file comes
+// last: it must not hold up the others.
+func (w *Worker) readAll() (failed error) {
+	for owner, failures := int64(0), 0; failures < mostFailed; {
+		f, err := w.next(owner)
+		if err != nil {
+			return err
+		}
+		if f == nil {
+			w.skipped = nil
+			return failed
+		}
+		failures++
+		if err := w.index(f); err == nil {
+			failures = 0
+		} else if failed = fmt.Errorf("file %s: %w", f.id, err); w.ctx.Err() != nil {
+			return failed
+		} else {
+			w.skipped = append(w.skipped, f.row)
+		}
+		owner = f.owner
+	}
+	return failed
+}
+
 func (w *Worker) next(after int64) (f *waiting, err error) {
 	err = w.DB.Read(w.ctx, func(tx db.Tx) error {
-		f, err = next(tx, after, w.Objects.Storage != nil)
+		f, err = next(tx, after, w.skipped, w.Objects.Storage != nil)
 		return err
 	})
 	return f, err

@@ -119,6 +119,7 @@ func TestObjects(t *testing.T) {
 			"damage is noticed":                                     damagedObjects,
 			"deletions are repeated until they work":                failingDelete,
 			"one object that cannot be deleted holds up no other":   stuckObject,
+			"one object that cannot be read holds up no other":      unreadableObject,
 			"without the storage all but the contents is there":     withoutStorage,
 			"exports and imports have the contents":                 transferredObjects,
 			"an export notices that a file went":                    exportBesideErasure,
@@ -553,6 +554,33 @@ func hangingStorage(s *shelf) {
 	s.clock.Pass(2 * time.Hour)
 	s.purge(s.store)
 	s.wantObjects(0)
+}
+
+// unreadableObject lets the storage refuse one object, as it may for lack of a right: the text of each other file is
+// indexed nevertheless.
+func unreadableObject(s *shelf) {
+	bad := mustAddFile(s, s.store, NewFile{Filename: "refused.txt"}, "refused")
+	refused := s.storage.Keys()[0]
+	good := mustAddFile(s, s.store, NewFile{Filename: "zebra.txt"}, "zebra")
+	s.storage.OnGet(func(_ context.Context, key string) error {
+		if key == refused {
+			return errors.New("access denied")
+		}
+		return nil
+	})
+	reader := s.open(Options{Objects: s.storage, Documents: wordsReader{}})
+	ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second)
+	defer cancel()
+	if f, err := reader.WaitIndexed(ctx, good.ID); err != nil || f.Text.State != TextIndexed {
+		s.Errorf("the file behind it: got %+v, %v, want it indexed", f.Text, err)
+	}
+	if f, err := reader.GetFile(ctx, bad.ID); err != nil || f.Text.State != TextWaiting {
+		s.Errorf("the file that cannot be read: got %+v, %v, want it to wait", f.Text, err)
+	}
+	s.storage.OnGet(nil)
+	if f, err := reader.WaitIndexed(ctx, bad.ID); err != nil || f.Text.State != TextIndexed {
+		s.Errorf("the file that can be read again: got %+v, %v, want it indexed", f.Text, err)
+	}
 }
 
 func filesStayInTables(s *shelf) {
