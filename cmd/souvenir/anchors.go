@@ -23,7 +23,7 @@ const anchorsFile = "souvenir-audit-anchors.txt"
 // not fit stays the newest, so that each backup reports it until a person has looked.
 func (b schedule) anchor(ctx context.Context, store *souvenir.Store, log *slog.Logger) {
 	path := filepath.Join(b.dir, anchorsFile)
-	head, err := b.verifyWith(ctx, store, path)
+	head, err := keepAnchor(ctx, store, path, b.now())
 	if err != nil {
 		log.Error("the audit log has no new anchor", "file", path, "error", err)
 		return
@@ -31,8 +31,8 @@ func (b schedule) anchor(ctx context.Context, store *souvenir.Store, log *slog.L
 	log.Info("verified the audit log, and kept an anchor", "file", path, "anchor", head)
 }
 
-// verifyWith returns the new anchor.
-func (b schedule) verifyWith(ctx context.Context, store *souvenir.Store, path string) (head string, err error) {
+// keepAnchor verifies the audit log with the newest anchor in a file, and adds a new one, which it returns.
+func keepAnchor(ctx context.Context, store *souvenir.Store, path string, now time.Time) (head string, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -51,7 +51,7 @@ func (b schedule) verifyWith(ctx context.Context, store *souvenir.Store, path st
 	if err != nil {
 		return "", err
 	}
-	line := fmt.Sprintf("%s %s\n", b.now().UTC().Format(time.RFC3339), head)
+	line := fmt.Sprintf("%s %s\n", now.UTC().Format(time.RFC3339), head)
 	if len(content) > 0 && content[len(content)-1] != '\n' { // after a crash
 		line = "\n" + line
 	}

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
 )
 
 // Each scheduled backup verifies the audit log with the last anchor, which a shorter or rewritten log does not fit.
@@ -23,7 +26,7 @@ func TestScheduledBackupsKeepAnchorsOfTheAuditLog(t *testing.T) {
 		if _, err := b.run(t.Context(), store); err != nil { // which adds an entry
 			t.Fatal(err)
 		}
-		head, err := b.verifyWith(t.Context(), store, path)
+		head, err := keepAnchor(t.Context(), store, path, *now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +47,7 @@ func TestScheduledBackupsKeepAnchorsOfTheAuditLog(t *testing.T) {
 		if err := os.WriteFile(path, []byte(read()+partial), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		head, err := b.verifyWith(t.Context(), store, path)
+		head, err := keepAnchor(t.Context(), store, path, *now)
 		if err != nil || !strings.HasSuffix(read(), partial+"\n2026-11-28T03:17:00Z "+head+"\n") {
 			t.Errorf("after an incomplete line: got %v and %q, want the anchor %s on another line", err, read(), head)
 		}
@@ -52,8 +55,48 @@ func TestScheduledBackupsKeepAnchorsOfTheAuditLog(t *testing.T) {
 
 	_, other, _, _ := scheduled(t, 2) // with fewer entries, as if the newest were cut off
 	before := read()
-	_, err = b.verifyWith(t.Context(), other, path)
+	_, err = keepAnchor(t.Context(), other, path, *now)
 	if err == nil || !strings.Contains(err.Error(), "altered") || read() != before {
 		t.Errorf("with another log: got %v and %q, want an error, and no new anchor", err, read())
 	}
+}
+
+// A cut of entries that the newest anchor does not cover leaves it without a proof, unless the cut kept a new one.
+func TestACutWithTheAnchorsOfBackupsLeavesThemOfUse(t *testing.T) {
+	c := call{dir: t.TempDir()}
+	path := filepath.Join(c.dir, anchorsFile)
+	keep := func() error {
+		store, err := souvenir.Open(t.Context(), filepath.Join(c.dir, defaultFile), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		_, err = keepAnchor(t.Context(), store, path, time.Now())
+		return err
+	}
+	newest := func() string {
+		lines := strings.Split(strings.TrimSpace(c.ok(t, "audit", "verify")), "\n")
+		return lines[len(lines)-1]
+	}
+	c.ok(t, "user", "add", "anna", "--no-password")
+	if err := keep(); err != nil {
+		t.Fatal(err)
+	}
+	c.ok(t, "user", "add", "ben", "--no-password")
+	c.ok(t, "audit", "cut", newest(), "--anchors", c.dir)
+	if err := keep(); err != nil {
+		t.Errorf("after a cut with the anchors: got %v, want a new anchor", err)
+	}
+
+	c.ok(t, "user", "add", "zoe", "--no-password")
+	c.ok(t, "audit", "cut", newest())
+	if err := keep(); err == nil || !strings.Contains(err.Error(), "proves nothing about the rest") {
+		t.Errorf("after a cut without them: got %v, want an error", err)
+	}
+	before := newest()
+	c.fails(t, exitError, "--anchors: it has been altered", "audit", "cut", before, "--anchors", c.dir)
+	if got := newest(); got != before {
+		t.Errorf("after a cut that the anchors do not allow: got the head %s, want %s", got, before)
+	}
+	c.fails(t, exitError, "--anchors", "audit", "cut", before, "--anchors", t.TempDir())
 }

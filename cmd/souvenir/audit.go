@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -167,12 +170,17 @@ func (c *cli) auditCut() *cobra.Command {
 		Long: `Removes the oldest entries of the audit log, up to the one with this number and hash, as "souvenir audit
 list --json" shows them. A new entry records the cut, so that the rest can still be verified. Save the
 entries elsewhere first, and verify the log with the anchor you kept: the anchor of a removed entry
-proves nothing afterwards.`,
+proves nothing afterwards.
+
+With --anchors, the folder of scheduled backups, the command verifies the log with the newest anchor
+there, and keeps a new one there, before it removes anything. So later backups can go on.`,
 		Example: `  souvenir audit list --limit 0 --json > /media/elsewhere/audit-2026.json
-  souvenir audit cut "$(cat /media/elsewhere/anchor)"`,
+  souvenir audit cut "$(cat /media/elsewhere/anchor)"
+  souvenir audit cut 1000:71ab... --anchors /media/backups`,
 		Args: wants(1, 1, "NUMBER:HASH"),
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
+	anchors := command.Flags().String("anchors", "", "the `folder` of scheduled backups, whose newest anchor has to fit")
 	return c.command(command, func(ctx context.Context, args []string) error {
 		through, err := parseAnchor("NUMBER:HASH", args[0])
 		if err != nil {
@@ -180,6 +188,15 @@ proves nothing afterwards.`,
 		}
 		var removed int64
 		err = withStore(ctx, *db, forWriting, func(store *souvenir.Store) (err error) {
+			if *anchors != "" {
+				path := filepath.Join(*anchors, anchorsFile)
+				if _, err := os.Stat(path); err != nil { // otherwise a new file would hold no earlier anchor
+					return fmt.Errorf("--anchors: %w", err)
+				}
+				if _, err := keepAnchor(ctx, store, path, time.Now()); err != nil {
+					return fmt.Errorf("--anchors: %w", err)
+				}
+			}
 			removed, err = store.Upkeep().CutAudit(ctx, through)
 			return renamed(renamed(err, "seq", "NUMBER:HASH"), "hash", "NUMBER:HASH")
 		})
