@@ -37,11 +37,13 @@ func (f *Finder) file() func(context.Context, souvenir.Operation, *souvenir.File
 	}
 }
 
-// longest is the time that reading a new file may take, besides the wait for others.
-const longest = 20 * time.Second
+const (
+	longest = 20 * time.Second // that reading a new file may take, besides the wait for others
+	readers = 2                // files that are read at a time: a PDF file may take 768 MiB (package documents)
+)
 
-// other refuses a new file that is not text if there is a secret in the text that can be extracted from it. One file is
-// read at a time, since that may take much memory. A file that cannot be read is stored: no search will show its text.
+// other refuses a new file that is not text if there is a secret in the text that can be extracted from it. A file that
+// cannot be read is stored: no search will show its text.
 func (f *Finder) other(ctx context.Context, c *collector, t *souvenir.FileTexts) {
 	if f.reader == nil {
 		return

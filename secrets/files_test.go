@@ -77,6 +77,41 @@ func word(t *testing.T, text string) string {
 	return file.String()
 }
 
+// slow is a reader that reads a document named slow until its context ends or it may go on.
+type slow struct{ began, goOn chan struct{} }
+
+func (s slow) ReadDocument(ctx context.Context, d souvenir.Document) (souvenir.DocumentText, error) {
+	if d.Filename != "slow" {
+		return souvenir.DocumentText{Text: "tea"}, nil
+	}
+	s.began <- struct{}{}
+	select {
+	case <-s.goOn:
+		return souvenir.DocumentText{Text: "tea"}, nil
+	case <-ctx.Done():
+		return souvenir.DocumentText{}, ctx.Err()
+	}
+}
+
+func TestASlowDocumentMakesNoOtherWait(t *testing.T) {
+	f, reader := newFinder(t, secrets.Refuse), slow{make(chan struct{}), make(chan struct{})}
+	f.Documents(reader)
+	before := f.Hooks().BeforeFile
+	texts := func(name string) *souvenir.FileTexts {
+		return &souvenir.FileTexts{Filename: name, Other: []byte("a document")}
+	}
+	done := make(chan error)
+	go func() { done <- before(t.Context(), souvenir.Operation{}, texts("slow")) }()
+	<-reader.began
+	if err := before(t.Context(), souvenir.Operation{}, texts("quick")); err != nil {
+		t.Errorf("beside a slow document: got %v, want no error", err)
+	}
+	close(reader.goOn)
+	if err := <-done; err != nil {
+		t.Errorf("a slow document: got %v, want no error", err)
+	}
+}
+
 // With refuse, new files are read before they are stored.
 func TestDocumentsWithSecretsAreRefused(t *testing.T) {
 	paged := fixed{Text: "a page " + awsKey, Places: []souvenir.DocumentPlace{{Start: 0, Name: "page 7"}}}

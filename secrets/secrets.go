@@ -56,7 +56,7 @@ type Finder struct {
 	allow []allowance // for all rules
 
 	reader  souvenir.DocumentReader // of [Finder.Documents]
-	reading chan struct{}           // holds a value while a new file is read
+	reading chan struct{}           // holds a value for each new file that is being read
 }
 
 // word is a lower-case word that one or several rules need.
@@ -101,7 +101,7 @@ func New(mode Mode) (*Finder, error) {
 	if err := json.Unmarshal(rules, &known); err != nil {
 		return nil, fmt.Errorf("secrets: the rules cannot be read: %w", err)
 	}
-	f := &Finder{mode: mode, rules: known.Rules, allow: known.Allow, reading: make(chan struct{}, 1)}
+	f := &Finder{mode: mode, rules: known.Rules, allow: known.Allow, reading: make(chan struct{}, readers)}
 	byWord := map[string][]int{}
 	for i, r := range f.rules {
 		r.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) })
