@@ -167,11 +167,11 @@ func (s *Store) checkAccount(what string) error {
 type viewer = kernel.Viewer
 
 // viewer looks up the view's user and projects. It writes nothing.
-func (s *Store) viewer(tx db.Tx) (viewer, error) { return s.viewerBeside(tx, nil, nil) }
+func (s *Store) viewer(tx db.Tx) (viewer, error) { return s.viewerWithBounds(tx, nil, nil) }
 
-// viewerBeside is like viewer, but reuses the bounds that other, unless nil, has read in the transaction. ahead, unless
-// nil, announces what the transaction will read; the viewer passed to it has no projects yet.
-func (s *Store) viewerBeside(tx db.Tx, other *viewer, ahead func(db.Tx, viewer)) (viewer, error) {
+// viewerWithBounds is like viewer, but reuses the bounds that other, unless nil, has read in the transaction. ahead,
+// unless nil, announces what the transaction will read; the viewer passed to it has no projects yet.
+func (s *Store) viewerWithBounds(tx db.Tx, other *viewer, ahead func(db.Tx, viewer)) (viewer, error) {
 	if s.denied != nil {
 		return viewer{}, s.denied
 	}
@@ -194,7 +194,7 @@ func (s *Store) viewerBeside(tx db.Tx, other *viewer, ahead func(db.Tx, viewer))
 			continue // two projects are shared under this ambiguous id: allow neither
 		}
 		if err != nil {
-			inGo[Access](&err, "project_id", "Access.Projects")
+			setGoNames[Access](&err, "project_id", "Access.Projects")
 			return v, err
 		}
 		if p != nil {
@@ -242,7 +242,7 @@ func (s *Store) rememberUser(ctx context.Context, row int64) {
 func (s *Store) addUser(tx db.Tx) (int64, error) {
 	key := s.userKey()
 	if err := checkIDFree(tx, "user", key); err != nil {
-		inGo[Access](&err)
+		setGoNames[Access](&err)
 		return 0, err
 	}
 	return db.Insert(tx, `INSERT INTO users (namespace, uid, uid_key, created_at) VALUES (?, ?, ?, ?) RETURNING id`,
@@ -443,7 +443,7 @@ func AccessKinds() []AccessKind { return []AccessKind{AccessSignIns, AccessGrant
 // stays, such as the caller's own; empty means no exception. The user can authorize applications again, and new tokens
 // work. A view that is limited to projects may not call it.
 func (h *Accounts) RevokeAccess(ctx context.Context, except string, kinds []AccessKind) (err error) {
-	defer inGo[struct{}](&err, "kinds", "kinds")
+	defer setGoNames[struct{}](&err, "kinds", "kinds")
 	s, err := h.own(ctx, "RevokeAccess")
 	if err != nil {
 		return err

@@ -439,7 +439,7 @@ func TestResultsOfSealedViewsStaySealed(t *testing.T) {
 			out := method.Type.Out(i)
 			known := slices.Contains([]string{"As", "Sealed"}, method.Name)
 			if out == reflect.TypeFor[*Store]() && !known {
-				t.Errorf("%s returns a store; see that it is sealed, and want it in the list", method.Name)
+				t.Errorf("%s returns a store, want no method but As and Sealed to return one: see that it is sealed", method.Name)
 			}
 			if out.Kind() == reflect.Pointer && out != reflect.TypeFor[*Store]() {
 				for inner := range out.Methods() {

@@ -129,7 +129,8 @@ func (u storedUser) checkHasAccount() error {
 	if u.Name != "" {
 		return nil
 	}
-	return asGo[Access](newError(KindConflict, "user", "{} %s has no account; add one with this id first", show(u.ID)))
+	return withGoNames[Access](newError(KindConflict, "user", "{} %s has no account; add one with this id first",
+		show(u.ID)))
 }
 
 // listed is the condition for users in lists: users with an account or with anything in the store. A row alone does not
@@ -200,7 +201,7 @@ type UserPage struct {
 
 // UserPage returns a page of the users that match, in the order of [Accounts.Users], and their total number.
 func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (_ UserPage, err error) {
-	defer inGo[UserQuery](&err)
+	defer setGoNames[UserQuery](&err)
 	s, err := h.operator(ctx, "UserPage")
 	if err != nil {
 		return UserPage{}, err

@@ -135,7 +135,7 @@ func Outcomes() []Outcome {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) (err error) {
-	defer inGo[NewActivity](&err)
+	defer setGoNames[NewActivity](&err)
 	s, err := h.operator(ctx, "RecordActivity")
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (s *shared) flushActivity(ctx context.Context) {
 // user's own, the operator's store those of all users in the default namespace. A view limited to projects may not call
 // it, and another user's calls are ErrForbidden through a view.
 func (h *Insights) ActivityPage(ctx context.Context, q ActivityQuery) (_ ActivityPage, err error) {
-	defer inGo[ActivityQuery](&err)
+	defer setGoNames[ActivityQuery](&err)
 	s, err := h.own("ActivityPage")
 	if err != nil {
 		return ActivityPage{}, err

@@ -166,7 +166,7 @@ type BatchOptions struct {
 // them turns.
 func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
 	return hooked(ctx, s, OperationStore, "AddMemories", func(ctx context.Context, o *operation) (_ []Stored, err error) {
-		defer inGo[NewMemory](&err, "memories", "memories")
+		defer setGoNames[NewMemory](&err, "memories", "memories")
 		drafts, err := s.newDrafts(ctx, o, memories)
 		if err != nil {
 			return nil, err
@@ -194,7 +194,7 @@ func (s *Store) PutMemory(ctx context.Context, m NewMemory) (Stored, error) {
 // error, none. If several have the same key, the last one counts.
 func (s *Store) PutMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
 	return hooked(ctx, s, OperationStore, "PutMemories", func(ctx context.Context, o *operation) (_ []Stored, err error) {
-		defer inGo[NewMemory](&err, "memories", "memories")
+		defer setGoNames[NewMemory](&err, "memories", "memories")
 		return s.putMemories(ctx, o, memories, options)
 	})
 }
@@ -467,7 +467,7 @@ func atPosition(err error, i, n int) error { return located(err, "memories", i, 
 
 // newDraft checks a memory, but allows content that is only white space.
 func newDraft(m NewMemory) (_ kernel.Draft, err error) {
-	defer inShown[NewMemory](&err, "", m, m.ShownMetadata)
+	defer setShownNames[NewMemory](&err, "", m, m.ShownMetadata)
 	if m.Similar < 0 || m.Similar > 20 {
 		return kernel.Draft{}, invalid("Similar", "{} is %d; expected 0 to 20", m.Similar)
 	}
@@ -546,28 +546,28 @@ func (c *sharedAddition) Ahead(tx db.Tx) {
 
 // Prepare leaves out a call that would have to create a project or a collection.
 func (c *sharedAddition) Prepare(tx db.Tx, first batch.Call) (bool, error) {
-	var beside *writing.Writer
+	var previous *writing.Writer
 	var known *viewer
 	if first != nil {
-		beside = first.(*sharedAddition).writer
-		known = &beside.Viewer
+		previous = first.(*sharedAddition).writer
+		known = &previous.Viewer
 	}
-	v, err := c.store.viewerBeside(tx, known, nil)
+	v, err := c.store.viewerWithBounds(tx, known, nil)
 	if err != nil || v.User == 0 {
-		return false, unlessRefused(err)
+		return false, ignoreRefusal(err)
 	}
 	c.user = v.User
 	if c.writer, err = c.store.writing().NewWriter(tx, v); err != nil {
 		return false, err
 	}
-	if beside != nil {
-		c.writer.Beside(beside)
+	if previous != nil {
+		c.writer.ShareCounts(previous)
 	}
 	exist := true
 	err = c.forItsViewer(func() error {
 		for i := range c.drafts {
 			if exist, err = c.writer.PlaceExists(&c.drafts[i]); err != nil || !exist {
-				return unlessRefused(err)
+				return ignoreRefusal(err)
 			}
 		}
 		return nil
@@ -588,8 +588,8 @@ func (c *sharedAddition) forItsViewer(fn func() error) error {
 	return fn()
 }
 
-// unlessRefused drops the error of a refused call: run alone, the call is refused again.
-func unlessRefused(err error) error {
+// ignoreRefusal drops the error of a refused call: run alone, the call is refused again.
+func ignoreRefusal(err error) error {
 	var known *Error
 	if errors.As(err, &known) {
 		return nil

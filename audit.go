@@ -194,7 +194,7 @@ func (h *Upkeep) AuditEntries(ctx context.Context, q AuditQuery) iter.Seq2[Audit
 
 // auditPage reads the next portion.
 func (h *Upkeep) auditPage(ctx context.Context, q AuditQuery, before int64) (page []AuditEntry, err error) {
-	defer inGo[AuditQuery](&err)
+	defer setGoNames[AuditQuery](&err)
 	s, err := h.operator(ctx, "AuditEntries")
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func publicEntry(e audit.Entry) AuditEntry {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) CheckAudit(ctx context.Context, anchor *AuditAnchor) (_ AuditReport, err error) {
-	defer inGo[AuditAnchor](&err)
+	defer setGoNames[AuditAnchor](&err)
 	s, err := h.operator(ctx, "CheckAudit")
 	if err != nil {
 		return AuditReport{}, err
@@ -292,7 +292,7 @@ func (a AuditAnchor) decoded() (*audit.Anchor, error) {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) CutAudit(ctx context.Context, through AuditAnchor) (removed int64, err error) {
-	defer inGo[AuditAnchor](&err)
+	defer setGoNames[AuditAnchor](&err)
 	s, err := h.operator(ctx, "CutAudit")
 	if err != nil {
 		return 0, err

@@ -45,7 +45,7 @@ func copied(progress Progress) func(done, total int) {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions) (err error) {
-	defer inGo[struct{}](&err, "path", "path")
+	defer setGoNames[struct{}](&err, "path", "path")
 	s, err := h.operator(ctx, "Backup")
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptions) (_ int64, err error) {
-	defer inGo[struct{}](&err, "w", "w")
+	defer setGoNames[struct{}](&err, "w", "w")
 	s, err := h.operator(ctx, "BackupTo")
 	if err != nil {
 		return 0, err
@@ -139,7 +139,7 @@ type Restoration struct {
 // version is upgraded when the new store is opened. As with [Upkeep.Backup], the new file appears once it is complete,
 // and an existing path is ErrConflict. To replace a store, close it and move its file away first.
 func Restore(ctx context.Context, r Restoration) (err error) {
-	defer inGo[Restoration](&err)
+	defer setGoNames[Restoration](&err)
 	if r.From == "" || r.From == ":memory:" {
 		return invalid("From", "{} is %s; give the path of a backup", show(r.From))
 	}
@@ -283,7 +283,7 @@ type RecoveredTable struct {
 // If the path out exists, the error is ErrConflict. A file without any part of a store is ErrForeign, one of a newer
 // version ErrNewer.
 func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (_ RecoveryReport, err error) {
-	defer inGo[RecoveryOptions](&err, "in", "in", "out", "out")
+	defer setGoNames[RecoveryOptions](&err, "in", "in", "out", "out")
 	if options == nil {
 		options = &RecoveryOptions{}
 	}

@@ -63,7 +63,7 @@ func BenchmarkLongConversation(b *testing.B) {
 	b.Run("Window 2000", func(b *testing.B) {
 		for b.Loop() {
 			if window, err := c.Window(b.Context(), 2000); err != nil || len(window) == 0 {
-				b.Fatalf("got %v %v, want no error and window not empty", len(window), err)
+				b.Fatalf("got %v %v, want no error and a window that is not empty", len(window), err)
 			}
 		}
 	})

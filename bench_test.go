@@ -39,7 +39,7 @@ func loadIndex(b *testing.B, store *souvenir.Store) {
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		found, err := store.Search(context.Background(), souvenir.Query{Text: "deploy", Explain: true})
 		if err != nil || time.Since(began) > time.Minute {
-			b.Fatalf("got way %q after %v, error %v, want the index in memory", found.Plan, time.Since(began), err)
+			b.Fatalf("got plan %q after %v, error %v, want the index in memory", found.Plan, time.Since(began), err)
 		}
 		if found.Plan == souvenir.PlanMemory {
 			return

@@ -286,7 +286,7 @@ func TestThePageOfTheAPIShowsEveryMethod(t *testing.T) {
 		"Store.Insights()": s.Insights(), "Store.Trash()": s.Trash(),
 		"Store.Conversation(key)": s.Conversation("k")} {
 		if row := fmt.Sprintf("| `%s` | %d |", handle, reflect.TypeOf(of).NumMethod()); !strings.Contains(string(page), row) {
-			t.Errorf("docs/api.md lacks the row %s, want it in the page", row)
+			t.Errorf("docs/api.md: got no row %s, want one", row)
 		}
 	}
 }

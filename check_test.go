@@ -494,7 +494,7 @@ func TestCheckListsAThousandFindingsAndCountsAll(t *testing.T) {
 	encoded, err := json.Marshal(report)
 	if err != nil || !bytes.Contains(encoded, []byte(`"repaired":1200`)) ||
 		!bytes.Contains(encoded, []byte(`"table":"passage"`)) {
-		t.Errorf(`as JSON: %.300s, %v, want no error, "repaired":1200 in encoded and "table":"passage" in encoded`, encoded,
+		t.Errorf(`as JSON: %.300s, %v, want no error, "repaired":1200 and "table":"passage" in it`, encoded,
 			err)
 	}
 }

@@ -73,7 +73,7 @@ func (c NewCollection) check(embedder Embedder) error {
 
 // AddCollection adds a collection. A name that the owner already has is ErrConflict.
 func (s *Store) AddCollection(ctx context.Context, c NewCollection) (_ Collection, err error) {
-	defer inGo[NewCollection](&err)
+	defer setGoNames[NewCollection](&err)
 	if err := c.check(s.embedder); err != nil {
 		return Collection{}, err
 	}
@@ -102,7 +102,7 @@ func (s *Store) AddCollection(ctx context.Context, c NewCollection) (_ Collectio
 // GetCollection returns a collection by name: the caller's own, or else one that holds memories shared with the caller.
 // An unknown name is ErrNotFound.
 func (s *Store) GetCollection(ctx context.Context, name string) (_ Collection, err error) {
-	defer inGo[struct{}](&err, "collection_name", "name")
+	defer setGoNames[struct{}](&err, "collection_name", "name")
 	var found Collection
 	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		found, err = s.collection(tx, v, name)
@@ -220,7 +220,7 @@ func (u CollectionUpdate) check() error {
 // UpdateCollection renames one of the caller's own collections, or replaces its description or its rule for how long
 // memories stay. A name that the owner already has is ErrConflict.
 func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionUpdate) (_ Collection, err error) {
-	defer inGo[CollectionUpdate](&err, "collection_name", "name")
+	defer setGoNames[CollectionUpdate](&err, "collection_name", "name")
 	if err := u.check(); err != nil {
 		return Collection{}, err
 	}
@@ -286,7 +286,7 @@ func (s *Store) DeleteCollection(ctx context.Context, name string, options *Dele
 		return err
 	}
 	return s.hookedDelete(ctx, "DeleteCollection", func(ctx context.Context, h *operation) (err error) {
-		defer inGo[DeletionOptions](&err, "collection_name", "name")
+		defer setGoNames[DeletionOptions](&err, "collection_name", "name")
 		if h != nil {
 			h.Collection = name
 		}

@@ -34,15 +34,15 @@ func idsOf(tb testing.TB, s *Store) map[string]string {
 	return all
 }
 
-// deaf is a test that only records whether it failed.
-type deaf struct {
+// failureRecorder is a test that only records whether it failed.
+type failureRecorder struct {
 	testing.TB
 	failed bool
 }
 
-func (d *deaf) Helper()               {}
-func (d *deaf) Error(...any)          { d.failed = true }
-func (d *deaf) Errorf(string, ...any) { d.failed = true }
+func (d *failureRecorder) Helper()               {}
+func (d *failureRecorder) Error(...any)          { d.failed = true }
+func (d *failureRecorder) Errorf(string, ...any) { d.failed = true }
 
 func TestConsistencyCheckFindsDamage(t *testing.T) {
 	for i, damage := range []string{
@@ -70,7 +70,7 @@ func TestConsistencyCheckFindsDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		d := &deaf{TB: t}
+		d := &failureRecorder{TB: t}
 		checkConsistency(d, s)
 		if d.failed != (damage != "") {
 			t.Errorf("after %q the check fails: %v, want %v", damage, d.failed, (damage != ""))

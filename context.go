@@ -184,7 +184,7 @@ func (q *ContextQuery) check() error {
 // don'ts, related memories. Shortened memories are marked as truncated, and a warning says what was left out.
 func (s *Store) GetContext(ctx context.Context, q ContextQuery) (Context, error) {
 	return hooked(ctx, s, OperationSearch, "GetContext", func(ctx context.Context, o *operation) (_ Context, err error) {
-		defer inGo[ContextQuery](&err)
+		defer setGoNames[ContextQuery](&err)
 		if err := q.check(); err != nil {
 			return Context{}, err
 		}

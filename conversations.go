@@ -78,7 +78,7 @@ type ConversationList struct {
 // outside any project. An invalid key or place makes every method return an error.
 func (s *Store) Conversation(key string, in ...ConversationPlace) *Conversation {
 	c := &Conversation{store: s, key: key}
-	defer inGo[ConversationPlace](&c.err, "key", "key", "in", "in")
+	defer setGoNames[ConversationPlace](&c.err, "key", "key", "in", "in")
 	if len(in) > 1 {
 		c.err = invalid("in", "{} has %d places; a conversation is in one", len(in))
 		return c
@@ -141,7 +141,7 @@ func (c *Conversation) read(ctx context.Context, fn func(tx db.Tx, v viewer, at 
 // Info returns the number and times of the conversation's turns. For one that does not exist, or that this view may not
 // see, it returns the key with zero turns.
 func (c *Conversation) Info(ctx context.Context) (info ConversationInfo, err error) {
-	defer inGo[ConversationPlace](&err)
+	defer setGoNames[ConversationPlace](&err)
 	err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
 		heads, err := at.Head(tx)
 		if err != nil {
@@ -178,8 +178,8 @@ func (c *Conversation) Clear(ctx context.Context, options *DeletionOptions) (del
 }
 
 func (c *Conversation) clearAll(ctx context.Context, forGood bool) (deleted int, err error) {
-	defer inGo[ConversationPlace](&err, "key", "key")
-	defer inGo[DeletionOptions](&err)
+	defer setGoNames[ConversationPlace](&err, "key", "key")
+	defer setGoNames[DeletionOptions](&err)
 	last := int64(0)
 	err = c.store.inPortions(ctx, func(p trash.Portion) (done bool, err error) {
 		gone, first := 0, last == 0
@@ -278,7 +278,7 @@ func (s *Store) Conversations(ctx context.Context, l ConversationList) iter.Seq2
 // listConversations returns the heads of the conversations of a list.
 func (s *Store) listConversations(ctx context.Context, l ConversationList) (heads []kernel.ConversationHead,
 	err error) {
-	defer inGo[ConversationList](&err)
+	defer setGoNames[ConversationList](&err)
 	l.Collection = cmp.Or(l.Collection, ConversationCollection)
 	if err := valid.Name("collection_name", l.Collection); err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func (c PasswordChange) Format(f fmt.State, _ rune) { redact.Format(f, c, "Old",
 // message and after the same work, whether the user does not exist, the password is wrong or missing, or the user is
 // disabled. The caller must limit the number of attempts. It works read-only, too.
 func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (_ User, err error) {
-	defer inGo[Credentials](&err)
+	defer setGoNames[Credentials](&err)
 	s, err := h.operator(ctx, "CheckPassword")
 	if err != nil {
 		return User{}, err
@@ -75,7 +75,7 @@ func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (_ User, er
 	if err != nil {
 		return User{}, err
 	}
-	if !right || s.isShut(s.access.Namespace, u.User) {
+	if !right || s.credentialsRefused(s.access.Namespace, u.User) {
 		return User{}, newError(KindUnauthenticated, "", "name or password is wrong")
 	}
 	s.renewHash(ctx, u, c.Password)
@@ -86,7 +86,7 @@ func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (_ User, er
 // OAuth grants stay valid, unless End names them. A wrong old password is ErrUnauthenticated, with the argument
 // old_password; a user without an account is ErrConflict. A view that is limited to projects may not call it.
 func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) (err error) {
-	defer inGo[PasswordChange](&err)
+	defer setGoNames[PasswordChange](&err)
 	s, err := h.own(ctx, "ChangePassword")
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ const maxIdentities = 32
 // 32 identities of a user are ErrTooLarge. A view limited to projects may not call it, nor may a user without an
 // account.
 func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (_ Identity, err error) {
-	defer inGo[NewIdentity](&err)
+	defer setGoNames[NewIdentity](&err)
 	s, err := h.servingOwn(ctx, "LinkIdentity")
 	if err != nil {
 		return Identity{}, err
@@ -263,7 +263,7 @@ func identities(tx db.Tx, user int64) ([]Identity, error) {
 // Identities returns the identities linked to a user (id or name; empty: the view's user), the oldest first. Only the
 // operator's store may name another user; a view limited to projects may not call it.
 func (h *Accounts) Identities(ctx context.Context, user string) (_ []Identity, err error) {
-	defer inGo[struct{}](&err, "user", "user")
+	defer setGoNames[struct{}](&err, "user", "user")
 	s, err := h.servingOwn(ctx, "Identities")
 	if err != nil {
 		return nil, err
@@ -284,7 +284,7 @@ func (h *Accounts) Identities(ctx context.Context, user string) (_ []Identity, e
 // with it; one that is not linked to the user is ErrNotFound. Through the user's own view, unlinking the only way to
 // sign in is ErrConflict.
 func (h *Accounts) UnlinkIdentity(ctx context.Context, user, issuer, subject string) (err error) {
-	defer inGo[struct{}](&err, "user", "user", "issuer", "issuer", "subject", "subject")
+	defer setGoNames[struct{}](&err, "user", "user", "issuer", "issuer", "subject", "subject")
 	s, err := h.servingOwn(ctx, "UnlinkIdentity")
 	if err != nil {
 		return err
@@ -319,7 +319,7 @@ func (h *Accounts) UnlinkIdentity(ctx context.Context, user, issuer, subject str
 // GetUserByIdentity returns the user to whom an identity is linked, to sign them in. ErrNotFound means that the
 // identity is not linked, ErrUnauthenticated that the user is disabled.
 func (h *Accounts) GetUserByIdentity(ctx context.Context, issuer, subject string) (_ User, err error) {
-	defer inGo[struct{}](&err, "issuer", "issuer", "subject", "subject")
+	defer setGoNames[struct{}](&err, "issuer", "issuer", "subject", "subject")
 	s, err := h.serving(ctx, "GetUserByIdentity")
 	if err != nil {
 		return User{}, err
@@ -339,7 +339,7 @@ func (h *Accounts) GetUserByIdentity(ctx context.Context, issuer, subject string
 	case len(found) == 0:
 		return User{}, newError(KindNotFound, "subject", "{} %s of the issuer %s is not linked to a user", show(subject),
 			show(issuer))
-	case s.isShut(s.access.Namespace, found[0].User):
+	case s.credentialsRefused(s.access.Namespace, found[0].User):
 		return User{}, newError(KindUnauthenticated, "", "this user is disabled")
 	}
 	return found[0].User, nil

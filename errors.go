@@ -217,22 +217,22 @@ func asOAuth(err error, code string) error {
 	return &coded
 }
 
-// inGo sets the Go names in a method's error: the fields of its parameter struct (struct{} for none), and its
+// setGoNames sets the Go names in a method's error: the fields of its parameter struct (struct{} for none), and its
 // parameters, given as pairs of an argument and a parameter. Errors of the caller's own functions stay unchanged.
-func inGo[Parameters any](err *error, pairs ...string) {
+func setGoNames[Parameters any](err *error, pairs ...string) {
 	if known, ok := (*err).(*Error); ok { //nolint:errorlint // an error that wraps another has its own message
 		*err = fault.In(known, reflect.TypeFor[Parameters](), pairs...)
 	}
 }
 
-// asGo is inGo for a new error.
-func asGo[Parameters any](e *Error, pairs ...string) error {
+// withGoNames is setGoNames for a new error.
+func withGoNames[Parameters any](e *Error, pairs ...string) error {
 	return fault.In(e, reflect.TypeFor[Parameters](), pairs...)
 }
 
-// inShown sets the key's name in an error about a value in ShownMetadata, unless a field sets the same value. path is
-// where the parameter struct holds the memory or the update.
-func inShown[Parameters, Given any](err *error, path string, given Given, shown map[string]any) {
+// setShownNames sets the key's name in an error about a value in ShownMetadata, unless a field sets the same value.
+// path is where the parameter struct holds the memory or the update.
+func setShownNames[Parameters, Given any](err *error, path string, given Given, shown map[string]any) {
 	if *err == nil || len(shown) == 0 {
 		return
 	}
@@ -246,7 +246,7 @@ func inShown[Parameters, Given any](err *error, path string, given Given, shown 
 			pairs = append(pairs, argument, path+".ShownMetadata."+argument)
 		}
 	}
-	inGo[Parameters](err, pairs...)
+	setGoNames[Parameters](err, pairs...)
 }
 
 // located adds to an error its position in a list: element i of n.

@@ -63,7 +63,7 @@ type NewFile struct {
 // No transaction is open while content is read. The context is checked between reads: a blocked Read of content must
 // end by itself.
 func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (_ File, err error) {
-	defer inGo[NewFile](&err, "content", "content", "file", "NewFile")
+	defer setGoNames[NewFile](&err, "content", "content", "file", "NewFile")
 	if err := s.outside(ctx, "AddFile"); err != nil {
 		return File{}, err
 	}
@@ -452,7 +452,7 @@ type FileReader struct {
 // OpenFile opens a file for reading. The context also ends all reading from it. A file that does not exist, or that
 // this view may not see, is ErrNotFound; one with missing bytes is ErrCorrupt.
 func (s *Store) OpenFile(ctx context.Context, id string) (_ *FileReader, err error) {
-	defer inGo[struct{}](&err, "file_id", "id")
+	defer setGoNames[struct{}](&err, "file_id", "id")
 	r := &FileReader{ctx: ctx, store: s}
 	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		if r.file, err = s.file(tx, v, id); err != nil {
@@ -506,7 +506,7 @@ func (r *FileReader) Read(p []byte) (int, error) { return r.chunks.Read(p) }
 // Read.
 func (r *FileReader) ReadAt(p []byte, offset int64) (n int, err error) {
 	n, err = r.chunks.ReadAt(p, offset)
-	inGo[struct{}](&err, "offset", "offset")
+	setGoNames[struct{}](&err, "offset", "offset")
 	return n, err
 }
 
@@ -515,7 +515,7 @@ func (r *FileReader) WriteTo(w io.Writer) (written int64, err error) { return r.
 
 // Seek moves the position of Read, even past the end.
 func (r *FileReader) Seek(offset int64, whence int) (at int64, err error) {
-	defer inGo[struct{}](&err, "offset", "offset", "whence", "whence")
+	defer setGoNames[struct{}](&err, "offset", "offset", "whence", "whence")
 	return r.chunks.Seek(offset, whence)
 }
 
@@ -539,7 +539,7 @@ func (r *FileReader) load(number int64) ([]byte, error) {
 		return nil, r.damaged("chunk %d of %d differs from what was stored: it has %d bytes of %d, or other ones", number+1,
 			chunksOf(r.file.Size), len(data), length)
 	case err != nil:
-		inGo[struct{}](&err, "file_id", "id") // of OpenFile
+		setGoNames[struct{}](&err, "file_id", "id") // of OpenFile
 		return nil, err
 	}
 	return data, nil

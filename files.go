@@ -73,7 +73,7 @@ func (f File) MarshalJSON() ([]byte, error) {
 
 // GetFile returns a file's details. A file that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) GetFile(ctx context.Context, id string) (_ File, err error) {
-	defer inGo[struct{}](&err, "file_id", "id")
+	defer setGoNames[struct{}](&err, "file_id", "id")
 	var f storedFile
 	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		f, err = s.file(tx, v, id)
@@ -105,7 +105,7 @@ func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		rows, err := s.fileRows(ctx, l)
 		if err != nil {
-			inGo[FileList](&err)
+			setGoNames[FileList](&err)
 			yield(File{}, err)
 			return
 		}
@@ -187,7 +187,7 @@ func (p FilePage) MarshalJSON() ([]byte, error) {
 // FilePage returns a page of the visible files that match, and their total number. Files stored or deleted between two
 // pages shift the following ones; [Store.Files] lists the files of one moment.
 func (s *Store) FilePage(ctx context.Context, q FileQuery) (_ FilePage, err error) {
-	defer inGo[FileQuery](&err)
+	defer setGoNames[FileQuery](&err)
 	q.Limit = cmp.Or(q.Limit, MaxFileLimit)
 	if err := checkPage(q.Limit, MaxFileLimit, q.Offset); err != nil {
 		return FilePage{}, err
@@ -243,7 +243,7 @@ type FileUpdate struct {
 // UpdateFile changes a file's details and returns it. Only its owner can move it to another project, directly or by a
 // link; in another user's project it then belongs to that project.
 func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (_ File, err error) {
-	defer inGo[FileUpdate](&err, "file_id", "id")
+	defer setGoNames[FileUpdate](&err, "file_id", "id")
 	if err := u.check(); err != nil {
 		return File{}, err
 	}
@@ -513,7 +513,7 @@ func typeOfFile(declared, filename string, head []byte) (string, error) {
 // DeleteFile deletes a file. It goes to the trash, from which [Trash.Restore] restores it under its id, unless
 // Options.KeepTrash turns the trash off; [Store.EraseFile] deletes for good.
 func (s *Store) DeleteFile(ctx context.Context, id string) (err error) {
-	defer inGo[struct{}](&err, "file_id", "id")
+	defer setGoNames[struct{}](&err, "file_id", "id")
 	ctx = db.Freeing(ctx)
 	if s.options.KeepTrash < 0 {
 		return s.removeStoredFile(ctx, id, func(db.Tx, viewer, storedFile) error { return nil })
@@ -569,7 +569,7 @@ func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db
 // EraseFile permanently deletes a file: it does not go to the trash. Only the owner of its place may erase it; for
 // others who may write there it is ErrForbidden.
 func (s *Store) EraseFile(ctx context.Context, id string) (err error) {
-	defer inGo[struct{}](&err, "file_id", "id")
+	defer setGoNames[struct{}](&err, "file_id", "id")
 	ctx = db.Freeing(ctx)
 	err = s.removeStoredFile(ctx, id, func(tx db.Tx, v viewer, f storedFile) error {
 		owner, err := trash.OwnerOfFile(tx, f.row)

@@ -129,7 +129,7 @@ func (q *GraphQuery) check() error {
 // memory of several passages is compared by their common direction. Memories with callers' own vectors are connected by
 // links only.
 func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error) {
-	defer inGo[GraphQuery](&err)
+	defer setGoNames[GraphQuery](&err)
 	s := h.s
 	if err := q.check(); err != nil {
 		return Graph{}, err

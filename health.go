@@ -83,7 +83,7 @@ type DamagedRow struct {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (_ CheckReport, err error) {
-	defer inGo[CheckOptions](&err)
+	defer setGoNames[CheckOptions](&err)
 	s, err := h.operator(ctx, "Check")
 	if err != nil {
 		return CheckReport{}, err
@@ -104,7 +104,7 @@ func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (_ CheckRepor
 	}
 	report, err := s.inspector(ctx).Check(ctx, options.Repair, options.Accept, progress)
 	checked := checkReport(report)
-	if back := s.findingsBack(); len(back) > 0 {
+	if back := s.restoredUserFindings(); len(back) > 0 {
 		checked.OK, checked.Total, checked.Findings = false, checked.Total+len(back), append(checked.Findings, back...)
 	}
 	return checked, wrap(err)

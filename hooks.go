@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/aside"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/deferredcall"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -162,7 +162,7 @@ func hooked[T any](ctx context.Context, s *Store, kind OperationKind, method str
 			r.Err = newError(KindInternal, "", "souvenir: the operation panicked")
 		} else if err == nil {
 			r.Count, r.Memories = o.outcome(result)
-		} else if errors.Is(err, aside.ErrLater) { // this is no failure: it will be repeated
+		} else if errors.Is(err, deferredcall.ErrLater) { // this is no failure: it will be repeated
 			r.Err = nil
 		}
 		if !s.db.InSnapshot(ctx) && (kind == OperationSearch || r.Err != nil || !s.db.InTransaction(ctx)) {

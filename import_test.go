@@ -280,7 +280,7 @@ func TestAccountsAreNeitherReplacedNorSharedByName(t *testing.T) {
 	for _, want := range []string{`"id":"1","name":"Ann","role":"admin"`, `"id":"2","role":"user"`,
 		`"id":"3","name":"Cid","email":"c@example.org"`, somePassword, `of the other ann`} {
 		if !strings.Contains(names, want) {
-			t.Errorf("%s is missing in %s, want it in names", want, names)
+			t.Errorf("got the export %s, want one that contains %s", names, want)
 		}
 	}
 	before := rowsOf(t, s)

@@ -68,8 +68,8 @@ func everywhere(t *testing.T, tx db.Tx) []int64 {
 func inMemory(t *testing.T, s *Store) (used bool) {
 	t.Helper()
 	err := s.read(t.Context(), func(tx db.Tx, _ viewer) (err error) {
-		way, err := s.index.Use(tx, everywhere(t, tx), func(*index.Index) error { return nil })
-		used = way != ""
+		plan, err := s.index.Use(tx, everywhere(t, tx), func(*index.Index) error { return nil })
+		used = plan != ""
 		return err
 	})
 	if err != nil {
@@ -483,14 +483,14 @@ func TestAnOlderSnapshotIsSearchedInTheIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := s.read(t.Context(), func(tx db.Tx, _ viewer) error {
-		search := func() retrieval.Way {
-			way, err := s.index.Use(tx, everywhere(t, tx), func(*index.Index) error { return nil })
+		search := func() retrieval.Plan {
+			plan, err := s.index.Use(tx, everywhere(t, tx), func(*index.Index) error { return nil })
 			if err != nil {
 				t.Fatal(err)
 			}
-			return way
+			return plan
 		}
-		if way := search(); way == "" {
+		if plan := search(); plan == "" {
 			t.Error("the first search runs in the database, want it to run in the index")
 		}
 		if _, err := s.AddMemory(t.Context(), NewMemory{Content: "a lantern"}); err != nil {
@@ -506,14 +506,14 @@ func TestAnOlderSnapshotIsSearchedInTheIndex(t *testing.T) {
 			})
 		}()
 		<-reads
-		if way := search(); way == "" {
+		if plan := search(); plan == "" {
 			t.Error("a search runs in the database while another one reads what is newer, want it to run in the index")
 		}
 		close(goOn)
 		if err := <-done; err != nil {
 			return err
 		}
-		if way := search(); way == "" {
+		if plan := search(); plan == "" {
 			t.Error("the last search runs in the database, want it to run in the index")
 		}
 		return nil

@@ -57,7 +57,7 @@ type MemoryStatus struct {
 // GetMemoryStatus returns a memory's place in the store. A memory that does not exist, or that this view may not see,
 // is ErrNotFound.
 func (h *Insights) GetMemoryStatus(ctx context.Context, id string) (_ MemoryStatus, err error) {
-	defer inGo[struct{}](&err, "id", "id")
+	defer setGoNames[struct{}](&err, "id", "id")
 	s := h.s
 	var m MemoryStatus
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
@@ -101,7 +101,7 @@ type FileStatus struct {
 // GetFileStatus returns a file's place in the store. A file that does not exist, or that this view may not see, is
 // ErrNotFound.
 func (h *Insights) GetFileStatus(ctx context.Context, id string) (_ FileStatus, err error) {
-	defer inGo[struct{}](&err, "file_id", "id")
+	defer setGoNames[struct{}](&err, "file_id", "id")
 	s := h.s
 	var status FileStatus
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
@@ -209,7 +209,7 @@ const (
 
 // Overview counts the data visible through this view, by kind.
 func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (_ Overview, err error) {
-	defer inGo[OverviewQuery](&err)
+	defer setGoNames[OverviewQuery](&err)
 	s := h.s
 	q.Days = cmp.Or(q.Days, defaultOverviewDays)
 	if err := checkRange("days", q.Days, 1, maxOverviewDays); err != nil {
@@ -379,7 +379,7 @@ type CallDay struct {
 // CallDays counts the user's recorded calls by day, the oldest first; the last day is today. A view limited to projects
 // may not call it.
 func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, err error) {
-	defer inGo[CallDaysQuery](&err)
+	defer setGoNames[CallDaysQuery](&err)
 	s, err := h.own("CallDays")
 	if err != nil {
 		return nil, err
@@ -474,7 +474,7 @@ type Tag struct {
 
 // Tags returns the tags of the visible memories in some collections (none named: in all), the most frequent first.
 func (h *Insights) Tags(ctx context.Context, collections ...string) (_ []Tag, err error) {
-	defer inGo[struct{}](&err, "collection_name", "collections")
+	defer setGoNames[struct{}](&err, "collection_name", "collections")
 	s := h.s
 	all := []Tag{}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {

@@ -137,7 +137,7 @@ func (s *Store) setUpAccount(tx db.Tx, n NewUser, hash string) (storedUser, erro
 // replaces an earlier one, and is ErrConflict once an account exists. At most 1,000 invitations may wait to be used
 // (ErrTooLarge). A CreatedBy who is not an admin is ErrForbidden, an unknown one ErrNotFound.
 func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (_ AddedInvitation, err error) {
-	defer inGo[NewInvitation](&err, "user", ".CreatedBy")
+	defer setGoNames[NewInvitation](&err, "user", ".CreatedBy")
 	s, err := h.serving(ctx, "AddInvitation")
 	if err != nil {
 		return AddedInvitation{}, err
@@ -290,7 +290,7 @@ func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
 
 // DeleteInvitation revokes an invitation. If it was used, its account stays. An unknown one is ErrNotFound.
 func (h *Accounts) DeleteInvitation(ctx context.Context, id string) (err error) {
-	defer inGo[struct{}](&err, "id", "id")
+	defer setGoNames[struct{}](&err, "id", "id")
 	s, err := h.serving(ctx, "DeleteInvitation")
 	if err != nil {
 		return err
@@ -308,7 +308,7 @@ func (h *Accounts) DeleteInvitation(ctx context.Context, id string) (err error) 
 // with the argument invitation and a message for the holder of the link: unknown, used or expired. It works read-only,
 // too.
 func (h *Accounts) CheckInvitation(ctx context.Context, value string) (_ Invitation, err error) {
-	defer inGo[struct{}](&err, "invitation", "value")
+	defer setGoNames[struct{}](&err, "invitation", "value")
 	return h.checkInvitation(ctx, value)
 }
 
@@ -364,7 +364,7 @@ func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, erro
 // process, one succeeds. An invalid invitation gets the errors of [Accounts.CheckInvitation], an invalid account those
 // of [Accounts.AddUser], and an invalid identity those of [Accounts.LinkIdentity]; the invitation then stays valid.
 func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance) (_ User, err error) {
-	defer inGo[InvitationAcceptance](&err)
+	defer setGoNames[InvitationAcceptance](&err)
 	s, err := h.serving(ctx, "AcceptInvitation")
 	if err != nil {
 		return User{}, err
@@ -383,7 +383,7 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 			return User{}, err
 		}
 		if err := valid.Email(a.Identity.Email); err != nil {
-			inGo[InvitationAcceptance](&err, "email", ".Identity.Email")
+			setGoNames[InvitationAcceptance](&err, "email", ".Identity.Email")
 			return User{}, err
 		}
 	} else if a.Password == "" {

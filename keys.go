@@ -67,7 +67,7 @@ type Reencryption struct {
 // read. Stop programs that write to the store first: later writes are not in the copy. It returns the errors of
 // [Restore]. The original stays: delete it when the copy is in use, and overwrite its disk if the content must be gone.
 func Reencrypt(ctx context.Context, r Reencryption) (err error) {
-	defer inGo[Reencryption](&err)
+	defer setGoNames[Reencryption](&err)
 	if r.FromKey.IsZero() && r.ToKey.IsZero() {
 		return invalid("ToKey", "{} and FromKey are both missing; give the key of one of the files, or use Restore")
 	}
@@ -98,7 +98,7 @@ func Reencrypt(ctx context.Context, r Reencryption) (err error) {
 // A store that is not encrypted is ErrMasterKey. It is for the Store that Open returned; a view gets ErrForbidden. On a
 // read-only store it is ErrReadOnly.
 func (h *Upkeep) ChangeMasterKey(ctx context.Context, to MasterKey) (err error) {
-	defer inGo[MasterKey](&err, "to", "to")
+	defer setGoNames[MasterKey](&err, "to", "to")
 	s, err := h.operator(ctx, "ChangeMasterKey")
 	if err != nil {
 		return err
@@ -379,7 +379,7 @@ type UserKeysReport struct {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store, Repair is ErrReadOnly.
 func (h *Upkeep) CheckUserKeys(ctx context.Context, options *UserKeysOptions) (report UserKeysReport, err error) {
-	defer inGo[UserKeysOptions](&err)
+	defer setGoNames[UserKeysOptions](&err)
 	s, err := h.ring(ctx, "CheckUserKeys")
 	if err != nil {
 		return report, err
@@ -446,7 +446,7 @@ func (s *Store) repairRing(ctx context.Context) error {
 // A store without user keys is ErrUserKeys. It is for the Store that Open returned; a view gets ErrForbidden. On a
 // read-only ring it is ErrReadOnly.
 func (h *Upkeep) ChangeUserKeysMaster(ctx context.Context, to MasterKey) (err error) {
-	defer inGo[MasterKey](&err, "to", "to")
+	defer setGoNames[MasterKey](&err, "to", "to")
 	s, err := h.operator(ctx, "ChangeUserKeysMaster")
 	if err == nil {
 		err = s.checkWritable()
@@ -470,7 +470,7 @@ func (h *Upkeep) ChangeUserKeysMaster(ctx context.Context, to MasterKey) (err er
 // The path must not exist: ErrConflict. A store without user keys is ErrUserKeys. It is for the Store that Open
 // returned; a view gets ErrForbidden.
 func (h *Upkeep) BackupUserKeys(ctx context.Context, path string) (err error) {
-	defer inGo[struct{}](&err, "path", "path")
+	defer setGoNames[struct{}](&err, "path", "path")
 	s, err := h.ring(ctx, "BackupUserKeys")
 	if err == nil {
 		err = checkNewPath("path", path)
@@ -551,7 +551,7 @@ func (s *Store) deleteAgain(ctx context.Context) error {
 		return err
 	}
 	for _, o := range back {
-		s.back = append(s.back, userKey{o.Namespace, o.User})
+		s.restoredUsers = append(s.restoredUsers, userKey{o.Namespace, o.User})
 	}
 	if s.db.ReadOnly() || s.ring.ReadOnly() {
 		s.log.Warn("the store is from a backup with users who were deleted since: their credentials are refused, and they "+
@@ -576,7 +576,8 @@ func (s *Store) deleteAgain(ctx context.Context) error {
 				"are refused, and the next start tries again", "user", o.User, "error", err)
 			continue
 		}
-		s.back = slices.DeleteFunc(s.back, func(u userKey) bool { return u == userKey{o.Namespace, o.User} })
+		s.restoredUsers = slices.DeleteFunc(s.restoredUsers,
+			func(u userKey) bool { return u == userKey{o.Namespace, o.User} })
 		s.log.Warn("deleted a user again who was deleted after this backup was made", "user", o.User)
 	}
 	s.erased.Store(true) // the worker removes the traces, and the contents of files
@@ -584,14 +585,14 @@ func (s *Store) deleteAgain(ctx context.Context) error {
 	return nil
 }
 
-// isShut reports whether all credentials of a user are refused.
-func (s *shared) isShut(namespace string, u User) bool {
-	return u.Disabled || slices.Contains(s.back, userKey{namespace, u.ID})
+// credentialsRefused reports whether all credentials of a user are refused.
+func (s *shared) credentialsRefused(namespace string, u User) bool {
+	return u.Disabled || slices.Contains(s.restoredUsers, userKey{namespace, u.ID})
 }
 
-// findingsBack describes the deleted users whom an older backup has brought back.
-func (s *shared) findingsBack() (found []Finding) {
-	for _, u := range s.back {
+// restoredUserFindings describes the deleted users whom an older backup has brought back.
+func (s *shared) restoredUserFindings() (found []Finding) {
+	for _, u := range s.restoredUsers {
 		found = append(found, Finding{Table: "users", ID: u.id, Repairable: true, Problem: "the user was deleted after " +
 			"this backup was made; opening the store for writing with its key ring deletes the user again"})
 	}

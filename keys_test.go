@@ -131,7 +131,7 @@ func TestDeletingAUserErasesThemInOldBackups(t *testing.T) {
 		t.Errorf("UserKeys: got %+v, want some values under the key that was erased, and none under unknown ones", r)
 	}
 	report, err := k.s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true})
-	if err != nil || report.Repaired == 0 || len(k.s.findingsBack()) != 1 {
+	if err != nil || report.Repaired == 0 || len(k.s.restoredUserFindings()) != 1 {
 		t.Errorf("Check: got %+v and %v, want repaired findings, and Ann", report, err)
 	}
 	if r := k.report(&UserKeysOptions{Check: true}); r.ErasedValues >= before.ErasedValues || r.Values == 0 {

@@ -73,7 +73,7 @@ func TestADeletedUserDoesNotReturnWithABackup(t *testing.T) {
 	noError(t, err)
 	check(reading)
 	report, err := reading.Upkeep().Check(t.Context(), nil)
-	if found := reading.findingsBack(); err != nil || report.OK || len(found) != 2 {
+	if found := reading.restoredUserFindings(); err != nil || report.OK || len(found) != 2 {
 		t.Errorf("Check: got %+v, %v and %v, want a finding for each deleted user", report, found, err)
 	}
 	noError(t, reading.Close())

@@ -264,7 +264,7 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 			}
 			for _, part := range append(c.says, c.argument) {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("message does not contain %s: %v, want it in the error", part, err)
+					t.Errorf("got the error %v, want one that contains %s", err, part)
 				}
 			}
 		})

@@ -104,7 +104,7 @@ func (s *Store) identityMemory(tx db.Tx, v viewer) (*kernel.Memory, error) {
 // SetIdentityMemory stores the caller's identity, or changes the stored one: its content and the metadata of an
 // [IdentityMemory]; everything else about it stays. As with any update, the past version is kept as a revision.
 func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (_ Stored, err error) {
-	defer inGo[IdentityMemory](&err, "metadata", "IdentityMemory")
+	defer setGoNames[IdentityMemory](&err, "metadata", "IdentityMemory")
 	if err := checkExpected(i.ExpectedRevision); err != nil {
 		return Stored{}, err
 	}
@@ -122,7 +122,7 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (_ Stor
 	m := NewMemory{Content: i.Content, EventType: EventIdentity, State: StateActive, Metadata: own.Own}
 	return hooked(ctx, s, OperationStore, "SetIdentityMemory",
 		func(ctx context.Context, o *operation) (_ Stored, err error) {
-			defer inGo[IdentityMemory](&err, "metadata", "IdentityMemory")
+			defer setGoNames[IdentityMemory](&err, "metadata", "IdentityMemory")
 			o.counts(1)
 			d, err := newDraft(m)
 			if err != nil {
@@ -287,7 +287,7 @@ func (m MainMemory) MarshalJSON() ([]byte, error) {
 // GetMainMemory returns the main memory of a project, with its files and related memories. An unknown project, or one
 // without an active memory of event type project-main (in any case), is ErrNotFound.
 func (s *Store) GetMainMemory(ctx context.Context, project ProjectRef) (_ MainMemory, err error) {
-	defer inGo[ProjectRef](&err)
+	defer setGoNames[ProjectRef](&err)
 	if err := project.check(); err != nil {
 		return MainMemory{}, err
 	}

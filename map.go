@@ -84,7 +84,7 @@ type Point struct {
 
 // Map lays memories out by their vectors. The same memories always get the same positions, if Start is the same.
 func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
-	defer inGo[MapQuery](&err)
+	defer setGoNames[MapQuery](&err)
 	s := h.s
 	q.Limit, q.Layout = cmp.Or(q.Limit, MaxNodes), cmp.Or(q.Layout, LayoutAxes)
 	switch {
@@ -155,7 +155,7 @@ func (s *Store) mapOf(ctx context.Context, p *pictures.Picture, v vectors, q Map
 		flat, m.Explained, err = index.Plane(ctx, v.Means, v.Size)
 	default:
 		m.Explained = q.Start.Explained
-		places = m.beside(p, v, q.Start)
+		places = m.placeNew(p, v, q.Start)
 	}
 	if err != nil {
 		return Map{}, err
@@ -173,9 +173,9 @@ func (s *Store) mapOf(ctx context.Context, p *pictures.Picture, v vectors, q Map
 	return m, nil
 }
 
-// beside returns the places of the nodes: what an earlier map shows stays, and each other one is beside the most
+// placeNew returns the places of the nodes: what an earlier map shows stays, and each other one is beside the most
 // similar of these, since the mean of several can be between clusters. It sets the clusters.
-func (m *Map) beside(p *pictures.Picture, v vectors, start *Map) []layout.Place {
+func (m *Map) placeNew(p *pictures.Picture, v vectors, start *Map) []layout.Place {
 	places, groups := make([]*layout.Place, len(v.Places)), slices.Repeat([]int{-1}, len(v.Places))
 	group := make([]int, len(start.Points))
 	for i, cluster := range start.Clusters {
@@ -202,7 +202,7 @@ func (m *Map) beside(p *pictures.Picture, v vectors, start *Map) []layout.Place 
 	}
 	m.Clusters = start.keptClusters(p, v.Places, groups)
 	all := make([]layout.Place, len(v.Places))
-	for i, place := range layout.Beside(places, edges) {
+	for i, place := range layout.PlaceNew(places, edges) {
 		all[i] = *place
 	}
 	return all

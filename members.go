@@ -48,7 +48,7 @@ type Member struct {
 // Members returns the people of a project: its owner of record first, then the others in the order they joined. Each
 // user who can see the project can see them. A project that is not visible is ErrNotFound.
 func (s *Store) Members(ctx context.Context, project ProjectRef) (_ []Member, err error) {
-	defer inGo[ProjectRef](&err)
+	defer setGoNames[ProjectRef](&err)
 	if err := project.check(); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ type NewMember struct {
 // finds the project's memories and files. There, the ID OWNER/ID names a project of any user; a user that the store
 // does not know is ErrNotFound.
 func (s *Store) AddMember(ctx context.Context, n NewMember) (_ Member, err error) {
-	defer inGo[NewMember](&err)
+	defer setGoNames[NewMember](&err)
 	if err := s.checkUnsealed("AddMember"); err != nil {
 		return Member{}, err
 	}
@@ -169,8 +169,8 @@ type MemberUpdate struct {
 // record cannot change (ErrForbidden). When an owner gets another role, the invitations they sent end.
 func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user string,
 	u MemberUpdate) (_ Member, err error) {
-	defer inGo[MemberUpdate](&err, "user", "user")
-	defer inGo[ProjectRef](&err)
+	defer setGoNames[MemberUpdate](&err, "user", "user")
+	defer setGoNames[ProjectRef](&err)
 	if err := s.checkUnsealed("UpdateMember"); err != nil {
 		return Member{}, err
 	}
@@ -227,7 +227,7 @@ func setRole(tx db.Tx, p naming.Project, m person, role MemberRole) (Member, err
 // A user who is neither a member nor invited is ErrNotFound, whether the user exists or not. The operator's store,
 // which names projects as in AddMember, may remove any member.
 func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user string) (err error) {
-	defer inGo[ProjectRef](&err, "user", "user")
+	defer setGoNames[ProjectRef](&err, "user", "user")
 	if err := s.checkUnsealed("DeleteMember"); err != nil {
 		return err
 	}

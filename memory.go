@@ -257,7 +257,7 @@ func (m *Memory) shorten(characters int) bool {
 
 // GetMemory returns a memory by id. A memory that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) GetMemory(ctx context.Context, id string) (_ Memory, err error) {
-	defer inGo[struct{}](&err, "id", "id")
+	defer setGoNames[struct{}](&err, "id", "id")
 	var m Memory
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		found, err := kernel.LoadMemory(tx, v, id)
@@ -278,7 +278,7 @@ type MemoryKey struct {
 // GetMemoryByKey returns the memory that was stored with a key; see [NewMemory.Key]. One that does not exist, or that
 // this view may not see, is ErrNotFound.
 func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (_ Memory, err error) {
-	defer inGo[MemoryKey](&err)
+	defer setGoNames[MemoryKey](&err)
 	k.Collection = cmp.Or(k.Collection, DefaultCollection)
 	err = valid.Key(k.Key)
 	if err == nil {
@@ -362,7 +362,7 @@ func (s *Store) Memories(ctx context.Context, l MemoryList) iter.Seq2[Memory, er
 	return func(yield func(Memory, error) bool) {
 		rows, err := s.listRows(ctx, l)
 		if err != nil {
-			inGo[MemoryList](&err)
+			setGoNames[MemoryList](&err)
 			yield(Memory{}, err)
 			return
 		}
@@ -420,7 +420,7 @@ func (s *Store) listRows(ctx context.Context, l MemoryList) (rows []int64, err e
 // deletes for good.
 func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 	return s.hookedDelete(ctx, "DeleteMemory", func(ctx context.Context, o *operation) (err error) {
-		defer inGo[struct{}](&err, "id", "id")
+		defer setGoNames[struct{}](&err, "id", "id")
 		o.names(id)
 		if err := o.delete(ctx); err != nil {
 			return err
@@ -449,7 +449,7 @@ func noRoomInTrash(err error, id string) error {
 // may erase it; for others who may write there it is ErrForbidden. Traces in the file are removed as for [Trash.Erase].
 func (s *Store) EraseMemory(ctx context.Context, id string) error {
 	return s.hookedDelete(ctx, "EraseMemory", func(ctx context.Context, o *operation) (err error) {
-		defer inGo[struct{}](&err, "id", "id")
+		defer setGoNames[struct{}](&err, "id", "id")
 		o.names(id)
 		if err := o.delete(ctx); err != nil {
 			return err
@@ -535,7 +535,7 @@ func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (BulkRep
 }
 
 func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDeletion) (_ BulkReport, err error) {
-	defer inGo[MemoriesDeletion](&err)
+	defer setGoNames[MemoriesDeletion](&err)
 	ctx = db.Freeing(ctx)
 	b := bulk{store: s, list: d.MemoryList, stage: "delete", progress: d.Progress}
 	if err := b.begin(ctx, d.All, d.DryRun); err != nil {

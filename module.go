@@ -157,7 +157,7 @@ func (q *ModuleQuery) check() error {
 func (s *Store) GetModuleState(ctx context.Context, q ModuleQuery) (ModuleState, error) {
 	return hooked(ctx, s, OperationSearch, "GetModuleState",
 		func(ctx context.Context, o *operation) (_ ModuleState, err error) {
-			defer inGo[ModuleQuery](&err)
+			defer setGoNames[ModuleQuery](&err)
 			if err := q.check(); err != nil {
 				return ModuleState{}, err
 			}
@@ -526,7 +526,7 @@ func modulesInTags(v viewer) string {
 // module:NAME. The zero ProjectRef means all visible memories. It returns the 100 modules with the most memories, the
 // most first. Names that differ only in case are the same module. An unknown project has none, which is not an error.
 func (h *Insights) Modules(ctx context.Context, project ProjectRef) (_ []Module, err error) {
-	defer inGo[ProjectRef](&err)
+	defer setGoNames[ProjectRef](&err)
 	s := h.s
 	if err := valid.Project(project.ID, project.Name); err != nil {
 		return nil, err

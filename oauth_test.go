@@ -147,11 +147,11 @@ func TestTheFileKeepsNoSecretOfOAuth(t *testing.T) {
 	for what, secret := range map[string]string{"client secret": c.Secret, "code": x.Code,
 		"first refresh token": tokens.RefreshToken, "second": next.RefreshToken, "access token": next.AccessToken} {
 		if strings.Contains(kept, secret) {
-			t.Errorf("the file keeps the %s: got %v, want no %q in kept", what, kept, secret)
+			t.Errorf("the file keeps the %s: got %v, want no %q in it", what, kept, secret)
 		}
 	}
 	if !strings.Contains(kept, c.ID) {
-		t.Errorf("the comparison is with nothing: got %v, want %q in kept", kept, c.ID)
+		t.Errorf("the comparison is with nothing: got %v, want %q in it", kept, c.ID)
 	}
 }
 

@@ -153,7 +153,7 @@ const maxClients = 100_000
 // with the code invalid_client_metadata or invalid_redirect_uri. A client that no user consents to within a day is
 // deleted; at 100,000 clients, clients without a grant are deleted, too.
 func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (_ RegisteredClient, err error) {
-	defer inGo[ClientRegistration](&err, "metadata", "ClientRegistration")
+	defer setGoNames[ClientRegistration](&err, "metadata", "ClientRegistration")
 	s, err := h.serving(ctx, "RegisterClient")
 	if err != nil {
 		return RegisteredClient{}, err
@@ -230,7 +230,7 @@ func (n NewClient) Format(f fmt.State, _ rune) { redact.Format(f, n, "Secret") }
 
 // AddClient adds a client of the view's user. An ID that is taken is ErrConflict.
 func (h *Accounts) AddClient(ctx context.Context, n NewClient) (_ RegisteredClient, err error) {
-	defer inGo[NewClient](&err)
+	defer setGoNames[NewClient](&err)
 	s, err := h.servingOwn(ctx, "AddClient")
 	if err != nil {
 		return RegisteredClient{}, err
@@ -307,7 +307,7 @@ type DocumentClient struct {
 // PutDocumentClient stores or updates a client from its document. A deactivated client is ErrUnauthenticated with
 // invalid_client.
 func (h *Accounts) PutDocumentClient(ctx context.Context, d DocumentClient) (_ Client, err error) {
-	defer inGo[DocumentClient](&err, "client_id", ".URL", "metadata", ".Registration")
+	defer setGoNames[DocumentClient](&err, "client_id", ".URL", "metadata", ".Registration")
 	s, err := h.serving(ctx, "PutDocumentClient")
 	if err != nil {
 		return Client{}, err
@@ -316,8 +316,8 @@ func (h *Accounts) PutDocumentClient(ctx context.Context, d DocumentClient) (_ C
 		return Client{}, err
 	}
 	if id, ok := d.Registration.Extra["client_id"]; ok && id != d.URL {
-		return Client{}, asGo[DocumentClient](invalidMetadata("client_id", "{} in the document is %s, but the document "+
-			"belongs to that of %s", jsonobject.Show(id), show(d.URL)), "client_id", ".Registration.Extra.client_id")
+		return Client{}, withGoNames[DocumentClient](invalidMetadata("client_id", "{} in the document is %s, but the "+
+			"document belongs to that of %s", jsonobject.Show(id), show(d.URL)), "client_id", ".Registration.Extra.client_id")
 	}
 	if d.Registration.ClientName == "" {
 		return Client{}, invalidMetadata("client_name",
@@ -360,7 +360,7 @@ func (h *Accounts) PutDocumentClient(ctx context.Context, d DocumentClient) (_ C
 
 // GetClient returns a client, active or not. An unknown one is ErrNotFound with invalid_client.
 func (h *Accounts) GetClient(ctx context.Context, clientID string) (_ Client, err error) {
-	defer inGo[struct{}](&err, "client_id", "clientID")
+	defer setGoNames[struct{}](&err, "client_id", "clientID")
 	s, err := h.serving(ctx, "GetClient")
 	if err != nil {
 		return Client{}, err
@@ -426,7 +426,7 @@ func (s *Store) ownClient(tx db.Tx, v viewer, clientID string) (storedClient, er
 // operator may do so for any client, others for their own. A client without a secret or a deactivated one is
 // ErrInvalid.
 func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) (_ RegisteredClient, err error) {
-	defer inGo[struct{}](&err, "client_id", "clientID")
+	defer setGoNames[struct{}](&err, "client_id", "clientID")
 	s, err := h.servingOwn(ctx, "RegenerateClientSecret")
 	if err != nil {
 		return RegisteredClient{}, err
@@ -456,7 +456,7 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 // DeactivateClient permanently deactivates a client: its grants, codes and tokens end at once. Doing so again changes
 // nothing. The operator may do so with any client, others with their own.
 func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) (err error) {
-	defer inGo[struct{}](&err, "client_id", "clientID")
+	defer setGoNames[struct{}](&err, "client_id", "clientID")
 	s, err := h.servingOwn(ctx, "DeactivateClient")
 	if err != nil {
 		return err

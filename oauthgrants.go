@@ -71,7 +71,7 @@ func (a AuthorizationCode) Format(f fmt.State, _ rune) { redact.Format(f, a, "Co
 // about Projects and empty Scopes: the user chooses these. Errors about client_id and redirect_uri (the Argument of the
 // Error) must be shown to the user; any other may be sent to the client by redirect.
 func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (_ Client, err error) {
-	defer inGo[Authorization](&err)
+	defer setGoNames[Authorization](&err)
 	s, err := h.serving(ctx, "CheckAuthorization")
 	if err != nil {
 		return Client{}, err
@@ -95,7 +95,7 @@ func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (_ C
 // invalid_request, invalid_scope or invalid_target; an unknown project is ErrNotFound; a user who is disabled is
 // ErrForbidden with access_denied.
 func (h *Accounts) Authorize(ctx context.Context, a Authorization) (_ AuthorizationCode, err error) {
-	defer inGo[Authorization](&err)
+	defer setGoNames[Authorization](&err)
 	s, err := h.servingOwn(ctx, "Authorize")
 	if err != nil {
 		return AuthorizationCode{}, err
@@ -121,7 +121,7 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (_ Authorizat
 		if err != nil {
 			return err
 		}
-		if err := s.checkSignInLives(tx, v, a.SignInID); err != nil {
+		if err := s.checkSignInValid(tx, v, a.SignInID); err != nil {
 			return err
 		}
 		if err = s.noteRegistration(ctx, tx, client); err == nil {
@@ -218,8 +218,8 @@ func checkMayAuthorize(tx db.Tx, v viewer) error {
 	return err
 }
 
-// checkSignInLives refuses a request from a sign-in that has just ended.
-func (s *Store) checkSignInLives(tx db.Tx, v viewer, id string) error {
+// checkSignInValid refuses a request from a sign-in that has just ended.
+func (s *Store) checkSignInValid(tx db.Tx, v viewer, id string) error {
 	if id == "" {
 		return nil
 	}
@@ -303,7 +303,7 @@ func (h *Accounts) Grants(ctx context.Context) ([]Grant, error) {
 // RevokeGrant revokes a grant of the view's user: the client's code and all its tokens end at once. Doing so again
 // changes nothing; an unknown grant is ErrNotFound.
 func (h *Accounts) RevokeGrant(ctx context.Context, id string) (err error) {
-	defer inGo[struct{}](&err, "grant_id", "id")
+	defer setGoNames[struct{}](&err, "grant_id", "id")
 	s, err := h.servingOwn(ctx, "RevokeGrant")
 	if err != nil {
 		return err
@@ -328,7 +328,7 @@ type GrantUpdate struct {
 // UpdateGrant changes a grant of the view's user, and returns it. A grant that is unknown, or was revoked, is
 // ErrNotFound.
 func (h *Accounts) UpdateGrant(ctx context.Context, id string, u GrantUpdate) (_ Grant, err error) {
-	defer inGo[GrantUpdate](&err, "grant_id", "id")
+	defer setGoNames[GrantUpdate](&err, "grant_id", "id")
 	s, err := h.servingOwn(ctx, "UpdateGrant")
 	if err != nil {
 		return Grant{}, err
@@ -357,8 +357,8 @@ func (h *Accounts) UpdateGrant(ctx context.Context, id string, u GrantUpdate) (_
 	return updated, err
 }
 
-// checkGoing refuses a paused grant.
-func (g storedGrant) checkGoing() error {
+// checkNotPaused refuses a paused grant.
+func (g storedGrant) checkNotPaused() error {
 	if g.PausedAt.IsZero() {
 		return nil
 	}
@@ -457,14 +457,14 @@ func MatchRedirectURI(registered, given string) bool { return redirect.Match(reg
 // (127.0.0.1, [::1] or localhost), or an application's own scheme, such as cursor://host/path or com.example.app:/path;
 // in printable ASCII, without fragment, user or wildcard. The error carries invalid_redirect_uri (RFC 7591).
 func CheckRedirectURI(uri string) (err error) {
-	defer inGo[struct{}](&err, "redirect_uri", "uri", "redirect_uris", "uri")
+	defer setGoNames[struct{}](&err, "redirect_uri", "uri", "redirect_uris", "uri")
 	return asOAuth(clientmeta.CheckRedirectURI(uri), OAuthInvalidRedirectURI)
 }
 
 // CheckDocumentURL checks that a client_id can be the URL of a client id metadata document: https, with a path, without
 // user, query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with invalid_client.
 func CheckDocumentURL(id string) (err error) {
-	defer inGo[struct{}](&err, "client_id", "id")
+	defer setGoNames[struct{}](&err, "client_id", "id")
 	return checkDocumentURL(id)
 }
 

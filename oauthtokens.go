@@ -57,7 +57,7 @@ func (x CodeExchange) Format(f fmt.State, _ rune) { redact.Format(f, x, "Code", 
 // longer valid, or sent with another redirect URI, is ErrInvalid with invalid_grant. A code that was used before, or
 // that comes with a wrong verifier, ends its grant with all tokens. Another resource is invalid_target.
 func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (_ TokenSet, err error) {
-	defer inGo[CodeExchange](&err)
+	defer setGoNames[CodeExchange](&err)
 	s, err := h.serving(ctx, "ExchangeCode")
 	if err != nil {
 		return TokenSet{}, err
@@ -122,7 +122,7 @@ func (r TokenRefresh) Format(f fmt.State, _ rune) { redact.Format(f, r, "Refresh
 // of ExchangeCode; scopes beyond the granted ones are invalid_scope, and a client that is not registered for
 // refresh_token is unauthorized_client.
 func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (_ TokenSet, err error) {
-	defer inGo[TokenRefresh](&err)
+	defer setGoNames[TokenRefresh](&err)
 	s, err := h.serving(ctx, "RefreshTokens")
 	if err != nil {
 		return TokenSet{}, err
@@ -362,7 +362,7 @@ func (r Revocation) Format(f fmt.State, _ rune) { redact.Format(f, r, "Token") }
 // enough. Wrong credentials are ErrUnauthenticated with invalid_client, and a missing token is ErrInvalid with
 // invalid_request.
 func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) (err error) {
-	defer inGo[Revocation](&err)
+	defer setGoNames[Revocation](&err)
 	s, err := h.serving(ctx, "RevokeToken")
 	if err != nil {
 		return err
@@ -418,7 +418,7 @@ func (c ClientCredentials) Format(f fmt.State, _ rune) { redact.Format(f, c, "Se
 // CheckClient returns the active client that credentials belong to. An unknown or deactivated client, and a wrong or
 // missing secret, are ErrUnauthenticated with the code invalid_client.
 func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (_ Client, err error) {
-	defer inGo[ClientCredentials](&err)
+	defer setGoNames[ClientCredentials](&err)
 	s, err := h.serving(ctx, "CheckClient")
 	if err != nil {
 		return Client{}, err
@@ -461,7 +461,7 @@ func (c AccessTokenCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Tok
 // for another resource, or whose grant, client or user is no longer valid, is ErrUnauthenticated with invalid_token. A
 // token of a paused grant is ErrForbidden.
 func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (_ Principal, err error) {
-	defer inGo[AccessTokenCheck](&err, "resource", ".Audience")
+	defer setGoNames[AccessTokenCheck](&err, "resource", ".Audience")
 	s, err := h.serving(ctx, "CheckAccessToken")
 	if err != nil {
 		return Principal{}, err
@@ -479,7 +479,7 @@ func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (_ 
 	var p Principal
 	err = s.readStore(ctx, func(tx db.Tx) (err error) {
 		p, err = principalOf(tx, claims, key)
-		if err == nil && s.isShut(defaultNamespace, p.User) {
+		if err == nil && s.credentialsRefused(defaultNamespace, p.User) {
 			err = badAccessToken("its grant was revoked")
 		}
 		return err
@@ -518,7 +518,7 @@ func principalOf(tx db.Tx, claims accesstoken.Claims, key string) (Principal, er
 	}
 	g := grants[0]
 	users, err := loadUsers(tx, `u.namespace = ? AND u.uid = ?`, defaultNamespace, g.user)
-	if err := cmp.Or(g.checkGoing(), err); err != nil {
+	if err := cmp.Or(g.checkNotPaused(), err); err != nil {
 		return Principal{}, err
 	}
 	words := strings.Fields(claims.Scope)

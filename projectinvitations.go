@@ -237,7 +237,7 @@ func dropSurplus(tx db.Tx, recipient int64) error {
 // InvitedMembers returns the pending invitations to a project, the newest first. It is for users who may add members,
 // see [Store.AddMember].
 func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) (_ []InvitedMember, err error) {
-	defer inGo[ProjectRef](&err)
+	defer setGoNames[ProjectRef](&err)
 	if err := s.checkUnsealed("InvitedMembers"); err != nil {
 		return nil, err
 	}
@@ -357,7 +357,7 @@ func (h *Accounts) answerInvitation(ctx context.Context, what, id string,
 // invitation offers, from the next call on. An invitation that is not pending for the user is ErrNotFound, and a view
 // limited to projects ErrForbidden. It is for people: no tool offers it.
 func (h *Accounts) AcceptProjectInvitation(ctx context.Context, id string) (_ Project, err error) {
-	defer inGo[struct{}](&err, "id", "id")
+	defer setGoNames[struct{}](&err, "id", "id")
 	s := h.s
 	var accepted Project
 	err = h.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, v viewer, i sentInvitation) error {
@@ -388,7 +388,7 @@ func (h *Accounts) AcceptProjectInvitation(ctx context.Context, id string) (_ Pr
 // view's user, and after three declined ones from a sender, none from that sender. Senders are not notified: they see
 // it as pending until it expires. Errors are those of [Accounts.AcceptProjectInvitation].
 func (h *Accounts) DeclineProjectInvitation(ctx context.Context, id string) (err error) {
-	defer inGo[struct{}](&err, "id", "id")
+	defer setGoNames[struct{}](&err, "id", "id")
 	s := h.s
 	return h.answerInvitation(ctx, "DeclineProjectInvitation", id,
 		func(tx db.Tx, v viewer, i sentInvitation) error { return s.decline(tx, v, i) })
@@ -408,7 +408,7 @@ func (s *Store) decline(tx db.Tx, v viewer, i sentInvitation) error {
 // until [Accounts.UnblockSender]. They are not notified. Projects already shared stay shared. Errors are those of
 // [Accounts.AcceptProjectInvitation].
 func (h *Accounts) BlockSender(ctx context.Context, id string) (_ BlockedSender, err error) {
-	defer inGo[struct{}](&err, "id", "id")
+	defer setGoNames[struct{}](&err, "id", "id")
 	s := h.s
 	var blocked BlockedSender
 	err = h.answerInvitation(ctx, "BlockSender", id, func(tx db.Tx, v viewer, i sentInvitation) error {
@@ -453,7 +453,7 @@ func (h *Accounts) BlockedSenders(ctx context.Context) ([]BlockedSender, error) 
 // UnblockSender lets a user, by id, send invitations to this view's user again. What was sent meanwhile is not
 // delivered. A user who is not blocked is ErrNotFound, and a view limited to projects ErrForbidden.
 func (h *Accounts) UnblockSender(ctx context.Context, user string) (err error) {
-	defer inGo[struct{}](&err, "user", "user")
+	defer setGoNames[struct{}](&err, "user", "user")
 	s, err := h.own(ctx, "UnblockSender")
 	if err != nil {
 		return err

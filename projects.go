@@ -64,7 +64,7 @@ type NewProject struct {
 // ErrConflict. Names are compared as in [ProjectRef]; former names, and names of other users' projects, are free. A
 // view limited to projects may add only projects within its limit.
 func (s *Store) AddProject(ctx context.Context, n NewProject) (_ Project, err error) {
-	defer inGo[NewProject](&err)
+	defer setGoNames[NewProject](&err)
 	if err := ProjectRef(n).check(); err != nil {
 		return Project{}, err
 	}
@@ -122,7 +122,7 @@ func (s *Store) checkNewProject(tx db.Tx, v viewer, n NewProject) error {
 
 // GetProject returns a project. One that does not exist, or cannot be seen through this view, is ErrNotFound.
 func (s *Store) GetProject(ctx context.Context, ref ProjectRef) (_ Project, err error) {
-	defer inGo[ProjectRef](&err)
+	defer setGoNames[ProjectRef](&err)
 	if err := ref.check(); err != nil {
 		return Project{}, err
 	}
@@ -162,8 +162,8 @@ type ProjectUpdate struct {
 // through a view that is not limited to projects; for others it is ErrForbidden. A name that another project of the
 // caller's has is ErrConflict.
 func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpdate) (_ Project, err error) {
-	defer inGo[ProjectRef](&err)
-	defer inGo[ProjectUpdate](&err)
+	defer setGoNames[ProjectRef](&err)
+	defer setGoNames[ProjectUpdate](&err)
 	if err := ref.check(); err != nil {
 		return Project{}, err
 	}
@@ -214,8 +214,8 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 // Memories are deleted in batches of a thousand, so that other writers get their turn; after an error some of them may
 // be gone, and a second call deletes the rest.
 func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *DeletionOptions) (err error) {
-	defer inGo[DeletionOptions](&err)
-	defer inGo[ProjectRef](&err)
+	defer setGoNames[DeletionOptions](&err)
+	defer setGoNames[ProjectRef](&err)
 	if err := s.outside(ctx, "DeleteProject"); err != nil {
 		return err
 	}
@@ -223,8 +223,8 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 		return err
 	}
 	return s.hookedDelete(ctx, "DeleteProject", func(ctx context.Context, h *operation) (err error) {
-		defer inGo[DeletionOptions](&err)
-		defer inGo[ProjectRef](&err)
+		defer setGoNames[DeletionOptions](&err)
+		defer setGoNames[ProjectRef](&err)
 		h.in(ref)
 		if err := h.delete(ctx); err != nil {
 			return err

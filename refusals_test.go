@@ -193,7 +193,7 @@ func TestInvalidArgumentsAreNamed(t *testing.T) {
 			continue // other tests cover canceled contexts, closed stores and views
 		}
 		if refusals[name].kind == nil != cannotBeWrong[name] {
-			t.Errorf("%s: want it either in refusals, with a call that is refused, or in cannotBeWrong", name)
+			t.Errorf("%s: want it either with a call that is refused, or among those that cannot be wrong", name)
 		}
 	}
 	before := rowsOf(t, st.store)

@@ -67,7 +67,7 @@ const maxWalk = 10
 // RelatedMemories follows the links of a memory in both directions, up to depth links away (1 to 10), nearest first.
 // Each memory appears once, on one of its shortest paths; a memory that this view may not see ends a path.
 func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) (_ []Related, err error) {
-	defer inGo[struct{}](&err, "id", "id", "depth", "depth")
+	defer setGoNames[struct{}](&err, "id", "id", "depth", "depth")
 	if err := checkRange("depth", depth, 1, maxWalk); err != nil {
 		return nil, err
 	}

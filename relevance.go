@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/aside"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/deferredcall"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
@@ -82,7 +82,7 @@ func (s *Store) byRelevance(tx db.Tx, v viewer, q Query, pq preparedQuery, sel s
 		return page{}, err
 	}
 	if pq.explain {
-		results.Plan = SearchPlan(found.Way)
+		results.Plan = SearchPlan(found.Plan)
 	}
 	hits, total := found.Hits, found.Total
 	if q.MinScore > 0 {
@@ -238,28 +238,29 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, pq preparedQuery, sel
 }
 
 // useIndex calls the Use method of the index, which all users share.
-func (s *Store) useIndex(tx db.Tx, partitions []int64, search func(*index.Index) error) (way retrieval.Way, err error) {
+func (s *Store) useIndex(tx db.Tx, partitions []int64, search func(*index.Index) error) (plan retrieval.Plan,
+	err error) {
 	err = db.Beyond(tx, func() (err error) {
 		if _, err = s.limits(tx); err != nil { // IndexMemory may have been changed
 			return err
 		}
-		way, err = s.index.Use(tx, partitions, search)
+		plan, err = s.index.Use(tx, partitions, search)
 		return err
 	})
-	return way, err
+	return plan, err
 }
 
 // rank finds the best memories: in memory if the index holds all searched partitions, else on disk.
 func (s *Store) rank(tx db.Tx, r *rankedQuery) (found retrieval.Ranked, err error) {
-	way, err := s.useIndex(tx, r.Partitions, func(ix *index.Index) (err error) {
+	plan, err := s.useIndex(tx, r.Partitions, func(ix *index.Index) (err error) {
 		found.Hits, found.Total, err = r.search(tx.Context(), ix)
 		return err
 	})
-	found.Way = way
+	found.Plan = plan
 	switch {
 	case err != nil:
 		return retrieval.Ranked{}, err
-	case way == "":
+	case plan == "":
 		defer s.index.LoadIfDue()
 		found, err = retrieval.SearchDatabase(tx, s.profile, r.Query)
 	}
@@ -397,9 +398,9 @@ func (s *Store) rerank(ctx context.Context, q Query, r *Results) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, aside.ErrTooLate):
+		case errors.Is(err, deferredcall.ErrTooLate):
 			return context.DeadlineExceeded
-		case errors.Is(err, aside.ErrLater): // the order is of no use
+		case errors.Is(err, deferredcall.ErrLater): // the order is of no use
 		case err != nil:
 			s.log.WarnContext(ctx, "could not rerank hits; keeping their order", "error", err)
 			r.Warnings = append(r.Warnings, "the results are in the order before reranking, because the reranker failed")
@@ -436,7 +437,7 @@ func (s *Store) rerankerScores(ctx context.Context, query string, hits []Hit) ([
 	if !s.db.InSnapshot(ctx) {
 		return ask(ctx)
 	}
-	return aside.Ask(ctx, fmt.Sprintf("rerank %q %q", query, texts), ask)
+	return deferredcall.Ask(ctx, fmt.Sprintf("rerank %q %q", query, texts), ask)
 }
 
 // callReranker returns a score for each text. A panic is an error.
@@ -494,8 +495,8 @@ func (s *Store) prepareQuery(ctx context.Context, q Query) (preparedQuery, error
 	return all[0], nil
 }
 
-// prepareQueries analyses queries, and embeds their texts in one call. The error [aside.ErrLater] means that the call
-// will be repeated.
+// prepareQueries analyses queries, and embeds their texts in one call. The error [deferredcall.ErrLater] means that the
+// call will be repeated.
 func (s *Store) prepareQueries(ctx context.Context, queries []Query) ([]preparedQuery, error) {
 	all := make([]preparedQuery, len(queries))
 	var texts []string
@@ -528,9 +529,9 @@ func (s *Store) prepareQueries(ctx context.Context, queries []Query) ([]prepared
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, aside.ErrTooLate):
+	case errors.Is(err, deferredcall.ErrTooLate):
 		return nil, context.DeadlineExceeded
-	case errors.Is(err, aside.ErrLater):
+	case errors.Is(err, deferredcall.ErrLater):
 		return nil, err
 	case err != nil:
 		s.log.WarnContext(ctx, "could not embed a search text; searching by words only", "error", err)
@@ -557,5 +558,5 @@ func (s *Store) embedSearched(ctx context.Context, texts []string) ([][]float32,
 	if isBuiltin(s.embedder) || !s.db.InSnapshot(ctx) {
 		return ask(ctx)
 	}
-	return aside.Ask(ctx, fmt.Sprintf("embed %q", texts), ask)
+	return deferredcall.Ask(ctx, fmt.Sprintf("embed %q", texts), ask)
 }

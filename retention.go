@@ -83,8 +83,8 @@ type DueQuery struct {
 // CountDue returns how many memories of a collection or a project a rule would remove now: memories that have not
 // changed for its time. The caller must be allowed to change the rule.
 func (h *Insights) CountDue(ctx context.Context, q DueQuery) (n int, err error) {
-	defer inGo[ProjectRef](&err)
-	defer inGo[DueQuery](&err)
+	defer setGoNames[ProjectRef](&err)
+	defer setGoNames[DueQuery](&err)
 	s := h.s
 	if err := q.check(); err != nil {
 		return 0, err
@@ -172,7 +172,7 @@ type PurgeReport struct {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeReport, err error) {
-	defer inGo[PurgeOptions](&err)
+	defer setGoNames[PurgeOptions](&err)
 	s, err := h.operator(ctx, "Purge")
 	if err != nil {
 		return PurgeReport{}, err
@@ -215,7 +215,7 @@ func (s *Store) purge(ctx context.Context, until int64, o PurgeOptions, p *Purge
 		err = s.scrub(ctx)
 	}
 	if err == nil {
-		_, err = s.ring.Settle(ctx, keyring.Owners(ctx, s.db))
+		_, err = s.ring.FinishDeletions(ctx, keyring.Owners(ctx, s.db))
 	}
 	if err == nil {
 		p.Objects, err = s.objects.Remove(ctx, math.MaxInt)

@@ -25,7 +25,7 @@ type Revision struct {
 
 // Revisions returns the history of a memory, the current state first.
 func (s *Store) Revisions(ctx context.Context, id string) (_ []Revision, err error) {
-	defer inGo[struct{}](&err, "id", "id")
+	defer setGoNames[struct{}](&err, "id", "id")
 	var all []Revision
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		m, err := kernel.LoadMemory(tx, v, id)
@@ -73,7 +73,7 @@ type RevisionPage struct {
 
 // RevisionPage returns a part of the history of a memory. Unlike [Store.Revisions], it reads no more than it returns.
 func (h *Insights) RevisionPage(ctx context.Context, id string, q RevisionQuery) (_ RevisionPage, err error) {
-	defer inGo[RevisionQuery](&err, "id", "id")
+	defer setGoNames[RevisionQuery](&err, "id", "id")
 	if err := q.check(); err != nil {
 		return RevisionPage{}, err
 	}
@@ -108,7 +108,7 @@ func (h *Insights) RevisionPage(ctx context.Context, id string, q RevisionQuery)
 func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Stored, error) {
 	return hooked(ctx, s, OperationUpdate, "RestoreRevision",
 		func(ctx context.Context, o *operation) (_ Stored, err error) {
-			defer inGo[struct{}](&err, "id", "id", "revision", "number")
+			defer setGoNames[struct{}](&err, "id", "id", "revision", "number")
 			o.names(id)
 			return s.restoreRevision(ctx, o, id, number)
 		})

@@ -88,7 +88,7 @@ type Rules struct {
 // limited to projects stores no general rules (ErrForbidden) and sees none. The memory keeps its id and gets a new
 // revision. A new memory goes into the collection default. Storing the same content again makes no revision.
 func (s *Store) SetRule(ctx context.Context, r NewRule) (_ StoredRule, err error) {
-	defer inGo[NewRule](&err)
+	defer setGoNames[NewRule](&err)
 	if r.Type == RuleTodo {
 		return StoredRule{}, invalid("rule_type", "{} is %q, which SetTodo stores; SetRule takes %s", r.Type,
 			oneOf(kernel.RuleTypes[:2]))
@@ -105,7 +105,7 @@ func (s *Store) SetRule(ctx context.Context, r NewRule) (_ StoredRule, err error
 		return StoredRule{}, err
 	}
 	return hooked(ctx, s, OperationStore, "SetRule", func(ctx context.Context, o *operation) (_ StoredRule, err error) {
-		defer inGo[NewRule](&err)
+		defer setGoNames[NewRule](&err)
 		state, err := o.rule(ctx, project, r.Type, state)
 		if err != nil {
 			return StoredRule{}, err
@@ -126,7 +126,7 @@ func checkRuleType(t RuleType) error {
 // GetRule returns a project's rule of a type, or for the zero ProjectRef the user's general one. ErrNotFound means that
 // the rule does not exist, or that the project is not visible.
 func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleType) (_ Memory, err error) {
-	defer inGo[ProjectRef](&err, "rule_type", "ruleType")
+	defer setGoNames[ProjectRef](&err, "rule_type", "ruleType")
 	if err := cmp.Or(checkRuleType(ruleType), valid.Project(project.ID, project.Name)); err != nil {
 		return Memory{}, err
 	}
@@ -147,7 +147,7 @@ func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleTy
 // Rules returns the rules of a project, or for the zero ProjectRef the user's general ones, in any state. An unknown
 // project has none, which is not an error.
 func (s *Store) Rules(ctx context.Context, project ProjectRef) (_ Rules, err error) {
-	defer inGo[ProjectRef](&err)
+	defer setGoNames[ProjectRef](&err)
 	if err := valid.Project(project.ID, project.Name); err != nil {
 		return Rules{}, err
 	}
@@ -192,7 +192,7 @@ func (s *Store) rules(tx db.Tx, v viewer, project ProjectRef) (Rules, error) {
 // DeleteRule deletes a project's rule of a type, or for the zero ProjectRef the user's general one, as DeleteMemory
 // does. ErrNotFound means that no such rule exists.
 func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) (err error) {
-	defer inGo[ProjectRef](&err, "rule_type", "ruleType")
+	defer setGoNames[ProjectRef](&err, "rule_type", "ruleType")
 	if err := cmp.Or(checkRuleType(ruleType), valid.Project(project.ID, project.Name)); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 		return err
 	}
 	return s.hookedDelete(ctx, "DeleteRule", func(ctx context.Context, o *operation) (err error) {
-		defer inGo[ProjectRef](&err, "rule_type", "ruleType")
+		defer setGoNames[ProjectRef](&err, "rule_type", "ruleType")
 		if o != nil {
 			o.in(project)
 			if m, err := s.GetRule(ctx, project, ruleType); err == nil {

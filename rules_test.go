@@ -263,8 +263,7 @@ func TestRulesAreFoundByIndexes(t *testing.T) {
 			}
 			if all := strings.Join(plan, "\n"); strings.Contains(all, "SCAN m") || strings.Contains(all, "SCAN p") ||
 				strings.Contains(all, "SCAN c") {
-				t.Errorf(`rules with %s are sought so, want no "SCAN m" in all, no "SCAN p" in all and no "SCAN c" in `+
-					"all:\n%s", project, all)
+				t.Errorf("rules with %s: got the plan\n%s\nwant no scan of memories, projects or collections", project, all)
 			}
 		}
 		return nil

@@ -24,7 +24,7 @@ import (
 // Search finds memories.
 func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 	return hooked(ctx, s, OperationSearch, "Search", func(ctx context.Context, o *operation) (_ Results, err error) {
-		defer inGo[Query](&err)
+		defer setGoNames[Query](&err)
 		if err := q.prepare(ctx, o); err != nil {
 			return Results{}, err
 		}
@@ -43,7 +43,7 @@ func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 func (s *Store) SearchBatch(ctx context.Context, queries []Query) ([]Results, error) {
 	return hooked(ctx, s, OperationSearch, "SearchBatch",
 		func(ctx context.Context, o *operation) (_ []Results, err error) {
-			defer inGo[Query](&err, "queries", "queries")
+			defer setGoNames[Query](&err, "queries", "queries")
 			if len(queries) > MaxQueries {
 				return nil, newError(KindTooLarge, "queries", "{} has %d queries; at most %d are allowed", len(queries),
 					MaxQueries)
@@ -201,7 +201,7 @@ func (s *Store) SearchAll(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
 		q := q // a second loop begins with the query as it was given
 		all, err := hooked(ctx, s, OperationSearch, "SearchAll", func(ctx context.Context, o *operation) (_ page, err error) {
-			defer inGo[Query](&err)
+			defer setGoNames[Query](&err)
 			if q.Limit != 0 {
 				return page{}, invalid("limit", "{} is %d; it must be 0 here; break out of the loop instead", q.Limit)
 			}

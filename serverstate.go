@@ -161,7 +161,7 @@ const (
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Accounts) UpdateSharedValues(ctx context.Context, u SharedValuesUpdate) (err error) {
-	defer inGo[SharedValuesUpdate](&err)
+	defer setGoNames[SharedValuesUpdate](&err)
 	s, err := h.serving(ctx, "UpdateSharedValues")
 	if err != nil {
 		return err

@@ -96,7 +96,7 @@ const (
 // hash. When a user has more than 100 sign-ins, the least recently used one ends. An unknown user is ErrNotFound, one
 // without an account ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated.
 func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (_ AddedSignIn, err error) {
-	defer inGo[NewSignIn](&err)
+	defer setGoNames[NewSignIn](&err)
 	s, err := h.operator(ctx, "AddSignIn")
 	if err != nil {
 		return AddedSignIn{}, err
@@ -148,7 +148,7 @@ func (c BrowserCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Mark") 
 // CheckBrowser reports whether the user has signed in before in the browser that sent a mark: nil, or
 // ErrUnauthenticated. A mark ends after a year, and when the signing key is rotated. It works read-only, too.
 func (h *Accounts) CheckBrowser(ctx context.Context, c BrowserCheck) (err error) {
-	defer inGo[BrowserCheck](&err)
+	defer setGoNames[BrowserCheck](&err)
 	s, err := h.operator(ctx, "CheckBrowser")
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func loadSignIns(tx db.Tx, condition string, args ...any) ([]storedSignIn, error
 //
 // The sign-in is looked up by its hash: see [Accounts.CheckToken].
 func (h *Accounts) CheckSignIn(ctx context.Context, value string) (_ Principal, err error) {
-	defer inGo[struct{}](&err, "value", "value")
+	defer setGoNames[struct{}](&err, "value", "value")
 	s, err := h.operator(ctx, "CheckSignIn")
 	if err != nil {
 		return Principal{}, err
@@ -288,7 +288,7 @@ func (h *Accounts) CheckSignIn(ctx context.Context, value string) (_ Principal, 
 	switch {
 	case err != nil:
 		return Principal{}, err
-	case len(users) == 0 || s.isShut(s.access.Namespace, users[0].User):
+	case len(users) == 0 || s.credentialsRefused(s.access.Namespace, users[0].User):
 		return Principal{}, refused
 	}
 	s.noteSignIn(ctx, sessions[0], now)
@@ -334,7 +334,7 @@ func (h *Accounts) SignIns(ctx context.Context) ([]SignIn, error) {
 // ConfirmSignIn records that the person using a sign-in of the view's user has just proved their identity again. A
 // sign-in that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
 func (h *Accounts) ConfirmSignIn(ctx context.Context, id string) (err error) {
-	defer inGo[struct{}](&err, "id", "id")
+	defer setGoNames[struct{}](&err, "id", "id")
 	s, err := h.own(ctx, "ConfirmSignIn")
 	if err != nil {
 		return err
@@ -358,7 +358,7 @@ func noSignIn(id string) error {
 // unless the options keep them. A sign-in that is unknown, or has ended, is ErrNotFound. A view that is limited to
 // projects may not call it.
 func (h *Accounts) DeleteSignIn(ctx context.Context, id string, options *SignOutOptions) (err error) {
-	defer inGo[SignOutOptions](&err, "id", "id")
+	defer setGoNames[SignOutOptions](&err, "id", "id")
 	s, err := h.own(ctx, "DeleteSignIn")
 	if err != nil {
 		return err
@@ -376,7 +376,7 @@ func (h *Accounts) DeleteSignIn(ctx context.Context, id string, options *SignOut
 // made and the applications authorized in them, unless the options keep them. It is not an error if there are none. A
 // view that is limited to projects may not call it.
 func (h *Accounts) DeleteSignIns(ctx context.Context, except string, options *SignOutOptions) (err error) {
-	defer inGo[SignOutOptions](&err, "except", "except")
+	defer setGoNames[SignOutOptions](&err, "except", "except")
 	s, err := h.own(ctx, "DeleteSignIns")
 	if err != nil {
 		return err

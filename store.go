@@ -129,43 +129,43 @@ type (
 
 // shared is the state common to all views of a store.
 type shared struct {
-	engine     db.DB // for operations that not all engines have
-	db         *txcontext.DB
-	batches    sharedCommits // nil: the engine shares commits by itself
-	embedder   Embedder
-	profile    int64 // row of the embedder's profile; 0 if a read-only file does not have it
-	index      *retrieval.Cache
-	filters    retrieval.Filters
-	orders     retrieval.Orders
-	tallies    retrieval.Tallies
-	pairScores retrieval.PairScores
-	shown      retrieval.Derived // of graphs and maps
-	graphs     retrieval.Derived // of Graph
-	maps       retrieval.Derived // of Map
-	doDonts    fixedcontext.DoDonts
-	vectors    *embedding.Vectors
-	worker     *embedding.Worker
-	objects    *objects.Objects
-	ring       *keyring.Ring    // nil: nothing is sealed under user keys
-	back       []userKey        // deleted users whom an older backup has brought back; unchanged once the store is open
-	lent       bool             // the ring is from the context, whose owner closes it
-	erased     atomic.Bool      // something was erased, and its traces must be removed now
-	scrubbed   time.Time        // when the worker last removed traces
-	texts      *filetext.Worker // reads files; not started without Options.Documents
-	activity   activityLog
-	counts     activitylog.Counts
-	users      sync.Map // userKey -> row; a deleted user's row stays
-	uses       sync.Map // id of an MCP token or a session -> when this handle last noted its use
-	hashing    passwords.Hasher
-	oauth      oauthState
-	log        *slog.Logger
-	clock      func() time.Time
-	newID      func() string
-	maxFile    int64   // bytes
-	options    Options // with defaults
-	limited    keptOptions
-	closing    sync.Once
-	closed     error
+	engine        db.DB // for operations that not all engines have
+	db            *txcontext.DB
+	batches       sharedCommits // nil: the engine shares commits by itself
+	embedder      Embedder
+	profile       int64 // row of the embedder's profile; 0 if a read-only file does not have it
+	index         *retrieval.Cache
+	filters       retrieval.Filters
+	orders        retrieval.Orders
+	tallies       retrieval.Tallies
+	pairScores    retrieval.PairScores
+	shown         retrieval.Derived // of graphs and maps
+	graphs        retrieval.Derived // of Graph
+	maps          retrieval.Derived // of Map
+	doDonts       fixedcontext.DoDonts
+	vectors       *embedding.Vectors
+	worker        *embedding.Worker
+	objects       *objects.Objects
+	ring          *keyring.Ring    // nil: nothing is sealed under user keys
+	restoredUsers []userKey        // deleted users whom an older backup has brought back; unchanged once the store is open
+	lent          bool             // the ring is from the context, whose owner closes it
+	erased        atomic.Bool      // something was erased, and its traces must be removed now
+	scrubbed      time.Time        // when the worker last removed traces
+	texts         *filetext.Worker // reads files; not started without Options.Documents
+	activity      activityLog
+	counts        activitylog.Counts
+	users         sync.Map // userKey -> row; a deleted user's row stays
+	uses          sync.Map // id of an MCP token or a session -> when this handle last noted its use
+	hashing       passwords.Hasher
+	oauth         oauthState
+	log           *slog.Logger
+	clock         func() time.Time
+	newID         func() string
+	maxFile       int64   // bytes
+	options       Options // with defaults
+	limited       keptOptions
+	closing       sync.Once
+	closed        error
 
 	sharedUpdates atomic.Int64 // calls of UpdateSharedValues
 }
@@ -177,7 +177,7 @@ type shared struct {
 // that needs another key ErrMasterKey, or other user keys ErrUserKeys; none of them is touched. A file that may
 // only be read is opened read-only.
 func Open(ctx context.Context, path string, options *Options) (_ *Store, err error) {
-	defer inGo[Options](&err, "path", "path")
+	defer setGoNames[Options](&err, "path", "path")
 	o, err := options.withDefaults()
 	if err != nil {
 		return nil, err
@@ -426,8 +426,8 @@ func (s *shared) outside(ctx context.Context, method string) error {
 	if !s.db.InTransaction(ctx) {
 		return nil
 	}
-	return asGo[struct{}](invalid("ctx", "{} belongs to a transaction, which %s cannot be part of; call it outside of "+
-		"Transaction", method), "ctx", "ctx")
+	return withGoNames[struct{}](invalid("ctx", "{} belongs to a transaction, which %s cannot be part of; call it "+
+		"outside of Transaction", method), "ctx", "ctx")
 }
 
 // read runs fn on one snapshot of the file.
@@ -438,7 +438,7 @@ func (s *Store) read(ctx context.Context, fn func(db.Tx, viewer) error) error {
 // readAhead is like read, with a function that announces what will be read; see [db.Ahead].
 func (s *Store) readAhead(ctx context.Context, ahead func(db.Tx, viewer), fn func(db.Tx, viewer) error) error {
 	return wrap(s.db.Read(ctx, func(tx db.Tx) error {
-		v, err := s.viewerBeside(tx, nil, ahead)
+		v, err := s.viewerWithBounds(tx, nil, ahead)
 		if err != nil {
 			return err
 		}
@@ -469,7 +469,7 @@ func (s *Store) writeAhead(ctx context.Context, ahead func(db.Tx, viewer), fn fu
 	}
 	var user int64
 	err := s.db.Write(ctx, func(tx db.Tx) error {
-		v, err := s.viewerBeside(tx, nil, ahead)
+		v, err := s.viewerWithBounds(tx, nil, ahead)
 		if err != nil {
 			return err
 		}
@@ -515,7 +515,7 @@ func (s *Store) checkWritable() error {
 
 // checkNames refuses invalid names of users and projects in the view's access.
 func (s *Store) checkNames() (err error) {
-	defer inGo[Access](&err, "project_id", "Access.Projects")
+	defer setGoNames[Access](&err, "project_id", "Access.Projects")
 	for _, id := range s.access.Projects {
 		if err := valid.ProjectID(id); err != nil {
 			return err

@@ -100,7 +100,7 @@ func (t *Todo) UnmarshalJSON(data []byte) error {
 // SetTodo stores a todo document, replacing the project's current one. The memory keeps its id and gets a new revision.
 // Content that is not a todo document is ErrInvalid.
 func (s *Store) SetTodo(ctx context.Context, t NewTodo) (_ StoredTodo, err error) {
-	defer inGo[NewTodo](&err)
+	defer setGoNames[NewTodo](&err)
 	state, err := kernel.NewRuleText(t.Content, t.Tags, t.Related)
 	if err != nil {
 		return StoredTodo{}, err
@@ -115,7 +115,7 @@ func (s *Store) SetTodo(ctx context.Context, t NewTodo) (_ StoredTodo, err error
 	}
 	stored, err := hooked(ctx, s, OperationStore, "SetTodo",
 		func(ctx context.Context, o *operation) (_ StoredRule, err error) {
-			defer inGo[NewTodo](&err)
+			defer setGoNames[NewTodo](&err)
 			state, err := o.rule(ctx, project, RuleTodo, state)
 			if err == nil {
 				document, err = tododoc.Parse(state.Content)
@@ -143,7 +143,7 @@ func checkTodoProject(project ProjectRef) error {
 
 // GetTodo returns the todo of a project. ErrNotFound means that it has none, or that the project is not visible.
 func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (_ Todo, err error) {
-	defer inGo[ProjectRef](&err)
+	defer setGoNames[ProjectRef](&err)
 	if err := valid.Project(project.ID, project.Name); err != nil {
 		return Todo{}, err
 	}
@@ -185,8 +185,8 @@ type TodoSectionUpdate struct {
 // others edit them at the same time. It ensures a blank line before the next heading.
 func (s *Store) UpdateTodoSection(ctx context.Context, project ProjectRef, section Section,
 	u TodoSectionUpdate) (_ StoredTodo, err error) {
-	defer inGo[ProjectRef](&err, "section", "section")
-	defer inGo[TodoSectionUpdate](&err)
+	defer setGoNames[ProjectRef](&err, "section", "section")
+	defer setGoNames[TodoSectionUpdate](&err)
 	known := tododoc.Like(string(section))
 	if known == "" {
 		return StoredTodo{}, invalid("section", "{} is %s; expected %s", show(string(section)),
@@ -194,8 +194,8 @@ func (s *Store) UpdateTodoSection(ctx context.Context, project ProjectRef, secti
 	}
 	return hooked(ctx, s, OperationUpdate, "UpdateTodoSection",
 		func(ctx context.Context, o *operation) (_ StoredTodo, err error) {
-			defer inGo[ProjectRef](&err, "section", "section")
-			defer inGo[TodoSectionUpdate](&err)
+			defer setGoNames[ProjectRef](&err, "section", "section")
+			defer setGoNames[TodoSectionUpdate](&err)
 			o.in(project)
 			o.counts(1)
 			err = u.check(known)
@@ -262,7 +262,7 @@ type CompletedTask struct {
 // is lost. A task that is already done does not change, and makes no new revision. An unknown task is ErrNotFound; the
 // message lists the existing ones.
 func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (_ CompletedTask, err error) {
-	defer inGo[TaskRef](&err)
+	defer setGoNames[TaskRef](&err)
 	if c.TaskID == "" {
 		return CompletedTask{}, invalid("task_id", "{} is empty; expected the id of a task, such as T1")
 	}
@@ -271,7 +271,7 @@ func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (_ CompletedTask, e
 	}
 	return hooked(ctx, s, OperationUpdate, "CompleteTask",
 		func(ctx context.Context, o *operation) (_ CompletedTask, err error) {
-			defer inGo[TaskRef](&err)
+			defer setGoNames[TaskRef](&err)
 			o.in(ProjectRef{ID: c.ProjectID, Name: c.ProjectName})
 			o.counts(1)
 			if err := o.update(ctx, &MemoryUpdate{}); err != nil {
@@ -393,7 +393,7 @@ func (d TodoDocument) Progress() (done, total int) {
 //
 // Errors are ErrInvalid. They list the problems with their lines, and how to fix them.
 func ParseTodo(content string) (_ TodoDocument, err error) {
-	defer inGo[struct{}](&err, "content", "content")
+	defer setGoNames[struct{}](&err, "content", "content")
 	d, err := tododoc.Parse(content)
 	if err != nil {
 		return TodoDocument{}, err

@@ -142,7 +142,7 @@ const (
 // The view does not know which credential its caller used: code that lets one credential make another must name it as
 // the parent.
 func (h *Accounts) AddToken(ctx context.Context, n NewToken) (_ AddedToken, err error) {
-	defer inGo[NewToken](&err)
+	defer setGoNames[NewToken](&err)
 	s, err := h.own(ctx, "AddToken")
 	if err != nil {
 		return AddedToken{}, err
@@ -344,7 +344,7 @@ func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
 // DeleteToken ends one of the user's tokens at once, with everything made through it. A token that is unknown, or
 // already deleted, is ErrNotFound. A view that is limited to projects may not call it.
 func (h *Accounts) DeleteToken(ctx context.Context, id string) (err error) {
-	defer inGo[struct{}](&err, "id", "id")
+	defer setGoNames[struct{}](&err, "id", "id")
 	s, err := h.own(ctx, "DeleteToken")
 	if err != nil {
 		return err
@@ -376,7 +376,7 @@ type TokenUpdate struct {
 // UpdateToken changes one of the user's tokens, and returns it. Resuming a token also resumes everything paused with
 // it. A token that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
 func (h *Accounts) UpdateToken(ctx context.Context, id string, u TokenUpdate) (_ Token, err error) {
-	defer inGo[TokenUpdate](&err, "id", "id")
+	defer setGoNames[TokenUpdate](&err, "id", "id")
 	s, err := h.own(ctx, "UpdateToken")
 	if err != nil {
 		return Token{}, err
@@ -425,7 +425,7 @@ func pauseToken(tx db.Tx, t storedToken, now int64) error {
 // The token is looked up by its hash. The time that takes depends on how many bytes of the hash match a stored one, but
 // senders can neither choose these bytes nor derive a token from them: the look-up needs no constant-time comparison.
 func (h *Accounts) CheckToken(ctx context.Context, value string) (_ Principal, err error) {
-	defer inGo[struct{}](&err, "token", "value")
+	defer setGoNames[struct{}](&err, "token", "value")
 	s, err := h.operator(ctx, "CheckToken")
 	if err != nil {
 		return Principal{}, err
@@ -451,9 +451,9 @@ func (h *Accounts) CheckToken(ctx context.Context, value string) (_ Principal, e
 	if err != nil {
 		return Principal{}, err
 	}
-	if t.row == 0 || t.wasRevoked || t.expired || s.isShut(s.access.Namespace, u.User) {
+	if t.row == 0 || t.wasRevoked || t.expired || s.credentialsRefused(s.access.Namespace, u.User) {
 		s.log.DebugContext(ctx, "a token was rejected", "id", t.ID, "unknown", t.row == 0, "deleted", t.wasRevoked, "expired",
-			t.expired, "user disabled", s.isShut(s.access.Namespace, u.User))
+			t.expired, "user disabled", s.credentialsRefused(s.access.Namespace, u.User))
 		return Principal{}, badToken()
 	}
 	if t.paused {

@@ -81,7 +81,7 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 		for _, secret := range []string{added.Value, added.Value[8:], session.Value[4:], invitation.Value[4:],
 			"highly confidential"} {
 			if bytes.Contains(data, []byte(secret)) {
-				t.Errorf("%s contains %q, want it not in data", name, secret)
+				t.Errorf("%s contains %q, want it without", name, secret)
 			}
 		}
 	}

@@ -57,7 +57,7 @@ type ExportSummary struct {
 // After an error, w holds the beginning of an export, which Import recognizes as truncated. w must not call the store.
 // A view limited to projects may not export.
 func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions) (_ ExportSummary, err error) {
-	defer inGo[ExportOptions](&err, "w", "w")
+	defer setGoNames[ExportOptions](&err, "w", "w")
 	s, err := h.own(ctx, "Export")
 	if err != nil {
 		return ExportSummary{}, err
@@ -233,7 +233,7 @@ type ImportReport struct {
 // Only the operator's store may import: it creates users, and with credentials in the export these can sign in. Import
 // only your own files.
 func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions) (_ ImportReport, err error) {
-	defer inGo[ImportOptions](&err, "r", "r")
+	defer setGoNames[ImportOptions](&err, "r", "r")
 	s, err := h.operator(ctx, "Import")
 	if err != nil {
 		return importReport(transfer.Report{}), err
@@ -289,7 +289,7 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 // and returns the error that Import would return. It needs no store, so that none is created for an invalid file.
 // Progress receives the stage "check"; nil disables it.
 func CheckExport(ctx context.Context, r io.Reader, progress Progress) (err error) {
-	defer inGo[struct{}](&err, "r", "r")
+	defer setGoNames[struct{}](&err, "r", "r")
 	if r == nil {
 		return invalid("r", "{} is nil; give a reader of an export")
 	}

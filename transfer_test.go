@@ -431,7 +431,7 @@ func TestHandmadeOwnersMayBeAccountNames(t *testing.T) {
 		ids = append(ids, u.ID)
 	}
 	if slices.Sort(ids); err != nil || len(ids) != 2 || !slices.Contains(ids, "ben") {
-		t.Errorf(`users are %v, %v, want no error, 2 ids and "ben" among ids`, ids, err)
+		t.Errorf(`users are %v, %v, want no error, 2 ids and "ben" among them`, ids, err)
 	}
 	invariants(t, s)
 }

@@ -93,7 +93,7 @@ func (h *Trash) All(ctx context.Context, l TrashList) iter.Seq2[TrashEntry, erro
 				})
 			}
 			if err != nil {
-				inGo[TrashList](&err)
+				setGoNames[TrashList](&err)
 				yield(TrashEntry{}, err)
 				return
 			}
@@ -144,7 +144,7 @@ func (p TrashPage) HasMore() bool { return p.Offset+len(p.Entries) < p.Total }
 
 // Page returns a page of the entries, the newest deletion first.
 func (h *Trash) Page(ctx context.Context, q TrashQuery) (_ TrashPage, err error) {
-	defer inGo[TrashQuery](&err)
+	defer setGoNames[TrashQuery](&err)
 	s := h.s
 	q.Limit = cmp.Or(q.Limit, 100)
 	if err := checkPage(q.Limit, MaxTrashLimit, q.Offset); err != nil {
@@ -172,7 +172,7 @@ func (h *Trash) Page(ctx context.Context, q TrashQuery) (_ TrashPage, err error)
 // Get returns an entry of the trash. An entry that does not exist, or that this view may not see, is
 // ErrNotFound.
 func (h *Trash) Get(ctx context.Context, id string) (_ TrashEntry, err error) {
-	defer inGo[struct{}](&err, "id", "id")
+	defer setGoNames[struct{}](&err, "id", "id")
 	s := h.s
 	var e trashEntry
 	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
@@ -239,7 +239,7 @@ func loadTrash(tx db.Tx, v viewer, condition string, args ...any) ([]trashEntry,
 // turn. A part that cannot be restored does not hold up the rest: it stays in the trash, and the error says why. After
 // an error, call again to continue.
 func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error) {
-	defer inGo[struct{}](&err, "id", "id")
+	defer setGoNames[struct{}](&err, "id", "id")
 	s := h.s
 	var restored *TrashEntry // once a part of it is back
 	var refused error
@@ -360,7 +360,7 @@ const scrubNow = 20_000
 // 20,000 passages, traces remain until the next [Upkeep.Purge], or until background work removes them, within minutes.
 // Backups are not touched.
 func (h *Trash) Erase(ctx context.Context, id string) (err error) {
-	defer inGo[struct{}](&err, "id", "id")
+	defer setGoNames[struct{}](&err, "id", "id")
 	s := h.s
 	ctx = db.Freeing(ctx)
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {

@@ -80,7 +80,7 @@ func (c *Conversation) Append(ctx context.Context, add ...Turn) ([]Turn, error) 
 		return nil, c.err
 	}
 	if len(add) > MaxTurns {
-		return nil, asGo[Turn](newError(KindTooLarge, "turns", "{} has %d turns; at most %d are allowed", len(add),
+		return nil, withGoNames[Turn](newError(KindTooLarge, "turns", "{} has %d turns; at most %d are allowed", len(add),
 			MaxTurns), "turns", "add")
 	}
 	return hooked(ctx, c.store, OperationStore, "Conversation.Append",
@@ -88,8 +88,8 @@ func (c *Conversation) Append(ctx context.Context, add ...Turn) ([]Turn, error) 
 }
 
 func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn) (_ []Turn, err error) {
-	defer inGo[Turn](&err, "turns", "add")
-	defer inGo[ConversationPlace](&err) // first: a project is the conversation's, and no turn's
+	defer setGoNames[Turn](&err, "turns", "add")
+	defer setGoNames[ConversationPlace](&err) // first: a project is the conversation's, and no turn's
 	o.counts(len(add))
 	c.describe(o)
 	horizon := recency.Horizon(c.store.now())
@@ -257,7 +257,7 @@ func (s *Store) loadTurns(tx db.Tx, v viewer, at []kernel.Position) ([]Turn, err
 // Last returns the last n turns, 1 to 1,000, in their order. A conversation that does not exist, or that this view may
 // not see, has none.
 func (c *Conversation) Last(ctx context.Context, n int) (last []Turn, err error) {
-	defer inGo[ConversationPlace](&err, "n", "n")
+	defer setGoNames[ConversationPlace](&err, "n", "n")
 	if n < 1 || n > MaxTurns {
 		return nil, invalid("n", "{} is %d; expected 1 to %d turns", n, MaxTurns)
 	}
@@ -295,7 +295,7 @@ func (c *Conversation) Since(ctx context.Context, t time.Time) iter.Seq2[Turn, e
 				return err
 			})
 			if err != nil {
-				inGo[ConversationPlace](&err)
+				setGoNames[ConversationPlace](&err)
 				yield(Turn{}, err)
 				return
 			}
@@ -313,7 +313,7 @@ func (c *Conversation) Since(ctx context.Context, t time.Time) iter.Seq2[Turn, e
 // its role fits, the window is empty. Turns of the role tool at the beginning are left out, since the calls that they
 // answer are missing, unless there are no other turns.
 func (c *Conversation) Window(ctx context.Context, tokens int) (window []Turn, err error) {
-	defer inGo[ConversationPlace](&err, "tokens", "tokens")
+	defer setGoNames[ConversationPlace](&err, "tokens", "tokens")
 	if err := checkRange("tokens", tokens, 1, maxWindow); err != nil {
 		return nil, err
 	}
@@ -352,7 +352,7 @@ func (c *Conversation) Window(ctx context.Context, tokens int) (window []Turn, e
 // Around returns a turn with the turns around it: at most before and after of them, 0 to 100 each, in their order. An
 // id that is not of a turn of this conversation, or that this view may not see, is ErrNotFound.
 func (c *Conversation) Around(ctx context.Context, id string, before, after int) (around []Turn, err error) {
-	defer inGo[ConversationPlace](&err, "id", "id", "before", "before", "after", "after")
+	defer setGoNames[ConversationPlace](&err, "id", "id", "before", "before", "after", "after")
 	for _, side := range []struct {
 		name string
 		n    int
@@ -404,12 +404,12 @@ func unknownTurn(id string) error {
 
 // Delete deletes one turn of the conversation, which goes to the trash as with [Store.DeleteMemory].
 func (c *Conversation) Delete(ctx context.Context, id string) (err error) {
-	defer inGo[ConversationPlace](&err, "id", "id")
+	defer setGoNames[ConversationPlace](&err, "id", "id")
 	if c.err != nil {
 		return c.err
 	}
 	return c.store.hookedDelete(ctx, "Conversation.Delete", func(ctx context.Context, o *operation) (err error) {
-		defer inGo[ConversationPlace](&err, "id", "id")
+		defer setGoNames[ConversationPlace](&err, "id", "id")
 		c.describe(o)
 		o.names(id)
 		if err := o.delete(ctx); err != nil {

@@ -61,14 +61,14 @@ type MemoryUpdate struct {
 // An update that changes nothing makes no revision.
 func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (Stored, error) {
 	return hooked(ctx, s, OperationUpdate, "UpdateMemory", func(ctx context.Context, o *operation) (_ Stored, err error) {
-		defer inGo[MemoryUpdate](&err, "id", "id")
+		defer setGoNames[MemoryUpdate](&err, "id", "id")
 		o.names(id)
 		return s.updateMemory(ctx, o, id, u)
 	})
 }
 
 func (s *Store) updateMemory(ctx context.Context, o *operation, id string, u MemoryUpdate) (_ Stored, err error) {
-	defer inShown[MemoryUpdate](&err, "", u, u.ShownMetadata)
+	defer setShownNames[MemoryUpdate](&err, "", u, u.ShownMetadata)
 	patch, err := u.patch()
 	if err == nil {
 		patch, err = o.rewriteUpdate(ctx, &u, patch)
@@ -315,15 +315,15 @@ func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (BulkRepor
 }
 
 func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpdate) (_ BulkReport, err error) {
-	defer inGo[MemoriesUpdate](&err, inChange()...)
-	defer inShown[MemoriesUpdate](&err, ".Change", u.Change, u.Change.ShownMetadata)
+	defer setGoNames[MemoriesUpdate](&err, inChange()...)
+	defer setShownNames[MemoriesUpdate](&err, ".Change", u.Change, u.Change.ShownMetadata)
 	b := bulk{store: s, list: u.MemoryList, stage: "update", progress: u.Progress}
 	patch, err := u.Change.patchOfMany()
 	if err != nil {
 		return b.done, err
 	}
 	if err := b.begin(ctx, u.All, u.DryRun); err != nil {
-		inGo[MemoriesUpdate](&err)
+		setGoNames[MemoriesUpdate](&err)
 		return b.done, err
 	}
 	if o != nil {

@@ -108,7 +108,7 @@ type FileMove struct {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress) (_ FileMove, err error) {
-	defer inGo[struct{}](&err, "to", "to")
+	defer setGoNames[struct{}](&err, "to", "to")
 	s, err := h.operator(ctx, "MoveFiles")
 	if err == nil {
 		err = s.checkWritable()
@@ -186,7 +186,7 @@ func (s *shared) tidy(ctx context.Context) {
 		s.log.Warn("could not remove the remains of unfinished files", "error", err)
 	}
 	_ = s.removeObjects(ctx, math.MaxInt) // logged; the next time tries again
-	if _, err := s.ring.Settle(ctx, keyring.Owners(ctx, s.db)); err != nil && ctx.Err() == nil {
+	if _, err := s.ring.FinishDeletions(ctx, keyring.Owners(ctx, s.db)); err != nil && ctx.Err() == nil {
 		s.log.Warn("could not erase the keys of deleted users yet", "error", err)
 	}
 	if err := s.ring.Note(ctx, s.db); err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {

@@ -161,7 +161,7 @@ func TestReindexContinuesWhereItStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if began < 150 || began >= 300 || len(c.texts) != 300-began {
-		t.Errorf("the third run begins at %d and embeds %d texts, want began at least 150, began less than 300 and %v texts",
+		t.Errorf("the third run begins at %d and embeds %d texts, want 150 or more, less than 300 and %v texts",
 			began, len(c.texts), 300-began)
 	}
 	for _, text := range contents[:100] {
@@ -304,7 +304,7 @@ func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
 		t.Errorf("keeping less than none: %v, want ErrInvalid", err)
 	}
 	if p, err := s.Upkeep().Purge(t.Context(), nil); err != nil || p != (PurgeReport{}) {
-		t.Errorf("with nothing to purge: %+v, %v, want no error and p = %v", p, err, PurgeReport{})
+		t.Errorf("with nothing to purge: %+v, %v, want no error and %v", p, err, PurgeReport{})
 	}
 	if _, err := s.As(Access{}).Upkeep().Purge(t.Context(), nil); !errors.Is(err, ErrForbidden) {
 		t.Errorf("through a view: %v, want ErrForbidden", err)
@@ -428,7 +428,7 @@ func TestPurgeDeletesExpiredData(t *testing.T) {
 		fileRows("whole", []byte("a")))
 	p, err := s.Upkeep().Purge(t.Context(), nil)
 	if err != nil || p != (PurgeReport{Files: 2, Tokens: 1, OAuth: 1}) {
-		t.Errorf("got %+v, %v, want no error and p = %v", p, err, PurgeReport{Files: 2, Tokens: 1, OAuth: 1})
+		t.Errorf("got %+v, %v, want no error and %v", p, err, PurgeReport{Files: 2, Tokens: 1, OAuth: 1})
 	}
 	for table, want := range map[string]string{"token": "new", "file": "whole"} {
 		var left []string

@@ -124,7 +124,7 @@ func findUser(tx db.Tx, namespace, idOrName string) (storedUser, error) {
 // AddUser adds an account. A name or an id that already has one, or an identity that belongs to another user, is
 // ErrConflict.
 func (h *Accounts) AddUser(ctx context.Context, n NewUser) (_ User, err error) {
-	defer inGo[NewUser](&err)
+	defer setGoNames[NewUser](&err)
 	s, err := h.operator(ctx, "AddUser")
 	if err != nil {
 		return User{}, err
@@ -164,7 +164,7 @@ func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, e
 			return n, "", err
 		}
 		if err := valid.Email(n.Identity.Email); err != nil {
-			inGo[NewUser](&err, "email", ".Identity.Email")
+			setGoNames[NewUser](&err, "email", ".Identity.Email")
 			return n, "", err
 		}
 	}
@@ -271,7 +271,7 @@ func checkUserDetails(email string, role Role) error {
 // GetUser returns a user by id or, if no user has that id, by name. An unknown one is ErrNotFound. Only for the
 // operator's store; a user's own view has [Accounts.Me].
 func (h *Accounts) GetUser(ctx context.Context, idOrName string) (_ User, err error) {
-	defer inGo[struct{}](&err, "user", "idOrName")
+	defer setGoNames[struct{}](&err, "user", "idOrName")
 	s, err := h.operator(ctx, "GetUser")
 	if err != nil {
 		return User{}, err
@@ -287,7 +287,7 @@ func (h *Accounts) GetUser(ctx context.Context, idOrName string) (_ User, err er
 // UpdateUser changes an account, found by id or name. Demoting or disabling the last enabled admin is ErrConflict, and
 // so are a name that is taken and a user without an account.
 func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate) (_ User, err error) {
-	defer inGo[UserUpdate](&err, "user", "idOrName")
+	defer setGoNames[UserUpdate](&err, "user", "idOrName")
 	s, err := h.operator(ctx, "UpdateUser")
 	if err != nil {
 		return User{}, err
@@ -434,7 +434,7 @@ func (s *Store) checkAdminLeft(tx db.Tx, before storedUser) error {
 // view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
 // after an error the user may be disabled and some memories gone, and a second call deletes the rest.
 func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeletionOptions) (err error) {
-	defer inGo[DeletionOptions](&err, "user", "idOrName")
+	defer setGoNames[DeletionOptions](&err, "user", "idOrName")
 	o := options.orDefault()
 	s, err := h.operator(ctx, "DeleteUser")
 	if err != nil {
@@ -563,14 +563,14 @@ func (s *Store) GetPreferences(ctx context.Context) (found map[string]any, err e
 // SetPreferences replaces the user's preferences and returns them; nil clears them. More than 64 KiB as JSON are
 // ErrTooLarge. A view limited to projects may not call it.
 func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (_ map[string]any, err error) {
-	defer inGo[struct{}](&err, "preferences", "all")
+	defer setGoNames[struct{}](&err, "preferences", "all")
 	return s.changePreferences(ctx, "SetPreferences", all, func(_, given map[string]any) any { return given })
 }
 
 // UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns the result: keys
 // replace, null removes, objects merge. Concurrent patches all take effect. Otherwise it is like SetPreferences.
 func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (_ map[string]any, err error) {
-	defer inGo[struct{}](&err, "preferences", "patch")
+	defer setGoNames[struct{}](&err, "preferences", "patch")
 	return s.changePreferences(ctx, "UpdatePreferences", patch,
 		func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
 }

@@ -62,7 +62,7 @@ func TestASetIsStoredAndAskedByCollection(t *testing.T) {
 		}
 		for _, want := range []string{"| pets | 1 | 100.00 |", "| all | 2 | 100.00 |", "nothing answers 0."} {
 			if !strings.Contains(out, want) {
-				t.Errorf("%s: the table lacks %q, want it in out:\n%s", how, want, out)
+				t.Errorf("%s: got the table\n%s\nwant one that contains %q", how, out, want)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func TestComparisonCountsWonLostAndTied(t *testing.T) {
 		"- b () [2], before [0]: question b", "- c () [0], before [3]: question c",
 	} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("the comparison lacks %q, want it in the out:\n%s", want, out.String())
+			t.Errorf("got the comparison\n%s\nwant one that contains %q", out.String(), want)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func TestChartIsWellFormedAndFollowsTheColourScheme(t *testing.T) {
 	}
 	for _, want := range []string{"prefers-color-scheme: dark", ">hybrid<", ">vector, adversarial<", ">100.0<"} {
 		if !bytes.Contains(svg, []byte(want)) {
-			t.Errorf("the chart lacks %s, want it in svg", want)
+			t.Errorf("got the chart\n%s\nwant one that contains %s", svg, want)
 		}
 	}
 }

@@ -57,12 +57,12 @@ func TestPromptsUseStoredFacts(t *testing.T) {
 		text := promptText(t, session, c.name, c.arguments)
 		for _, word := range c.has {
 			if !strings.Contains(text, word) {
-				t.Errorf("%s %v lacks %q, want it in text:\n%s", c.name, c.arguments, word, text)
+				t.Errorf("%s %v: got\n%s\nwant a text that contains %q", c.name, c.arguments, text, word)
 			}
 		}
 		for _, word := range c.without {
 			if strings.Contains(text, word) {
-				t.Errorf("%s %v has %q, want it not in text:\n%s", c.name, c.arguments, word, text)
+				t.Errorf("%s %v has %q, want it not in the text:\n%s", c.name, c.arguments, word, text)
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func TestChatGPTSearchesAndFetchesInItsShapes(t *testing.T) {
 			}
 		}
 		if text, _ := call(t, session, "search", `{"query": "zzz"}`); strings.Contains(text, "null") {
-			t.Errorf(`nothing found is %s, want no "null" in text`, text)
+			t.Errorf(`nothing found is %s, want no "null" in the text`, text)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestInstructionsHaveAtMost150Words(t *testing.T) {
 				t.Errorf("%s has the instructions %s, want them to say that memories are data", name, text)
 			}
 			if options.ReadOnly && strings.Contains(text, "Store what") {
-				t.Errorf(`%s asks to store: %s, want no "Store what" in text`, name, text)
+				t.Errorf(`%s asks to store: %s, want no "Store what" in the text`, name, text)
 			}
 		}
 	}
@@ -200,13 +200,13 @@ func TestUsersSeeOnlyTheirOwn(t *testing.T) {
 				listed := w.everything(t, session)
 				for _, word := range personas[who].never {
 					if i := strings.Index(listed, word); i >= 0 {
-						t.Errorf("%s is shown %q: %.200s, want i less than 0", who, word, listed[max(0, i-100):])
+						t.Errorf("%s: got %q in %.200s, want it nowhere", who, word, listed[max(0, i-100):])
 					}
 				}
 				if who == "owner" {
 					for _, word := range []string{secretDiary, secretVault, granite, timber} {
 						if !strings.Contains(listed, word) {
-							t.Errorf("the owner is not shown %q, want it in listed", word)
+							t.Errorf("the owner: got the resources %s, want %q among them", listed, word)
 						}
 					}
 				}

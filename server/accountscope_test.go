@@ -57,12 +57,12 @@ func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 			a := w.Do(caller, rt.Method, path, `{}`).Expect(http.StatusForbidden, "needs the scope account")
 			if says := a.Header.Get("WWW-Authenticate"); !strings.Contains(says, "insufficient_scope") ||
 				!strings.Contains(says, "account") {
-				t.Errorf(`%s shows %s %q, want "insufficient_scope" in says and "account" in says`, name, caller, says)
+				t.Errorf(`%s shows %s %q, want "insufficient_scope" and "account" in it`, name, caller, says)
 			}
 		}
 		if a := w.Do("only", rt.Method, path, `{}`); strings.Contains(a.Body, "needs the scope") ||
 			strings.Contains(a.Body, "read-only") {
-			t.Errorf(`%s with the scope account: %d %s, want no "needs the scope" in the body and no "read-only" in the body`,
+			t.Errorf(`%s with the scope account: %d %s, want no "needs the scope" and no "read-only" in the body`,
 				name, a.Status, a.Body)
 		}
 	}
@@ -86,7 +86,7 @@ func TestConsentNeverTicksAccount(t *testing.T) {
 	if scopes := p.HTML.Fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
 		t.Errorf("ticked are %q, want %v", scopes, []string{"memory:read", "memory:write"})
 	}
-	if tokens := w.Redeem(app, b.LetIn(asked, nil)); tokens.Scope != "memory:read memory:write" {
+	if tokens := w.Redeem(app, b.Allow(asked, nil)); tokens.Scope != "memory:read memory:write" {
 		t.Errorf("the unchanged form grants %q, want \"memory:read memory:write\"", tokens.Scope)
 	}
 	bare := b.Get(asked).Hidden()
@@ -95,17 +95,17 @@ func TestConsentNeverTicksAccount(t *testing.T) {
 		t.Errorf("a script that chooses nothing is granted %q, want \"memory:read memory:write\"", tokens.Scope)
 	}
 	ticked := url.Values{"scope": {"memory:read", "memory:write", "account"}}
-	if tokens := w.Redeem(app, b.LetIn(asked, ticked)); tokens.Scope != "memory:read memory:write account" {
+	if tokens := w.Redeem(app, b.Allow(asked, ticked)); tokens.Scope != "memory:read memory:write account" {
 		t.Errorf("a ticked box grants %q, want \"memory:read memory:write account\"", tokens.Scope)
 	}
 	if scopes := b.Get(asked).HTML.Fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
 		t.Errorf("ticked the next time are %q, want %v", scopes, []string{"memory:read", "memory:write"})
 	}
-	if tokens := w.Redeem(app, b.LetIn(asked,
+	if tokens := w.Redeem(app, b.Allow(asked,
 		url.Values{"scope": {"memory:write", "account"}, "access": {"read"}})); tokens.Scope != "memory:read" {
 		t.Errorf("only reading is granted as %q, want \"memory:read\"", tokens.Scope)
 	}
-	if tokens := w.Redeem(app, b.LetIn(app.AuthorizeURL(),
+	if tokens := w.Redeem(app, b.Allow(app.AuthorizeURL(),
 		url.Values{"scope": {"memory:read", "account"}})); tokens.Scope != "memory:read" {
 		t.Errorf("more than requested is granted: %q, want \"memory:read\"", tokens.Scope)
 	}

@@ -87,7 +87,7 @@ func TestEveryCallIsRecorded(t *testing.T) {
 		}
 		if said := fmt.Sprintf("%+v", a); strings.Contains(said, servertest.Secret) || strings.Contains(said,
 			w.Tokens[servertest.Owner]) {
-			t.Errorf("a call returns %s, want no %q in said and no %q in said", said, servertest.Secret,
+			t.Errorf("a call returns %s, want no %q and no %q in it", said, servertest.Secret,
 				w.Tokens[servertest.Owner])
 		}
 	}
@@ -127,7 +127,7 @@ func TestEveryCallOverMCPIsRecordedWithItsClient(t *testing.T) {
 		}
 		got = append(got, brief)
 		if said := fmt.Sprintf("%+v", a); strings.Contains(said, servertest.Secret) {
-			t.Errorf("a call returns %s, want no %q in said", said, servertest.Secret)
+			t.Errorf("a call returns %s, want no %q in it", said, servertest.Secret)
 		}
 	}
 	calls := []string{"memory search ok shop", "memory retrieve not_found", "search ok", "fetch ok", "resources/read ok",

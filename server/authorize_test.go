@@ -92,7 +92,7 @@ func TestApplicationsOnTheDeviceListenWhereTheyLike(t *testing.T) {
 		"com.example.app:/done":                        "com.example.app:/done",
 	} {
 		app := w.Register("none", registered)
-		answer := b.LetIn(app.AuthorizeURL("redirect_uri", given), nil).GoesTo(given)
+		answer := b.Allow(app.AuthorizeURL("redirect_uri", given), nil).GoesTo(given)
 		if answer.Get("code") == "" || answer.Get("state") != "state of the client" ||
 			answer.Get("iss") != servertest.PublicAt {
 			t.Errorf("%s: got %v, want a code, the state and the issuer", given, answer)
@@ -196,9 +196,9 @@ func TestState(t *testing.T) {
 		"#fragment", strings.Repeat("long", 1000), "code=forged&iss=https://evil.example",
 	} {
 		for name, answer := range map[string]url.Values{
-			"denied": b.LetIn(app.AuthorizeURL("state", state), url.Values{"decision": {"deny"}}).GoesTo(servertest.Callback +
+			"denied": b.Allow(app.AuthorizeURL("state", state), url.Values{"decision": {"deny"}}).GoesTo(servertest.Callback +
 				"?fixed=%20x&"),
-			"allowed": b.LetIn(app.AuthorizeURL("state", state), nil).GoesTo(servertest.Callback + "?fixed=%20x&"),
+			"allowed": b.Allow(app.AuthorizeURL("state", state), nil).GoesTo(servertest.Callback + "?fixed=%20x&"),
 			"refused": b.Get(app.AuthorizeURL("state", state, "response_type", "token")).GoesTo(servertest.Callback +
 				"?fixed=%20x&"),
 		} {
@@ -213,7 +213,7 @@ func TestState(t *testing.T) {
 		answer.Has("state") {
 		t.Errorf("two states: %v, want invalid_request without a state", answer)
 	}
-	if answer := b.LetIn(app.AuthorizeURL("state", "")+"&state=a;b",
+	if answer := b.Allow(app.AuthorizeURL("state", "")+"&state=a;b",
 		nil).GoesTo(servertest.Callback); answer.Get("state") != "a;b" {
 		t.Errorf(`a semicolon: %v, want "a;b"`, answer)
 	}
@@ -268,7 +268,7 @@ func TestRequestedScopes(t *testing.T) {
 		"memory:read memory:read mcp:everything": "memory:read",
 	} {
 		fresh := w.Register("none")
-		if tokens := w.Redeem(fresh, w.SignedIn(servertest.Owner).LetIn(fresh.AuthorizeURL("scope", asked),
+		if tokens := w.Redeem(fresh, w.SignedIn(servertest.Owner).Allow(fresh.AuthorizeURL("scope", asked),
 			nil)); tokens.Scope != given {
 			t.Errorf("for %q there is %q, want %q", asked, tokens.Scope, given)
 		}
@@ -280,16 +280,16 @@ func TestRequestedScopes(t *testing.T) {
 	}
 	w.SignedIn(servertest.Owner).Get(app.AuthorizeURL("scope",
 		"admin memory:read")).Stays(http.StatusOK).Without("Manage users")
-	if tokens := w.Redeem(app, w.SignedIn(servertest.Admin).LetIn(app.AuthorizeURL("scope", "admin memory:read"),
+	if tokens := w.Redeem(app, w.SignedIn(servertest.Admin).Allow(app.AuthorizeURL("scope", "admin memory:read"),
 		nil)); tokens.Scope != "memory:read" {
 		t.Errorf("unasked there is %q, want \"memory:read\"", tokens.Scope)
 	}
-	if tokens := w.Redeem(app, w.SignedIn(servertest.Admin).LetIn(app.AuthorizeURL("scope", "admin memory:read"),
+	if tokens := w.Redeem(app, w.SignedIn(servertest.Admin).Allow(app.AuthorizeURL("scope", "admin memory:read"),
 		url.Values{"scope": {"admin"}})); tokens.Scope != "admin" {
 		t.Errorf("ticked there is %q, want \"admin\"", tokens.Scope)
 	}
 	own := w.OwnApp(servertest.Admin, "own")
-	if tokens := w.Redeem(own, w.SignedIn(servertest.Admin).LetIn(own.AuthorizeURL("scope", "admin"),
+	if tokens := w.Redeem(own, w.SignedIn(servertest.Admin).Allow(own.AuthorizeURL("scope", "admin"),
 		nil)); tokens.Scope != "admin" {
 		t.Errorf("for an own client there is %q, want \"admin\"", tokens.Scope)
 	}
@@ -304,7 +304,7 @@ func TestClientsWithASecretMayLeaveTheChallengeOut(t *testing.T) {
 	w.SignedIn(servertest.Owner).Get(asked).Stays(http.StatusOK, "Added to this server by sam")
 	w.SignedIn(servertest.Stranger).Get(asked).Stays(http.StatusOK,
 		"Added to this server by you, or by a program with one of your tokens")
-	form := app.CodeForm(w.SignedIn(servertest.Owner).LetIn(asked, nil).GoesTo(servertest.Callback).Get("code"))
+	form := app.CodeForm(w.SignedIn(servertest.Owner).Allow(asked, nil).GoesTo(servertest.Callback).Get("code"))
 	form.Del("code_verifier")
 	w.Post("/oauth/token", form).Tokens()
 	// A challenge that was sent is checked for every client.
@@ -325,7 +325,7 @@ func TestAuthorizationUnderAPrefix(t *testing.T) {
 	page := w.SignedIn(servertest.Owner).Get(app.AuthorizeURL()).Stays(http.StatusOK,
 		`action="/under/here/oauth/authorize"`)
 	page.Without(`"/oauth/`)
-	if answer := w.SignedIn(servertest.Owner).LetIn(app.AuthorizeURL(),
+	if answer := w.SignedIn(servertest.Owner).Allow(app.AuthorizeURL(),
 		nil).GoesTo(servertest.Callback); answer.Get("iss") != "http://memory.example/under/here" {
 		t.Errorf(`got %v, want "http://memory.example/under/here"`, answer)
 	}

@@ -83,7 +83,7 @@ func TestLastingCredentialsNeedARecentSignIn(t *testing.T) {
 			wrong := b.Submit(asks, c.action, url.Values{"confirm_password": {"wrong password"}}).Expect(http.StatusUnauthorized,
 				again, "not your current password")
 			if t2, c2 := before(); t2 != tokens || c2 != clients {
-				t.Errorf("something was made without the password: got %v, %v, want t2 = %v and c2 = %v", t2, c2, tokens, clients)
+				t.Errorf("something was made without the password: got %v, %v, want %v and %v", t2, c2, tokens, clients)
 			}
 			if p := b.Submit(wrong, c.action, url.Values{"confirm_password": {rightPassword}}); !c.done(p) {
 				t.Errorf("with the password: got %d %s, want it done", p.Status, p.Body)
@@ -210,15 +210,15 @@ func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 	w.Do("suspicious", "POST", "/api/mcp-tokens", `{"name": "child"}`).Expect(http.StatusOK).Decode(&child)
 	w.Hold("child", child.Value)
 	app := w.Register("none")
-	w.Hold("let in", w.Redeem(app, other.LetIn(app.AuthorizeURL(), nil)).AccessToken)
-	alive(http.StatusOK, "suspicious", "child", "let in")
+	w.Hold("allowed", w.Redeem(app, other.Allow(app.AuthorizeURL(), nil)).AccessToken)
+	alive(http.StatusOK, "suspicious", "child", "allowed")
 	p := stays.Get("/profile").Expect(http.StatusOK, "Also revoke what was created there: 2 tokens and 1 application")
 	sessions, err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).Accounts().SignIns(context.Background())
 	if err != nil || len(sessions) != 2 {
 		t.Fatalf("got %v %v, want no error and 2 sessions", sessions, err)
 	}
 	stays.Submit(p, "/profile/sessions/end", url.Values{"id": {sessions[1].ID}}).Expect(http.StatusSeeOther)
-	alive(http.StatusUnauthorized, "suspicious", "child", "let in")
+	alive(http.StatusUnauthorized, "suspicious", "child", "allowed")
 	alive(http.StatusOK, "lasting")
 
 	kept := w.SignedIn(servertest.Owner)
@@ -257,8 +257,8 @@ func TestConsentToAccountNeedsARecentSignIn(t *testing.T) {
 	b, app := w.SignedIn(servertest.Owner), w.Register("none")
 	pass(time.Hour)
 	asked := app.AuthorizeURL("scope", "memory:read account")
-	w.Redeem(app, b.LetIn(asked, nil))
-	p := b.LetIn(asked, url.Values{"scope": {"memory:read", "account"}}).Expect(http.StatusForbidden, "Is it still you?")
+	w.Redeem(app, b.Allow(asked, nil))
+	p := b.Allow(asked, url.Values{"scope": {"memory:read", "account"}}).Expect(http.StatusForbidden, "Is it still you?")
 	if tokens := w.Redeem(app, b.Submit(p, "/oauth/authorize",
 		url.Values{"confirm_password": {rightPassword}})); tokens.Scope != "memory:read account" {
 		t.Errorf("granted is %q, want \"memory:read account\"", tokens.Scope)

@@ -46,7 +46,7 @@ func TestConsentedLimitsHoldEverywhere(t *testing.T) {
 					shared = servertest.New(t, server.Options{})
 					app := shared.Register("none")
 					shared.Hold(like, shared.Redeem(app,
-						shared.SignedIn(chosen.by).LetIn(app.AuthorizeURL("scope", strings.Join(all, " ")), chosen.form)).AccessToken)
+						shared.SignedIn(chosen.by).Allow(app.AuthorizeURL("scope", strings.Join(all, " ")), chosen.form)).AccessToken)
 				}
 				t.Run(e.name, func(t *testing.T) {
 					w := shared.In(t)
@@ -71,7 +71,7 @@ func TestToolsStayWithinConsentedLimits(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	w.Hold(servertest.Limited, w.Redeem(app,
-		w.SignedIn(servertest.Owner).LetIn(app.AuthorizeURL(),
+		w.SignedIn(servertest.Owner).Allow(app.AuthorizeURL(),
 			url.Values{"access": {"read"}, "projects": {"some"}, "project": {"shop"}})).AccessToken)
 	before := everything(w)
 	tried := map[string]bool{}
@@ -210,15 +210,15 @@ func TestThePagesOfAuthorizationRefuseFrames(t *testing.T) {
 	app := w.Register("none")
 	for _, a := range []*servertest.Page{w.SignedIn(servertest.Owner).Get(app.AuthorizeURL()),
 		w.Browser().Get("/oauth/authorize"),
-		w.Browser().Get(app.AuthorizeURL()), w.SignedIn(servertest.Owner).LetIn(app.AuthorizeURL(), nil)} {
+		w.Browser().Get(app.AuthorizeURL()), w.SignedIn(servertest.Owner).Allow(app.AuthorizeURL(), nil)} {
 		csp := a.Header.Get("Content-Security-Policy")
 		if !strings.Contains(csp, "frame-ancestors 'none'") || a.Header.Get("X-Frame-Options") != "DENY" ||
 			a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf(`got %v, want "frame-ancestors 'none'" in csp, X-Frame-Options "DENY", Cache-Control "no-store" and no `+
-				"Access-Control-Allow-Origin", a.Header)
+			t.Errorf(`got %v, want a Content-Security-Policy with "frame-ancestors 'none'", X-Frame-Options "DENY", `+
+				`Cache-Control "no-store" and no Access-Control-Allow-Origin`, a.Header)
 		}
 		if strings.Contains(csp, "form-action") || strings.Contains(csp, "unsafe") {
-			t.Errorf(`the policy is %s, want no "form-action" in csp and no "unsafe" in csp`, csp)
+			t.Errorf(`the policy is %s, want no "form-action" and no "unsafe" in it`, csp)
 		}
 		// A client that opened the page in a window may communicate with it once it is back at the client's address.
 		if a.Header.Get("Cross-Origin-Opener-Policy") != "" {
@@ -283,7 +283,7 @@ func TestInvalidConsentForms(t *testing.T) {
 		"a script":           {url.Values{"projects": {"some"}, "project": {"<script>alert(1)</script>"}}, "&lt;script&gt;"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			again := b.LetIn(app.AuthorizeURL(), c.form).Stays(http.StatusBadRequest, c.says, `role="alert"`).Without("<script")
+			again := b.Allow(app.AuthorizeURL(), c.form).Stays(http.StatusBadRequest, c.says, `role="alert"`).Without("<script")
 			form := again.HTML.Fields()
 			form["scope"], form["decision"] = []string{"memory:read"}, []string{"allow"}
 			form.Set("projects", "all")
@@ -304,7 +304,7 @@ func TestInvalidConsentForms(t *testing.T) {
 			w.Do(servertest.Limited, "PUT", "/api/user-preferences", "{}").Expect(http.StatusForbidden, "memory:write")
 		}
 	}
-	ticked := b.LetIn(app.AuthorizeURL(), url.Values{"scope": {}, "projects": {"some"}, "project": {"shop"}}).HTML.Fields()
+	ticked := b.Allow(app.AuthorizeURL(), url.Values{"scope": {}, "projects": {"some"}, "project": {"shop"}}).HTML.Fields()
 	if ticked.Get("projects") != "some" || !slices.Equal(ticked["project"], []string{"shop"}) || ticked.Has("scope") {
 		t.Errorf("the choice is lost: %v, want it as it was", ticked)
 	}
@@ -446,7 +446,7 @@ func TestTheSameApplicationAgain(t *testing.T) {
 	app := w.Register("none")
 	b := w.SignedIn(servertest.Owner)
 	b.Get(app.AuthorizeURL()).Stays(http.StatusOK).Without("allowed it before")
-	w.Redeem(app, b.LetIn(app.AuthorizeURL(),
+	w.Redeem(app, b.Allow(app.AuthorizeURL(),
 		url.Values{"scope": {"memory:read", "files:read"}, "projects": {"some"}, "project": {"shop"}}))
 	form := b.Get(app.AuthorizeURL()).Stays(http.StatusOK, "allowed it before").HTML.Fields()
 	if !slices.Equal(form["scope"], []string{"memory:read", "files:read"}) || form.Get("projects") != "some" ||
@@ -455,7 +455,7 @@ func TestTheSameApplicationAgain(t *testing.T) {
 	}
 	// New scopes are ticked, as for the first time.
 	more := w.RegisterAs("More", "none")
-	w.Redeem(more, b.LetIn(more.AuthorizeURL("scope", "memory:write files:read"), url.Values{"scope": {"memory:write"}}))
+	w.Redeem(more, b.Allow(more.AuthorizeURL("scope", "memory:write files:read"), url.Values{"scope": {"memory:write"}}))
 	if form := b.Get(more.AuthorizeURL("scope",
 		"memory:read memory:write files:read files:write")).HTML.Fields(); !slices.Equal(form["scope"],
 		[]string{"memory:read", "memory:write", "files:write"}) {
@@ -489,7 +489,7 @@ func TestManyProjectsOnTheConsentPage(t *testing.T) {
 	if len(shown.Body) > 60_000 {
 		t.Errorf("%d bytes, want at most 60_000", len(shown.Body))
 	}
-	tokens := w.Redeem(app, b.LetIn(app.AuthorizeURL(),
+	tokens := w.Redeem(app, b.Allow(app.AuthorizeURL(),
 		url.Values{"projects": {"some"}, "project": {"project-001"}, "others": {" project-299\r\n\r\nshop \r\n"}}))
 	w.Hold(servertest.Limited, tokens.AccessToken)
 	var listed struct{ Projects []souvenir.Project }

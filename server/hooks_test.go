@@ -85,7 +85,7 @@ func TestHooksApplyToToolsMCPAndPages(t *testing.T) {
 		a, text := w.Call(servertest.Owner, call.tool, call.arguments)
 		a.Expect(http.StatusOK).Without(card)
 		if strings.Contains(text, card) {
-			t.Errorf("%s answers with the removed text: %s, want no %q in text", call.tool, text, card)
+			t.Errorf("%s answers with the removed text: %s, want no %q in the text", call.tool, text, card)
 		}
 		seen = slices.Compact(seen) // get_context searches memories and files
 		expect("HTTP, "+call.kind, call.kind)
@@ -113,7 +113,7 @@ func TestHooksApplyToToolsMCPAndPages(t *testing.T) {
 	}
 	for where, text := range texts {
 		if strings.Contains(text, card) {
-			t.Errorf("%s still has the removed text: got %v, want no %q in text", where, text, card)
+			t.Errorf("%s still has the removed text: got %v, want no %q in the text", where, text, card)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestNoTextOfMemoriesInLogsOfAnyLevel(t *testing.T) {
 	}
 	w.Call(servertest.Owner, card, `{}`)
 	if log := log.String() + w.Log.String(); strings.Contains(log, card) || !strings.Contains(log, "request_id=") {
-		t.Errorf("the logs have a text of a memory, or no requests, want no %q in log and \"request_id=\" in log:\n%s", card,
+		t.Errorf("the logs have a text of a memory, or no requests, want no %q and \"request_id=\" in the log:\n%s", card,
 			log)
 	}
 }

@@ -116,7 +116,7 @@ func TestToolArgumentsOfAllSizes(t *testing.T) {
 	a, result := w.Call(servertest.Stranger, "memory", `{"action": "search", "query": "x", "offset": 1000000000}`)
 	a.Expect(http.StatusOK)
 	if !strings.Contains(result, `"results":[]`) {
-		t.Errorf(`past the end there is %.300s, want "results":[] in result`, result)
+		t.Errorf(`past the end: got %.300s, want one that contains "results":[]`, result)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestPreflight(t *testing.T) {
 		for _, name := range []string{"authorization", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name",
 			"mcp-session-id", "x-mcp-token"} {
 			if !strings.Contains(allowed, name) {
-				t.Errorf("%s: %s may not be sent: %q, want it in allowed", path, name, allowed)
+				t.Errorf("%s: got the allowed headers %q, want %s among them", path, allowed, name)
 			}
 		}
 		if a.Header.Get("Access-Control-Allow-Methods") != methods || a.Header.Get("Allow") != methods {
@@ -243,11 +243,11 @@ func TestTheLogNamesUsersAndRoutesOnly(t *testing.T) {
 			w.Users[servertest.Owner], "token_id=" + w.TokenIDs[servertest.Owner], "path=/api/mcp-tokens/mcp_…",
 	} {
 		if !strings.Contains(log, part) {
-			t.Errorf("the log lacks %q, want it in log:\n%s", part, log)
+			t.Errorf("got the log\n%s\nwant one that contains %q", log, part)
 		}
 	}
 	if strings.Contains(log, servertest.Secret) || strings.Contains(log, "token="+"mcp") {
-		t.Errorf("the log has too much, want no %q in log and no %q in log:\n%s", servertest.Secret, "token="+"mcp", log)
+		t.Errorf("the log has too much, want no %q and no %q in the log:\n%s", servertest.Secret, "token="+"mcp", log)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestCausesOfServerErrorsStayInTheLog(t *testing.T) {
 			"the server failed").Without("closed")
 		if !strings.Contains(w.Log.String(), "request_id="+a.Header.Get("X-Request-Id")) ||
 			!strings.Contains(w.Log.String(), "the store is closed") {
-			t.Errorf("the log does not say why, want %q in the log and \"the store is closed\" in the log:\n%s",
+			t.Errorf("the log does not say why, want %q and \"the store is closed\" in the log:\n%s",
 				"request_id="+a.Header.Get("X-Request-Id"), w.Log.String())
 		}
 	}

@@ -56,7 +56,7 @@ func TestPanicsAreAnsweredAndLoggedOnce(t *testing.T) {
 		response.Body.Close()
 		if err != nil || response.StatusCode != http.StatusInternalServerError ||
 			!strings.Contains(string(body), `"isError":true`) || strings.Contains(string(body), "panic") {
-			t.Errorf(`%s: got %d %s %v, want no error, status code %v, "isError":true in the body and no "panic" in the body`,
+			t.Errorf(`%s: got %d %s %v, want no error, status code %v, "isError":true and no "panic" in the body`,
 				path, response.StatusCode, body, err, http.StatusInternalServerError)
 		}
 	}
@@ -177,7 +177,7 @@ func FuzzForm(f *testing.F) {
 			}
 		}
 		if !bytes.Contains(body, []byte("--x--")) {
-			t.Fatalf(`%q counts as a complete form, want "--x--" in body`, body)
+			t.Fatalf(`%q counts as a complete form, want "--x--" in the body`, body)
 		}
 	})
 }

@@ -131,7 +131,7 @@ func TestMCPForEveryCaller(t *testing.T) {
 					t.Errorf("%s is shown the shared file: %v, want %v", caller, got, (reads && caller != servertest.NoFiles))
 				}
 				if strings.Contains(w.Log.String(), servertest.Secret) || strings.Contains(w.Log.String(), "level=ERROR") {
-					t.Errorf("the log has a secret or a failure, want no %q in the log and no \"level=ERROR\" in the log:\n%s",
+					t.Errorf("the log has a secret or a failure, want no %q and no \"level=ERROR\" in the log:\n%s",
 						servertest.Secret, w.Log.String())
 				}
 			})
@@ -338,11 +338,11 @@ func TestMCPIsLoggedByMethodAndTool(t *testing.T) {
 		w.Users[servertest.Owner], "mcp_method=tools/call user=", "mcp_method=unknown user=", "mcp_method=batch user=",
 		"mcp_method=response user="} {
 		if !strings.Contains(log, part) {
-			t.Errorf("the log lacks %q, want it in log:\n%s", part, log)
+			t.Errorf("got the log\n%s\nwant one that contains %q", log, part)
 		}
 	}
 	if strings.Contains(log, servertest.Secret) {
-		t.Errorf("the log has what a client sent, want no %q in log:\n%s", servertest.Secret, log)
+		t.Errorf("the log has what a client sent, want no %q in the log:\n%s", servertest.Secret, log)
 	}
 }
 
@@ -361,7 +361,7 @@ func TestMCPOptions(t *testing.T) {
 	if text, _ := callOver(t.Context(), t, session, "search",
 		`{"query": "when does the shop open"}`); !strings.Contains(text, `"url":"`+servertest.PublicAt+`/memories/`+w.Memory+
 		`"`) {
-		t.Errorf("got %v, want %q in text", text, `"url":"`+servertest.PublicAt+`/memories/`+w.Memory+`"`)
+		t.Errorf("got %v, want %q in the text", text, `"url":"`+servertest.PublicAt+`/memories/`+w.Memory+`"`)
 	}
 	w.Do(servertest.Guest, "GET", "/tools", "").Expect(http.StatusOK, "get_context").Without("upload_document")
 	if a, _ := w.Call(servertest.Owner, "memory",

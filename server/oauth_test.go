@@ -315,14 +315,15 @@ func TestClientsAuthenticateAsTheyLike(t *testing.T) {
 		if (app.Secret == "") != (method == "none") || app.Method != method {
 			t.Errorf("with %s was registered %+v, want that method, and a secret for it alone", method, app)
 		}
-		expectWorks(w, "a token", w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens().AccessToken, http.StatusOK)
-		set := basic(app.CodeForm(w.LetIn(app)), app.ID, app.Secret).Tokens()
+		expectWorks(w, "a token", w.Post("/oauth/token", app.CodeForm(w.AuthorizeWrites(app))).Tokens().AccessToken,
+			http.StatusOK)
+		set := basic(app.CodeForm(w.AuthorizeWrites(app)), app.ID, app.Secret).Tokens()
 		expectWorks(w, "a token", set.AccessToken, http.StatusOK)
 		form := app.RefreshForm(set.RefreshToken)
 		form.Del("client_id")
 		basic(form, app.ID, app.Secret).Tokens()
 		for path := range map[string]bool{"/oauth/token": true, "/token": true} {
-			w.Post(path, app.CodeForm(w.LetIn(app))).Tokens()
+			w.Post(path, app.CodeForm(w.AuthorizeWrites(app))).Tokens()
 		}
 	}
 
@@ -331,15 +332,15 @@ func TestClientsAuthenticateAsTheyLike(t *testing.T) {
 	var app servertest.App
 	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"client_id": "one:two", "client_secret": "`+chosen+
 		`", "redirect_uris": ["`+servertest.Callback+`"]}`).Expect(http.StatusOK).Decode(&app)
-	basic(app.CodeForm(w.LetIn(app)), url.QueryEscape(app.ID), url.QueryEscape(chosen)).Tokens()
+	basic(app.CodeForm(w.AuthorizeWrites(app)), url.QueryEscape(app.ID), url.QueryEscape(chosen)).Tokens()
 	app = servertest.App{}
 	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"client_id": "three", "client_secret": "`+chosen+
 		`", "redirect_uris": ["`+servertest.Callback+`"]}`).Expect(http.StatusOK).Decode(&app)
-	basic(app.CodeForm(w.LetIn(app)), app.ID, chosen).Tokens()
+	basic(app.CodeForm(w.AuthorizeWrites(app)), app.ID, chosen).Tokens()
 
 	// Libraries that do not know try a wrong way first, and then send the same code again.
 	app = w.Register("client_secret_post")
-	form := app.CodeForm(w.LetIn(app))
+	form := app.CodeForm(w.AuthorizeWrites(app))
 	a := refused(basic(maps.Clone(form), app.ID, ""), http.StatusUnauthorized, "invalid_client", "Invalid client")
 	if !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Basic ") {
 		t.Errorf("WWW-Authenticate is %q, want at its start \"Basic \"", a.Header.Get("WWW-Authenticate"))
@@ -354,15 +355,15 @@ func TestForms(t *testing.T) {
 		kind, form string
 		status     int
 	}{
-		"with a charset": {"application/x-www-form-urlencoded; charset=UTF-8", app.CodeForm(w.LetIn(app)).Encode(),
+		"with a charset": {"application/x-www-form-urlencoded; charset=UTF-8", app.CodeForm(w.AuthorizeWrites(app)).Encode(),
 			200},
-		"without a type": {"", app.CodeForm(w.LetIn(app)).Encode(), 200},
-		"with the resource": {"application/x-www-form-urlencoded", app.CodeForm(w.LetIn(app)).Encode() + "&resource=" +
-			servertest.PublicAt + "/mcp/&resource=" + servertest.PublicAt + "/mcp", 200},
-		"with empty parameters": {"application/x-www-form-urlencoded", app.CodeForm(w.LetIn(app)).Encode() +
+		"without a type": {"", app.CodeForm(w.AuthorizeWrites(app)).Encode(), 200},
+		"with the resource": {"application/x-www-form-urlencoded", app.CodeForm(w.AuthorizeWrites(app)).Encode() +
+			"&resource=" + servertest.PublicAt + "/mcp/&resource=" + servertest.PublicAt + "/mcp", 200},
+		"with empty parameters": {"application/x-www-form-urlencoded", app.CodeForm(w.AuthorizeWrites(app)).Encode() +
 			"&resource=&scope=", 200},
-		"with unknown ones": {"application/x-www-form-urlencoded", app.CodeForm(w.LetIn(app)).Encode() + "&client_info=1",
-			200},
+		"with unknown ones": {"application/x-www-form-urlencoded", app.CodeForm(w.AuthorizeWrites(app)).Encode() +
+			"&client_info=1", 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := w.Request(servertest.Guest, "POST", "/oauth/token", strings.NewReader(c.form))

@@ -53,8 +53,8 @@ func newOAuthBench(b *testing.B) *oauthBench {
 	return &oauthBench{store, store.As(souvenir.Access{User: user.ID}), at, client}
 }
 
-// letIn makes a new grant.
-func (h *oauthBench) letIn(b *testing.B) souvenir.TokenSet {
+// addGrant makes a new grant.
+func (h *oauthBench) addGrant(b *testing.B) souvenir.TokenSet {
 	b.Helper()
 	code, err := h.view.Accounts().Authorize(context.Background(),
 		souvenir.Authorization{ClientID: h.client.ID, RedirectURI: servertest.Callback,
@@ -91,7 +91,7 @@ func BenchmarkOAuthRefresh(b *testing.B) {
 	const connections = 16
 	var tokens [connections]string
 	for i := range tokens {
-		tokens[i] = h.letIn(b).RefreshToken
+		tokens[i] = h.addGrant(b).RefreshToken
 	}
 	b.ResetTimer()
 	began := time.Now()
@@ -120,7 +120,7 @@ func BenchmarkOAuthRefresh(b *testing.B) {
 // BenchmarkOAuthCheck checks credentials: alone, and as a part of a minimal call.
 func BenchmarkOAuthCheck(b *testing.B) {
 	h := newOAuthBench(b)
-	access := h.letIn(b).AccessToken
+	access := h.addGrant(b).AccessToken
 	own, err := h.view.Accounts().AddToken(context.Background(), souvenir.NewToken{Name: "bench"})
 	if err != nil {
 		b.Fatal(err)

@@ -99,7 +99,7 @@ func TestRefusedCodes(t *testing.T) {
 			"invalid_grant", "Invalid refresh_token", 200},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code := w.LetIn(*c.app)
+			code := w.AuthorizeWrites(*c.app)
 			form := c.app.CodeForm(code)
 			c.change(form)
 			a := refused(w.Post("/oauth/token", form), c.status, c.code, c.has)
@@ -114,7 +114,7 @@ func TestRefusedCodes(t *testing.T) {
 func TestRequestsWithoutAForm(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app := w.Register("client_secret_basic")
-	code := w.LetIn(app)
+	code := w.AuthorizeWrites(app)
 	form := app.CodeForm(code)
 	asJSON, err := json.Marshal(map[string]string{"grant_type": "authorization_code", "code": code})
 	if err != nil {
@@ -170,7 +170,7 @@ func TestAReusedCodeRevokesItsGrant(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for _, method := range []string{"none", "client_secret_post"} {
 		app := w.Register(method)
-		form := app.CodeForm(w.LetIn(app))
+		form := app.CodeForm(w.AuthorizeWrites(app))
 		set := w.Post("/oauth/token", form).Tokens()
 		expectWorks(w, "a token", set.AccessToken, http.StatusOK)
 		refused(w.Post("/oauth/token", form), http.StatusBadRequest, "invalid_grant",
@@ -184,7 +184,7 @@ func TestAReusedCodeRevokesItsGrant(t *testing.T) {
 func TestACodeIsGoodForOne(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
-	form := app.CodeForm(w.LetIn(app))
+	form := app.CodeForm(w.AuthorizeWrites(app))
 	var all sync.WaitGroup
 	answers := make([]servertest.Answer, 8)
 	for i := range answers {
@@ -207,8 +207,8 @@ func TestCodesAndTokensExpire(t *testing.T) {
 	longtest.Only(t)
 	w, pass := newWorldAt(t, server.Options{})
 	app := w.Register("none")
-	late := app.CodeForm(w.LetIn(app))
-	set := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
+	late := app.CodeForm(w.AuthorizeWrites(app))
+	set := w.Post("/oauth/token", app.CodeForm(w.AuthorizeWrites(app))).Tokens()
 	pass(5*time.Minute + time.Second)
 	refused(w.Post("/oauth/token", late), http.StatusBadRequest, "invalid_grant",
 		"Invalid authorization code: it has expired")
@@ -226,7 +226,7 @@ func TestCodesAndTokensExpire(t *testing.T) {
 func TestReusedRefreshTokens(t *testing.T) {
 	w, pass := newWorldAt(t, server.Options{})
 	app, other := w.Register("none"), w.Register("none")
-	first := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
+	first := w.Post("/oauth/token", app.CodeForm(w.AuthorizeWrites(app))).Tokens()
 	second := w.Post("/oauth/token", app.RefreshForm(first.RefreshToken)).Tokens()
 	if first.RefreshToken == second.RefreshToken {
 		t.Errorf("the refresh token does not change: got %v, want refresh token other than %v", first.RefreshToken,
@@ -279,7 +279,7 @@ func TestRefreshesStayWithinTheGrant(t *testing.T) {
 	refused(w.Post("/oauth/token", none), http.StatusBadRequest, "invalid_request", "refresh_token is missing")
 
 	// A client that names its resource only now gets it: the user may grant all resources of this server.
-	open := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
+	open := w.Post("/oauth/token", app.CodeForm(w.AuthorizeWrites(app))).Tokens()
 	form := app.RefreshForm(open.RefreshToken)
 	form.Set("resource", servertest.PublicAt+"/mcp")
 	expectWorks(w, "a token for the MCP endpoint", w.Post("/oauth/token", form).Tokens().AccessToken, http.StatusOK)
@@ -292,7 +292,7 @@ func TestRevocationOverHTTP(t *testing.T) {
 		func(set souvenir.TokenSet) string { return set.AccessToken },
 		func(set souvenir.TokenSet) string { return set.RefreshToken },
 	} {
-		set := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
+		set := w.Post("/oauth/token", app.CodeForm(w.AuthorizeWrites(app))).Tokens()
 		form := url.Values{"token": {pick(set)}, "token_type_hint": {"refresh_token"}}
 		w.Post("/oauth/revoke", url.Values{"token": form["token"], "client_id": {other.ID}}).Expect(http.StatusOK)
 		expectWorks(w, "a token that another client revokes", set.AccessToken, http.StatusOK)
@@ -314,7 +314,7 @@ func TestRevocationOverHTTP(t *testing.T) {
 		refused(w.Post("/oauth/token", app.RefreshForm(set.RefreshToken)), http.StatusBadRequest, "invalid_grant")
 		w.Post("/oauth/revoke", form).Expect(http.StatusOK)
 
-		set = w.Post("/oauth/token", other.CodeForm(w.LetIn(other))).Tokens()
+		set = w.Post("/oauth/token", other.CodeForm(w.AuthorizeWrites(other))).Tokens()
 		w.Post("/oauth/revoke", url.Values{"token": {pick(set)}}).Expect(http.StatusOK)
 		expectWorks(w, "a token that its holder revoked", set.AccessToken, http.StatusUnauthorized)
 	}
@@ -330,7 +330,7 @@ func TestClientsOfUsersEndAtOnce(t *testing.T) {
 	var app servertest.App
 	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"name": "Mine", "redirect_uris": ["`+servertest.Callback+
 		`"]}`).Expect(http.StatusOK, `"name":"Mine"`).Decode(&app)
-	set := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
+	set := w.Post("/oauth/token", app.CodeForm(w.AuthorizeWrites(app))).Tokens()
 	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"client_id": "`+app.ID+`", "redirect_uris": ["`+
 		servertest.Callback+
 		`"]}`).Expect(http.StatusBadRequest, "isError", app.ID)
@@ -345,12 +345,12 @@ func TestClientsOfUsersEndAtOnce(t *testing.T) {
 	old := app
 	w.Do(servertest.Owner, "POST", "/oauth/admin/clients/"+app.ID+"/regenerate-secret", "").Expect(http.StatusOK,
 		app.ID).Without(old.Secret).Decode(&app)
-	code := w.LetIn(app)
+	code := w.AuthorizeWrites(app)
 	refused(w.Post("/oauth/token", old.CodeForm(code)), http.StatusUnauthorized, "invalid_client")
 	w.Post("/oauth/token", app.CodeForm(code)).Tokens()
 	expectWorks(w, "a token from before the new secret", set.AccessToken, http.StatusOK)
 
-	pending := w.LetIn(app)
+	pending := w.AuthorizeWrites(app)
 	w.Do(servertest.Owner, "DELETE", "/oauth/admin/clients/"+app.ID, "").Expect(http.StatusOK)
 	expectWorks(w, "a token of a deactivated client", set.AccessToken, http.StatusUnauthorized)
 	refused(w.Post("/oauth/token", app.CodeForm(pending)), http.StatusUnauthorized, "invalid_client", "Invalid client")
@@ -374,8 +374,8 @@ func TestOAuthOutlivesTheServer(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	app := w.Register("client_secret_basic")
-	set := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
-	pending := w.LetIn(app)
+	set := w.Post("/oauth/token", app.CodeForm(w.AuthorizeWrites(app))).Tokens()
+	pending := w.AuthorizeWrites(app)
 	w.HTTP.Close()
 	if err := w.Store.Close(); err != nil {
 		t.Fatal(err)
@@ -418,7 +418,7 @@ func TestClientsOfDocumentsOverHTTP(t *testing.T) {
 	w := servertest.New(t, server.Options{ClientDocuments: host.Client()})
 	w.HTTP.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	ask(w).Expect(http.StatusSeeOther) // to sign in
-	set := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
+	set := w.Post("/oauth/token", app.CodeForm(w.AuthorizeWrites(app))).Tokens()
 	expectWorks(w, "a token", set.AccessToken, http.StatusOK)
 	w.Post("/oauth/token", app.RefreshForm(set.RefreshToken)).Tokens()
 	if n := asked.Load(); n != 1 {

@@ -47,7 +47,7 @@ func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
 	a := w.Do(servertest.Owner, "GET", "/api/files?project=x", "").Expect(http.StatusBadRequest)
 	for _, name := range []string{"project_id", "project_name", "memory_id", "tags"} {
 		if !strings.Contains(a.Body, name) {
-			t.Errorf("the error names no %s: %s, want it in the body", name, a.Body)
+			t.Errorf("got the error %s, want one that names %s", a.Body, name)
 		}
 	}
 }

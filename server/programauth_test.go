@@ -157,7 +157,7 @@ func TestTokensOfTheApplicationsUsers(t *testing.T) {
 	sentFor(w, "an account manager", "POST", "/api/mcp-tokens",
 		`{"name": "laptop"}`).Expect(http.StatusOK).Decode(&made)
 	if left := time.Until(made.ExpiresAt); left > 30*24*time.Hour || left < 29*24*time.Hour {
-		t.Errorf("it ends in %v, want left at most %v and left at least %v", left, 30*24*time.Hour, 29*24*time.Hour)
+		t.Errorf("it ends in %v, want at most %v and at least %v", left, 30*24*time.Hour, 29*24*time.Hour)
 	}
 	w.Tokens["made"] = made.Value
 	w.Do("made", "GET", "/api/owner-ids/me", "").Expect(http.StatusOK, `"owner_id":"an account manager"`)

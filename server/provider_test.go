@@ -57,7 +57,7 @@ func TestSigningInAtAProvider(t *testing.T) {
 	for _, part := range []string{"souvenir_provider_", "; Path=/login/provider;", "; HttpOnly", "; SameSite=Lax",
 		"; Max-Age=600"} {
 		if !strings.Contains(set, part) {
-			t.Errorf("the cookie lacks %q: %s, want it in set", part, set)
+			t.Errorf("got the cookie %s, want one that contains %q", set, part)
 		}
 	}
 	if strings.Contains(set, p.asked.Get("nonce")) || strings.Contains(w.Log.String(), p.asked.Get("state")) ||
@@ -451,7 +451,7 @@ func TestCheckProvider(t *testing.T) {
 	secret := server.Provider{Issuer: "https://id.example.com", ClientID: "souvenir", ClientSecret: "s3cret"}
 	if printed := fmt.Sprintf("%v %+v %#v %s", secret, &secret, secret, secret); strings.Contains(printed, "s3cret") ||
 		!strings.Contains(printed, "id.example.com") {
-		t.Errorf(`the provider prints as %s, want no "s3cret" in printed and "id.example.com" in printed`, printed)
+		t.Errorf(`the provider prints as %s, want no "s3cret" and "id.example.com" in it`, printed)
 	}
 	// An unusable provider is reported, and stops nothing.
 	w := servertest.New(t, server.Options{Provider: &server.Provider{Issuer: "nowhere"}})

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/aside"
+	"github.com/souvenir-ai/souvenir/internal/deferredcall"
 	"github.com/souvenir-ai/souvenir/internal/readahead"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
@@ -233,7 +233,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt dialectRoute,
 			}
 		}
 		answer, err = rt.Handle(w, r, c)
-		if page, ok := answer.(web.Page); ok && err == nil && !aside.Waits(ctx) {
+		if page, ok := answer.(web.Page); ok && err == nil && !deferredcall.Waits(ctx) {
 			answer = s.site.Render(w, r, http.StatusOK, page)
 		}
 		return nil
@@ -243,7 +243,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt dialectRoute,
 		return answer, err
 	}
 	before := w.Header().Clone()
-	failed := aside.Repeat(r.Context(), func(ctx context.Context) error {
+	failed := deferredcall.Repeat(r.Context(), func(ctx context.Context) error {
 		clear(w.Header()) // of headers of an earlier time
 		maps.Copy(w.Header(), before)
 		return s.store.Snapshot(ctx, call)

@@ -39,7 +39,7 @@ func TestAClientThatIsKnownByItsDocument(t *testing.T) {
 				return nil, err
 			}
 			b.Get(asked.RequestURI()).Stays(http.StatusOK, "described by 127.0.0.1", "Any program on this device")
-			answer := b.LetIn(asked.RequestURI(), nil).GoesTo("http://127.0.0.1:50505/callback?")
+			answer := b.Allow(asked.RequestURI(), nil).GoesTo("http://127.0.0.1:50505/callback?")
 			return &auth.AuthorizationResult{Code: answer.Get("code"), State: answer.Get("state"), Iss: answer.Get("iss")}, nil
 		},
 	})

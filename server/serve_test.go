@@ -217,11 +217,11 @@ func TestManyAtOnce(t *testing.T) {
 				a.Expect(http.StatusOK)
 				_, found := w.Call(caller, "memory", `{"action": "search", "query": "`+mark+`", "limit": 100}`)
 				if !strings.Contains(found, mark) {
-					t.Errorf("%s does not find %s, want it in found", caller, mark)
+					t.Errorf("%s: got the results %s, want %s among them", caller, found, mark)
 				}
 				for _, other := range []string{servertest.Owner, servertest.Stranger, servertest.Writer, servertest.Admin} {
 					if other != caller && strings.Contains(found, "of "+other) {
-						t.Errorf("%s finds what %s stored: %s, want no %q in found", caller, other, found, "of "+other)
+						t.Errorf("%s finds what %s stored: %s, want no %q in it", caller, other, found, "of "+other)
 					}
 				}
 				f := uploadedFile(upload(w, caller, servertest.Part{Name: "file", Filename: mark, Kind: "", Value: mark}))

@@ -47,11 +47,11 @@ func TestSigningIn(t *testing.T) {
 	set := strings.Join(p.Header.Values("Set-Cookie"), "\n")
 	for _, part := range []string{"auth_token=ses_", "; HttpOnly", "; SameSite=Lax", "; Path=/", "; Max-Age=7776000"} {
 		if !strings.Contains(set, part) {
-			t.Errorf("the cookie lacks %q: %s, want it in set", part, set)
+			t.Errorf("got the cookie %s, want one that contains %q", set, part)
 		}
 	}
 	if strings.Contains(set, "Secure") {
-		t.Errorf(`the cookie would not travel over plain HTTP: %s, want no "Secure" in set`, set)
+		t.Errorf(`the cookie would not travel over plain HTTP: %s, want no "Secure" in it`, set)
 	}
 	b.LeadsTo(b.Get("/login"), "/").Expect(http.StatusOK, "Hello, olivia")
 	b.Get("/api/owner-ids/me").Expect(http.StatusOK, w.Users[servertest.Owner])
@@ -191,7 +191,7 @@ func TestCookiesBehindTLSAndAPrefix(t *testing.T) {
 	for _, cookie := range append(p.Header.Values("Set-Cookie"), form) {
 		for _, part := range []string{"; Path=/deep/memory/;", "; HttpOnly", "; Secure", "; SameSite=Lax"} {
 			if !strings.Contains(cookie, part) {
-				t.Errorf("the cookie lacks %q: %s, want it in cookie", part, cookie)
+				t.Errorf("got the cookie %s, want one that contains %q", cookie, part)
 			}
 		}
 	}

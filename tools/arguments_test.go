@@ -228,8 +228,8 @@ func TestAContextWithWarningsAboutArgumentsKeepsItsBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := tokens(encoded); got > budget || shown.Tokens < got || shown.Tokens > got+5 {
-			t.Errorf("with a budget of %d the answer is %d tokens and says %d, want got at most %v, tokens at least %v and "+
-				"tokens at most %v", budget, got, shown.Tokens, budget, got, got+5)
+			t.Errorf("with a budget of %d the answer is %d tokens and says %d, want at most %v tokens, and "+
+				"a count of %v to %v", budget, got, shown.Tokens, budget, got, got+5)
 		}
 	}
 }

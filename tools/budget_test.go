@@ -76,7 +76,7 @@ func TestMainMemoryAndModuleStateFitABudget(t *testing.T) {
 		}
 		for _, part := range c.says {
 			if !strings.Contains(strings.Join(got.Warnings, "; "), part) {
-				t.Errorf("%s %s: warnings %q lack %q, want it in the warnings", c.tool, c.arguments, got.Warnings, part)
+				t.Errorf("%s %s: got the warnings %q, want one that contains %q", c.tool, c.arguments, got.Warnings, part)
 			}
 		}
 		if len(c.says) > 2 && len(got.Related)+len(got.Memories) < 10 {

@@ -80,7 +80,7 @@ func TestEveryArgumentFieldIsDecoded(t *testing.T) {
 			}
 			for _, found := range tag.FindAllStringSubmatch(string(field.Tag), -1) {
 				if !slices.Contains(known, found[1]) {
-					t.Errorf("%s: the field %s has the tag %s, want it among known", d.name, field.Name, found[1])
+					t.Errorf("%s: the field %s: got the tag %s, want one of %q", d.name, field.Name, found[1], known)
 				}
 			}
 		}

@@ -244,7 +244,7 @@ func (w *world) call(who, tool, arguments string) (result map[string]any, err er
 	}
 	for _, secret := range personas[who].never {
 		if strings.Contains(text, secret) && !strings.Contains(arguments, secret) {
-			w.Errorf("%s %s shows %s of %s: %s, want it in arguments", tool, arguments, who, secret, text)
+			w.Errorf("%s %s as %s: got %s, want nothing that contains %s", tool, arguments, who, text, secret)
 		}
 	}
 	return result, err
@@ -344,7 +344,7 @@ func (w *world) check(s scenario) {
 	}
 	for _, part := range s.says {
 		if !strings.Contains(said, w.fill(part)) {
-			w.Errorf("got no %q, want it in %s", w.fill(part), said)
+			w.Errorf("got %s, want one that contains %q", said, w.fill(part))
 		}
 	}
 	if len(s.says) == 0 && err == nil && len(said) > len("[]") && said != "<nil>" {

@@ -20,7 +20,7 @@ func TestReadOnlyToolsOnlyRead(t *testing.T) {
 		}
 		for _, word := range []string{"- store", "- update", "- delete", `"expected_revision"`, `"store"`, `"embedding"`} {
 			if strings.Contains(tool.Description, word) || strings.Contains(string(tool.InputSchema), word) {
-				t.Errorf("%s mentions %s, want it in neither the description nor the input schema:\n%s\n%s", tool.Name, word,
+				t.Errorf("%s mentions %s, want neither the description nor the input schema to:\n%s\n%s", tool.Name, word,
 					tool.Description, tool.InputSchema)
 			}
 		}
@@ -32,7 +32,7 @@ func TestReadOnlyToolsOnlyRead(t *testing.T) {
 	memory := tools.ListReadOnly()[0]
 	for _, word := range []string{"- get_context", "- search", "- retrieve", "For reading only"} {
 		if !strings.Contains(memory.Description, word) {
-			t.Errorf("the description lacks %s, want it in the description:\n%s", word, memory.Description)
+			t.Errorf("got the description\n%s\nwant one that contains %s", memory.Description, word)
 		}
 	}
 	if !strings.Contains(string(memory.InputSchema), `"enum":["get_context","search","retrieve"]`) {

@@ -95,8 +95,7 @@ func TestSchemasAreFlatOpenAndHaveTheInterfacesArguments(t *testing.T) {
 		}
 		for name := range members {
 			if !slices.Contains([]string{"type", "properties", "required"}, name) {
-				t.Errorf("the schema of %s has %q at the top, which not every client understands, want it among it", tool.Name,
-					name)
+				t.Errorf("the schema of %s: got %q at the top, want only what every client understands", tool.Name, name)
 			}
 		}
 		if err := json.Unmarshal(tool.InputSchema, &schema); err != nil {
@@ -108,7 +107,7 @@ func TestSchemasAreFlatOpenAndHaveTheInterfacesArguments(t *testing.T) {
 		}
 		for name, p := range schema.Properties {
 			if !slices.Contains([]any{"string", "integer", "number", "boolean", "array", "object"}, p["type"]) {
-				t.Errorf("%s of %s has the type %v, want it among it", name, tool.Name, p["type"])
+				t.Errorf("%s of %s: got the type %v, want one of JSON Schema", name, tool.Name, p["type"])
 			}
 			if p["type"] == "array" && p["items"] == nil {
 				t.Errorf("%s of %s does not say what it is an array of, which some clients refuse; want items", name,

@@ -45,7 +45,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 		page := c.ok(t, append(strings.Fields(path)[1:], "--help")...)
 		for _, part := range []string{strings.Fields(command.Long)[0], "Usage:\n  " + path} {
 			if !strings.Contains(page, part) {
-				t.Errorf("%s --help does not show %q, want it in page:\n%s", path, part, page)
+				t.Errorf("%s --help: got\n%s\nwant a page that contains %q", path, page, part)
 			}
 		}
 		command.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -288,7 +288,7 @@ func TestNamedAloneItListsItsCommands(t *testing.T) {
 		"check", "reindex", "purge",
 		"mcp", "stats", "health", "client-config", "version", "completion", "demo"} {
 		if !strings.Contains(page, "\n  "+name+" ") {
-			t.Errorf("the page does not name %s, want %q in page:\n%s", name, "\n  "+name+" ", page)
+			t.Errorf("the page does not name %s, want %q in the page:\n%s", name, "\n  "+name+" ", page)
 		}
 	}
 }

@@ -65,11 +65,11 @@ func TestClientsFromTheCommandLine(t *testing.T) {
 		}
 	}
 	if strings.Contains(all, secret) {
-		t.Errorf("the list shows a secret, want no %q in all:\n%s", secret, all)
+		t.Errorf("the list shows a secret, want no %q in it:\n%s", secret, all)
 	}
 	if his := c.ok(t, "client", "list", "--user", "ben"); strings.Contains(his, "Team wiki") ||
 		strings.Contains(his, "By itself") || !strings.Contains(his, "notes") {
-		t.Errorf("the clients that ben made, want no \"Team wiki\" in his, no \"By itself\" in his and \"notes\" in his:\n%s",
+		t.Errorf("the clients that ben made, want no \"Team wiki\", no \"By itself\" and \"notes\" in it:\n%s",
 			his)
 	}
 	if his := decode[[]registered](t, c.ok(t, "client", "list", "--user", "ben", "--json")); len(his) != 2 {

@@ -218,8 +218,8 @@ func TestThePageOfClientsShowsWhatClientConfigPrints(t *testing.T) {
 			snippet := strings.ReplaceAll(s.Snippet, builtBinary, "/usr/local/bin/souvenir")
 			blocks[snippet]++
 			if !strings.Contains(page, "\n"+snippet+"\n```\n") {
-				t.Errorf("docs/clients.md does not show what client-config %s %s prints: got %v, want %q in page:\n%s", s.Client,
-					strings.Join(flags, " "), page, "\n"+snippet+"\n```\n", snippet)
+				t.Errorf("got a docs/clients.md without what client-config %s %s prints, want one that shows it:\n%s", s.Client,
+					strings.Join(flags, " "), snippet)
 			}
 			if !strings.Contains(page, "\n## "+titleOf(s.Client)+"\n") {
 				t.Errorf("docs/clients.md has no section %s, want one", titleOf(s.Client))

@@ -35,7 +35,7 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 	}
 	if status, body := request(t, "POST", p.url+"/tools/call", token, bytes.NewReader(call)); status != http.StatusOK ||
 		!strings.Contains(body, "688") {
-		t.Errorf(`the token that is shown gets %d %s, want status %v and "688" in body`, status, body, http.StatusOK)
+		t.Errorf(`the token that is shown gets %d %s, want status %v and "688" in the body`, status, body, http.StatusOK)
 	}
 	demoLinkSignsIn(t, page)
 	databases, err := filepath.Glob(filepath.Join(folder, "*", "demo.db"))

@@ -57,7 +57,7 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 			root.InitDefaultHelpCmd()
 			command, rest, err := root.Find(words)
 			if err != nil || command == root {
-				t.Errorf("%s: there is no command %q, want no error and command other than %v", name, match[1], root)
+				t.Errorf("%s: there is no command %q, want no error and a command other than %v", name, match[1], root)
 				continue
 			}
 			tried++

@@ -19,7 +19,7 @@ func TestDoctor(t *testing.T) {
 		}
 	}
 	if !strings.Contains(well, "call one") || !strings.Contains(well, "can register") || strings.Contains(well, token) {
-		t.Errorf(`got %v, want "call one" in well, "can register" in well and no %q in well`, well, token)
+		t.Errorf(`got %v, want "call one", "can register" and no %q in it`, well, token)
 	}
 	if got := c.ok(t, "doctor", p.url, "--no-register"); strings.Contains(got, "can register") {
 		t.Errorf(`got %v, want no "can register" in it`, got)

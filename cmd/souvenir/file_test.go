@@ -96,7 +96,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 	}
 	changed := strings.Replace(string(content), marked, strings.ToUpper(marked), 1)
 	if changed == string(content) {
-		t.Fatalf("the file's bytes are not found: got %v, want changed other than %v", changed, string(content))
+		t.Fatalf("the file's bytes are not found: got %v, want something other than %v", changed, string(content))
 	}
 	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestRecoverMakesAStoreOfADamagedFile(t *testing.T) {
 	}
 	for _, args := range [][]string{{"check"}, {"check", "--repair"}, {"restore", "souvenir.db", "--db", "restored.db"}} {
 		if o := c.run(t, args...); o.code == 0 {
-			t.Errorf("%v of a file without its first page: %+v, want code other than 0", args, o)
+			t.Errorf("%v of a file without its first page: %+v, want another exit code than 0", args, o)
 		}
 	}
 	o = c.run(t, "recover", "souvenir.db", "recovered.db", "--json")
@@ -261,7 +261,7 @@ func TestExportAndImport(t *testing.T) {
 		t.Error("the summary of the export is not what was written, want the same counts and size")
 	}
 	if strings.Contains(printed, `"type":"token"`) {
-		t.Errorf(`credentials are exported without --credentials: got %v, want no "type":"token" in printed`, printed)
+		t.Errorf(`credentials are exported without --credentials: got %v, want no "type":"token" in it`, printed)
 	}
 	c.ok(t, "import", "all.jsonl", "--db", "new.db")
 	if got := c.ok(t, "import", "all.jsonl", "--db", "new.db", "--json"); decode[souvenir.ImportReport](t,

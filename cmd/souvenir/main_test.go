@@ -234,8 +234,8 @@ func (c call) fails(t *testing.T, code int, words string, args ...string) {
 	}
 	for word := range strings.SplitSeq(words, "|") {
 		if !strings.Contains(o.stderr, word) {
-			t.Errorf("souvenir %s: standard error %q does not say %q, want it in the stderr", strings.Join(args, " "), o.stderr,
-				word)
+			t.Errorf("souvenir %s: got the standard error %q, want one that contains %q", strings.Join(args, " "),
+				o.stderr, word)
 		}
 	}
 }

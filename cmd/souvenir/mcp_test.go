@@ -184,7 +184,7 @@ func TestMCPServesTheFileOfItsUser(t *testing.T) {
 		t.Error("the log of the file is left behind, want an error")
 	}
 	if found := c.ok(t, "search", "spare key", "--user", "anna"); !strings.Contains(found, "third pot") {
-		t.Errorf(`what was stored is not in the file: %s, want "third pot" in found`, found)
+		t.Errorf(`what was stored is not in the file: %s, want "third pot" in it`, found)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestMCPMakesTheFileAtItsFirstStart(t *testing.T) {
 	p.store(t, "The first thing to remember.")
 	p.end(t)
 	if found := c.ok(t, "search", "first thing", "--db", path); !strings.Contains(found, "The first thing to remember.") {
-		t.Errorf(`what was stored is not in the file: %s, want "The first thing to remember." in found`, found)
+		t.Errorf(`what was stored is not in the file: %s, want "The first thing to remember." in it`, found)
 	}
 }
 

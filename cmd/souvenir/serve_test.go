@@ -164,7 +164,7 @@ func TestCommandsWorkBesideAServer(t *testing.T) {
 	c.ok(t, "user", "add", "carla", "--no-password")
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "carla", "--name", "laptop"))
 	if status, body := me(token); status != http.StatusOK || !strings.Contains(body, "carla") {
-		t.Errorf(`the running server does not know a new token: %d %s, want status %v and "carla" in body`, status, body,
+		t.Errorf(`the running server does not know a new token: %d %s, want status %v and "carla" in the body`, status, body,
 			http.StatusOK)
 	}
 	if status, body := request(t, "PUT", p.url+"/api/user-preferences", token,
@@ -216,7 +216,7 @@ func TestFirstStartPrintsTheNextSteps(t *testing.T) {
 		"claude mcp add --transport http --scope user souvenir " + p.url + "/mcp\n",
 	} {
 		if !strings.Contains(p.stderr.String(), line) {
-			t.Errorf("the first start does not print %q, want it in the stderr:\n%s", line, p.stderr)
+			t.Errorf("the first start: got the standard error\n%s\nwant one that contains %q", p.stderr, line)
 		}
 	}
 }
@@ -241,7 +241,7 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 	for _, replaced := range []string{former, link} {
 		if status, page := request(t, "GET", p.url+replaced[strings.Index(replaced, "/setup"):], "",
 			nil); status != http.StatusNotFound || !strings.Contains(page, "replaced") {
-			t.Errorf(`an earlier link: %d %s, want status %v and "replaced" in page`, status, page, http.StatusNotFound)
+			t.Errorf(`an earlier link: %d %s, want status %v and "replaced" in the page`, status, page, http.StatusNotFound)
 		}
 	}
 	jar, err := cookiejar.New(nil)
@@ -276,7 +276,7 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 	}
 	page := read(browser.PostForm(p.url+"/setup", form))
 	if !strings.Contains(page, "claude mcp add") || !strings.Contains(page, p.url+"/mcp") {
-		t.Errorf(`the page lacks what to paste: %s, want "claude mcp add" and %s/mcp in page`, page, p.url)
+		t.Errorf(`the page lacks what to paste: %s, want "claude mcp add" and %s/mcp in the page`, page, p.url)
 	}
 	if token := regexp.MustCompile("mcp_[A-Za-z0-9]{40,}").FindString(page); token != "" {
 		t.Error("the page has a token before one was requested, want none")
@@ -364,14 +364,14 @@ func TestServeOffersTheToolsOfItsToolsets(t *testing.T) {
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0", "--toolsets", "chatgpt,memory", "--read-only")
 	if _, body := request(t, "GET", p.url+"/tools", "", nil); !strings.Contains(body, "get_context") ||
 		strings.Contains(body, "upload_document") {
-		t.Errorf(`the tools are %s, want "get_context" in body and no "upload_document" in body`, body)
+		t.Errorf(`the tools are %s, want "get_context" and no "upload_document" in the body`, body)
 	}
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))
 	_, body := request(t, "POST", p.url+"/mcp", token, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	if !strings.Contains(body, `"name":"fetch"`) || !strings.Contains(body, `"name":"memory"`) ||
 		strings.Contains(body, "upload_document") {
-		t.Errorf(`the tools over MCP are %s, want "name":"fetch" in body, "name":"memory" in body and no `+
-			`"upload_document" in body`, body)
+		t.Errorf(`the tools over MCP are %s, want "name":"fetch", "name":"memory" in the body and no `+
+			`"upload_document" in the body`, body)
 	}
 	p.stop(t)
 }

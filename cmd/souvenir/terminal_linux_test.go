@@ -79,7 +79,7 @@ func (x *terminal) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(waitLimit); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the terminal shows %q, want %s in time", x.text(), what)
+			t.Fatalf("the terminal shows %q, want %s in the time given", x.text(), what)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestPasswordsAreAskedForWithoutEcho(t *testing.T) {
 			t.Errorf("exit status %d; want %d; the terminal shows %q", got, test.code, x.text())
 		}
 		if strings.Contains(x.text(), "typed") || strings.Contains(x.text(), "else") {
-			t.Errorf(`the terminal shows the password: %q, want no "typed" in the text and no "else" in the text`, x.text())
+			t.Errorf(`the terminal shows the password: %q, want no "typed" and no "else" in the text`, x.text())
 		}
 		if test.code == exitOK {
 			store := openStore(t, filepath.Join(c.dir, "souvenir.db"))

@@ -72,7 +72,7 @@ func TestTokenCommands(t *testing.T) {
 	}
 	if list := c.ok(t, "token", "list", "--user", "anna"); strings.Contains(list, strings.TrimSpace(printed)) ||
 		!strings.Contains(list, printed[:8]+"…") {
-		t.Errorf("the list shows too much or too little, want no %q in list and %q in list:\n%s", strings.TrimSpace(printed),
+		t.Errorf("the list shows too much or too little, want no %q and %q in the list:\n%s", strings.TrimSpace(printed),
 			printed[:8]+"…", list)
 	}
 	c.fails(t, exitError, tokens[0].ID, "token", "delete", tokens[0].ID, "--user", "ben")

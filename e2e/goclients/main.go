@@ -26,14 +26,14 @@ const (
 )
 
 func main() {
-	if err := letIn(os.Getenv("SOUVENIR_AT")); err != nil {
+	if err := authorizeClients(os.Getenv("SOUVENIR_AT")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// letIn authorizes all clients, one after the other.
-func letIn(at string) error {
+// authorizeClients authorizes all clients, one after the other.
+func authorizeClients(at string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, try := range []struct {

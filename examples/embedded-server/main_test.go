@@ -71,19 +71,19 @@ func TestUsersOfTheApplicationHaveMemoriesOfTheirOwn(t *testing.T) {
 	}
 	if status, body := anna.call(`{"action": "search", "query": "when is tea?"}`); status != http.StatusOK ||
 		!strings.Contains(body, "Tea is at four.") {
-		t.Errorf(`anna finds %d %s, want status %v and "Tea is at four." in body`, status, body, http.StatusOK)
+		t.Errorf(`anna finds %d %s, want status %v and "Tea is at four." in the body`, status, body, http.StatusOK)
 	}
 	if status, body := ben.call(`{"action": "search", "query": "when is tea?"}`); status != http.StatusOK ||
 		strings.Contains(body, "Tea is at four.") {
-		t.Errorf(`ben finds %d %s, want status %v and no "Tea is at four." in body`, status, body, http.StatusOK)
+		t.Errorf(`ben finds %d %s, want status %v and no "Tea is at four." in the body`, status, body, http.StatusOK)
 	}
 	if status, body := anna.ask("GET", "/", ""); status != http.StatusOK || !strings.Contains(body, "1 memories") ||
 		!strings.Contains(body, "Tea is at four.") {
-		t.Errorf(`the application's own page: %d %s, want status %v, "1 memories" in body and "Tea is at four." in body`,
+		t.Errorf(`the application's own page: %d %s, want status %v, "1 memories" and "Tea is at four." in the body`,
 			status, body, http.StatusOK)
 	}
 	if status, body := anna.ask("GET", "/memory/health", ""); status != http.StatusOK || !strings.Contains(body, "ok") {
-		t.Errorf(`/memory/health: %d %s, want status %v and "ok" in body`, status, body, http.StatusOK)
+		t.Errorf(`/memory/health: %d %s, want status %v and "ok" in the body`, status, body, http.StatusOK)
 	}
 }
 
@@ -107,13 +107,13 @@ func TestTheApplicationsSignInProtectsTheMemory(t *testing.T) {
 	} {
 		if status, body := v.call(`{"action": "search"}`); status != http.StatusUnauthorized ||
 			!strings.Contains(body, "sign in first") {
-			t.Errorf(`%+v gets %d %s, want status %v and "sign in first" in body`, v, status, body, http.StatusUnauthorized)
+			t.Errorf(`%+v gets %d %s, want status %v and "sign in first" in the body`, v, status, body, http.StatusUnauthorized)
 		}
 	}
 	anna := visitor{t: t, url: url, name: "anna", password: "tulip", header: foreign}
 	if status, body := anna.ask("GET", "/memory/api/owner-ids/me?token="+token.Value, ""); status != http.StatusOK ||
 		!strings.Contains(body, `"owner_id":"anna"`) {
-		t.Errorf(`anna with a token of zoe's is %d %s, want status %v and "owner_id":"anna" in body`, status, body,
+		t.Errorf(`anna with a token of zoe's is %d %s, want status %v and "owner_id":"anna" in the body`, status, body,
 			http.StatusOK)
 	}
 }

@@ -56,7 +56,7 @@ func (e *Error) Error() string {
 	case e.names == nil || e.message.parts == nil || len(e.message.names) == 0 && e.at == "":
 		return e.Message
 	}
-	return e.inGo()
+	return e.goMessage()
 }
 
 // Unwrap returns the cause.

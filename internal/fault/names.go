@@ -246,8 +246,8 @@ func root(path string) string {
 	return path
 }
 
-// inGo returns the message with the names of Go.
-func (e *Error) inGo() string {
+// goMessage returns the message with the names of Go.
+func (e *Error) goMessage() string {
 	element := e.at
 	if name, ok := e.names[root(element)]; ok {
 		element = name.String() + strings.TrimPrefix(element, root(element))

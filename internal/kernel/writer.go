@@ -45,9 +45,9 @@ func NewWriter(tx db.Tx, v Viewer, profile int64, model string) (*Writer, error)
 	return w, err
 }
 
-// Beside makes w one of several writers of a transaction, for other viewers: each counts what the others have written
-// but not flushed.
-func (w *Writer) Beside(other *Writer) { w.numbers = other.numbers }
+// ShareCounts makes w one of several writers of a transaction, for other viewers: each counts what the others have
+// written but not flushed.
+func (w *Writer) ShareCounts(other *Writer) { w.numbers = other.numbers }
 
 // Flush writes the counts held in memory. It must be called before the transaction ends.
 func (w *Writer) Flush() error {

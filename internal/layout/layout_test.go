@@ -74,8 +74,8 @@ func TestNeighboursLieTogether(t *testing.T) {
 	}
 	t.Logf("edges are %.2f long, others lie %.2f apart", connected, any)
 	if connected > any/3 || connected < 0.1 || connected > 12 {
-		t.Errorf("edges are %.2f long, others lie %.2f apart, want connected at most %v, connected at least 0.1 and "+
-			"connected at most 12", connected, any, any/3)
+		t.Errorf("edges are %.2f long, others lie %.2f apart, want edges of at most %v, and of 0.1 to 12",
+			connected, any, any/3)
 	}
 }
 

@@ -160,24 +160,24 @@ func (c *Cache) release() { c.turn <- struct{}{} }
 // Use runs a search of some partitions in an index that is at least as new as the transaction's snapshot. If not all of
 // the partitions are in memory, so that the search has to use the database, it returns "" and does not run it. Call
 // [Cache.LoadIfDue] after it.
-func (c *Cache) Use(tx db.Tx, partitions []int64, search func(*index.Index) error) (Way, error) {
+func (c *Cache) Use(tx db.Tx, partitions []int64, search func(*index.Index) error) (Plan, error) {
 	if c.limit.Load() < 0 || tx.Writable() { // what a transaction writes may be undone, and others may not find it
 		c.count("")
 		return "", nil
 	}
-	parts, way, err := c.prepare(tx, partitions)
+	parts, plan, err := c.prepare(tx, partitions)
 	if err == nil {
-		c.count(way)
+		c.count(plan)
 	}
-	if err != nil || way == "" {
+	if err != nil || plan == "" {
 		return "", err
 	}
 	defer c.unpin(parts)
-	return way, search(c.ix)
+	return plan, search(c.ix)
 }
 
 // prepare brings partitions up to date in the index, and pins them. It returns "" if a search should not do that.
-func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, way Way, err error) {
+func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, plan Plan, err error) {
 	now, err := tx.Changes().Mark()
 	if err != nil {
 		return nil, "", err
@@ -202,7 +202,7 @@ func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, way Way, e
 	if err != nil || !n.fits {
 		return nil, "", err
 	}
-	way, ready := ByMemory, false
+	plan, ready := ByMemory, false
 	for _, p := range n.held {
 		p.used = c.clock // so that none of them makes room for another
 	}
@@ -211,7 +211,7 @@ func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, way Way, e
 	} else if ready = c.worthListing(n); ready {
 		round := c.round
 		if len(n.missing) > 0 {
-			round, way, err = c.list(tx, n.missing)
+			round, plan, err = c.list(tx, n.missing)
 		}
 		if err == nil {
 			ready, err = c.fillAll(tx, round, partitions)
@@ -236,7 +236,7 @@ func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, way Way, e
 		}
 	}
 	c.follow()
-	return parts, way, nil
+	return parts, plan, nil
 }
 
 // loading reports whether segments of some partitions are being loaded.

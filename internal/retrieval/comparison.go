@@ -19,7 +19,7 @@ import (
 type Comparison struct {
 	Cache *Cache
 	// Use calls the Use method of the cache.
-	Use     func(tx db.Tx, partitions []int64, search func(*index.Index) error) (Way, error)
+	Use     func(tx db.Tx, partitions []int64, search func(*index.Index) error) (Plan, error)
 	Profile int64 // of the embedder
 	BuiltIn bool  // the embedder is the built-in one
 }
@@ -27,11 +27,11 @@ type Comparison struct {
 // Near finds the memories whose vectors are similar to a given one.
 func (c *Comparison) Near(tx db.Tx, n index.Near) ([]index.Hit, error) {
 	var hits []index.Hit
-	way, err := c.Use(tx, n.Partitions, func(ix *index.Index) (err error) {
+	plan, err := c.Use(tx, n.Partitions, func(ix *index.Index) (err error) {
 		hits, err = ix.Near(tx.Context(), n)
 		return err
 	})
-	if err != nil || way != "" {
+	if err != nil || plan != "" {
 		return hits, err
 	}
 	defer c.Cache.LoadIfDue()
@@ -49,7 +49,7 @@ func (c *Comparison) Duplicates(tx db.Tx, n index.Near, given similarity.Text) (
 	n.Least = similarity.Candidate
 	var like []index.Hit
 	known := false
-	way, err := c.Use(tx, n.Partitions, func(ix *index.Index) (err error) {
+	plan, err := c.Use(tx, n.Partitions, func(ix *index.Index) (err error) {
 		like, known, err = ix.Like(tx.Context(), index.Like{Near: n,
 			Probe: similarity.NewProbe(given, similarity.Duplicate), AnyCosine: !c.BuiltIn})
 		return err
@@ -57,7 +57,7 @@ func (c *Comparison) Duplicates(tx db.Tx, n index.Near, given similarity.Text) (
 	if err != nil {
 		return nil, err
 	}
-	if way == "" || !known {
+	if plan == "" || !known {
 		if like, err = c.Near(tx, n); err != nil {
 			return nil, err
 		}
@@ -168,14 +168,14 @@ func (c *Comparison) Directions(tx db.Tx, size int, list []Located, within []int
 	}
 	all := make([]float32, len(list)*size)
 	var found []bool
-	way, err := c.Use(tx, within, func(ix *index.Index) error {
+	plan, err := c.Use(tx, within, func(ix *index.Index) error {
 		found = ix.Means(rows, size, func(partition int64) bool { return ours[partition] }, all)
 		return nil
 	})
 	if err != nil {
 		return d, err
 	}
-	if way == "" {
+	if plan == "" {
 		defer c.Cache.LoadIfDue()
 		if found, err = c.readMeans(tx, size, rows, func(i int) bool { return ours[list[i].Partition] }, all); err != nil {
 			return d, err

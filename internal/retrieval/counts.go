@@ -7,7 +7,7 @@ import (
 
 // counted counts what the cache has done since it was made.
 type counted struct {
-	memory, segments, database atomic.Uint64 // searches, by their way
+	memory, segments, database atomic.Uint64 // searches, by their plan
 	evictions                  atomic.Uint64
 }
 
@@ -40,9 +40,9 @@ func (c *Cache) Counts(ctx context.Context) (Counts, error) {
 	return n, nil
 }
 
-// count notes the way of a search.
-func (c *Cache) count(way Way) {
-	switch way {
+// count notes the plan of a search.
+func (c *Cache) count(plan Plan) {
+	switch plan {
 	case ByMemory:
 		c.counted.memory.Add(1)
 	case BySegments:

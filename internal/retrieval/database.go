@@ -36,9 +36,9 @@ func SearchDatabase(tx db.Tx, profile int64, q index.Query) (Ranked, error) {
 	if err == nil && q.Rerank != nil && q.Limit > 0 && len(hits) > 0 {
 		hits, err = d.rerank(hits)
 	}
-	found := Ranked{Hits: hits[:max(0, min(q.Limit, len(hits)))], Total: len(d.hits), Way: ByScan}
+	found := Ranked{Hits: hits[:max(0, min(q.Limit, len(hits)))], Total: len(d.hits), Plan: ByScan}
 	if len(d.near) > 0 && err == nil {
-		found.Way = ByNearest
+		found.Plan = ByNearest
 		found.Total, err = d.total()
 	}
 	return found, err
@@ -48,18 +48,18 @@ func SearchDatabase(tx db.Tx, profile int64, q index.Query) (Ranked, error) {
 type Ranked struct {
 	Hits  []index.Hit
 	Total int
-	Way   Way
+	Plan  Plan
 }
 
-// Way is how a search was executed.
-type Way string
+// Plan is how a search was executed.
+type Plan string
 
-// The values of [Way].
+// The values of [Plan].
 const (
-	ByMemory   Way = "memory"       // in the index in memory
-	BySegments Way = "segments"     // likewise, after loading some of it from segments
-	ByNearest  Way = "vector_index" // in the database, at least partly by its index of vectors
-	ByScan     Way = "scan"         // in the database, comparing all vectors, or all that a filter selects
+	ByMemory   Plan = "memory"       // in the index in memory
+	BySegments Plan = "segments"     // likewise, after loading some of it from segments
+	ByNearest  Plan = "vector_index" // in the database, at least partly by its index of vectors
+	ByScan     Plan = "scan"         // in the database, comparing all vectors, or all that a filter selects
 )
 
 // maxMatches bounds the passages of one partition that are scored by words; the rest, by the engine's own ranking, is

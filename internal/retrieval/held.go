@@ -197,7 +197,7 @@ func (c *Cache) forget(p *part) {
 
 // list makes partitions held, with all of their memories loaded from segments, or stale in the round that it returns.
 // The mark must be that of the transaction. Others may have the turn meanwhile.
-func (c *Cache) list(tx db.Tx, partitions []int64) (round uint64, way Way, err error) {
+func (c *Cache) list(tx db.Tx, partitions []int64) (round uint64, plan Plan, err error) {
 	var loading []*part
 	for _, id := range partitions {
 		if p := c.held[id]; p == nil || p.lost && p.load == nil {
@@ -209,12 +209,12 @@ func (c *Cache) list(tx db.Tx, partitions []int64) (round uint64, way Way, err e
 			}
 		}
 	}
-	round, way = c.round, ByMemory
+	round, plan = c.round, ByMemory
 	for _, p := range loading {
-		way = BySegments
+		plan = BySegments
 		err = errors.Join(err, c.loadSegments(tx, p, round))
 	}
-	return round, way, err
+	return round, plan, err
 }
 
 func (c *Cache) listOne(tx db.Tx, id int64) (*part, error) {

@@ -7,21 +7,21 @@ import (
 	"io"
 )
 
-// Disk stores sealed bytes.
-type Disk interface {
+// Storage stores sealed bytes.
+type Storage interface {
 	io.ReaderAt
 	io.WriterAt
 }
 
 // Database is the file of a database as SQLite sees it. It is used by one goroutine at a time.
 type Database struct {
-	key  *File
-	disk Disk
-	page [PageSize]byte
+	key     *File
+	storage Storage
+	page    [PageSize]byte
 }
 
 // NewDatabase returns the view of a sealed file.
-func NewDatabase(key *File, disk Disk) *Database { return &Database{key: key, disk: disk} }
+func NewDatabase(key *File, storage Storage) *Database { return &Database{key: key, storage: storage} }
 
 // ReadAt reads any part of the database. Bytes beyond its end read as zeros with io.EOF. The error for a changed page
 // is ErrBlock.
@@ -41,7 +41,7 @@ func (d *Database) ReadAt(p []byte, at int64) (int, error) {
 }
 
 func (d *Database) readPage(p []byte, number int64) error {
-	if err := readBlock(d.disk, p, PageAt(number)); err != nil {
+	if err := readBlock(d.storage, p, PageAt(number)); err != nil {
 		return err
 	}
 	err := d.key.Open(p[:PageSize-Reserved], p, Page, number)
@@ -50,8 +50,8 @@ func (d *Database) readPage(p []byte, number int64) error {
 }
 
 // readBlock reads a sealed block from disk. The error for an incomplete block is ErrBlock.
-func readBlock(disk Disk, p []byte, at int64) error {
-	switch n, err := disk.ReadAt(p, at); {
+func readBlock(storage Storage, p []byte, at int64) error {
+	switch n, err := storage.ReadAt(p, at); {
 	case n == len(p):
 		return nil
 	case !errors.Is(err, io.EOF):
@@ -77,19 +77,19 @@ func (d *Database) WriteAt(p []byte, at int64) (int, error) {
 		return 0, fmt.Errorf("%w: pages of %d bytes, %d of them reserved", errWrite, binary.BigEndian.Uint16(p[16:]), p[20])
 	}
 	d.key.Seal(d.page[:], p[:PageSize-Reserved], Page, at/PageSize)
-	return d.disk.WriteAt(d.page[:], PageAt(at/PageSize))
+	return d.storage.WriteAt(d.page[:], PageAt(at/PageSize))
 }
 
 // Log is the write-ahead log of a database as SQLite sees it. It is used by one goroutine at a time.
 type Log struct {
-	key  *File
-	disk Disk
-	head [SealedHead]byte
-	page [sealedPage]byte
+	key     *File
+	storage Storage
+	head    [SealedHead]byte
+	page    [sealedPage]byte
 }
 
 // NewLog returns the view of a sealed log.
-func NewLog(key *File, disk Disk) *Log { return &Log{key: key, disk: disk} }
+func NewLog(key *File, storage Storage) *Log { return &Log{key: key, storage: storage} }
 
 // ReadAt reads any part of the log, as [Database.ReadAt] does. Only a read of a single page returns ErrBlock. A search
 // for the log's end reads frames, and finds zeros in place of an incomplete one.
@@ -114,7 +114,7 @@ func (l *Log) ReadAt(p []byte, at int64) (int, error) {
 // part returns the bytes from a place of the log to the end of the part that contains it.
 func (l *Log) part(at int64) ([]byte, error) {
 	if at < LogHead {
-		err := readBlock(l.disk, l.head[:LogHead], 0)
+		err := readBlock(l.storage, l.head[:LogHead], 0)
 		if err == nil {
 			reversion(l.head[:LogHead], sealedVersion, plainVersion)
 		}
@@ -125,7 +125,7 @@ func (l *Log) part(at int64) ([]byte, error) {
 		err := l.readPage(l.page[:PageSize], number)
 		return l.page[within-FrameHead : PageSize], err
 	}
-	err := readBlock(l.disk, l.head[:], HeadAt(number))
+	err := readBlock(l.storage, l.head[:], HeadAt(number))
 	if err == nil {
 		err = l.key.Open(l.head[:FrameHead], l.head[:], Head, number)
 	}
@@ -134,7 +134,7 @@ func (l *Log) part(at int64) ([]byte, error) {
 
 // readPage reads the page of a frame into p.
 func (l *Log) readPage(p []byte, number int64) error {
-	if err := readBlock(l.disk, l.page[:], LoggedPageAt(number)); err != nil {
+	if err := readBlock(l.storage, l.page[:], LoggedPageAt(number)); err != nil {
 		clear(p)
 		return err
 	}
@@ -174,13 +174,13 @@ func (l *Log) WriteAt(p []byte, at int64) (int, error) {
 	case at == 0 && len(p) == LogHead:
 		copy(l.head[:], p)
 		reversion(l.head[:LogHead], plainVersion, sealedVersion)
-		return l.disk.WriteAt(l.head[:LogHead], 0)
+		return l.storage.WriteAt(l.head[:LogHead], 0)
 	case at >= LogHead && within == 0 && len(p) == FrameHead:
 		l.key.Seal(l.head[:], p, Head, number)
-		return l.disk.WriteAt(l.head[:], HeadAt(number))
+		return l.storage.WriteAt(l.head[:], HeadAt(number))
 	case at >= LogHead && within == FrameHead && len(p) == PageSize:
 		l.key.Seal(l.page[:], p, LoggedPage, number)
-		return l.disk.WriteAt(l.page[:], LoggedPageAt(number))
+		return l.storage.WriteAt(l.page[:], LoggedPageAt(number))
 	}
 	return 0, fmt.Errorf("%w: %d bytes at %d of the log", errWrite, len(p), at)
 }

@@ -187,7 +187,7 @@ func (f *filler) hostileManagement() error {
 		souvenir.NewClient{Name: script, RedirectURIs: []string{callback + "?x=%22%3E%3Cscript%3E"}}); err != nil {
 		return err
 	}
-	if err := f.letIn(line(script, 200), line(strings.Repeat("Wide", 50), 200)); err != nil {
+	if err := f.authorize(line(script, 200), line(strings.Repeat("Wide", 50), 200)); err != nil {
 		return err
 	}
 	if _, err := f.store.Accounts().AddSignIn(f.ctx, souvenir.NewSignIn{User: f.User, UserAgent: script}); err != nil {

@@ -93,7 +93,7 @@ func (f *filler) management() error {
 		souvenir.NewClient{ID: "notebook", Name: "Notebook", RedirectURIs: []string{callback}}); err != nil {
 		return err
 	}
-	if err := f.letIn("Claude", "Sailing log"); err != nil {
+	if err := f.authorize("Claude", "Sailing log"); err != nil {
 		return err
 	}
 	for _, agent := range []string{
@@ -113,8 +113,8 @@ func (f *filler) management() error {
 	return err
 }
 
-// letIn registers applications and grants each access.
-func (f *filler) letIn(names ...string) error {
+// authorize registers applications and grants each access.
+func (f *filler) authorize(names ...string) error {
 	sum := sha256.Sum256([]byte(verifier))
 	for _, name := range names {
 		client, err := f.store.Accounts().RegisterClient(f.ctx,

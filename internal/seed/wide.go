@@ -278,7 +278,7 @@ func (w *widener) accounts() error {
 // callers grants access to applications, and records calls of clients, tools and tokens.
 func (w *widener) callers() error {
 	for i := range min(w.n, mostAccounts) {
-		if err := w.letIn(w.name("application", i)); err != nil {
+		if err := w.authorize(w.name("application", i)); err != nil {
 			return err
 		}
 	}

@@ -223,7 +223,7 @@ func TestCompactWritesTheFileAnew(t *testing.T) {
 		}
 		must(t, db.Write(t.Context(), insert("after"))) // the last commit may have emptied the log
 		if db.memory != (db.LogSize() == 0) {
-			t.Errorf("the log has %d bytes, want none in memory, and some in a file", db.LogSize())
+			t.Errorf("the log has %d bytes, want some in a file, and none otherwise", db.LogSize())
 		}
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()

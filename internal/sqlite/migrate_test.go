@@ -131,12 +131,12 @@ func TestNewFilesHaveTheSchemaThatAllMigrationsMake(t *testing.T) {
 	got, want := schema(Migrations()), schema(eachStep{Migrations()})
 	for _, s := range got {
 		if !slices.Contains(want, s) {
-			t.Errorf("only in a new file: %s, want it among it", s)
+			t.Errorf("got %s only in a new file, want it after all migrations, too", s)
 		}
 	}
 	for _, s := range want {
 		if !slices.Contains(got, s) {
-			t.Errorf("only after all migrations: %s, want it among it", s)
+			t.Errorf("got %s only after all migrations, want it in a new file, too", s)
 		}
 	}
 }

@@ -45,8 +45,8 @@ func (w *Writer) Flush() error {
 	return w.rows.Flush()
 }
 
-// Beside makes w one of several writers of a transaction; see [kernel.Writer.Beside].
-func (w *Writer) Beside(other *Writer) { w.rows.Beside(other.rows) }
+// ShareCounts makes w one of several writers of a transaction; see [kernel.Writer.ShareCounts].
+func (w *Writer) ShareCounts(other *Writer) { w.rows.ShareCounts(other.rows) }
 
 // placeName is a place as callers name it; [Writer.Place] resolves it.
 type placeName struct{ collection, projectID, projectName string }

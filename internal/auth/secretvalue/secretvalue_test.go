@@ -16,7 +16,7 @@ func TestValuesAreSpreadOverAllDigits(t *testing.T) {
 	}
 	for _, digit := range "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" {
 		if n, mean := digits[digit], 2000*37/62; n < mean*3/4 || n > mean*5/4 {
-			t.Errorf("%c appears %d times; about %d are to be expected, want n at least %v and n at most %v", digit, n, mean,
+			t.Errorf("%c appears %d times; about %d are to be expected, want %v to %v", digit, n, mean,
 				mean*3/4, mean*5/4)
 		}
 	}

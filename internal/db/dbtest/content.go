@@ -32,11 +32,11 @@ func changesComplete(t *testing.T, e Engine, d db.DB) {
 	all, mark, complete := since(t, d, begin, 100)
 	misses(t, "changes", all, complete, rows...)
 	if mark == begin {
-		t.Errorf("the mark is the same after changes: got %v, want mark other than %v", mark, begin)
+		t.Errorf("the mark is the same after changes: got %v, want one other than %v", mark, begin)
 	}
 	for _, row := range all {
 		if !slices.Contains(rows, row) {
-			t.Errorf("memory %d is said to have changed, and does not exist, want it among rows", row)
+			t.Errorf("got the changed memory %d, want one that exists: %v", row, rows)
 		}
 	}
 	// A mark may name other transactions on the server that were still running. When they end, it moves.
@@ -444,7 +444,7 @@ func words(t *testing.T, d db.DB) {
 			return err
 		})
 		if steps > 100 {
-			t.Fatalf("tidying has no end: got %v, want steps at most 100", steps)
+			t.Fatalf("tidying has no end: got %v steps, want at most 100", steps)
 		}
 	}
 	look("after tidying", []string{"tea", "coffee"}, all, 2, 2, 1, 10)

@@ -211,8 +211,8 @@ func endsSoon(t *testing.T, d db.DB) {
 	}
 	pass := func(db.Rows) error { return nil }
 	soon("QueryRow in a Read", d.Read, later(func(tx db.Tx) error { return tx.QueryRow(slow).Scan(new(int64)) }))
-	for _, way := range ways {
-		soon(way.name+" in a Read", d.Read, later(func(tx db.Tx) error { return way.each(tx, pass, slow) }))
+	for _, reader := range rowReaders {
+		soon(reader.name+" in a Read", d.Read, later(func(tx db.Tx) error { return reader.each(tx, pass, slow) }))
 	}
 	for what, call := range map[string]func(context.Context, func(db.Tx) error) error{"Write": d.Write, "Read": d.Read} {
 		soon("rows that have no end in a "+what, call, func(tx db.Tx, end func()) error {

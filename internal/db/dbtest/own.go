@@ -165,6 +165,6 @@ func changesAdded(t *testing.T, d db.DB) {
 	changed, next, complete := since(t, d, mark, 10)
 	misses(t, "a change that was added", changed, complete, row)
 	if next == mark {
-		t.Errorf("the mark is the same after a change that was added: got %v, want next other than %v", next, mark)
+		t.Errorf("the mark is the same after a change that was added: got %v, want one other than %v", next, mark)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// way is one of the ways to read the rows of a query.
-type way struct {
+// rowReader reads the rows of a query.
+type rowReader struct {
 	name string
 	each func(tx db.Tx, fn func(db.Rows) error, query string, args ...any) error
 }
 
-var ways = []way{
+var rowReaders = []rowReader{
 	{"Query", db.Stream},
 	{"Each", func(tx db.Tx, fn func(db.Rows) error, query string, args ...any) error {
 		return tx.Each(fn, query, args...)
@@ -37,9 +37,9 @@ func longResults(t *testing.T, e Engine, d db.DB) {
 	})
 	wait := func() {}
 	look := func(tx db.Tx) error {
-		for i, way := range ways {
+		for i, reader := range rowReaders {
 			read, wrong := int64(0), 0
-			err := way.each(tx, func(row db.Rows) error {
+			err := reader.each(tx, func(row db.Rows) error {
 				var name string
 				var value int64
 				err := row.Scan(&name, &value)
@@ -61,7 +61,7 @@ func longResults(t *testing.T, e Engine, d db.DB) {
 				}
 				return err
 			}, query, -i)
-			equal(t, "a long result by "+way.name+": rows, and those that are wrong", fmt.Sprint(read, wrong),
+			equal(t, "a long result by "+reader.name+": rows, and those that are wrong", fmt.Sprint(read, wrong),
 				fmt.Sprint(rows, 0))
 			if err != nil {
 				return err
@@ -155,55 +155,55 @@ func failingRows(t *testing.T, d db.DB) {
 	})
 	stop := errors.New("stop")
 	want := 4
-	for _, way := range ways {
+	for _, reader := range rowReaders {
 		third := func(tx db.Tx) {
 			ran := 0
-			is(t, way.name+" whose function fails", way.each(tx, func(db.Rows) error {
+			is(t, reader.name+" whose function fails", reader.each(tx, func(db.Rows) error {
 				if ran++; ran == 3 {
 					return stop
 				}
 				return nil
 			}, rows), stop)
-			equal(t, "rows for the function of "+way.name+" until it fails", ran, 3)
-			is(t, way.name+" of a value that does not fit", way.each(tx, func(row db.Rows) error {
+			equal(t, "rows for the function of "+reader.name+" until it fails", ran, 3)
+			is(t, reader.name+" of a value that does not fit", reader.each(tx, func(row db.Rows) error {
 				var small int32
 				return row.Scan(new(string), &small)
 			}, rows), db.ErrMisfit)
 		}
 		fails := func(tx db.Tx) error {
 			ran := 0
-			err := way.each(tx, func(row db.Rows) error {
+			err := reader.each(tx, func(row db.Rows) error {
 				var value int64
 				err := row.Scan(new(string), &value)
 				if ran++; value != int64(ran) {
-					t.Errorf("%s of a query whose third row fails: got the value %d, want %d", way.name, value, ran)
+					t.Errorf("%s of a query whose third row fails: got the value %d, want %d", reader.name, value, ran)
 				}
 				return err
 			}, failing)
-			is(t, way.name+" of a query whose third row fails", err, errAny)
+			is(t, reader.name+" of a query whose third row fails", err, errAny)
 			if ran > 2 {
-				t.Errorf("%s of a query whose third row fails: got %d rows, want at most 2", way.name, ran)
+				t.Errorf("%s of a query whose third row fails: got %d rows, want at most 2", reader.name, ran)
 			}
 			return err
 		}
 		for _, part := range []bool{false, true} {
 			write(t, d, func(tx db.Tx) error {
 				third(tx)
-				err := set(tx, key(way.name, part, " after its function"), 1)
+				err := set(tx, key(reader.name, part, " after its function"), 1)
 				if part {
 					is(t, "a part with a row that fails", tx.Savepoint(func() error {
 						return errors.Join(set(tx, key("undone"), 1), fails(tx))
 					}), errAny)
 				}
-				return errors.Join(err, set(tx, key(way.name, part, " goes on"), 1))
+				return errors.Join(err, set(tx, key(reader.name, part, " goes on"), 1))
 			})
 			want += 2
 		}
 		var next error
 		err := d.Write(t.Context(), func(tx db.Tx) error {
-			err := set(tx, key(way.name, " before"), 1)
+			err := set(tx, key(reader.name, " before"), 1)
 			_ = fails(tx)
-			next = set(tx, key(way.name, " after"), 1)
+			next = set(tx, key(reader.name, " after"), 1)
 			return err
 		})
 		if next == nil {
@@ -216,7 +216,7 @@ func failingRows(t *testing.T, d db.DB) {
 		read(t, d, func(tx db.Tx) error {
 			third(tx)
 			n, err := count(tx)
-			equal(t, "rows after "+way.name, n, want)
+			equal(t, "rows after "+reader.name, n, want)
 			return err
 		})
 	}

@@ -31,7 +31,7 @@ func TestFileIsSmallEnoughAndTheOneOfTheModelCard(t *testing.T) {
 	}
 	sum := sha256.Sum256(file)
 	if h := hex.EncodeToString(sum[:]); !strings.Contains(string(card), h) {
-		t.Errorf("MODEL_CARD.md does not name the file's SHA-256, %s, want it in the card", h)
+		t.Errorf("got a MODEL_CARD.md without the file's SHA-256, want one that names it: %s", h)
 	}
 }
 

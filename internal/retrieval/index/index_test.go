@@ -153,8 +153,8 @@ func TestChurnDoesNotGrowForEver(t *testing.T) {
 		ix.Delete(row)
 	}
 	if m, p := ix.Len(); m != 0 || p != 0 || len(ix.partitions) != 0 || ix.size != 0 {
-		t.Errorf("after deleting all: %d memories, %d passages, %d partitions, %d bytes, want m = 0, p = 0, no partitions "+
-			"and size 0", m, p, len(ix.partitions), ix.size)
+		t.Errorf("after deleting all: %d memories, %d passages, %d partitions, %d bytes, want none of "+
+			"them", m, p, len(ix.partitions), ix.size)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestBytesAgreesWithTheHeap(t *testing.T) {
 			held += int64(c.n * len(memories[0].ID))
 			t.Logf("estimate %d, heap %d", estimate, held)
 			if ratio := float64(estimate) / float64(held); ratio < 0.75 || ratio > 1.3 {
-				t.Errorf("estimates %d bytes, the heap grew by %d, want ratio at least 0.75 and ratio at most 1.3", estimate, held)
+				t.Errorf("estimates %d bytes, the heap grew by %d, want a ratio of 0.75 to 1.3", estimate, held)
 			}
 			apart := int64(0)
 			for partition := range c.partitions {

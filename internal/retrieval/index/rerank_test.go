@@ -101,7 +101,7 @@ func compareNeighbourhoods(t *testing.T, ix *Index, held map[int64]Memory, depth
 					t.Errorf("BM25 of %d is %v, want more than 0 where it has terms, whatever the filter", one.Row, one.BM25)
 				}
 				if i > 0 && !slices.Contains(around(one.Row, 1), members[i-1].Row) {
-					t.Errorf("%d does not follow %d in its conversation, want it among it", one.Row, members[i-1].Row)
+					t.Errorf("got %d after %d, want a memory that follows it in its conversation", one.Row, members[i-1].Row)
 				}
 			}
 		}
@@ -115,7 +115,7 @@ func compareNeighbourhoods(t *testing.T, ix *Index, held map[int64]Memory, depth
 			}
 			for _, row := range around(f.Hits[i].Row, reach) {
 				if !slices.ContainsFunc(members, func(m Member) bool { return m.Row == row }) {
-					t.Errorf("%d is missing around %d, want it among the neighbours", row, f.Hits[i].Row)
+					t.Errorf("got the neighbours %+v of %d, want %d among them", members, f.Hits[i].Row, row)
 				}
 			}
 		}

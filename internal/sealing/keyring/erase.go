@@ -13,11 +13,11 @@ import (
 )
 
 // A user and the user's key are in two databases, so a crash can come between the two deletions. Therefore the key is
-// marked first, then the user is deleted, and then the key is erased. For each remaining mark, [Ring.Settle] checks
-// whether the user still exists.
+// marked first, then the user is deleted, and then the key is erased. For each remaining mark, [Ring.FinishDeletions]
+// checks whether the user still exists.
 
-// settled is the minimum age of a mark: a deletion in progress erases the key itself.
-const settled = time.Hour
+// markAge is the minimum age of a mark: a deletion in progress erases the key itself.
+const markAge = time.Hour
 
 // Mark records that an owner is being deleted since a time. Without a key it does nothing.
 func (r *Ring) Mark(ctx context.Context, o Owner, at int64) error {
@@ -78,7 +78,7 @@ func (r *Ring) erase(ctx context.Context, owner []byte, since int64) (Erased, er
 	for _, id := range ids {
 		r.keys.Put(ID(id), &key{}, keyBytes, cached)
 	}
-	_ = r.flush(ctx) // the key is erased; Settle tries again
+	_ = r.flush(ctx) // the key is erased; FinishDeletions tries again
 	return erased, nil
 }
 
@@ -123,13 +123,13 @@ func (r *Ring) flush(ctx context.Context) error {
 	return nil
 }
 
-// Settle finishes deletions interrupted by a crash: marked owners who still exist are unmarked, and the keys of the
-// others are erased. It also removes traces of erased keys that were still in use when they were erased.
-func (r *Ring) Settle(ctx context.Context, all iter.Seq2[Owner, error]) (erased int, err error) {
+// FinishDeletions finishes deletions interrupted by a crash: marked owners who still exist are unmarked, and the keys
+// of the others are erased. It also removes traces of erased keys that were still in use when they were erased.
+func (r *Ring) FinishDeletions(ctx context.Context, all iter.Seq2[Owner, error]) (erased int, err error) {
 	if r == nil || r.place.ReadOnly() {
 		return 0, nil
 	}
-	if erased, err = r.settle(ctx, all); err != nil {
+	if erased, err = r.finishDeletions(ctx, all); err != nil {
 		return erased, err
 	}
 	if err := r.flushRecent(ctx); !errors.Is(err, db.ErrLogInUse) {
@@ -138,7 +138,7 @@ func (r *Ring) Settle(ctx context.Context, all iter.Seq2[Owner, error]) (erased 
 	return erased, nil // the next time tries again
 }
 
-func (r *Ring) settle(ctx context.Context, all iter.Seq2[Owner, error]) (erased int, err error) {
+func (r *Ring) finishDeletions(ctx context.Context, all iter.Seq2[Owner, error]) (erased int, err error) {
 	marked := map[string]int64{} // by owner, since when
 	err = r.place.Read(ctx, func(tx db.Tx) error {
 		clear(marked)
@@ -149,7 +149,7 @@ func (r *Ring) settle(ctx context.Context, all iter.Seq2[Owner, error]) (erased 
 			marked[string(owner)] = since
 			return err
 		}, `SELECT owner, leaving_at FROM user_key WHERE leaving_at < ? AND owner IS NOT NULL`,
-			r.now().Add(-settled).UnixMicro())
+			r.now().Add(-markAge).UnixMicro())
 	})
 	if err != nil || len(marked) == 0 {
 		return 0, err

@@ -148,7 +148,7 @@ func reading(t *testing.T, place keyring.Place) (end func()) {
 func settleLater(t *testing.T, ring *keyring.Ring, now *time.Time) {
 	t.Helper()
 	*now = now.Add(2 * time.Hour)
-	if _, err := ring.Settle(t.Context(), owners()); err != nil {
-		t.Fatalf("Settle: got %v, want no error", err)
+	if _, err := ring.FinishDeletions(t.Context(), owners()); err != nil {
+		t.Fatalf("FinishDeletions: got %v, want no error", err)
 	}
 }

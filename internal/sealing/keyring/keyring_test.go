@@ -265,27 +265,27 @@ func TestDeletionsThatACrashCutOffAreEnded(t *testing.T) {
 				t.Fatalf("Mark: %v", err)
 			}
 		}
-		if n, err := ring.Settle(t.Context(), owners()); err != nil || n != 0 {
-			t.Fatalf("Settle at once = %d, %v; want 0: the deletion may be going on", n, err)
+		if n, err := ring.FinishDeletions(t.Context(), owners()); err != nil || n != 0 {
+			t.Fatalf("FinishDeletions at once = %d, %v; want 0: the deletion may be going on", n, err)
 		}
 		now = now.Add(2 * time.Hour)
 		broken := errors.New("broken")
-		if _, err := ring.Settle(t.Context(), func(yield func(keyring.Owner, error) bool) {
+		if _, err := ring.FinishDeletions(t.Context(), func(yield func(keyring.Owner, error) bool) {
 			yield(keyring.Owner{}, broken)
 		}); !errors.Is(err, broken) {
-			t.Fatalf("Settle with a broken list = %v; want its error", err)
+			t.Fatalf("FinishDeletions with a broken list = %v; want its error", err)
 		}
 		opens(t, ring, gone)
-		if n, err := ring.Settle(t.Context(), owners(ben)); err != nil || n != 1 {
-			t.Fatalf("Settle = %d, %v; want 1", n, err)
+		if n, err := ring.FinishDeletions(t.Context(), owners(ben)); err != nil || n != 1 {
+			t.Fatalf("FinishDeletions = %d, %v; want 1", n, err)
 		}
 		if _, err := ring.Open(t.Context(), "note", gone); !errors.Is(err, keyring.ErrErased) {
 			t.Errorf("the deleted user's value: %v; want ErrErased", err)
 		}
 		opens(t, ring, stays)
 		now = now.Add(2 * time.Hour)
-		if n, err := ring.Settle(t.Context(), owners()); err != nil || n != 0 {
-			t.Errorf("Settle again = %d, %v; want 0: the mark of the user who stays is gone", n, err)
+		if n, err := ring.FinishDeletions(t.Context(), owners()); err != nil || n != 0 {
+			t.Errorf("FinishDeletions again = %d, %v; want 0: the mark of the user who stays is gone", n, err)
 		}
 	})
 }

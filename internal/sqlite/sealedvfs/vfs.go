@@ -59,7 +59,7 @@ func (s *system) pointer(f any) uintptr {
 
 // file is an open database or log.
 type file struct {
-	view sealing.Disk // what SQLite sees
+	view sealing.Storage // what SQLite sees
 	disk disk
 	log  bool
 

@@ -75,15 +75,13 @@ func wordless(call *ast.CallExpr) bool {
 		unicode.IsLetter)
 }
 
-// wantless returns the positions of failures after a comparison whose message does not say what was wanted, and of
-// those that print only values.
-func wantless(file *ast.File) (found []token.Position) {
+// eachFailure calls fn with each failure of a file, and the condition under which it is reported.
+func eachFailure(file *ast.File, fn func(check *ast.IfStmt, call *ast.CallExpr)) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		check, ok := n.(*ast.IfStmt)
 		if !ok || onlyNil(check.Cond) {
 			return true
 		}
-		compared := compares(check.Cond)
 		for _, s := range check.Body.List {
 			statement, ok := s.(*ast.ExprStmt)
 			if !ok {
@@ -100,22 +98,58 @@ func wantless(file *ast.File) (found []token.Position) {
 			if of, isIdent := f.X.(*ast.Ident); isIdent && of.Name == "http" { // the answer of a server
 				continue
 			}
-			said, worded := !compared && !wordless(call), false
-			ast.Inspect(call, func(n ast.Node) bool {
-				text, ok := n.(*ast.BasicLit)
-				worded = worded || ok && text.Kind == token.STRING
-				said = said || ok && text.Kind == token.STRING && strings.Contains(text.Value, "want")
-				return true
-			})
-			said = said || !worded && unexpected(check.Cond) // the error says it
-			if !said {
-				found = append(found, places.Position(call.Pos()))
-			}
+			fn(check, call)
 		}
 		return true
 	})
+}
+
+// wantless returns the positions of failures after a comparison whose message does not say what was wanted, names a
+// variable instead, or prints only values.
+func wantless(file *ast.File) (found []token.Position) {
+	eachFailure(file, func(check *ast.IfStmt, call *ast.CallExpr) {
+		said, worded, named := !compares(check.Cond) && !wordless(call), false, ""
+		ast.Inspect(call, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING {
+				worded = true
+				said = said || strings.Contains(text.Value, "want")
+				named += bareName(check.Cond, text.Value)
+			}
+			return true
+		})
+		said = said || !worded && unexpected(check.Cond) // the error says it
+		if !said || named != "" {
+			found = append(found, places.Position(call.Pos()))
+		}
+	})
 	return found
 }
+
+// bareName returns the variable of a condition that a failure's message names, without an article, where it says what
+// was wanted: "want it in out", "want n at least 3".
+func bareName(condition ast.Node, message string) string {
+	_, want, said := strings.Cut(message, "want ")
+	if !said {
+		return ""
+	}
+	names := map[string]bool{}
+	ast.Inspect(condition, func(n ast.Node) bool {
+		if name, ok := n.(*ast.Ident); ok {
+			names[name.Name] = true
+		}
+		return true
+	})
+	for _, found := range bare.FindAllStringSubmatch(want, -1) {
+		if name := found[1] + found[2]; names[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+// bare matches the words of a message where a variable may be named: before a comparison, and at the end.
+var bare = regexp.MustCompile(`(?:^|and |or )([a-z]\w*) (?:at (?:least|most)|less than|more than|other than|not|=) |` +
+	`\b(?:in|among) ([a-z]\w*)(?:$|["` + "`" + `:;,\\])`)
 
 // TestFailuresSayGotAndWant finds failure messages of comparisons that say what a test got but not what it wanted.
 func TestFailuresSayGotAndWant(t *testing.T) {
@@ -132,6 +166,9 @@ func TestFailuresSayGotAndWant(t *testing.T) {
 			if err != nil && !errors.Is(err, fs.ErrExist) { t.Fatal(err) }
 			if err != nil || got != 1 { t.Fatal(err) }
 			if !found[name] { t.Errorf("%s is missing", name) }
+			if !strings.Contains(out, part) { t.Errorf("got no %s, want it in out:\n%s", part, out) }
+			if n < 3 { t.Errorf("got %d, want n at least 3", n) }
+			if !strings.Contains(out, part) { t.Errorf("got %s, want one that contains %s", out, part) }
 		}`, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +177,7 @@ func TestFailuresSayGotAndWant(t *testing.T) {
 	for _, at := range wantless(sample) {
 		lines = append(lines, at.Line)
 	}
-	if want := []int{3, 5, 7, 8, 11}; !slices.Equal(lines, want) {
+	if want := []int{3, 5, 7, 8, 11, 13, 14}; !slices.Equal(lines, want) {
 		t.Errorf("in the sample: got lines %v, want %v", lines, want)
 	}
 	read := 0
@@ -162,7 +199,8 @@ func TestFailuresSayGotAndWant(t *testing.T) {
 		}
 		read++
 		for _, at := range wantless(file) {
-			t.Errorf("%s:%d: a failure says what it got, want what was wanted, too", name, at.Line)
+			t.Errorf("%s:%d: got a failure without what was wanted, or with a variable's name in it, want a value or a phrase",
+				name, at.Line)
 		}
 		return nil
 	})

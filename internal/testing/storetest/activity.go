@@ -334,7 +334,7 @@ func activityOutcomes(f *fixture) {
 		got := souvenir.OutcomeOf(c.err)
 		f.equal(fmt.Sprint(c.err), got, c.want)
 		if !slices.Contains(souvenir.Outcomes(), got) {
-			f.Errorf("%s is none of the outcomes, want it among the outcomes", got)
+			f.Errorf("got the outcome %s, want one of %q", got, souvenir.Outcomes())
 		}
 	}
 	f.record(souvenir.NewActivity{Tool: "t", Outcome: "made up"})

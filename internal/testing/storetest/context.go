@@ -245,7 +245,7 @@ func contextRelated(f *fixture) {
 		case "coffee with much metadata":
 			f.equal("long metadata is left out", []any{m.Truncated, len(m.Metadata)}, []any{true, 0})
 		default:
-			f.Errorf("related is %q", m.Content)
+			f.Errorf("got the related memory %q, want the coffee memories alone", m.Content)
 		}
 	}
 	c = f.context(souvenir.ContextQuery{MinScore: -1, Query: "coffee", Related: 1, Preview: 50})
@@ -357,11 +357,11 @@ func contextBudget(f *fixture) {
 		} {
 			switch got, all := m[0], m[1]; {
 			case got == nil || got.ID != all.ID || got.RuleType != all.RuleType || !strings.HasPrefix(all.Content, got.Content):
-				f.Errorf("budget %d: %s is %+v", budget, name, got)
+				f.Errorf("budget %d: %s: got %+v, want the beginning of %+v", budget, name, got, all)
 			case got.Truncated && !contains(c.Warnings, got.ID):
-				f.Errorf("budget %d: %s is shortened, and the warnings are %q", budget, name, c.Warnings)
+				f.Errorf("budget %d: %s is shortened: got the warnings %q, want one about %s", budget, name, c.Warnings, got.ID)
 			case !got.Truncated && toJSON(got) != toJSON(all):
-				f.Errorf("budget %d: %s is shortened without a word: %s", budget, name, toJSON(got))
+				f.Errorf("budget %d: %s: got %s, want %s, or Truncated set", budget, name, toJSON(got), toJSON(all))
 			}
 		}
 		for name, lists := range map[string][2][]souvenir.ContextMemory{

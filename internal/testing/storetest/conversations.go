@@ -122,7 +122,7 @@ func (f *fixture) findsTurn(text, id string) {
 			return
 		}
 	}
-	f.Errorf("a search for %q does not find %s", text, id)
+	f.Errorf("a search for %q: got no %s, want it among the hits", text, id)
 }
 
 func talkKeys(f *fixture) {
@@ -499,7 +499,7 @@ func talkRefusals(f *fixture) {
 		_, err := c.Append(f.ctx, souvenir.Turn{Content: "fine"}, refused.turn)
 		f.failsAt(fmt.Sprintf("Append %.40v", refused.turn), err, refused.err, refused.argument)
 		if err != nil && !strings.HasPrefix(err.Error(), "add[1].") {
-			f.Errorf("the error %q does not name the position", err)
+			f.Errorf("got the error %q, want one that begins with \"add[1].\"", err)
 		}
 	}
 	_, err := c.Append(f.ctx, make([]souvenir.Turn, souvenir.MaxTurns+1)...)

@@ -212,7 +212,7 @@ func embeddingOutrun(f *fixture) {
 		select {
 		case <-reached:
 		case <-time.After(patience):
-			f.Fatalf("the worker does not embed what waits")
+			f.Fatalf("got no call of the embedder within %v, want the worker to embed what waits", patience)
 		}
 		c.outrun(id)
 		release()

@@ -156,7 +156,7 @@ func listingEnds(f *fixture) {
 		f.clock.Pass(time.Second)
 		f.patch(m.ID, map[string]any{"seen": n})
 		if n++; n > 700 {
-			f.Fatalf("300 memories are listed without end when the loop updates each: got %v, want n at most 700", n)
+			f.Fatalf("300 memories are listed without end when the loop updates each: got %v, want at most 700", n)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func mainMemoryWhole(f *fixture) {
 	for _, part := range []string{`{"project":{"project_id":"p","project_name":"Apollo",`, `"memory":{"id":"` + main.ID,
 		`"files":[]`, `"related_memories":[{"id":"` + first.ID, `"depth":1`, `"path":["` + main.ID} {
 		if !strings.Contains(encoded, part) {
-			f.Errorf("the JSON lacks %s: %s, want it in encoded", part, encoded)
+			f.Errorf("got the JSON %s, want one that contains %s", encoded, part)
 		}
 	}
 	f.clock.Pass(time.Second)

@@ -67,7 +67,7 @@ func moduleOwn(f *fixture) {
 		`"summary":{"total":4,"by_event_type":{},"by_state":{"archived":1},"newest":[{"id":`, `"line":"four"`,
 		`"open_tasks":[]`} {
 		if !strings.Contains(encoded, part) {
-			f.Errorf("the JSON lacks %s: %s, want it in encoded", part, encoded)
+			f.Errorf("got the JSON %s, want one that contains %s", encoded, part)
 		}
 	}
 	f.equal("nothing", toJSON(f.module(souvenir.ModuleQuery{Module: "nothing"})),

@@ -563,7 +563,7 @@ func namespacesGrants(f *fixture) {
 	anna := f.in("", "anna")
 	f.addUser(souvenir.NewUser{ID: "anna", Name: "Anna"})
 	c := f.register("")
-	p, err := f.reader.Accounts().CheckAccessToken(f.ctx, checking(anna.letIn(c)))
+	p, err := f.reader.Accounts().CheckAccessToken(f.ctx, checking(anna.obtainTokens(c)))
 	f.check("CheckAccessToken", err)
 	own := anna.addToken(souvenir.NewToken{Name: "own"})
 	made := anna.addToken(souvenir.NewToken{Name: "made", GrantID: p.GrantID})

@@ -16,7 +16,7 @@ func accessTokens() concept {
 		{"a token is a JWT with the claims of the interface, signed with the published key", accessTokenClaims},
 		{"a token is refused for another issuer or audience, early, and late", accessTokenBounds},
 		{"what was not signed here is refused", accessTokenForged},
-		{"a new key signs, and the old one's tokens live out", keyRotation},
+		{"a new key signs, and the old one's tokens stay valid until they expire", keyRotation},
 		{"every handle makes and finds the same key", keyOfAll},
 		{"without a write scope the view is read-only", accessTokenReadOnly},
 	}}
@@ -89,7 +89,7 @@ func accessTokenClaims(f *fixture) {
 }
 
 func accessTokenBounds(f *fixture) {
-	t := f.letIn(f.register(souvenir.AuthNone))
+	t := f.obtainTokens(f.register(souvenir.AuthNone))
 	f.works("now", t)
 	for _, c := range []souvenir.AccessTokenCheck{
 		{Token: t.AccessToken, Issuer: oauthIssuer + "/", Audience: []string{resource}},
@@ -125,7 +125,7 @@ func accessTokenBounds(f *fixture) {
 }
 
 func accessTokenForged(f *fixture) {
-	t := f.letIn(f.register(souvenir.AuthNone))
+	t := f.obtainTokens(f.register(souvenir.AuthNone))
 	j := f.parse(t.AccessToken)
 	_, foreign, err := ed25519.GenerateKey(nil)
 	f.check("GenerateKey", err)
@@ -172,13 +172,13 @@ func accessTokenForged(f *fixture) {
 
 func keyRotation(f *fixture) {
 	c := f.register(souvenir.AuthNone)
-	first := f.letIn(c)
+	first := f.obtainTokens(c)
 	old := f.keys()[0]
 	f.clock.Pass(10 * time.Minute)
 	made, err := f.store.Accounts().RotateSigningKey(f.ctx)
 	f.check("RotateSigningKey", err)
 	f.works("a token of the old key", first)
-	second := f.letIn(c)
+	second := f.obtainTokens(c)
 	f.works("a token of the new key", second)
 	f.equal("its key", f.parse(second.AccessToken).header["kid"], any(made.ID))
 	keys := f.keys()
@@ -221,7 +221,8 @@ func keyOfAll(f *fixture) {
 	if _, err := f.reader.Accounts().RotateSigningKey(f.ctx); err != nil {
 		f.Fatal(err)
 	}
-	f.equal("a rotation through the other handle", f.parse(f.letIn(c).AccessToken).header["kid"], any(f.keys()[0].ID))
+	f.equal("a rotation through the other handle", f.parse(f.obtainTokens(c).AccessToken).header["kid"],
+		any(f.keys()[0].ID))
 }
 
 func accessTokenReadOnly(f *fixture) {

@@ -129,7 +129,7 @@ func oauthRegistrationDefaults(f *fixture) {
 	f.equal("supported types", [][]string{c.Metadata.GrantTypes, c.Metadata.ResponseTypes},
 		[][]string{{"authorization_code"}, {"code"}})
 	if c.ID == "chosen" || c.Secret == "chosen" {
-		f.Errorf(`a client that registers itself chose %s and %s, want ID other than "chosen" and secret other than "chosen"`,
+		f.Errorf(`a client that registers itself chose %s and %s, want neither to be "chosen"`,
 			c.ID, c.Secret)
 	}
 }
@@ -198,7 +198,7 @@ func oauthPublicClient(f *fixture) {
 	c := f.register(souvenir.AuthNone)
 	f.equal("secret", c.Secret, "")
 	if response := toJSON(c); strings.Contains(response, "secret") {
-		f.Errorf(`the response has a secret: %s, want no "secret" in response`, response)
+		f.Errorf(`the response has a secret: %s, want no "secret" in it`, response)
 	}
 	for _, secret := range []string{"", "something"} {
 		_, err := f.reader.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{ID: c.ID, Secret: secret})
@@ -333,7 +333,7 @@ func oauthNewSecret(f *fixture) {
 func oauthDeactivated(f *fixture) {
 	ann := f.as(souvenir.Access{User: "ann"})
 	c := ann.addClient(souvenir.NewClient{ID: "app"})
-	tokens := ann.letIn(c)
+	tokens := ann.obtainTokens(c)
 	code := ann.authorize(c)
 	f.check("DeactivateClient", ann.store.Accounts().DeactivateClient(f.ctx, c.ID))
 	f.check("DeactivateClient again", ann.store.Accounts().DeactivateClient(f.ctx, c.ID))
@@ -409,7 +409,7 @@ func oauthDocument(f *fixture) {
 		f.failsAt(argument, err, souvenir.ErrInvalid, argument)
 	}
 	client := souvenir.RegisteredClient{Client: got}
-	t := f.letIn(client)
+	t := f.obtainTokens(client)
 	d.Registration.GrantTypes = []string{"authorization_code"}
 	_, err = f.store.Accounts().PutDocumentClient(f.ctx, d)
 	f.check("PutDocumentClient without refresh_token", err)
@@ -425,9 +425,9 @@ func oauthForgotten(f *fixture) {
 	ann := f.as(souvenir.Access{User: "ann"})
 	late := f.register(souvenir.AuthNone)
 	f.clock.Pass(25 * time.Hour)
-	ann.letIn(late) // nothing has been forgotten yet
+	ann.obtainTokens(late) // nothing has been forgotten yet
 	unused, used, made := f.register(souvenir.AuthNone), f.register(souvenir.AuthNone), ann.addClient(souvenir.NewClient{})
-	tokens := ann.letIn(used)
+	tokens := ann.obtainTokens(used)
 	grants, err := ann.reader.Accounts().Grants(f.ctx)
 	f.check("Grants", err)
 	f.clock.Pass(23 * time.Hour)

@@ -67,8 +67,8 @@ func (f *fixture) refresh(c souvenir.RegisteredClient, t souvenir.TokenSet) souv
 	return t
 }
 
-// letIn authorizes a client and exchanges its code.
-func (f *fixture) letIn(c souvenir.RegisteredClient) souvenir.TokenSet {
+// obtainTokens authorizes a client and exchanges its code.
+func (f *fixture) obtainTokens(c souvenir.RegisteredClient) souvenir.TokenSet {
 	f.Helper()
 	return f.redeem(exchanging(c, f.authorize(c)))
 }
@@ -96,7 +96,7 @@ func oauthRedeem(f *fixture) {
 		c := f.register(method)
 		code := ann.authorize(c)
 		if until := code.ExpiresAt.Sub(f.clock.Now()); until <= 0 || until > 10*time.Minute {
-			f.Errorf("the code lives for %v, want until more than 0 and until at most %v", until, 10*time.Minute)
+			f.Errorf("the code lives for %v, want more than 0 and at most %v", until, 10*time.Minute)
 		}
 		t := f.redeem(exchanging(c, code))
 		f.equal("token set", []any{t.TokenType, t.ExpiresIn, t.Scope}, []any{"Bearer", 3600, "memory:write files:read"})
@@ -115,7 +115,7 @@ func oauthRedeem(f *fixture) {
 
 func oauthCodeReuse(f *fixture) {
 	c := f.register(souvenir.AuthNone)
-	other := f.letIn(c)
+	other := f.obtainTokens(c)
 	code := f.authorize(c)
 	t := f.redeem(exchanging(c, code))
 	for range 2 {
@@ -377,7 +377,7 @@ func oauthNoRefreshToken(f *fixture) {
 	c, err := f.store.Accounts().RegisterClient(f.ctx,
 		souvenir.ClientRegistration{RedirectURIs: []string{callback}, GrantTypes: []string{"authorization_code"}})
 	f.check("RegisterClient", err)
-	t := f.letIn(c)
+	t := f.obtainTokens(c)
 	f.equal("refresh token", t.RefreshToken, "")
 	f.works("the access token", t)
 	_, err = f.store.Accounts().RefreshTokens(f.ctx, refreshing(c, t))

@@ -27,9 +27,9 @@ func oauthRefresh() concept {
 func refreshRotates(f *fixture) {
 	c := f.register(souvenir.AuthNone)
 	seen := []string{}
-	for t, i := f.letIn(c), 0; i < 5; t, i = f.refresh(c, t), i+1 {
+	for t, i := f.obtainTokens(c), 0; i < 5; t, i = f.refresh(c, t), i+1 {
 		if slices.Contains(seen, t.RefreshToken) || slices.Contains(seen, t.AccessToken) {
-			f.Errorf("a token came twice: got %v, want no %v among seen and no %v among seen", seen, t.RefreshToken,
+			f.Errorf("a token came twice: got %v, want neither %v nor %v among them", seen, t.RefreshToken,
 				t.AccessToken)
 		}
 		seen = append(seen, t.RefreshToken, t.AccessToken)
@@ -43,8 +43,8 @@ func refreshRotates(f *fixture) {
 
 func refreshReuse(f *fixture) {
 	c := f.register(souvenir.AuthNone)
-	first := f.letIn(c)
-	other := f.letIn(c)
+	first := f.obtainTokens(c)
+	other := f.obtainTokens(c)
 	second := f.refresh(c, first)
 	f.clock.Pass(59 * time.Second)
 	third := f.refresh(c, first)
@@ -62,7 +62,7 @@ func refreshReuse(f *fixture) {
 
 func refreshRace(f *fixture) {
 	c := f.register("")
-	t := f.letIn(c)
+	t := f.obtainTokens(c)
 	seen := make([]string, workers)
 	together(func(worker int) {
 		next, err := f.store.Accounts().RefreshTokens(f.ctx, refreshing(c, t))
@@ -77,7 +77,7 @@ func refreshRace(f *fixture) {
 
 func refreshOfAnotherClient(f *fixture) {
 	c, other := f.register(""), f.register("")
-	t := f.letIn(c)
+	t := f.obtainTokens(c)
 	r := refreshing(c, t)
 	r.Client = credentials(other)
 	for range 2 {
@@ -100,7 +100,7 @@ func refreshOfAnotherClient(f *fixture) {
 
 func refreshLifetime(f *fixture) {
 	c := f.register("")
-	t := f.letIn(c)
+	t := f.obtainTokens(c)
 	for range 3 {
 		f.clock.Pass(29 * 24 * time.Hour)
 		t = f.refresh(c, t)
@@ -111,7 +111,7 @@ func refreshLifetime(f *fixture) {
 
 func refreshScopes(f *fixture) {
 	c := f.register("")
-	t := f.letIn(c) // memory:write files:read
+	t := f.obtainTokens(c) // memory:write files:read
 	r := refreshing(c, t)
 	for _, scopes := range [][]souvenir.Scope{{souvenir.ScopeAdmin}, {souvenir.ScopeFilesWrite},
 		{souvenir.ScopeMemoryWrite, souvenir.ScopeAdmin}, {"openid"}} {
@@ -138,8 +138,8 @@ func revocation(f *fixture) {
 			"rotated token":        func(old, _ souvenir.TokenSet) string { return old.RefreshToken },
 			"expired access token": func(old, _ souvenir.TokenSet) string { return old.AccessToken },
 		} {
-			other := f.letIn(c)
-			old := f.letIn(c)
+			other := f.obtainTokens(c)
+			old := f.obtainTokens(c)
 			if name == "expired access token" {
 				f.clock.Pass(2 * time.Hour)
 				other = f.refresh(c, other)
@@ -157,7 +157,7 @@ func revocation(f *fixture) {
 
 func revocationOfAnothers(f *fixture) {
 	c, other := f.register(""), f.register("")
-	t := f.letIn(c)
+	t := f.obtainTokens(c)
 	for _, token := range []string{t.AccessToken, t.RefreshToken, "unknown", "a.b.c", t.AccessToken + "x"} {
 		f.check("RevokeToken of another's",
 			f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(other), Token: token}))
@@ -176,12 +176,12 @@ func revocationOfAnothers(f *fixture) {
 func revocationByHolder(f *fixture) {
 	for _, method := range []string{souvenir.AuthNone, souvenir.AuthSecretBasic} {
 		c := f.register(method)
-		other := f.letIn(c)
+		other := f.obtainTokens(c)
 		for _, pick := range []func(t souvenir.TokenSet) string{
 			func(t souvenir.TokenSet) string { return t.AccessToken },
 			func(t souvenir.TokenSet) string { return t.RefreshToken },
 		} {
-			t := f.letIn(c)
+			t := f.obtainTokens(c)
 			f.check("RevokeToken without a client", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Token: pick(t)}))
 			f.ended("a token that its holder revokes", c, t)
 		}
@@ -213,7 +213,7 @@ func grantsOfUser(f *fixture) {
 	same(f, "grants before the code comes back", pending, nil)
 	f.clock.Pass(time.Minute)
 	t := f.redeem(exchanging(c, code))
-	bens := ben.letIn(c)
+	bens := ben.obtainTokens(c)
 	grants, err := ann.reader.Accounts().Grants(f.ctx)
 	f.check("Grants", err)
 	want := souvenir.Grant{ID: code.GrantID, ClientID: c.ID, ClientName: "App",
@@ -251,8 +251,8 @@ func grantsOfGoneUser(f *fixture) {
 		u := f.addUser(souvenir.NewUser{Name: gone})
 		view := f.as(souvenir.Access{User: u.ID})
 		made := view.addClient(souvenir.NewClient{})
-		bens := f.as(souvenir.Access{User: "ben"}).letIn(made)
-		t := view.letIn(c)
+		bens := f.as(souvenir.Access{User: "ben"}).obtainTokens(made)
+		t := view.obtainTokens(c)
 		code := view.authorize(c)
 		yes, no := true, false
 		if gone == "disabled" {

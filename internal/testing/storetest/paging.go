@@ -52,7 +52,7 @@ func pagingWhole(f *fixture) {
 			}
 			if compare, byTime := orders()[sort]; byTime &&
 				!slices.IsSortedFunc(all, func(a, b souvenir.Hit) int { return compare(a.Memory, b.Memory) }) {
-				f.Errorf("%s: the hits are not in that order", what)
+				f.Errorf("%s: got hits that are not in that order, want them in it", what)
 			}
 		}
 	}

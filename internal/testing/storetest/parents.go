@@ -78,7 +78,7 @@ func (f *fixture) families() map[string]func() family {
 		"an application": func() family {
 			u, view := user()
 			client := f.register(souvenir.AuthNone)
-			grant := f.works("the application", view.letIn(client)).GrantID
+			grant := f.works("the application", view.obtainTokens(client)).GrantID
 			fm := family{f, u, view, souvenir.NewToken{GrantID: grant}, map[string]func(){
 				"it is disconnected": func() { f.check("RevokeGrant", view.store.Accounts().RevokeGrant(f.ctx, grant)) },
 				"its client is deactivated": func() {
@@ -193,7 +193,7 @@ func parentsLimit(f *fixture) {
 		_, err := ann.store.Accounts().AddToken(f.ctx, n)
 		f.failsAt("AddToken with more "+argument, err, souvenir.ErrForbidden, argument)
 	}
-	grant := f.works("the application", ann.letIn(f.register(souvenir.AuthNone))).GrantID // memory:write files:read
+	grant := f.works("the application", ann.obtainTokens(f.register(souvenir.AuthNone))).GrantID // memory:write files:read
 	_, err := ann.store.Accounts().AddToken(f.ctx,
 		souvenir.NewToken{Name: "more", GrantID: grant, Scopes: []souvenir.Scope{souvenir.ScopeAccount}})
 	f.failsAt("AddToken with more than an application", err, souvenir.ErrForbidden, "scopes", "account")
@@ -239,7 +239,7 @@ func parentsReplaced(f *fixture) {
 func parentsClients(f *fixture) {
 	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
 	token := ann.addToken(souvenir.NewToken{Name: "x"})
-	grant := f.works("the application", ann.letIn(f.register(souvenir.AuthNone))).GrantID
+	grant := f.works("the application", ann.obtainTokens(f.register(souvenir.AuthNone))).GrantID
 	soon := ann.addToken(souvenir.NewToken{Name: "soon", ExpiresIn: time.Hour})
 	own := ann.addClient(souvenir.NewClient{Name: "Own"})
 	ofToken := ann.addClient(souvenir.NewClient{Name: "Of the token", TokenID: token.ID})
@@ -300,7 +300,7 @@ func parentsArguments(f *fixture) {
 func parentsPassword(f *fixture) {
 	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann", Password: password}).ID})
 	token := ann.addToken(souvenir.NewToken{Name: "x"})
-	app := ann.letIn(f.register(souvenir.AuthNone))
+	app := ann.obtainTokens(f.register(souvenir.AuthNone))
 	change := func(old, fresh string, end ...souvenir.AccessKind) error {
 		return ann.store.Accounts().ChangePassword(f.ctx, souvenir.PasswordChange{Old: old, New: fresh, End: end})
 	}

@@ -10,7 +10,7 @@ func pausedCredentials(f *fixture) {
 	u := f.addUser(souvenir.NewUser{Name: "ann", Password: password})
 	ann := f.as(souvenir.Access{User: u.ID})
 	c := f.register(souvenir.AuthNone)
-	set := ann.letIn(c)
+	set := ann.obtainTokens(c)
 	grant := f.works("the application", set).GrantID
 	parent := ann.addToken(souvenir.NewToken{Name: "parent"})
 	child := ann.addToken(souvenir.NewToken{Name: "child", TokenID: parent.ID})

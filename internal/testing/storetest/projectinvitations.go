@@ -114,7 +114,7 @@ func invitedSeeNothing(f *fixture) {
 	context, err := vic.reader.GetContext(f.ctx, souvenir.ContextQuery{ProjectName: "billing-api", Query: "rocket"})
 	f.check("GetContext", err)
 	if listed := toJSON(context); strings.Contains(listed, "rocket") || strings.Contains(listed, "olga") {
-		f.Errorf(`the context of the invited is %s, want no "rocket" in listed and no "olga" in listed`, listed)
+		f.Errorf(`the context of the invited is %s, want no "rocket" and no "olga" in it`, listed)
 	}
 	_, err = vic.reader.GetMainMemory(f.ctx, souvenir.ProjectRef{Name: "billing-api"})
 	f.fails("GetMainMemory", err, souvenir.ErrNotFound)
@@ -305,7 +305,7 @@ func invitedNoOracle(f *fixture) {
 	}
 	want := transcript("noah")
 	if !strings.Contains(want, `"invited"`) || !strings.Contains(want, "nor invited to it") {
-		f.Fatalf(`the answers are %s, want "invited" in it and "nor invited to it" in it`, want)
+		f.Fatalf(`the answers are %s, want "invited" and "nor invited to it" in it`, want)
 	}
 	for _, sam := range sams {
 		if got := transcript(sam.name()); got != want {

@@ -86,7 +86,7 @@ func projectPerUser(f *fixture) {
 	f.same("mine", contents(f.search(souvenir.Query{ProjectID: "apollo"})), "mine")
 	f.same("hers", contents(ann.search(souvenir.Query{ProjectID: "apollo"})), "hers")
 	if w := ann.search(souvenir.Query{ProjectName: "Apollo"}).Warnings; len(w) == 0 {
-		f.Errorf("my project's name is known to another user: got %v, want w not empty", len(w))
+		f.Errorf("my project's name is known to another user: got %v warnings, want some", len(w))
 	}
 }
 

@@ -367,7 +367,7 @@ func sharingRemoval(f *fixture) {
 	same(f, "found", p.writer.byWord("rocket"), nil)
 	for m, err := range listing {
 		f.check("Memories", err)
-		f.Errorf("a listing made before gives %q", m.Content)
+		f.Errorf("a listing made before: got %q, want no memory", m.Content)
 	}
 	for _, c := range p.writer.calls(mine.ID, "plans") {
 		if c.name != "AddCollection" {

@@ -261,11 +261,11 @@ func accessEnded(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	hers := f.as(souvenir.Access{User: ann.ID})
 	client := f.register(souvenir.AuthNone)
-	others := f.letIn(client)
+	others := f.obtainTokens(client)
 	local := f.addToken(souvenir.NewToken{Name: "the local user's"})
 	for _, kind := range souvenir.AccessKinds() {
 		session, keeps, token, app := f.addSignIn(souvenir.NewSignIn{User: "ann"}),
-			f.addSignIn(souvenir.NewSignIn{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.letIn(client)
+			f.addSignIn(souvenir.NewSignIn{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.obtainTokens(client)
 		waiting := hers.authorize(client)
 		f.check("RevokeAccess "+string(kind),
 			hers.store.Accounts().RevokeAccess(f.ctx,
@@ -296,7 +296,7 @@ func accessEnded(f *fixture) {
 	}
 	f.works("another's application", others)
 	f.principal(local.Value)
-	f.works("let in again", hers.letIn(client))
+	f.works("authorized again", hers.obtainTokens(client))
 	for _, kinds := range [][]souvenir.AccessKind{nil, {"everything"}, {souvenir.AccessTokens, ""}} {
 		f.failsAt("RevokeAccess", hers.store.Accounts().RevokeAccess(f.ctx, "", kinds), souvenir.ErrInvalid,
 			"kinds", `"sessions", "grants" or "tokens"`)
@@ -309,14 +309,14 @@ func accessEndsWithPassword(f *fixture) {
 	local := f.addToken(souvenir.NewToken{Name: "the local user's"})
 	for _, fresh := range []string{"quite another", ""} {
 		session, token, app := f.addSignIn(souvenir.NewSignIn{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}),
-			hers.letIn(client)
+			hers.obtainTokens(client)
 		f.updateUser("ann", souvenir.UserUpdate{Password: &fresh})
 		f.signedOut("from before the new password", session.Value)
 		f.ended("from before the new password", client, app)
 		f.principal(token.Value)
 		f.updateUser("ann", souvenir.UserUpdate{Password: &fresh, EndTokens: true})
 		f.tokenFails("that was ended with the password", token.Value)
-		f.works("let in again", hers.letIn(client))
+		f.works("authorized again", hers.obtainTokens(client))
 	}
 	token, session := hers.addToken(souvenir.NewToken{Name: "x"}), f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	f.updateUser("ann", souvenir.UserUpdate{EndTokens: true})

@@ -112,7 +112,7 @@ func tokensListed(f *fixture) {
 	f.equal("listed", f.tokens(), []souvenir.Token{second.Token, first.Token})
 	listed := toJSON(f.tokens())
 	if strings.Contains(listed, first.Value) || strings.Contains(listed, first.Value[12:]) {
-		f.Errorf("the list shows a token: %s, want no %q in listed and no %q in listed", listed, first.Value,
+		f.Errorf("the list shows a token: %s, want no %q and no %q in it", listed, first.Value,
 			first.Value[12:])
 	}
 	f.equal("as JSON", toJSON(second.Token),
@@ -312,7 +312,7 @@ func tokensGranted(f *fixture) {
 		},
 	} {
 		c := f.register(souvenir.AuthNone)
-		p := f.works("the application", ann.letIn(c))
+		p := f.works("the application", ann.obtainTokens(c))
 		added := ann.addToken(souvenir.NewToken{Name: what, GrantID: p.GrantID})
 		f.equal("made through", []string{added.GrantID, added.ClientName}, []string{p.GrantID, c.Metadata.ClientName})
 		checked := f.principal(added.Value)
@@ -330,7 +330,7 @@ func tokensGranted(f *fixture) {
 		f.failsAt("AddToken, "+what, err, souvenir.ErrNotFound, "grant_id", p.GrantID)
 	}
 	f.principal(own.Value)
-	hers := f.works("the application", ann.letIn(f.register(souvenir.AuthNone)))
+	hers := f.works("the application", ann.obtainTokens(f.register(souvenir.AuthNone)))
 	for _, grant := range []string{hers.GrantID, "unknown"} {
 		_, err := f.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x", GrantID: grant})
 		f.failsAt("AddToken with a grant that is not one's own", err, souvenir.ErrNotFound, "grant_id", grant)
@@ -341,7 +341,7 @@ func tokensGranted(f *fixture) {
 
 func tokensKeepGrants(f *fixture) {
 	c := f.register(souvenir.AuthNone)
-	p := f.works("the application", f.letIn(c))
+	p := f.works("the application", f.obtainTokens(c))
 	added := f.addToken(souvenir.NewToken{Name: "x", GrantID: p.GrantID, ExpiresIn: 100 * 24 * time.Hour})
 	left := func() (ids []string) {
 		f.Helper()

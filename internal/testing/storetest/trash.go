@@ -288,7 +288,7 @@ func trashIterated(f *fixture) {
 	for e, err := range f.store.Trash().All(f.ctx, souvenir.TrashList{Kinds: []souvenir.TrashKind{souvenir.TrashMemory}}) {
 		f.check("Trash", err)
 		if listed[e.ID] {
-			f.Errorf("%s is listed twice", e.ID)
+			f.Errorf("got %s twice, want it once", e.ID)
 		}
 		listed[e.ID] = true
 		switch len(listed) {

@@ -52,7 +52,7 @@ func (f *fixture) lenders(id string, q souvenir.Query) (all []string) {
 		}
 		return all
 	}
-	f.Errorf("memory %s is not found", id)
+	f.Errorf("got no memory %s, want it among the hits", id)
 	return nil
 }
 

@@ -99,7 +99,7 @@ func TestBackupWhileOthersWriteIsOneMoment(t *testing.T) {
 			t.Errorf("got %+v, want OK", report)
 		}
 		if n := count(t, copied, `SELECT count(*) FROM memory`); n < 800 || n%40 != 0 {
-			t.Errorf("%d memories: a batch is there in part, want n at least 800 and n %% 40 = 0", n)
+			t.Errorf("%d memories: a batch is there in part, want at least 800 and a multiple of 40", n)
 		}
 	}
 	cancel()

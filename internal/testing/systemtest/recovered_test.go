@@ -42,7 +42,7 @@ func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
 	}
 	encoded, err := json.Marshal(report)
 	if err != nil || !bytes.Contains(encoded, []byte(`"ok":true`)) || !bytes.Contains(encoded, []byte(`"damaged":[]`)) {
-		t.Errorf(`got %s, %v, want no error, "ok":true in encoded and "damaged":[] in encoded`, encoded, err)
+		t.Errorf(`got %s, %v, want no error, "ok":true and "damaged":[] in it`, encoded, err)
 	}
 	found, err := copied.Search(t.Context(),
 		Query{Vector: []float32{3, 0, 4}, Collections: []string{"own"}, Limit: 1})

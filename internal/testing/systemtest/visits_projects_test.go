@@ -82,7 +82,7 @@ func (v visit) checkProjects(what string, got []Project, owned func(p neighbourP
 		want = append(want, p.ref())
 		i := slices.IndexFunc(got, func(g Project) bool { return g.Owner+"/"+g.ID == p.ref() })
 		if i < 0 {
-			v.Errorf("%s does not show %s: got %v, want i at least 0", what, p.ref(), i)
+			v.Errorf("%s does not show %s: got the place %v, want one of at least 0", what, p.ref(), i)
 			continue
 		}
 		g := got[i]

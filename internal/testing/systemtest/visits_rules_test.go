@@ -94,7 +94,7 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 				v.Errorf("%s in %s: %v", what, ref, err)
 			}
 			if !changes && !strings.Contains(answer, secret) && !strings.Contains(answer, task) {
-				v.Errorf("%s in %s gives %s, want %q in answer or %q in answer", what, ref, answer, secret, task)
+				v.Errorf("%s in %s gives %s, want %q or %q in the answer", what, ref, answer, secret, task)
 			}
 			continue
 		case !errors.Is(err, ErrForbidden):

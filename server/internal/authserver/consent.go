@@ -268,11 +268,11 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 	if state.problem != "" {
 		return s.consentPage(r, c, a, state)
 	}
-	return s.letIn(r, c, a, state)
+	return s.grantAccess(r, c, a, state)
 }
 
-// letIn stores the grant and redirects the browser to the application with a code.
-func (s *Server) letIn(r *http.Request, c request.Caller, a *asking, state consentState) (any, error) {
+// grantAccess stores the grant and redirects the browser to the application with a code.
+func (s *Server) grantAccess(r *http.Request, c request.Caller, a *asking, state consentState) (any, error) {
 	allowed := a.authorization()
 	allowed.SignInID = c.SignInID
 	allowed.Scopes, allowed.Refused = state.view.granted(), state.offered // less the allowed ones

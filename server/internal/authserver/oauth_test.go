@@ -32,7 +32,7 @@ func TestResources(t *testing.T) {
 		for _, asked := range c.good {
 			got, err := s.resource(asked)
 			if err != nil || got != public && got != public+"/mcp" {
-				t.Errorf("%s: got %q %v, want no error and got = %v or got = %v", asked, got, err, public, public+"/mcp")
+				t.Errorf("%s: got %q %v, want no error and %v or %v", asked, got, err, public, public+"/mcp")
 			}
 		}
 		for _, asked := range c.bad {
@@ -69,7 +69,7 @@ func FuzzOAuthForm(f *testing.F) {
 		}
 		for _, c := range fault.OAuthDescription(err.Error()) {
 			if c < ' ' || c > '~' || c == '"' || c == '\\' {
-				t.Fatalf("%q has %q, want c at least ' ', c at most '~', c other than '\"' and c other than '\\\\'", err, c)
+				t.Fatalf("%q has %q, want only ' ' to '~' without '\"' and '\\\\'", err, c)
 			}
 		}
 	})

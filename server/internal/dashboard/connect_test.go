@@ -46,7 +46,7 @@ func TestConnectingAClientWithAToken(t *testing.T) {
 	b.Get("/tokens").Expect(http.StatusOK, "Kite &amp; Co").Without(value)
 	asks := htmxGet(t, made, "first-call")
 	if strings.Contains(asks, value) {
-		t.Errorf("the token is in the address %s, want no %q in asks", asks, value)
+		t.Errorf("the token is in the address %s, want no %q in it", asks, value)
 	}
 	if waits := part(b, asks, "first-call").Expect(http.StatusNoContent); waits.Body != "" {
 		t.Errorf("before any call, it says %q; want none", waits.Body)

@@ -100,7 +100,7 @@ func TestManyMemoriesAreChangedAndUndone(t *testing.T) {
 		servertest.CheckPage(w, p)
 		for _, id := range ids {
 			if !slices.Contains(rows(find(olivia, c.gives)), id) {
-				t.Errorf("%s %q: %s lacks %s, want it among it", c.action, c.value, c.gives, id)
+				t.Errorf("%s %q: got no %s in the list of %s, want it there", c.action, c.value, id, c.gives)
 			}
 		}
 		undo(olivia, p).Expect(http.StatusOK, "Undone.")

@@ -210,7 +210,7 @@ func TestFiltersOfMemories(t *testing.T) {
 		}
 		for _, name := range names {
 			if !strings.Contains(p.Body, name) {
-				t.Errorf("%s: %s is missing, want it in the body", query, name)
+				t.Errorf("%s: got a page without %s, want one that contains it", query, name)
 			}
 		}
 		servertest.CheckPage(w, olivia.Get("/memories?"+query))
@@ -251,7 +251,7 @@ func TestInvalidFiltersShowAnError(t *testing.T) {
 			t.Errorf("%s: got %d, want %v or %v", query, p.Status, http.StatusBadRequest, http.StatusNotFound)
 		}
 		if !strings.Contains(p.Body, want) {
-			t.Errorf("%s: %q is missing in %s, want it in the body", query, want, p.Body)
+			t.Errorf("%s: got %s, want a page that contains %q", query, p.Body, want)
 		}
 	}
 	olivia.Get("/memories?importance=huge&collection=none").Expect(http.StatusBadRequest, `<option value="huge" selected>`,

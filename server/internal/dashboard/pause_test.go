@@ -53,7 +53,7 @@ func TestTokensArePausedAndResumed(t *testing.T) {
 func TestApplicationsArePausedAndResumed(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	b, app := w.SignedIn(servertest.Owner), w.Register("none")
-	access := w.Redeem(app, b.LetIn(app.AuthorizeURL(), nil)).AccessToken
+	access := w.Redeem(app, b.Allow(app.AuthorizeURL(), nil)).AccessToken
 	w.Hold("app", access)
 	w.Do("app", "GET", "/api/projects", "").Expect(http.StatusOK)
 	pause := func(done string) *servertest.Page {
@@ -73,7 +73,7 @@ func TestAllInstallationsOfAnApplicationArePaused(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	b, app := w.SignedIn(servertest.Owner), w.Register("none")
 	for _, name := range []string{"laptop", "phone"} {
-		w.Hold(name, w.Redeem(app, b.LetIn(app.AuthorizeURL(), nil)).AccessToken)
+		w.Hold(name, w.Redeem(app, b.Allow(app.AuthorizeURL(), nil)).AccessToken)
 	}
 	both := func(status int) {
 		t.Helper()

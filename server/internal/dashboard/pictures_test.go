@@ -157,7 +157,7 @@ func TestGraphShowsWhatIsConnected(t *testing.T) {
 		}
 	}
 	if links != 2 || similar < 20 {
-		t.Errorf("%d links and %d similar pairs, want links 2 and similar at least 20", links, similar)
+		t.Errorf("%d links and %d similar pairs, want 2 and at least 20", links, similar)
 	}
 	// Memories of one subject are close together.
 	within, between := 0.0, 0.0
@@ -187,7 +187,7 @@ func TestGraphShowsWhatIsConnected(t *testing.T) {
 	}
 	if some, all := len(picture(sam, "/graph/data?neighbours=1").Edges),
 		len(picture(sam, "/graph/data?neighbours=10&similar=0").Edges); some >= len(d.Edges) || all <= len(d.Edges) {
-		t.Errorf("%d, %d and %d edges, want some less than %v and all more than %v", some/3, len(d.Edges)/3, all/3,
+		t.Errorf("%d, %d and %d edges, want the first less than %v and the last more than %v", some/3, len(d.Edges)/3, all/3,
 			len(d.Edges), len(d.Edges))
 	}
 }
@@ -439,7 +439,7 @@ func TestEmptyPicturesSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestDataOfPicturesIsPacked(t *testing.T) {
+func TestDataOfPicturesIsCompressed(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	fillPictures(w, servertest.Stranger)
 	sam := w.SignedIn(servertest.Stranger)
@@ -453,11 +453,11 @@ func TestDataOfPicturesIsPacked(t *testing.T) {
 			t.Fatalf(`%s: got %v, want Content-Encoding "gzip", "Accept-Encoding" in it and Cache-Control "no-store"`, path,
 				p.Header)
 		}
-		unpacked, err := gzip.NewReader(strings.NewReader(p.Body))
+		decompressed, err := gzip.NewReader(strings.NewReader(p.Body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := io.ReadAll(unpacked)
+		body, err := io.ReadAll(decompressed)
 		if plain := sam.Get(path).Body; err != nil || string(body) != plain || len(p.Body) > len(plain)/2 {
 			t.Errorf("%s: got %v and %d bytes for %d, want no error, the same content and at most %d bytes", path, err,
 				len(p.Body), len(plain), len(plain)/2)

@@ -61,7 +61,7 @@ func takesBack(b *servertest.Browser, done *servertest.Page, says string) *serve
 	b.W.T.Helper()
 	location := done.Header.Get("Location")
 	if done.Status != http.StatusSeeOther || !strings.Contains(location, "undo=") {
-		b.W.T.Fatalf(`%d to %q: %.500s, want status %v and "undo=" in location`, done.Status, location, done.Body,
+		b.W.T.Fatalf(`%d to %q: %.500s, want status %v and "undo=" in the location`, done.Status, location, done.Body,
 			http.StatusSeeOther)
 	}
 	page := b.Get(location).Expect(http.StatusOK, says, ">Undo<")

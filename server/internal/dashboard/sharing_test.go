@@ -87,12 +87,12 @@ func TestAnUninvitedProjectShowsNothingOfItself(t *testing.T) {
 		} {
 			a := w.Do(servertest.Owner, call.method, call.path, call.body)
 			if strings.Contains(a.Body, "unknown prompt") || strings.Contains(a.Body, "no such prompt") {
-				t.Errorf(`%s asks for nothing: %.300s, want no "unknown prompt" in the body and no "no such prompt" in the body`,
+				t.Errorf(`%s asks for nothing: %.300s, want no "unknown prompt" and no "no such prompt" in the body`,
 					call.body, a.Body)
 			}
 			if page := strings.ReplaceAll(a.Body, "billing-api", ""); strings.Contains(page, bait) ||
 				strings.Contains(page, w.Users[servertest.Stranger]) {
-				t.Errorf("%s %s %s shows the project: %.500s, want no %q in page and no %q in page", call.method, call.path,
+				t.Errorf("%s %s %s shows the project: %.500s, want no %q and no %q in the page", call.method, call.path,
 					call.body, a.Body, bait, w.Users[servertest.Stranger])
 			}
 		}
@@ -217,7 +217,7 @@ func TestInvitingRevealsNothingAboutUsers(t *testing.T) {
 	}
 	want := transcript("zacharias")
 	if !strings.Contains(want, `"status":"invited"`) || !strings.Contains(want, "Not Found") {
-		t.Fatalf("an unknown user gives, want \"status\":\"invited\" in it and \"Not Found\" in it\n%s", want)
+		t.Fatalf("an unknown user: got\n%s\nwant one that contains \"status\":\"invited\" and \"Not Found\"", want)
 	}
 	for what, user := range map[string]string{"an unknown id": "0190a5f2-0000-7000-8000-000000000000",
 		"a user": "sam", "a disabled user": "dora"} {

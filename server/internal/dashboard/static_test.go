@@ -14,23 +14,23 @@ import (
 )
 
 // Files are compressed for clients that accept it. Both forms have the same content.
-func TestFilesOfPagesArePacked(t *testing.T) {
+func TestStaticFilesAreCompressed(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	want, err := os.ReadFile("../web/static/vendor/htmx.min.js")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for accepted, packed := range map[string]bool{"gzip, deflate, br": true, "br, GZIP;q=0.5": true, "gzip;q=0": false,
+	for accepted, compressed := range map[string]bool{"gzip, deflate, br": true, "br, GZIP;q=0.5": true, "gzip;q=0": false,
 		"gzip; q=0.000": false, "br": false, "": false, "identity": false} {
 		r := w.Request(servertest.Guest, http.MethodGet, "/static/vendor/htmx.min.js", nil)
 		r.Header.Set("Accept-Encoding", accepted)
 		got := w.Browser().Send(r).Expect(http.StatusOK)
-		if (got.Header.Get("Content-Encoding") == "gzip") != packed || got.Header.Get("Vary") != "Accept-Encoding" ||
+		if (got.Header.Get("Content-Encoding") == "gzip") != compressed || got.Header.Get("Vary") != "Accept-Encoding" ||
 			got.Header.Get("Content-Type") != "text/javascript; charset=utf-8" {
-			t.Errorf("%q: got %v, want the script, packed only if accepted", accepted, got.Header)
+			t.Errorf("%q: got %v, want the script, compressed only if accepted", accepted, got.Header)
 		}
 		content := []byte(got.Body)
-		if packed {
+		if compressed {
 			reader, err := gzip.NewReader(bytes.NewReader(content))
 			if err != nil {
 				t.Fatal(err)

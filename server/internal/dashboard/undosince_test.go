@@ -98,7 +98,7 @@ func TestFilesAndCallsLeadToProjectsOfAllNames(t *testing.T) {
 		m := w.AddMemory(servertest.Owner, souvenir.NewMemory{Content: "A note", ProjectID: id})
 		for _, path := range []string{"/files", "/files/" + file.ID, "/activity", "/memories/" + m.ID} {
 			if page := olivia.Get(path).Expect(http.StatusOK); !strings.Contains(page.Body, address) {
-				t.Errorf("%s has no %s, want it in the body", path, address)
+				t.Errorf("%s: got a page without %s, want one that contains it", path, address)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func TestALimitHoldsForEachKey(t *testing.T) {
 	}
 	for range 5 { // trying in between does not extend the wait
 		if wait := l.AllowKey("a"); wait < 59*time.Minute || wait > time.Hour {
-			t.Errorf("wait %v past the limit, want wait at least %v and wait at most %v", wait, 59*time.Minute, time.Hour)
+			t.Errorf("wait %v past the limit, want %v to %v", wait, 59*time.Minute, time.Hour)
 		}
 	}
 	if wait := l.AllowKey("b"); wait != 0 {

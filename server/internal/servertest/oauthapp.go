@@ -75,8 +75,8 @@ func (app App) AuthorizeURL(given ...string) string {
 	return "/oauth/authorize?" + parameters.Encode()
 }
 
-// LetIn consents to an application's request, with changes to the form.
-func (b *Browser) LetIn(asked string, changes url.Values) *Page {
+// Allow consents to an application's request, with changes to the form.
+func (b *Browser) Allow(asked string, changes url.Values) *Page {
 	b.W.T.Helper()
 	form := b.Get(asked).Stays(http.StatusOK).HTML.Fields()
 	form.Set("decision", "allow")
@@ -86,8 +86,8 @@ func (b *Browser) LetIn(asked string, changes url.Values) *Page {
 	return b.Post("/oauth/authorize", form)
 }
 
-// LetIn consents, as Olivia and without a page, to writing memories. It returns the code for the application.
-func (w *World) LetIn(app App) string {
+// AuthorizeWrites consents, as Olivia and without a page, to writing memories. It returns the code for the application.
+func (w *World) AuthorizeWrites(app App) string {
 	w.T.Helper()
 	return w.Authorize(Owner, app, souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite}}).Code
 }

@@ -33,7 +33,7 @@ func CheckPage(w *World, p *Page) {
 	policy := p.Header.Get("Content-Security-Policy")
 	for _, part := range []string{"default-src 'none'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
 		if !strings.Contains(policy, part) {
-			t.Errorf("the policy %q lacks %q, want it in policy", policy, part)
+			t.Errorf("got the policy %q, want one that contains %q", policy, part)
 		}
 	}
 	if strings.Contains(policy, "form-action") || strings.Contains(policy, "unsafe") {
@@ -92,7 +92,7 @@ func (p *Page) transferred(w *World) int {
 			continue
 		}
 		r := w.Request(Guest, http.MethodGet, address, nil)
-		r.Header.Set("Accept-Encoding", "gzip") // as browsers do; then it is not unpacked here
+		r.Header.Set("Accept-Encoding", "gzip") // as browsers do; then it is not decompressed here
 		file := w.Browser().Send(r)
 		if file.Status != http.StatusOK {
 			w.T.Errorf("%s: %d, want %v", address, file.Status, http.StatusOK)

@@ -336,7 +336,7 @@ func (a Answer) Expect(status int, has ...string) Answer {
 	}
 	for _, part := range has {
 		if !a.has(part) {
-			a.T.Errorf("the answer lacks %q: %.600s, want it in the body", part, a.Body)
+			a.T.Errorf("got the answer %.600s, want one that contains %q", a.Body, part)
 		}
 	}
 	return a

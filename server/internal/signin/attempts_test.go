@@ -116,7 +116,7 @@ func TestManyAddressesAndManyNames(t *testing.T) {
 			*now = now.Add(time.Second)
 		}
 		if tried > 100 || tried < defaultTries {
-			t.Errorf("%s: %d tries in an hour, want tried at most 100 and tried at least %v", name, tried, defaultTries)
+			t.Errorf("%s: %d tries in an hour, want at most 100 and at least %v", name, tried, defaultTries)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func BrowserSecret(r *http.Request) string {
 }
 
 // saltLength is the number of characters before a token that make it another one in each page, so that the lengths of
-// packed pages tell nothing about it.
+// compressed pages tell nothing about it.
 const saltLength = 12
 
 func tokenOf(own, salt string) string {

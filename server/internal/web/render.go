@@ -81,8 +81,8 @@ func (s *Site) Send(w http.ResponseWriter, r *http.Request, p Rendered) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Add("Vary", "HX-Request")
-	if packs(r) {
-		WritePacked(w, r, p.Status, p.Body)
+	if compresses(r) {
+		WriteCompressed(w, r, p.Status, p.Body)
 		return
 	}
 	w.WriteHeader(p.Status)

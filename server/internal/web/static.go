@@ -19,10 +19,10 @@ import (
 
 // asset is a file of static.
 type asset struct {
-	kind    string // its content type
-	version string // a short hash of the content
-	plain   []byte
-	packed  []byte // compressed with gzip; nil: not worthwhile
+	kind       string // its content type
+	version    string // a short hash of the content
+	plain      []byte
+	compressed []byte // with gzip; nil: not worthwhile
 }
 
 // assets are the files of static by name, read and compressed once.
@@ -42,8 +42,8 @@ var assets = sync.OnceValues(func() (map[string]asset, error) {
 		}
 		sum := sha256.Sum256(content)
 		a := asset{kind: contentType(file), version: base64.RawURLEncoding.EncodeToString(sum[:6]), plain: content}
-		var packed bytes.Buffer
-		writer, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		var compressed bytes.Buffer
+		writer, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
 		if err != nil {
 			return err
 		}
@@ -53,8 +53,8 @@ var assets = sync.OnceValues(func() (map[string]asset, error) {
 		if err := writer.Close(); err != nil {
 			return err
 		}
-		if packed.Len() < len(content)*9/10 {
-			a.packed = packed.Bytes()
+		if compressed.Len() < len(content)*9/10 {
+			a.compressed = compressed.Bytes()
 		}
 		all[strings.TrimPrefix(file, folder+"/")] = a
 		return nil
@@ -114,9 +114,9 @@ func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) 
 	}
 	h.Set("Vary", "Accept-Encoding")
 	content := a.plain
-	if a.packed != nil && AcceptsGzip(r.Header.Get("Accept-Encoding")) {
+	if a.compressed != nil && AcceptsGzip(r.Header.Get("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
-		content = a.packed
+		content = a.compressed
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 	return nil, nil
@@ -128,8 +128,8 @@ func Licences() (string, error) {
 	return string(all["vendor/LICENSES.txt"].plain), err
 }
 
-// Prepare parses the pages and packs the files of static, so that the first request does not wait for it. It may be
-// called at any time.
+// Prepare parses the pages and compresses the files of static, so that the first request does not wait for it. It may
+// be called at any time.
 func Prepare() {
 	_, _ = templates() // showing a page returns the error
 	_, _ = assets()

@@ -374,14 +374,14 @@ func TestInvalidCommandLines(t *testing.T) {
 			findings := p.examine(t, doctor.Options{Token: p.token})
 			bad := without(doctor.OK, findings)
 			if len(bad) == 0 {
-				t.Fatalf("nothing is found: %+v, got %v, want bad not empty", findings, len(bad))
+				t.Fatalf("got the findings %+v, want one at least that is not fine", findings)
 			}
 			if bad[0].Check != test.check || bad[0].Level != test.level || bad[0].Mend == "" {
 				t.Errorf("got %+v, want check %v, level %v and a mend that is not empty", bad[0], test.check, test.level)
 			}
 			for word := range strings.SplitSeq(test.words, "|") {
 				if !strings.Contains(bad[0].Message+bad[0].Mend, word) {
-					t.Errorf("got no %q, want it in %+v", word, bad[0])
+					t.Errorf("got %+v, want a finding that contains %q", bad[0], word)
 				}
 			}
 		})

@@ -90,7 +90,7 @@ func (s *Service) editPage(r *http.Request, c request.Caller, e *memoryEdit) (we
 		return web.Page{}, err
 	}
 	e.Collections = web.Offered(choose(e.Collections, e.Collection))
-	e.Preview, e.HTML = lookOf(e.Typed.Content)
+	e.Preview, e.HTML = renderBeginning(e.Typed.Content)
 	e.Linked, e.Others = nil, nil
 	for i, id := range relatedTyped(e.Typed.Related) {
 		if i >= linksInForm {
@@ -134,7 +134,7 @@ func (s *Service) previewMemory(w http.ResponseWriter, r *http.Request, _ reques
 		return nil, err
 	}
 	var data memoryEdit
-	data.Preview, data.HTML = lookOf(values.Get("content"))
+	data.Preview, data.HTML = renderBeginning(values.Get("content"))
 	return web.Page{Template: "memoryedit", Title: "Preview", Data: data, Part: "memory-preview"}, nil
 }
 

@@ -128,7 +128,7 @@ func (s *Service) showMemory(_ http.ResponseWriter, r *http.Request, c request.C
 	case data.View == "text":
 		data.Shown = textview.CutTo(head.Content, shownContent)
 	default:
-		data.Shown, data.HTML = lookOf(head.Content)
+		data.Shown, data.HTML = renderBeginning(head.Content)
 	}
 	data.Facts, data.Own = factsOf(head, c.User)
 	if err := data.readFiles(r.Context(), c.Store); err != nil {
@@ -161,8 +161,8 @@ func (p *memoryPage) takeHeading() string {
 	return kind
 }
 
-// lookOf renders a text, or as much of its beginning as a page has room for.
-func lookOf(content string) (textview.Cut, template.HTML) {
+// renderBeginning renders a text, or as much of its beginning as a page has room for.
+func renderBeginning(content string) (textview.Cut, template.HTML) {
 	for most := shownContent; ; most /= 2 {
 		view := textview.CutTo(content, most)
 		if html := web.Markdown(view.Text); len(html) <= shownHTML || most < 100 {

@@ -192,11 +192,11 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, user string, no
 	if id := r.URL.Query().Get("memory"); id != "" {
 		d.Chosen = slices.IndexFunc(nodes, func(node souvenir.Node) bool { return node.ID == id })
 	}
-	return answerPacked(w, r, d)
+	return answerCompressed(w, r, d)
 }
 
-// answerPacked sends JSON, compressed if possible.
-func answerPacked(w http.ResponseWriter, r *http.Request, value any) error {
+// answerCompressed sends JSON, compressed if possible.
+func answerCompressed(w http.ResponseWriter, r *http.Request, value any) error {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
@@ -204,6 +204,6 @@ func answerPacked(w http.ResponseWriter, r *http.Request, value any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	web.WritePacked(w, r, http.StatusOK, body.Bytes())
+	web.WriteCompressed(w, r, http.StatusOK, body.Bytes())
 	return nil
 }

@@ -104,7 +104,7 @@ func (s *Service) names(read nodesOf) func(http.ResponseWriter, *http.Request, r
 				return nil, err
 			}
 		}
-		return nil, answerPacked(w, r, answer)
+		return nil, answerCompressed(w, r, answer)
 	}
 }
 

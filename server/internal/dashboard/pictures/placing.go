@@ -139,7 +139,7 @@ func (l lastPlacing) with(g souvenir.Graph) (placing, bool) {
 			}
 		}
 	}
-	for i, at := range layout.Beside(known, edges) {
+	for i, at := range layout.PlaceNew(known, edges) {
 		if !linked[i] {
 			continue
 		}

@@ -76,7 +76,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 			page += 100
 		}
 		if page > 2*MaxDiffShown || len(d.Lines) == 0 {
-			t.Errorf("%s: %d bytes in %d lines, want page at most %v and some lines", name, page, len(d.Lines), 2*MaxDiffShown)
+			t.Errorf("%s: %d bytes in %d lines, want at most %v bytes and some lines", name, page, len(d.Lines), 2*MaxDiffShown)
 		}
 	}
 	if d := Compare(strings.Repeat("x", MaxDiffed), "y", MaxDiffShown); !d.TooLarge || len(d.Lines) > 0 {

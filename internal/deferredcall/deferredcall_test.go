@@ -1,4 +1,4 @@
-package aside_test
+package deferredcall_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/aside"
+	"github.com/souvenir-ai/souvenir/internal/deferredcall"
 )
 
 // Work asks, goes on without an answer, and runs again with it. Equal questions are asked once.
@@ -25,22 +25,23 @@ func TestWorkRunsAgainWithTheAnswers(t *testing.T) {
 		}
 	}
 	runs := 0
-	err := aside.Repeat(t.Context(), func(ctx context.Context) error {
+	err := deferredcall.Repeat(t.Context(), func(ctx context.Context) error {
 		within = true
 		defer func() { within = false }()
 		runs++
-		first, err := aside.Ask(ctx, "first", ask("one", nil))
-		again, _ := aside.Ask(ctx, "first", ask("one", nil))
+		first, err := deferredcall.Ask(ctx, "first", ask("one", nil))
+		again, _ := deferredcall.Ask(ctx, "first", ask("one", nil))
 		if runs == 1 {
-			if !errors.Is(err, aside.ErrLater) || !aside.Waits(ctx) {
-				t.Errorf("at first the error is %v, and %t that the work waits; want ErrLater and true", err, aside.Waits(ctx))
+			if !errors.Is(err, deferredcall.ErrLater) || !deferredcall.Waits(ctx) {
+				t.Errorf("at first the error is %v, and %t that the work waits; want ErrLater and true", err,
+					deferredcall.Waits(ctx))
 			}
 			return nil
 		}
 		if first != "one" || again != "one" || err != nil {
 			t.Errorf("then the answers are %q, %q and %v; want one, twice", first, again, err)
 		}
-		_, err = aside.Ask(ctx, "second", ask("two", failed))
+		_, err = deferredcall.Ask(ctx, "second", ask("two", failed))
 		return err
 	})
 	if !errors.Is(err, failed) || runs != 3 || !slices.Equal(asked, []string{"one", "two"}) {
@@ -52,16 +53,17 @@ func TestWorkRunsAgainWithTheAnswers(t *testing.T) {
 // Work whose questions never stay the same is answered at once in the end, and so is work that is not repeated.
 func TestChangingQuestionsEnd(t *testing.T) {
 	runs := 0
-	err := aside.Repeat(t.Context(), func(ctx context.Context) error {
+	err := deferredcall.Repeat(t.Context(), func(ctx context.Context) error {
 		runs++
-		_, err := aside.Ask(ctx, time.Now().String(), func(context.Context) (int, error) { return 1, nil })
+		_, err := deferredcall.Ask(ctx, time.Now().String(), func(context.Context) (int, error) { return 1, nil })
 		return err
 	})
 	if err != nil || runs != 4 {
 		t.Errorf("got %v after %d runs, want nil after 4", err, runs)
 	}
-	if n, err := aside.Ask(t.Context(), "x", func(context.Context) (int, error) { return 1, nil }); n != 1 || err != nil ||
-		aside.Waits(t.Context()) {
+	one := func(context.Context) (int, error) { return 1, nil }
+	if n, err := deferredcall.Ask(t.Context(), "x", one); n != 1 || err != nil ||
+		deferredcall.Waits(t.Context()) {
 		t.Errorf("work that is not repeated gets %d, %v; want 1, nil", n, err)
 	}
 }
@@ -69,20 +71,20 @@ func TestChangingQuestionsEnd(t *testing.T) {
 // A question takes no longer than its context allowed, and no work is repeated once its own context has ended.
 func TestQuestionsEndInTime(t *testing.T) {
 	wait := func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() }
-	err := aside.Repeat(t.Context(), func(ctx context.Context) error {
+	err := deferredcall.Repeat(t.Context(), func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
-		_, err := aside.Ask(ctx, "x", wait)
+		_, err := deferredcall.Ask(ctx, "x", wait)
 		return err
 	})
-	if !errors.Is(err, aside.ErrTooLate) {
+	if !errors.Is(err, deferredcall.ErrTooLate) {
 		t.Errorf("got %v, want ErrTooLate", err)
 	}
 	ending, end := context.WithCancel(t.Context())
 	runs := 0
-	err = aside.Repeat(ending, func(ctx context.Context) error {
+	err = deferredcall.Repeat(ending, func(ctx context.Context) error {
 		runs++
-		_, _ = aside.Ask(ctx, "x", wait)
+		_, _ = deferredcall.Ask(ctx, "x", wait)
 		end()
 		return nil
 	})

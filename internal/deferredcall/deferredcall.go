@@ -1,7 +1,7 @@
-// Package aside lets work in a snapshot ask other programs, such as models, while no snapshot waits for them. The work
-// goes on without an answer; once the snapshot has ended, the questions are asked; then the work runs again, in a new
-// snapshot, with the answers.
-package aside
+// Package deferredcall lets work in a snapshot ask other programs, such as models, while no snapshot waits for them.
+// The work goes on without an answer; once the snapshot has ended, the questions are asked; then the work runs again,
+// in a new snapshot, with the answers.
+package deferredcall
 
 import (
 	"context"

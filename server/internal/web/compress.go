@@ -11,37 +11,37 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-const leastPacked = 1 << 10 // bytes: less would not become smaller than a packet
+const minCompressed = 1 << 10 // bytes: less would not become smaller than a packet
 
-// packers are writers to use again, as each needs much memory.
-var packers = sync.Pool{New: func() any {
-	packer, _ := gzip.NewWriterLevel(nil, gzip.DefaultCompression) // the level is valid
-	return packer
+// compressors are writers to use again, as each needs much memory.
+var compressors = sync.Pool{New: func() any {
+	compressor, _ := gzip.NewWriterLevel(nil, gzip.DefaultCompression) // the level is valid
+	return compressor
 }}
 
-// pack compresses some bytes.
-func pack(plain []byte) ([]byte, error) {
-	var packed bytes.Buffer
-	packer := packers.Get().(*gzip.Writer)
-	defer packers.Put(packer)
-	packer.Reset(&packed)
-	if _, err := packer.Write(plain); err != nil {
+// compress compresses some bytes.
+func compress(plain []byte) ([]byte, error) {
+	var compressed bytes.Buffer
+	compressor := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(compressor)
+	compressor.Reset(&compressed)
+	if _, err := compressor.Write(plain); err != nil {
 		return nil, err
 	}
-	err := packer.Close()
-	return packed.Bytes(), err
+	err := compressor.Close()
+	return compressed.Bytes(), err
 }
 
-// WritePacked writes the body of an answer, compressed if the client accepts that and the request was not caused by
+// WriteCompressed writes the body of an answer, compressed if the client accepts that and the request was not caused by
 // another site. Such a site could have chosen a part of the body, and learned from the lengths of many answers what
 // else is in it (BREACH).
-func WritePacked(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+func WriteCompressed(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
-	if len(body) >= leastPacked && AcceptsGzip(r.Header.Get("Accept-Encoding")) && !fromOtherSite(r) {
-		if packed, err := pack(body); err == nil {
+	if len(body) >= minCompressed && AcceptsGzip(r.Header.Get("Accept-Encoding")) && !fromOtherSite(r) {
+		if compressed, err := compress(body); err == nil {
 			h.Set("Content-Encoding", "gzip")
-			body = packed
+			body = compressed
 		}
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
@@ -68,7 +68,7 @@ func AcceptsGzip(accepted string) bool {
 	return false
 }
 
-// packs reports whether a page is compressed: one of a signed-in user, as only those are large.
-func packs(r *http.Request) bool {
+// compresses reports whether a page is compressed: one of a signed-in user, as only those are large.
+func compresses(r *http.Request) bool {
 	return r.Method == http.MethodGet && request.Of(r.Context()).Caller.SignInID != ""
 }

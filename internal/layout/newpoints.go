@@ -2,10 +2,10 @@ package layout
 
 import "math"
 
-// Beside returns the places of points. Some are known: these stay, and each other point is put at the mean of
+// PlaceNew returns the places of points. Some are known: these stay, and each other point is put at the mean of
 // the places of its neighbours, weighted by the edges, a little aside so that it covers none. A point that no edges
 // connect with a known one has none, nil.
-func Beside(known []*Place, edges []Edge) []*Place {
+func PlaceNew(known []*Place, edges []Edge) []*Place {
 	const aside, golden = 0.01, 2.399963
 	places := make([]*Place, len(known))
 	copy(places, known)

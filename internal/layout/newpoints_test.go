@@ -8,7 +8,7 @@ import (
 // New points are placed among their neighbours, also through other new ones; known points stay.
 func TestNewPointsAreBesideTheirNeighbours(t *testing.T) {
 	known := []*Place{{0, 0}, {1, 0}, nil, nil, nil}
-	got := Beside(known, []Edge{{0, 2, 1}, {2, 1, 3}, {2, 3, 1}})
+	got := PlaceNew(known, []Edge{{0, 2, 1}, {2, 1, 3}, {2, 3, 1}})
 	for i, want := range []*Place{{0, 0}, {1, 0}, {0.75, 0}, {0.75, 0}} {
 		least, most := 0.0, 0.0
 		if known[i] == nil {
