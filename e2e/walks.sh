@@ -22,7 +22,6 @@ work, module, verbose = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "
 missing = 0
 for part in pathlib.Path("docs/walks.md").read_text().split("\n## ")[1:]:
     name, _, text = part.partition("\n")
-    text = text.split("\nBefore:")[0]
     listed = [f for line in re.findall(r"(?m)^\d+\. ([^:]*):", text) for f in re.findall(r"`([^`]+\.go)`", line)]
     lines = (work / (re.sub("[/ ]", "_", name) + ".txt")).read_text().splitlines()[1:]
     ran = {l.split(":")[0].removeprefix(module + "/") for l in lines if not l.endswith(" 0")}
