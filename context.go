@@ -354,7 +354,7 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 	if len(sel.Partitions) == 0 {
 		return first, nil
 	}
-	found, total, err := r.store.doDonts.First(r.tx, r.store.now(), sel.Selection, maxDoDont)
+	found, total, err := r.store.doDonts.First(r.tx, r.store.now(), sel.Selection, sel.hidden, maxDoDont)
 	rows := slices.Concat(first, found)
 	total += len(first)
 	if total > maxDoDont {

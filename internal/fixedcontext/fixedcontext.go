@@ -166,13 +166,13 @@ func Rules[T ~string](tx db.Tx, now int64, sel retrieval.Selection) (map[T]int64
 // urgency orders memories by their importance.
 const urgency = `CASE m.importance WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'low' THEN 3 ELSE 2 END`
 
-// DoDontQuery selects the dos and don'ts of some partitions that are neither rules nor archived. The condition on m is
-// in the form that follows another one.
-func DoDontQuery(live string) string {
+// DoDontQuery selects the dos and don'ts of some partitions that are neither rules nor archived. A further condition on
+// m is in the form that follows another one.
+func DoDontQuery(further string) string {
 	return `SELECT m.id, m.updated_at, ` + urgency + ` FROM memory m ` + db.ByDoDont +
 		` WHERE m.partition_id IN ` + db.Integers + `
 	AND m.classification IN ('do', 'dont') AND coalesce(m.event_type, '') <> '` + eventProjectRule + `'
-	AND coalesce(lower(m.state), '') <> '` + kernel.StateArchived + `'` + live + `
+	AND coalesce(lower(m.state), '') <> '` + kernel.StateArchived + `'` + further + `
 	ORDER BY ` + urgency + `, m.updated_at DESC, m.id DESC`
 }
 
@@ -197,11 +197,16 @@ const (
 )
 
 // First returns the first rows, and the number, of the dos and don'ts in a selection that are neither rules nor
-// archived: by importance, then the newest first. A memory without importance counts as medium.
-func (d *DoDonts) First(tx db.Tx, now int64, sel retrieval.Selection, most int) (rows []int64, total int, err error) {
+// archived: by importance, then the newest first. A memory without importance counts as medium. Hidden has the rows
+// that are not current: the kept list has them, too, since a memory may be superseded without a change of its own.
+func (d *DoDonts) First(tx db.Tx, now int64, sel retrieval.Selection, hidden map[int64]bool, most int) (rows []int64,
+	total int, err error) {
 	all, err := d.list(tx, sel)
 	if err != nil {
 		return nil, 0, err
+	}
+	if len(hidden) > 0 {
+		all = slices.DeleteFunc(slices.Clone(all), func(m doDont) bool { return hidden[m.Row.Row] })
 	}
 	if slices.ContainsFunc(all, func(m doDont) bool { return m.At > recency.Horizon(now) }) {
 		if all, err = agreedOrder(tx, now, all); err != nil {
@@ -231,7 +236,7 @@ func agreedOrder(tx db.Tx, now int64, all []doDont) ([]doDont, error) {
 	return sorted, nil
 }
 
-// list returns the dos and don'ts of a selection. They must not be changed.
+// list returns the dos and don'ts of a selection, current or not. They must not be changed.
 func (d *DoDonts) list(tx db.Tx, sel retrieval.Selection) ([]doDont, error) {
 	if tx.Writable() { // a write transaction may be rolled back
 		return readDoDonts(tx, sel, ``)
@@ -240,7 +245,7 @@ func (d *DoDonts) list(tx db.Tx, sel retrieval.Selection) ([]doDont, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := sel.PartitionList() + sel.Current
+	key := sel.PartitionList()
 	old, known := lru.Get[doDonts](&d.kept, key)
 	if known && old.mark == now {
 		return old.all, nil
@@ -284,7 +289,7 @@ func readDoDonts(tx db.Tx, sel retrieval.Selection, further string, args ...any)
 		err := row.Scan(&m.Row.Row, &m.At, &m.urgency)
 		all = append(all, m)
 		return err
-	}, DoDontQuery(sel.Current+further), append([]any{sel.PartitionList()}, args...)...)
+	}, DoDontQuery(further), append([]any{sel.PartitionList()}, args...)...)
 	return all, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -103,7 +104,8 @@ func (p *Picture) read(tx db.Tx, before shown, making retrieval.Making, limit in
 	if err != nil {
 		return now, err
 	}
-	if few && before.share == now.share {
+	// A memory may be superseded, or stand again, without a change of its own.
+	if few && before.share == now.share && !strings.Contains(sel.Current, kernel.Successor) {
 		now.nodes, err = p.changed(tx, sel, before.nodes, changed, limit)
 		if err != nil || len(now.nodes) == limit || len(before.nodes) < limit { // else others move up
 			return now, err

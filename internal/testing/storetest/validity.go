@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -15,6 +16,7 @@ func validities() concept {
 		{"a search as of a time finds what was known and valid then", asOfSearch},
 		{"a list as of a time has the words of then", asOfWords},
 		{"pages are full although most memories are superseded", supersededPages},
+		{"contexts and graphs leave out superseded memories", supersededWhileKept},
 		{"who may not change a memory cannot supersede it", supersedesAccess},
 		{"a deletion of many covers memories that are not valid", validityBulk},
 		{"validity is exported, imported, and kept in the trash", validityExport},
@@ -252,4 +254,32 @@ func validityRefusals(f *fixture) {
 	f.failsAt("an update", err, souvenir.ErrInvalid, "valid_until")
 	_, err = f.reader.Search(f.ctx, souvenir.Query{AsOf: time.Date(12_000, 1, 1, 0, 0, 0, 0, time.UTC)})
 	f.failsAt("as of", err, souvenir.ErrInvalid, "as_of")
+}
+
+// supersededWhileKept looks at the same context and graph again and again: a memory that was superseded, or stands
+// again, has no change of its own.
+func supersededWhileKept(f *fixture) {
+	look := func(when string, want ...string) {
+		var dos, nodes []string
+		for _, m := range f.context(souvenir.ContextQuery{}).GeneralDoDont {
+			dos = append(dos, m.Content)
+		}
+		for _, node := range f.graph(souvenir.GraphQuery{}).Nodes {
+			nodes = append(nodes, node.Label)
+		}
+		slices.Sort(dos)
+		f.same("dos "+when, dos, want...)
+		f.same("nodes "+when, nodes, want...)
+	}
+	do := func(content, supersedes string) string {
+		return f.add(souvenir.NewMemory{Content: content, Classification: souvenir.ClassDo,
+			Supersedes: supersedes}).ID
+	}
+	do("knock twice", do("knock", ""))
+	ring := do("ring", "")
+	look("at first", "knock twice", "ring")
+	twice := do("ring twice", ring)
+	look("after a replacement", "knock twice", "ring twice")
+	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, twice))
+	look("after it was undone", "knock twice", "ring")
 }
