@@ -17,6 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/trash"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // The keys that encrypt a store: the master key of its file, and keys of users. Keys that servers share are in
@@ -113,7 +114,7 @@ func (h *Upkeep) ChangeMasterKey(ctx context.Context, to MasterKey) (err error) 
 	return s.noteAlone(ctx, wrap(file.ChangeMasterKey(ctx, to)), event{"key.change", "store", "", nil})
 }
 
-// UserKeys seal each user's data under a key of the user's own, within this program: in a file, in PostgreSQL and in
+// UserKeys seal each user's data under a key of the user's own, within this program: in a file, in a database and in
 // object storage. The keys are in a ring apart from the store; no copy of the store contains it. Deleting a user erases
 // the user's key, and with it the user's data in all old backups of the store. The zero value means no user keys.
 // docs/sealing.md describes which data stays readable, and how to begin, to back up and to erase.
@@ -125,7 +126,7 @@ type UserKeys struct {
 	// be the same key as Options.MasterKey, which also encrypts the store's file.
 	MasterKey MasterKey
 
-	// Place is where the ring is: the path of a file or, for a store in PostgreSQL, also the address of a database, whose
+	// Place is where the ring is: the path of a file or, for a store in a database, also the address of a database, whose
 	// schema must exist. Empty means beside the store: the file that [UserKeysFile] returns, or the schema NAME_keys,
 	// where NAME is the store's schema. A new store creates its ring, with permissions for its owner only. Backups of the
 	// store must not copy the ring.
@@ -279,7 +280,7 @@ func noUserKeys(where string, bound keyring.Bound, cause error) error {
 func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, making bool,
 	o Options) (keyring.Place, string, error) {
 	k := o.UserKeys
-	isAddress := db.Scheme(k.Place) != ""
+	isAddress := valid.Scheme(k.Place) != ""
 	if open := db.KeysOpenerOf(ctx); open != nil && (k.Place == "" || isAddress) {
 		where := "beside the store"
 		if isAddress {

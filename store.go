@@ -214,7 +214,7 @@ func openFile(ctx context.Context, path string, o Options) (db.DB, error) {
 		return nil, invalid("ReadOnly",
 			"{} is set with the path :memory:, a new store with nothing to read; omit it")
 	}
-	if scheme := db.Scheme(path); scheme != "" { // the rest may have a password
+	if scheme := valid.Scheme(path); scheme != "" { // the rest may have a password
 		return nil, invalid("path", "{} is an address, %s://..., and not a file; open the store with the package of its "+
 			"engine", scheme)
 	}

@@ -58,11 +58,11 @@ func (h *Upkeep) LoadIndex(ctx context.Context) error {
 	})
 }
 
-// StoreIndex writes the search index of large collections and projects to the file (to the database, with PostgreSQL)
-// and returns when that is done, so that the next process loads it in a fraction of the time that reading all texts
-// takes. A store does this by itself, in the background, within half a minute or so; call StoreIndex at the end of a
-// program that stores much and ends, such as an import. Parts that are up to date are not written again. It waits for
-// another process that does the same, and returns ErrBusy if the store changes too fast.
+// StoreIndex writes the search index of large collections and projects to the file or the database, and returns when
+// that is done, so that the next process loads it in a fraction of the time that reading all texts takes. A store does
+// this by itself, in the background, within half a minute or so; call StoreIndex at the end of a program that stores
+// much and ends, such as an import. Parts that are up to date are not written again. It waits for another process that
+// does the same, and returns ErrBusy if the store changes too fast.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) StoreIndex(ctx context.Context) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // location is the path of a file, or the address of a database. Its String, for messages and pages, omits the password;
@@ -18,11 +19,10 @@ type location string
 
 // address returns the scheme of an address, in small letters, and the rest; "" for a file, also on a drive such as C.
 func (l location) address() (scheme, rest string) {
-	scheme, rest, is := strings.Cut(string(l), "://")
-	if !is || len(scheme) < 2 || strings.ContainsAny(scheme, `/\:.`) {
-		return "", ""
+	if scheme = valid.Scheme(string(l)); scheme != "" {
+		_, rest, _ = strings.Cut(string(l), "://")
 	}
-	return strings.ToLower(scheme), rest
+	return scheme, rest
 }
 
 // isDatabase reports whether the store is in a database, not in a file.

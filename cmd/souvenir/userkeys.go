@@ -155,7 +155,7 @@ func (c *cli) keyUsersCommand() *cobra.Command {
 		Long: `With SOUVENIR_USER_KEYS=on a new store has a key for each user, and seals the user's data with it. The
 keys are in a separate key ring, encrypted with the master key: the file keys-of-NAME.ring beside the
 file NAME, or the schema NAME_keys beside a schema. SOUVENIR_USER_KEYS=PLACE is another place: a path
-or, for PostgreSQL, the address of a database. Deleting a user erases the key, so that the user's data
+or, for a store in a database, an address. Deleting a user erases the key, so that the user's data
 cannot be read from old backups either. See docs/sealing.md.
 
 Back up the ring separately from the store, and keep only its newest copy.
@@ -261,7 +261,7 @@ func (c *cli) keyUsersBackup() *cobra.Command {
 		Use:   "backup OUT [flags]",
 		Short: "Copy the key ring to a new file",
 		Long: `Copies the ring to the new file OUT, which only its owner can read, while servers run. The copy is
-encrypted with the master key, too. It can replace a lost ring, also one in PostgreSQL.
+encrypted with the master key, too. It can replace a lost ring, also one in a database.
 
 Keep the copy apart from the backups of the store, and keep only the newest: an older copy, with the
 master key and a backup of the store, can decrypt the data of users deleted since. Make a copy after each

@@ -14,8 +14,9 @@ type DB interface {
 	// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. So do Words,
 	// Vectors and Changes. It never waits for writers, except in a database in memory, which has only one handle. When
 	// ctx ends, a running statement is interrupted, later ones fail with ctx's error, and Read returns that error, not
-	// fn's result. fn must not call Read, Write or Close. It runs once, so it may pass on rows as it reads them; an
-	// engine that loses its snapshot returns an error.
+	// fn's result. fn must not call Read, Write or Close. It runs once, so it may pass on rows as it reads them. If an
+	// engine loses the snapshot, this statement and all later ones fail: with ErrUnavailable if the connection has ended,
+	// with ErrInterrupted if the database or its operator ended the transaction. Otherwise Read returns fn's result.
 	Read(ctx context.Context, fn func(Tx) error) error
 
 	// Write runs fn in a serializable transaction and returns nil only when its work is durable. After an error nothing
@@ -28,12 +29,13 @@ type DB interface {
 	// since an engine may let several Writes share a transaction. Write waits a limited time for locks, such as those of
 	// a long transaction, and then returns ErrBusy.
 	//
-	// An engine decides to run fn again by the error of a statement or of the commit, and remembers that error, since fn
-	// may wrap or ignore it. If the engine gives up, Write returns ErrBusy. A panic of fn rolls back and propagates. A
-	// failed statement has changed nothing. After a failed write, the transaction can continue. After a failed read, or a
-	// statement that the database does not understand, an engine may have lost the transaction: then the next statement
-	// and Write return that error, unless a [Tx.Savepoint] was around the failed statement. References from memory_tag
-	// and passage to memory may be checked only at the commit.
+	// An engine decides to run fn again by the error of a statement or of the commit, and remembers that error, since
+	// fn may wrap or ignore it. If the engine gives up after several runs, Write returns ErrBusy: nothing is stored,
+	// and the caller may try again. A panic of fn rolls back and propagates. A failed statement has changed nothing.
+	// After a failed write, the transaction can continue. After a failed read, or a statement that the database does
+	// not understand, an engine may have lost the transaction: then the next statement and Write return that error,
+	// unless a [Tx.Savepoint] was around the failed statement. References from memory_tag and passage to memory may be
+	// checked only at the commit.
 	//
 	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other transaction adds
 	// it before fn's work is committed. So a rule that fn checks by reading, such as a quota, the last administrator, or
@@ -64,9 +66,9 @@ type Tx interface {
 	Writable() bool
 
 	// Savepoint runs fn as a part of the transaction: after an error or a panic, fn's writes are rolled back, and the
-	// rest of the transaction stays usable. Savepoints may be nested. If a savepoint can be neither rolled back nor
-	// released, the transaction is lost: later statements return the error, and Write rolls back and returns it. Rows
-	// that fn leaves open may be closed afterwards, but not read.
+	// rest of the transaction stays usable, also in a Read, where a part undoes a failed read. Savepoints may be
+	// nested. If a savepoint can be neither rolled back nor released, the transaction is lost: later statements return
+	// the error, and Write rolls back and returns it. Rows that fn leaves open may be closed afterwards, but not read.
 	Savepoint(fn func() error) error
 
 	// Words, Vectors and Changes are the operations that each engine implements in its own way.
@@ -312,6 +314,7 @@ func Reserve(tx Tx, table string, n int) error {
 }
 
 // Hashing is a Tx of an engine that keeps hashes of rows, in row_hash. Without them, damaged rows cannot be detected.
+// Only SQLite has it: its configuration, and not [Opening], says which rows have hashes.
 type Hashing interface {
 	// ColumnsOf returns the columns that the hashes of tables may cover, by table, in one statement: all of them, in
 	// their order. A table that does not exist has none.

@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"time"
 )
 
@@ -37,16 +36,6 @@ func OpenerOf(ctx context.Context) (Opener, context.Context) {
 		return nil, ctx
 	}
 	return open, context.WithValue(ctx, opener{}, Opener(nil))
-}
-
-// Scheme returns the scheme of the address of a database, in small letters: "x" is that of X://rest. It is "" for the
-// path of a file, also with a drive of one letter.
-func Scheme(place string) string {
-	scheme, _, is := strings.Cut(place, "://")
-	if !is || len(scheme) < 2 || strings.ContainsAny(scheme, `/\:.`) {
-		return ""
-	}
-	return strings.ToLower(scheme)
 }
 
 // Keys is a separate database for the user keys. Read, Write, ReadOnly and Close promise the same as those of [DB].

@@ -28,7 +28,8 @@ func (u Upkeep) InMemory() bool { return u.Path == ":memory:" }
 // InFile reports whether the database is in a file.
 func (u Upkeep) InFile() bool { return u.Path != "" && !u.InMemory() }
 
-// File is the part for an engine whose database is a file.
+// File is the part for an engine whose database is a file. Restoring, recovering and re-encrypting are for files of
+// SQLite only: the root does this without an engine.
 type File interface {
 	// Backup writes the database, as it is at one moment, to a new file, while others read and write; after an
 	// error it leaves nothing behind. An existing path gives fs.ErrExist. Progress, nil for none, counts pages.
@@ -63,7 +64,7 @@ type Check interface {
 	Reindex(tx Tx) error
 }
 
-// Encrypted is a DB whose file is encrypted under a master key of some type.
+// Encrypted is a DB whose file is encrypted under a master key of some type. Only SQLite has it: [Opening] has no key.
 type Encrypted[Key any] interface {
 	// ChangeMasterKey encrypts the key of the file under another master key.
 	ChangeMasterKey(ctx context.Context, to Key) error

@@ -19,6 +19,17 @@ func readWritesNothing(t *testing.T, d db.DB) {
 		return set(tx, key("a"), 1)
 	})
 	is(t, "a statement that writes, in a Read", err, db.ErrReadOnly)
+	read(t, d, func(tx db.Tx) error {
+		is(t, "a part of a Read that writes", tx.Savepoint(func() error { return set(tx, key("a"), 1) }), db.ErrReadOnly)
+		if tx.Savepoint(func() error { return tx.QueryRow(`SELECT value FROM missing`).Scan(new(int64)) }) == nil {
+			t.Error("a part of a Read that reads a missing table: got no error, want one")
+		}
+		return tx.Savepoint(func() error {
+			n, err := count(tx)
+			equal(t, "rows after parts that failed", n, 0)
+			return err
+		})
+	})
 	write(t, d, func(tx db.Tx) error {
 		equal(t, "Writable", tx.Writable(), true)
 		n, err := count(tx)

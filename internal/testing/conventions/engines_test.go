@@ -26,6 +26,7 @@ type engine struct {
 	besides []string // other packages that may import it
 	tests   []string // packages for tests that may import it
 	words   []string // of its own, in texts of programs
+	above   []string // places above that have such words, which may only become fewer
 }
 
 // engines are all storage engines. The rules about them, and the places that belong to them, are derived from this
@@ -34,25 +35,36 @@ var engines = []engine{
 	// Storefile configures it, recovery reads damaged files, and migrate reads the files of other programs.
 	{dir: "./internal/sqlite", besides: []string{"./internal/storefile", "./internal/recovery", "./internal/migrate"},
 		drivers: []string{"modernc.org/...", "github.com/mattn/go-sqlite3/...",
-			"github.com/asg017/sqlite-vec-go-bindings/..."}},
+			"github.com/asg017/sqlite-vec-go-bindings/..."},
+		words: []string{"sqlite", "SQLite format", "-wal", "PRAGMA"},
+		above: []string{"backup.go: -wal", "cmd/souvenir/backup.go: -wal", "cmd/souvenir/userkeys.go: SQLite format",
+			"internal/db/dialect.go: sqlite", "internal/transfer/import.go: SQLite format"}},
 	{dir: "./internal/postgres", opener: "./postgres", drivers: []string{"github.com/jackc/..."},
-		tests: []string{"./server/internal/servertest"}, words: []string{"postgres://", "postgresql://", "pg_"}},
+		tests: []string{"./server/internal/servertest"}, words: []string{"postgres://", "postgresql://", "pg_"},
+		above: []string{programEngines + ": pg_", programEngines + ": postgres://"}},
 }
 
-// programEngines is the file that names all engines for the program. Above the engines, only help and examples name one
-// besides.
+// engineFolders are the packages of all engines.
+var engineFolders = func() (all []string) {
+	for _, e := range engines {
+		all = append(all, e.dir+"/...")
+	}
+	return all
+}()
+
+// programEngines is the file that names all engines for the program. Besides, help and examples may name one.
 const programEngines = "cmd/souvenir/engines.go"
 
 // helpText matches the help of a command, and its examples.
 var helpText = regexp.MustCompile(`^.Serves the store|souvenir [a-z]+ `)
 
-func TestWordsOfAnEngineAreInItsPackagesAndInOneFileAbove(t *testing.T) {
+func TestWordsOfAnEngineAreInItsPackagesAndInFewPlacesAbove(t *testing.T) {
 	atRoot(t)
 	for _, e := range engines {
 		found := map[string]bool{}
 		err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 			slashed := filepath.ToSlash(path)
-			own := "./"+slashed == e.dir || e.opener != "" && "./"+slashed == e.opener
+			own := slices.Contains(append(e.besides, e.dir, e.opener), "./"+slashed)
 			switch {
 			case err != nil:
 				return err
@@ -66,6 +78,9 @@ func TestWordsOfAnEngineAreInItsPackagesAndInOneFileAbove(t *testing.T) {
 				return err
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
+				if _, imports := n.(*ast.ImportSpec); imports {
+					return false
+				}
 				literal, ok := n.(*ast.BasicLit)
 				for _, word := range e.words {
 					if ok && literal.Kind == token.STRING && strings.Contains(literal.Value, word) &&
@@ -80,10 +95,9 @@ func TestWordsOfAnEngineAreInItsPackagesAndInOneFileAbove(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, place := range slices.Sorted(maps.Keys(found)) {
-			if !strings.HasPrefix(place, programEngines+":") {
-				t.Errorf("got %s, want it in %s only", place, programEngines)
-			}
+		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, e.above) {
+			t.Errorf("words of %s are in\n%s\nwant them in its packages, and in these places at most:\n%s", e.dir,
+				strings.Join(got, "\n"), strings.Join(e.above, "\n"))
 		}
 	}
 }
@@ -140,6 +154,36 @@ func required() (names []string, methods map[string]int) {
 // mostMethods is the limit on the methods that each engine must implement. What only some engines need belongs in an
 // optional interface or in a part of db.Upkeep.
 const mostMethods = 32
+
+// TestThePageOfEnginesListsInsertsWithoutATarget compares the statements above the engines with ON CONFLICT DO NOTHING,
+// which any unique constraint may concern, with the list of their files in docs/engines.md.
+func TestThePageOfEnginesListsInsertsWithoutATarget(t *testing.T) {
+	atRoot(t)
+	content, err := os.ReadFile("docs/engines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(content), "ON CONFLICT DO NOTHING without one")
+	list, _, _ = strings.Cut(list, "\n#")
+	var listed []string
+	for _, name := range regexp.MustCompile("`([a-z/]+\\.go)`").FindAllStringSubmatch(list, -1) {
+		listed = append(listed, name[1])
+	}
+	var found []string
+	for path, file := range aboveEngines(t) {
+		eachText(file, func(text string) {
+			if strings.Contains(text, "ON CONFLICT DO NOTHING") {
+				found = append(found, path)
+			}
+		})
+	}
+	slices.Sort(found)
+	slices.Sort(listed)
+	if found = slices.Compact(found); !slices.Equal(found, listed) {
+		t.Errorf("docs/engines.md lists inserts with ON CONFLICT DO NOTHING in\n%q\nthey are in\n%q; want the same files",
+			listed, found)
+	}
+}
 
 // TestThePageOfEnginesCountsTheTextsOfTheDialect compares the texts that SQLite spells in its own way with
 // docs/engines.md.

@@ -1,9 +1,9 @@
-package db_test
+package valid_test
 
 import (
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 func TestAddressesHaveASchemeAndPathsHaveNone(t *testing.T) {
@@ -11,7 +11,7 @@ func TestAddressesHaveASchemeAndPathsHaveNone(t *testing.T) {
 		"postgres://anna@db/x": "postgres", "ENGINE://x": "engine", "x+tls://": "x+tls",
 		"": "", "notes.db": "", "C://notes.db": "", `C:\notes.db`: "", "/a/b://c": "", "./b://c": "", "file:notes.db": "",
 	} {
-		if got := db.Scheme(place); got != want {
+		if got := valid.Scheme(place); got != want {
 			t.Errorf("the scheme of %q: got %q, want %q", place, got, want)
 		}
 	}
