@@ -186,6 +186,31 @@ func TestAnEntryThatIsErasedMeanwhileIsNotRestored(t *testing.T) {
 	}
 }
 
+// A vector that cannot be read does not keep a memory in the trash: it is made again.
+func TestAMemoryWithAnUnreadableVectorIsRestored(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	m := mustAdd(t, s, NewMemory{Content: "the harbour wall needs paint"})
+	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.db.Write(t.Context(), func(tx db.Tx) error {
+		result, err := tx.Exec(`UPDATE trash_item SET data = json_set(data, '$.passages[0].vector', 'AAAA')`)
+		if err == nil && result.RowsAffected != 1 {
+			t.Errorf("got %d changed entries of the trash, want 1", result.RowsAffected)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Trash().Restore(t.Context(), m.ID); err != nil {
+		t.Fatalf("Restore: got %v, want no error", err)
+	}
+	found, err := s.Search(t.Context(), Query{Text: "paint the harbour"})
+	if err != nil || len(found.Hits) != 1 || found.Hits[0].ID != m.ID {
+		t.Errorf("a search afterwards: got %+v, %v, want the memory", found.Hits, err)
+	}
+}
+
 // A changed byte in the trash is found, and remains damage after a restore. So does damage from before the deletion.
 func TestDamageInTheTrashIsFound(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "damaged.db"), Options{})

@@ -481,10 +481,10 @@ func (r *Restorer) revisions(id string, row int64, m kernel.TrashedMemory, at *k
 }
 
 // passages returns the passages of a memory in the trash, and its owner's own vector, if any. If the store's model has
-// changed since, the text is split for the new one, and its vectors are made later.
+// changed since, or one of its vectors cannot be read, the text is split anew, and its vectors are made later.
 func (r *Restorer) passages(m kernel.TrashedMemory, at *kernel.Place) (passages []kernel.Passage, own []float32,
 	err error) {
-	keys := map[string]int64{}
+	keys, anew := map[string]int64{}, false
 	for _, p := range m.Passages {
 		if p.Start < 0 || p.Length < 0 || p.Start+p.Length > len(m.Content) {
 			return nil, nil, fault.Damaged(kernel.ErrOutside, "the passages of a memory in the trash")
@@ -499,7 +499,10 @@ func (r *Restorer) passages(m kernel.TrashedMemory, at *kernel.Place) (passages 
 		restored := kernel.Passage{Start: p.Start, Length: p.Length, Blank: p.Blank, Profile: keys[p.Profile],
 			Indexed: text.Indexed(m.Content[p.Start : p.Start+p.Length])}
 		if restored.Vector, err = kernel.DecodeVector(p.Vector); err != nil {
-			return nil, nil, err
+			if at.OwnProfile != 0 {
+				return nil, nil, err
+			}
+			anew = true
 		}
 		passages = append(passages, restored)
 	}
@@ -509,7 +512,7 @@ func (r *Restorer) passages(m kernel.TrashedMemory, at *kernel.Place) (passages 
 		if passages[0].Profile == at.OwnProfile {
 			own = passages[0].Vector
 		}
-	case passages[0].Profile != r.Target && r.Target == r.Profile && !passages[0].Blank:
+	case anew || passages[0].Profile != r.Target && r.Target == r.Profile && !passages[0].Blank:
 		passages = kernel.Split(m.Content, r.MaxInput)
 	}
 	return passages, own, nil
