@@ -375,23 +375,7 @@ func words(t *testing.T, d db.DB) {
 	partition := place(t, d)
 	first := partition << 32
 	all := db.Range{First: first, Last: first + 1<<32 - 1}
-	write(t, d, func(tx db.Tx) error {
-		for m, passages := range [][]string{{"green tea", "tea tea tea"}, {"black coffee"}, {"green door", "a door"}} {
-			memory, err := addMemory(tx, partition, fmt.Sprint(m), "{}")
-			if err != nil {
-				return err
-			}
-			for n, text := range passages {
-				id := first + int64(10*m+n)
-				_, err := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank) VALUES (?, ?, 0, 1, 0)`, id, memory)
-				tags := map[bool]string{true: "drink"}[m < 2 && n == 0]
-				if err := errors.Join(err, tx.Words().Put(id, text, tags, false)); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
+	addWords(t, d, partition)
 	look := func(what string, terms []string, in db.Range, passages, memories int, best ...int64) {
 		t.Helper()
 		read(t, d, func(tx db.Tx) error {
@@ -458,6 +442,29 @@ func words(t *testing.T, d db.DB) {
 	equal(t, "passages", fmt.Sprint(listed), "map[1:true 10:true 21:true]")
 	write(t, d, func(tx db.Tx) error { return tx.Words().Clear() })
 	look("after clearing", []string{"tea", "coffee"}, all, 0, 0)
+}
+
+// addWords adds three memories of one or two passages, and their words. The passages of the first are 0 and 1, of the
+// second 10, of the third 20 and 21.
+func addWords(t *testing.T, d db.DB, partition int64) {
+	t.Helper()
+	write(t, d, func(tx db.Tx) error {
+		for m, passages := range [][]string{{"green tea", "tea tea tea"}, {"black coffee"}, {"green door", "a door"}} {
+			memory, err := addMemory(tx, partition, fmt.Sprint(m), "{}")
+			if err != nil {
+				return err
+			}
+			for n, text := range passages {
+				id := partition<<32 + int64(10*m+n)
+				_, err := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank) VALUES (?, ?, 0, 1, 0)`, id, memory)
+				tags := map[bool]string{true: "drink"}[m < 2 && n == 0]
+				if err := errors.Join(err, tx.Words().Put(id, text, tags, false)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // otherWords replaces the terms of a passage several times, and in the end by the given ones, which it had before.

@@ -175,15 +175,6 @@ func canceledAnywhere(t *testing.T, d db.DB) {
 // engine works afterwards. A statement that runs in a Write may finish: others may share the transaction.
 func endsSoon(t *testing.T, d db.DB) {
 	const endless = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) SELECT i FROM n`
-	works := func(what string) {
-		t.Helper()
-		write(t, d, func(tx db.Tx) error { return set(tx, "works", 1) })
-		read(t, d, func(tx db.Tx) error {
-			n, err := count(tx)
-			equal(t, "rows after "+what, n, 0)
-			return err
-		})
-	}
 	soon := func(what string, call func(context.Context, func(db.Tx) error) error, run func(tx db.Tx, end func()) error) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -196,7 +187,7 @@ func endsSoon(t *testing.T, d db.DB) {
 		case <-time.After(forever):
 			t.Fatalf("%s does not end with its context", what)
 		}
-		works(what)
+		works(t, d, what)
 	}
 	later := func(run func(tx db.Tx) error) func(tx db.Tx, end func()) error {
 		return func(tx db.Tx, end func()) error {
@@ -232,9 +223,23 @@ func endsSoon(t *testing.T, d db.DB) {
 			}
 		}))
 	}
+	readEndsSoon(t, d)
+}
 
-	// If there are few connections and Reads hold them all, another Read waits; otherwise it runs. It ends with its
-	// context.
+// works checks that a Read and a Write still work after something.
+func works(t *testing.T, d db.DB, what string) {
+	t.Helper()
+	write(t, d, func(tx db.Tx) error { return set(tx, "works", 1) })
+	read(t, d, func(tx db.Tx) error {
+		n, err := count(tx)
+		equal(t, "rows after "+what, n, 0)
+		return err
+	})
+}
+
+// readEndsSoon checks that a Read beside many others ends with its context. If there are few connections and the others
+// hold them all, it waits; otherwise it runs.
+func readEndsSoon(t *testing.T, d db.DB) {
 	end := make(chan struct{})
 	var holders sync.WaitGroup
 	for range 24 {
@@ -265,5 +270,5 @@ func endsSoon(t *testing.T, d db.DB) {
 	}
 	close(end)
 	holders.Wait()
-	works("many Reads")
+	works(t, d, "many Reads")
 }

@@ -77,22 +77,28 @@ func textsOfFiles(t *testing.T, d db.DB) {
 			}
 			return nil
 		})
-		read(t, d, func(tx db.Tx) error {
-			states, err := db.Column[string](tx, `SELECT text_state FROM file WHERE id = ?
-				AND (text_state = 'indexed') = (text_id IS NOT NULL)`, file)
-			if err != nil {
-				return err
-			}
-			left, err := db.Column[int64](tx, `SELECT id FROM memory WHERE id = ?`, text)
-			got := strings.Join(append(states, ""), ", ")
-			if len(states) == 0 {
-				got = "no file, "
-			}
-			if got += fmt.Sprint(len(left), " text"); len(left) != 1 {
-				got += "s"
-			}
-			equal(t, c.what, got, c.want)
-			return err
-		})
+		equal(t, c.what, stateOfText(t, d, file, text), c.want)
 	}
+}
+
+// stateOfText describes a file and its text: "indexed, 1 text".
+func stateOfText(t *testing.T, d db.DB, file, text int64) (state string) {
+	t.Helper()
+	read(t, d, func(tx db.Tx) error {
+		states, err := db.Column[string](tx, `SELECT text_state FROM file WHERE id = ?
+			AND (text_state = 'indexed') = (text_id IS NOT NULL)`, file)
+		if err != nil {
+			return err
+		}
+		left, err := db.Column[int64](tx, `SELECT id FROM memory WHERE id = ?`, text)
+		state = strings.Join(append(states, ""), ", ")
+		if len(states) == 0 {
+			state = "no file, "
+		}
+		if state += fmt.Sprint(len(left), " text"); len(left) != 1 {
+			state += "s"
+		}
+		return err
+	})
+	return state
 }

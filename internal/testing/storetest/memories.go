@@ -126,14 +126,16 @@ func memoryJSON(f *fixture) {
 			`"revision":1,"created_at":"2026-03-01T09:00:00Z","updated_at":"2026-03-01T09:00:00Z"}`))
 }
 
-// badMemories are memories that must be refused.
-func badMemories() []struct {
+// badMemory is a memory that must be refused, and the error for it.
+type badMemory struct {
 	name     string
 	m        souvenir.NewMemory
 	kind     *souvenir.Error
 	argument string
 	says     string
-} {
+}
+
+func badMemories() []badMemory {
 	many := func(n int, prefix string) []string {
 		list := make([]string, n)
 		for i := range list {
@@ -148,13 +150,7 @@ func badMemories() []struct {
 	for range 100 {
 		deep = []any{deep}
 	}
-	return []struct {
-		name     string
-		m        souvenir.NewMemory
-		kind     *souvenir.Error
-		argument string
-		says     string
-	}{
+	return []badMemory{
 		{"no content", souvenir.NewMemory{}, souvenir.ErrInvalid, "content", "empty"},
 		{"content past the limit", souvenir.NewMemory{Content: strings.Repeat("x", souvenir.MaxContent+1)},
 			souvenir.ErrTooLarge, "content", "1048577 bytes; at most 1048576"},

@@ -12,7 +12,8 @@ const atHome = "https://memory.example"
 
 // parameterStructs returns every struct that a method takes, with values that the method can be called with.
 func parameterStructs() []parameters {
-	return slices.Concat(parametersOfMemories(), parametersOfPlaces(), parametersOfAccounts())
+	return slices.Concat(parametersOfMemories(), parametersOfMainMemories(), parametersOfPlaces(), parametersOfUpkeep(),
+		parametersOfAccounts(), parametersOfOAuth(), parametersOfStores())
 }
 
 // parametersOfMemories are the parameters for storing and finding memories.
@@ -78,6 +79,12 @@ func parametersOfMemories() []parameters {
 		given("Conversations", souvenir.ConversationList{}, func(f *fields, p souvenir.ConversationList) error {
 			return firstError(f.store.Conversations(f.ctx, p))
 		}),
+	}
+}
+
+// parametersOfMainMemories are the parameters for the identity, rules and to-do documents.
+func parametersOfMainMemories() []parameters {
+	return []parameters{
 		given("SetIdentityMemory", souvenir.IdentityMemory{Content: "x"}, func(f *fields, p souvenir.IdentityMemory) error {
 			_, err := f.store.SetIdentityMemory(f.ctx, p)
 			return err
@@ -102,7 +109,7 @@ func parametersOfMemories() []parameters {
 	}
 }
 
-// parametersOfPlaces are the parameters for files, projects, the trash and the upkeep.
+// parametersOfPlaces are the parameters for files, projects and the trash.
 func parametersOfPlaces() []parameters {
 	return []parameters{
 		given("AddFile", souvenir.NewFile{Filename: "x"}, func(f *fields, p souvenir.NewFile) error {
@@ -151,6 +158,12 @@ func parametersOfPlaces() []parameters {
 		given("Trash.All", souvenir.TrashList{}, func(f *fields, p souvenir.TrashList) error {
 			return firstError(f.store.Trash().All(f.ctx, p))
 		}),
+	}
+}
+
+// parametersOfUpkeep are the parameters for insights into a store and for its upkeep.
+func parametersOfUpkeep() []parameters {
+	return []parameters{
 		given("Graph", souvenir.GraphQuery{}, func(f *fields, p souvenir.GraphQuery) error {
 			_, err := f.store.Insights().Graph(f.ctx, p)
 			return err
@@ -197,7 +210,7 @@ func parametersOfPlaces() []parameters {
 	}
 }
 
-// parametersOfAccounts are the parameters for users and their credentials, and for the store itself.
+// parametersOfAccounts are the parameters for users and their credentials.
 func parametersOfAccounts() []parameters {
 	return []parameters{
 		given("AddUser", souvenir.NewUser{Name: "nora", Identity: souvenir.Identity{Issuer: atHome, Subject: "1"}},
@@ -248,6 +261,12 @@ func parametersOfAccounts() []parameters {
 		given("CheckBrowser", souvenir.BrowserCheck{User: "ann", Mark: "x"}, func(f *fields, p souvenir.BrowserCheck) error {
 			return f.store.Accounts().CheckBrowser(f.ctx, p)
 		}),
+	}
+}
+
+// parametersOfOAuth are the parameters for OAuth clients and their tokens.
+func parametersOfOAuth() []parameters {
+	return []parameters{
 		given("AddClient", souvenir.NewClient{Name: "app", RedirectURIs: []string{"https://app.example/"}},
 			func(f *fields, p souvenir.NewClient) error {
 				_, err := f.as(souvenir.Access{User: f.ann}).store.Accounts().AddClient(f.ctx, p)
@@ -290,6 +309,12 @@ func parametersOfAccounts() []parameters {
 				_, err := f.store.Accounts().CheckAccessToken(f.ctx, p)
 				return err
 			}),
+	}
+}
+
+// parametersOfStores are the parameters of the functions that open, restore or narrow a store.
+func parametersOfStores() []parameters {
+	return []parameters{
 		given("Open", souvenir.Options{}, func(f *fields, p souvenir.Options) error {
 			s, err := souvenir.Open(f.ctx, ":memory:", &p)
 			if err == nil {

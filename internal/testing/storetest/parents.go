@@ -54,16 +54,6 @@ func (f *fixture) families() map[string]func() family {
 		u := f.addUser(souvenir.NewUser{Name: name, Password: password})
 		return u, f.as(souvenir.Access{User: u.ID})
 	}
-	everywhere := func(fm family) {
-		fm.end["the user is disabled"] = func() { f.updateUser(fm.ann.ID, souvenir.UserUpdate{Disabled: pointer(true)}) }
-		fm.end["the user is deleted"] = func() {
-			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, fm.ann.ID, nil))
-		}
-		fm.end["all tokens end"] = func() {
-			f.check("RevokeAccess", fm.view.store.Accounts().RevokeAccess(f.ctx,
-				"", []souvenir.AccessKind{souvenir.AccessTokens}))
-		}
-	}
 	return map[string]func() family{
 		"a token": func() family {
 			u, view := user()
@@ -72,7 +62,7 @@ func (f *fixture) families() map[string]func() family {
 				"it is deleted": func() { f.check("DeleteToken", view.store.Accounts().DeleteToken(f.ctx, parent.ID)) },
 				"it expires":    func() { f.clock.Pass(time.Hour) },
 			}}
-			everywhere(fm)
+			f.addUserEnds(fm)
 			return fm
 		},
 		"an application": func() family {
@@ -90,7 +80,7 @@ func (f *fixture) families() map[string]func() family {
 						"", []souvenir.AccessKind{souvenir.AccessGrants}))
 				},
 			}}
-			everywhere(fm)
+			f.addUserEnds(fm)
 			return fm
 		},
 		"a session": func() family {
@@ -105,7 +95,7 @@ func (f *fixture) families() map[string]func() family {
 					f.check("DeleteSignIns", view.store.Accounts().DeleteSignIns(f.ctx, "", nil))
 				},
 			}}
-			everywhere(fm)
+			f.addUserEnds(fm)
 			return fm
 		},
 		"a session, with it": func() family {
@@ -127,9 +117,21 @@ func (f *fixture) families() map[string]func() family {
 						view.store.Accounts().ChangePassword(f.ctx, souvenir.PasswordChange{Old: password, New: "quite another"}))
 				},
 			}}
-			everywhere(fm)
+			f.addUserEnds(fm)
 			return fm
 		},
+	}
+}
+
+// addUserEnds adds the ends of a family that its user brings about, whatever the parent is.
+func (f *fixture) addUserEnds(fm family) {
+	fm.end["the user is disabled"] = func() { f.updateUser(fm.ann.ID, souvenir.UserUpdate{Disabled: pointer(true)}) }
+	fm.end["the user is deleted"] = func() {
+		f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, fm.ann.ID, nil))
+	}
+	fm.end["all tokens end"] = func() {
+		f.check("RevokeAccess", fm.view.store.Accounts().RevokeAccess(f.ctx,
+			"", []souvenir.AccessKind{souvenir.AccessTokens}))
 	}
 }
 

@@ -78,6 +78,11 @@ func trashAccess(f *fixture) {
 			p.owner.delete(private.ID)
 		}
 	}
+	emptyingTrash(f, p)
+}
+
+// emptyingTrash checks that only a project's owner empties the trash of it, and deletes without the trash.
+func emptyingTrash(f *fixture, p people) {
 	n, err := p.writer.store.Trash().Empty(f.ctx)
 	f.check("Trash.Empty", err)
 	f.equal("emptied by a writer", n, 0)

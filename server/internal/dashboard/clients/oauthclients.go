@@ -28,8 +28,8 @@ type clientsPage struct {
 // ownClient is an OAuth client of the user's.
 type ownClient struct {
 	souvenir.Client
-	LetIn    time.Time // when the user authorized it; zero: not yet
-	LastUsed time.Time
+	AuthorizedAt time.Time // when the user authorized it; zero: not yet
+	LastUsed     time.Time
 }
 
 // Method describes how the client authenticates.
@@ -88,7 +88,7 @@ func (s *Service) ownClients(r *http.Request, c request.Caller) (web.Page, *clie
 	for _, client := range clients {
 		own := ownClient{Client: client}
 		if i := slices.IndexFunc(grants, func(g souvenir.Grant) bool { return g.ClientID == client.ID }); i >= 0 {
-			own.LetIn, own.LastUsed = grants[i].CreatedAt, grants[i].LastUsedAt
+			own.AuthorizedAt, own.LastUsed = grants[i].CreatedAt, grants[i].LastUsedAt
 		}
 		data.Clients = append(data.Clients, own)
 	}
