@@ -126,10 +126,9 @@ type UserKeys struct {
 	// be the same key as Options.MasterKey, which also encrypts the store's file.
 	MasterKey MasterKey
 
-	// Place is where the ring is: the path of a file or, for a store in a database, also the address of a database, whose
-	// schema must exist. Empty means beside the store: the file that [UserKeysFile] returns, or the schema NAME_keys,
-	// where NAME is the store's schema. A new store creates its ring, with permissions for its owner only. Backups of the
-	// store must not copy the ring.
+	// Place is where the ring is: a path or, for a store in a database, also the address of one, whose schema must exist.
+	// Empty means beside the store: the file that [UserKeysFile] returns, or the schema NAME_keys for the store's schema
+	// NAME. A new store creates its ring, with permissions for its owner only. Backups of the store must not copy it.
 	Place string
 
 	// ReadOnly opens the ring without changing it: users without a key can store nothing, and no user can be deleted. Use
