@@ -475,7 +475,7 @@ func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) (err e
 			c.row); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, endMadeClients(tx, now), c.event("client.deactivate"))
+		return s.note(ctx, tx, deactivateOrphans(tx, now), c.event("client.deactivate"))
 	})
 }
 
@@ -577,8 +577,8 @@ func (c storedClient) expires() any {
 	return max(0, c.ExpiresAt.UnixMicro()) // the zero time is long before 1970
 }
 
-// endMadeClients deactivates the clients whose parent has ended.
-func endMadeClients(tx db.Tx, now int64) error {
+// deactivateOrphans deactivates the clients whose parent has ended.
+func deactivateOrphans(tx db.Tx, now int64) error {
 	_, err := tx.Exec(`UPDATE oauth_client SET disabled_at = ?1, updated_at = ?1 WHERE maker <> '' AND disabled_at IS NULL
 		AND NOT EXISTS (SELECT 1 `+fromToken+` WHERE oauth_client.maker = 'token ' || t.uid AND NOT `+tokenEnded+
 		` AND coalesce(t.expires_at > ?1, true))

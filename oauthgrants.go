@@ -372,7 +372,7 @@ func (s *shared) endGrant(tx db.Tx, grant int64) error {
 		grant); err != nil {
 		return err
 	}
-	return endMadeClients(tx, now)
+	return deactivateOrphans(tx, now)
 }
 
 // storedGrant is a grant with its rows.
@@ -570,7 +570,7 @@ func endGrants(tx db.Tx, user, now int64) error {
 		user); err != nil {
 		return err
 	}
-	return endMadeClients(tx, now)
+	return deactivateOrphans(tx, now)
 }
 
 // event is an event about a client.

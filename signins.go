@@ -390,7 +390,7 @@ func (h *Accounts) DeleteSignIns(ctx context.Context, except string, options *Si
 // deleteSignIns ends the sign-ins e for which a condition holds, and counts them.
 func (s *Store) deleteSignIns(tx db.Tx, options *SignOutOptions, condition string, args ...any) (int64, error) {
 	if options == nil || !options.KeepMade {
-		if err := endMadeIn(tx, s.now(), condition, args...); err != nil {
+		if err := revokeAddedIn(tx, s.now(), condition, args...); err != nil {
 			return 0, err
 		}
 	}
@@ -404,9 +404,9 @@ func endSignIns(tx db.Tx, user int64, except string) error {
 	return err
 }
 
-// endMadeIn revokes the credentials made in the sign-ins e for which a condition holds: tokens, with all their
+// revokeAddedIn revokes the credentials added in the sign-ins e for which a condition holds: tokens, with all their
 // descendants, and grants of applications.
-func endMadeIn(tx db.Tx, now int64, condition string, args ...any) error {
+func revokeAddedIn(tx db.Tx, now int64, condition string, args ...any) error {
 	sessions, err := db.Column[string](tx, `SELECT e.uid FROM session e WHERE `+condition, args...)
 	if err != nil {
 		return err
@@ -421,7 +421,7 @@ func endMadeIn(tx db.Tx, now int64, condition string, args ...any) error {
 			}
 		}
 	}
-	return endMadeClients(tx, now)
+	return deactivateOrphans(tx, now)
 }
 
 // purgeSignIns deletes the sign-ins that have expired, and counts them.

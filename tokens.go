@@ -554,7 +554,7 @@ func endTokens(tx db.Tx, user, now int64) error {
 		user); err != nil {
 		return err
 	}
-	return endMadeClients(tx, now)
+	return deactivateOrphans(tx, now)
 }
 
 // endDescendants ends all tokens made through a token (a row), directly or indirectly.
@@ -566,7 +566,7 @@ func endDescendants(tx db.Tx, token, now int64) error {
 	if err != nil {
 		return err
 	}
-	return endMadeClients(tx, now)
+	return deactivateOrphans(tx, now)
 }
 
 // purgeTokens deletes tokens that were deleted or expired more than 30 days ago, and counts them.
@@ -576,7 +576,7 @@ func (s *Store) purgeTokens(tx db.Tx, now int64) (int64, error) {
 		AND NOT EXISTS (SELECT 1 FROM session e WHERE e.uid = token.session)`, now); err != nil {
 		return 0, err
 	}
-	if err := endMadeClients(tx, now); err != nil {
+	if err := deactivateOrphans(tx, now); err != nil {
 		return 0, err
 	}
 	result, err := tx.Exec(`DELETE FROM token WHERE revoked_at < ?1 OR expires_at < ?1`, before)

@@ -41,7 +41,7 @@ func (s *Server) showClient(ctx context.Context, c request.Caller, a *asking) (c
 	}
 	switch a.client.Kind {
 	case souvenir.ClientAdmin:
-		view.Origin, err = s.madeBy(ctx, c, a.client.Owner)
+		view.Origin, err = s.describeOwner(ctx, c, a.client.Owner)
 	case souvenir.ClientDocument:
 		view.Origin = "It is described by " + cmp.Or(hostOf(a.clientID), a.clientID) + "."
 	default:
@@ -61,8 +61,8 @@ func (s *Server) showClient(ctx context.Context, c request.Caller, a *asking) (c
 	return view, err
 }
 
-// madeBy returns a sentence that says which user created a client.
-func (s *Server) madeBy(ctx context.Context, c request.Caller, owner string) (string, error) {
+// describeOwner returns a sentence that says which user created a client.
+func (s *Server) describeOwner(ctx context.Context, c request.Caller, owner string) (string, error) {
 	if owner == c.User.ID {
 		return "Added to this server by you, or by a program with one of your tokens.", nil
 	}

@@ -30,8 +30,8 @@ type ownSession struct {
 	Made    string // the active credentials created in it, in words; empty: none
 }
 
-// madeIn describes the credentials created in a session.
-func madeIn(session string, tokens []souvenir.Token, grants []souvenir.Grant) string {
+// describeAdded describes the credentials created in a session.
+func describeAdded(session string, tokens []souvenir.Token, grants []souvenir.Grant) string {
 	made, allowed := 0, 0
 	for _, t := range tokens {
 		if t.SignInID == session {
@@ -91,7 +91,7 @@ func (s *Service) profile(r *http.Request, c request.Caller) (web.Page, *profile
 	sessions, data.SessionPages = web.Paginate(sessions, r, "sessions")
 	for _, session := range sessions {
 		data.Sessions = append(data.Sessions,
-			ownSession{session, session.ID == c.SignInID, madeIn(session.ID, tokens, grants)})
+			ownSession{session, session.ID == c.SignInID, describeAdded(session.ID, tokens, grants)})
 	}
 	return web.Page{Template: "profile", Title: "Profile", Data: data}, data, nil
 }

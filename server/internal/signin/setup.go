@@ -54,7 +54,7 @@ func (s *Service) showSetup(_ http.ResponseWriter, r *http.Request, _ request.Ca
 }
 
 func (s *Service) setup(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
-	user, again, err := s.makeAccount(w, r, souvenir.InvitationSetup)
+	user, again, err := s.addAccount(w, r, souvenir.InvitationSetup)
 	if err != nil || again != nil {
 		return again, err
 	}
@@ -67,7 +67,7 @@ func (s *Service) showInvite(_ http.ResponseWriter, r *http.Request, _ request.C
 }
 
 func (s *Service) acceptInvite(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
-	user, again, err := s.makeAccount(w, r, souvenir.InvitationAccount)
+	user, again, err := s.addAccount(w, r, souvenir.InvitationAccount)
 	if err != nil || again != nil {
 		return again, err
 	}
@@ -108,9 +108,9 @@ func deadLink(err error) (any, error) {
 	return web.Page{Template: "error", Title: "This link does not work", Status: status, Data: web.Sentence(message)}, nil
 }
 
-// makeAccount creates the account that a form describes and signs its user in. A non-nil page is the form, to be shown
+// addAccount creates the account that a form describes and signs its user in. A non-nil page is the form, to be shown
 // again.
-func (s *Service) makeAccount(w http.ResponseWriter, r *http.Request,
+func (s *Service) addAccount(w http.ResponseWriter, r *http.Request,
 	purpose souvenir.InvitationPurpose) (souvenir.User, any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {

@@ -51,7 +51,7 @@ func (s *Service) Routes() []route.Route {
 		route.Post("/connected/pause", route.Person, s.pauseConnected),
 
 		route.Page("/clients", route.Person, s.showClients),
-		route.Post("/clients", route.Person, s.signin.Confirmed("/clients", s.makeClient)),
+		route.Post("/clients", route.Person, s.signin.Confirmed("/clients", s.addClient)),
 		route.Post("/clients/change", route.Person, s.changeClient),
 	}
 }

@@ -100,8 +100,8 @@ func (s *Service) showClients(_ http.ResponseWriter, r *http.Request, c request.
 	return p, err
 }
 
-// makeClient creates a client and shows its secret, this once.
-func (s *Service) makeClient(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+// addClient creates a client and shows its secret, this once.
+func (s *Service) addClient(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err

@@ -145,8 +145,8 @@ func listedProjects(r *http.Request, c request.Caller, view []souvenir.Project) 
 	return listed, nil
 }
 
-// makeProject creates a project and opens it.
-func (s *Service) makeProject(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
+// addProject creates a project and opens it.
+func (s *Service) addProject(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func (s *Service) Routes() []route.Route {
 	const project = "/projects/{owner}/{id}"
 	return []route.Route{
 		route.Page("/projects", route.Person, s.showProjects),
-		route.Post("/projects", route.Person, s.makeProject),
+		route.Post("/projects", route.Person, s.addProject),
 		route.Page(generalRulesPath, route.Person, s.showGeneralRules),
 		route.Page(generalRulesPath+"/edit", route.Person, s.showText),
 		route.Post(generalRulesPath+"/edit", route.Person, s.saveText),
