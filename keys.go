@@ -119,8 +119,7 @@ func (h *Upkeep) ChangeMasterKey(ctx context.Context, to MasterKey) (err error) 
 // the user's key, and with it the user's data in all old backups of the store. The zero value means no user keys.
 // docs/sealing.md describes which data stays readable, and how to begin, to back up and to erase.
 //
-// Only an empty store can get user keys. Copy a store that has content into a new one with [Upkeep.Export] and
-// [Upkeep.Import].
+// Only an empty store can get user keys. Copy another into a new one, with [Upkeep.Export] and [Upkeep.Import].
 type UserKeys struct {
 	// MasterKey wraps the ring's keys. The zero value means no user keys, and the other fields must be empty, too. It may
 	// be the same key as Options.MasterKey, which also encrypts the store's file.
