@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -146,6 +147,8 @@ undone; earlier backups still contain the data. On a terminal it asks first; wit
 	db, user, asJSON := dbFlag(command), userFlag(command, "the owner of the trash"), jsonFlag(command)
 	sure := command.Flags().Bool("yes", false, "do not ask for confirmation")
 	return c.command(command, func(ctx context.Context, args []string) error {
+		slices.Sort(args)
+		args = slices.Compact(args)
 		return withTrash(ctx, *db, *user, forWriting, func(view *souvenir.Store) error {
 			own, err := ownTrash(ctx, view, args)
 			if err != nil {

@@ -79,7 +79,7 @@ func TestEmptyingTheTrashNeedsConfirmation(t *testing.T) {
 	c, anna, ben := trashed(t)
 	c.fails(t, exitUsage, "--yes is missing: 3 entries would be erased", "trash", "empty", "--user", "anna")
 	c.fails(t, exitError, "is not in the trash", "trash", "empty", anna[0], ben, "--user", "anna", "--yes")
-	if got := c.ok(t, "trash", "empty", anna[1], "--user", "anna", "--yes"); !strings.HasPrefix(got,
+	if got := c.ok(t, "trash", "empty", anna[1], anna[1], "--user", "anna", "--yes"); !strings.HasPrefix(got,
 		"erased 1 entry permanently") {
 		t.Errorf("it printed %q, want at its start \"erased 1 entry permanently\"", got)
 	}
