@@ -542,9 +542,9 @@ func (s *Store) eraseKey(ctx context.Context, owner keyring.Owner, since int64, 
 // nothing rejects the deletion.
 const deletedBefore = -1
 
-// deleteAgain deletes the users whom an older backup has brought back. Until that is done, and for good in a store or
-// with a ring that is only read, their credentials are refused.
-func (s *Store) deleteAgain(ctx context.Context) error {
+// deleteRestoredUsers deletes the users whom an older backup has brought back. Until that is done, and for good in a
+// store or with a ring that is only read, their credentials are refused.
+func (s *Store) deleteRestoredUsers(ctx context.Context) error {
 	back, err := s.ring.Back(ctx, s.db)
 	if err != nil || len(back) == 0 {
 		return err

@@ -266,7 +266,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		_ = s.closeAll() // the first error is the one that counts
 		return nil, wrap(err)
 	}
-	if err := cmp.Or(s.indexMetadata(ctx), s.addLookups(ctx), s.deleteAgain(ctx)); err != nil {
+	if err := cmp.Or(s.indexMetadata(ctx), s.addLookups(ctx), s.deleteRestoredUsers(ctx)); err != nil {
 		s.worker.Stop()
 		_ = s.closeAll()
 		return nil, wrap(err)

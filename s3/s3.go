@@ -140,7 +140,7 @@ func (s *Storage) Get(ctx context.Context, key string) ([]byte, error) {
 func (s *Storage) Delete(ctx context.Context, keys []string) error {
 	if len(keys) == 1 {
 		err := s.client.RemoveObject(ctx, s.config.Bucket, s.config.Prefix+keys[0], minio.RemoveObjectOptions{})
-		return s.unlessGone(ctx, err)
+		return s.deletionFailed(ctx, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -153,11 +153,11 @@ func (s *Storage) Delete(ctx context.Context, keys []string) error {
 		}
 	}, minio.RemoveObjectsOptions{})
 	if err != nil {
-		return s.unlessGone(ctx, err)
+		return s.deletionFailed(ctx, err)
 	}
 	var first error
 	for result := range results {
-		if err := s.unlessGone(ctx, result.Err); err != nil && first == nil {
+		if err := s.deletionFailed(ctx, result.Err); err != nil && first == nil {
 			first = err
 		}
 	}
@@ -167,8 +167,8 @@ func (s *Storage) Delete(ctx context.Context, keys []string) error {
 	return first
 }
 
-// unlessGone is failed for a deletion, where a missing object is not an error.
-func (s *Storage) unlessGone(ctx context.Context, err error) error {
+// deletionFailed is failed for a deletion, where a missing object is not an error.
+func (s *Storage) deletionFailed(ctx context.Context, err error) error {
 	if err = s.failed(ctx, "delete", err); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -98,7 +98,7 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 	}
 	defer content.Close()
 	f := content.File()
-	if f.Size > 0 && wholeWanted(r) { // an error found now still gets a status; after the first byte, none can be sent
+	if f.Size > 0 && wantsAllBytes(r) { // an error found now still gets a status; after the first byte, none can be sent
 		if _, err := content.ReadAt(make([]byte, 1), 0); err != nil {
 			return nil, err
 		}
@@ -114,8 +114,8 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 	return nil, watched.failed
 }
 
-// wholeWanted reports whether a request is for all bytes, even if the client has some.
-func wholeWanted(r *http.Request) bool {
+// wantsAllBytes reports whether a request is for all bytes, even if the client has some.
+func wantsAllBytes(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.Header.Get("Range") == "" && r.Header.Get("If-None-Match") == "" &&
 		r.Header.Get("If-Modified-Since") == ""
 }

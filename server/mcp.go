@@ -210,7 +210,7 @@ func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 		}
 	}
 	arguments := m.takeArguments()
-	if bad := checkBesides(m); bad != nil {
+	if bad := checkEnvelopeSize(m); bad != nil {
 		return bad
 	}
 	relayed := *r

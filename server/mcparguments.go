@@ -55,8 +55,8 @@ func onlyMember(object []byte, name string) (value []byte) {
 	return value
 }
 
-// checkBesides refuses a message that is too large even without the arguments of a tool.
-func checkBesides(m *mcpMessage) *mcpReply {
+// checkEnvelopeSize refuses a message that is too large even without the arguments of a tool.
+func checkEnvelopeSize(m *mcpMessage) *mcpReply {
 	if len(m.encoded) <= maxBesides {
 		return nil
 	}

@@ -91,7 +91,7 @@ needs as much space as the backup.`,
 		"restore into a temporary folder, check everything, and delete it")
 	return c.storing(command, func(ctx context.Context, args []string) error {
 		if *rehearse {
-			return c.rehearse(besides(ctx, *db), args[0], *asJSON)
+			return c.rehearse(withReadOnlyRings(ctx, *db), args[0], *asJSON)
 		}
 		if err := db.needsFile(func(e *engine) string {
 			return "restore the database with " + e.restore + ", or read an export with \"souvenir import\""

@@ -28,7 +28,7 @@ func (c *cli) paints(file *os.File) bool {
 	if kind, _ := c.lookup("TERM"); kind == "dumb" {
 		return false
 	}
-	return isTerminal(file) && understandsPaint(file)
+	return isTerminal(file) && enablePaint(file)
 }
 
 // painted returns a text with a paint. Spaces around it stay outside, so that columns keep their width.

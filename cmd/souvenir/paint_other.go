@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// understandsPaint reports whether a terminal understands SGR sequences.
-func understandsPaint(*os.File) bool { return true }
+// enablePaint reports whether a terminal understands SGR sequences.
+func enablePaint(*os.File) bool { return true }

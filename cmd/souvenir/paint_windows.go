@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// understandsPaint makes a console understand SGR sequences, and reports whether it does. Consoles before Windows 10 do
+// enablePaint makes a console understand SGR sequences, and reports whether it does. Consoles before Windows 10 do
 // not.
-func understandsPaint(file *os.File) bool {
+func enablePaint(file *os.File) bool {
 	console := windows.Handle(file.Fd())
 	var mode uint32
 	if windows.GetConsoleMode(console, &mode) != nil {

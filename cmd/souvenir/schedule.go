@@ -79,7 +79,7 @@ func (b schedule) start(ctx context.Context, store *souvenir.Store, log *slog.Lo
 		return func() {}
 	}
 	warnOfRings(b.dir, log)
-	ctx, cancel := context.WithCancel(actingAs(besides(ctx, b.of), souvenir.ViaUpkeep))
+	ctx, cancel := context.WithCancel(actingAs(withReadOnlyRings(ctx, b.of), souvenir.ViaUpkeep))
 	var running sync.WaitGroup
 	running.Go(func() { b.repeat(ctx, store, log, lookAgain) })
 	return func() {

@@ -133,8 +133,8 @@ func userKeysOf(ctx context.Context, l location) (souvenir.UserKeys, error) {
 	return k, nil
 }
 
-// besides returns a context for copies of a store: they have its ring, which they only read.
-func besides(ctx context.Context, l location) context.Context {
+// withReadOnlyRings returns a context for copies of a store: they have its ring, which they only read.
+func withReadOnlyRings(ctx context.Context, l location) context.Context {
 	return withRings(ctx, func(r *rings) { r.beside, r.readOnly = l, true })
 }
 

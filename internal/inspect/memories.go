@@ -443,7 +443,7 @@ func (in *inspection) checkRecords(r transfer.Record) error {
 		}
 		in.report.Checked[r.Table]++
 		for i, f := range r.Fields {
-			if err := f.Stands(values[i]); err != nil {
+			if err := f.Validate(values[i]); err != nil {
 				in.find(Finding{Table: r.Table, ID: strings.ToValidUTF8(r.Named(values), "\ufffd"), Problem: err.Error()})
 			}
 		}

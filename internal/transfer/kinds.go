@@ -522,8 +522,8 @@ func Records() []Record {
 		tokenRecords(), secretRecords())
 }
 
-// Stands returns an error if a stored value is invalid.
-func (f RecordField) Stands(value any) error {
+// Validate returns an error if a stored value is invalid.
+func (f RecordField) Validate(value any) error {
 	var text string
 	switch v := value.(type) {
 	case int64:

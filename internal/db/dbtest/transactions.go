@@ -120,8 +120,8 @@ func addWhole(tx db.Tx, partition, passage int64, name string) error {
 			partition<<32|passage, memory), tx.Words().Put(partition<<32|passage, "whole "+name, "", false))
 }
 
-// wholes checks that a partition has what [addWhole] added some times, each of the terms once, and nothing else.
-func wholes(t *testing.T, d db.DB, partition int64, n int, terms []string) {
+// checkWhole checks that a partition has what [addWhole] added some times, each of the terms once, and nothing else.
+func checkWhole(t *testing.T, d db.DB, partition int64, n int, terms []string) {
 	t.Helper()
 	read(t, d, func(tx db.Tx) error {
 		var counted string
@@ -195,7 +195,7 @@ func runsAgain(t *testing.T, e Engine, d db.DB) {
 		equal(t, "different numbers", different, writers*each)
 		return err
 	})
-	wholes(t, d, partition, 2*writers*each, terms)
+	checkWhole(t, d, partition, 2*writers*each, terms)
 }
 
 func errorUndoesItsOwn(t *testing.T, d db.DB) {
@@ -243,7 +243,7 @@ func errorUndoesItsOwn(t *testing.T, d db.DB) {
 		equal(t, "rows after an error that was handled", n, 12)
 		return err
 	})
-	wholes(t, d, partition, len(names), names)
+	checkWhole(t, d, partition, len(names), names)
 }
 
 // failedRead checks what follows a read that fails, or a write that the database does not understand: the Write goes

@@ -29,7 +29,7 @@ type asking struct {
 	redirect   string
 	state      string // empty: none was sent, or several
 
-	// Set by checkAsking.
+	// Set by checkAuthorizationRequest.
 	scopes   []souvenir.Scope // at least one, in the order of souvenir.Scopes
 	resource string           // canonical; empty: none was named
 }
@@ -58,7 +58,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Cal
 	if err != nil {
 		return cannotConnect(a, err)
 	}
-	wrong := s.checkAsking(r.Context(), a)
+	wrong := s.checkAuthorizationRequest(r.Context(), a)
 	c, err := s.signin.RequirePerson(r, route.Person)
 	silent := slices.Contains(a.prompts(), "none")
 	switch {
@@ -170,8 +170,8 @@ func cannotConnect(a *asking, err error) (any, error) {
 			web.Sentence(refused.Message)}, nil
 }
 
-// checkAsking checks the rest of a request. Errors meant for the client carry a [*souvenir.OAuthError].
-func (s *Server) checkAsking(ctx context.Context, a *asking) error {
+// checkAuthorizationRequest checks the rest of a request. Errors meant for the client carry a [*souvenir.OAuthError].
+func (s *Server) checkAuthorizationRequest(ctx context.Context, a *asking) error {
 	for _, name := range slices.Sorted(maps.Keys(a.parameters)) {
 		if len(a.parameters[name]) > 1 && name != "resource" { // which may be repeated (RFC 8707, section 2)
 			return oauthError(souvenir.OAuthInvalidRequest, name, name+" is given more than once")

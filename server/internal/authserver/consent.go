@@ -223,7 +223,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 	if err != nil {
 		return cannotConnect(a, err)
 	}
-	if err := s.checkAsking(r.Context(), a); err != nil {
+	if err := s.checkAuthorizationRequest(r.Context(), a); err != nil {
 		return s.refuseAsking(r, a, err)
 	}
 	c, err := s.signin.RequirePerson(r, route.Person)

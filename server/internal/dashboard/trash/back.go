@@ -59,14 +59,14 @@ func takeBack(ctx context.Context, store *souvenir.Store, all []restored) error 
 		}
 	}
 	for _, was := range slices.Backward(all) {
-		if err := deleteAgain(ctx, store, was.TrashEntry); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+		if err := deleteRestoredUsers(ctx, store, was.TrashEntry); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 			return err
 		}
 	}
 	return nil
 }
 
-func deleteAgain(ctx context.Context, store *souvenir.Store, e souvenir.TrashEntry) error {
+func deleteRestoredUsers(ctx context.Context, store *souvenir.Store, e souvenir.TrashEntry) error {
 	with := &souvenir.DeletionOptions{WithMemories: true}
 	switch e.Kind {
 	case souvenir.TrashMemory:
