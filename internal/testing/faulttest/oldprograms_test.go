@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
@@ -66,16 +67,17 @@ var kept = map[int][]string{
 // The files hold users, projects with members, memories with links and past versions, files, a to-do list, rules,
 // tokens, an application with a grant, sign-ins, invitations, recorded calls, and from version 18 on the trash.
 func TestFilesOfOldProgramsOpenMigrateCheckAndExport(t *testing.T) {
+	now := time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC) // the trash has not expired
 	for i, old := range oldFiles(t) {
 		if !longtest.Part(i, 4, 16) {
 			continue
 		}
 		t.Run(fmt.Sprint("version ", old.version), func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), storeName)
+			path := filepath.Join(t.TempDir(), "old.db")
 			if err := os.WriteFile(path, old.content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s, err := Open(t.Context(), path, (&runner{step: len(script)}).options())
+			s, err := Open(t.Context(), path, &Options{Now: func() time.Time { return now }})
 			if err != nil {
 				t.Fatal(err)
 			}
