@@ -552,7 +552,7 @@ func (s *Store) prepareQueries(ctx context.Context, queries []Query) ([]prepared
 	return all, nil
 }
 
-// embedSearched embeds search texts. A model of another program is asked aside, if it can be.
+// embedSearched embeds search texts. In a snapshot, a model of another program is asked later, if it can be.
 func (s *Store) embedSearched(ctx context.Context, texts []string) ([][]float32, error) {
 	ask := func(ctx context.Context) ([][]float32, error) { return s.embed(ctx, ForQuery, texts, nil) }
 	if isBuiltin(s.embedder) || !s.db.InSnapshot(ctx) {

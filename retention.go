@@ -1,7 +1,6 @@
 package souvenir
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"time"
@@ -200,8 +199,8 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeRepor
 	}
 	details := p.details(o)
 	details["complete"] = err == nil
-	noted := s.noteAlone(ctx, nil, event{"purge", "store", "", details})
-	return p, cmp.Or(wrap(err), noted)
+	_ = s.noteAlone(ctx, nil, event{"purge", "store", "", details}) // it reports a failure to the log itself
+	return p, wrap(err)
 }
 
 // purge deletes expired data, up to a time, and the traces of deleted data. After an error the report counts the
