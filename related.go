@@ -61,8 +61,12 @@ type relatedJSON struct {
 	Truncated bool      `json:"truncated,omitempty"`
 }
 
-// maxWalk bounds how far a walk over links may go.
-const maxWalk = 10
+const (
+	// maxWalk bounds how far a walk over links may go.
+	maxWalk = 10
+	// walkPortion is how many memories a walk reads at once.
+	walkPortion = 1000
+)
 
 // RelatedMemories follows the links of a memory in both directions, up to depth links away (1 to 10), nearest first.
 // Each memory appears once, on one of its shortest paths; a memory that this view may not see ends a path.
@@ -83,7 +87,7 @@ func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) (_ []
 	return all, err
 }
 
-// walk follows links, up to depth links and most memories (0: any number), and reports whether there are more.
+// walk follows links, up to depth links and most visible memories (0: any number), and reports whether there are more.
 func (s *Store) walk(tx db.Tx, v viewer, start kernel.Memory, depth, most int) (all []Related, more bool, err error) {
 	type step struct {
 		from      int64
@@ -118,23 +122,25 @@ func (s *Store) walk(tx db.Tx, v viewer, start kernel.Memory, depth, most int) (
 		if err != nil {
 			return nil, false, err
 		}
-		if most > 0 && len(all)+len(next) > most {
-			next, more = next[:most-len(all)], true
-		}
-		found, err := kernel.LoadRows(tx, v, kernel.WholeContent, next)
-		if err != nil {
-			return nil, false, err
-		}
 		level = level[:0]
-		for _, m := range found {
-			from := reached[m.Row]
-			path := append(append([]string{}, paths[from.from]...), m.ID)
-			paths[m.Row] = path
-			level = append(level, m.Row)
-			all = append(all, Related{Memory: memoryOf(m), Depth: d, Direction: from.direction, Path: path})
+		for portion := range slices.Chunk(next, walkPortion) {
+			found, err := kernel.LoadRows(tx, v, kernel.WholeContent, portion)
+			if err != nil {
+				return nil, false, err
+			}
+			for _, m := range found {
+				if most > 0 && len(all) == most {
+					return all, true, nil
+				}
+				from := reached[m.Row]
+				path := append(append([]string{}, paths[from.from]...), m.ID)
+				paths[m.Row] = path
+				level = append(level, m.Row)
+				all = append(all, Related{Memory: memoryOf(m), Depth: d, Direction: from.direction, Path: path})
+			}
 		}
 	}
-	return all, more, nil
+	return all, false, nil
 }
 
 // Similar is a near duplicate of a memory.

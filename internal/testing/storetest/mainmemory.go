@@ -12,6 +12,7 @@ func mainMemories() concept {
 	return concept{"Main memories", []promise{
 		{"it is the project's newest active one, with what is up to two links away", mainMemoryWhole},
 		{"cycles end, and each related memory comes once", mainMemoryCycle},
+		{"links from memories that the reader may not see take no room", mainMemoryUnseen},
 		{"a project without one, and an unknown project, are not found", mainMemoryNone},
 	}}
 }
@@ -75,6 +76,26 @@ func mainMemoryCycle(f *fixture) {
 	for _, r := range related {
 		f.equal("depth of "+r.Content, r.Depth, 1)
 	}
+}
+
+func mainMemoryUnseen(f *fixture) {
+	p := share(f)
+	main := p.owner.add(souvenir.NewMemory{Content: "main", EventType: "project-main", ProjectID: "apollo"})
+	var private []souvenir.NewMemory
+	for i := range 1001 {
+		private = append(private, souvenir.NewMemory{Content: fmt.Sprint("a note ", i), Related: []string{main.ID}})
+	}
+	_, err := p.writer.store.AddMemories(f.ctx, private, nil)
+	f.check("AddMemories", err)
+	link := p.owner.add(souvenir.NewMemory{Content: "links to it", Related: []string{main.ID}})
+	m := p.owner.mainMemory(apollo)
+	if len(m.Related) != 1 || m.Related[0].ID != link.ID {
+		f.Errorf("got %d related memories, want one, %s", len(m.Related), link.ID)
+	}
+	f.same("warnings", m.Warnings)
+	m = p.writer.mainMemory(apollo)
+	f.equal("related, as seen by their writer", len(m.Related), 1000)
+	f.equal("warnings to their writer", len(m.Warnings), 1)
 }
 
 func mainMemoryNone(f *fixture) {
