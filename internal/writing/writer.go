@@ -149,17 +149,16 @@ func (w *Writer) move(m kernel.Memory, id, name string) (*kernel.Place, error) {
 	if sameID && sameName {
 		return w.PlaceByRow(m.Partition)
 	}
-	if m.OwnerRow != w.Viewer.User {
+	project, err := w.Project(id, name)
+	switch {
+	case err == nil && project == m.ProjectRow: // in another form, such as OWNER/ID or a former name
+		return w.PlaceByRow(m.Partition)
+	case m.OwnerRow != w.Viewer.User:
 		return nil, fault.New(fault.KindForbidden, "project_id",
 			"memory %s belongs to project %s of %s; only its owner can move it to another project", fault.Show(m.ID),
 			fault.Show(cmp.Or(m.ProjectName, m.ProjectID)), kernel.UserName(w.Tx, w.Viewer, m.Owner))
-	}
-	project, err := w.Project(id, name)
-	switch {
 	case err != nil:
 		return nil, err
-	case project == m.ProjectRow:
-		return w.PlaceByRow(m.Partition)
 	}
 	return w.placeIn(m.Collection, project)
 }

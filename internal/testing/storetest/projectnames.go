@@ -286,6 +286,9 @@ func projectNamesFormerShared(f *fixture) {
 	m := ann.stored("apollo", "x")
 	f.equal("stored by a name of her time", []any{m.ProjectID, m.ProjectName}, []any{"p", "Artemis"})
 	f.warned("stored", m.Warnings, `"Artemis"`)
+	former := "Apollo"
+	f.equal("updated by a name of her time", ann.update(m.ID,
+		souvenir.MemoryUpdate{ProjectName: &former, Tags: &[]string{"t"}}).ProjectName, "Artemis")
 	f.equal("one from before is new", ann.stored("before", "x").ProjectCreated, true)
 	f.check("DeleteMember", bob.store.DeleteMember(f.ctx,
 		souvenir.ProjectRef{ID: "p"}, "ann"))

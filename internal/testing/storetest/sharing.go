@@ -309,7 +309,14 @@ func sharingWriter(f *fixture) {
 			f.fails(c.name+" of the owner's collection by a writer", c.do(p.writer.store), souvenir.ErrForbidden)
 		}
 	}
+	named := p.writer.update(theirs.ID, souvenir.MemoryUpdate{ProjectID: &apollo.ID, Tags: &[]string{"named"}})
+	f.equal("changed under the full name of its project", []any{named.ProjectID, named.Tags},
+		[]any{"apollo", []string{"named"}})
 	_, err := p.writer.store.UpdateMemory(f.ctx, theirs.ID,
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_name": "new"}})
+	f.failsAt("moving another's memory", err, souvenir.ErrForbidden, "project_id")
+	same(f, "the writer's projects after that", p.writer.projects(), []string{"olga/apollo"})
+	_, err = p.writer.store.UpdateMemory(f.ctx, theirs.ID,
 		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_id": nil}})
 	f.failsAt("taking another's memory out of the project", err, souvenir.ErrForbidden, "project_id")
 	_, err = p.writer.store.UpdateMemory(f.ctx, mine.ID,
