@@ -307,7 +307,8 @@ func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeletionOpti
 	if err != nil {
 		return false, err
 	}
-	counts, err := db.Column[int64](tx, `SELECT coalesce(sum(memories), 0) FROM partition WHERE collection_id = ?`, row)
+	counts, err := db.Column[int64](tx, `SELECT coalesce(sum(`+v.Held()+`), 0) FROM partition p WHERE p.collection_id = ?`,
+		row)
 	if err != nil {
 		return false, err
 	}

@@ -249,8 +249,8 @@ func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o Deletion
 			kernel.UserName(tx, v, p.Owner))
 	}
 	var memories, files int64
-	err = tx.QueryRow(`SELECT (SELECT coalesce(sum(memories), 0) FROM partition WHERE project_id = ?
-			AND id NOT IN (`+kernel.TextPartitions+`)),
+	err = tx.QueryRow(`SELECT (SELECT coalesce(sum(`+v.Held()+`), 0) FROM partition p WHERE p.project_id = ?
+			AND p.id NOT IN (`+kernel.TextPartitions+`)),
 		(SELECT count(*) FROM file WHERE project_id = ? AND memory_id IS NULL AND state = 'stored')`, p.Row,
 		p.Row).Scan(&memories, &files)
 	if err != nil {

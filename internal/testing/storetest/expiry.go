@@ -20,6 +20,7 @@ func expiry() concept {
 		{"a put under the key of an expired memory makes a new one", expiredKey},
 		{"content that has expired is stored again", expiredContent},
 		{"what has expired is deleted from the file", expiredIsDeleted},
+		{"a place whose memories have all expired is empty", expiredLeaveEmpty},
 		{"a clock that is ahead deletes nothing", expiryClock},
 		{"an export has no expired memories, and keeps the time of the others", expiryExport},
 		{"a deleted memory is restored until it expires", expiryTrash},
@@ -278,6 +279,22 @@ func expiredIsDeleted(f *fixture) {
 	report, err := f.operator.Upkeep().Check(f.ctx, nil)
 	f.check("Check", err)
 	f.equal("findings", len(report.Findings), 0)
+}
+
+func expiredLeaveEmpty(f *fixture) {
+	f.addCollection(souvenir.NewCollection{Name: "c"})
+	f.expire(souvenir.NewMemory{Content: "a heron", Collection: "c"})
+	f.expire(souvenir.NewMemory{Content: "a swan", ProjectID: "p"})
+	delete := func() (collection, project error) {
+		return f.store.DeleteCollection(f.ctx, "c", nil), f.store.DeleteProject(f.ctx, souvenir.ProjectRef{ID: "p"}, nil)
+	}
+	collection, project := delete()
+	f.fails("a collection with a memory", collection, souvenir.ErrConflict, "holds 1 memories")
+	f.fails("a project with a memory", project, souvenir.ErrConflict, "holds 1 memories")
+	f.clock.Pass(time.Hour)
+	collection, project = delete()
+	f.check("DeleteCollection", collection)
+	f.check("DeleteProject", project)
 }
 
 func expiryClock(f *fixture) {
