@@ -324,7 +324,8 @@ func (s *Store) showDocuments(tx db.Tx, v viewer, p page, terms []text.Term) (hi
 	return hits, nil
 }
 
-// wakeTexts makes the worker read files that wait: now, or once the context's transaction is done.
+// wakeTexts makes the worker read files that wait, such as those with another place: now, or once the context's
+// transaction is done.
 func (s *shared) wakeTexts(ctx context.Context) {
 	s.db.AtEnd(ctx, func(error) { s.texts.Wake() })
 }

@@ -230,6 +230,7 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 			return err
 		}
 		o := options.orDefault()
+		defer s.wakeTexts(ctx) // of files that stay, in another place
 		return s.deleteInPortions(ctx, o.Erase, func(tx db.Tx, v viewer, p trash.Portion) (bool, error) {
 			return s.deleteProject(tx, v, ref, o, p)
 		})

@@ -280,6 +280,7 @@ func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error
 	if !indexed {
 		s.wake(ctx)
 	}
+	s.wakeTexts(ctx)
 	if refused != nil {
 		return TrashEntry{}, refused
 	}

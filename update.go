@@ -218,6 +218,7 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 		}
 	}
 	var changed Stored
+	var moved bool
 	err := s.write(ctx, func(tx db.Tx, v viewer) error {
 		before, err := kernel.LoadForWriting(tx, v, id)
 		if err != nil {
@@ -249,7 +250,7 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 		if err != nil {
 			return err
 		}
-		changed = storedOf(stored)
+		changed, moved = storedOf(stored), stored.Partition != before.Partition
 		if !changed.Indexed {
 			changed.Warnings = append(changed.Warnings, warnings...)
 		}
@@ -257,6 +258,9 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 	})
 	if err == nil && !changed.Indexed {
 		s.wake(ctx)
+	}
+	if err == nil && moved {
+		s.wakeTexts(ctx)
 	}
 	return changed, err
 }
@@ -337,6 +341,12 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 			return b.done, err
 		}
 	}
+	moved := false
+	defer func() {
+		if moved {
+			s.wakeTexts(ctx)
+		}
+	}()
 	for done := false; !done; {
 		done, err = b.next(ctx, updatedAtOnce, func(tx db.Tx, v viewer, found []kernel.Memory) (int, int, error) {
 			w, err := s.writing().NewWriter(tx, v)
@@ -364,6 +374,7 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 				if stored.Revision != m.Revision {
 					changed++
 				}
+				moved = moved || stored.Partition != m.Partition
 			}
 			return len(found), changed, w.Flush()
 		})

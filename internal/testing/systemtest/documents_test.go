@@ -76,6 +76,23 @@ func (r *reading) wait(view *Store, id string) File {
 	return f
 }
 
+// await waits until a file is read, without making the worker look for work, as wait does. By itself, it looks every
+// 30 seconds.
+func (r *reading) await(view *Store, id string) File {
+	r.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		f, err := view.GetFile(r.Context(), id)
+		switch {
+		case err != nil:
+			r.Fatal(err)
+		case f.Text.State != TextWaiting:
+			return f
+		case time.Now().After(deadline):
+			r.Fatalf("got a file that still waits to be read, %+v, want it read at once", f)
+		}
+	}
+}
+
 // wantFound fails the test unless a search for a word in a project finds exactly these files.
 func (r *reading) wantFound(view *Store, project ProjectRef, want ...string) {
 	r.Helper()
@@ -182,8 +199,16 @@ func documentsMove(r *reading) {
 		r.Fatal(err)
 	}
 	r.wantFound(ann, q)
-	r.wait(ann, f.ID)
+	r.await(ann, f.ID)
 	r.wantFound(ann, p, "a.txt")
+	for _, to := range []string{"q", "p"} {
+		change := MemoriesUpdate{All: true, Change: MemoryUpdate{ProjectID: &to}}
+		if _, err := ann.UpdateMemories(ctx, change); err != nil {
+			r.Fatal(err)
+		}
+		r.await(ann, f.ID)
+		r.wantFound(ann, ProjectRef{ID: to}, "a.txt")
+	}
 	if err := ann.DeleteMemory(ctx, m.ID); err != nil {
 		r.Fatal(err)
 	}
@@ -194,7 +219,7 @@ func documentsMove(r *reading) {
 	if err := ann.DeleteProject(ctx, p, &DeletionOptions{WithMemories: true}); err != nil {
 		r.Fatal(err)
 	}
-	r.wait(ann, f.ID)
+	r.await(ann, f.ID)
 	r.wantFound(ann, ProjectRef{}, "a.txt")
 	if err := ann.DeleteFile(ctx, f.ID); err != nil {
 		r.Fatal(err)
@@ -203,7 +228,7 @@ func documentsMove(r *reading) {
 	if _, err := ann.Trash().Restore(ctx, f.ID); err != nil {
 		r.Fatal(err)
 	}
-	r.wait(ann, f.ID)
+	r.await(ann, f.ID)
 	r.wantFound(ann, ProjectRef{}, "a.txt")
 	if err := ann.EraseFile(ctx, f.ID); err != nil {
 		r.Fatal(err)
