@@ -137,6 +137,9 @@ func keptPlaces(ctx context.Context, view *souvenir.Store) ([]keptPlace, error) 
 		return nil, err
 	}
 	for _, found := range collections {
+		if found.Owner != view.Access().User { // of another user, who shares memories in it
+			continue
+		}
 		if err := add(souvenir.DueQuery{Collection: found.Name},
 			keptPlace{Collection: found.Name}.with(found.Retention)); err != nil {
 			return nil, err

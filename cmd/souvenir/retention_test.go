@@ -52,6 +52,25 @@ func TestRetentionCommands(t *testing.T) {
 		!strings.Contains(got, "  90d ") {
 		t.Errorf("the list is\n%s\nwant project home with 90d in it", got)
 	}
+	ben, err := store.Accounts().GetUser(t.Context(), "ben")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "shared", Collection: "日记",
+		ProjectName: "home"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.AddMember(t.Context(), souvenir.NewMember{Project: souvenir.ProjectRef{ID: anna.ID + "/" +
+		rules[1].ProjectID}, User: ben.ID, Role: souvenir.MemberReader}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.As(souvenir.Access{User: ben.ID}).AddCollection(t.Context(),
+		souvenir.NewCollection{Name: "日记"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.ok(t, "retention", "list", "--user", "ben", "--json"); strings.TrimSpace(got) != "[]" {
+		t.Errorf("the rules of ben, who sees a collection of anna's, are %s, want []", got)
+	}
 	removed := decode[keptPlace](t, c.ok(t, "retention", "remove", "--user", "anna", "--project", "home", "--json"))
 	if removed.Action != "none" || removed.ProjectName != "home" {
 		t.Errorf("removed %+v, want home without a rule", removed)
