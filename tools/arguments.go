@@ -270,6 +270,19 @@ func (p *parameter) decode(label string, given any) (any, error) {
 	return p.decodeObject(label, given)
 }
 
+// checkEscapes refuses half of a character in JSON that is given as a string: decoding would replace it.
+func (p *parameter) checkEscapes(label string, given any) error {
+	s, ok := given.(string)
+	if !ok || !json.Valid([]byte(s)) {
+		return nil
+	}
+	if escape, at := jsonescape.LoneSurrogate([]byte(s)); at >= 0 {
+		return fault.Invalid(p.name,
+			"%s has the escape %s, which is half of a character; write both halves, or the character itself", label, escape)
+	}
+	return nil
+}
+
 func (p *parameter) mismatch(label string, given any, expected string) error {
 	return fault.Invalid(p.name, "%s is %s; expected %s", label, showJSON(given), expected)
 }
@@ -381,6 +394,9 @@ func toList(given any) ([]any, bool) {
 }
 
 func (p *parameter) decodeWords(label string, given any) (any, error) {
+	if err := p.checkEscapes(label, given); err != nil {
+		return nil, err
+	}
 	list, ok := toList(given)
 	if !ok {
 		return nil, p.mismatch(label, given, "a list of strings")
@@ -423,6 +439,9 @@ func (p *parameter) decodeNumbers(label string, given any) (any, error) {
 }
 
 func (p *parameter) decodeObject(label string, given any) (any, error) {
+	if err := p.checkEscapes(label, given); err != nil {
+		return nil, err
+	}
 	listed := given
 	if s, ok := given.(string); ok {
 		if decoded, err := decodeJSON([]byte(s)); err == nil {
