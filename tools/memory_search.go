@@ -178,7 +178,7 @@ func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, erro
 	}
 	q := souvenir.Query{
 		Text: a.Query, Vector: a.QueryEmbedding, ProjectID: project.ID, ProjectName: project.Name,
-		Classification: a.Classification, Tags: a.Tags, Filter: filter,
+		Tags: a.Tags, Filter: filter,
 		Sort: a.Sort, Limit: a.Limit, Offset: a.Offset, IncludeFiles: a.IncludeFiles, MinScore: a.MinScore,
 		Explain: a.Explain,
 	}
@@ -249,7 +249,7 @@ func (a *memoryArguments) filter() (souvenir.Filter, souvenir.ProjectRef, error)
 		}
 	}
 	for key, value := range map[string]string{"event_type": a.EventType, "state": a.State,
-		"importance": string(a.Importance)} {
+		"importance": string(a.Importance), "classification": string(a.Classification)} {
 		if value != "" {
 			filter[key] = value
 		}

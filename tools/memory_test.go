@@ -319,7 +319,8 @@ func TestMemorySearch(t *testing.T) {
 			want: with(map[string]any{"total": 1, "results.0.memories.0.id": "{pillars}"}),
 		},
 		{
-			name: "a classification", tool: "memory", args: `{"action": "search", "classification": "do"}`,
+			name: "a classification, which wins over the one in the filter", tool: "memory",
+			args: `{"action": "search", "classification": "do", "filter": {"classification": "dont"}}`,
 			want: with(map[string]any{"total": 1, "results.0.memories.0.id": "{short}"}),
 		},
 		{
