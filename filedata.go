@@ -178,14 +178,15 @@ func (u *upload) end(ctx context.Context, content io.Reader, data []byte) ([]byt
 	t := FileTexts{Filename: u.Filename, MIMEType: u.MIMEType, Description: u.Description, Category: u.Category,
 		Tags: slices.Clone(u.Tags), LongText: u.text && u.row != 0}
 	whole := u.text && u.row == 0
+	other, failed := u.staged(ctx, data)
 	switch {
 	case whole:
 		t.Content = data
-	case u.row == 0:
-		t.Other = data
+	case !u.text:
+		t.Other = &Document{Filename: u.Filename, MIMEType: u.MIMEType, Size: u.size, Content: other}
 	}
 	called, err := u.s.beforeFile(ctx, OperationStore, "AddFile", &t)
-	if err != nil || !called {
+	if err := cmp.Or(failed(), err); err != nil || !called {
 		return data, err
 	}
 	u.Filename, u.Description, u.Category, u.Tags = CleanFilename(t.Filename), t.Description, t.Category, t.Tags

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // redactFiles replaces the secret in all texts of a file.
@@ -82,6 +85,48 @@ func TestHooksSeeThatATextIsTooLongForThem(t *testing.T) {
 	}
 	if len(seen) != 2 || !seen[0].LongText || seen[0].Content != nil || seen[1].LongText || seen[1].Content != nil {
 		t.Errorf("got %+v, want a long text, and other bytes", seen)
+	}
+}
+
+func TestHooksReadOtherFilesBeforeTheyAreVisible(t *testing.T) {
+	var got []byte
+	var loses bool
+	var s *Store
+	s = openHooks(t, Hooks{BeforeFile: func(ctx context.Context, _ Operation, f *FileTexts) (err error) {
+		if p, err := s.FilePage(ctx, FileQuery{}); err != nil || p.Total > 0 {
+			t.Errorf("got %+v, %v, want no visible file", p, err)
+		}
+		if loses {
+			if err := s.write(ctx, func(tx db.Tx, _ viewer) error {
+				_, err := tx.Exec(`UPDATE file_chunk SET data = substr(data, 2)`)
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		got, err = io.ReadAll(io.NewSectionReader(f.Other.Content, 0, f.Other.Size))
+		if loses {
+			err = nil // the hook takes no notice
+		}
+		return err
+	}})
+	for _, size := range []int{0, batchSize - 1, batchSize, 2*batchSize + kernel.ChunkSize + 7} {
+		content := append([]byte{0}, bytes.Repeat([]byte("abc"), size/3+1)...)[:size+1]
+		f, err := s.AddFile(t.Context(), NewFile{}, bytes.NewReader(content))
+		if err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%d bytes: got %d bytes, %v, want all of them", len(content), len(got), err)
+		}
+		if err := s.EraseFile(t.Context(), f.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	loses = true
+	_, err := s.AddFile(t.Context(), NewFile{}, bytes.NewReader(make([]byte, 2*batchSize)))
+	if !errors.Is(err, ErrInternal) {
+		t.Errorf("with a chunk that cannot be read: got %v, want ErrInternal", err)
+	}
+	if p, err := s.FilePage(t.Context(), FileQuery{}); err != nil || p.Total != 0 {
+		t.Errorf("got %+v, %v, want no file", p, err)
 	}
 }
 

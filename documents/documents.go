@@ -64,8 +64,8 @@ func (r *reader) ReadDocument(ctx context.Context, d souvenir.Document) (souveni
 		return souvenir.DocumentText{Reason: "files of type " + kind + " are not read"}, nil
 	case "pdf", "docx":
 		if d.Size > maxPacked {
-			return souvenir.DocumentText{Reason: fmt.Sprintf("it has %d bytes; of this type at most %d are read", d.Size,
-				maxPacked)}, nil
+			return souvenir.DocumentText{Truncated: true, Reason: fmt.Sprintf(
+				"it has %d bytes; of this type at most %d are read", d.Size, maxPacked)}, nil
 		}
 		if format == "docx" {
 			return readDOCX(ctx, d.Content, d.Size)

@@ -61,6 +61,7 @@ func readPDF(ctx context.Context, content io.ReaderAt, size int64) (t souvenir.D
 	switch {
 	case unread > 0:
 		t.Reason = fmt.Sprintf("%d of %d pages could not be read", unread, len(tree.pages))
+		t.Truncated = t.Truncated || strings.TrimSpace(t.Text) == ""
 	case strings.TrimSpace(t.Text) == "":
 		t.Reason = "its pages have no text; they may be scanned"
 	}

@@ -1,8 +1,9 @@
 package secrets
 
 import (
-	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,12 +39,12 @@ func (f *Finder) file() func(context.Context, souvenir.Operation, *souvenir.File
 }
 
 const (
-	longest = 20 * time.Second // that reading a new file may take, besides the wait for others
+	longest = 40 * time.Second // that reading a new file may take, besides the wait for others
 	readers = 2                // files that are read at a time: a PDF file may take 768 MiB (package documents)
 )
 
-// other refuses a new file that is not text if there is a secret in the text that can be extracted from it. A file that
-// cannot be read is stored: no search will show its text.
+// other refuses a new file that is not text if there is a secret in the text that can be extracted from it, or if only
+// a part of that text, or none because of an error, could be extracted. A file that has no such text is stored.
 func (f *Finder) other(ctx context.Context, c *collector, t *souvenir.FileTexts) {
 	if f.reader == nil {
 		return
@@ -55,20 +56,30 @@ func (f *Finder) other(ctx context.Context, c *collector, t *souvenir.FileTexts)
 		c.err = ctx.Err()
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	limited, cancel := context.WithTimeoutCause(ctx, longest, errors.New("it takes too long"))
 	defer cancel()
-	text, err := f.reader.ReadDocument(ctx, souvenir.Document{Filename: t.Filename, MIMEType: t.MIMEType,
-		Size: int64(len(t.Other)), Content: bytes.NewReader(t.Other)})
-	if err != nil {
-		return
-	}
+	text, err := f.reader.ReadDocument(limited, *t.Other)
 	found, whole := f.Find(text.Text)
 	switch {
+	case ctx.Err() != nil:
+		c.err = ctx.Err()
+	case limited.Err() != nil && err != nil:
+		c.unread(context.Cause(limited).Error())
+	case err != nil:
+		c.unread(err.Error())
 	case len(found) > 0:
 		c.refuse("content", found[0].Rule+placeOf(text, found[0].Start))
 	case !whole:
 		f.unexamined(c, "content")
+	case text.Truncated || text.Text != "" && text.Reason != "":
+		c.unread(cmp.Or(text.Reason, "only the beginning of its text is read"))
 	}
+}
+
+// unread refuses a file whose text was not read completely.
+func (c *collector) unread(reason string) {
+	c.err = &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "content", Message: "content could not be read to its " +
+		"end to look for secrets: " + reason + "; this store refuses such files"}
 }
 
 // position returns " in line N" for a place in a text of several lines.

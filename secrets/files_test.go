@@ -61,12 +61,18 @@ func TestLongTextFilesAreStoredOnlyIfSecretsMayBe(t *testing.T) {
 	}
 }
 
-// word returns a DOCX file with a text.
-func word(t *testing.T, text string) string {
+// word returns a DOCX file with a text, after a picture of some bytes.
+func word(t *testing.T, picture int, text string) string {
 	t.Helper()
 	var file bytes.Buffer
 	archive := zip.NewWriter(&file)
-	w, err := archive.Create("word/document.xml")
+	w, err := archive.CreateHeader(&zip.FileHeader{Name: "word/media/picture"}) // stored as it is
+	if err == nil {
+		_, err = w.Write(make([]byte, picture))
+	}
+	if err == nil {
+		w, err = archive.Create("word/document.xml")
+	}
 	if err == nil {
 		_, err = fmt.Fprintf(w, `<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>`+
 			`<w:p><w:r><w:t>%s</w:t></w:r></w:p></w:body></w:document>`, text)
@@ -98,7 +104,7 @@ func TestASlowDocumentMakesNoOtherWait(t *testing.T) {
 	f.Documents(reader)
 	before := f.Hooks().BeforeFile
 	texts := func(name string) *souvenir.FileTexts {
-		return &souvenir.FileTexts{Filename: name, Other: []byte("a document")}
+		return &souvenir.FileTexts{Filename: name, Other: &souvenir.Document{Filename: name}}
 	}
 	done := make(chan error)
 	go func() { done <- before(t.Context(), souvenir.Operation{}, texts("slow")) }()
@@ -121,12 +127,19 @@ func TestDocumentsWithSecretsAreRefused(t *testing.T) {
 		content string
 		want    string
 	}{
-		"a secret":           {secrets.Refuse, documents.New(nil), word(t, "the key "+awsKey), "(aws-access-token)"},
-		"no secret":          {secrets.Refuse, documents.New(nil), word(t, "the key is in the drawer"), ""},
-		"masked":             {secrets.Mask, documents.New(nil), word(t, "the key "+awsKey), ""},
+		"a secret":           {secrets.Refuse, documents.New(nil), word(t, 0, "the key "+awsKey), "(aws-access-token)"},
+		"no secret":          {secrets.Refuse, documents.New(nil), word(t, 0, "the key is in the drawer"), ""},
+		"masked":             {secrets.Mask, documents.New(nil), word(t, 0, "the key "+awsKey), ""},
 		"a page":             {secrets.Refuse, paged, "%PDF-1.4\x00 and so on", "(aws-access-token near page 7)"},
-		"it cannot be read":  {secrets.Refuse, documents.New(nil), "PK\x03\x04\x00 and no more", ""},
-		"documents are none": {secrets.Refuse, nil, word(t, "the key "+awsKey), ""},
+		"it cannot be read":  {secrets.Refuse, documents.New(nil), "PK\x03\x04\x00 and no more", "a broken one"},
+		"a large one":        {secrets.Refuse, documents.New(nil), word(t, 9<<20, "the key "+awsKey), "(aws-access-token)"},
+		"large, no secret":   {secrets.Refuse, documents.New(nil), word(t, 9<<20, "the key is in the drawer"), ""},
+		"too large":          {secrets.Refuse, documents.New(nil), word(t, 65<<20, "the key is in the drawer"), "at most 67"},
+		"large and masked":   {secrets.Mask, documents.New(nil), word(t, 9<<20, "the key "+awsKey), ""},
+		"too much text":      {secrets.Refuse, fixed{Text: "tea", Truncated: true}, word(t, 0, ""), "only the beginning"},
+		"pages are broken":   {secrets.Refuse, fixed{Text: "tea", Reason: "1 of 2 pages"}, word(t, 0, ""), "1 of 2 pages"},
+		"a picture":          {secrets.Refuse, fixed{Reason: "pictures are not read"}, word(t, 0, ""), ""},
+		"documents are none": {secrets.Refuse, nil, word(t, 0, "the key "+awsKey), ""},
 	} {
 		finder := newFinder(t, test.mode)
 		store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Hooks: []souvenir.Hooks{finder.Hooks()},

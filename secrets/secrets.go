@@ -385,7 +385,8 @@ func mask(text string, found []Finding) (result string, names []string) {
 // Hooks returns the functions that treat secrets in memories, rules, to-do documents and turns of conversations before
 // they are stored or changed: in texts, tags, and in the keys and texts of metadata. [Mask] and [Refuse] also treat
 // files: names, descriptions, tags, and the content of text files. [Finder.Documents] treats the texts that searches
-// find; [Refuse] also refuses new files of less than 4 MiB for these texts. Searches are not examined.
+// find; [Refuse] also refuses new files for these texts, and if not all of such a text could be read. Searches are not
+// examined.
 func (f *Finder) Hooks() souvenir.Hooks {
 	if f.mode == Off {
 		return souvenir.Hooks{}

@@ -39,6 +39,7 @@ func files() concept {
 		{"of strangers are not there", fileStranger},
 		{"of a limited view are in its projects", fileLimited},
 		{"are refused by a view for reading", fileReadOnly},
+		{"can be read by a hook before they are there", fileHooks},
 	}}
 }
 
@@ -418,4 +419,25 @@ func fileMovesWithMemory(f *fixture) {
 	f.equal("its project", f.getFile(file.ID).ProjectID, "gemini")
 	same(f, "in the one before", f.as(souvenir.Access{Projects: []string{"apollo"}}).listFiles(souvenir.FileList{}), nil)
 	f.equal("in the new one", len(f.as(souvenir.Access{Projects: []string{"gemini"}}).listFiles(souvenir.FileList{})), 1)
+}
+
+func fileHooks(f *fixture) {
+	var read []byte
+	var listed souvenir.FilePage
+	h := f.hooked(souvenir.Hooks{
+		BeforeFile: func(ctx context.Context, _ souvenir.Operation, t *souvenir.FileTexts) (err error) {
+			if listed, err = f.store.FilePage(ctx, souvenir.FileQuery{}); err == nil {
+				read, err = io.ReadAll(io.NewSectionReader(t.Other.Content, 0, t.Other.Size))
+			}
+			return err
+		},
+	})
+	for _, size := range []int{1 << 20, 5 << 20} {
+		content := bytesOf(size, 7)
+		file, err := h.store.AddFile(f.ctx, souvenir.NewFile{}, bytes.NewReader(content))
+		f.check("AddFile", err)
+		f.equal("listed meanwhile", listed.Total, 0)
+		f.equal("read", bytes.Equal(read, content), true)
+		f.check("EraseFile", f.store.EraseFile(f.ctx, file.ID))
+	}
 }
