@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,12 +13,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/souvenir-ai/souvenir"
 )
 
 // anchorsFile is a file in the folder of scheduled backups with a line for each of them, TIME NUMBER:HASH: the newest
 // entry that the audit log had then.
 const anchorsFile = "souvenir-audit-anchors.txt"
+
+// errNoFit means that an audit log does not fit the newest anchor.
+var errNoFit = errors.New("it has been altered")
 
 // anchor verifies the audit log with the newest anchor in the folder, adds a new one, and logs it. An anchor that does
 // not fit stays the newest, so that each backup reports it until a person has looked.
@@ -42,9 +48,9 @@ func keepAnchor(ctx context.Context, store *souvenir.Store, path string, now tim
 	case err != nil:
 		return "", err
 	case !r.OK:
-		return "", fmt.Errorf("it has been altered, or the store was restored from an earlier backup: entry %d: %s; "+
-			"if that was intended, rename the file, and the next backup starts another", r.Problems[0].Seq,
-			r.Problems[0].Problem)
+		return "", fmt.Errorf("%w, or the store was restored from an earlier backup: entry %d: %s; if that was intended, "+
+			"run \"souvenir audit anchor --start-over %s\"", errNoFit, r.Problems[0].Seq, r.Problems[0].Problem,
+			filepath.Dir(path))
 	}
 	head = fmt.Sprintf("%d:%s", r.Head.Seq, r.Head.Hash)
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -69,4 +75,50 @@ func newestAnchor(content string) *souvenir.AuditAnchor {
 		}
 	}
 	return nil
+}
+
+func (c *cli) auditAnchor() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "anchor FOLDER [flags]",
+		Short: "Verify the log with the anchors of backups, and keep a new one",
+		Long: `Verifies the audit log with the newest anchor in a folder of scheduled backups, and adds a new one to
+its file ` + anchorsFile + `, as each scheduled backup does.
+
+With --start-over, anchors that do not fit are put aside: their file gets another name, and a new one
+begins. Do this only if you know why they do not fit, for example after a restore from an earlier
+backup, after damage that "souvenir check --repair --accept" has accepted, or after a cut without
+--anchors. The log must be sound without an anchor. Keep the old file: it is the evidence.`,
+		Example: `  souvenir audit anchor /media/backups
+  souvenir audit anchor --start-over /media/backups`,
+		Args: wants(1, 1, "FOLDER"),
+	}
+	db, asJSON := dbFlag(command), jsonFlag(command)
+	again := command.Flags().Bool("start-over", false, "put anchors aside that do not fit")
+	return c.command(command, func(ctx context.Context, args []string) error {
+		path := filepath.Join(args[0], anchorsFile)
+		var head, aside string
+		err := withStore(ctx, *db, forReading, func(store *souvenir.Store) (err error) {
+			head, err = keepAnchor(ctx, store, path, time.Now())
+			if !errors.Is(err, errNoFit) || !*again {
+				return err
+			}
+			if r, err := store.Upkeep().CheckAudit(ctx, nil); err != nil || !r.OK {
+				return cmp.Or(err, errors.New("the audit log is damaged, whatever the anchors say; \"souvenir audit verify\" "+
+					"says where, and \"souvenir check --repair --accept\" accepts that"))
+			}
+			aside = strings.TrimSuffix(path, ".txt") + time.Now().UTC().Format("-20060102T150405Z") + ".txt"
+			if err := os.Rename(path, aside); err != nil {
+				return err
+			}
+			head, err = keepAnchor(ctx, store, path, time.Now())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if aside != "" && !*asJSON {
+			fmt.Fprintf(&c.out, "put the anchors that do not fit aside, in %s\n", aside)
+		}
+		return c.printResult(*asJSON, object{"anchor": head, "aside": aside}, "%s", head)
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,4 +100,40 @@ func TestACutWithTheAnchorsOfBackupsLeavesThemOfUse(t *testing.T) {
 		t.Errorf("after a cut that the anchors do not allow: got the head %s, want %s", got, before)
 	}
 	c.fails(t, exitError, "--anchors", "audit", "cut", before, "--anchors", t.TempDir())
+
+	c.fails(t, exitError, "audit anchor --start-over "+c.dir, "audit", "anchor", c.dir)
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time they fit, and stay
+		if got := c.ok(t, "audit", "anchor", "--start-over", c.dir); !strings.HasSuffix(got, before+"\n") {
+			t.Errorf("got %q, want the new anchor %s", got, before)
+		}
+	}
+	aside, err := filepath.Glob(filepath.Join(c.dir, "souvenir-audit-anchors-*.txt"))
+	if err != nil || len(aside) != 1 {
+		t.Fatalf("got %v, %v, want one file put aside", aside, err)
+	}
+	if kept, err := os.ReadFile(aside[0]); err != nil || string(kept) != string(old) {
+		t.Errorf("got %q, %v, want the old anchors %q", kept, err, old)
+	}
+	if err := keep(); err != nil {
+		t.Errorf("after starting over: got %v, want a new anchor", err)
+	}
+}
+
+func TestAnchorsAreNotPutAsideForADamagedLog(t *testing.T) {
+	c := call{dir: t.TempDir()}
+	c.ok(t, "user", "add", "anna", "--no-password")
+	c.ok(t, "audit", "anchor", c.dir)
+	path := filepath.Join(c.dir, defaultFile)
+	content, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, bytes.ReplaceAll(content, []byte("user.add"), []byte("user.aid")), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.fails(t, exitError, "check --repair --accept", "audit", "anchor", "--start-over", c.dir)
 }

@@ -25,7 +25,7 @@ Each entry carries a hash of itself and of the entry before it, so that changed,
 entries are found. Keep the number and the hash of the newest entry elsewhere, such as in another
 system's log: with it, "souvenir audit verify --anchor" also detects a log that was truncated or
 rewritten.`,
-	}, c.auditList(), c.auditVerify(), c.auditCut())
+	}, c.auditList(), c.auditVerify(), c.auditAnchor(), c.auditCut())
 }
 
 func (c *cli) auditList() *cobra.Command {
