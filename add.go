@@ -487,8 +487,8 @@ func newDraft(m NewMemory) (_ kernel.Draft, err error) {
 		err = invalid("IfAbsent", "{} is set on a memory with a {key} or a {rule_type}, which say "+
 			"themselves what the memory replaces; omit it")
 	}
-	if err == nil && d.Key != "" && d.RuleType != "" {
-		err = invalid("key", "{} is %s on a rule; a project has one rule of each type, which needs no key", show(d.Key))
+	if err == nil {
+		err = d.CheckRule()
 	}
 	return d, err
 }

@@ -332,10 +332,14 @@ func (s *Store) rewriteImported(ctx context.Context, d *kernel.Draft) error {
 	if ctx.Value(withoutHooks{s.shared}) != nil {
 		return nil
 	}
-	o := &operation{hooks: s.options.Hooks, log: s.log, view: s,
-		Operation: Operation{Kind: OperationStore, Method: "Import", Access: s.Access(), Count: 1}}
+	o := &operation{hooks: s.options.Hooks, log: s.log, view: s, Operation: Operation{Access: s.Access()}}
+	return o.rewriteImported(context.WithValue(ctx, withoutHooks{s.shared}, true), d)
+}
+
+func (o *operation) rewriteImported(ctx context.Context, d *kernel.Draft) error {
+	o.Kind, o.Method, o.Count = OperationStore, "Import", 1
 	m := NewMemory{Content: d.Content, Key: d.Key}.rewritable(*d)
-	if err := o.beforeStore(context.WithValue(ctx, withoutHooks{s.shared}, true), &m); err != nil {
+	if err := o.beforeStore(ctx, &m); err != nil {
 		return err
 	}
 	after, err := newDraft(m)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/files/objects"
@@ -286,14 +287,15 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 }
 
 // CheckExport checks an export, or a handmade file in the same form, as [Upkeep.Import] does before it writes anything,
-// and returns the error that Import would return. It needs no store, so that none is created for an invalid file.
-// Progress receives the stage "check"; nil disables it.
-func CheckExport(ctx context.Context, r io.Reader, progress Progress) (err error) {
+// and returns the error that Import into a store with these hooks would return. It needs no store, so that none is
+// created for an invalid file. Progress receives the stage "check"; nil disables it.
+func CheckExport(ctx context.Context, r io.Reader, progress Progress, hooks ...Hooks) (err error) {
 	defer setGoNames[struct{}](&err, "r", "r")
 	if r == nil {
 		return invalid("r", "{} is nil; give a reader of an export")
 	}
-	return wrap(transfer.CheckExport(ctx, r, progress))
+	o := &operation{hooks: hooks, log: slog.New(slog.DiscardHandler)}
+	return wrap(transfer.CheckExport(ctx, r, progress, o.rewriteImported))
 }
 
 // importReport returns the report in the form of the API.

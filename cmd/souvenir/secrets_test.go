@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,6 +52,9 @@ func TestAnImportReportsSecrets(t *testing.T) {
 	}
 	c.fails(t, exitError, "line 2: content has what looks like a secret", "import", "hand.jsonl", "--db", "hand.db",
 		"--secrets", "refuse")
+	if _, err := os.Stat(filepath.Join(c.dir, "hand.db")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after a refused import: got %v, want no new store", err)
+	}
 	for mode, want := range map[string]string{"flag": "flagged", "mask": "masked", "refuse": "skipped"} {
 		out := c.run(t, "import", "--from", "mem0", "all.json", "--db", mode+".db", "--secrets", mode)
 		printed := out.stderr

@@ -219,7 +219,7 @@ func (c *cli) importFile(ctx context.Context, db location, in *os.File, onConfli
 	defer end()
 	lines := reader(in)
 	if _, err := os.Stat(string(db)); !db.isDatabase() && errors.Is(err, fs.ErrNotExist) {
-		if lines, err = checkBefore(ctx, lines, progress); err != nil {
+		if lines, err = checkBefore(ctx, lines, progress, o.Hooks); err != nil {
 			return report, err
 		}
 	}
@@ -233,11 +233,12 @@ func (c *cli) importFile(ctx context.Context, db location, in *os.File, onConfli
 
 // checkBefore checks that something can be imported before a store is created for it: a file to its end, a stream
 // by its first line.
-func checkBefore(ctx context.Context, in io.Reader, progress souvenir.Progress) (io.Reader, error) {
+func checkBefore(ctx context.Context, in io.Reader, progress souvenir.Progress, hooks []souvenir.Hooks) (io.Reader,
+	error) {
 	if file, ok := in.(io.ReadSeeker); ok {
 		start, err := file.Seek(0, io.SeekCurrent)
 		if err == nil {
-			err = souvenir.CheckExport(ctx, file, progress)
+			err = souvenir.CheckExport(ctx, file, progress, hooks...)
 		}
 		if err == nil {
 			_, err = file.Seek(start, io.SeekStart)

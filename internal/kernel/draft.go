@@ -43,6 +43,15 @@ type DraftFields struct {
 	Times               lifespan.Times
 }
 
+// CheckRule refuses a new rule with a key.
+func (d Draft) CheckRule() error {
+	if d.Key == "" || d.RuleType == "" {
+		return nil
+	}
+	return fault.Invalid("key", "{} is %s on a rule; a project has one rule of each type, which needs no key",
+		fault.Show(d.Key))
+}
+
 // NewDraft checks a memory, but allows content that is only white space, for imports. An empty collection is the
 // default one.
 func NewDraft(m DraftFields) (Draft, error) {

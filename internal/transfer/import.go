@@ -105,8 +105,9 @@ func Import(ctx context.Context, into Target, r io.Reader, replace bool,
 }
 
 // CheckExport checks an export as Import does before writing. It needs no store.
-func CheckExport(ctx context.Context, r io.Reader, progress func(stage string, done, total int)) error {
-	im := importer{progress: orNone(progress)}
+func CheckExport(ctx context.Context, r io.Reader, progress func(stage string, done, total int),
+	rewrite func(context.Context, *kernel.Draft) error) error {
+	im := importer{Target: Target{Rewrite: rewrite}, progress: orNone(progress)}
 	return im.check(ctx, r)
 }
 
@@ -376,11 +377,14 @@ func (im *importer) parse(kind string, line []byte, n int) (importItem, error) {
 	return nil, nil
 }
 
-// rewrite lets hooks change a memory of a handmade file. Its id stays: it is derived from the line.
+// rewrite checks a memory of a handmade file, and lets hooks change it. Its id stays: it is derived from the line.
 func (im *importer) rewrite(ctx context.Context, item importItem) (changed bool, err error) {
 	m, is := item.(*memoryItem)
-	if !is || im.Rewrite == nil {
+	if !is {
 		return false, nil
+	}
+	if err := m.draft.CheckRule(); err != nil || im.Rewrite == nil {
+		return false, err
 	}
 	content, tags, metadata := m.draft.Content, m.draft.Tags, m.metadata
 	if err = im.Rewrite(ctx, &m.draft); err == nil {
