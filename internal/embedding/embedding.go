@@ -71,8 +71,8 @@ func (v *Vectors) checkTarget(tx db.Tx) error {
 }
 
 // writer returns a writer of rows that belongs to no view.
-func (v *Vectors) writer(tx db.Tx) (*kernel.Writer, error) {
-	return kernel.NewWriter(tx, kernel.Viewer{}, v.Profile, v.Model)
+func (v *Vectors) writer(tx db.Tx) (*kernel.RowWriter, error) {
+	return kernel.NewRowWriter(tx, kernel.Viewer{}, v.Profile, v.Model)
 }
 
 const anyPending = `SELECT EXISTS (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL)`

@@ -302,7 +302,7 @@ func recount(tx db.Tx, partitions []int64) error {
 // remakePassages rebuilds the passages of memories from their contents. Their vectors are made later; the caller's own
 // vectors are kept if they are intact.
 func (s Store) remakePassages(tx db.Tx, memories []int64) error {
-	w, err := kernel.NewWriter(tx, kernel.Viewer{}, s.Profile, s.Model)
+	w, err := kernel.NewRowWriter(tx, kernel.Viewer{}, s.Profile, s.Model)
 	if err != nil {
 		return err
 	}

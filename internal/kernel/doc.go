@@ -3,8 +3,8 @@
 //
 //   - Visibility: [Viewer] makes the condition for the rows that a caller may see or write.
 //   - Memories: [Memory] is one as it is read, with its rows; [Draft] is one that is checked, split and embedded
-//     before the transaction that stores it. [Attributes] are its metadata. [Writer] writes its place, tags, links and
-//     passages.
+//     before the transaction that stores it. [Attributes] are its metadata. [RowWriter] writes its place, tags, links
+//     and passages.
 //   - Users, with their preferences, and the projects and collections of an owner ([InsertProject], [AddCollection]).
 //   - Files: the rows of their content ([RemoveChunks]), and their change of owners ([GiveFiles]).
 //   - What filters need of metadata: [Modules], and the index of own keys ([IndexMetadata]).

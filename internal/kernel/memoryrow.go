@@ -28,7 +28,7 @@ type MemoryRow struct {
 }
 
 // InsertMemory creates the row of a memory. The caller adds the parts that have rows of their own.
-func (w *Writer) InsertMemory(at *Place, m MemoryRow) (row int64, err error) {
+func (w *RowWriter) InsertMemory(at *Place, m MemoryRow) (row int64, err error) {
 	values, err := w.columns(at, m)
 	if err != nil {
 		return 0, err
@@ -45,7 +45,7 @@ func (w *Writer) InsertMemory(at *Place, m MemoryRow) (row int64, err error) {
 
 // ReplaceMemory writes a memory over the row of another, and deletes the parts that have rows of their own. If m leaves
 // out the key, the times or the event time, the earlier ones stay.
-func (w *Writer) ReplaceMemory(row int64, at *Place, m MemoryRow) error {
+func (w *RowWriter) ReplaceMemory(row int64, at *Place, m MemoryRow) error {
 	if m.Key == "" && sealedrows.Seals(w.Tx) { // it stays, perhaps with another owner
 		if err := w.Tx.QueryRow(`SELECT coalesce(key, '') FROM memory WHERE id = ?`, row).Scan(&m.Key); err != nil {
 			return err
@@ -75,7 +75,7 @@ func (w *Writer) ReplaceMemory(row int64, at *Place, m MemoryRow) error {
 
 // UpdateMemory writes the new state of a memory over its row, as its next revision. The time of its creation stays, and
 // so does its key if m leaves it out; m has it if the memory comes to another place.
-func (w *Writer) UpdateMemory(row int64, at *Place, m MemoryRow) error {
+func (w *RowWriter) UpdateMemory(row int64, at *Place, m MemoryRow) error {
 	content, metadata, err := SealMemory(w.Tx, at.Owner, m.Content, m.Metadata)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (w *Writer) UpdateMemory(row int64, at *Place, m MemoryRow) error {
 }
 
 // columns returns the values of a memory's columns, from partition_id to updated_at, as they are stored.
-func (w *Writer) columns(at *Place, m MemoryRow) ([]any, error) {
+func (w *RowWriter) columns(at *Place, m MemoryRow) ([]any, error) {
 	content, metadata, err := SealMemory(w.Tx, at.Owner, m.Content, m.Metadata)
 	if err != nil {
 		return nil, err

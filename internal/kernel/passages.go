@@ -37,7 +37,7 @@ func Split(content string, size int) []Passage {
 }
 
 // AddPassages inserts the passages of a memory. own is the caller's vector, nil for none.
-func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []float32,
+func (w *RowWriter) AddPassages(memory int64, at *Place, passages []Passage, own []float32,
 	tags []string) (indexed bool, warnings []string, err error) {
 	if err := checkOwnVector(at, w.model, own); err != nil {
 		return false, nil, err
@@ -78,7 +78,7 @@ func (p *Place) withoutVectors(own []float32) (warnings []string) {
 }
 
 // vectorOf returns the vector and the profile with which a passage is stored, and whether searches find it by meaning.
-func (w *Writer) vectorOf(p Passage, at *Place, own []float32) (vector []float32, profile any, current bool) {
+func (w *RowWriter) vectorOf(p Passage, at *Place, own []float32) (vector []float32, profile any, current bool) {
 	vector, profile, current = p.Vector, w.Target, true
 	switch {
 	case at.OwnProfile != 0 && own != nil:
@@ -98,7 +98,7 @@ func (w *Writer) vectorOf(p Passage, at *Place, own []float32) (vector []float32
 
 // RewritePassages replaces the passages of a memory, as AddPassages inserts them. Those with a vector are overwritten
 // by as many with a vector, which costs full text and the indexes less than other rows would.
-func (w *Writer) RewritePassages(memory int64, at *Place, passages []Passage, own []float32,
+func (w *RowWriter) RewritePassages(memory int64, at *Place, passages []Passage, own []float32,
 	tags []string) (indexed bool, warnings []string, err error) {
 	if err := checkOwnVector(at, w.model, own); err != nil {
 		return false, nil, err
@@ -157,7 +157,7 @@ func checkOwnVector(at *Place, model string, own []float32) error {
 
 // Indexed reports whether a memory is found by meaning: every passage with words has a vector of the model that the
 // store uses or is changing to.
-func (w *Writer) Indexed(memory int64) (indexed bool, err error) {
+func (w *RowWriter) Indexed(memory int64) (indexed bool, err error) {
 	err = w.Tx.QueryRow(`SELECT NOT EXISTS (SELECT 1 FROM passage WHERE memory_id = ? AND blank = 0 AND (vector IS NULL
 		OR profile_id <> ? AND profile_id NOT IN (SELECT id FROM profile WHERE model = ?)))`, memory, w.Target,
 		OwnVectors).Scan(&indexed)
@@ -165,7 +165,7 @@ func (w *Writer) Indexed(memory int64) (indexed bool, err error) {
 }
 
 // StoredPassages reads the passages of a memory, to write them elsewhere.
-func (w *Writer) StoredPassages(memory int64, id, content string) ([]Passage, error) {
+func (w *RowWriter) StoredPassages(memory int64, id, content string) ([]Passage, error) {
 	var passages []Passage
 	err := w.Tx.Each(func(row db.Rows) error {
 		var p Passage
@@ -186,7 +186,7 @@ func (w *Writer) StoredPassages(memory int64, id, content string) ([]Passage, er
 }
 
 // ReplacePassages rewrites the passages of a memory, without changing the memory itself.
-func (w *Writer) ReplacePassages(memory, partition int64, passages []Passage, own []float32,
+func (w *RowWriter) ReplacePassages(memory, partition int64, passages []Passage, own []float32,
 	tags []string) error {
 	at, err := w.PlaceByRow(partition)
 	if err != nil {
@@ -234,7 +234,7 @@ func ReadPlain(tx db.Tx, condition string, args ...any) ([]PlainMemory, error) {
 
 // RemakeOwn rebuilds the passages of a memory in a collection with the caller's own vectors. It keeps the vector; a
 // damaged one is lost.
-func (w *Writer) RemakeOwn(m PlainMemory, maxInput int) error {
+func (w *RowWriter) RemakeOwn(m PlainMemory, maxInput int) error {
 	at, err := w.PlaceByRow(m.Partition)
 	if err != nil {
 		return err

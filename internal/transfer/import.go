@@ -548,7 +548,7 @@ func isRevision(items []importItem, i int) bool {
 func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 	var t *importTx
 	err := im.DB.Write(db.Yielding(ctx), func(tx db.Tx) error {
-		w, err := kernel.NewWriter(tx, kernel.Viewer{}, im.Profile, im.Model)
+		w, err := kernel.NewRowWriter(tx, kernel.Viewer{}, im.Profile, im.Model)
 		if err != nil {
 			return err
 		}

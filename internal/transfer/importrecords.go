@@ -22,7 +22,7 @@ type importTx struct {
 	namespace string // of the users in the lines
 
 	tx      db.Tx
-	w       *kernel.Writer
+	w       *kernel.RowWriter
 	replace bool
 	now     int64
 

@@ -22,7 +22,7 @@ type Writer struct {
 }
 
 // rows keeps the embedded writer private: its Flush checks no quota.
-type rows = kernel.Writer
+type rows = kernel.RowWriter
 
 // Index gets the memories that a write adds, so that it need not read them, and the rows of changed ones.
 type Index interface {
@@ -32,7 +32,7 @@ type Index interface {
 
 // NewWriter returns a writer for a transaction.
 func (s *View) NewWriter(tx db.Tx, v kernel.Viewer) (*Writer, error) {
-	written, err := kernel.NewWriter(tx, v, s.Profile, s.Model)
+	written, err := kernel.NewRowWriter(tx, v, s.Profile, s.Model)
 	return &Writer{rows: written, view: s, places: map[placeName]*kernel.Place{}, targets: map[[2]string]Target{}}, err
 }
 
@@ -45,7 +45,7 @@ func (w *Writer) Flush() error {
 	return w.rows.Flush()
 }
 
-// ShareCounts makes w one of several writers of a transaction; see [kernel.Writer.ShareCounts].
+// ShareCounts makes w one of several writers of a transaction; see [kernel.RowWriter.ShareCounts].
 func (w *Writer) ShareCounts(other *Writer) { w.rows.ShareCounts(other.rows) }
 
 // placeName is a place as callers name it; [Writer.Place] resolves it.

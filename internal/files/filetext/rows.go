@@ -29,7 +29,7 @@ func (w *Worker) insert(tx db.Tx, file int64, t tidied, places string, passages 
 	if err != nil {
 		return err
 	}
-	rows, err := kernel.NewWriter(tx, kernel.Viewer{User: owner}, w.Profile, w.Model)
+	rows, err := kernel.NewRowWriter(tx, kernel.Viewer{User: owner}, w.Profile, w.Model)
 	if err != nil {
 		return err
 	}

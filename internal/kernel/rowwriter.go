@@ -10,9 +10,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Writer writes the rows of memories within one transaction. It caches places, so that storing many memories
+// RowWriter writes the rows of memories within one transaction. It caches places, so that storing many memories
 // needs no unnecessary look-ups. It decides nothing about rights, except that links lead to visible memories only.
-type Writer struct {
+type RowWriter struct {
 	Tx         db.Tx
 	Viewer     Viewer
 	profile    int64  // profile of the store's embedder
@@ -32,9 +32,9 @@ const (
 	SettingReady  = "embedding_ready"
 )
 
-// NewWriter returns a writer for a transaction. The profile and the model are those of the store's embedder.
-func NewWriter(tx db.Tx, v Viewer, profile int64, model string) (*Writer, error) {
-	w := &Writer{Tx: tx, Viewer: v, profile: profile, model: model, partitions: map[int64]*Place{},
+// NewRowWriter returns a writer for a transaction. The profile and the model are those of the store's embedder.
+func NewRowWriter(tx db.Tx, v Viewer, profile int64, model string) (*RowWriter, error) {
+	w := &RowWriter{Tx: tx, Viewer: v, profile: profile, model: model, partitions: map[int64]*Place{},
 		numbers: map[int64]*passageNumbers{}}
 	if v.target != nil {
 		w.Target = *v.target
@@ -47,10 +47,10 @@ func NewWriter(tx db.Tx, v Viewer, profile int64, model string) (*Writer, error)
 
 // ShareCounts makes w one of several writers of a transaction, for other viewers: each counts what the others have
 // written but not flushed.
-func (w *Writer) ShareCounts(other *Writer) { w.numbers = other.numbers }
+func (w *RowWriter) ShareCounts(other *RowWriter) { w.numbers = other.numbers }
 
 // Flush writes the counts held in memory. It must be called before the transaction ends.
-func (w *Writer) Flush() error {
+func (w *RowWriter) Flush() error {
 	if w.outdated {
 		if err := SetSetting(w.Tx, SettingReady, 0); err != nil {
 			return err
@@ -85,7 +85,7 @@ type Place struct {
 
 // Partition returns the place of a collection and a project (0: none), by row. If there are several, it is the first;
 // they come from files in which members had collections of their own in a project.
-func (w *Writer) Partition(collection, project int64) (*Place, error) {
+func (w *RowWriter) Partition(collection, project int64) (*Place, error) {
 	rows, err := db.Column[int64](w.Tx,
 		`SELECT id FROM partition WHERE collection_id = ? AND coalesce(project_id, 0) = ? ORDER BY id`, collection, project)
 	if err != nil {
@@ -103,16 +103,16 @@ func (w *Writer) Partition(collection, project int64) (*Place, error) {
 }
 
 // PlaceByRow returns the place of a partition.
-func (w *Writer) PlaceByRow(partition int64) (*Place, error) {
+func (w *RowWriter) PlaceByRow(partition int64) (*Place, error) {
 	if known, ok := w.partitions[partition]; ok {
 		return known, nil
 	}
 	return w.placeWhere(`p.id = ?`, partition)
 }
 
-// PlaceByName returns the place of an owner's collection and a project (0: none) as [Writer.Partition] does, but nil if
-// there is no such collection, or it has no such partition yet.
-func (w *Writer) PlaceByName(owner int64, collection string, project int64) (*Place, error) {
+// PlaceByName returns the place of an owner's collection and a project (0: none) as [RowWriter.Partition] does, but nil
+// if there is no such collection, or it has no such partition yet.
+func (w *RowWriter) PlaceByName(owner int64, collection string, project int64) (*Place, error) {
 	is, stored, err := sealedrows.Is(w.Tx, sealedrows.CollectionName, owner, `c.name`, collection)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ const selectPlace = `SELECT p.id, coalesce(p.project_id, 0), p.next_passage, c.o
 	WHERE `
 
 // placeWhere returns the place of the partition p, in the collection c, for which a condition holds.
-func (w *Writer) placeWhere(condition string, args ...any) (*Place, error) {
+func (w *RowWriter) placeWhere(condition string, args ...any) (*Place, error) {
 	var p Place
 	var next int64
 	err := w.Tx.QueryRow(selectPlace+condition, append([]any{w.Viewer.User}, args...)...).
@@ -164,7 +164,7 @@ func (w *Writer) placeWhere(condition string, args ...any) (*Place, error) {
 }
 
 // AddTags adds the tags of a memory that has none, in a collection of an owner, a row in the users.
-func (w *Writer) AddTags(memory, owner int64, tags []string) error {
+func (w *RowWriter) AddTags(memory, owner int64, tags []string) error {
 	return addTags(w.Tx, memory, owner, tags)
 }
 
@@ -183,7 +183,7 @@ func addTags(tx db.Tx, memory, owner int64, tags []string) error {
 }
 
 // ReplaceTags sets the tags of a memory in a collection of an owner, a row in the users.
-func (w *Writer) ReplaceTags(memory, owner int64, tags []string) error {
+func (w *RowWriter) ReplaceTags(memory, owner int64, tags []string) error {
 	return replaceTags(w.Tx, memory, owner, tags)
 }
 
@@ -195,7 +195,7 @@ func replaceTags(tx db.Tx, memory, owner int64, tags []string) error {
 }
 
 // AddLinks links a memory to others, which must be visible to the caller.
-func (w *Writer) AddLinks(memory int64, related []string) error {
+func (w *RowWriter) AddLinks(memory int64, related []string) error {
 	condition, args := w.Viewer.Visible()
 	for i, id := range related {
 		targets, err := db.Column[int64](w.Tx, `SELECT m.id `+FromMemory+` WHERE m.uid IN (?, ?) AND `+condition+
@@ -221,7 +221,7 @@ func (w *Writer) AddLinks(memory int64, related []string) error {
 }
 
 // ReplaceLinks replaces the links that the caller can see and leaves the others alone.
-func (w *Writer) ReplaceLinks(memory int64, related []string) error {
+func (w *RowWriter) ReplaceLinks(memory int64, related []string) error {
 	statement, args := DeleteLinks(w.Viewer, memory)
 	if _, err := w.Tx.Exec(statement, args...); err != nil {
 		return err
