@@ -3,7 +3,6 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -375,26 +374,6 @@ func (n *NewToken) within(l limits) error {
 			show(n.Projects[i]), l.what, oneOf(l.projects))
 	}
 	return nil
-}
-
-// listOrNull returns a list as JSON, and NULL for nil.
-func listOrNull[T any](list []T) (any, error) {
-	if list == nil {
-		return nil, nil
-	}
-	encoded, err := json.Marshal(list)
-	return string(encoded), err
-}
-
-// decodeProjects reads the projects that a credential is limited to. NULL is nil: no limit.
-func decodeProjects(stored *string) (projects []string, err error) {
-	if stored == nil {
-		return nil, nil
-	}
-	if err = json.Unmarshal([]byte(*stored), &projects); err == nil && projects == nil {
-		err = errors.New("null instead of a list")
-	}
-	return projects, err
 }
 
 // use describes one use of a credential.

@@ -250,9 +250,7 @@ func identities(tx db.Tx, user int64) ([]Identity, error) {
 	all := []Identity{}
 	err := tx.Each(func(row db.Rows) error {
 		var i Identity
-		var created int64
-		err := row.Scan(&i.Issuer, &i.Subject, &i.Email, &created)
-		i.CreatedAt = kernel.ToTime(created)
+		err := row.Scan(&i.Issuer, &i.Subject, &i.Email, kernel.TimeInto(&i.CreatedAt))
 		all = append(all, i)
 		return err
 	}, `SELECT issuer, subject, email, created_at FROM external_identity WHERE user_id = ? `+

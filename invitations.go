@@ -252,14 +252,8 @@ func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitatio
 	var found []storedInvitation
 	err := tx.Each(func(row db.Rows) error {
 		var i storedInvitation
-		var created, expires int64
-		var used *int64
-		err := row.Scan(&i.row, &i.ID, &i.Purpose, &i.Role, &i.Email, &i.Note, &i.CreatedBy, &i.withdrawn, &created, &expires,
-			&used, &i.UsedBy)
-		i.CreatedAt, i.ExpiresAt = kernel.ToTime(created), kernel.ToTime(expires)
-		if used != nil {
-			i.UsedAt = kernel.ToTime(*used)
-		}
+		err := row.Scan(&i.row, &i.ID, &i.Purpose, &i.Role, &i.Email, &i.Note, &i.CreatedBy, &i.withdrawn,
+			kernel.TimeInto(&i.CreatedAt), kernel.TimeInto(&i.ExpiresAt), kernel.TimeInto(&i.UsedAt), &i.UsedBy)
 		found = append(found, i)
 		return err
 	}, `SELECT i.id, i.uid, i.purpose, i.role, i.email, i.note, coalesce(b.uid, ''), i.created_by IS NOT NULL

@@ -508,10 +508,9 @@ func loadClients(tx db.Tx, condition string, args ...any) ([]storedClient, error
 		var c storedClient
 		var name, method string
 		var uris, metadata []byte
-		var created, updated int64
-		var expires *int64
-		if err := row.Scan(&c.row, &c.ID, &c.Kind, &c.owner, &c.Owner, &name, &method, &c.secret, &uris, &metadata, &created,
-			&updated, &expires, &c.Active, &c.maker); err != nil {
+		if err := row.Scan(&c.row, &c.ID, &c.Kind, &c.owner, &c.Owner, &name, &method, &c.secret, &uris, &metadata,
+			kernel.TimeInto(&c.CreatedAt), kernel.TimeInto(&c.UpdatedAt), kernel.TimeInto(&c.ExpiresAt), &c.Active,
+			&c.maker); err != nil {
 			return err
 		}
 		if err := json.Unmarshal(metadata, &c.Metadata); err != nil {
@@ -521,15 +520,10 @@ func loadClients(tx db.Tx, condition string, args ...any) ([]storedClient, error
 			return damaged(err, "the redirect URIs of the OAuth client %s", show(c.ID))
 		}
 		c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod, c.Made = name, method, c.maker != ""
-		c.CreatedAt, c.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
-		if expires != nil && *expires != 0 {
-			c.ExpiresAt = kernel.ToTime(*expires)
-		}
 		found = append(found, c)
 		return nil
 	}, `SELECT c.id, c.client_id, c.kind, c.owner_id, coalesce(u.uid, ''), c.name, c.auth_method, c.secret_hash,
-		c.redirect_uris, c.metadata,
-			c.created_at, c.updated_at, c.expires_at, c.disabled_at IS NULL, c.maker
+			c.redirect_uris, c.metadata, c.created_at, c.updated_at, nullif(c.expires_at, 0), c.disabled_at IS NULL, c.maker
 		FROM oauth_client c LEFT JOIN users u ON u.id = c.owner_id WHERE `+condition, args...)
 	return found, err
 }

@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -235,24 +236,18 @@ func (s *Store) addGrant(tx db.Tx, v viewer, client storedClient, a Authorizatio
 	now := s.now()
 	expires := now + codeLifetime.Microseconds()
 	code := AuthorizationCode{Code: secretvalue.New(), GrantID: s.newID(), ExpiresAt: kernel.ToTime(expires)}
-	scopes, err := json.Marshal(a.Scopes)
-	if err != nil {
-		return code, err
-	}
-	limit, err := listOrNull(projects)
-	if err != nil {
-		return code, err
-	}
 	if len(a.Refused) == 0 {
 		a.Refused = nil
 	}
-	refused, err := listOrNull(a.Refused)
-	if err != nil {
+	scopes, noScopes := db.ListOrNull(a.Scopes)
+	refused, noRefused := db.ListOrNull(a.Refused)
+	limit, err := db.ListOrNull(projects)
+	if err := cmp.Or(noScopes, noRefused, err); err != nil {
 		return code, err
 	}
 	grant, err := db.Insert(tx, `INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, projects, resource, `+
 		`created_at, session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		code.GrantID, client.row, v.User, string(scopes), refused, limit, a.Resource, now, a.SignInID)
+		code.GrantID, client.row, v.User, scopes, refused, limit, a.Resource, now, a.SignInID)
 	if err != nil {
 		return code, err
 	}
@@ -388,46 +383,29 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 	var found []storedGrant
 	err := tx.Each(func(row db.Rows) error {
 		var g storedGrant
-		var scopes, uris string
-		var projects, refused *string
-		var created, used int64
-		var paused *int64
-		if err := row.Scan(&g.row, &g.client, &g.user, &g.ended, &g.ID, &g.ClientID, &g.ClientName, &uris,
-			&scopes, &refused, &projects, &g.Resource, &created, &used, &g.SignInID, &paused); err != nil {
+		var scopes, refused string
+		var uris, projects *string
+		if err := row.Scan(&g.row, &g.client, &g.user, &g.ended, &g.ID, &g.ClientID, &g.ClientName, &uris, &scopes,
+			&refused, &projects, &g.Resource, kernel.TimeInto(&g.CreatedAt), kernel.TimeInto(&g.LastUsedAt), &g.SignInID,
+			kernel.TimeInto(&g.PausedAt)); err != nil {
 			return err
 		}
-		g.CreatedAt = kernel.ToTime(created)
-		if used != 0 {
-			g.LastUsedAt = kernel.ToTime(used)
+		if err := cmp.Or(json.Unmarshal([]byte(scopes), &g.Scopes), json.Unmarshal([]byte(refused), &g.Refused),
+			db.ReadList(projects, &g.Projects)); err != nil {
+			return damaged(err, "the scopes or the projects of the OAuth grant %s", g.ID)
 		}
-		if paused != nil {
-			g.PausedAt = kernel.ToTime(*paused)
-		}
-		if err := json.Unmarshal([]byte(scopes), &g.Scopes); err != nil {
-			return damaged(err, "the scopes of the OAuth grant %s", g.ID)
-		}
-		if refused != nil {
-			if err := json.Unmarshal([]byte(*refused), &g.Refused); err != nil {
-				return damaged(err, "the refused scopes of the OAuth grant %s", g.ID)
-			}
-		}
-		var err error
-		if g.Projects, err = decodeProjects(projects); err != nil {
-			return damaged(err, "the projects of the OAuth grant %s", g.ID)
-		}
-		hosts, err := kernel.DecodeStrings(uris)
-		if err != nil {
+		if err := db.ReadList(uris, &g.Hosts); err != nil {
 			return damaged(err, "the redirect URIs of the OAuth client %s", show(g.ClientID))
 		}
-		for i, uri := range hosts {
-			hosts[i] = redirect.Host(uri)
+		for i, uri := range g.Hosts {
+			g.Hosts[i] = redirect.Host(uri)
 		}
-		g.Hosts = valid.Distinct(hosts)
+		g.Hosts = valid.Distinct(g.Hosts)
 		found = append(found, g)
 		return nil
 	}, `SELECT g.id, g.client_id, u.uid, g.revoked_at IS NOT NULL OR u.disabled_at IS NOT NULL, g.uid, c.client_id, c.name,
-			c.redirect_uris, g.scopes, g.refused, g.projects, g.resource, g.created_at, coalesce(g.last_used_at, 0), g.session,
-			g.paused_at
+			c.redirect_uris, g.scopes, coalesce(g.refused, 'null'), g.projects, g.resource, g.created_at, g.last_used_at,
+			g.session, g.paused_at
 		FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id JOIN users u ON u.id = g.user_id WHERE `+condition,
 		args...)
 	return found, err

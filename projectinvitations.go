@@ -82,11 +82,9 @@ func loadSentInvitations(tx db.Tx, now int64, condition string, args ...any) ([]
 	var found []sentInvitation
 	err := tx.Each(func(row db.Rows) error {
 		var i sentInvitation
-		var created, expires int64
 		err := row.Scan(&i.row, &i.project, &i.sender, &i.invited, &i.ID, &i.ProjectID, &i.ProjectName, &i.Owner,
-			&i.OwnerName,
-			&i.InvitedBy, &i.InvitedByName, &i.Role, &i.CurrentRole, &created, &expires)
-		i.CreatedAt, i.ExpiresAt = kernel.ToTime(created), kernel.ToTime(expires)
+			&i.OwnerName, &i.InvitedBy, &i.InvitedByName, &i.Role, &i.CurrentRole, kernel.TimeInto(&i.CreatedAt),
+			kernel.TimeInto(&i.ExpiresAt))
 		found = append(found, i)
 		return err
 	}, `SELECT i.id, j.id, s.id, i.invited, i.uid, j.uid, j.name, o.uid, coalesce(o.name, ''), s.uid, coalesce(s.name,
@@ -439,9 +437,7 @@ func (h *Accounts) BlockedSenders(ctx context.Context) ([]BlockedSender, error) 
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		return tx.Each(func(row db.Rows) error {
 			var b BlockedSender
-			var since int64
-			err := row.Scan(&b.User, &b.Name, &since)
-			b.CreatedAt = kernel.ToTime(since)
+			err := row.Scan(&b.User, &b.Name, kernel.TimeInto(&b.CreatedAt))
 			all = append(all, b)
 			return err
 		}, `SELECT u.uid, coalesce(u.name, ''), b.created_at FROM blocked_sender b JOIN users u ON u.id = b.sender_id `+

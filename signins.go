@@ -1,7 +1,6 @@
 package souvenir
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -245,15 +244,13 @@ func loadSignIns(tx db.Tx, condition string, args ...any) ([]storedSignIn, error
 	var found []storedSignIn
 	err := tx.Each(func(row db.Rows) error {
 		var e storedSignIn
-		var created, used, expires, confirmed int64
-		err := row.Scan(&e.row, &e.user, &e.ID, &e.UserAgent, &created, &used, &expires, &confirmed)
-		e.CreatedAt, e.LastUsedAt, e.ExpiresAt, e.ConfirmedAt = kernel.ToTime(created), kernel.ToTime(used),
-			kernel.ToTime(expires),
-			kernel.ToTime(cmp.Or(confirmed, created))
+		err := row.Scan(&e.row, &e.user, &e.ID, &e.UserAgent, kernel.TimeInto(&e.CreatedAt), kernel.TimeInto(&e.LastUsedAt),
+			kernel.TimeInto(&e.ExpiresAt), kernel.TimeInto(&e.ConfirmedAt))
 		found = append(found, e)
 		return err
-	}, `SELECT e.id, e.user_id, e.uid, e.user_agent, e.created_at, e.last_used_at, e.expires_at, e.confirmed_at `+
-		`FROM session e WHERE `+condition, args...)
+	}, `SELECT e.id, e.user_id, e.uid, e.user_agent, e.created_at, e.last_used_at, e.expires_at,
+			coalesce(nullif(e.confirmed_at, 0), e.created_at)
+		FROM session e WHERE `+condition, args...)
 	return found, err
 }
 

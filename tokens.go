@@ -245,19 +245,16 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 	if err != nil {
 		return Token{}, err
 	}
-	projects, err := listOrNull(added.Projects)
+	projects, err := db.ListOrNull(added.Projects)
 	if err != nil {
 		return Token{}, err
-	}
-	var expires any
-	if !n.ExpiresAt.IsZero() {
-		expires = n.ExpiresAt.UnixMicro()
 	}
 	_, err = tx.Exec(`INSERT INTO token (uid, user_id, grant_id, parent_id, session, browser, with_session, name, hash,
 		prefix, scopes, projects, created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		added.ID, u.row, made.grant, made.token, made.session, made.browser, made.withSession, added.Name,
-		secretvalue.Hash(value), added.Prefix, string(scopes), projects, now, expires)
+		secretvalue.Hash(value), added.Prefix, string(scopes), projects, now,
+		kernel.MicrosOf(n.ExpiresAt))
 	return added, err
 }
 
@@ -286,31 +283,20 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 		var t storedToken
 		var scopes string
 		var projects *string
-		var created int64
-		var expires, session, paused *int64
-		if err := row.Scan(&t.row, &t.user, &t.ID, &t.Name, &t.Prefix, &scopes, &projects, &created, &t.used, &expires,
-			&t.wasRevoked, &t.GrantID, &t.ClientName,
-			&t.TokenID, &t.TokenName, &t.SignInID, &t.Browser, &t.WithSignIn, &session, &paused, &t.paused); err != nil {
+		var sessionEnds time.Time
+		if err := row.Scan(&t.row, &t.user, &t.ID, &t.Name, &t.Prefix, &scopes, &projects, kernel.TimeInto(&t.CreatedAt),
+			&t.used, kernel.TimeInto(&t.ExpiresAt), &t.wasRevoked, &t.GrantID, &t.ClientName, &t.TokenID, &t.TokenName,
+			&t.SignInID, &t.Browser, &t.WithSignIn, kernel.TimeInto(&sessionEnds), kernel.TimeInto(&t.PausedAt),
+			&t.paused); err != nil {
 			return err
 		}
-		t.CreatedAt = kernel.ToTime(created)
-		if t.used != nil {
-			t.LastUsedAt = kernel.ToTime(*t.used)
-		}
-		if expires != nil {
-			t.ExpiresAt, t.expired = kernel.ToTime(*expires), *expires <= now
-		}
-		if paused != nil {
-			t.PausedAt, t.paused = kernel.ToTime(*paused), true
-		}
-		if t.WithSignIn && session != nil && *session <= now {
-			t.expired = true
-		}
+		ended := func(at time.Time) bool { return !at.IsZero() && at.UnixMicro() <= now }
+		t.LastUsedAt, t.paused = kernel.TimeOf(t.used), t.paused || !t.PausedAt.IsZero()
+		t.expired = ended(t.ExpiresAt) || t.WithSignIn && ended(sessionEnds)
 		if err := json.Unmarshal([]byte(scopes), &t.Scopes); err != nil {
 			return damaged(err, "the scopes of token %s cannot be read", t.ID)
 		}
-		var err error
-		if t.Projects, err = decodeProjects(projects); err != nil {
+		if err := db.ReadList(projects, &t.Projects); err != nil {
 			return damaged(err, "the projects of token %s cannot be read", t.ID)
 		}
 		found = append(found, t)

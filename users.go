@@ -92,10 +92,9 @@ func loadUsers(tx db.Tx, condition string, args ...any) ([]storedUser, error) {
 	var found []storedUser
 	err := tx.Each(func(row db.Rows) error {
 		var u storedUser
-		var created int64
-		err := row.Scan(&u.row, &u.ID, &u.Name, &u.Email, &u.Role, &u.Disabled, &u.password, &created)
+		err := row.Scan(&u.row, &u.ID, &u.Name, &u.Email, &u.Role, &u.Disabled, &u.password,
+			kernel.TimeInto(&u.CreatedAt))
 		u.HasPassword = u.password != ""
-		u.CreatedAt = kernel.ToTime(created)
 		found = append(found, u)
 		return err
 	}, `SELECT u.id, u.uid, coalesce(u.name, ''), coalesce(u.email, ''), u.role, u.disabled_at IS NOT NULL,

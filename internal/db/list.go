@@ -2,6 +2,7 @@ package db
 
 import (
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -56,6 +57,28 @@ func OrNull[T comparable](value T) any {
 		return nil
 	}
 	return value
+}
+
+// ListOrNull returns the argument for a list that is stored as JSON: NULL for nil.
+func ListOrNull[T any](list []T) (any, error) {
+	if list == nil {
+		return nil, nil
+	}
+	encoded, err := json.Marshal(list)
+	return string(encoded), err
+}
+
+// ReadList reads a list as [ListOrNull] stores it.
+func ReadList[T any](stored *string, list *[]T) error {
+	*list = nil
+	if stored == nil {
+		return nil
+	}
+	err := json.Unmarshal([]byte(*stored), list)
+	if err == nil && *list == nil {
+		err = errors.New("null instead of a list")
+	}
+	return err
 }
 
 // LowerList is [List] for words that are compared without regard to case, folded as lower does in SQL.

@@ -1,6 +1,12 @@
 package kernel
 
-import "time"
+import (
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
 
 // ToTime returns a stored time.
 func ToTime(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
@@ -24,3 +30,21 @@ func MicrosOf(t time.Time) *int64 {
 
 // InMicros returns a time as precise as it is stored.
 func InMicros(t time.Time) time.Time { return TimeOf(MicrosOf(t)) }
+
+// TimeInto returns the destination of a column with a time, for [db.Rows]. NULL is the zero time.
+func TimeInto(t *time.Time) sql.Scanner { return (*storedTime)(t) }
+
+type storedTime time.Time
+
+// Scan reads a stored time.
+func (t *storedTime) Scan(stored any) error {
+	switch micros := stored.(type) {
+	case nil:
+		*t = storedTime{}
+	case int64:
+		*t = storedTime(ToTime(micros))
+	default:
+		return fmt.Errorf("%w: %T value %v into a time", db.ErrMisfit, stored, stored)
+	}
+	return nil
+}
