@@ -103,8 +103,10 @@ func (h *Insights) RevisionPage(ctx context.Context, id string, q RevisionQuery)
 }
 
 // RestoreRevision restores the content and metadata of an earlier revision of a memory. It is an update like any other:
-// it makes a new revision, and keeps the previous state. Links to memories that no longer exist are left out. A vector
-// of the caller's own is not part of a revision.
+// it makes a new revision, and keeps the previous state. It moves the memory back into the project of the revision, or
+// into one of the caller's with its id, which is created if need be; a warning says so if the memory stays where it is,
+// because only another user has a project with that id now. Links to memories that no longer exist are left out. A
+// vector of the caller's own is not part of a revision.
 func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Stored, error) {
 	return hooked(ctx, s, OperationUpdate, "RestoreRevision",
 		func(ctx context.Context, o *operation) (_ Stored, err error) {
@@ -150,10 +152,16 @@ func (s *Store) restoreRevision(ctx context.Context, o *operation, id string, nu
 	if restored == current.Content {
 		content = nil
 	}
-	return s.change(ctx, id, current.Revision, content, nil,
-		func(w *writing.Writer, before kernel.Attributes) (kernel.Attributes, error) {
-			return w.Renamed(a, before)
+	var warning string
+	stored, err := s.change(ctx, id, current.Revision, content, nil,
+		func(w *writing.Writer, _ kernel.Attributes) (in kernel.Attributes, err error) {
+			in, warning, err = w.InProjectOf(number, current, a)
+			return in, err
 		})
+	if err == nil && warning != "" {
+		stored.Warnings = append(stored.Warnings, warning)
+	}
+	return stored, err
 }
 
 // pastVersions selects the past versions of a memory; a condition on their partition and collection must follow.

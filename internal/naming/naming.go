@@ -134,6 +134,15 @@ func FindID(tx db.Tx, v kernel.Viewer, id string) (*Project, error) {
 	return Only("project_id", id, fitting)
 }
 
+// ByRow returns a project, nil if it is not visible.
+func ByRow(tx db.Tx, v kernel.Viewer, row int64) (*Project, error) {
+	found, err := findWhere(tx, v, `j.id = ?`, row)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
 // Only returns the one matching project; several are an error that lists them.
 func Only(argument, value string, fitting []Project) (*Project, error) {
 	if len(fitting) == 1 {

@@ -28,22 +28,41 @@ func (w *Writer) keepRevision(m kernel.Memory) error {
 	return err
 }
 
-// Renamed sets the current name of the project in the attributes of a past version.
-func (w *Writer) Renamed(a, now kernel.Attributes) (kernel.Attributes, error) {
-	switch a.ProjectID {
-	case "":
-	case now.ProjectID:
-		a.ProjectName = now.ProjectName
-	default:
-		p, err := naming.Find(w.Tx, w.Viewer, a.ProjectID, "")
-		if err != nil {
-			return a, err
-		}
-		if p != nil {
-			a.ProjectName = p.Name
-		}
+// InProjectOf sets the project in the attributes of a past version of a memory to the project that the version was in,
+// by its present name. If that one is gone, a project of the caller's with its id takes its place, or a new one. But
+// another user's project never does: then the memory stays where it is, and a warning says so.
+func (w *Writer) InProjectOf(version int, now kernel.Memory, a kernel.Attributes) (_ kernel.Attributes, warning string,
+	err error) {
+	if a.ProjectID == "" {
+		return a, "", nil
 	}
-	return a, nil
+	rows, err := db.Column[int64](w.Tx, `SELECT p.project_id FROM memory_revision r JOIN partition p
+		ON p.id = r.partition_id WHERE r.memory_id = ? AND r.revision = ? AND p.project_id IS NOT NULL`, now.Row, version)
+	if err != nil {
+		return a, "", err
+	}
+	if len(rows) > 0 && rows[0] == now.ProjectRow {
+		a.ProjectID, a.ProjectName = now.ProjectID, now.ProjectName
+		return a, "", nil
+	}
+	if len(rows) > 0 {
+		p, err := naming.ByRow(w.Tx, w.Viewer, rows[0])
+		if p != nil {
+			a.ProjectID, a.ProjectName = p.Ref(), p.Name
+		}
+		return a, "", err
+	}
+	p, err := naming.FindID(w.Tx, w.Viewer, a.ProjectID)
+	several := errors.Is(err, &fault.Error{Kind: fault.KindInvalid}) // of other users
+	switch {
+	case several, err == nil && p != nil && !p.Own:
+		warning = "the project " + fault.Show(a.ProjectID) + " of that version is gone, and the one with its id belongs to " +
+			"another user; the memory stays where it is"
+		a.ProjectID, a.ProjectName, err = now.ProjectID, now.ProjectName, nil
+	case err == nil && p != nil:
+		a.ProjectName = p.Name
+	}
+	return a, warning, err
 }
 
 // checkTimes checks the times of an update, and the memory that it now supersedes.

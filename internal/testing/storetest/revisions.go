@@ -15,6 +15,7 @@ func revisions() concept {
 		{"restoring replaces metadata and merges nothing", revisionRestoreMetadata},
 		{"restoring leaves out links to deleted memories", revisionRestoreLinks},
 		{"restoring brings a memory back to its project", revisionRestoreProject},
+		{"restoring takes no memory into another user's project of the same id", revisionRestoreOthers},
 		{"restoring the present content makes no revision", revisionRestoreSame},
 		{"only a former revision can be restored", revisionRestoreUnknown},
 	}}
@@ -153,6 +154,44 @@ func revisionRestoreProject(f *fixture) {
 		f.equal("project", f.get(m.ID).ProjectName, want)
 		f.equal("found in it", f.search(souvenir.Query{ProjectName: want, Text: "x"}).Total, 1)
 	}
+}
+
+// revisionRestoreOthers restores versions from projects of the caller's while others share projects with the same ids.
+func revisionRestoreOthers(f *fixture) {
+	ann, bob := f.user("ann"), f.user("bob")
+	for _, id := range []string{"gone", "kept"} {
+		bob.addProject(souvenir.NewProject{ID: id})
+	}
+	restore := func(id string) souvenir.Stored {
+		f.Helper()
+		restored, err := ann.store.RestoreRevision(f.ctx, id, 1)
+		f.check("RestoreRevision", err)
+		return restored
+	}
+	out := func(project string) string {
+		f.Helper()
+		m := ann.add(souvenir.NewMemory{Content: "a diary", ProjectID: project})
+		ann.patch(m.ID, map[string]any{"project_id": nil})
+		return m.ID
+	}
+	gone, kept := out("gone"), out("kept")
+	ann.deleteProject(souvenir.ProjectRef{ID: "gone"}, nil)
+	f.clock.Pass(time.Hour)
+	bob.share("gone", "ann", souvenir.MemberWriter)
+	bob.share("kept", "ann", souvenir.MemberWriter)
+	back := restore(kept)
+	f.equal("into one's own project", []string{back.ProjectID, back.Owner}, []string{"kept", "ann"})
+	back = restore(gone)
+	f.equal("not into another's", []string{back.ProjectID, back.Owner}, []string{"", "ann"})
+	f.warned("not into another's", back.Warnings, `"gone"`, "another user", "stays")
+	f.equal("the other user's memories", len(bob.list(souvenir.MemoryList{ProjectID: "gone"})), 0)
+
+	ann.share("kept", "bob", souvenir.MemberWriter)
+	given, to := ann.add(souvenir.NewMemory{Content: "a map", ProjectID: "kept"}).ID, "bob/gone"
+	ann.update(given, souvenir.MemoryUpdate{ProjectID: &to})
+	taken, err := bob.store.RestoreRevision(f.ctx, given, 1)
+	f.check("RestoreRevision by the one to whom it was given", err)
+	f.equal("into the project of that version", []string{taken.ProjectID, taken.Owner}, []string{"kept", "ann"})
 }
 
 func revisionRestoreSame(f *fixture) {
