@@ -5,6 +5,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
@@ -42,6 +43,16 @@ func (r *Restorer) projectOf(p kernel.TrashedPlace) (int64, error) {
 	}
 	if r.Entry.Owner != r.Viewer.User {
 		return 0, fault.New(fault.KindNotFound, "id", "the project %s that contained it is gone", fault.Show(p.Project))
+	}
+	// Callers that name projects have made a new one of the name since. A second one would make the name ambiguous.
+	is, key, err := sealedrows.Is(r.Tx, sealedrows.ProjectNameKey, r.Entry.Owner, `name_key`, foldname.Key(p.ProjectName))
+	if err != nil {
+		return 0, err
+	}
+	named, err := db.Column[int64](r.Tx, `SELECT id FROM project WHERE owner_id = ? AND `+is+` ORDER BY id LIMIT 1`,
+		r.Entry.Owner, key)
+	if err != nil || len(named) > 0 {
+		return first(named), err
 	}
 	return kernel.InsertProject(r.Tx, r.Viewer.User, cmp.Or(p.Project, r.NewID()), p.ProjectName, r.Now)
 }

@@ -24,6 +24,7 @@ func trash() concept {
 		{"members of a project restored long after its deletion are asked again", trashConsent},
 		{"what cannot come back of a collection keeps nothing else from it", trashPartly},
 		{"what was in something that is in the trash waits for it", trashNested},
+		{"a memory of a project that is gone goes into the one that has its name now", trashNamesake},
 		{"the owner of the place and who may write there see and restore, only the owner erases", trashAccess},
 		{"what was erased is gone for good", trashErased},
 		{"after its time an entry is gone", trashExpires},

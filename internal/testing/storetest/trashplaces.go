@@ -171,3 +171,14 @@ func trashNested(f *fixture) {
 	f.restore(m.ID)
 	f.equal("in a project that was gone for good", f.get(m.ID).ProjectID, "apollo")
 }
+
+func trashNamesake(f *fixture) {
+	m := f.add(souvenir.NewMemory{ProjectName: "Apollo", Content: "a rocket"})
+	f.delete(m.ID)
+	f.deleteProject(souvenir.ProjectRef{Name: "Apollo"}, &souvenir.DeletionOptions{Erase: true})
+	again := f.add(souvenir.NewMemory{ProjectName: "apollo", Content: "a capsule"})
+	f.equal("another project", again.ProjectID != m.ProjectID, true)
+	f.restore(m.ID)
+	f.equal("restored into the project of the name", f.get(m.ID).ProjectID, again.ProjectID)
+	f.equal("found by the name", f.search(souvenir.Query{ProjectName: "Apollo"}).Total, 2)
+}
