@@ -61,6 +61,22 @@ func TestMemoriesPage(t *testing.T) {
 	servertest.CheckPage(w, sam.Get("/memories"))
 }
 
+// TestNewMemoryOffersEachCollectionOnce has a collection of the reader's own, and a shared one of the same name.
+func TestNewMemoryOffersEachCollectionOnce(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	for _, user := range []string{servertest.Owner, servertest.Reader} {
+		view := w.Store.As(souvenir.Access{User: w.Users[user]})
+		if _, err := view.AddCollection(t.Context(), souvenir.NewCollection{Name: "box"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(w, servertest.Owner, souvenir.NewMemory{Content: "a box", Collection: "box", ProjectName: "The shop"})
+	rita := w.SignedIn(servertest.Reader)
+	if n := strings.Count(rita.Get("/memories/new").Expect(http.StatusOK).Body, `<option value="box"`); n != 1 {
+		t.Errorf("got the collection %d times, want once", n)
+	}
+}
+
 func TestSearchPageExplainsScores(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	said := map[string]any{"conversation_id": "harbour"}

@@ -20,8 +20,9 @@ func (s *Service) newMemory(r *http.Request, c request.Caller) (*memoryEdit, err
 		return nil, err
 	}
 	e.Collections = []web.Option{{Label: "Default"}}
-	for _, found := range collections {
-		if found.Name != souvenir.DefaultCollection {
+	for i, found := range collections {
+		again := i > 0 && collections[i-1].Name == found.Name // several owners may use the same name
+		if found.Name != souvenir.DefaultCollection && !again {
 			e.Collections = append(e.Collections, web.Option{Value: found.Name, Label: found.Name})
 		}
 	}
