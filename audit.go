@@ -136,12 +136,12 @@ func (s *Store) note(ctx context.Context, tx db.Tx, err error, e event) error {
 // operation does not fail because its entry cannot be written, as on a full disk or during another process's long
 // write: the program's log then reports the missing entry.
 func (s *Store) noteAlone(ctx context.Context, err error, e event) error {
-	if err != nil || s.db.ReadOnly() || s.db.InSnapshot(ctx) || s.db.InTransaction(ctx) {
+	if err != nil || s.db.DB.ReadOnly() || s.db.InSnapshot(ctx) || s.db.InTransaction(ctx) {
 		return err
 	}
 	limited, cancel := context.WithTimeout(db.Freeing(context.WithoutCancel(ctx)), 5*time.Second)
 	defer cancel()
-	err = s.writeStore(limited, func(tx db.Tx) error { return s.note(ctx, tx, nil, e) })
+	err = wrap(s.db.Record(limited, func(tx db.Tx) error { return s.note(ctx, tx, nil, e) }))
 	if err != nil {
 		s.log.Error("could not write an entry of the audit log", "action", e.action, "error", err)
 	}

@@ -2,10 +2,13 @@ package souvenir
 
 import (
 	"errors"
+	"io"
+	"path/filepath"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/records/audit"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 // What an anchor proves cannot be accepted afterwards: an attacker who changes entries could also write an acceptance.
@@ -153,5 +156,39 @@ func TestStrangersDoNotFillTheAuditLog(t *testing.T) {
 		if got := entries() - before; got != 0 {
 			t.Errorf("%s again made %d entries, want none", name, got)
 		}
+	}
+}
+
+// A store that is opened to be copied changes in nothing but its audit log.
+func TestAStoreThatIsCopiedGetsOnlyAnEntry(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	made := openWords(t, path, Options{})
+	if _, err := made.AddMemory(t.Context(), NewMemory{Content: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := made.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(storefile.WithOnlyRecords(t.Context()), path, &Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	before, err := s.Upkeep().CheckAudit(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Upkeep().Export(t.Context(), io.Discard, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.AddMemory(t.Context(), NewMemory{Content: "two"}); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("got %v, want ErrReadOnly", err)
+	}
+	if e, err := s.Upkeep().GetEmbeddingStatus(t.Context()); err != nil || e.StoredModel == "" {
+		t.Errorf("got %+v, %v, want that the store keeps its model", e, err)
+	}
+	after, err := s.Upkeep().CheckAudit(t.Context(), nil)
+	if err != nil || !after.OK || after.Head.Seq != before.Head.Seq+1 {
+		t.Errorf("got %+v, %v, want one more entry than %d", after, err, before.Head.Seq)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/storefile"
 )
 
 func (c *cli) copyCommand() *cobra.Command {
@@ -60,7 +61,7 @@ is missing or different.`,
 			return misused("--to-keys: %v", err)
 		}
 		var done copied
-		err = withStore(ofFrom, from, forRecord, func(source *souvenir.Store) error {
+		err = withStore(storefile.WithOnlyRecords(ofFrom), from, forRecord, func(source *souvenir.Store) error {
 			return withStore(ofTo, to, forMaking, func(target *souvenir.Store) (err error) {
 				done, err = c.copyStore(ctx, source, target)
 				return err

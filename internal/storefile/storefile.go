@@ -2,6 +2,7 @@
 package storefile
 
 import (
+	"context"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -31,3 +32,14 @@ func Config(path string, now func() time.Time) sqlite.Config {
 		Hashed:           kernel.KeepHashes,
 	}
 }
+
+type onlyRecords struct{}
+
+// WithOnlyRecords returns a context with which souvenir.Open opens a store that is only read, except that its audit log
+// gets entries. It is for the command copy.
+func WithOnlyRecords(ctx context.Context) context.Context {
+	return context.WithValue(ctx, onlyRecords{}, true)
+}
+
+// OnlyRecords reports whether a context is one of [WithOnlyRecords].
+func OnlyRecords(ctx context.Context) bool { return ctx.Value(onlyRecords{}) != nil }

@@ -27,14 +27,28 @@ type DB struct {
 	Wrote    func()        // called after each durable write; nil for none
 	Patience time.Duration // how long a call waits for another one with its context; 0: 30 seconds
 
+	// OnlyRecords makes it read-only, except for [DB.Record].
+	OnlyRecords bool
+
 	writing atomic.Int64
 }
+
+// ReadOnly reports whether Write is refused.
+func (d *DB) ReadOnly() bool { return d.OnlyRecords || d.DB.ReadOnly() }
 
 // Writing returns how many writes are running or waiting.
 func (d *DB) Writing() int { return int(d.writing.Load()) }
 
 // write runs a Write of the DB.
 func (d *DB) write(ctx context.Context, fn func(db.Tx) error) error {
+	if d.OnlyRecords {
+		return db.ErrReadOnly
+	}
+	return d.Record(ctx, fn)
+}
+
+// Record runs a Write of the DB outside of any transaction, also with OnlyRecords: for an entry of the audit log.
+func (d *DB) Record(ctx context.Context, fn func(db.Tx) error) error {
 	d.writing.Add(1)
 	defer d.writing.Add(-1)
 	err := d.DB.Write(ctx, fn)
