@@ -57,6 +57,10 @@ type GraphQuery struct {
 
 	// Duplicates, above 0, connects near duplicates instead: memories that say the same with at least this probability.
 	Duplicates float64
+
+	// Stale accepts the similarities and clusters of an earlier graph of the same query, if the store still has one, and
+	// most of its memories are as they were. It takes milliseconds; a memory that is new or has changed has links only.
+	Stale bool
 }
 
 // Graph holds memories and their connections.
@@ -73,6 +77,7 @@ type Graph struct {
 	// side.
 	Nearest []Edge `json:"-"`
 
+	Stale    bool     `json:"stale,omitempty"`    // similarities and clusters are those of an earlier graph
 	Total    int      `json:"total"`              // matching memories, including any beyond the limit
 	Warnings []string `json:"warnings,omitempty"` // notes for the caller
 }
@@ -150,12 +155,13 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 		if err := p.Load(tx, q.Limit, false); err != nil {
 			return err
 		}
+		before := g
 		g, v = Graph{Nodes: nodesOf(p.Nodes), Edges: []Edge{}, Total: p.Total}, retrieval.Directions{}
 		links, err := p.Links(tx)
 		for _, link := range links {
 			g.Edges = append(g.Edges, Edge{From: link[0], To: link[1], Kind: EdgeRelated})
 		}
-		if err != nil || q.Neighbours < 0 {
+		if err != nil || q.Neighbours < 0 || q.Stale && q.Duplicates == 0 && g.keep(before, p) {
 			return err
 		}
 		if v, err = p.Directions(tx, p.Nodes); err != nil || q.Duplicates == 0 {
@@ -172,10 +178,10 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error)
 		}
 		return err
 	})
-	if err == nil && q.Duplicates == 0 && !known {
+	if err == nil && q.Duplicates == 0 && !known && !g.Stale {
 		err = g.connect(ctx, p, v, q) // needs no snapshot
 	}
-	if err == nil && !known && !p.Changing {
+	if err == nil && !known && !g.Stale && !p.Changing {
 		s.graphs.Keep(making, g, pictures.NodeBytes*len(g.Nodes)+pictures.EdgeBytes*(len(g.Edges)+len(g.Nearest)))
 	}
 	if err != nil {
@@ -222,6 +228,57 @@ func (g *Graph) connect(ctx context.Context, p *pictures.Picture, v retrieval.Di
 	topic.Fold(groups, linked, nearest)
 	g.Clusters = clusters(read.Clusters(groups))
 	return nil
+}
+
+// keep takes the similarities and clusters of an earlier graph for memories that are as they were. It reports false, and
+// takes none, if most are not.
+func (g *Graph) keep(before Graph, p *pictures.Picture) bool {
+	was := make(map[string]int, len(before.Nodes))
+	for i, node := range before.Nodes {
+		was[node.ID] = i
+	}
+	kept, groups := 0, slices.Repeat([]int{-1}, len(g.Nodes))
+	now, all := slices.Repeat([]int{-1}, len(before.Nodes)), make([]int, len(g.Nodes))
+	for i, node := range g.Nodes {
+		all[i] = i
+		if at, found := was[node.ID]; found && before.Nodes[at].UpdatedAt.Equal(node.UpdatedAt) {
+			now[at] = i
+			kept++
+		}
+	}
+	if kept == 0 || 2*kept < len(g.Nodes) {
+		return false
+	}
+	shared := map[[2]int]string{} // of links
+	for _, edge := range before.Edges {
+		from, to := now[edge.From], now[edge.To]
+		switch {
+		case from < 0 || to < 0:
+		case edge.Kind == EdgeRelated:
+			shared[[2]int{from, to}] = edge.Shared
+		default:
+			g.Edges = append(g.Edges, Edge{min(from, to), max(from, to), edge.Kind, edge.Score, edge.Shared})
+		}
+	}
+	for i, edge := range g.Edges {
+		if edge.Kind == EdgeRelated {
+			g.Edges[i].Shared = shared[[2]int{edge.From, edge.To}]
+		}
+	}
+	for _, edge := range before.Nearest {
+		if from, to := now[edge.From], now[edge.To]; from >= 0 && to >= 0 {
+			g.Nearest = append(g.Nearest, Edge{From: min(from, to), To: max(from, to), Kind: edge.Kind, Score: edge.Score})
+		}
+	}
+	for number, cluster := range before.Clusters {
+		for _, at := range cluster.Nodes {
+			if now[at] >= 0 {
+				groups[now[at]] = number
+			}
+		}
+	}
+	g.Clusters, g.Stale = keptClusters(before.Clusters, p, all, groups), true
+	return true
 }
 
 // asLayout returns edges with their strengths.

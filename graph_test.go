@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -105,6 +106,7 @@ func TestKeptPicturesFollowEachChange(t *testing.T) {
 // A cached picture is not made again, and a caller's changes do not reach it.
 func TestPicturesAreMadeOnceAfterAChange(t *testing.T) {
 	s := openWords(t, "", Options{})
+	old := mustAdd(t, s, NewMemory{Content: "Tests run in the morning"})
 	first := mustAdd(t, s, NewMemory{Content: "The branch that we deploy from is main"})
 	mustAdd(t, s, NewMemory{Content: "We deploy on Thursdays", Related: []string{first.ID}})
 	links := func(want int) {
@@ -126,7 +128,7 @@ func TestPicturesAreMadeOnceAfterAChange(t *testing.T) {
 	links(1)
 	statements(t, s, `DELETE FROM memory_link`) // which the change log does not record
 	links(1)
-	mustAdd(t, s, NewMemory{Content: "Tests run at night"})
+	mustAdd(t, s, NewMemory{Content: "Tests run at night", Supersedes: old.ID})
 	links(0)
 	statements(t, s, `UPDATE memory SET event_type = 'unlogged'`,
 		`DELETE FROM change WHERE seq > (SELECT max(seq) FROM change) - 3`)
@@ -149,18 +151,27 @@ func TestKeptSamplesFollowEachChange(t *testing.T) {
 	for i := range 60 {
 		add(i)
 	}
-	for i := range 30 {
-		switch at := ids[i]; i % 3 {
+	successor := ""
+	for i := range 42 {
+		var err error
+		switch at := ids[i]; i % 7 {
 		case 0:
 			add(60 + i)
 		case 1:
-			if _, err := s.UpdateMemory(t.Context(), at, MemoryUpdate{Content: new(fmt.Sprintf("Kettle %d", i))}); err != nil {
-				t.Fatal(err)
-			}
-		default:
-			if err := s.DeleteMemory(t.Context(), at); err != nil {
-				t.Fatal(err)
-			}
+			_, err = s.UpdateMemory(t.Context(), at, MemoryUpdate{Content: new(fmt.Sprintf("Kettle %d", i))})
+		case 2:
+			err = s.DeleteMemory(t.Context(), at)
+		case 3: // hides the other one, which is one of the newest, and not changed itself
+			successor = mustAdd(t, s, NewMemory{Content: fmt.Sprint("Newer ", i), Supersedes: ids[len(ids)-1]}).ID
+		case 4: // both are hidden, one by the other
+			mustAdd(t, s, NewMemory{Content: fmt.Sprint("Newest ", i), Supersedes: successor})
+		case 5: // the other one stands again
+			err = s.DeleteMemory(t.Context(), successor)
+		default: // and is hidden again
+			_, err = s.Trash().Restore(t.Context(), successor)
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 		fresh := openWords(t, path, Options{})
 		var drawn [2]string
@@ -185,6 +196,71 @@ func TestKeptSamplesFollowEachChange(t *testing.T) {
 		if err := fresh.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A stale graph has the similarities of memories that are as they were, and no words of others.
+func TestAStaleGraphTakesInChanges(t *testing.T) {
+	s := openWords(t, "", Options{})
+	var ids []string
+	for _, text := range []string{"hot green tea", "hot green tea, again", "the red car", "the red car, again",
+		"a red car is fast"} {
+		ids = append(ids, mustAdd(t, s, NewMemory{Content: text}).ID)
+	}
+	names := func(g Graph) (all []string) {
+		for _, cluster := range g.Clusters {
+			all = append(all, cluster.Name)
+		}
+		return all
+	}
+	pairs := func(stale bool) (Graph, []string) {
+		t.Helper()
+		g, err := s.Insights().Graph(t.Context(), GraphQuery{Similar: 0.01, Stale: stale})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, edge := range g.Edges {
+			some := []string{g.Nodes[edge.From].Label, g.Nodes[edge.To].Label}
+			slices.Sort(some)
+			all = append(all, fmt.Sprintf("%q %s %.3f %s", some, edge.Kind, edge.Score, edge.Shared))
+		}
+		slices.Sort(all)
+		return g, all
+	}
+	first, before := pairs(true)
+	if first.Stale || len(before) < 2 || len(first.Clusters) == 0 {
+		t.Fatalf("the first graph: got %+v, want edges, clusters, and nothing stale", first)
+	}
+	fresh := []string{mustAdd(t, s, NewMemory{Content: "cold green tea", Related: []string{ids[2]}}).ID,
+		mustAdd(t, s, NewMemory{Content: "a stone"}).ID}
+	before = append(before, `["cold green tea" "the red car"] related 0.000 `)
+	slices.Sort(before)
+	if g, got := pairs(true); !g.Stale || !slices.Equal(got, before) || !slices.Equal(names(g), names(first)) {
+		t.Errorf("after a change: got %v %q %q, want %q %q, stale", g.Stale, got, names(g), before, names(first))
+	}
+	for _, id := range []string{ids[2], ids[3]} {
+		if err := s.DeleteMemory(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.UpdateMemory(t.Context(), ids[4], MemoryUpdate{Content: new("a fast ship")}); err != nil {
+		t.Fatal(err)
+	}
+	if g, got := pairs(true); g.Stale || strings.Contains(fmt.Sprint(got, names(g)), "car") {
+		t.Errorf("after most have changed: got %v %q %q, want an exact graph", g.Stale, got, names(g))
+	}
+	for _, id := range fresh {
+		if err := s.DeleteMemory(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if g, got := pairs(true); !g.Stale || strings.Contains(fmt.Sprint(got, names(g)), "cold") {
+		t.Errorf("got %v %q %q, want no word of a memory that is gone", g.Stale, got, names(g))
+	}
+	_, want := pairs(false)
+	if g, got := pairs(true); g.Stale || !slices.Equal(got, want) {
+		t.Errorf("once an exact one is kept: got %v %q, want %q", g.Stale, got, want)
 	}
 }
 

@@ -200,7 +200,7 @@ func (m *Map) placeNew(p *pictures.Picture, v vectors, start *Map) []layout.Plac
 		edges = append(edges, layout.Edge{A: pair.A, B: pair.B, Weight: 1})
 		groups[pair.A] = groups[pair.B]
 	}
-	m.Clusters = start.keptClusters(p, v.Places, groups)
+	m.Clusters = keptClusters(start.Clusters, p, v.Places, groups)
 	all := make([]layout.Place, len(v.Places))
 	for i, place := range layout.PlaceNew(places, edges) {
 		all[i] = *place
@@ -208,11 +208,11 @@ func (m *Map) placeNew(p *pictures.Picture, v vectors, start *Map) []layout.Plac
 	return all
 }
 
-// keptClusters returns the clusters of a map for a later one, given which one each of some nodes is in. Their names
+// keptClusters returns the clusters of a picture for a later one, given which one each of some nodes is in. Their names
 // have only words of these nodes: other words may come from memories that were erased, or that their owner no longer
 // shares.
-func (m *Map) keptClusters(p *pictures.Picture, some, groups []int) []Cluster {
-	all := make([]Cluster, len(m.Clusters))
+func keptClusters(before []Cluster, p *pictures.Picture, some, groups []int) []Cluster {
+	all := make([]Cluster, len(before))
 	for i, group := range groups {
 		if group >= 0 {
 			all[group].Nodes = append(all[group].Nodes, i)
@@ -220,13 +220,13 @@ func (m *Map) keptClusters(p *pictures.Picture, some, groups []int) []Cluster {
 	}
 	for i := range all {
 		said := true
-		for word := range strings.SplitSeq(m.Clusters[i].Name, ", ") {
+		for word := range strings.SplitSeq(before[i].Name, ", ") {
 			said = said && slices.ContainsFunc(all[i].Nodes, func(one int) bool {
 				return strings.Contains(strings.ToLower(p.Nodes[some[one]].Begins), strings.ToLower(word))
 			})
 		}
 		if said {
-			all[i].Name = m.Clusters[i].Name
+			all[i].Name = before[i].Name
 		}
 	}
 	return slices.DeleteFunc(all, func(c Cluster) bool { return len(c.Nodes) == 0 })

@@ -49,7 +49,9 @@ func TestASignInLinkWorksOnceInABrowserOnThisMachine(t *testing.T) {
 	b := w.Browser()
 	b.LeadsTo(b.Get(path), "/").Expect(http.StatusOK, "Hello, olivia")
 	other := w.Browser()
-	other.Get(path).Expect(http.StatusNotFound, "This link does not work", "used already")
+	other.Get(path).Expect(http.StatusNotFound, "This link does not work", "used already",
+		"Sign in with your name and password", `href="/login"`)
+	b.Get(path).Expect(http.StatusNotFound, "You are signed in as olivia", "Go to the overview")
 	other.LeadsTo(other.Get("/"), "/login?next=%2F")
 	other.Get("/sign-in").Expect(http.StatusNotFound)
 	if key := path[strings.Index(path, "=")+1:]; strings.Contains(w.Log.String(), key) {

@@ -1,6 +1,8 @@
 // The demonstration, as a new user sees it: signed in by its link, with a story on every page.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { phone, wide } from '../browser.mjs'
+import { look } from '../inspect.mjs'
 
 // demonstration starts one on an address of its own, and returns the page of a user who has followed its link, which is
 // for one sign-in.
@@ -20,7 +22,7 @@ async function demonstration(someone, see) {
     const page = await someone(null)
     page.home = new URL(link).origin
     await page.go(link)
-    await see(page, async (path) => page.go(`${page.home}${path}`))
+    await see(page, async (path, status) => page.go(`${page.home}${path}`, status), link)
   } finally {
     demo.kill('SIGINT')
   }
@@ -52,6 +54,30 @@ export const theDemonstrationTellsAStory = (someone) => demonstration(someone, a
   assert.match(await page.innerText('#files'), /standby-measured\.eml/)
   await go('/tokens')
   assert.doesNotMatch(await page.main(), /not used yet|does not expire/)
+})
+
+// A link that was used says what happened, and what to do.
+export const itsLinkWorksOnce = (someone) => demonstration(someone, async (page, go, link) => {
+  const path = link.slice(page.home.length)
+  for (const how of [wide, phone]) {
+    await page.setViewportSize(how.viewport)
+    await page.emulateMedia(how)
+    await go(path, 404)
+    assert.match(await page.main(), /used already.* You are signed in as demo/s)
+    await look(page, 'a used link, signed in', { touch: how === phone })
+  }
+  await page.follow('Go to the overview')
+  assert.match(await page.main(), /Hello, demo/)
+  await page.context().clearCookies()
+  for (const how of [wide, phone]) {
+    await page.setViewportSize(how.viewport)
+    await page.emulateMedia(how)
+    await go(path, 404)
+    assert.match(await page.main(), /used already.* Sign in with your name and password/s)
+    await look(page, 'a used link', { touch: how === phone })
+  }
+  await page.follow('Sign in')
+  assert.equal(await page.heading(), 'Sign in')
 })
 
 // drawn waits until a picture is drawn.

@@ -237,6 +237,43 @@ export async function backupsThatFailNeedAttention(someone, { user }) {
   }
 }
 
+// A backup is late if the one that is due does not end, here because its folder does not answer.
+export async function backupsThatAreLateNeedAttention(someone, { user }) {
+  for (const how of looks) {
+    const page = await someone(user, how)
+    const folder = fs.mkdtempSync(`${os.tmpdir()}/souvenir-late-`)
+    const answer = () => fs.closeSync(fs.openSync(`${folder}/.souvenir-backups-of`, 'r+'))
+    fs.chmodSync(folder, 0o777)
+    fs.writeFileSync(`${folder}/souvenir-20260102T030405Z.db`, '')
+    execFileSync('mkfifo', ['-m', '666', `${folder}/.souvenir-backups-of`])
+    const { home, end } = await beside(true, '--backup-to', folder)
+    try {
+      await moveTo(page, home)
+      const item = page.locator('#attention li', { hasText: 'The newest backup is from 2 Jan 2026' })
+      const attention = async (late) => {
+        for (let tries = 0; tries < 20; tries++) {
+          await page.go(`${home}/`)
+          await page.waitForSelector('#attention:not([hx-get])')
+          if ((await item.count() > 0) === late) return
+          await page.waitForTimeout(500)
+        }
+        assert.fail(late ? 'a late backup is not shown' : 'a backup that was made is still shown as late')
+      }
+      await attention(true)
+      await look(page, 'the overview while a backup is late', { touch: how === phone })
+      await item.getByRole('link', { name: 'Back up' }).click()
+      await page.settle()
+      assert.equal(new URL(page.url()).pathname, '/backup')
+      answer()
+      await attention(false)
+    } finally {
+      answer()
+      await end()
+      fs.rmSync(folder, { recursive: true })
+    }
+  }
+}
+
 export async function aReadOnlyServerSaysSo(someone, { user, memory }) {
   for (const how of looks) {
     const page = await someone(user, how) // who has signed in before

@@ -50,6 +50,8 @@ func New(from Source, sel retrieval.Selection, order retrieval.Order, warnings [
 const (
 	NodeBytes = 400
 	EdgeBytes = 72
+
+	supersededBytes = 40
 )
 
 // Kept returns a picture that was made since the last change of a memory. Pictures of sealed texts are not kept.
@@ -68,6 +70,8 @@ type shown struct {
 	nodes []Node
 	total int
 	share string // of the sample; empty: it is none
+
+	superseded map[int64]int64 // memories by the row that supersedes them; nil: not needed, or too many
 }
 
 // Load reads the selected memories, up to a limit: the first ones, or a sample. After few changes it reads only the
@@ -81,7 +85,7 @@ func (p *Picture) Load(tx db.Tx, limit int, sample bool) error {
 		return err
 	}
 	if p.Nodes, p.Total = now.nodes, now.total; !known {
-		bytes := 0
+		bytes := supersededBytes * len(now.superseded)
 		for _, node := range p.Nodes {
 			bytes += NodeBytes + len(node.Begins)
 		}
@@ -101,11 +105,14 @@ func (p *Picture) read(tx db.Tx, before shown, making retrieval.Making, limit in
 		sel.Sample(now.share)
 	}
 	changed, few, err := making.Changed(tx)
+	supersede := strings.Contains(sel.Current, kernel.Successor)
+	if few = few && (!supersede || before.superseded != nil); few && supersede {
+		changed, now.superseded, err = concerned(tx, changed, before.superseded)
+	}
 	if err != nil {
 		return now, err
 	}
-	// A memory may be superseded, or stand again, without a change of its own.
-	if few && before.share == now.share && !strings.Contains(sel.Current, kernel.Successor) {
+	if few && before.share == now.share {
 		now.nodes, err = p.changed(tx, sel, before.nodes, changed, limit)
 		if err != nil || len(now.nodes) == limit || len(before.nodes) < limit { // else others move up
 			return now, err
@@ -115,10 +122,59 @@ func (p *Picture) read(tx db.Tx, before shown, making retrieval.Making, limit in
 		return now, err
 	}
 	rows, err := sel.Page(tx, p.Order, limit, 0)
+	if err == nil && supersede {
+		now.superseded, err = superseded(tx, `s.partition_id IN `+db.Integers, p.selection.PartitionList())
+	}
 	if err == nil {
 		now.nodes, err = load(tx, rows)
 	}
 	return now, err
+}
+
+const mostSuperseded = 10_000
+
+// superseded returns the memories that others supersede, by the rows of these; nil: too many to keep.
+func superseded(tx db.Tx, condition, list string) (map[int64]int64, error) {
+	all := map[int64]int64{}
+	err := tx.Each(func(row db.Rows) error {
+		var by, memory int64
+		err := row.Scan(&by, &memory)
+		all[by] = memory
+		return err
+	}, `SELECT s.id, m.id FROM memory s JOIN memory m ON `+kernel.Successor+` WHERE s.supersedes IS NOT NULL AND `+
+		condition+` LIMIT ?`, list, mostSuperseded+1)
+	if len(all) > mostSuperseded {
+		return nil, err
+	}
+	return all, err
+}
+
+// concerned returns changed memories with those that they supersede, or did before: such a memory is hidden, or shown
+// again, without a change of its own. It also returns which memories are superseded now.
+func concerned(tx db.Tx, changed []int64, before map[int64]int64) ([]int64, map[int64]int64, error) {
+	by, err := superseded(tx, `s.id IN `+db.Integers, db.List(changed))
+	if err != nil {
+		return nil, nil, err
+	}
+	of, err := superseded(tx, `m.id IN `+db.Integers, db.List(changed))
+	if err != nil {
+		return nil, nil, err
+	}
+	all, now := slices.Clone(changed), maps.Clone(before)
+	for _, row := range changed {
+		if memory, known := before[row]; known {
+			all = append(all, memory)
+			delete(now, row)
+		}
+	}
+	for row, memory := range by {
+		all, now[row] = append(all, memory), memory
+	}
+	if maps.Copy(now, of); len(now) > mostSuperseded {
+		now = nil
+	}
+	slices.Sort(all)
+	return slices.Compact(all), now, nil
 }
 
 // changed returns the first nodes of a selection after some memories changed.

@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
@@ -82,8 +83,13 @@ func (s *Service) followLink(w http.ResponseWriter, r *http.Request, _ request.C
 		user = s.links.take(r.URL.Query().Get("key"), s.now())
 	}
 	if user == "" {
-		return web.Page{Template: "error", Title: "This link does not work", Status: http.StatusNotFound,
-			Data: "It was used already, or is older than 10 minutes."}, nil
+		data := deadLinkPage{Problem: "It was used already, or is older than 10 minutes. Each link signs in once.",
+			Advice: "Sign in with your name and password; the terminal that shows the link also says which. Or start the " +
+				"program there again, and open its new link."}
+		if c, err := s.RequirePerson(r, route.Person); err == nil {
+			data.SignedIn = c.User.Name
+		}
+		return web.Page{Template: "deadlink", Title: "This link does not work", Status: http.StatusNotFound, Data: data}, nil
 	}
 	if err := s.signIn(w, r, souvenir.User{ID: user}, time.Time{}); err != nil {
 		return nil, err

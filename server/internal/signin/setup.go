@@ -105,7 +105,15 @@ func deadLink(err error) (any, error) {
 	if status != http.StatusNotFound {
 		return nil, err
 	}
-	return web.Page{Template: "error", Title: "This link does not work", Status: status, Data: web.Sentence(message)}, nil
+	return web.Page{Template: "deadlink", Title: "This link does not work", Status: status,
+		Data: deadLinkPage{Problem: web.Sentence(message)}}, nil
+}
+
+// deadLinkPage is the data of the page of a link that does not work.
+type deadLinkPage struct {
+	Problem  string
+	SignedIn string // the name of the user who is signed in; empty: none
+	Advice   string // without a session; empty: the problem says what to do
 }
 
 // addAccount creates the account that a form describes and signs its user in. A non-nil page is the form, to be shown

@@ -65,7 +65,7 @@ type drawing struct {
 
 	Chosen int `json:"chosen"` // the memory that the address names; -1: none
 
-	Arranging bool `json:"arranging"` // the places are still being computed: ask again
+	Arranging bool `json:"arranging"` // places or similarities are still being computed: ask again
 
 	Total     int        `json:"total"`     // matches, drawn or not
 	Unplaced  int        `json:"unplaced"`  // memories that are not drawn yet, for lack of vectors

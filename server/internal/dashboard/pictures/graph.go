@@ -20,7 +20,8 @@ type graphTable struct {
 	Links, Similar int // edges
 	Alone          int // memories without edges
 	Clusters       []clusterRow
-	Others         int // clusters that are not listed
+	Others         int  // clusters that are not listed
+	Arranging      bool // what the latest changes made similar is not known yet
 	Warnings       []string
 }
 
@@ -40,7 +41,7 @@ func (s *Service) showGraph(_ http.ResponseWriter, r *http.Request, c request.Ca
 // readGraphTable counts the connections of the memories in the graph.
 func (s *Service) readGraphTable(ctx context.Context, c request.Caller, q pictureQuery) (*graphTable, error) {
 	const rows = 50
-	query, err := q.graph()
+	key, query, read, err := s.graphQuery(c, q)
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +49,14 @@ func (s *Service) readGraphTable(ctx context.Context, c request.Caller, q pictur
 	if err != nil {
 		return nil, err
 	}
+	if g.Stale {
+		s.placings.renew(key, g, read)
+	}
 	projects, err := projectLabels(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	table := &graphTable{Shown: len(g.Nodes), Total: g.Total, Warnings: g.Warnings}
+	table := &graphTable{Shown: len(g.Nodes), Total: g.Total, Arranging: g.Stale, Warnings: g.Warnings}
 	for _, node := range g.Nodes {
 		table.Rows = append(table.Rows, connectedMemory{Node: node, Project: projectOfNode(node, projects)})
 	}
@@ -79,10 +83,18 @@ func (s *Service) readGraphTable(ctx context.Context, c request.Caller, q pictur
 	return table, nil
 }
 
+// graphQuery returns the query of a graph, which may be stale, the key of its placing, and how to read it anew.
+func (s *Service) graphQuery(c request.Caller, q pictureQuery) (mapKey, souvenir.GraphQuery, reading, error) {
+	query, err := q.graph()
+	read := func(ctx context.Context) (souvenir.Graph, error) { return c.Store.Insights().Graph(ctx, query) }
+	stale := query
+	stale.Stale = true
+	return mapKey{c.User.ID, strings.Join([]string{q.memories(), q.Neighbours, q.Similar}, " ")}, stale, read, err
+}
+
 // graphData returns the graph with a position for each memory.
 func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	asked := readPictureQuery(r.URL.Query())
-	query, err := asked.graph()
+	key, query, read, err := s.graphQuery(c, readPictureQuery(r.URL.Query()))
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +104,7 @@ func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Ca
 	}
 	var at placing
 	err = s.busy.Do(r.Context(), func() error {
-		key := mapKey{c.User.ID, strings.Join([]string{asked.memories(), asked.Neighbours, asked.Similar}, " ")}
-		at, err = s.placings.of(r.Context(), key, g)
+		g, at, err = s.placings.of(r.Context(), key, g, read)
 		return err
 	})
 	if err != nil {
@@ -107,7 +118,7 @@ func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Ca
 	d.addEdges(g.Edges)
 	d.addClusters(g.Clusters)
 	d.Folded = append(d.Folded, at.folded...)
-	d.Total, d.Warnings = g.Total, append(d.Warnings, g.Warnings...)
+	d.Total, d.Arranging, d.Warnings = g.Total, g.Stale, append(d.Warnings, g.Warnings...)
 	return nil, s.answer(w, r, c.User.ID, g.Nodes, d)
 }
 

@@ -50,7 +50,7 @@ func (s *shown) note(user string, nodes []souvenir.Node) (version string) {
 type nodesOf func(context.Context, request.Caller, pictureQuery) ([]souvenir.Node, error)
 
 func (s *Service) graphNodes(ctx context.Context, c request.Caller, q pictureQuery) ([]souvenir.Node, error) {
-	query, err := q.graph()
+	_, query, _, err := s.graphQuery(c, q)
 	if err != nil {
 		return nil, err
 	}

@@ -45,55 +45,67 @@ const (
 	longestPlacement = time.Minute
 )
 
-// of returns the placing of a graph. It must not be changed. If the connections have changed since the last time, most
-// memories stay where they were, the others are among their neighbours, and the next request gets a new placing, which
-// is computed in the background.
-func (p *placings) of(ctx context.Context, key mapKey, g souvenir.Graph) (placing, error) {
-	sum := connections(g)
-	if known, found := lru.Get[placing](&p.kept, sum); found {
+// reading reads a graph that is up to date.
+type reading func(context.Context) (souvenir.Graph, error)
+
+// of returns a graph with its placing, which must not be changed. If the connections have changed since the last time,
+// most memories stay where they were, the others are among their neighbours, and the next request gets a new placing,
+// which is computed in the background. The same is true of a stale graph.
+func (p *placings) of(ctx context.Context, key mapKey, g souvenir.Graph, read reading) (souvenir.Graph, placing,
+	error) {
+	if known, found := lru.Get[placing](&p.kept, connections(g)); found && !g.Stale {
 		p.note(key, g, known)
-		return known, nil
+		return g, known, nil
 	}
 	last, _ := lru.Get[lastPlacing](&p.last, key)
 	if near, ok := last.with(g); ok {
-		if p.computing.TryLock() {
-			go p.prepare(key, sum, g)
-		}
-		return near, nil
+		p.renew(key, g, read)
+		return g, near, nil
 	}
-	own, err := p.compute(ctx, sum, g)
-	if err == nil {
-		p.note(key, g, own)
-	}
-	return own, err
+	return p.compute(ctx, key, g, read)
 }
 
-// prepare computes a placing for the next request; if it fails, that one tries again. A panic must not end the server,
-// as no request is there to recover it.
-func (p *placings) prepare(key mapKey, sum [sha256.Size]byte, g souvenir.Graph) {
-	defer p.computing.Unlock()
-	defer func() {
-		if broken := recover(); broken != nil {
-			p.log.Warn("a graph could not be laid out", "error", fmt.Sprintf("panic: %v\n%s", broken, debug.Stack()))
-		}
-	}()
-	ctx, cancel := context.WithTimeout(context.Background(), longestPlacement)
-	defer cancel()
-	own, err := p.compute(ctx, sum, g)
-	if err != nil {
-		p.log.Warn("a graph could not be laid out", "error", err)
+// renew computes a graph and its placing in the background, unless another one is being computed. If that fails, the
+// next request tries again. A panic must not end the server, as no request is there to recover it.
+func (p *placings) renew(key mapKey, g souvenir.Graph, read reading) {
+	if !p.computing.TryLock() {
 		return
 	}
-	p.note(key, g, own) // the graph may have changed again by the next request
+	go func() {
+		defer p.computing.Unlock()
+		defer func() {
+			if broken := recover(); broken != nil {
+				p.log.Warn("a graph could not be laid out", "error", fmt.Sprintf("panic: %v\n%s", broken, debug.Stack()))
+			}
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), longestPlacement)
+		defer cancel()
+		if _, _, err := p.compute(ctx, key, g, read); err != nil {
+			p.log.Warn("a graph could not be laid out", "error", err)
+		}
+	}()
 }
 
-// compute computes a placing and keeps it.
-func (p *placings) compute(ctx context.Context, sum [sha256.Size]byte, g souvenir.Graph) (placing, error) {
-	places, folded, err := graphPlaces(ctx, g)
-	if err == nil {
-		p.kept.Put(sum, placing{places, folded}, 200+4*len(places)+8*len(folded), mostPlacings)
+// compute computes a placing and keeps it, of a graph that is read again if it is stale.
+func (p *placings) compute(ctx context.Context, key mapKey, g souvenir.Graph, read reading) (souvenir.Graph, placing,
+	error) {
+	if g.Stale {
+		var err error
+		if g, err = read(ctx); err != nil {
+			return g, placing{}, err
+		}
 	}
-	return placing{places, folded}, err
+	sum := connections(g)
+	own, known := lru.Get[placing](&p.kept, sum)
+	if !known {
+		var err error
+		if own.places, own.folded, err = graphPlaces(ctx, g); err != nil {
+			return g, placing{}, err
+		}
+		p.kept.Put(sum, own, 200+4*len(own.places)+8*len(own.folded), mostPlacings)
+	}
+	p.note(key, g, own) // the graph may have changed again by the next request
+	return g, own, nil
 }
 
 // note keeps the placing of a user's graph.

@@ -18,11 +18,11 @@ func TestPlacingsAreKept(t *testing.T) {
 	}
 	first := graph(souvenir.EdgeSimilar, 0.7, 1)
 	var p placings
-	at, err := p.of(t.Context(), mapKey{}, first)
+	_, at, err := p.of(t.Context(), mapKey{}, first, nil)
 	if err != nil || len(at.places) != 8 || len(at.folded) != 2 {
 		t.Fatalf("got %+v, %v, want 4 places, 2 of them folded", at, err)
 	}
-	again, err := p.of(t.Context(), mapKey{}, graph(souvenir.EdgeSimilar, 0.7, 1))
+	_, again, err := p.of(t.Context(), mapKey{}, graph(souvenir.EdgeSimilar, 0.7, 1), nil)
 	if err != nil || &again.places[0] != &at.places[0] {
 		t.Errorf("of the same connections: got other places, %v, want those that are kept", err)
 	}
@@ -33,7 +33,7 @@ func TestPlacingsAreKept(t *testing.T) {
 	for name, other := range map[string]souvenir.Graph{"another memory": graph(souvenir.EdgeSimilar, 0.7, 2),
 		"another score": graph(souvenir.EdgeSimilar, 0.6, 1), "a link": graph(souvenir.EdgeRelated, 0.7, 1),
 		"fewer memories": shorter, "no edge": weak} {
-		if got, err := p.of(t.Context(), mapKey{user: name}, other); err != nil || &got.places[0] == &at.places[0] {
+		if _, got, err := p.of(t.Context(), mapKey{user: name}, other, nil); err != nil || &got.places[0] == &at.places[0] {
 			t.Errorf("%s: got the places of other connections, %v, want its own", name, err)
 		}
 	}
@@ -56,7 +56,7 @@ func TestPlacingsTakeInChanges(t *testing.T) {
 	ann, ben := mapKey{user: "ann"}, mapKey{user: "ben"}
 	of := func(key mapKey, g souvenir.Graph) placing {
 		t.Helper()
-		at, err := p.of(t.Context(), key, g)
+		_, at, err := p.of(t.Context(), key, g, nil)
 		if err != nil || len(at.places) != 2*len(g.Nodes) {
 			t.Fatalf("got %+v, %v, want a place for each memory", at, err)
 		}
@@ -104,7 +104,7 @@ func TestPlacingsFollowEachChange(t *testing.T) {
 			g.Edges = append(g.Edges, souvenir.Edge{From: i, To: (i + 1) % memories, Kind: souvenir.EdgeSimilar,
 				Score: 0.6 + float64((i*step)%memories)/20})
 		}
-		at, err := p.of(t.Context(), mapKey{}, g)
+		_, at, err := p.of(t.Context(), mapKey{}, g, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

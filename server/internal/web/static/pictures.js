@@ -119,8 +119,8 @@ function gather() {
   list(state.clusters, chooseCluster)
 }
 
-// arrange requests again places that were still being computed, and moves the memories there. Newer memories are drawn
-// when the page is opened again.
+// arrange requests again places and similarities that were still being computed, and draws them. Newer memories are
+// drawn when the page is opened again.
 async function arrange(tries) {
   const most = 80
   let data
@@ -133,10 +133,10 @@ async function arrange(tries) {
   if (data.arranging || data.memories === 0) return
   if (data.version !== state.data.version) return location.reload()
   state.data = data
-  for (let i = 0; i < data.memories; i++) state.graph?.mergeNodeAttributes(i, { x: data.x[i], y: data.y[i] })
+  connect()
   gather()
   describe()
-  redraw()
+  state.sigma?.setGraph(filled(new state.graph.constructor()))
 }
 
 // slide lets the time slider choose which memories are shown, by the day on which they were stored.
@@ -339,9 +339,9 @@ function tellThatItCannot() {
   document.documentElement.dataset.drawn = 'not'
 }
 
-function draw({ Sigma, MultiDirectedGraph, EdgeLineProgram, EdgeArrowProgram }) {
+// filled puts the memories and edges into an empty graph.
+function filled(graph) {
   const { memories, x, y, edges, important } = state.data
-  const graph = new MultiDirectedGraph()
   const scale = (memories > 2000 ? 0.6 : memories > 500 ? 0.8
     : 1.15) * Math.min(1, Math.max(0.65, element('stage').clientWidth / 800))
   const isMap = place.dataset.kind === 'map'
@@ -354,14 +354,19 @@ function draw({ Sigma, MultiDirectedGraph, EdgeLineProgram, EdgeArrowProgram }) 
     graph.addDirectedEdgeWithKey(i, edges[i], edges[i + 1], edges[i + 2] ? { type: 'thin', similar: edges[i + 2] }
       : { type: 'arrow', size: 1.6 * scale })
   }
-  state.graph = graph
+  return state.graph = graph
+}
+
+function draw({ Sigma, MultiDirectedGraph, EdgeLineProgram, EdgeArrowProgram }) {
+  const graph = filled(new MultiDirectedGraph())
+  const isMap = place.dataset.kind === 'map'
   const slow = still.matches
   const titles = state.titles =
     titling(() => everyOne().map((i) => (state.folded.has(i) ? null : placeOf(i))).filter(Boolean), buttons,
       () => state.colours, titleOf)
   const sigma = new Sigma(graph, element('stage'), {
     allowInvalidContainer: true, zIndex: true, stagePadding: 28, minCameraRatio: 0.02, maxCameraRatio: 3,
-    hideEdgesOnMove: edges.length > 9000, hideLabelsOnMove: true, labelDensity: 0.35, labelGridCellSize: 220,
+    hideEdgesOnMove: state.data.edges.length > 9000, hideLabelsOnMove: true, labelDensity: 0.35, labelGridCellSize: 220,
       labelRenderedSizeThreshold: state.clusters.length > 0 ? 14 : isMap ? 5.5 : 7,
     labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: '500',
       labelColor: { color: state.colours.text },
