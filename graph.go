@@ -230,8 +230,8 @@ func (g *Graph) connect(ctx context.Context, p *pictures.Picture, v retrieval.Di
 	return nil
 }
 
-// keep takes the similarities and clusters of an earlier graph for memories that are as they were. It reports false, and
-// takes none, if most are not.
+// keep takes the similarities and clusters of an earlier graph for memories that are as they were. It reports false,
+// and takes none, if most are not.
 func (g *Graph) keep(before Graph, p *pictures.Picture) bool {
 	was := make(map[string]int, len(before.Nodes))
 	for i, node := range before.Nodes {
@@ -267,7 +267,7 @@ func (g *Graph) keep(before Graph, p *pictures.Picture) bool {
 	}
 	for _, edge := range before.Nearest {
 		if from, to := now[edge.From], now[edge.To]; from >= 0 && to >= 0 {
-			g.Nearest = append(g.Nearest, Edge{From: min(from, to), To: max(from, to), Kind: edge.Kind, Score: edge.Score})
+			g.Nearest = append(g.Nearest, Edge{min(from, to), max(from, to), edge.Kind, edge.Score, ""})
 		}
 	}
 	for number, cluster := range before.Clusters {

@@ -63,7 +63,7 @@ export const itsLinkWorksOnce = (someone) => demonstration(someone, async (page,
     await page.setViewportSize(how.viewport)
     await page.emulateMedia(how)
     await go(path, 404)
-    assert.match(await page.main(), /used already.* You are signed in as demo/s)
+    assert.match(await page.main(), /used already.*You are signed in as demo/s)
     await look(page, 'a used link, signed in', { touch: how === phone })
   }
   await page.follow('Go to the overview')
@@ -73,7 +73,7 @@ export const itsLinkWorksOnce = (someone) => demonstration(someone, async (page,
     await page.setViewportSize(how.viewport)
     await page.emulateMedia(how)
     await go(path, 404)
-    assert.match(await page.main(), /used already.* Sign in with your name and password/s)
+    assert.match(await page.main(), /used already.*Sign in with your name and password/s)
     await look(page, 'a used link', { touch: how === phone })
   }
   await page.follow('Sign in')

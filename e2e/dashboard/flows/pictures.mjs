@@ -1,6 +1,7 @@
 // The graph and the map: drawn, searched, and left by a click on a chosen memory.
 import assert from 'node:assert/strict'
 import { patience, phone, wide } from '../browser.mjs'
+import { call } from '../client.mjs'
 import { figure } from '../figures.mjs'
 import { look } from '../inspect.mjs'
 
@@ -36,6 +37,28 @@ export async function theGraphIsDrawnAndRead(someone, { user }) {
   await page.waitForFunction(() => document.querySelectorAll('#hits button').length > 0)
   await page.focus('#stage')
   for (const key of ['+', '-', 'ArrowLeft', '0', 'Escape']) await page.keyboard.press(key)
+}
+
+// After a change the graph has the connections of before at once, and the new ones in a moment.
+export async function theGraphTakesInChanges(someone, { user, token }) {
+  for (const [how, metal] of [[wide, 'brass'], [phone, 'pewter']]) {
+    const page = await someone(user, how)
+    const pairs = () => page.evaluate(() =>
+      Number(/([\d,]+) similar pair/.exec(document.getElementById('summary').textContent)[1].replace(',', '')))
+    await drawn(page, '/graph')
+    await page.waitForFunction(async () => !(await (await fetch('/graph/data')).json()).arranging)
+    await drawn(page, '/graph')
+    const before = await pairs()
+    const ids = []
+    for (const end of ['.', '!'])
+      ids.push((await call(token, 'memory',
+        { action: 'store', content: `The ${metal} gong of the galley is struck at dawn${end}` })).id)
+    await drawn(page, '/graph')
+    for (let tries = 0; tries < 40 && await pairs() <= before; tries++) await page.waitForTimeout(500)
+    assert.ok(await pairs() > before, `still ${before} similar pairs`)
+    await look(page, 'the graph with new connections', { touch: how === phone })
+    for (const id of ids) await call(token, 'memory', { action: 'delete', id })
+  }
 }
 
 export async function theMapIsDrawnAndColouredByType(someone, { user }) {

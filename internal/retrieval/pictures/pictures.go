@@ -149,7 +149,7 @@ func superseded(tx db.Tx, condition, list string) (map[int64]int64, error) {
 	return all, err
 }
 
-// concerned returns changed memories with those that they supersede, or did before: such a memory is hidden, or shown
+// concerned returns changed memories, and the ones that they supersede or did before: such a memory is hidden, or shown
 // again, without a change of its own. It also returns which memories are superseded now.
 func concerned(tx db.Tx, changed []int64, before map[int64]int64) ([]int64, map[int64]int64, error) {
 	by, err := superseded(tx, `s.id IN `+db.Integers, db.List(changed))

@@ -21,7 +21,7 @@ type graphTable struct {
 	Alone          int // memories without edges
 	Clusters       []clusterRow
 	Others         int  // clusters that are not listed
-	Arranging      bool // what the latest changes made similar is not known yet
+	Arranging      bool // similarities of the latest changes are not known yet
 	Warnings       []string
 }
 

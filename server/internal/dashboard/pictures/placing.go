@@ -50,7 +50,8 @@ type reading func(context.Context) (souvenir.Graph, error)
 
 // of returns a graph with its placing, which must not be changed. If the connections have changed since the last time,
 // most memories stay where they were, the others are among their neighbours, and the next request gets a new placing,
-// which is computed in the background. The same is true of a stale graph.
+// which is computed in the background. Instead of a stale graph, the next request gets one that is up to date, with the
+// same places: that its memories move may irritate while one looks.
 func (p *placings) of(ctx context.Context, key mapKey, g souvenir.Graph, read reading) (souvenir.Graph, placing,
 	error) {
 	if known, found := lru.Get[placing](&p.kept, connections(g)); found && !g.Stale {
@@ -65,8 +66,9 @@ func (p *placings) of(ctx context.Context, key mapKey, g souvenir.Graph, read re
 	return p.compute(ctx, key, g, read)
 }
 
-// renew computes a graph and its placing in the background, unless another one is being computed. If that fails, the
-// next request tries again. A panic must not end the server, as no request is there to recover it.
+// renew reads a stale graph anew, or computes the placing of one that is up to date, in the background, unless another
+// one is being computed. If that fails, the next request tries again. A panic must not end the server, as no request is
+// there to recover it.
 func (p *placings) renew(key mapKey, g souvenir.Graph, read reading) {
 	if !p.computing.TryLock() {
 		return
@@ -80,7 +82,13 @@ func (p *placings) renew(key mapKey, g souvenir.Graph, read reading) {
 		}()
 		ctx, cancel := context.WithTimeout(context.Background(), longestPlacement)
 		defer cancel()
-		if _, _, err := p.compute(ctx, key, g, read); err != nil {
+		var err error
+		if g.Stale {
+			_, err = read(ctx) // the store keeps it
+		} else {
+			_, _, err = p.compute(ctx, key, g, read)
+		}
+		if err != nil {
 			p.log.Warn("a graph could not be laid out", "error", err)
 		}
 	}()

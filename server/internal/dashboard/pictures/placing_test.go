@@ -1,6 +1,7 @@
 package pictures
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -120,5 +121,41 @@ func TestPlacingsFollowEachChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Instead of a stale graph the next request gets one that is up to date, and memories stay where they were. Without
+// places to keep, the request itself waits for it.
+func TestAStaleGraphIsReadAnew(t *testing.T) {
+	var g souvenir.Graph
+	for i := range 6 {
+		g.Nodes = append(g.Nodes, souvenir.Node{ID: fmt.Sprint(i)})
+		g.Edges = append(g.Edges, souvenir.Edge{From: i, To: (i + 1) % 6, Kind: souvenir.EdgeSimilar, Score: 0.7})
+	}
+	exact, reads := g, 0
+	exact.Edges = append(slices.Clone(g.Edges), souvenir.Edge{From: 0, To: 3, Kind: souvenir.EdgeSimilar, Score: 0.9})
+	read := func(context.Context) (souvenir.Graph, error) {
+		reads++
+		return exact, nil
+	}
+	stale := g
+	stale.Stale = true
+	var empty, p placings
+	if got, at, err := empty.of(t.Context(), mapKey{}, stale, read); err != nil || got.Stale || len(got.Edges) != 7 ||
+		len(at.places) != 12 || reads != 1 {
+		t.Errorf("without places: got %+v, %v, %v after %d reads, want the exact graph, read once", got, at, err, reads)
+	}
+	if _, _, err := p.of(t.Context(), mapKey{}, g, read); err != nil {
+		t.Fatal(err)
+	}
+	got, before, err := p.of(t.Context(), mapKey{}, stale, read)
+	if err != nil || !got.Stale {
+		t.Fatalf("got %+v, %v, want the stale graph", got, err)
+	}
+	p.computing.Lock() // until the exact one is read
+	defer p.computing.Unlock()
+	if _, after, err := p.of(t.Context(), mapKey{}, exact, read); err != nil || reads != 2 ||
+		!slices.Equal(after.places, before.places) {
+		t.Errorf("got %v, %v after %d reads, want %v and 2 reads", after, err, reads, before)
 	}
 }
