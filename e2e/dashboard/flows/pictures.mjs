@@ -43,19 +43,26 @@ export async function theGraphIsDrawnAndRead(someone, { user }) {
 export async function theGraphTakesInChanges(someone, { user, token }) {
   for (const [how, metal] of [[wide, 'brass'], [phone, 'pewter']]) {
     const page = await someone(user, how)
-    const pairs = () => page.evaluate(() =>
-      Number(/([\d,]+) similar pair/.exec(document.getElementById('summary').textContent)[1].replace(',', '')))
+    // exact waits for an exact graph, and returns how many pairs are similar, and how many memories have no connections
+    const exact = async () => {
+      for (;;) {
+        const { arranging, similar, folded } = await page.evaluate(async () => (await fetch('/graph/data')).json())
+        if (!arranging) return [similar.filter((each) => each > 0).length, folded.length]
+        await page.waitForTimeout(300)
+      }
+    }
     await drawn(page, '/graph')
-    await page.waitForFunction(async () => !(await (await fetch('/graph/data')).json()).arranging)
-    await drawn(page, '/graph')
-    const before = await pairs()
+    await exact()
     const ids = []
     for (const end of ['.', '!'])
       ids.push((await call(token, 'memory',
         { action: 'store', content: `The ${metal} gong of the galley is struck at dawn${end}` })).id)
     await drawn(page, '/graph')
-    for (let tries = 0; tries < 40 && await pairs() <= before; tries++) await page.waitForTimeout(500)
-    assert.ok(await pairs() > before, `still ${before} similar pairs`)
+    const [pairs, alone] = await exact()
+    await page.waitForFunction(([pairs, alone]) => {
+      const text = document.getElementById('summary').textContent
+      return text.includes(` ${pairs} similar pair`) && text.includes(` ${alone} memories have no connections`)
+    }, [pairs, alone], { timeout: 20_000 * patience })
     await look(page, 'the graph with new connections', { touch: how === phone })
     for (const id of ids) await call(token, 'memory', { action: 'delete', id })
   }
