@@ -25,7 +25,7 @@ func TestKeptCountsOfCallsAgreeWithTheRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	users := []string{user.ID, LocalUser}
-	for round := range longtest.Size(16, 4) {
+	for round := range longtest.Size(16, 2) {
 		calls := make([]NewActivity, random.IntN(500))
 		for i := range calls {
 			calls[i] = randomCall(random, users[random.IntN(2)], clock.Now(), keep)

@@ -328,7 +328,7 @@ func TestContextsFollowEachChange(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 9))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	var ids []string
-	for step := range longtest.Size(200, 60) {
+	for step := range longtest.Size(200, 24) {
 		class := Classification(pick("", "do", "do", "dont"))
 		importance, event, state := Importance(pick("", "low", "critical")), pick("", "case", "Conversation"),
 			pick("", "active", "archived")

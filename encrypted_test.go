@@ -17,6 +17,7 @@ import (
 
 // Every method that copies or repairs files keeps an encrypted store encrypted and complete.
 func TestAnEncryptedStoreIsCopiedUnderItsKey(t *testing.T) {
+	longtest.Only(t)
 	folder, key, next := t.TempDir(), GenerateMasterKey(), GenerateMasterKey()
 	at := func(name string) string { return filepath.Join(folder, name) }
 	s := openWords(t, at("store.db"), Options{MasterKey: key})

@@ -149,6 +149,7 @@ func TestNothingOfAFailedFileRemains(t *testing.T) {
 }
 
 func TestMaxFile(t *testing.T) {
+	longtest.Only(t)
 	for _, c := range []struct {
 		most     int64
 		size     int64
@@ -347,6 +348,7 @@ func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 }
 
 func TestFilesAreReadByManyAtOnce(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	data := make([]byte, 5*kernel.ChunkSize+77)
 	for i := range data {

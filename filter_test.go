@@ -382,6 +382,7 @@ func checkOrders(t *testing.T, s *Store, when string) {
 // The selection of a filter is cached, and only changed memories are tested again. The cache must follow each kind of
 // change.
 func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "filters.db")
 	one, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	one.orders.Few, other.orders.Few = 1, 1
@@ -397,10 +398,8 @@ func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
 		return list
 	}
 	var ids []string
-	steps, many := 20, 0
-	if longtest.On() {
-		steps = 120
-	}
+	const steps = 120
+	many := 0
 	for step := range steps {
 		s, reader := one, other
 		if random.IntN(2) == 0 {
@@ -434,7 +433,7 @@ func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			ids = slices.Delete(ids, at, at+1)
-		case longtest.On() && step%3 == 0 || many == 0:
+		case step%3 == 0 || many == 0:
 			when = "after more changes than are tested again"
 			many++
 			others := make([]NewMemory, 2_100)

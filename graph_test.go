@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // drawn describes the graph and the map of a view.
@@ -27,6 +29,7 @@ func drawn(ctx context.Context, t *testing.T, s *Store, l MemoryList) string {
 
 // A cached graph and map must equal new ones after each kind of change, also by another handle or undone.
 func TestKeptPicturesFollowEachChange(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "pictures.db")
 	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	before := ""
@@ -152,7 +155,7 @@ func TestKeptSamplesFollowEachChange(t *testing.T) {
 		add(i)
 	}
 	successor := ""
-	for i := range 42 {
+	for i := range longtest.Size(42, 7) {
 		var err error
 		switch at := ids[i]; i % 7 {
 		case 0:

@@ -323,6 +323,7 @@ func TestOldFilesGetHashesAndKeepTheirDamage(t *testing.T) {
 
 // A renamed table keeps its hashes: the renaming does not hide earlier damage.
 func TestHashesOutliveTheRenamingOfTheirTable(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "old.db")
 	config := storefile.Config(path, sealedClock)
 	config.Migrations = recovery.Migrations(config.Migrations, 19)
@@ -387,6 +388,7 @@ func TestAFileWithoutHashesGetsThemWhenItIsOpened(t *testing.T) {
 }
 
 func TestHashesAreKeptAfterCompacting(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "compact.db"), Options{})
 	id := varied(t, s)
 	if err := s.Upkeep().Compact(t.Context()); err != nil {

@@ -453,6 +453,7 @@ func TestHooksGetACopy(t *testing.T) {
 
 // TestIdleHooksChangeNothing compares updates with and without hooks.
 func TestIdleHooksChangeNothing(t *testing.T) {
+	longtest.Only(t)
 	nothing := Hooks{
 		BeforeStore:  func(context.Context, Operation, *NewMemory) error { return nil },
 		BeforeUpdate: func(context.Context, Operation, *MemoryUpdate) error { return nil },

@@ -362,6 +362,7 @@ func TestValidExportsPassTheCheck(t *testing.T) {
 }
 
 func TestProgressOfExportAndImport(t *testing.T) {
+	longtest.Only(t)
 	rich := openRich(t)
 	last := map[string][2]int{}
 	progress := func(stage string, done, total int) {

@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // keyed is a store in a file whose users have keys.
@@ -190,6 +191,7 @@ func TestAStoreOpensWithItsRingOnly(t *testing.T) {
 
 // A ring from a backup lacks newer users, and still has deleted ones.
 func TestAnOlderRingIsRefusedAndCanBeRepaired(t *testing.T) {
+	longtest.Only(t)
 	k := newKeyed(t)
 	ring, old := UserKeysFile(k.path), filepath.Join(t.TempDir(), "old.ring")
 	_, _ = k.user("ann", "the code of the gate is 4711")
@@ -346,6 +348,7 @@ func TestAnExportConvertsAStoreToUserKeysAndBack(t *testing.T) {
 }
 
 func TestARecoveredStoreNeedsItsRing(t *testing.T) {
+	longtest.Only(t)
 	k := newKeyed(t)
 	ann, id := k.user("ann", "the code of the gate is 4711")
 	k.close()
@@ -445,6 +448,7 @@ func TestAFullDiskOfTheRingLosesNothing(t *testing.T) {
 // A store and its ring are bound to each other in three steps. After a crash between them, the next try completes them,
 // and no other store gets the ring.
 func TestACrashWhileAStoreGetsItsRingIsRepaired(t *testing.T) {
+	longtest.Only(t)
 	for writes := range 3 {
 		path, keys := filepath.Join(t.TempDir(), "store.db"), UserKeys{MasterKey: GenerateMasterKey()}
 		left := writes
@@ -503,6 +507,7 @@ func TestADeletionThatFailsBeforeTheErasureIsCompleted(t *testing.T) {
 
 // A deleted user without an account may come back with the same id. The new key stays.
 func TestTheKeyOfAUserWhoCameBackIsKept(t *testing.T) {
+	longtest.Only(t)
 	for what, erase := range map[string]func(k *keyed){
 		"a repair": func(k *keyed) { k.report(&UserKeysOptions{Repair: true}) },
 		"a deletion that was cut off, and a purge": func(k *keyed) {

@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // Sealed metadata does not look like metadata, but Recover keeps it: of memories, of past versions, and of a lost
 // memory that its past version replaces.
 func TestRecoverKeepsSealedMetadata(t *testing.T) {
+	longtest.Only(t)
 	k := newKeyed(t)
 	ann, _ := k.user("ann", "the code of the gate is 4711")
 	var ids []string

@@ -325,6 +325,7 @@ func TestLargestAllowedValuesAreStored(t *testing.T) {
 }
 
 func TestOneBadMemoryOfManyIsNamedAndNoneIsStored(t *testing.T) {
+	longtest.Only(t)
 	a := openAttacked(t)
 	before := rowsOf(t, a.store)
 	for _, bad := range []NewMemory{{}, {Content: "x", Collection: "nowhere"},

@@ -100,6 +100,7 @@ func TestWhatACallStoresIsInTheIndexAtOnce(t *testing.T) {
 // one whose index reads the texts: after calls, beside other processes, with a write that fails and one that runs
 // twice.
 func TestWhatCallsStoreIsIndexedAsItIsRead(t *testing.T) {
+	longtest.Only(t)
 	for seed := range longtest.Size(4, 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			g := rand.New(rand.NewPCG(uint64(seed), 39))

@@ -8,10 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // However many versions a memory has, a page of its history and its state at a time read only what they return.
 func TestAPartOfAHistoryReadsNoMore(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "history.db"), Options{})
 	long := strings.Repeat("of a long text ", 4_000) // 60 KB
 	m, err := s.AddMemory(t.Context(), NewMemory{Content: "Version 1 " + long})

@@ -146,6 +146,7 @@ func TestARuleThatOverlaysAnotherStaysWithinTheLimits(t *testing.T) {
 }
 
 func TestARuleStaysTheOnlyOneUnderConcurrentChanges(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "rules.db")
 	handles := []*Store{openWords(t, path, Options{}), openWords(t, path, Options{})}
 	ref := ProjectRef{ID: "p"}

@@ -37,6 +37,7 @@ func traces(t *testing.T, path string, secrets ...string) map[string]int {
 
 // Erased data is in no byte of the file or its log: not in tables, full text, free pages or earlier versions of pages.
 func TestErasedBytesAreGone(t *testing.T) {
+	longtest.Only(t)
 	const word, secret, former, tag, inFile = "xylotomous", "the xylotomous password is Quidnunc",
 		"it was Zugzwang before", "tagfloccinauci", "bytesofafile-Wobbegong"
 	all := []string{word, "Quidnunc", "quidnunc", "Zugzwang", "zugzwang", tag, "Wobbegong", "secretname"}

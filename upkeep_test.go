@@ -120,6 +120,7 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 }
 
 func TestReindexContinuesWhereItStopped(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "resume.db")
 	c := counting{texts: map[string]int{}}
 	s := openWords(t, path, Options{Embedder: c.embedder()})
@@ -312,6 +313,7 @@ func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
 }
 
 func TestCompactGivesFreePagesBack(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "compact.db")
 	s := openWords(t, path, Options{})
 	for _, s := range []*Store{s, openWords(t, ":memory:", Options{})} {

@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/seed"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -18,6 +19,7 @@ import (
 // For any amount of data, a page names at most 51 of anything, stays below 100 KB, and runs few statements, which read
 // few rows for each.
 func TestPagesAreBounded(t *testing.T) {
+	longtest.Only(t)
 	const n, mostNamed, mostPage, mostStatements, mostRows = 60, 51, 100_000, 260, 12 * 60
 	name := regexp.MustCompile(`([a-z]+) (\d{5}) `)
 	for path, p := range openWide(t, n) {

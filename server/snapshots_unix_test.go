@@ -97,6 +97,7 @@ func searchPaths(filled seed.Filled) map[string]string {
 
 // A page shows one moment: it is read in one snapshot, after the one that checks the session.
 func TestPagesReadOneSnapshot(t *testing.T) {
+	longtest.Only(t)
 	o := openSnapshots(t, nil)
 	get := func(path string) int64 {
 		before := o.reads.Load()
@@ -166,6 +167,7 @@ func (m *modelsElsewhere) Rerank(_ context.Context, _ string, texts []string) ([
 
 // No snapshot waits for a model of another program, and each is asked once for the same question.
 func TestNoPageHoldsASnapshotForAModel(t *testing.T) {
+	longtest.Only(t)
 	m := &modelsElsewhere{Embedder: souvenir.Builtin()}
 	o := openSnapshots(t, &souvenir.Options{Embedder: m, Reranker: m})
 	if err := o.store.Upkeep().WaitEmbedded(t.Context()); err != nil {

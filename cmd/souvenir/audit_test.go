@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // The operator's backups and exports have entries, except in a store that can only be read.
@@ -32,6 +33,7 @@ func TestCopiesOfTheWholeStoreAreInTheAuditLog(t *testing.T) {
 
 // A copy is an export in the log of the store that is copied, and an import in that of the other.
 func TestACopyIsInBothAuditLogs(t *testing.T) {
+	longtest.Only(t)
 	c, _ := full(t)
 	c.ok(t, "copy", "--from", "souvenir.db", "--to", "copy.db")
 	c.ok(t, "copy", "--from", "souvenir.db", "--to", "copy.db") // changes nothing in the copy

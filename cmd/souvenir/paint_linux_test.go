@@ -30,6 +30,7 @@ func shown(t *testing.T, c call, output bool, args ...string) (terminal, stdout 
 
 // Everything that may take long shows its progress on a terminal, and nothing in a pipe.
 func TestLongWorkShowsHowFarItIs(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	c.env = []string{"TERM=xterm", "NO_COLOR="}
 	c.ok(t, "export", "--credentials", "in.jsonl")
@@ -65,6 +66,7 @@ func TestLongWorkShowsHowFarItIs(t *testing.T) {
 
 // So do deletions, without a count.
 func TestDeletionsShowThatTheyRun(t *testing.T) {
+	longtest.Only(t)
 	c, anna, _ := trashed(t)
 	c.env = []string{"TERM=xterm", "NO_COLOR="}
 	for _, test := range []struct{ args, shows string }{

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 func TestSecretsAreTreatedAsAsked(t *testing.T) {
@@ -32,6 +33,7 @@ func TestSecretsAreTreatedAsAsked(t *testing.T) {
 }
 
 func TestAnImportReportsSecrets(t *testing.T) {
+	longtest.Only(t)
 	c := call{dir: t.TempDir()}
 	const secret = "AKIA" + "Y7QW3ERTU5OPASDF"
 	if err := os.WriteFile(filepath.Join(c.dir, "all.json"), []byte(`[{"id":"1","memory":"use `+secret+`"}]`),

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -157,6 +158,7 @@ func TestSIGTERMFinishesRequests(t *testing.T) {
 }
 
 func TestCommandsWorkBesideAServer(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0")
 	me := func(token string) (int, string) { return request(t, "GET", p.url+"/api/owner-ids/me", token, nil) }
@@ -452,6 +454,7 @@ func TestHealth(t *testing.T) {
 
 // A long-running server deletes expired data, and nothing else, and logs it.
 func TestServePurges(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	anna, err := store.Accounts().GetUser(t.Context(), "anna")

@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/records/receipt"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
 // sealedStore copies a store without user keys into one with them.
@@ -37,6 +38,7 @@ func (c call) keysOf(t *testing.T, db string) souvenir.UserKeysReport {
 func (c call) file(name string) string { return filepath.Join(c.dir, name) }
 
 func TestACopyAddsAndRemovesUserKeys(t *testing.T) {
+	longtest.Only(t)
 	c := sealedStore(t)
 	if _, err := os.Stat(c.file("keys-of-sealed.db.ring")); err != nil {
 		t.Errorf("the ring: %v; want it beside the store", err)
@@ -84,6 +86,7 @@ func TestACopyAddsAndRemovesUserKeys(t *testing.T) {
 
 // The whole procedure: a backup, the deletion of a user, and the backup restored with the current ring.
 func TestABackupOpensWithoutWhatDeletedUsersHad(t *testing.T) {
+	longtest.Only(t)
 	c := sealedStore(t)
 	c.stdin = "password of carl\n"
 	c.ok(t, "user", "add", "carl", "--db", "sealed.db", "--password-stdin")
@@ -181,6 +184,7 @@ func TestTheRingsPlaceHasAFolder(t *testing.T) {
 }
 
 func TestAServerGoesOnWhileTheMasterKeyOfItsUsersChanges(t *testing.T) {
+	longtest.Only(t)
 	c := sealedStore(t)
 	if err := os.Mkdir(c.file("backups"), 0o700); err != nil {
 		t.Fatal(err)
