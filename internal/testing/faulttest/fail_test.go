@@ -219,6 +219,7 @@ func failures(t *testing.T, n int) {
 
 // On a disk that stays full, erasing a memory returns an error, with or without past versions to delete first.
 func TestErasingOnAFullDiskEnds(t *testing.T) {
+	longtest.Only(t)
 	disk := disktest.Install()
 	all := recordScript(t, disk)
 	f := failing{disk: disk, all: all, folder: filepath.Join(t.TempDir(), "failing"), counts: map[string]int{}}

@@ -254,6 +254,7 @@ func (u *upgrade) fail(tb testing.TB, f fault) error {
 // with each call of the disk failing in each way. The file must be the old one, unchanged, or completely the new one,
 // and the next program that opens it must migrate it wholly.
 func TestNoFailedMigrationHarmsTheFile(t *testing.T) {
+	longtest.Only(t)
 	disk := disktest.Install()
 	n := points(t, 6, 3)
 	for _, old := range oldFiles(t) {
