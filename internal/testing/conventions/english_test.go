@@ -101,7 +101,7 @@ func TestTextsAreInPlainEnglish(t *testing.T) {
 		"internal/seed", "internal/embedding/static/distill", "examples", "eval", "testdata", "exact_test.go",
 		"tools/rules_test.go",
 		"server/internal/dashboard/projecttodo_test.go", // invented memories
-		"cmd/souvenir/cli_test.go", "server/scenarios_test.go", "internal/testing/storetest/projectinvitations.go",
+		"cmd/souvenir/cli_test.go", "server/routes_scenarios_test.go", "internal/testing/storetest/projectinvitations.go",
 		"e2e/dashboard/flows/projects.mjs", // a user with this name
 	}
 	kinds := []string{".go", ".md", ".html", ".css", ".js", ".mjs", ".py", ".sh", ".yml", ".yaml", ".toml", ".service",
