@@ -240,7 +240,7 @@ func (s *Store) rememberUser(ctx context.Context, row int64) {
 // addUser creates the row of a view's user, whose id must not look like another user's name.
 func (s *Store) addUser(tx db.Tx) (int64, error) {
 	key := s.userKey()
-	if err := checkIDFree(tx, "user", key); err != nil {
+	if err := kernel.CheckUserIDFree(tx, "user", key.namespace, key.id); err != nil {
 		setGoNames[Access](&err)
 		return 0, err
 	}
@@ -281,6 +281,12 @@ func checkScopes(argument string, scopes []Scope) ([]Scope, error) {
 		}
 	}
 	return slices.DeleteFunc(all, func(s Scope) bool { return !slices.Contains(scopes, s) }), nil
+}
+
+// splitScopes reads scopes that are separated by spaces, and drops unknown ones.
+func splitScopes(text string) []Scope {
+	words := strings.Fields(text)
+	return slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(words, string(s)) })
 }
 
 // joinScopes writes scopes as OAuth does, separated by spaces (RFC 6749, 3.3).
@@ -331,49 +337,6 @@ func (p Principal) Allows(scope Scope) bool {
 		return slices.Contains(p.Scopes, ScopeAdmin) && p.User.Role == RoleAdmin
 	}
 	return slices.Contains(p.Scopes, scope)
-}
-
-// limits are the limits of a new token.
-type limits struct {
-	what     string // the parent, for errors
-	carries  func(Scope) bool
-	projects []string  // nil: all
-	expires  time.Time // zero: never
-}
-
-// within refuses a new token that exceeds a limit, and fills in the limit for fields left empty.
-func (n *NewToken) within(l limits) error {
-	if n.Scopes == nil {
-		n.Scopes = slices.DeleteFunc(DefaultScopes(), func(s Scope) bool { return !l.carries(s) })
-	}
-	if i := slices.IndexFunc(n.Scopes, func(s Scope) bool { return !l.carries(s) }); i >= 0 {
-		return newError(KindForbidden, "scopes",
-			"{} has %s, which %s does not have; a token created with it cannot have more", show(string(n.Scopes[i])),
-			l.what)
-	}
-	if len(n.Scopes) == 0 {
-		return newError(KindForbidden, "scopes", "{} is missing, and %s has none of %s; give some that it has",
-			l.what, oneOf(DefaultScopes()))
-	}
-	if n.ExpiresAt.IsZero() {
-		n.ExpiresAt = l.expires
-	}
-	if !l.expires.IsZero() && n.ExpiresAt.After(l.expires) {
-		return newError(KindForbidden, "expires_at",
-			"{} is %s, but %s expires at %s; a token created with it cannot outlive it",
-			n.ExpiresAt.Format(time.RFC3339), l.what, l.expires.Format(time.RFC3339))
-	}
-	if l.projects == nil {
-		return nil
-	}
-	if n.Projects == nil {
-		n.Projects = l.projects
-	}
-	if i := slices.IndexFunc(n.Projects, func(ref string) bool { return !slices.Contains(l.projects, ref) }); i >= 0 {
-		return newError(KindForbidden, "projects", "{} has %s, which %s does not have access to; give some of %s",
-			show(n.Projects[i]), l.what, oneOf(l.projects))
-	}
-	return nil
 }
 
 // use describes one use of a credential.
@@ -456,38 +419,15 @@ func (s *Store) endKinds(tx db.Tx, user int64, except string, kinds []AccessKind
 		case AccessSignIns:
 			err = endSignIns(tx, user, except)
 		case AccessGrants:
-			err = endGrants(tx, user, s.now())
+			err = endGrants(tx, s.now(), `user_id = ?`, user)
 		case AccessTokens:
-			err = endTokens(tx, user, s.now())
+			err = endTokens(tx, s.now(), `user_id = ?`, user)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// laterChange is the time ?1 for updated_at, or the stored one if that is later, as after a change of the clock: the
-// key ring compares it with the time of a deletion.
-const laterChange = `CASE WHEN updated_at > ?1 THEN updated_at ELSE ?1 END`
-
-// disable locks a user out, with every program that acts for them, or lets the user in again.
-func disable(tx db.Tx, row int64, disabled bool, now int64) error {
-	if !disabled {
-		_, err := tx.Exec(`UPDATE users SET disabled_at = NULL, updated_at = `+laterChange+` WHERE id = ?2`, now, row)
-		return err
-	}
-	if _, err := tx.Exec(`UPDATE users SET disabled_at = ?1, updated_at = `+laterChange+` WHERE id = ?2`, now,
-		row); err != nil {
-		return err
-	}
-	if err := endSignIns(tx, row, ""); err != nil {
-		return err
-	}
-	if err := endTokens(tx, row, now); err != nil {
-		return err
-	}
-	return endGrants(tx, row, now)
 }
 
 // pausing returns the audit log's action for pausing or resuming a kind of access.

@@ -208,13 +208,13 @@ func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (_ Identity,
 		if err := u.checkHasAccount(); err != nil {
 			return err
 		}
-		linked, err = s.linkIdentity(tx, u, n)
+		linked, err = s.linkIdentity(tx, u, Identity{Issuer: n.Issuer, Subject: n.Subject, Email: n.Email})
 		return s.note(ctx, tx, err, event{"identity.link", "user", u.ID, nil})
 	})
 	return linked, err
 }
 
-func (s *Store) linkIdentity(tx db.Tx, u storedUser, n NewIdentity) (Identity, error) {
+func (s *Store) linkIdentity(tx db.Tx, u storedUser, n Identity) (Identity, error) {
 	if _, err := tx.Exec(`INSERT INTO external_identity (issuer, subject, user_id, email, created_at)
 		VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (issuer, subject) DO UPDATE SET email = excluded.email
@@ -243,6 +243,19 @@ func checkIdentity(issuer, subject string) error {
 		return err
 	}
 	return orNil(valid.Line("subject", subject, valid.MaxSubject))
+}
+
+// given reports whether an account is created with this identity.
+func (i Identity) given() bool { return i.Issuer != "" || i.Subject != "" }
+
+// checkIdentityOf checks the field Identity of a new account.
+func checkIdentityOf[Parameters any](i Identity) error {
+	if err := checkIdentity(i.Issuer, i.Subject); err != nil {
+		return err
+	}
+	err := valid.Email(i.Email)
+	setGoNames[Parameters](&err, "email", ".Identity.Email")
+	return err
 }
 
 // identities reads the identities of a user (a row), the oldest first.

@@ -181,18 +181,16 @@ func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 		}
 	}
 	now := kernel.ToTime(s.now())
-	switch {
-	case n.ExpiresAt.IsZero():
+	if n.ExpiresAt.IsZero() {
 		n.ExpiresAt = now.Add(lifetime)
-	case !n.ExpiresAt.After(now):
-		return n, invalid("expires_at", "{} is %s, which is in the past; it is %s now",
-			n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
-	case n.ExpiresAt.After(now.Add(invitationLongest)):
+	}
+	if n.ExpiresAt.After(now.Add(invitationLongest)) {
 		return n, invalid("expires_at", "{} is %s; expected at most a year from now",
 			n.ExpiresAt.UTC().Format(time.RFC3339))
 	}
-	n.ExpiresAt = n.ExpiresAt.UTC().Truncate(time.Microsecond)
-	return n, nil
+	var err error
+	n.ExpiresAt, err = valid.Expiry(n.ExpiresAt, 0, now)
+	return n, err
 }
 
 func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitation, error) {
@@ -371,13 +369,9 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 	if err != nil {
 		return User{}, err
 	}
-	linked := a.Identity.Issuer != "" || a.Identity.Subject != ""
+	linked := a.Identity.given()
 	if linked {
-		if err := checkIdentity(a.Identity.Issuer, a.Identity.Subject); err != nil {
-			return User{}, err
-		}
-		if err := valid.Email(a.Identity.Email); err != nil {
-			setGoNames[InvitationAcceptance](&err, "email", ".Identity.Email")
+		if err := checkIdentityOf[InvitationAcceptance](a.Identity); err != nil {
 			return User{}, err
 		}
 	} else if a.Password == "" {
@@ -402,8 +396,7 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 			return err
 		}
 		if linked {
-			if _, err := s.linkIdentity(tx, made,
-				NewIdentity{Issuer: a.Identity.Issuer, Subject: a.Identity.Subject, Email: a.Identity.Email}); err != nil {
+			if _, err := s.linkIdentity(tx, made, a.Identity); err != nil {
 				return err
 			}
 		}

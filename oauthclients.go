@@ -3,18 +3,18 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"crypto/subtle"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
+	"github.com/souvenir-ai/souvenir/internal/auth/redirect"
 	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/records/audit"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -90,8 +90,7 @@ const (
 // UnmarshalJSON reads a JSON object. A member of a wrong type is ErrInvalid with the code invalid_client_metadata; null
 // counts as absent.
 func (r *ClientRegistration) UnmarshalJSON(encoded []byte) error {
-	err := (*clientmeta.Metadata)(r).UnmarshalJSON(encoded)
-	return asOAuth(err, OAuthInvalidClientMetadata)
+	return asOAuth((*clientmeta.Metadata)(r).UnmarshalJSON(encoded), OAuthInvalidClientMetadata)
 }
 
 // MarshalJSON writes a JSON object without empty members.
@@ -99,25 +98,38 @@ func (r ClientRegistration) MarshalJSON() ([]byte, error) {
 	return clientmeta.Metadata(r).MarshalJSON()
 }
 
-func invalidMetadata(argument, format string, args ...any) *Error {
-	return oauthError(KindInvalid, OAuthInvalidClientMetadata, argument, format, args...)
-}
-
 // checked returns the registration, validated and in its stored form.
 func (r ClientRegistration) checked(kind ClientKind) (ClientRegistration, error) {
-	wanted := strings.Fields(r.Scope)
-	r.Scope = joinScopes(slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(wanted, string(s)) }))
+	if err := clientmeta.CheckRedirectURIs(r.RedirectURIs); err != nil {
+		return r, asOAuth(err, OAuthInvalidRedirectURI)
+	}
+	r.Scope = joinScopes(splitScopes(r.Scope))
 	methods := []string{AuthSecretBasic, AuthSecretPost, AuthNone}
 	if kind == ClientDocument {
 		methods = []string{AuthNone}
 	}
 	checked, err := clientmeta.Metadata(r).Checked(methods)
-	code := OAuthInvalidClientMetadata
-	var known *Error
-	if errors.As(err, &known) && known.Argument == "redirect_uris" {
-		code = OAuthInvalidRedirectURI
-	}
-	return ClientRegistration(checked), asOAuth(err, code)
+	return ClientRegistration(checked), asOAuth(err, OAuthInvalidClientMetadata)
+}
+
+// MatchRedirectURI reports whether a redirect URI that a client gives is one that it has registered: the same string,
+// byte by byte. An http URI on a loopback address may differ in its port, which an application learns when it starts
+// (RFC 8252, 7.3); host, path and query must be the same. A URI that [CheckRedirectURI] refuses matches nothing.
+func MatchRedirectURI(registered, given string) bool { return redirect.Match(registered, given) }
+
+// CheckRedirectURI says whether a client may register a redirect URI: https anywhere, http on a loopback address
+// (127.0.0.1, [::1] or localhost), or an application's own scheme, such as cursor://host/path or com.example.app:/path;
+// in printable ASCII, without fragment, user or wildcard. The error carries invalid_redirect_uri (RFC 7591).
+func CheckRedirectURI(uri string) (err error) {
+	defer setGoNames[struct{}](&err, "redirect_uri", "uri", "redirect_uris", "uri")
+	return asOAuth(clientmeta.CheckRedirectURI(uri), OAuthInvalidRedirectURI)
+}
+
+// CheckDocumentURL checks that a client_id can be the URL of a client id metadata document: https, with a path, without
+// user, query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with invalid_client.
+func CheckDocumentURL(id string) (err error) {
+	defer setGoNames[struct{}](&err, "client_id", "id")
+	return asOAuth(clientmeta.CheckDocumentURL(id), OAuthInvalidClient)
 }
 
 // RegisteredClient is a client with its secret, which is returned only this once; the store keeps a hash.
@@ -133,21 +145,17 @@ func (c RegisteredClient) Format(f fmt.State, _ rune) { redact.Format(f, c, "Sec
 // a secret, client_secret and client_secret_expires_at, which is 0: it does not expire. For a client that a user made,
 // it adds name with the client's name.
 func (c RegisteredClient) MarshalJSON() ([]byte, error) {
-	m := c.Metadata
-	registered := clientmeta.Registered{ID: c.ID, IssuedAt: c.CreatedAt.Unix(), Secret: c.Secret,
-		RedirectURIs: m.RedirectURIs, AuthMethod: m.TokenEndpointAuthMethod, GrantTypes: m.GrantTypes,
-		ResponseTypes: m.ResponseTypes}
-	if c.Secret != "" {
-		registered.ExpiresAt = new(int64)
+	answer := clientmeta.Registered{ID: c.ID, IssuedAt: c.CreatedAt.Unix(), Secret: c.Secret}
+	if c.Kind == ClientAdmin {
+		answer.Name, answer.Active = &c.Metadata.ClientName, &c.Active
 	}
-	if c.Kind != ClientAdmin {
-		return clientmeta.Metadata(m).Answer(registered)
-	}
-	return clientmeta.Metadata(m).Answer(clientmeta.Added{Registered: registered, Name: m.ClientName, Active: c.Active})
+	return clientmeta.Metadata(c.Metadata).Answer(answer)
 }
 
-// maxClients is the most clients known by registration or document.
-const maxClients = 100_000
+const (
+	maxClients     = 100_000        // the most clients known by registration or document
+	unusedLifetime = 24 * time.Hour // how long one of them is kept without any consent
+)
 
 // RegisterClient registers a client dynamically (RFC 7591). Metadata that cannot be stored is ErrInvalid or ErrTooLarge
 // with the code invalid_client_metadata or invalid_redirect_uri. A client that no user consents to within a day is
@@ -162,53 +170,53 @@ func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (_ 
 	if err != nil {
 		return RegisteredClient{}, err
 	}
-	c := storedClient{Client: Client{ID: secretvalue.Identifier(), Kind: ClientRegistered, Metadata: r}}
-	secret := secretvalue.New()
-	if r.TokenEndpointAuthMethod == AuthNone {
-		secret = ""
-	}
-	err = s.writeStore(ctx, func(tx db.Tx) error {
-		if err := s.purgeNowAndThen(tx); err != nil {
+	var registered RegisteredClient
+	err = s.writeStore(ctx, func(tx db.Tx) (err error) {
+		if err := s.makeRoomForClient(tx); err != nil {
 			return err
 		}
-		if err := s.checkRoomForClient(tx); err != nil {
-			return err
-		}
-		return s.insertClient(tx, &c, secret) // the audit log has it once someone consents: see noteRegistration
+		c := storedClient{Client: Client{ID: secretvalue.Identifier(), Kind: ClientRegistered, Metadata: r}}
+		registered, err = s.storeWithSecret(tx, &c, "")
+		return err // the audit log has it once someone consents: see noteRegistration
 	})
-	if err != nil {
-		return RegisteredClient{}, err
-	}
-	return RegisteredClient{Client: c.Client, Secret: secret}, nil
+	return registered, err
 }
 
-// checkRoomForClient keeps strangers from filling the file. When full, it evicts clients without a grant: all clients
+// makeRoomForClient keeps strangers from filling the file. When full, it evicts clients without a grant: all clients
 // know how to register again. Deactivated documents stay, since they would otherwise come back.
-func (s *Store) checkRoomForClient(tx db.Tx) error {
-	count := func() (n int, err error) {
-		err = tx.QueryRow(`SELECT count(*) FROM oauth_client WHERE kind IN ('registered', 'document')`).Scan(&n)
-		return n, err
-	}
-	forget := func() error {
-		_, err := tx.Exec(`DELETE FROM oauth_client WHERE (kind = 'registered' OR kind = 'document' AND disabled_at IS NULL)
-			AND updated_at < ?
-			AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`,
-			s.now()-unusedLifetime.Microseconds())
+func (s *Store) makeRoomForClient(tx db.Tx) error {
+	if err := s.purgeNowAndThen(tx); err != nil {
 		return err
 	}
-	most := cmp.Or(s.oauth.clients, maxClients)
-	n, err := count()
-	for _, makeRoom := range []func() error{func() error { return purgeOAuth(tx, s.now()) }, forget} {
-		if err == nil && n >= most {
-			if err = makeRoom(); err == nil {
-				n, err = count()
-			}
+	for _, makeRoom := range []func(db.Tx, int64) error{purgeOAuth, evictClients, nil} {
+		n, err := db.Column[int](tx, `SELECT count(*) FROM oauth_client WHERE kind IN ('registered', 'document')`)
+		switch {
+		case err != nil || n[0] < cmp.Or(s.oauth.clients, maxClients):
+			return err
+		case makeRoom == nil:
+			return oauthError(KindTooLarge, OAuthUnavailable, "",
+				"%d clients have registered themselves, the maximum; unused ones are deleted after a day", n[0])
+		}
+		if err := makeRoom(tx, s.now()); err != nil {
+			return err
 		}
 	}
-	if err == nil && n >= most {
-		return oauthError(KindTooLarge, OAuthUnavailable, "",
-			"%d clients have registered themselves, the maximum; unused ones are deleted after a day", n)
-	}
+	return nil
+}
+
+// deleteUnconsented deletes the clients that made themselves known a day ago or earlier and have no grant.
+const deleteUnconsented = `DELETE FROM oauth_client WHERE kind IN ('registered', 'document') AND updated_at < ?
+	AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`
+
+func evictClients(tx db.Tx, now int64) error {
+	_, err := tx.Exec(deleteUnconsented+` AND (kind = 'registered' OR disabled_at IS NULL)`,
+		now-unusedLifetime.Microseconds())
+	return err
+}
+
+// purgeClients deletes the clients to which no user has ever consented.
+func purgeClients(tx db.Tx, now int64) error {
+	_, err := tx.Exec(deleteUnconsented+` AND used_at IS NULL AND disabled_at IS NULL`, now-unusedLifetime.Microseconds())
 	return err
 }
 
@@ -236,64 +244,37 @@ func (h *Accounts) AddClient(ctx context.Context, n NewClient) (_ RegisteredClie
 		return RegisteredClient{}, err
 	}
 	n.ID = cmp.Or(n.ID, secretvalue.Identifier())
-	if err := n.check(); err != nil {
-		return RegisteredClient{}, err
-	}
-	r, err := ClientRegistration{RedirectURIs: n.RedirectURIs, ClientName: cmp.Or(n.Name, n.ID),
+	err = clientmeta.CheckChosen(n.ID, n.Secret, n.AuthMethod)
+	r, wrong := ClientRegistration{RedirectURIs: n.RedirectURIs, ClientName: cmp.Or(n.Name, n.ID),
 		TokenEndpointAuthMethod: n.AuthMethod}.checked(ClientAdmin)
-	if err != nil {
+	if err := cmp.Or(err, wrong); err != nil {
 		return RegisteredClient{}, err
 	}
-	secret := cmp.Or(n.Secret, secretvalue.New())
-	if r.TokenEndpointAuthMethod == AuthNone {
-		secret = ""
-	}
-	var c storedClient
+	var added RegisteredClient
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		maker, err := n.maker(tx, v.User, s.now())
 		if err != nil {
 			return err
 		}
-		c = storedClient{Client: Client{ID: n.ID, Kind: ClientAdmin, Owner: s.access.User, Metadata: r, Made: maker != ""},
+		c := storedClient{Client: Client{ID: n.ID, Kind: ClientAdmin, Owner: s.access.User, Metadata: r, Made: maker != ""},
 			owner: &v.User, maker: maker}
-		return s.note(ctx, tx, s.insertClient(tx, &c, secret), c.event("client.add"))
+		added, err = s.storeWithSecret(tx, &c, n.Secret)
+		return s.note(ctx, tx, err, c.event("client.add"))
 	})
-	if err != nil {
-		return RegisteredClient{}, err
-	}
-	return RegisteredClient{Client: c.Client, Secret: secret}, nil
+	return added, err
 }
 
 // maker returns the stored form of a client's parent.
-func (n NewClient) maker(tx db.Tx, user, now int64) (string, error) {
-	u := storedUser{row: user}
-	if n.TokenID != "" { // which ends with its grant, if it has one
-		_, err := activeToken(tx, u, n.TokenID, now)
-		return "token " + n.TokenID, err
+func (n NewClient) maker(tx db.Tx, user, now int64) (maker string, err error) {
+	switch u := (storedUser{row: user}); {
+	case n.TokenID != "": // which ends with its grant, if it has one
+		maker = "token " + n.TokenID
+		_, err = activeToken(tx, u, n.TokenID, now)
+	case n.GrantID != "":
+		maker = "grant " + n.GrantID
+		_, err = activeGrant(tx, u, n.GrantID)
 	}
-	if n.GrantID != "" {
-		_, err := activeGrant(tx, u, n.GrantID)
-		return "grant " + n.GrantID, err
-	}
-	return "", nil
-}
-
-func (n NewClient) check() error {
-	if err := clientmeta.CheckVisibleASCII("client_id", n.ID, valid.MaxName); err != nil {
-		return err
-	}
-	if scheme, _, found := strings.Cut(strings.ToLower(n.ID), ":"); found && (scheme == "https" || scheme == "http") {
-		return invalid("client_id", "{} is %s; a URL is the id of the client with its document there, so choose "+
-			"another one", show(n.ID))
-	}
-	switch {
-	case n.Secret == "":
-		return nil
-	case n.AuthMethod == AuthNone:
-		return invalid("client_secret",
-			"{} is given for a client that authenticates itself with none; omit one of the two")
-	}
-	return clientmeta.CheckVisibleASCII("client_secret", n.Secret, 256)
+	return maker, err
 }
 
 // DocumentClient is a client whose id is the URL of its client id metadata document. The caller that fetches the
@@ -312,46 +293,34 @@ func (h *Accounts) PutDocumentClient(ctx context.Context, d DocumentClient) (_ C
 	if err != nil {
 		return Client{}, err
 	}
-	if err := checkDocumentURL(d.URL); err != nil {
+	if err := clientmeta.CheckDocumentURL(d.URL); err != nil {
+		return Client{}, asOAuth(err, OAuthInvalidClient)
+	}
+	if err := clientmeta.Metadata(d.Registration).CheckDocument(d.URL); err != nil {
+		err = asOAuth(err, OAuthInvalidClientMetadata)
+		setGoNames[DocumentClient](&err, "client_id", ".Registration.Extra.client_id")
 		return Client{}, err
 	}
-	if id, ok := d.Registration.Extra["client_id"]; ok && id != d.URL {
-		return Client{}, withGoNames[DocumentClient](invalidMetadata("client_id", "{} in the document is %s, but the "+
-			"document belongs to that of %s", jsonobject.Show(id), show(d.URL)), "client_id", ".Registration.Extra.client_id")
-	}
-	if d.Registration.ClientName == "" {
-		return Client{}, invalidMetadata("client_name",
-			"{} is missing in the document of %s; people need to see a name", show(d.URL))
-	}
-	if !d.ExpiresAt.IsZero() {
-		if err := valid.Time("expires_at", d.ExpiresAt.UnixMicro()); err != nil {
-			return Client{}, err
-		}
-	}
-	r, err := d.Registration.checked(ClientDocument)
-	if err != nil {
+	r, wrong := d.Registration.checked(ClientDocument)
+	if err := cmp.Or(valid.Time("expires_at", d.ExpiresAt.UnixMicro()), wrong); err != nil {
 		return Client{}, err
 	}
 	var set Client
 	err = s.writeStore(ctx, func(tx db.Tx) error {
-		c, found, err := loadClient(tx, d.URL)
+		c, err := loadClient(tx, d.URL)
 		switch {
 		case err != nil:
 			return err
-		case found && !c.Active:
+		case c.row != 0 && !c.Active:
 			return invalidClient(d.URL)
-		case found:
-			c.Metadata, c.ExpiresAt = r, d.ExpiresAt
-			err = s.updateClient(tx, &c)
-		default:
-			if err = s.purgeNowAndThen(tx); err == nil {
-				err = s.checkRoomForClient(tx)
+		case c.row == 0:
+			if err := s.makeRoomForClient(tx); err != nil {
+				return err
 			}
-			if err == nil {
-				c = storedClient{Client: Client{ID: d.URL, Kind: ClientDocument, Metadata: r, ExpiresAt: d.ExpiresAt}}
-				err = s.insertClient(tx, &c, "")
-			}
+			c.ID, c.Kind = d.URL, ClientDocument
 		}
+		c.Metadata, c.ExpiresAt = r, d.ExpiresAt
+		err = s.storeClient(tx, &c)
 		set = c.Client
 		return err
 	})
@@ -366,19 +335,13 @@ func (h *Accounts) GetClient(ctx context.Context, clientID string) (_ Client, er
 		return Client{}, err
 	}
 	var c storedClient
-	err = s.readStore(ctx, func(tx db.Tx) error {
-		var found bool
-		var err error
-		if c, found, err = loadClient(tx, clientID); err == nil && !found {
-			return oauthError(KindNotFound, OAuthInvalidClient, "client_id", "Invalid client: {} %s is unknown",
-				show(clientID))
+	err = s.readStore(ctx, func(tx db.Tx) (err error) {
+		if c, err = loadClient(tx, clientID); err == nil && c.row == 0 {
+			err = oauthError(KindNotFound, OAuthInvalidClient, "client_id", "Invalid client: {} %s is unknown", show(clientID))
 		}
 		return err
 	})
-	if err != nil {
-		return Client{}, err
-	}
-	return c.Client, nil
+	return c.Client, err
 }
 
 // Clients returns the clients that the view's user made, deactivated ones included, by name. The operator's store
@@ -390,8 +353,7 @@ func (h *Accounts) Clients(ctx context.Context) ([]Client, error) {
 	}
 	all := []Client{}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		condition, args := s.ownClients(v)
-		found, err := loadClients(tx, condition+` ORDER BY c.name, c.id`, args...)
+		found, err := s.ownClients(tx, v, ` ORDER BY c.name, c.id`)
 		for _, c := range found {
 			all = append(all, c.Client)
 		}
@@ -400,26 +362,74 @@ func (h *Accounts) Clients(ctx context.Context) ([]Client, error) {
 	return all, err
 }
 
-// ownClients returns the condition for the clients that a view may see and change.
-func (s *Store) ownClients(v viewer) (condition string, args []any) {
+// ownClients reads the clients that the view may see and change, with the rest of a condition.
+func (s *Store) ownClients(tx db.Tx, v viewer, rest string, args ...any) ([]storedClient, error) {
 	if s.operator {
-		return `TRUE`, nil
+		return loadClients(tx, `TRUE`+rest, args...)
 	}
-	return `c.owner_id = ?`, []any{v.User}
+	return loadClients(tx, `c.owner_id = ?`+rest, append([]any{v.User}, args...)...)
 }
 
 // ownClient returns one of the clients that the view may change.
 func (s *Store) ownClient(tx db.Tx, v viewer, clientID string) (storedClient, error) {
-	condition, args := s.ownClients(v)
-	found, err := loadClients(tx, condition+` AND c.client_id = ?`, append(args, clientID)...)
+	found, err := s.ownClients(tx, v, ` AND c.client_id = ?`, clientID)
+	if err == nil && len(found) == 0 {
+		err = newError(KindNotFound, "client_id", "{} %s is not an OAuth client of this user", show(clientID))
+	}
+	return append(found, storedClient{})[0], err
+}
+
+// ClientCredentials authenticate a client. They come from the Authorization header or the form.
+type ClientCredentials struct {
+	ID     string
+	Secret string // ignored for a client with AuthNone
+}
+
+// Format prints the credentials without the secret.
+func (c ClientCredentials) Format(f fmt.State, _ rune) { redact.Format(f, c, "Secret") }
+
+// CheckClient returns the active client that credentials belong to. An unknown or deactivated client, and a wrong or
+// missing secret, are ErrUnauthenticated with the code invalid_client.
+func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (_ Client, err error) {
+	defer setGoNames[ClientCredentials](&err)
+	s, err := h.serving(ctx, "CheckClient")
+	if err != nil {
+		return Client{}, err
+	}
+	var checked storedClient
+	err = s.readStore(ctx, func(tx db.Tx) (err error) {
+		checked, err = checkClient(tx, c)
+		return err
+	})
+	return checked.Client, err
+}
+
+func checkClient(tx db.Tx, c ClientCredentials) (storedClient, error) {
+	client, err := loadClient(tx, c.ID)
 	if err != nil {
 		return storedClient{}, err
 	}
-	if len(found) == 0 {
-		return storedClient{}, newError(KindNotFound, "client_id", "{} %s is not an OAuth client of this user",
-			show(clientID))
+	right := client.Metadata.TokenEndpointAuthMethod == AuthNone ||
+		subtle.ConstantTimeCompare(client.secret, secretvalue.Hash(c.Secret)) == 1 // an unknown client has no secret
+	if !client.Active || !right {
+		return storedClient{}, invalidClient(c.ID)
 	}
-	return found[0], nil
+	return client, nil
+}
+
+// invalidClient is the one error for everything wrong with a client, so that probing reveals nothing.
+func invalidClient(clientID string) error {
+	return oauthError(KindUnauthenticated, OAuthInvalidClient, "client_id",
+		"Invalid client: {} %s is unknown or deactivated, or {client_secret} is wrong", show(clientID))
+}
+
+// activeClient returns a client that users may be asked to authorize.
+func activeClient(tx db.Tx, clientID string) (storedClient, error) {
+	c, err := loadClient(tx, clientID)
+	if err == nil && !c.Active {
+		err = invalidClient(clientID)
+	}
+	return c, err
 }
 
 // RegenerateClientSecret gives a client a new secret; the old one is refused from then on. Tokens stay valid. The
@@ -431,26 +441,21 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 	if err != nil {
 		return RegisteredClient{}, err
 	}
-	secret := secretvalue.New()
-	var c storedClient
+	var changed RegisteredClient
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		var err error
-		if c, err = s.ownClient(tx, v, clientID); err != nil {
-			return err
-		}
+		c, err := s.ownClient(tx, v, clientID)
 		switch {
+		case err != nil:
+			return err
 		case !c.Active:
 			return invalid("client_id", "client %s is permanently deactivated; add another one", show(clientID))
 		case c.Metadata.TokenEndpointAuthMethod == AuthNone:
 			return invalid("client_id", "client %s authenticates itself with none and has no secret", show(clientID))
 		}
-		c.secret = secretvalue.Hash(secret)
-		return s.note(ctx, tx, s.updateClient(tx, &c), c.event("client.secret"))
+		changed, err = s.storeWithSecret(tx, &c, "")
+		return s.note(ctx, tx, err, c.event("client.secret"))
 	})
-	if err != nil {
-		return RegisteredClient{}, err
-	}
-	return RegisteredClient{Client: c.Client, Secret: secret}, nil
+	return changed, err
 }
 
 // DeactivateClient permanently deactivates a client: its grants, codes and tokens end at once. Doing so again changes
@@ -471,11 +476,7 @@ func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) (err e
 			now, now, c.row); err != nil {
 			return err
 		}
-		if _, err = tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL`, now,
-			c.row); err != nil {
-			return err
-		}
-		return s.note(ctx, tx, deactivateOrphans(tx, now), c.event("client.deactivate"))
+		return s.note(ctx, tx, endGrants(tx, now, `client_id = ?`, c.row), c.event("client.deactivate"))
 	})
 }
 
@@ -493,12 +494,10 @@ func (c storedClient) uses(grantType string) bool {
 	return slices.Contains(c.Metadata.GrantTypes, grantType)
 }
 
-func loadClient(tx db.Tx, clientID string) (c storedClient, found bool, err error) {
-	clients, err := loadClients(tx, `c.client_id = ?`, clientID)
-	if err != nil || len(clients) == 0 {
-		return storedClient{}, false, err
-	}
-	return clients[0], true, nil
+// loadClient reads a client; an unknown one has the row 0.
+func loadClient(tx db.Tx, clientID string) (storedClient, error) {
+	found, err := loadClients(tx, `c.client_id = ?`, clientID)
+	return append(found, storedClient{})[0], err
 }
 
 // loadClients reads the clients c that satisfy a condition, which may end with an order.
@@ -506,20 +505,17 @@ func loadClients(tx db.Tx, condition string, args ...any) ([]storedClient, error
 	var found []storedClient
 	err := tx.Each(func(row db.Rows) error {
 		var c storedClient
-		var name, method string
-		var uris, metadata []byte
-		if err := row.Scan(&c.row, &c.ID, &c.Kind, &c.owner, &c.Owner, &name, &method, &c.secret, &uris, &metadata,
+		var m clientmeta.Columns
+		if err := row.Scan(&c.row, &c.ID, &c.Kind, &c.owner, &c.Owner, &m.Name, &m.Method, &c.secret, &m.URIs, &m.Rest,
 			kernel.TimeInto(&c.CreatedAt), kernel.TimeInto(&c.UpdatedAt), kernel.TimeInto(&c.ExpiresAt), &c.Active,
 			&c.maker); err != nil {
 			return err
 		}
-		if err := json.Unmarshal(metadata, &c.Metadata); err != nil {
+		metadata, err := m.Metadata()
+		if err != nil {
 			return damaged(err, "the metadata of the OAuth client %s", show(c.ID))
 		}
-		if err := json.Unmarshal(uris, &c.Metadata.RedirectURIs); err != nil {
-			return damaged(err, "the redirect URIs of the OAuth client %s", show(c.ID))
-		}
-		c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod, c.Made = name, method, c.maker != ""
+		c.Metadata, c.Made = ClientRegistration(metadata), c.maker != ""
 		found = append(found, c)
 		return nil
 	}, `SELECT c.id, c.client_id, c.kind, c.owner_id, coalesce(u.uid, ''), c.name, c.auth_method, c.secret_hash,
@@ -528,21 +524,41 @@ func loadClients(tx db.Tx, condition string, args ...any) ([]storedClient, error
 	return found, err
 }
 
-func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
-	now := s.now()
-	c.Active, c.CreatedAt, c.UpdatedAt, c.secret = true, kernel.ToTime(now), kernel.ToTime(now), nil
-	if secret != "" {
+// storeWithSecret stores a client with a new secret, a random one if none was chosen. With AuthNone it has none.
+func (s *Store) storeWithSecret(tx db.Tx, c *storedClient, chosen string) (RegisteredClient, error) {
+	secret := ""
+	if c.Metadata.TokenEndpointAuthMethod != AuthNone {
+		secret = cmp.Or(chosen, secretvalue.New())
 		c.secret = secretvalue.Hash(secret)
 	}
-	uris, metadata, err := clientmeta.Metadata(c.Metadata).Stored()
+	if err := s.storeClient(tx, c); err != nil {
+		return RegisteredClient{}, err
+	}
+	return RegisteredClient{Client: c.Client, Secret: secret}, nil
+}
+
+// storeClient adds a client, or changes one that has a row.
+func (s *Store) storeClient(tx db.Tx, c *storedClient) error {
+	now := s.now()
+	m, err := clientmeta.Metadata(c.Metadata).Columns()
 	if err != nil {
 		return err
 	}
+	var expires any
+	if c.Kind == ClientDocument {
+		expires = max(0, c.ExpiresAt.UnixMicro()) // the zero time is long before 1970
+	}
+	c.UpdatedAt = kernel.ToTime(now)
+	if c.row != 0 {
+		_, err = tx.Exec(`UPDATE oauth_client SET name = ?, secret_hash = ?, redirect_uris = ?, metadata = ?, updated_at = ?,
+			expires_at = ? WHERE id = ?`, m.Name, c.secret, m.URIs, m.Rest, now, expires, c.row)
+		return err
+	}
+	c.Active, c.CreatedAt = true, c.UpdatedAt
 	c.row, err = db.Insert(tx, `INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash,
 		redirect_uris, metadata, created_at, updated_at, expires_at, maker)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING RETURNING id`,
-		c.ID, c.Kind, c.owner, c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod, c.secret, uris, metadata, now, now,
-		c.expires(), c.maker)
+		c.ID, c.Kind, c.owner, m.Name, m.Method, c.secret, m.URIs, m.Rest, now, now, expires, c.maker)
 	if err == nil && c.row == 0 {
 		return newError(KindConflict, "client_id",
 			"{} %s is taken; choose another one, or omit it to get a random one", show(c.ID))
@@ -550,25 +566,22 @@ func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
 	return err
 }
 
-func (s *Store) updateClient(tx db.Tx, c *storedClient) error {
-	now := s.now()
-	c.UpdatedAt = kernel.ToTime(now)
-	uris, metadata, err := clientmeta.Metadata(c.Metadata).Stored()
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(`UPDATE oauth_client SET name = ?, secret_hash = ?, redirect_uris = ?, metadata = ?, updated_at = `+
-		`?, expires_at = ? WHERE id = ?`,
-		c.Metadata.ClientName, c.secret, uris, metadata, now, c.expires(), c.row)
-	return err
+// event is an event about a client.
+func (c storedClient) event(action string) event {
+	return event{action, "client", AuditID("client", c.ID), audit.Details{"owner": c.Owner, "kind": c.Kind}}
 }
 
-// expires returns the stored form of when to fetch a document again.
-func (c storedClient) expires() any {
-	if c.Kind != ClientDocument {
+// noteRegistration adds an entry about a client that registered itself, once a user first authorizes it. Anyone may
+// register clients, which cannot do anything before that, so strangers cannot fill the log.
+func (s *Store) noteRegistration(ctx context.Context, tx db.Tx, c storedClient) error {
+	if c.Kind != ClientRegistered {
 		return nil
 	}
-	return max(0, c.ExpiresAt.UnixMicro()) // the zero time is long before 1970
+	known, err := db.Column[bool](tx, `SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE client_id = ?)`, c.row)
+	if err != nil || known[0] {
+		return err
+	}
+	return s.note(ctx, tx, nil, c.event("client.register"))
 }
 
 // deactivateOrphans deactivates the clients whose parent has ended.

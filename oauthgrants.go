@@ -9,10 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/auth/accesstoken"
 	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/auth/redirect"
 	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
@@ -24,9 +22,16 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Users' grants to OAuth clients: how they are made, when they end, and what a purge deletes. The clients are in
-// oauthclients.go, and the tokens of a grant in oauthtokens.go. All of the protocol that needs no HTTP is implemented
-// here.
+// Users' grants to OAuth clients: how users consent, the code that a client gets, and how grants end. The clients are
+// in oauthclients.go, and the tokens of a grant in oauthtokens.go. All of the protocol that needs no HTTP is
+// implemented in these three.
+
+const (
+	codeLifetime    = 5 * time.Minute
+	keepCodes       = 24 * time.Hour      // after they have expired, so that their reuse is detected
+	unfinishedGrant = 24 * time.Hour      // how long a grant is kept whose code is never exchanged
+	revokedLifetime = 30 * 24 * time.Hour // how long a revoked grant is kept, so that its rights can still be looked up
+)
 
 // Authorization is a client's request at the authorization endpoint, and the part of it that the user allows.
 type Authorization struct {
@@ -101,13 +106,8 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (_ Authorizat
 	if err != nil {
 		return AuthorizationCode{}, err
 	}
-	switch {
-	case a.Projects != nil && len(a.Projects) == 0:
-		return AuthorizationCode{}, invalid("projects",
-			"{} is empty; give the projects that the client may see, or omit it for all")
-	case len(a.Projects) > maxTokenProjects:
-		return AuthorizationCode{}, newError(KindTooLarge, "projects", "{} names %d projects; at most %d are allowed",
-			len(a.Projects), maxTokenProjects)
+	if err := naming.CheckLimit("projects", "client", a.Projects); err != nil {
+		return AuthorizationCode{}, err
 	}
 	var code AuthorizationCode
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
@@ -360,14 +360,28 @@ func (g storedGrant) checkNotPaused() error {
 	return pausedAccess()
 }
 
-// endGrant ends a grant with everything that depends on it.
-func (s *shared) endGrant(tx db.Tx, grant int64) error {
-	now := s.now()
-	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now,
-		grant); err != nil {
+// endGrants ends the grants for which a condition holds, with everything that depends on them.
+func endGrants(tx db.Tx, now int64, condition string, args ...any) error {
+	_, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE revoked_at IS NULL AND `+condition,
+		append([]any{now}, args...)...)
+	if err != nil {
 		return err
 	}
 	return deactivateOrphans(tx, now)
+}
+
+// revokeGrant ends a grant and notes that, unless it has ended before: repetitions do not fill the log.
+func (s *Store) revokeGrant(ctx context.Context, tx db.Tx, grant int64, e event) error {
+	var lives bool
+	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE id = ? AND revoked_at IS NULL)`,
+		grant).Scan(&lives)
+	if err == nil {
+		err = endGrants(tx, s.now(), `id = ?`, grant)
+	}
+	if err != nil || !lives {
+		return err
+	}
+	return s.note(ctx, tx, nil, e)
 }
 
 // storedGrant is a grant with its rows.
@@ -411,113 +425,54 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 	return found, err
 }
 
-// activeClient returns a client that users may be asked to authorize.
-func activeClient(tx db.Tx, clientID string) (storedClient, error) {
-	c, found, err := loadClient(tx, clientID)
-	if err == nil && (!found || !c.Active) {
-		err = invalidClient(clientID)
+// loadGrant reads a grant that must exist.
+func loadGrant(tx db.Tx, row int64) (storedGrant, error) {
+	found, err := loadGrants(tx, `g.id = ?`, row)
+	if err != nil {
+		return storedGrant{}, err
 	}
-	return c, err
-}
-
-// invalidClient is the one error for everything wrong with a client, so that probing reveals nothing.
-func invalidClient(clientID string) error {
-	return oauthError(KindUnauthenticated, OAuthInvalidClient, "client_id",
-		"Invalid client: {} %s is unknown or deactivated, or {client_secret} is wrong", show(clientID))
-}
-
-// MatchRedirectURI reports whether a redirect URI that a client gives is one that it has registered: the same string,
-// byte by byte. An http URI on a loopback address may differ in its port, which an application learns when it starts
-// (RFC 8252, 7.3); host, path and query must be the same. A URI that [CheckRedirectURI] refuses matches nothing.
-func MatchRedirectURI(registered, given string) bool { return redirect.Match(registered, given) }
-
-// CheckRedirectURI says whether a client may register a redirect URI: https anywhere, http on a loopback address
-// (127.0.0.1, [::1] or localhost), or an application's own scheme, such as cursor://host/path or com.example.app:/path;
-// in printable ASCII, without fragment, user or wildcard. The error carries invalid_redirect_uri (RFC 7591).
-func CheckRedirectURI(uri string) (err error) {
-	defer setGoNames[struct{}](&err, "redirect_uri", "uri", "redirect_uris", "uri")
-	return asOAuth(clientmeta.CheckRedirectURI(uri), OAuthInvalidRedirectURI)
-}
-
-// CheckDocumentURL checks that a client_id can be the URL of a client id metadata document: https, with a path, without
-// user, query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with invalid_client.
-func CheckDocumentURL(id string) (err error) {
-	defer setGoNames[struct{}](&err, "client_id", "id")
-	return checkDocumentURL(id)
-}
-
-func checkDocumentURL(id string) error {
-	if !clientmeta.IsDocumentURL(id) {
-		return oauthError(KindInvalid, OAuthInvalidClient, "client_id",
-			"Invalid client: {} is %s; expected an https URL with a path, without user, query, fragment "+
-				"and dot segments", show(id))
+	if len(found) == 0 {
+		return storedGrant{}, damaged(db.ErrNoRows, "the OAuth grant of a token")
 	}
-	return nil
+	return found[0], nil
 }
 
-// Lifetimes. Each use of a refresh token extends it.
-const (
-	codeLifetime    = 5 * time.Minute
-	refreshLifetime = 30 * 24 * time.Hour
-
-	// refreshGrace is how long a client may reuse a refresh token after its first use: several of its processes may share
-	// one, and an answer may get lost.
-	refreshGrace = 60 * time.Second
-
-	// unusedLifetime is how long a client that registered itself is kept without any consent, and how long codes are kept,
-	// so that their reuse is detected.
-	unusedLifetime = 24 * time.Hour
-
-	// revokedLifetime is how long a revoked grant is kept, so that its rights can still be looked up.
-	revokedLifetime = 30 * 24 * time.Hour
-
-	purgeInterval = time.Hour
-)
-
-// oauthState is the state that a store keeps in memory for OAuth.
-type oauthState struct {
-	keys    accesstoken.Keys
-	purged  atomic.Int64 // when this process last purged
-	clients int          // the most clients known by registration or document; 0 means maxClients, tests use fewer
+// carries reports whether a scope was granted, directly or as part of another one.
+func (g storedGrant) carries(scope Scope) bool {
+	return Principal{User: User{Role: RoleAdmin}, Scopes: g.Scopes}.Allows(scope)
 }
 
-// purgeNowAndThen purges occasionally, as part of a write that is rare anyway.
-func (s *shared) purgeNowAndThen(tx db.Tx) error {
-	now := s.now()
-	last := s.oauth.purged.Load()
-	if now-last < purgeInterval.Microseconds() || !s.oauth.purged.CompareAndSwap(last, now) {
-		return nil
+// storedCode is an authorization code with its grant.
+type storedCode struct {
+	storedGrant
+	redirectURI, challenge string
+	expires                int64
+	used                   bool
+}
+
+func loadCode(tx db.Tx, code string) (c storedCode, found bool, err error) {
+	var grant int64
+	err = tx.Each(func(row db.Rows) error {
+		found = true
+		return row.Scan(&grant, &c.redirectURI, &c.challenge, &c.expires, &c.used)
+	}, `SELECT grant_id, redirect_uri, challenge, expires_at, used_at IS NOT NULL FROM oauth_code WHERE hash = ?`,
+		secretvalue.Hash(code))
+	if err != nil || !found {
+		return c, false, err
 	}
-	return purgeOAuth(tx, now)
+	c.storedGrant, err = loadGrant(tx, grant)
+	return c, true, err
 }
 
-// purgeOAuth deletes what can never be valid again: clients that registered themselves and got no consent, expired
-// codes and refresh tokens, grants that were revoked long ago or can no longer be used, and signing keys whose tokens
-// have all expired.
-func purgeOAuth(tx db.Tx, now int64) error {
-	before := func(d time.Duration) int64 { return now - d.Microseconds() }
-	for _, step := range []struct {
-		statement string
-		args      []any
-	}{
-		{`DELETE FROM oauth_code WHERE expires_at < ?`, []any{before(unusedLifetime)}},
-		{`DELETE FROM oauth_token WHERE expires_at <= ?`, []any{now}},
-		{`DELETE FROM oauth_grant WHERE revoked_at < ?`, []any{before(revokedLifetime)}},
-		{`DELETE FROM oauth_grant WHERE last_used_at IS NULL AND created_at < ?`, []any{before(unusedLifetime)}},
-		{`DELETE FROM oauth_grant WHERE last_used_at < ? AND NOT EXISTS (SELECT 1 FROM oauth_token t
-			WHERE t.grant_id = oauth_grant.id)
-			AND NOT EXISTS (SELECT 1 FROM token t WHERE t.grant_id = oauth_grant.id AND t.revoked_at IS NULL
-			AND coalesce(t.expires_at > ?, true))`,
-			[]any{before(refreshLifetime), now}},
-		{`DELETE FROM oauth_client WHERE kind IN ('registered', 'document') AND updated_at < ? AND used_at IS NULL
-			AND disabled_at IS NULL
-			AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`, []any{before(unusedLifetime)}},
-	} {
-		if _, err := tx.Exec(step.statement, step.args...); err != nil {
-			return err
-		}
-	}
-	return purgeKeys(tx, now)
+// useCode marks a code as used. A transaction that has seen the code unused excludes any other use of it.
+func (s *Store) useCode(tx db.Tx, code string) error {
+	_, err := tx.Exec(`UPDATE oauth_code SET used_at = ? WHERE hash = ? AND used_at IS NULL`, s.now(),
+		secretvalue.Hash(code))
+	return err
+}
+
+func invalidCode(why string) error {
+	return oauthError(KindInvalid, OAuthInvalidGrant, "code", "Invalid authorization code: %s", why)
 }
 
 // canonicalResource converts a resource indicator (RFC 8707) to the form that is stored and becomes the audience.
@@ -542,30 +497,25 @@ func activeGrant(tx db.Tx, u storedUser, id string) (storedGrant, error) {
 	return found[0], nil
 }
 
-// endGrants ends a user's OAuth grants.
-func endGrants(tx db.Tx, user, now int64) error {
-	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now,
-		user); err != nil {
-		return err
+// purgeGrants deletes expired codes, grants that were revoked long ago, and grants that can no longer be used.
+func purgeGrants(tx db.Tx, now int64) error {
+	before := func(d time.Duration) int64 { return now - d.Microseconds() }
+	for _, step := range []struct {
+		statement string
+		args      []any
+	}{
+		{`DELETE FROM oauth_code WHERE expires_at < ?`, []any{before(keepCodes)}},
+		{`DELETE FROM oauth_grant WHERE revoked_at < ?`, []any{before(revokedLifetime)}},
+		{`DELETE FROM oauth_grant WHERE last_used_at IS NULL AND created_at < ?`, []any{before(unfinishedGrant)}},
+		{`DELETE FROM oauth_grant WHERE last_used_at < ? AND NOT EXISTS (SELECT 1 FROM oauth_token t
+			WHERE t.grant_id = oauth_grant.id)
+			AND NOT EXISTS (SELECT 1 FROM token t WHERE t.grant_id = oauth_grant.id AND t.revoked_at IS NULL
+			AND coalesce(t.expires_at > ?, true))`,
+			[]any{before(refreshLifetime), now}},
+	} {
+		if _, err := tx.Exec(step.statement, step.args...); err != nil {
+			return err
+		}
 	}
-	return deactivateOrphans(tx, now)
-}
-
-// event is an event about a client.
-func (c storedClient) event(action string) event {
-	return event{action, "client", AuditID("client", c.ID), audit.Details{"owner": c.Owner, "kind": c.Kind}}
-}
-
-// noteRegistration adds an entry about a client that registered itself, once a user first authorizes it. Anyone may
-// register clients, which cannot do anything before that, so strangers cannot fill the log.
-func (s *Store) noteRegistration(ctx context.Context, tx db.Tx, c storedClient) error {
-	if c.Kind != ClientRegistered {
-		return nil
-	}
-	var known bool
-	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE client_id = ?)`, c.row).Scan(&known)
-	if err != nil || known {
-		return err
-	}
-	return s.note(ctx, tx, nil, c.event("client.register"))
+	return nil
 }

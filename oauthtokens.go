@@ -3,11 +3,11 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/auth/accesstoken"
@@ -28,6 +28,21 @@ type TokenSet struct {
 	ExpiresIn    int    `json:"expires_in"`              // seconds
 	RefreshToken string `json:"refresh_token,omitempty"` // empty for a client not registered for refresh_token
 	Scope        string `json:"scope"`                   // separated by spaces
+}
+
+const (
+	refreshLifetime = 30 * 24 * time.Hour // from its last use
+
+	// refreshGrace is how long a client may reuse a refresh token after its first use: several of its processes may share
+	// one, and an answer may get lost.
+	refreshGrace = 60 * time.Second
+)
+
+// oauthState is the state that a store keeps in memory for OAuth.
+type oauthState struct {
+	keys    accesstoken.Keys
+	purged  atomic.Int64 // when this process last purged
+	clients int          // the most clients known by registration or document; 0 means maxClients, tests use fewer
 }
 
 // usedBefore is the reason to refuse a code or refresh token that is sent a second time.
@@ -80,7 +95,7 @@ func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (_ TokenSet
 		t.audience, refused = code.audience(x.Resource, x.Audience)
 		switch {
 		case code.used:
-			return t, invalidCode(usedBefore), s.endGrant(tx, code.row)
+			return t, invalidCode(usedBefore), endGrants(tx, s.now(), `id = ?`, code.row)
 		case code.ended || s.now() >= code.expires:
 			return t, invalidCode("it has expired or was revoked"), nil
 		case x.RedirectURI != code.redirectURI && (x.RedirectURI != "" || code.challenge == ""):
@@ -92,7 +107,7 @@ func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (_ TokenSet
 			if err := s.useCode(tx, x.Code); err != nil {
 				return t, nil, err
 			}
-			return t, invalidCode("code_verifier does not match code_challenge"), s.endGrant(tx, code.row)
+			return t, invalidCode("code_verifier does not match code_challenge"), endGrants(tx, s.now(), `id = ?`, code.row)
 		}
 		if err := s.useCode(tx, x.Code); err != nil {
 			return t, nil, err
@@ -148,7 +163,7 @@ func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (_ TokenSe
 		case !found || token.client != client.row:
 			return t, invalidRefresh("it is unknown"), nil
 		case token.rotated != 0 && !withinGrace(now-token.rotated):
-			return t, invalidRefresh(usedBefore), s.endGrant(tx, token.row)
+			return t, invalidRefresh(usedBefore), endGrants(tx, now, `id = ?`, token.row)
 		case token.ended || now >= token.expires:
 			return t, invalidRefresh("it has expired or was revoked"), nil
 		case !client.uses(clientmeta.GrantRefresh):
@@ -254,11 +269,6 @@ func (g storedGrant) audience(requested, otherwise string) (string, error) {
 	return granted, err
 }
 
-// carries reports whether a scope was granted, directly or as part of another one.
-func (g storedGrant) carries(scope Scope) bool {
-	return Principal{User: User{Role: RoleAdmin}, Scopes: g.Scopes}.Allows(scope)
-}
-
 // narrowed returns the scopes of a new access token: the requested ones, if they were granted.
 func (g storedGrant) narrowed(wanted []Scope) ([]Scope, error) {
 	if len(wanted) == 0 {
@@ -273,10 +283,6 @@ func (g storedGrant) narrowed(wanted []Scope) ([]Scope, error) {
 	return wanted, nil
 }
 
-func invalidCode(why string) error {
-	return oauthError(KindInvalid, OAuthInvalidGrant, "code", "Invalid authorization code: %s", why)
-}
-
 // withinGrace reports whether a refresh token was used so recently that its reuse does not count as theft; passed is
 // the time since, in microseconds. A clock that was set back does not make an old use recent.
 func withinGrace(passed int64) bool {
@@ -285,35 +291,6 @@ func withinGrace(passed int64) bool {
 
 func invalidRefresh(why string) error {
 	return oauthError(KindInvalid, OAuthInvalidGrant, "refresh_token", "Invalid refresh_token: %s", why)
-}
-
-// storedCode is an authorization code with its grant.
-type storedCode struct {
-	storedGrant
-	redirectURI, challenge string
-	expires                int64
-	used                   bool
-}
-
-func loadCode(tx db.Tx, code string) (c storedCode, found bool, err error) {
-	var grant int64
-	err = tx.Each(func(row db.Rows) error {
-		found = true
-		return row.Scan(&grant, &c.redirectURI, &c.challenge, &c.expires, &c.used)
-	}, `SELECT grant_id, redirect_uri, challenge, expires_at, used_at IS NOT NULL FROM oauth_code WHERE hash = ?`,
-		secretvalue.Hash(code))
-	if err != nil || !found {
-		return c, false, err
-	}
-	c.storedGrant, err = loadGrant(tx, grant)
-	return c, true, err
-}
-
-// useCode marks a code as used. A transaction that has seen the code unused excludes any other use of it.
-func (s *Store) useCode(tx db.Tx, code string) error {
-	_, err := tx.Exec(`UPDATE oauth_code SET used_at = ? WHERE hash = ? AND used_at IS NULL`, s.now(),
-		secretvalue.Hash(code))
-	return err
 }
 
 // storedRefreshToken is a refresh token with its grant.
@@ -334,18 +311,6 @@ func loadRefreshToken(tx db.Tx, token string) (t storedRefreshToken, found bool,
 	}
 	t.storedGrant, err = loadGrant(tx, grant)
 	return t, true, err
-}
-
-// loadGrant reads a grant that must exist.
-func loadGrant(tx db.Tx, row int64) (storedGrant, error) {
-	found, err := loadGrants(tx, `g.id = ?`, row)
-	if err != nil {
-		return storedGrant{}, err
-	}
-	if len(found) == 0 {
-		return storedGrant{}, damaged(db.ErrNoRows, "the OAuth grant of a token")
-	}
-	return found[0], nil
 }
 
 // Revocation is a request to the revocation endpoint.
@@ -390,61 +355,6 @@ func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) (err error) {
 		}
 		return s.revokeGrant(ctx, tx, grants[0], client.event("grant.revoke"))
 	})
-}
-
-// revokeGrant ends a grant and notes that, unless it has ended before: repetitions do not fill the log.
-func (s *Store) revokeGrant(ctx context.Context, tx db.Tx, grant int64, e event) error {
-	var lives bool
-	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE id = ? AND revoked_at IS NULL)`,
-		grant).Scan(&lives)
-	if err == nil {
-		err = s.endGrant(tx, grant)
-	}
-	if err != nil || !lives {
-		return err
-	}
-	return s.note(ctx, tx, nil, e)
-}
-
-// ClientCredentials authenticate a client. They come from the Authorization header or the form.
-type ClientCredentials struct {
-	ID     string
-	Secret string // ignored for a client with AuthNone
-}
-
-// Format prints the credentials without the secret.
-func (c ClientCredentials) Format(f fmt.State, _ rune) { redact.Format(f, c, "Secret") }
-
-// CheckClient returns the active client that credentials belong to. An unknown or deactivated client, and a wrong or
-// missing secret, are ErrUnauthenticated with the code invalid_client.
-func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (_ Client, err error) {
-	defer setGoNames[ClientCredentials](&err)
-	s, err := h.serving(ctx, "CheckClient")
-	if err != nil {
-		return Client{}, err
-	}
-	var checked storedClient
-	err = s.readStore(ctx, func(tx db.Tx) (err error) {
-		checked, err = checkClient(tx, c)
-		return err
-	})
-	return checked.Client, err
-}
-
-func checkClient(tx db.Tx, c ClientCredentials) (storedClient, error) {
-	client, found, err := loadClient(tx, c.ID)
-	if err != nil {
-		return storedClient{}, err
-	}
-	right := client.Metadata.TokenEndpointAuthMethod == AuthNone
-	if !right {
-		right = subtle.ConstantTimeCompare(client.secret,
-			secretvalue.Hash(c.Secret)) == 1 // an unknown client has no secret to match
-	}
-	if !found || !client.Active || !right {
-		return storedClient{}, invalidClient(c.ID)
-	}
-	return client, nil
 }
 
 // AccessTokenCheck is an access token with the issuer and audience to check it against.
@@ -521,9 +431,7 @@ func principalOf(tx db.Tx, claims accesstoken.Claims, key string) (Principal, er
 	if err := cmp.Or(g.checkNotPaused(), err); err != nil {
 		return Principal{}, err
 	}
-	words := strings.Fields(claims.Scope)
-	scopes := slices.DeleteFunc(Scopes(),
-		func(s Scope) bool { return !slices.Contains(words, string(s)) || !g.carries(s) })
+	scopes := slices.DeleteFunc(splitScopes(claims.Scope), func(s Scope) bool { return !g.carries(s) })
 	return Principal{User: users[0].User, Scopes: scopes, Access: accessOf(userKey{defaultNamespace, g.user}, scopes,
 		g.Projects),
 		ClientID: g.ClientID, GrantID: g.ID}, nil
@@ -546,4 +454,10 @@ func badAccessToken(why string) error {
 func isBadAccessToken(err error) bool {
 	var cause *OAuthError
 	return errors.As(err, &cause) && cause.Code == OAuthInvalidToken
+}
+
+// purgeRefreshTokens deletes the refresh tokens that have expired.
+func purgeRefreshTokens(tx db.Tx, now int64) error {
+	_, err := tx.Exec(`DELETE FROM oauth_token WHERE expires_at <= ?`, now)
+	return err
 }

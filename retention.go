@@ -396,6 +396,29 @@ func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, erro
 	return len(rows), nil
 }
 
+// purgeInterval is how often a process purges what belongs to OAuth beside other writes.
+const purgeInterval = time.Hour
+
+// purgeNowAndThen purges occasionally, as part of a write that is rare anyway.
+func (s *shared) purgeNowAndThen(tx db.Tx) error {
+	now := s.now()
+	last := s.oauth.purged.Load()
+	if now-last < purgeInterval.Microseconds() || !s.oauth.purged.CompareAndSwap(last, now) {
+		return nil
+	}
+	return purgeOAuth(tx, now)
+}
+
+// purgeOAuth deletes what can never be valid again of the clients, grants, tokens and keys of OAuth.
+func purgeOAuth(tx db.Tx, now int64) error {
+	for _, purge := range []func(db.Tx, int64) error{purgeRefreshTokens, purgeGrants, purgeClients, purgeKeys} {
+		if err := purge(tx, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // oauthRows counts the rows in the tables that purgeOAuth deletes from.
 func oauthRows(tx db.Tx) (n int, err error) {
 	err = tx.QueryRow(`SELECT (SELECT count(*) FROM oauth_code) + (SELECT count(*) FROM oauth_token) + (SELECT count(*)

@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,10 +63,7 @@ func (t *AddedToken) UnmarshalJSON(encoded []byte) error {
 	var value struct {
 		Value string `json:"token"`
 	}
-	if err := json.Unmarshal(encoded, &t.Token); err != nil {
-		return err
-	}
-	err := json.Unmarshal(encoded, &value)
+	err := cmp.Or(json.Unmarshal(encoded, &t.Token), json.Unmarshal(encoded, &value))
 	t.Value = value.Value
 	return err
 }
@@ -76,20 +74,12 @@ type tokenFields Token
 // tokenJSON is a Token with zero times as null.
 type tokenJSON struct {
 	tokenFields
-	LastUsedAt *time.Time `json:"last_used_at"`
-	ExpiresAt  *time.Time `json:"expires_at"`
+	LastUsedAt any `json:"last_used_at"`
+	ExpiresAt  any `json:"expires_at"`
 }
 
 func (t Token) json() tokenJSON {
-	return tokenJSON{tokenFields(t), timeOrNil(t.LastUsedAt), timeOrNil(t.ExpiresAt)}
-}
-
-// timeOrNil is nil for the zero time.
-func timeOrNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
+	return tokenJSON{tokenFields(t), db.OrNull(t.LastUsedAt), db.OrNull(t.ExpiresAt)}
 }
 
 // NewToken describes an MCP token to add.
@@ -128,10 +118,9 @@ type AddedToken struct {
 func (t AddedToken) Format(f fmt.State, _ rune) { redact.Format(f, t, "Value") }
 
 const (
-	tokenStart       = "mcp_"
-	maxTokens        = 1000
-	maxTokenProjects = 100
-	keepDeadTokens   = 30 * 24 * time.Hour
+	tokenStart     = "mcp_"
+	maxTokens      = 1000
+	keepDeadTokens = 30 * 24 * time.Hour
 )
 
 // AddToken adds an MCP token: a credential for programs that act for the user. Only the answer contains its value; the
@@ -154,23 +143,17 @@ func (h *Accounts) AddToken(ctx context.Context, n NewToken) (_ AddedToken, err 
 	if err != nil {
 		return AddedToken{}, err
 	}
-	switch {
-	case n.Scopes == nil:
-		scopes = nil // it depends on the parent
-	case len(scopes) == 0:
+	if n.Scopes != nil && len(scopes) == 0 {
 		return AddedToken{}, invalid("scopes", "{} is empty; give some of %s, or omit it for %s", oneOf(Scopes()),
 			joinScopes(DefaultScopes()))
 	}
-	switch {
-	case n.Projects != nil && len(n.Projects) == 0:
-		return AddedToken{}, invalid("projects",
-			"{} is empty; give the projects that the token may see, or omit it for all")
-	case len(n.Projects) > maxTokenProjects:
-		return AddedToken{}, newError(KindTooLarge, "projects", "{} names %d projects; at most %d are allowed",
-			len(n.Projects), maxTokenProjects)
+	if n.Scopes != nil { // else they depend on the parent
+		n.Scopes = scopes
 	}
-	n.Scopes = scopes
-	if n.ExpiresAt, err = s.expiry(n); err != nil {
+	if err := naming.CheckLimit("projects", "token", n.Projects); err != nil {
+		return AddedToken{}, err
+	}
+	if n.ExpiresAt, err = valid.Expiry(n.ExpiresAt, n.ExpiresIn, kernel.ToTime(s.now())); err != nil {
 		return AddedToken{}, err
 	}
 	value := secretvalue.WithStart(tokenStart)
@@ -188,30 +171,6 @@ func (h *Accounts) AddToken(ctx context.Context, n NewToken) (_ AddedToken, err 
 		return AddedToken{}, err
 	}
 	return added, nil
-}
-
-// expiry returns when a new token expires; zero: never.
-func (s *Store) expiry(n NewToken) (time.Time, error) {
-	now := kernel.ToTime(s.now())
-	switch {
-	case n.ExpiresIn == 0 && n.ExpiresAt.IsZero():
-		return time.Time{}, nil
-	case n.ExpiresIn != 0 && !n.ExpiresAt.IsZero():
-		return time.Time{}, invalid("expires_at",
-			"{} and {expires_in} are both given; give one of them")
-	case n.ExpiresIn < 0:
-		return time.Time{}, invalid("expires_in", "{} is %s; expected a positive duration, or 0 for never",
-			n.ExpiresIn)
-	case n.ExpiresIn > 0:
-		return now.Add(n.ExpiresIn).Truncate(time.Microsecond), nil
-	case !n.ExpiresAt.After(now):
-		return time.Time{}, invalid("expires_at", "{} is %s, which is in the past; it is %s now",
-			n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
-	case n.ExpiresAt.Year() > 9999: // RFC 3339 ends there
-		return time.Time{}, invalid("expires_at",
-			"{} is in the year %d; expected a year up to 9999, or no time for never", n.ExpiresAt.Year())
-	}
-	return n.ExpiresAt.UTC().Truncate(time.Microsecond), nil
 }
 
 func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Token, error) {
@@ -236,25 +195,21 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 	if n.Projects, err = naming.Canonical(tx, viewer{User: u.row}, "projects", n.Projects); err != nil {
 		return Token{}, err
 	}
-	made, err := added.inherit(tx, u, &n, now)
+	token, grant, err := added.inherit(tx, u, &n, now)
 	if err != nil {
 		return Token{}, err
 	}
 	added.Scopes, added.Projects, added.ExpiresAt = n.Scopes, n.Projects, n.ExpiresAt
-	scopes, err := json.Marshal(added.Scopes)
-	if err != nil {
-		return Token{}, err
-	}
+	scopes, wrong := db.ListOrNull(added.Scopes)
 	projects, err := db.ListOrNull(added.Projects)
-	if err != nil {
+	if err := cmp.Or(wrong, err); err != nil {
 		return Token{}, err
 	}
 	_, err = tx.Exec(`INSERT INTO token (uid, user_id, grant_id, parent_id, session, browser, with_session, name, hash,
 		prefix, scopes, projects, created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		added.ID, u.row, made.grant, made.token, made.session, made.browser, made.withSession, added.Name,
-		secretvalue.Hash(value), added.Prefix, string(scopes), projects, now,
-		kernel.MicrosOf(n.ExpiresAt))
+		added.ID, u.row, grant, token, added.SignInID, added.Browser, added.WithSignIn, added.Name,
+		secretvalue.Hash(value), added.Prefix, scopes, projects, now, kernel.MicrosOf(n.ExpiresAt))
 	return added, err
 }
 
@@ -336,17 +291,15 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) (err error) {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		now := s.now()
-		ended, err := db.Column[int64](tx,
-			`UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now,
+		found, err := db.Column[int64](tx, `SELECT id FROM token WHERE uid = ? AND user_id = ? AND revoked_at IS NULL`,
 			valid.CanonicalID(id), v.User)
-		if err == nil && len(ended) == 0 {
+		if err == nil && len(found) == 0 {
 			err = newError(KindNotFound, "id", "{} %s is not a token of this user", show(id))
 		}
 		if err != nil {
 			return err
 		}
-		return s.note(ctx, tx, endDescendants(tx, ended[0], now),
+		return s.note(ctx, tx, endTokens(tx, s.now(), `id IN `+madeThrough, found[0]),
 			event{"token.revoke", "token", valid.CanonicalID(id), audit.Details{"user": s.access.User}})
 	})
 }
@@ -390,17 +343,19 @@ func (h *Accounts) UpdateToken(ctx context.Context, id string, u TokenUpdate) (_
 	return updated, err
 }
 
+// madeThrough is the list of a token (a row) and all tokens made through it, directly or indirectly.
+const madeThrough = `(WITH RECURSIVE made (id) AS (
+	SELECT id FROM token WHERE id = ? UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id)
+	SELECT id FROM made)`
+
 // pauseToken pauses a token and everything made through it, or resumes it and everything paused with it.
 func pauseToken(tx db.Tx, t storedToken, now int64) error {
-	const made = `(WITH RECURSIVE made (id) AS (
-		SELECT id FROM token WHERE id = ?1 UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id)
-		SELECT id FROM made)`
 	if t.PausedAt.IsZero() {
-		_, err := tx.Exec(`UPDATE token SET paused_at = ?2 WHERE id IN `+made+` AND paused_at IS NULL`, t.row, now)
+		_, err := tx.Exec(`UPDATE token SET paused_at = ? WHERE paused_at IS NULL AND id IN `+madeThrough, now, t.row)
 		return err
 	}
-	_, err := tx.Exec(`UPDATE token SET paused_at = NULL WHERE id IN `+made+` AND paused_at = ?2`, t.row,
-		t.PausedAt.UnixMicro())
+	_, err := tx.Exec(`UPDATE token SET paused_at = NULL WHERE paused_at = ? AND id IN `+madeThrough,
+		t.PausedAt.UnixMicro(), t.row)
 	return err
 }
 
@@ -467,56 +422,89 @@ func badToken() error {
 //     them (with_session), which each check looks at.
 //   - A client that a token or an application made is deactivated when that ends.
 
-// parents are the stored parents of a new token.
-type parents struct {
-	token, grant     any // rows; nil: none
-	session, browser string
-	withSession      bool
-}
-
-// inherit finds the parents of a new token, limits it to them, and fills in the fields left empty.
-func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents, error) {
-	var p parents
+// inherit finds the parents of a new token, limits it to them, and fills in the fields left empty. It returns the rows of
+// the token and the grant that are its parents; nil for none.
+func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (token, grant any, err error) {
 	if n.TokenID != "" {
 		parent, err := activeToken(tx, u, n.TokenID, now)
 		if err != nil {
-			return p, err
+			return nil, nil, err
 		}
-		p.token, t.TokenID, t.TokenName = parent.row, parent.ID, parent.Name
-		n.GrantID, n.WithSignIn = parent.GrantID, parent.WithSignIn
-		p.session, p.browser, p.withSession = parent.SignInID, parent.Browser, parent.WithSignIn
+		token, t.TokenID, t.TokenName, n.GrantID = parent.row, parent.ID, parent.Name, parent.GrantID
+		t.SignInID, t.Browser, t.WithSignIn = parent.SignInID, parent.Browser, parent.WithSignIn
 		bounds := limits{"token " + show(parent.Name), Principal{User: u.User, Scopes: parent.Scopes}.Allows, parent.Projects,
 			parent.ExpiresAt}
 		if err := n.within(bounds); err != nil {
-			return p, err
+			return nil, nil, err
 		}
 	} else if n.SignInID != "" {
 		found, err := loadSignIns(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, n.SignInID, u.row, now)
-		if err != nil {
-			return p, err
-		}
-		if len(found) == 0 {
-			return p, newError(KindNotFound, "session_id", "{} %s is not a session of this user, or is no longer valid",
+		if err == nil && len(found) == 0 {
+			err = newError(KindNotFound, "session_id", "{} %s is not a session of this user, or is no longer valid",
 				show(n.SignInID))
 		}
-		p.session, p.browser, p.withSession = n.SignInID, found[0].UserAgent, n.WithSignIn
-	}
-	t.SignInID, t.Browser, t.WithSignIn = p.session, p.browser, p.withSession
-	if n.GrantID != "" {
-		grant, err := activeGrant(tx, u, n.GrantID)
 		if err != nil {
-			return p, err
+			return nil, nil, err
 		}
-		p.grant, t.GrantID, t.ClientName = grant.row, grant.ID, grant.ClientName
-		if err := n.within(limits{"application " + show(grant.ClientName), grant.carries, grant.Projects,
-			time.Time{}}); err != nil {
-			return p, err
+		t.SignInID, t.Browser, t.WithSignIn = n.SignInID, found[0].UserAgent, n.WithSignIn
+	}
+	if n.GrantID != "" {
+		g, err := activeGrant(tx, u, n.GrantID)
+		if err == nil {
+			grant, t.GrantID, t.ClientName = g.row, g.ID, g.ClientName
+			err = n.within(limits{"application " + show(g.ClientName), g.carries, g.Projects, time.Time{}})
+		}
+		if err != nil {
+			return nil, nil, err
 		}
 	}
 	if n.Scopes == nil {
 		n.Scopes = DefaultScopes()
 	}
-	return p, nil
+	return token, grant, nil
+}
+
+// limits are the limits of a new token.
+type limits struct {
+	what     string // the parent, for errors
+	carries  func(Scope) bool
+	projects []string  // nil: all
+	expires  time.Time // zero: never
+}
+
+// within refuses a new token that exceeds a limit, and fills in the limit for fields left empty.
+func (n *NewToken) within(l limits) error {
+	if n.Scopes == nil {
+		n.Scopes = slices.DeleteFunc(DefaultScopes(), func(s Scope) bool { return !l.carries(s) })
+	}
+	if i := slices.IndexFunc(n.Scopes, func(s Scope) bool { return !l.carries(s) }); i >= 0 {
+		return newError(KindForbidden, "scopes",
+			"{} has %s, which %s does not have; a token created with it cannot have more", show(string(n.Scopes[i])),
+			l.what)
+	}
+	if len(n.Scopes) == 0 {
+		return newError(KindForbidden, "scopes", "{} is missing, and %s has none of %s; give some that it has",
+			l.what, oneOf(DefaultScopes()))
+	}
+	if n.ExpiresAt.IsZero() {
+		n.ExpiresAt = l.expires
+	}
+	if !l.expires.IsZero() && n.ExpiresAt.After(l.expires) {
+		return newError(KindForbidden, "expires_at",
+			"{} is %s, but %s expires at %s; a token created with it cannot outlive it",
+			n.ExpiresAt.Format(time.RFC3339), l.what, l.expires.Format(time.RFC3339))
+	}
+	if l.projects == nil {
+		return nil
+	}
+	if n.Projects == nil {
+		n.Projects = l.projects
+	}
+	if i := slices.IndexFunc(n.Projects, func(ref string) bool { return !slices.Contains(l.projects, ref) }); i >= 0 {
+		return newError(KindForbidden, "projects", "{} has %s, which %s does not have access to; give some of %s",
+			show(n.Projects[i]), l.what, oneOf(l.projects))
+	}
+	return nil
 }
 
 // activeToken finds a valid token of a user.
@@ -534,21 +522,10 @@ func activeToken(tx db.Tx, u storedUser, id string, now int64) (storedToken, err
 	return found[0], nil
 }
 
-// endTokens revokes a user's MCP tokens.
-func endTokens(tx db.Tx, user, now int64) error {
-	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now,
-		user); err != nil {
-		return err
-	}
-	return deactivateOrphans(tx, now)
-}
-
-// endDescendants ends all tokens made through a token (a row), directly or indirectly.
-func endDescendants(tx db.Tx, token, now int64) error {
-	_, err := tx.Exec(`UPDATE token SET revoked_at = ?2 WHERE revoked_at IS NULL AND id IN (
-		WITH RECURSIVE made (id) AS (
-			SELECT id FROM token WHERE parent_id = ?1 UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id)
-		SELECT id FROM made)`, token, now)
+// endTokens revokes the tokens for which a condition holds, and what was made through them.
+func endTokens(tx db.Tx, now int64, condition string, args ...any) error {
+	_, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE revoked_at IS NULL AND `+condition,
+		append([]any{now}, args...)...)
 	if err != nil {
 		return err
 	}
@@ -557,15 +534,11 @@ func endDescendants(tx db.Tx, token, now int64) error {
 
 // purgeTokens deletes tokens that were deleted or expired more than 30 days ago, and counts them.
 func (s *Store) purgeTokens(tx db.Tx, now int64) (int64, error) {
-	before := now - keepDeadTokens.Microseconds()
-	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE with_session = 1 AND revoked_at IS NULL
-		AND NOT EXISTS (SELECT 1 FROM session e WHERE e.uid = token.session)`, now); err != nil {
+	if err := endTokens(tx, now, `with_session = 1
+		AND NOT EXISTS (SELECT 1 FROM session e WHERE e.uid = token.session)`); err != nil {
 		return 0, err
 	}
-	if err := deactivateOrphans(tx, now); err != nil {
-		return 0, err
-	}
-	result, err := tx.Exec(`DELETE FROM token WHERE revoked_at < ?1 OR expires_at < ?1`, before)
+	result, err := tx.Exec(`DELETE FROM token WHERE revoked_at < ?1 OR expires_at < ?1`, now-keepDeadTokens.Microseconds())
 	return result.RowsAffected, err
 }
 

@@ -155,15 +155,11 @@ func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, e
 	if err := checkUserDetails(n.Email, n.Role); err != nil {
 		return n, "", err
 	}
-	if n.hasIdentity() {
+	if n.Identity.given() {
 		if err := s.checkServes("NewUser.Identity"); err != nil {
 			return n, "", err
 		}
-		if err := checkIdentity(n.Identity.Issuer, n.Identity.Subject); err != nil {
-			return n, "", err
-		}
-		if err := valid.Email(n.Identity.Email); err != nil {
-			setGoNames[NewUser](&err, "email", ".Identity.Email")
+		if err := checkIdentityOf[NewUser](n.Identity); err != nil {
 			return n, "", err
 		}
 	}
@@ -174,21 +170,18 @@ func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, e
 	return n, hash, err
 }
 
-// hasIdentity reports whether the account is created with an identity.
-func (n NewUser) hasIdentity() bool { return n.Identity.Issuer != "" || n.Identity.Subject != "" }
-
 // addAccount writes a checked new account; hash is the hash of its password.
 func (s *Store) addAccount(tx db.Tx, n NewUser, hash string) (storedUser, error) {
 	id := cmp.Or(n.ID, s.newID())
 	key := userKey{s.access.Namespace, id}
-	if err := checkIDFree(tx, "id", key); err != nil {
+	if err := kernel.CheckUserIDFree(tx, "id", key.namespace, id); err != nil {
 		return storedUser{}, err
 	}
 	row, err := s.userRowOf(tx, id)
 	if err != nil {
 		return storedUser{}, err
 	}
-	if err := checkNameFree(tx, key, n.Name); err != nil {
+	if err := kernel.CheckUserNameFree(tx, key.namespace, id, n.Name); err != nil {
 		return storedUser{}, err
 	}
 	account := storedUser{User: User{Name: n.Name, Email: n.Email, Role: n.Role}, row: row, password: hash}
@@ -198,9 +191,8 @@ func (s *Store) addAccount(tx db.Tx, n NewUser, hash string) (storedUser, error)
 	if err := disable(tx, row, false, s.now()); err != nil { // a deleted user was left disabled
 		return storedUser{}, err
 	}
-	if n.hasIdentity() {
-		if _, err := s.linkIdentity(tx, account,
-			NewIdentity{Issuer: n.Identity.Issuer, Subject: n.Identity.Subject, Email: n.Identity.Email}); err != nil {
+	if n.Identity.given() {
+		if _, err := s.linkIdentity(tx, account, n.Identity); err != nil {
 			return storedUser{}, err
 		}
 	}
@@ -220,40 +212,6 @@ func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
 			show(users[0].Name))
 	}
 	return users[0].row, nil
-}
-
-// checkIDFree checks that the id of a new user is not the name of another user, so that a reference always means the
-// same user.
-func checkIDFree(tx db.Tx, argument string, u userKey) error {
-	taken, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE namespace = ? AND name_key = ? AND uid <> ?`,
-		u.namespace, foldname.Key(u.id), u.id)
-	if err == nil && len(taken) > 0 {
-		return newError(KindConflict, argument,
-			"{} %s is the name of a user with another id; give that id, or choose another one", show(u.id))
-	}
-	return err
-}
-
-// checkNameFree checks that no user other than the one with this id has the name, as a name or as an id.
-func checkNameFree(tx db.Tx, u userKey, name string) error {
-	key := foldname.Key(name)
-	taken, err := db.Column[string](tx, `SELECT name FROM users WHERE namespace = ? AND name_key = ? AND uid <> ?`,
-		u.namespace, key, u.id)
-	if err != nil {
-		return err
-	}
-	if len(taken) > 0 {
-		return newError(KindConflict, "name", "{} %s is taken by the user %s; choose another name", show(name),
-			show(taken[0]))
-	}
-	ids, err := db.Column[string](tx, `SELECT uid FROM users WHERE namespace = ? AND uid_key = ? AND uid <> ?
-		ORDER BY id LIMIT 1`, u.namespace, key, u.id)
-	if err == nil && len(ids) > 0 {
-		return newError(KindConflict, "name",
-			"{} %s is the id of another user; choose another name, or give the id %s, too, if the account is for that user",
-			show(name), show(ids[0]))
-	}
-	return err
 }
 
 // checkUserDetails checks the fields that are not credentials.
@@ -313,6 +271,20 @@ func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate
 	return updated.User, err
 }
 
+// applied returns a user as the change leaves it, apart from credentials.
+func (u UserUpdate) applied(to User) User {
+	if u.Name != nil {
+		to.Name = *u.Name
+	}
+	if u.Email != nil {
+		to.Email = *u.Email
+	}
+	if u.Role != nil {
+		to.Role = *u.Role
+	}
+	return to
+}
+
 // checkUpdate checks a change on its own and hashes the password.
 func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) (UserUpdate, string, error) {
 	if u.Name != nil {
@@ -322,14 +294,8 @@ func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) 
 		}
 		u.Name = &name
 	}
-	email, role := "", RoleUser
-	if u.Email != nil {
-		email = *u.Email
-	}
-	if u.Role != nil {
-		role = *u.Role
-	}
-	if err := checkUserDetails(email, role); err != nil {
+	given := u.applied(User{Role: RoleUser})
+	if err := checkUserDetails(given.Email, given.Role); err != nil {
 		return u, "", err
 	}
 	if u.Password == nil || *u.Password == "" {
@@ -339,28 +305,18 @@ func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) 
 	if err != nil {
 		return u, "", err
 	}
-	name := before.Name
-	if u.Name != nil {
-		name = *u.Name
-	}
-	hash, err := s.hashing.New(ctx, "password", *u.Password, name)
+	hash, err := s.hashing.New(ctx, "password", *u.Password, u.applied(before).Name)
 	return u, hash, err
 }
 
 // updateUser writes a checked change; hash is the hash of the new password.
 func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash string) error {
 	after := before
+	after.User = u.applied(before.User)
 	if u.Name != nil {
-		if err := checkNameFree(tx, userKey{s.access.Namespace, before.ID}, *u.Name); err != nil {
+		if err := kernel.CheckUserNameFree(tx, s.access.Namespace, before.ID, after.Name); err != nil {
 			return err
 		}
-		after.Name = *u.Name
-	}
-	if u.Email != nil {
-		after.Email = *u.Email
-	}
-	if u.Role != nil {
-		after.Role = *u.Role
 	}
 	if u.Password != nil {
 		after.password = hash
@@ -388,16 +344,15 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 
 // details returns an update's details for the audit log: the changed fields, and the new values of roles and locks.
 func (u UserUpdate) details(before storedUser) audit.Details {
-	d := audit.Details{"name": u.Name != nil && *u.Name != before.Name,
-		"email":    u.Email != nil && *u.Email != before.Email,
-		"password": u.Password != nil, "end_tokens": u.EndTokens}
-	for field, changed := range d {
-		if changed == false {
-			delete(d, field)
+	d, after := audit.Details{}, u.applied(before.User)
+	for field, changed := range map[string]bool{"name": after.Name != before.Name, "email": after.Email != before.Email,
+		"password": u.Password != nil, "end_tokens": u.EndTokens} {
+		if changed {
+			d[field] = true
 		}
 	}
 	if u.Role != nil {
-		d["role"], d["former_role"] = *u.Role, before.Role
+		d["role"], d["former_role"] = after.Role, before.Role
 	}
 	if u.Disabled != nil {
 		d["disabled"] = *u.Disabled
@@ -411,6 +366,29 @@ func (s *Store) setAccount(tx db.Tx, u storedUser) error {
 		laterChange+` WHERE id = ?7`,
 		s.now(), u.Name, foldname.Key(u.Name), db.OrNull(u.Email), u.Role, db.OrNull(u.password), u.row)
 	return err
+}
+
+// laterChange is the time ?1 for updated_at, or the stored one if that is later, as after a change of the clock: the
+// key ring compares it with the time of a deletion.
+const laterChange = `CASE WHEN updated_at > ?1 THEN updated_at ELSE ?1 END`
+
+// disable locks a user out, with every program that acts for them, or lets the user in again.
+func disable(tx db.Tx, row int64, disabled bool, now int64) error {
+	if !disabled {
+		_, err := tx.Exec(`UPDATE users SET disabled_at = NULL, updated_at = `+laterChange+` WHERE id = ?2`, now, row)
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE users SET disabled_at = ?1, updated_at = `+laterChange+` WHERE id = ?2`, now,
+		row); err != nil {
+		return err
+	}
+	if err := endSignIns(tx, row, ""); err != nil {
+		return err
+	}
+	if err := endTokens(tx, now, `user_id = ?`, row); err != nil {
+		return err
+	}
+	return endGrants(tx, now, `user_id = ?`, row)
 }
 
 // checkAdminLeft refuses a change, already made in tx, that removes the last admin. before is the user before the
@@ -575,21 +553,16 @@ func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (_ 
 }
 
 func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any,
-	change func(present, given map[string]any) any) (map[string]any, error) {
+	change func(present, given map[string]any) any) (changed map[string]any, err error) {
 	if err := s.checkAccount(what); err != nil {
 		return nil, err
 	}
-	given, err := kernel.CanonicalPreferences(given)
-	if err != nil {
+	if given, err = kernel.CanonicalPreferences(given); err != nil {
 		return nil, err
 	}
-	var changed map[string]any
 	err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
 		changed, err = kernel.ChangePreferences(tx, v.User, s.now(), given, change)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return changed, nil
+	return changed, err
 }

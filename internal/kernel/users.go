@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
@@ -45,4 +46,38 @@ func UserName(tx db.Tx, v Viewer, uid string) string {
 		return strconv.Quote(uid)
 	}
 	return strconv.Quote(names[0])
+}
+
+// CheckUserIDFree checks that the id of a new user is not the name of another user, so that a reference always means the
+// same user.
+func CheckUserIDFree(tx db.Tx, argument, namespace, id string) error {
+	taken, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE namespace = ? AND name_key = ? AND uid <> ?`,
+		namespace, foldname.Key(id), id)
+	if err == nil && len(taken) > 0 {
+		return fault.New(fault.KindConflict, argument,
+			"{} %s is the name of a user with another id; give that id, or choose another one", fault.Show(id))
+	}
+	return err
+}
+
+// CheckUserNameFree checks that no user other than the one with this id has the name, as a name or as an id.
+func CheckUserNameFree(tx db.Tx, namespace, id, name string) error {
+	key := foldname.Key(name)
+	taken, err := db.Column[string](tx, `SELECT name FROM users WHERE namespace = ? AND name_key = ? AND uid <> ?`,
+		namespace, key, id)
+	if err != nil {
+		return err
+	}
+	if len(taken) > 0 {
+		return fault.New(fault.KindConflict, "name", "{} %s is taken by the user %s; choose another name", fault.Show(name),
+			fault.Show(taken[0]))
+	}
+	ids, err := db.Column[string](tx, `SELECT uid FROM users WHERE namespace = ? AND uid_key = ? AND uid <> ?
+		ORDER BY id LIMIT 1`, namespace, key, id)
+	if err == nil && len(ids) > 0 {
+		return fault.New(fault.KindConflict, "name",
+			"{} %s is the id of another user; choose another name, or give the id %s, too, if the account is for that user",
+			fault.Show(name), fault.Show(ids[0]))
+	}
+	return err
 }

@@ -69,3 +69,17 @@ func Managed(tx db.Tx, v kernel.Viewer, id, name string) (Project, error) {
 	}
 	return p, nil
 }
+
+// MaxLimit is the most projects that a credential may be limited to.
+const MaxLimit = 100
+
+// CheckLimit checks the number of projects to which someone limits a credential. Nil is no limit.
+func CheckLimit(argument, who string, refs []string) error {
+	switch {
+	case refs != nil && len(refs) == 0:
+		return fault.Invalid(argument, "{} is empty; give the projects that the %s may see, or omit it for all", who)
+	case len(refs) > MaxLimit:
+		return fault.New(fault.KindTooLarge, argument, "{} names %d projects; at most %d are allowed", len(refs), MaxLimit)
+	}
+	return nil
+}

@@ -502,7 +502,8 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 	return err
 }
 
-// taken reports whether a name, or its id, identifies another user, by the rules of checkNameFree and checkIDFree.
+// taken reports whether a name, or its id, identifies another user, by the rules of kernel.CheckUserNameFree and
+// kernel.CheckUserIDFree.
 func (t *importTx) taken(id, name string) (bool, error) {
 	key := foldname.Key(name)
 	others, err := db.Column[int64](t.tx, `SELECT 1 FROM users WHERE namespace = ?1 AND uid <> ?2

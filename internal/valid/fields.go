@@ -94,3 +94,25 @@ func MIMEType(declared string) (string, error) {
 	}
 	return formatted, nil
 }
+
+// Expiry returns when something expires that is to expire at a time or after a while; the zero time for neither, which is
+// never.
+func Expiry(at time.Time, in time.Duration, now time.Time) (time.Time, error) {
+	switch {
+	case in == 0 && at.IsZero():
+		return time.Time{}, nil
+	case in != 0 && !at.IsZero():
+		return time.Time{}, fault.Invalid("expires_at", "{} and {expires_in} are both given; give one of them")
+	case in < 0:
+		return time.Time{}, fault.Invalid("expires_in", "{} is %s; expected a positive duration, or 0 for never", in)
+	case in > 0:
+		at = now.Add(in)
+	case !at.After(now):
+		return time.Time{}, fault.Invalid("expires_at", "{} is %s, which is in the past; it is %s now",
+			at.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
+	case at.Year() > 9999: // RFC 3339 ends there
+		return time.Time{}, fault.Invalid("expires_at",
+			"{} is in the year %d; expected a year up to 9999, or no time for never", at.Year())
+	}
+	return at.UTC().Truncate(time.Microsecond), nil
+}

@@ -115,25 +115,41 @@ func (m Metadata) Object() map[string]any {
 	return object
 }
 
-// Stored returns the redirect URIs and the rest of the metadata as JSON, without the name and the method, which have
-// columns of their own.
-func (m Metadata) Stored() (uris, rest string, err error) {
-	list, err := json.Marshal(m.RedirectURIs)
+// Columns are metadata as columns hold them: the name and the method, and as JSON the redirect URIs and the rest.
+type Columns struct {
+	Name, Method string
+	URIs, Rest   string
+}
+
+// Columns returns the metadata as columns.
+func (m Metadata) Columns() (Columns, error) {
+	uris, err := json.Marshal(m.RedirectURIs)
 	if err != nil {
-		return "", "", err
+		return Columns{}, err
 	}
+	name, method := m.ClientName, m.TokenEndpointAuthMethod
 	m.RedirectURIs, m.ClientName, m.TokenEndpointAuthMethod = nil, "", ""
-	object, err := json.Marshal(m)
-	return string(list), string(object), err
+	rest, err := json.Marshal(m)
+	return Columns{name, method, string(uris), string(rest)}, err
+}
+
+// Metadata reads the columns.
+func (c Columns) Metadata() (m Metadata, err error) {
+	if err = json.Unmarshal([]byte(c.Rest), &m); err == nil {
+		err = json.Unmarshal([]byte(c.URIs), &m.RedirectURIs)
+	}
+	m.ClientName, m.TokenEndpointAuthMethod = c.Name, c.Method
+	return m, err
 }
 
 // Checked returns the metadata, validated and in their stored form. The methods are the allowed ones to authenticate,
 // the default first.
 func (m Metadata) Checked(methods []string) (Metadata, error) {
-	var err error
-	if m.RedirectURIs, err = checkRedirectURIs(m.RedirectURIs); err != nil {
+	err := CheckRedirectURIs(m.RedirectURIs)
+	if err != nil {
 		return m, err
 	}
+	m.RedirectURIs = valid.Distinct(m.RedirectURIs)
 	if err := checkClientName(m.ClientName); err != nil {
 		return m, err
 	}
@@ -185,22 +201,22 @@ func (m Metadata) copied() (Metadata, error) {
 	return copied, nil
 }
 
-func checkRedirectURIs(uris []string) ([]string, error) {
+// CheckRedirectURIs returns an error if a client may not register these redirect URIs.
+func CheckRedirectURIs(uris []string) error {
 	uris = valid.Distinct(uris)
 	switch {
 	case len(uris) == 0:
-		return nil, fault.Invalid("redirect_uris",
-			"Invalid redirect_uri: {} is empty; expected at least one")
+		return fault.Invalid("redirect_uris", "Invalid redirect_uri: {} is empty; expected at least one")
 	case len(uris) > maxRedirectURIs:
-		return nil, fault.New(fault.KindTooLarge, "redirect_uris",
+		return fault.New(fault.KindTooLarge, "redirect_uris",
 			"Invalid redirect_uri: {} has %d URIs; at most %d are allowed", len(uris), maxRedirectURIs)
 	}
 	for _, uri := range uris {
 		if err := CheckRedirectURI(uri); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return uris, nil
+	return nil
 }
 
 // checkClientName refuses names that do not look like what they are on a screen. An empty name means none.
@@ -266,13 +282,30 @@ func CheckRedirectURI(uri string) error {
 	return nil
 }
 
-// IsDocumentURL reports whether a client_id can be the URL of a client id metadata document: https, with a path,
-// without user, query, fragment and dot segments, in its shortest spelling.
-func IsDocumentURL(id string) bool {
+// CheckDocumentURL returns an error if a client_id cannot be the URL of a client id metadata document: https, with a
+// path, without user, query, fragment and dot segments, in its shortest spelling.
+func CheckDocumentURL(id string) error {
 	u, err := url.Parse(id)
-	return err == nil && len(id) <= redirect.MaxURI && u.Scheme == "https" && redirect.IsHostAndPort(u.Host) &&
+	if err == nil && len(id) <= redirect.MaxURI && u.Scheme == "https" && redirect.IsHostAndPort(u.Host) &&
 		u.Path != "" && u.Path != "/" && u.User == nil && u.RawQuery == "" && !strings.ContainsAny(id, "#?\\") &&
-		u.String() == id && u.JoinPath().Path == u.Path
+		u.String() == id && u.JoinPath().Path == u.Path {
+		return nil
+	}
+	return fault.Invalid("client_id", "Invalid client: {} is %s; expected an https URL with a path, without user, query, "+
+		"fragment and dot segments", fault.Show(id))
+}
+
+// CheckDocument checks what the document of a client, whose id is its URL, must say.
+func (m Metadata) CheckDocument(url string) error {
+	if id, ok := m.Extra["client_id"]; ok && id != url {
+		return fault.Invalid("client_id", "{} in the document is %s, but the document belongs to that of %s",
+			jsonobject.Show(id), fault.Show(url))
+	}
+	if m.ClientName == "" {
+		return fault.Invalid("client_name", "{} is missing in the document of %s; people need to see a name",
+			fault.Show(url))
+	}
+	return nil
 }
 
 // CheckVisibleASCII checks a value for forms, headers and paths. Errors do not repeat a secret.
@@ -290,6 +323,25 @@ func CheckVisibleASCII(argument, value string, most int) error {
 		}
 	}
 	return nil
+}
+
+// CheckChosen checks the id and the secret that a person chooses for a client. An empty secret means a random one.
+func CheckChosen(id, secret, method string) error {
+	if err := CheckVisibleASCII("client_id", id, valid.MaxName); err != nil {
+		return err
+	}
+	if scheme, _, found := strings.Cut(strings.ToLower(id), ":"); found && (scheme == "https" || scheme == "http") {
+		return fault.Invalid("client_id", "{} is %s; a URL is the id of the client with its document there, so choose "+
+			"another one", fault.Show(id))
+	}
+	switch {
+	case secret == "":
+		return nil
+	case method == "none":
+		return fault.Invalid("client_secret",
+			"{} is given for a client that authenticates itself with none; omit one of the two")
+	}
+	return CheckVisibleASCII("client_secret", secret, 256)
 }
 
 // CanonicalResource converts a resource indicator (RFC 8707: an absolute URI without a fragment) to its stored form:

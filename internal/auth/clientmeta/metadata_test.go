@@ -78,7 +78,7 @@ func TestURLsOfClientMetadataDocuments(t *testing.T) {
 		"https://app.example/c#": false, "https://app.example/c?": false, `https://app.example\c`: false, "": false,
 		"https://app.example/" + strings.Repeat("x", 3000): false,
 	} {
-		if got := clientmeta.IsDocumentURL(id); got != want {
+		if got := clientmeta.CheckDocumentURL(id) == nil; got != want {
 			t.Errorf("%.60s: %v, want %v", id, got, want)
 		}
 	}
