@@ -138,12 +138,12 @@ func TestStrangersDoNotFillTheAuditLog(t *testing.T) {
 	}
 	for i, repeated := range []func() error{
 		func() error {
-			return s.Accounts().RevokeToken(t.Context(), Revocation{Client: refresh.Client, Token: tokens.AccessToken})
+			return s.Accounts().RevokeGrantByToken(t.Context(), Revocation{Client: refresh.Client, Token: tokens.AccessToken})
 		},
 		func() error { return s.Accounts().RevokeGrant(t.Context(), grants[0].ID) },
 		func() error { return s.Accounts().DeactivateClient(t.Context(), c.Client.ID) },
 	} {
-		name := []string{"RevokeToken", "RevokeGrant", "DeactivateClient"}[i]
+		name := []string{"RevokeGrantByToken", "RevokeGrant", "DeactivateClient"}[i]
 		if err := repeated(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

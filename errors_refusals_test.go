@@ -82,13 +82,13 @@ func (st settled) refusals() map[string]refusal {
 		"DeactivateClient":       {[]any{"noah"}, ErrNotFound, "client_id"},
 		"DeleteCollection":       {[]any{"nowhere", (*DeletionOptions)(nil)}, ErrNotFound, "collection_name"},
 		"DeleteFile":             {[]any{"nowhere"}, ErrNotFound, "file_id"},
-		"DeleteInvitation":       {[]any{"nowhere"}, ErrNotFound, "id"},
+		"RevokeInvitation":       {[]any{"nowhere"}, ErrNotFound, "id"},
 		"DeleteMember":           {[]any{p, "noah"}, ErrNotFound, "user"},
 		"DeleteMemory":           {[]any{"nowhere"}, ErrNotFound, "id"},
 		"DeleteProject":          {[]any{p, (*DeletionOptions)(nil)}, ErrConflict, "project_id"},
 		"DeleteRule":             {[]any{p, RuleType("maybe")}, ErrInvalid, "rule_type"},
-		"DeleteSignIn":           {[]any{"nowhere", (*SignOutOptions)(nil)}, ErrNotFound, "id"},
-		"DeleteToken":            {[]any{"nowhere"}, ErrNotFound, "id"},
+		"RevokeSignIn":           {[]any{"nowhere", (*SignOutOptions)(nil)}, ErrNotFound, "id"},
+		"RevokeToken":            {[]any{"nowhere"}, ErrNotFound, "id"},
 		"UpdateToken":            {[]any{"nowhere", TokenUpdate{}}, ErrNotFound, "id"},
 		"UpdateGrant":            {[]any{"nowhere", GrantUpdate{}}, ErrNotFound, "id"},
 		"DeleteUser":             {[]any{"noah", (*DeletionOptions)(nil)}, ErrNotFound, "user"},
@@ -148,7 +148,7 @@ func (st settled) refusals() map[string]refusal {
 		"RevisionPage":           {[]any{"nowhere", RevisionQuery{Limit: 101}}, ErrInvalid, "limit"},
 		"Revisions":              {[]any{"nowhere"}, ErrNotFound, "id"},
 		"RevokeGrant":            {[]any{"nowhere"}, ErrNotFound, "id"},
-		"RevokeToken": {[]any{Revocation{Client: wrong, Token: st.tokens.RefreshToken}}, ErrUnauthenticated,
+		"RevokeGrantByToken": {[]any{Revocation{Client: wrong, Token: st.tokens.RefreshToken}}, ErrUnauthenticated,
 			"client_id"},
 		"Rules":             {[]any{ProjectRef{ID: "p", Name: "another"}}, ErrInvalid, "project_name"},
 		"Search":            {[]any{Query{Limit: -1}}, ErrInvalid, "limit"},
@@ -178,7 +178,7 @@ func (st settled) refusals() map[string]refusal {
 }
 
 // cannotBeWrong are the methods without invalid arguments, and methods without a context.
-var cannotBeWrong = map[string]bool{"Check": true, "Clear": true, "DeleteSignIns": true, "Since": true,
+var cannotBeWrong = map[string]bool{"Check": true, "Clear": true, "RevokeSignIns": true, "Since": true,
 	"LoadIndex": true, "Reindex": true, "StoreIndex": true,
 	"Access": true, "As": true, "Conversation": true, "Key": true, "Close": true, "Snapshot": true, "Sealed": true,
 	"Transaction": true, "Namespace": true}

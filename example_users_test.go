@@ -49,7 +49,7 @@ func ExampleAccounts_CheckToken() {
 	_, err = view.AddMemory(ctx, souvenir.NewMemory{Content: "The launch is off."})
 	fmt.Println("may write:", !errors.Is(err, souvenir.ErrReadOnly))
 
-	if err := hers.Accounts().DeleteToken(ctx, token.ID); err != nil {
+	if err := hers.Accounts().RevokeToken(ctx, token.ID); err != nil {
 		log.Fatal(err)
 	}
 	_, err = store.Accounts().CheckToken(ctx, token.Value)

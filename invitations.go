@@ -280,10 +280,10 @@ func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
 	return all, err
 }
 
-// DeleteInvitation revokes an invitation. If it was used, its account stays. An unknown one is ErrNotFound.
-func (h *Accounts) DeleteInvitation(ctx context.Context, id string) (err error) {
+// RevokeInvitation revokes an invitation. If it was used, its account stays. An unknown one is ErrNotFound.
+func (h *Accounts) RevokeInvitation(ctx context.Context, id string) (err error) {
 	defer setGoNames[struct{}](&err, "id", "id")
-	s, err := h.serving(ctx, "DeleteInvitation")
+	s, err := h.serving(ctx, "RevokeInvitation")
 	if err != nil {
 		return err
 	}

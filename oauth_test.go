@@ -306,7 +306,8 @@ func TestEndedCallsOfOAuthSaySo(t *testing.T) {
 		_, checked := s.Accounts().CheckAccessToken(ctx, checkOf(tokens.AccessToken))
 		_, refreshed := s.Accounts().RefreshTokens(ctx, refresh)
 		return map[string]error{"CheckAccessToken": checked, "RefreshTokens": refreshed,
-			"RevokeToken": s.Accounts().RevokeToken(ctx, Revocation{Client: refresh.Client, Token: tokens.AccessToken})}
+			"RevokeGrantByToken": s.Accounts().RevokeGrantByToken(ctx,
+				Revocation{Client: refresh.Client, Token: tokens.AccessToken})}
 	}
 	for _, known := range []bool{true, false} { // whether the key is in memory
 		if !known {

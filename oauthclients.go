@@ -145,11 +145,12 @@ func (c RegisteredClient) Format(f fmt.State, _ rune) { redact.Format(f, c, "Sec
 // a secret, client_secret and client_secret_expires_at, which is 0: it does not expire. For a client that a user made,
 // it adds name with the client's name.
 func (c RegisteredClient) MarshalJSON() ([]byte, error) {
-	answer := clientmeta.Registered{ID: c.ID, IssuedAt: c.CreatedAt.Unix(), Secret: c.Secret}
-	if c.Kind == ClientAdmin {
-		answer.Name, answer.Active = &c.Metadata.ClientName, &c.Active
+	m := clientmeta.Metadata(c.Metadata)
+	answer := m.Registered(c.ID, c.Secret, c.CreatedAt)
+	if c.Kind != ClientAdmin {
+		return m.Answer(answer)
 	}
-	return clientmeta.Metadata(c.Metadata).Answer(answer)
+	return m.Answer(clientmeta.Added{Registered: answer, Name: m.ClientName, Active: c.Active})
 }
 
 const (
@@ -458,8 +459,9 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 	return changed, err
 }
 
-// DeactivateClient permanently deactivates a client: its grants, codes and tokens end at once. Doing so again changes
-// nothing. The operator may do so with any client, others with their own.
+// DeactivateClient permanently deactivates a client: its grants, codes and tokens end at once. It is still listed, with
+// Active false, and its id stays taken. Doing so again changes nothing. The operator may do so with any client, others
+// with their own.
 func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) (err error) {
 	defer setGoNames[struct{}](&err, "client_id", "clientID")
 	s, err := h.servingOwn(ctx, "DeactivateClient")

@@ -322,13 +322,13 @@ type Revocation struct {
 // Format prints the request without the token and the client's secret.
 func (r Revocation) Format(f fmt.State, _ rune) { redact.Format(f, r, "Token") }
 
-// RevokeToken ends the grant of a token, and with it all the grant's tokens (RFC 7009). A token that is unknown, or
-// belongs to another client, is not an error and changes nothing. Without client credentials, holding the token is
-// enough. Wrong credentials are ErrUnauthenticated with invalid_client, and a missing token is ErrInvalid with
-// invalid_request.
-func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) (err error) {
+// RevokeGrantByToken revokes the grant of an access or refresh token, and with it all the grant's tokens (RFC 7009). A
+// token that is unknown, or belongs to another client, is not an error and changes nothing. Without client credentials,
+// holding the token is enough. Wrong credentials are ErrUnauthenticated with invalid_client, and a missing token is
+// ErrInvalid with invalid_request.
+func (h *Accounts) RevokeGrantByToken(ctx context.Context, r Revocation) (err error) {
 	defer setGoNames[Revocation](&err)
-	s, err := h.serving(ctx, "RevokeToken")
+	s, err := h.serving(ctx, "RevokeGrantByToken")
 	if err != nil {
 		return err
 	}

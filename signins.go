@@ -76,9 +76,9 @@ type BrowserCheck struct {
 	Mark string // [AddedSignIn].Mark
 }
 
-// SignOutOptions change how sign-ins are deleted. Nil means the zero value.
+// SignOutOptions change how sign-ins are revoked. Nil means the zero value.
 type SignOutOptions struct {
-	// KeepMade keeps the tokens made and the applications authorized in the deleted sign-ins: an ordinary sign-out. False
+	// KeepMade keeps the tokens made and the applications authorized in the revoked sign-ins: an ordinary sign-out. False
 	// ends them, too: an intruder may have made them. Tokens made WithSignIn end either way.
 	KeepMade bool
 }
@@ -351,17 +351,17 @@ func noSignIn(id string) error {
 	return newError(KindNotFound, "id", "{} %s is not a session of this user", show(id))
 }
 
-// DeleteSignIn ends one of the user's sign-ins at once, with the tokens made and the applications authorized in it,
+// RevokeSignIn ends one of the user's sign-ins at once, with the tokens made and the applications authorized in it,
 // unless the options keep them. A sign-in that is unknown, or has ended, is ErrNotFound. A view that is limited to
 // projects may not call it.
-func (h *Accounts) DeleteSignIn(ctx context.Context, id string, options *SignOutOptions) (err error) {
+func (h *Accounts) RevokeSignIn(ctx context.Context, id string, options *SignOutOptions) (err error) {
 	defer setGoNames[SignOutOptions](&err, "id", "id")
-	s, err := h.own(ctx, "DeleteSignIn")
+	s, err := h.own(ctx, "RevokeSignIn")
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		ended, err := s.deleteSignIns(tx, options, `e.user_id = ?1 AND e.uid = ?2`, v.User, id)
+		ended, err := s.revokeSignIns(tx, options, `e.user_id = ?1 AND e.uid = ?2`, v.User, id)
 		if err == nil && ended == 0 {
 			return noSignIn(id)
 		}
@@ -369,23 +369,23 @@ func (h *Accounts) DeleteSignIn(ctx context.Context, id string, options *SignOut
 	})
 }
 
-// DeleteSignIns ends all sign-ins of the user at once, except the one with an id (empty: none stays), with the tokens
+// RevokeSignIns ends all sign-ins of the user at once, except the one with an id (empty: none stays), with the tokens
 // made and the applications authorized in them, unless the options keep them. It is not an error if there are none. A
 // view that is limited to projects may not call it.
-func (h *Accounts) DeleteSignIns(ctx context.Context, except string, options *SignOutOptions) (err error) {
+func (h *Accounts) RevokeSignIns(ctx context.Context, except string, options *SignOutOptions) (err error) {
 	defer setGoNames[SignOutOptions](&err, "except", "except")
-	s, err := h.own(ctx, "DeleteSignIns")
+	s, err := h.own(ctx, "RevokeSignIns")
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		_, err := s.deleteSignIns(tx, options, `e.user_id = ?1 AND e.uid <> ?2`, v.User, except)
+		_, err := s.revokeSignIns(tx, options, `e.user_id = ?1 AND e.uid <> ?2`, v.User, except)
 		return err
 	})
 }
 
-// deleteSignIns ends the sign-ins e for which a condition holds, and counts them.
-func (s *Store) deleteSignIns(tx db.Tx, options *SignOutOptions, condition string, args ...any) (int64, error) {
+// revokeSignIns ends the sign-ins e for which a condition holds, and counts them.
+func (s *Store) revokeSignIns(tx db.Tx, options *SignOutOptions, condition string, args ...any) (int64, error) {
 	if options == nil || !options.KeepMade {
 		if err := revokeAddedIn(tx, s.now(), condition, args...); err != nil {
 			return 0, err

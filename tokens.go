@@ -263,7 +263,7 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 	return found, err
 }
 
-// Tokens returns the user's tokens, the newest first, including expired ones, but not tokens that were deleted or have
+// Tokens returns the user's tokens, the newest first, including expired ones, but not tokens that were revoked or have
 // ended with their grant. A view that is limited to projects may not call it.
 func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
 	s, err := h.own(ctx, "Tokens")
@@ -282,11 +282,11 @@ func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
 	return all, err
 }
 
-// DeleteToken ends one of the user's tokens at once, with everything made through it. A token that is unknown, or
-// already deleted, is ErrNotFound. A view that is limited to projects may not call it.
-func (h *Accounts) DeleteToken(ctx context.Context, id string) (err error) {
+// RevokeToken revokes one of the user's tokens at once, with everything made through it. A token that is unknown, or
+// already revoked, is ErrNotFound. A view that is limited to projects may not call it.
+func (h *Accounts) RevokeToken(ctx context.Context, id string) (err error) {
 	defer setGoNames[struct{}](&err, "id", "id")
-	s, err := h.own(ctx, "DeleteToken")
+	s, err := h.own(ctx, "RevokeToken")
 	if err != nil {
 		return err
 	}
@@ -359,7 +359,7 @@ func pauseToken(tx db.Tx, t storedToken, now int64) error {
 	return err
 }
 
-// CheckToken returns the user and the rights of an MCP token. A token that is unknown, deleted or expired, whose user
+// CheckToken returns the user and the rights of an MCP token. A token that is unknown, revoked or expired, whose user
 // is disabled, or whose grant has ended or belongs to a deactivated client, is ErrUnauthenticated, with the same
 // message. A paused one is ErrForbidden. It works read-only, too.
 //
@@ -415,15 +415,15 @@ func badToken() error {
 // Credentials have parents: a credential made through a token, an application or a browser sign-in ends with it.
 //
 //   - A token made through a token (parent_id) has at most its parent's scopes, projects and lifetime, and inherits
-//     its grant and its sign-in. Deleting a token ends all its descendants in the same transaction.
+//     its grant and its sign-in. Revoking a token ends all its descendants in the same transaction.
 //   - A token made by an application ends with the grant, which each check looks at.
 //   - A token made, or an application allowed, in a sign-in ends when the user ends that sign-in from elsewhere, since
 //     the wrong person may have used it. Signing out and expiry leave it alone, unless the token was made to end with
 //     them (with_session), which each check looks at.
 //   - A client that a token or an application made is deactivated when that ends.
 
-// inherit finds the parents of a new token, limits it to them, and fills in the fields left empty. It returns the rows of
-// the token and the grant that are its parents; nil for none.
+// inherit finds the parents of a new token, limits it to them, and fills in the fields left empty. It returns the rows
+// of the token and the grant that are its parents; nil for none.
 func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (token, grant any, err error) {
 	if n.TokenID != "" {
 		parent, err := activeToken(tx, u, n.TokenID, now)
@@ -532,7 +532,7 @@ func endTokens(tx db.Tx, now int64, condition string, args ...any) error {
 	return deactivateOrphans(tx, now)
 }
 
-// purgeTokens deletes tokens that were deleted or expired more than 30 days ago, and counts them.
+// purgeTokens deletes tokens that were revoked or expired more than 30 days ago, and counts them.
 func (s *Store) purgeTokens(tx db.Tx, now int64) (int64, error) {
 	if err := endTokens(tx, now, `with_session = 1
 		AND NOT EXISTS (SELECT 1 FROM session e WHERE e.uid = token.session)`); err != nil {

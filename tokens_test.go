@@ -48,7 +48,7 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 	if _, err := s.Accounts().CheckToken(t.Context(), added.Value); err != nil {
 		t.Fatal(err)
 	}
-	if err := view.Accounts().DeleteToken(t.Context(), added.ID); err != nil {
+	if err := view.Accounts().RevokeToken(t.Context(), added.ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Accounts().CheckToken(t.Context(), added.Value); !errors.Is(err, ErrUnauthenticated) ||
@@ -175,7 +175,7 @@ func TestPurgeDeletesTokensThatEndedLongAgo(t *testing.T) {
 	live := mustAddToken(t, s, NewToken{Name: "live"})
 	mustAddToken(t, s, NewToken{Name: "expiring", ExpiresIn: time.Hour})
 	deleted := mustAddToken(t, s, NewToken{Name: "deleted"})
-	if err := s.Accounts().DeleteToken(t.Context(), deleted.ID); err != nil {
+	if err := s.Accounts().RevokeToken(t.Context(), deleted.ID); err != nil {
 		t.Fatal(err)
 	}
 	purge := func() (n int64) {

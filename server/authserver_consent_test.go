@@ -411,7 +411,7 @@ func TestSignInsThatEndDuringConsent(t *testing.T) {
 	b := w.SignedIn(servertest.Owner)
 	form := b.Get(app.AuthorizeURL()).Hidden()
 	form.Set("decision", "allow")
-	if err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).Accounts().DeleteSignIns(context.Background(),
+	if err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).Accounts().RevokeSignIns(context.Background(),
 		"", nil); err != nil {
 		t.Fatal(err)
 	}

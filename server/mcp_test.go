@@ -211,7 +211,7 @@ func TestMCPACredentialThatEndsBetweenTwoCalls(t *testing.T) {
 		if text, isError := callOver(t.Context(), t, session, "list_collections", `{}`); isError {
 			t.Errorf("got the error %v, want none", text)
 		}
-		if err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).Accounts().DeleteToken(t.Context(),
+		if err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).Accounts().RevokeToken(t.Context(),
 			added.ID); err != nil {
 			t.Fatal(err)
 		}

@@ -242,7 +242,7 @@ func TestARevokedTokenEndsItsBatch(t *testing.T) {
 	})
 	<-m.began
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
-	if err := view.Accounts().DeleteToken(t.Context(), w.TokenIDs[servertest.Owner]); err != nil {
+	if err := view.Accounts().RevokeToken(t.Context(), w.TokenIDs[servertest.Owner]); err != nil {
 		t.Error(err)
 	}
 	close(m.goOn)

@@ -18,7 +18,7 @@ const typed = "A long text that was typed for an hour.\r\n\r\n<b>It</b> has “q
 func endSessions(t *testing.T, w *servertest.World) {
 	t.Helper()
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
-	if err := view.Accounts().DeleteSignIns(t.Context(), "", nil); err != nil {
+	if err := view.Accounts().RevokeSignIns(t.Context(), "", nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -123,7 +123,7 @@ func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time
 }
 
 func (s *Server) deleteToken(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	if err := c.Store.Accounts().DeleteToken(r.Context(), r.PathValue("id")); err != nil {
+	if err := c.Store.Accounts().RevokeToken(r.Context(), r.PathValue("id")); err != nil {
 		return nil, err
 	}
 	return Done{true, "the token is no longer valid"}, nil

@@ -178,7 +178,7 @@ characters, as listed by "souvenir token list", if no other token of the user be
 			if err != nil {
 				return err
 			}
-			if err := view.Accounts().DeleteToken(ctx, token.ID); err != nil {
+			if err := view.Accounts().RevokeToken(ctx, token.ID); err != nil {
 				return err
 			}
 			return c.printResult(*asJSON, token, "revoked token %s (%s…)", plain(token.Name), token.Prefix)

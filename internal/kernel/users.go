@@ -48,8 +48,8 @@ func UserName(tx db.Tx, v Viewer, uid string) string {
 	return strconv.Quote(names[0])
 }
 
-// CheckUserIDFree checks that the id of a new user is not the name of another user, so that a reference always means the
-// same user.
+// CheckUserIDFree checks that the id of a new user is not the name of another user, so that a reference always means
+// the same user.
 func CheckUserIDFree(tx db.Tx, argument, namespace, id string) error {
 	taken, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE namespace = ? AND name_key = ? AND uid <> ?`,
 		namespace, foldname.Key(id), id)

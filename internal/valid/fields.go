@@ -95,8 +95,8 @@ func MIMEType(declared string) (string, error) {
 	return formatted, nil
 }
 
-// Expiry returns when something expires that is to expire at a time or after a while; the zero time for neither, which is
-// never.
+// Expiry returns when something expires that is to expire at a time or after a while; the zero time for neither, which
+// is never.
 func Expiry(at time.Time, in time.Duration, now time.Time) (time.Time, error) {
 	switch {
 	case in == 0 && at.IsZero():

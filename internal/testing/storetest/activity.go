@@ -147,7 +147,7 @@ func activityListed(f *fixture) {
 			{}})
 	f.equal("a user without an account", []any{all[2].User, all[2].UserName, all[2].StartedAt},
 		[]any{souvenir.LocalUser, "", at})
-	f.check("DeleteToken", view.store.Accounts().DeleteToken(f.ctx, token.ID))
+	f.check("RevokeToken", view.store.Accounts().RevokeToken(f.ctx, token.ID))
 	f.equal("the name of a token that is deleted",
 		f.activities(souvenir.ActivityQuery{Tool: "memory", Action: "retrieve"})[0].Credential.ID, token.ID)
 }

@@ -128,8 +128,8 @@ func invitationsRefused(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
 	good, soon, gone := f.invite(souvenir.NewInvitation{}),
 		f.invite(souvenir.NewInvitation{ExpiresAt: f.clock.Now().Add(time.Hour)}), f.invite(souvenir.NewInvitation{})
-	f.check("DeleteInvitation", f.store.Accounts().DeleteInvitation(f.ctx, gone.ID))
-	f.failsAt("DeleteInvitation again", f.store.Accounts().DeleteInvitation(f.ctx, gone.ID), souvenir.ErrNotFound, "id",
+	f.check("RevokeInvitation", f.store.Accounts().RevokeInvitation(f.ctx, gone.ID))
+	f.failsAt("RevokeInvitation again", f.store.Accounts().RevokeInvitation(f.ctx, gone.ID), souvenir.ErrNotFound, "id",
 		gone.ID)
 	v := good.Value
 	for what, value := range map[string]string{
@@ -362,7 +362,7 @@ func invitationsMost(f *fixture) {
 // replaceOne withdraws an invitation and returns the value of a new one.
 func (f *fixture) replaceOne() string {
 	f.Helper()
-	f.check("DeleteInvitation", f.store.Accounts().DeleteInvitation(f.ctx, f.invitations()[0].ID))
+	f.check("RevokeInvitation", f.store.Accounts().RevokeInvitation(f.ctx, f.invitations()[0].ID))
 	return f.invite(souvenir.NewInvitation{}).Value
 }
 

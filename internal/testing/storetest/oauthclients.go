@@ -349,7 +349,7 @@ func oauthDeactivated(f *fixture) {
 	f.refuses("ExchangeCode", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 	_, err = f.store.Accounts().RefreshTokens(f.ctx, refreshing(c, tokens))
 	f.refuses("RefreshTokens", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
-	f.refuses("RevokeToken", f.store.Accounts().RevokeToken(f.ctx,
+	f.refuses("RevokeGrantByToken", f.store.Accounts().RevokeGrantByToken(f.ctx,
 		souvenir.Revocation{Client: credentials(c), Token: tokens.RefreshToken}), souvenir.ErrUnauthenticated,
 		"invalid_client", "Invalid client")
 	_, err = f.reader.Accounts().CheckAccessToken(f.ctx, checking(tokens))
@@ -462,7 +462,7 @@ func oauthOperatorOnly(f *fixture) {
 		"CheckAuthorization": second(view.Accounts().CheckAuthorization(f.ctx, souvenir.Authorization{})),
 		"ExchangeCode":       second(view.Accounts().ExchangeCode(f.ctx, souvenir.CodeExchange{})),
 		"RefreshTokens":      second(view.Accounts().RefreshTokens(f.ctx, souvenir.TokenRefresh{})),
-		"RevokeToken":        view.Accounts().RevokeToken(f.ctx, souvenir.Revocation{}),
+		"RevokeGrantByToken": view.Accounts().RevokeGrantByToken(f.ctx, souvenir.Revocation{}),
 		"SigningKeys":        second(view.Accounts().SigningKeys(f.ctx)),
 		"GetSealingKey":      second(view.Accounts().GetSealingKey(f.ctx)),
 		"UpdateSharedValues": view.Accounts().UpdateSharedValues(f.ctx, souvenir.SharedValuesUpdate{}),

@@ -145,11 +145,11 @@ func revocation(f *fixture) {
 				other = f.refresh(c, other)
 			}
 			t := f.refresh(c, old)
-			f.check("RevokeToken", f.store.Accounts().RevokeToken(f.ctx,
+			f.check("RevokeGrantByToken", f.store.Accounts().RevokeGrantByToken(f.ctx,
 				souvenir.Revocation{Client: credentials(c), Token: pick(old, t)}))
 			f.ended(name, c, t)
-			f.check("RevokeToken again",
-				f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c), Token: pick(old, t)}))
+			f.check("RevokeGrantByToken again",
+				f.store.Accounts().RevokeGrantByToken(f.ctx, souvenir.Revocation{Client: credentials(c), Token: pick(old, t)}))
 			f.works("another grant", other)
 		}
 	}
@@ -159,14 +159,16 @@ func revocationOfAnothers(f *fixture) {
 	c, other := f.register(""), f.register("")
 	t := f.obtainTokens(c)
 	for _, token := range []string{t.AccessToken, t.RefreshToken, "unknown", "a.b.c", t.AccessToken + "x"} {
-		f.check("RevokeToken of another's",
-			f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(other), Token: token}))
+		f.check("RevokeGrantByToken of another's",
+			f.store.Accounts().RevokeGrantByToken(f.ctx, souvenir.Revocation{Client: credentials(other), Token: token}))
 	}
 	for _, client := range []souvenir.ClientCredentials{{ID: c.ID}, {ID: c.ID, Secret: "wrong"}, {Secret: c.Secret}} {
-		err := f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: client, Token: t.RefreshToken})
-		f.refuses("RevokeToken with wrong credentials", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
+		err := f.store.Accounts().RevokeGrantByToken(f.ctx, souvenir.Revocation{Client: client, Token: t.RefreshToken})
+		f.refuses("RevokeGrantByToken with wrong credentials", err, souvenir.ErrUnauthenticated, "invalid_client",
+			"Invalid client")
 	}
-	f.refuses("RevokeToken of nothing", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Client: credentials(c)}),
+	f.refuses("RevokeGrantByToken of nothing",
+		f.store.Accounts().RevokeGrantByToken(f.ctx, souvenir.Revocation{Client: credentials(c)}),
 		souvenir.ErrInvalid, "invalid_request", "")
 	f.works("still", t)
 	t = f.refresh(c, t)
@@ -182,13 +184,16 @@ func revocationByHolder(f *fixture) {
 			func(t souvenir.TokenSet) string { return t.RefreshToken },
 		} {
 			t := f.obtainTokens(c)
-			f.check("RevokeToken without a client", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Token: pick(t)}))
+			f.check("RevokeGrantByToken without a client",
+				f.store.Accounts().RevokeGrantByToken(f.ctx, souvenir.Revocation{Token: pick(t)}))
 			f.ended("a token that its holder revokes", c, t)
 		}
 		for _, token := range []string{"unknown", "a.b.c", other.AccessToken + "x"} {
-			f.check("RevokeToken of an unknown one", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{Token: token}))
+			f.check("RevokeGrantByToken of an unknown one",
+				f.store.Accounts().RevokeGrantByToken(f.ctx, souvenir.Revocation{Token: token}))
 		}
-		f.refuses("RevokeToken of nothing", f.store.Accounts().RevokeToken(f.ctx, souvenir.Revocation{}), souvenir.ErrInvalid,
+		f.refuses("RevokeGrantByToken of nothing",
+			f.store.Accounts().RevokeGrantByToken(f.ctx, souvenir.Revocation{}), souvenir.ErrInvalid,
 			"invalid_request", "")
 		f.works("another grant", other)
 	}

@@ -301,8 +301,8 @@ func parametersOfOAuth() []parameters {
 				_, err := f.store.Accounts().RefreshTokens(f.ctx, p)
 				return err
 			}),
-		given("RevokeToken", souvenir.Revocation{Token: "x"}, func(f *fields, p souvenir.Revocation) error {
-			return f.store.Accounts().RevokeToken(f.ctx, p)
+		given("RevokeGrantByToken", souvenir.Revocation{Token: "x"}, func(f *fields, p souvenir.Revocation) error {
+			return f.store.Accounts().RevokeGrantByToken(f.ctx, p)
 		}),
 		given("CheckAccessToken", souvenir.AccessTokenCheck{Token: "x", Issuer: atHome, Audience: []string{atHome}},
 			func(f *fields, p souvenir.AccessTokenCheck) error {

@@ -59,7 +59,7 @@ func (f *fixture) families() map[string]func() family {
 			u, view := user()
 			parent := view.addToken(souvenir.NewToken{Name: "parent", ExpiresIn: time.Hour})
 			fm := family{f, u, view, souvenir.NewToken{TokenID: parent.ID}, map[string]func(){
-				"it is deleted": func() { f.check("DeleteToken", view.store.Accounts().DeleteToken(f.ctx, parent.ID)) },
+				"it is deleted": func() { f.check("RevokeToken", view.store.Accounts().RevokeToken(f.ctx, parent.ID)) },
 				"it expires":    func() { f.clock.Pass(time.Hour) },
 			}}
 			f.addUserEnds(fm)
@@ -88,11 +88,11 @@ func (f *fixture) families() map[string]func() family {
 			session := f.addSignIn(souvenir.NewSignIn{User: u.ID, UserAgent: "Lynx"})
 			fm := family{f, u, view, souvenir.NewToken{SignInID: session.ID}, map[string]func(){
 				"it is ended from elsewhere": func() {
-					f.check("DeleteSignIn",
-						view.store.Accounts().DeleteSignIn(f.ctx, session.ID, nil))
+					f.check("RevokeSignIn",
+						view.store.Accounts().RevokeSignIn(f.ctx, session.ID, nil))
 				},
 				"all are ended": func() {
-					f.check("DeleteSignIns", view.store.Accounts().DeleteSignIns(f.ctx, "", nil))
+					f.check("RevokeSignIns", view.store.Accounts().RevokeSignIns(f.ctx, "", nil))
 				},
 			}}
 			f.addUserEnds(fm)
@@ -103,12 +103,12 @@ func (f *fixture) families() map[string]func() family {
 			session := f.addSignIn(souvenir.NewSignIn{User: u.ID})
 			fm := family{f, u, view, souvenir.NewToken{SignInID: session.ID, WithSignIn: true}, map[string]func(){
 				"it is ended from elsewhere": func() {
-					f.check("DeleteSignIn",
-						view.store.Accounts().DeleteSignIn(f.ctx, session.ID, nil))
+					f.check("RevokeSignIn",
+						view.store.Accounts().RevokeSignIn(f.ctx, session.ID, nil))
 				},
 				"its person signs out": func() {
-					f.check("DeleteSignIns",
-						view.store.Accounts().DeleteSignIn(f.ctx, session.ID, &souvenir.SignOutOptions{KeepMade: true}))
+					f.check("RevokeSignIns",
+						view.store.Accounts().RevokeSignIn(f.ctx, session.ID, &souvenir.SignOutOptions{KeepMade: true}))
 				},
 				"it expires":               func() { f.clock.Pass(15 * 24 * time.Hour) },
 				"it expires and is purged": func() { f.clock.Pass(15 * 24 * time.Hour); f.purge() },
@@ -208,7 +208,7 @@ func parentsSignOut(f *fixture) {
 	passing := ann.addToken(souvenir.NewToken{Name: "passing", SignInID: session.ID, WithSignIn: true})
 	f.equal("made in", []any{lasting.SignInID, lasting.Browser, lasting.WithSignIn, passing.WithSignIn},
 		[]any{session.ID, "Lynx", false, true})
-	f.check("DeleteSignIns", ann.store.Accounts().DeleteSignIn(f.ctx,
+	f.check("RevokeSignIns", ann.store.Accounts().RevokeSignIn(f.ctx,
 		session.ID, &souvenir.SignOutOptions{KeepMade: true}))
 	f.signedOut("who has signed out", session.Value)
 	f.equal("the browser is still known", f.principal(lasting.Value).TokenID, lasting.ID)
@@ -234,7 +234,7 @@ func parentsReplaced(f *fixture) {
 	f.principal(token.Value)
 	f.addSignIn(souvenir.NewSignIn{User: "ann", Replaces: bens.ID})
 	f.signedIn(bens)
-	f.check("DeleteSignIn", ann.store.Accounts().DeleteSignIn(f.ctx, fresh.ID, nil))
+	f.check("RevokeSignIn", ann.store.Accounts().RevokeSignIn(f.ctx, fresh.ID, nil))
 	f.tokenFails("of the session that took over", token.Value)
 }
 
@@ -261,7 +261,7 @@ func parentsClients(f *fixture) {
 		same(f, what, names, want)
 	}
 	active("at first", "Of the application", "Of the one that ends", "Of the token", "Own")
-	f.check("DeleteToken", ann.store.Accounts().DeleteToken(f.ctx, token.ID))
+	f.check("RevokeToken", ann.store.Accounts().RevokeToken(f.ctx, token.ID))
 	active("without the token", "Of the application", "Of the one that ends", "Own")
 	f.check("RevokeGrant", ann.store.Accounts().RevokeGrant(f.ctx, grant))
 	active("without the application", "Of the one that ends", "Own")

@@ -55,7 +55,7 @@ func pausedCredentials(f *fixture) {
 	f.fails("UpdateToken of another's", err, souvenir.ErrNotFound)
 	_, err = ben.store.Accounts().UpdateGrant(f.ctx, grant, souvenir.GrantUpdate{Paused: pointer(true)})
 	f.fails("UpdateGrant of another's", err, souvenir.ErrNotFound)
-	f.check("DeleteToken", ann.store.Accounts().DeleteToken(f.ctx, parent.ID))
+	f.check("RevokeToken", ann.store.Accounts().RevokeToken(f.ctx, parent.ID))
 	_, err = ann.store.Accounts().UpdateToken(f.ctx, child.ID, souvenir.TokenUpdate{Paused: pointer(true)})
 	f.fails("UpdateToken of one that has ended", err, souvenir.ErrNotFound)
 	f.check("RevokeGrant", ann.store.Accounts().RevokeGrant(f.ctx, grant))

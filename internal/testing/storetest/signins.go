@@ -199,18 +199,18 @@ func sessionsEnded(f *fixture) {
 		of[i] = f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	}
 	bens := f.addSignIn(souvenir.NewSignIn{User: "ben"})
-	f.check("DeleteSignIn", hers.store.Accounts().DeleteSignIn(f.ctx, of[0].ID, nil))
+	f.check("RevokeSignIn", hers.store.Accounts().RevokeSignIn(f.ctx, of[0].ID, nil))
 	f.signedOut("that has ended", of[0].Value)
 	for _, id := range []string{of[0].ID, bens.ID, "", "nothing"} {
-		f.failsAt("DeleteSignIn of "+id, hers.store.Accounts().DeleteSignIn(f.ctx, id, nil), souvenir.ErrNotFound, "id")
+		f.failsAt("RevokeSignIn of "+id, hers.store.Accounts().RevokeSignIn(f.ctx, id, nil), souvenir.ErrNotFound, "id")
 	}
-	f.check("DeleteSignIns", hers.store.Accounts().DeleteSignIns(f.ctx, of[2].ID, nil))
+	f.check("RevokeSignIns", hers.store.Accounts().RevokeSignIns(f.ctx, of[2].ID, nil))
 	f.signedIn(of[2])
 	f.signedOut("that has ended with others", of[1].Value)
 	f.equal("left", hers.sessions(), []souvenir.SignIn{of[2].SignIn})
-	f.check("DeleteSignIns", hers.store.Accounts().DeleteSignIns(f.ctx, bens.ID, nil))
+	f.check("RevokeSignIns", hers.store.Accounts().RevokeSignIns(f.ctx, bens.ID, nil))
 	same(f, "with that of another excepted", hers.sessions(), nil)
-	f.check("DeleteSignIns", hers.store.Accounts().DeleteSignIns(f.ctx, "", nil))
+	f.check("RevokeSignIns", hers.store.Accounts().RevokeSignIns(f.ctx, "", nil))
 	f.signedIn(bens)
 	f.equal("his", len(his.sessions()), 1)
 }
@@ -419,7 +419,7 @@ func browsersKnown(f *fixture) {
 	check("a mark of no user", "", session.Mark, false)
 	check("the value of a sign-in", ann.ID, session.Value, false)
 	f.signedOut("with a mark", session.Mark)
-	f.check("DeleteSignIns", f.as(souvenir.Access{User: ann.ID}).store.Accounts().DeleteSignIns(f.ctx, "", nil))
+	f.check("RevokeSignIns", f.as(souvenir.Access{User: ann.ID}).store.Accounts().RevokeSignIns(f.ctx, "", nil))
 	check("a mark after signing out", ann.ID, session.Mark, true)
 	f.clock.Pass(100 * day)
 	later := f.addSignIn(souvenir.NewSignIn{User: "ann"})

@@ -122,15 +122,15 @@ func tokensListed(f *fixture) {
 	var fields map[string]any
 	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &fields))
 	f.equal("the value in JSON", fields["token"], any(first.Value))
-	f.check("DeleteToken", f.store.Accounts().DeleteToken(f.ctx, first.ID))
+	f.check("RevokeToken", f.store.Accounts().RevokeToken(f.ctx, first.ID))
 	f.equal("after the deletion", f.tokens(), []souvenir.Token{second.Token})
-	f.failsAt("DeleteToken again", f.store.Accounts().DeleteToken(f.ctx, first.ID), souvenir.ErrNotFound, "id", first.ID)
+	f.failsAt("RevokeToken again", f.store.Accounts().RevokeToken(f.ctx, first.ID), souvenir.ErrNotFound, "id", first.ID)
 }
 
 func tokensRefused(f *fixture) {
 	good := f.addToken(souvenir.NewToken{Name: "good"})
 	deleted := f.addToken(souvenir.NewToken{Name: "deleted"})
-	f.check("DeleteToken", f.store.Accounts().DeleteToken(f.ctx, deleted.ID))
+	f.check("RevokeToken", f.store.Accounts().RevokeToken(f.ctx, deleted.ID))
 	v := good.Value
 	swapped := v[:46] + string(v[46]^1)
 	for what, value := range map[string]string{
@@ -230,9 +230,9 @@ func tokensOwn(f *fixture) {
 	f.equal("hers", len(hers.tokens()), 2)
 	same(f, "his", his.tokens(), nil)
 	same(f, "the local user's", f.tokens(), nil)
-	unknown := his.store.Accounts().DeleteToken(f.ctx, "nothing")
-	err := his.store.Accounts().DeleteToken(f.ctx, token.ID)
-	f.failsAt("DeleteToken of another's", err, souvenir.ErrNotFound, "id")
+	unknown := his.store.Accounts().RevokeToken(f.ctx, "nothing")
+	err := his.store.Accounts().RevokeToken(f.ctx, token.ID)
+	f.failsAt("RevokeToken of another's", err, souvenir.ErrNotFound, "id")
 	f.equal("in the words for what does not exist", strings.ReplaceAll(fmt.Sprint(err), token.ID, "nothing"),
 		fmt.Sprint(unknown))
 	_, err = his.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x", User: "ann"})
@@ -245,12 +245,12 @@ func tokensOwn(f *fixture) {
 		f.fails("AddToken, "+what, err, souvenir.ErrForbidden)
 		_, err = s.Accounts().Tokens(f.ctx)
 		f.fails("Tokens, "+what, err, souvenir.ErrForbidden)
-		f.fails("DeleteToken, "+what, s.Accounts().DeleteToken(f.ctx, token.ID), souvenir.ErrForbidden)
+		f.fails("RevokeToken, "+what, s.Accounts().RevokeToken(f.ctx, token.ID), souvenir.ErrForbidden)
 	}
 	reading := f.store.As(souvenir.Access{User: ann.ID, ReadOnly: true})
 	_, err = reading.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "x"})
 	f.fails("AddToken for reading only", err, souvenir.ErrReadOnly)
-	f.fails("DeleteToken for reading only", reading.Accounts().DeleteToken(f.ctx, token.ID), souvenir.ErrReadOnly)
+	f.fails("RevokeToken for reading only", reading.Accounts().RevokeToken(f.ctx, token.ID), souvenir.ErrReadOnly)
 }
 
 func tokensReadOnly(f *fixture) {
@@ -376,7 +376,7 @@ func tokensMost(f *fixture) {
 	}
 	_, err := f.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "y"})
 	f.failsAt("one too many", err, souvenir.ErrTooLarge, "", "1000")
-	f.check("DeleteToken", f.store.Accounts().DeleteToken(f.ctx, f.tokens()[0].ID))
+	f.check("RevokeToken", f.store.Accounts().RevokeToken(f.ctx, f.tokens()[0].ID))
 	f.addToken(souvenir.NewToken{Name: "in its place"})
 	f.clock.Pass(time.Hour)
 	f.addToken(souvenir.NewToken{Name: "after the others have expired"})

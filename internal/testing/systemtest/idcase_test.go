@@ -40,8 +40,8 @@ func TestIDsAreFoundInAnyCase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Accounts().DeleteToken(ctx, strings.ToUpper(token.ID)); err != nil {
-		t.Errorf("DeleteToken: %v", err)
+	if err := store.Accounts().RevokeToken(ctx, strings.ToUpper(token.ID)); err != nil {
+		t.Errorf("RevokeToken: %v", err)
 	}
 	if err := store.DeleteMemory(ctx, upper); err != nil {
 		t.Errorf("DeleteMemory(%s): %v", upper, err)

@@ -59,10 +59,10 @@ var oauthVisits = map[string]func(v visit){
 			return err
 		})
 	},
-	"RevokeToken": func(v visit) {
+	"RevokeGrantByToken": func(v visit) {
 		apps := v.connect()
 		v.operatorOnly(func(s *Store) error {
-			return s.Accounts().RevokeToken(v.Context(),
+			return s.Accounts().RevokeGrantByToken(v.Context(),
 				Revocation{Client: apps["alice"].refresh.Client, Token: apps["alice"].refresh.RefreshToken})
 		})
 	},

@@ -119,10 +119,10 @@ var userVisits = map[string]func(v visit){
 	"Invitations": func(v visit) {
 		v.operators("Invitations", func(s *Store, _ string) (any, error) { return s.Accounts().Invitations(v.Context()) })
 	},
-	"DeleteInvitation": func(v visit) {
+	"RevokeInvitation": func(v visit) {
 		invited := mustInvite(v.T, v.n.store, NewInvitation{})
-		v.operators("DeleteInvitation", func(s *Store, _ string) (any, error) {
-			return nil, s.Accounts().DeleteInvitation(v.Context(), invited.ID)
+		v.operators("RevokeInvitation", func(s *Store, _ string) (any, error) {
+			return nil, s.Accounts().RevokeInvitation(v.Context(), invited.ID)
 		})
 	},
 	"CheckInvitation": func(v visit) {
@@ -159,29 +159,29 @@ var userVisits = map[string]func(v visit){
 		_, _ = v.self("ConfirmSignIn", true,
 			func(s *Store, _ string) (any, error) { return nil, s.Accounts().ConfirmSignIn(v.Context(), mine.ID) })
 	},
-	"DeleteSignIn": func(v visit) {
+	"RevokeSignIn": func(v visit) {
 		others, mine := v.signAllIn()
 		for user, session := range others {
-			err := v.view.Accounts().DeleteSignIn(v.Context(), session.ID, nil)
-			v.check("DeleteSignIn", nil, err)
+			err := v.view.Accounts().RevokeSignIn(v.Context(), session.ID, nil)
+			v.check("RevokeSignIn", nil, err)
 			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
-				v.Errorf("DeleteSignIn of %s's gives %v, want ErrNotFound, ErrForbidden or ErrReadOnly", user, err)
+				v.Errorf("RevokeSignIn of %s's gives %v, want ErrNotFound, ErrForbidden or ErrReadOnly", user, err)
 			}
 			if errors.Is(err, ErrNotFound) {
-				v.denied("DeleteSignIn", session.ID, err,
-					func(id string) error { return v.view.Accounts().DeleteSignIn(v.Context(), id, nil) })
+				v.denied("RevokeSignIn", session.ID, err,
+					func(id string) error { return v.view.Accounts().RevokeSignIn(v.Context(), id, nil) })
 			}
 		}
-		_, _ = v.self("DeleteSignIn", true,
+		_, _ = v.self("RevokeSignIn", true,
 			func(s *Store, _ string) (any, error) {
-				return nil, s.Accounts().DeleteSignIn(v.Context(), mine.ID, nil)
+				return nil, s.Accounts().RevokeSignIn(v.Context(), mine.ID, nil)
 			})
 		v.keepSessions(others)
 	},
-	"DeleteSignIns": func(v visit) {
+	"RevokeSignIns": func(v visit) {
 		others, _ := v.signAllIn()
-		_, _ = v.self("DeleteSignIns", true, func(s *Store, _ string) (any, error) {
-			return nil, s.Accounts().DeleteSignIns(v.Context(), "", nil)
+		_, _ = v.self("RevokeSignIns", true, func(s *Store, _ string) (any, error) {
+			return nil, s.Accounts().RevokeSignIns(v.Context(), "", nil)
 		})
 		v.keepSessions(others)
 	},
@@ -308,28 +308,28 @@ var userVisits = map[string]func(v visit){
 		token := v.give(v.access.User)
 		_, _ = v.self("UpdateToken", true, func(s *Store, _ string) (any, error) { return nil, pause(s, token.ID) })
 	},
-	"DeleteToken": func(v visit) {
+	"RevokeToken": func(v visit) {
 		for _, m := range neighbours {
 			if m.user == v.access.User {
 				continue
 			}
 			token := v.give(m.user)
-			err := v.view.Accounts().DeleteToken(v.Context(), token.ID)
-			v.check("DeleteToken", nil, err)
+			err := v.view.Accounts().RevokeToken(v.Context(), token.ID)
+			v.check("RevokeToken", nil, err)
 			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
-				v.Errorf("DeleteToken of %s's gives %v, want ErrNotFound, ErrForbidden or ErrReadOnly", m.user, err)
+				v.Errorf("RevokeToken of %s's gives %v, want ErrNotFound, ErrForbidden or ErrReadOnly", m.user, err)
 			}
 			if errors.Is(err, ErrNotFound) {
-				v.denied("DeleteToken", token.ID, err,
-					func(id string) error { return v.view.Accounts().DeleteToken(v.Context(), id) })
+				v.denied("RevokeToken", token.ID, err,
+					func(id string) error { return v.view.Accounts().RevokeToken(v.Context(), id) })
 			}
 			if _, err := v.n.store.Accounts().CheckToken(v.Context(), token.Value); err != nil {
 				v.Errorf("%s's token: got %v, want it valid", m.user, err)
 			}
 		}
 		token := v.give(v.access.User)
-		_, _ = v.self("DeleteToken", true,
-			func(s *Store, _ string) (any, error) { return nil, s.Accounts().DeleteToken(v.Context(), token.ID) })
+		_, _ = v.self("RevokeToken", true,
+			func(s *Store, _ string) (any, error) { return nil, s.Accounts().RevokeToken(v.Context(), token.ID) })
 	},
 	"Usage": func(v visit) {
 		_, _ = v.self("Usage", false, func(s *Store, _ string) (any, error) { return s.Insights().Usage(v.Context()) })

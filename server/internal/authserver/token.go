@@ -115,7 +115,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request, _ request.Caller
 	if client.ID == "" && client.Secret != "" {
 		return nil, invalidClient("client_secret is given without client_id")
 	}
-	if err := s.store.Accounts().RevokeToken(r.Context(),
+	if err := s.store.Accounts().RevokeGrantByToken(r.Context(),
 		souvenir.Revocation{Client: client, Token: form.Token}); err != nil {
 		return nil, err
 	}

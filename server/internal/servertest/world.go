@@ -146,7 +146,7 @@ func (p *Plan) Fill(store *souvenir.Store) error {
 	_, err = view.Accounts().AddClient(background,
 		souvenir.NewClient{ID: "app", Name: Secret, RedirectURIs: []string{"https://app.example/" + Secret}})
 	steps.Note(err)
-	steps.Note(view.Accounts().DeleteToken(background, p.TokenIDs[Revoked]))
+	steps.Note(view.Accounts().RevokeToken(background, p.TokenIDs[Revoked]))
 	yes := true
 	_, err = store.Accounts().UpdateUser(background, "dora", souvenir.UserUpdate{Disabled: &yes})
 	steps.Note(err)

@@ -187,7 +187,7 @@ func (s *Service) revokeSession(w http.ResponseWriter, r *http.Request, c reques
 	}
 	if id := values.Get("id"); id != "" {
 		options := &souvenir.SignOutOptions{KeepMade: values.Has("offered") && !values.Has("made")}
-		err := c.Store.Accounts().DeleteSignIn(r.Context(), id, options)
+		err := c.Store.Accounts().RevokeSignIn(r.Context(), id, options)
 		if err != nil && !errors.Is(err, souvenir.ErrNotFound) { // it has just ended
 			return nil, err
 		}

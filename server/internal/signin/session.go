@@ -89,7 +89,7 @@ func (s *Service) endCookie(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = c.Store.Accounts().DeleteSignIn(r.Context(), c.SignInID, &souvenir.SignOutOptions{KeepMade: true})
+	err = c.Store.Accounts().RevokeSignIn(r.Context(), c.SignInID, &souvenir.SignOutOptions{KeepMade: true})
 	if errors.Is(err, souvenir.ErrNotFound) { // it has just ended
 		return nil
 	}

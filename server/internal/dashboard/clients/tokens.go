@@ -187,7 +187,7 @@ func (s *Service) revokeToken(w http.ResponseWriter, r *http.Request, c request.
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Store.Accounts().DeleteToken(r.Context(), values.Get("id")); err != nil &&
+	if err := c.Store.Accounts().RevokeToken(r.Context(), values.Get("id")); err != nil &&
 		!errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}

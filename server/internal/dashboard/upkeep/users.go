@@ -173,7 +173,7 @@ func (s *Service) revokeInvitation(w http.ResponseWriter, r *http.Request, _ req
 	if err != nil {
 		return nil, err
 	}
-	if err := s.store.Accounts().DeleteInvitation(r.Context(), values.Get("id")); err != nil &&
+	if err := s.store.Accounts().RevokeInvitation(r.Context(), values.Get("id")); err != nil &&
 		!errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
