@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -292,7 +293,7 @@ func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, makin
 			return nil, where, causedBy(err, newError(KindUserKeys, "", "the key ring (%s) cannot be "+
 				"opened: %v", where, err))
 		}
-		return ringPlace{keys}, where, nil
+		return keyring.PlaceOf(keys), where, nil
 	}
 	path := k.Place
 	switch {
@@ -316,31 +317,7 @@ func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, makin
 		return nil, path, causedBy(err, newError(KindUserKeys, "", "the key ring cannot be opened: "+
 			"%v", err))
 	}
-	return ringPlace{keys}, path, nil
-}
-
-// ringPlace gives errors of a place their meaning for a store.
-type ringPlace struct{ db.Keys }
-
-// Write runs fn in a write transaction.
-func (p ringPlace) Write(ctx context.Context, fn func(db.Tx) error) error {
-	err := p.Keys.Write(ctx, fn)
-	switch {
-	case errors.Is(err, db.ErrReadOnly):
-		return causedBy(err, newError(KindReadOnly, "", "the key ring can only be read, so no user "+
-			"gets a key and none is erased; open it for writing"))
-	case errors.Is(err, db.ErrFull):
-		return causedBy(err, newError(KindFull, "", "the disk of the key ring is full: %v", err))
-	}
-	return err
-}
-
-// Flush removes erased keys from the log, too.
-func (p ringPlace) Flush(ctx context.Context) error {
-	if f, able := p.Keys.(keyring.Flusher); able {
-		return f.Flush(ctx)
-	}
-	return db.ErrUnsupported
+	return keyring.PlaceOf(keys), path, nil
 }
 
 // UserKeysOptions say what [Upkeep.CheckUserKeys] does besides counting. Nil means the zero value.
@@ -383,10 +360,7 @@ func (h *Upkeep) CheckUserKeys(ctx context.Context, options *UserKeysOptions) (r
 	if err != nil {
 		return report, err
 	}
-	var o UserKeysOptions
-	if options != nil {
-		o = *options
-	}
+	o := cmp.Or(options, &UserKeysOptions{})
 	if o.Repair {
 		if err := s.repairRing(ctx); err != nil {
 			return report, wrap(err)
@@ -402,9 +376,8 @@ func (h *Upkeep) CheckUserKeys(ctx context.Context, options *UserKeysOptions) (r
 		return report, nil
 	}
 	named, err := s.ring.Named(ctx, s.db)
-	report.Values, report.ErasedValues, report.UnknownValues, report.UnknownKeys = named.Values, named.Erased,
-		named.Unknown,
-		named.Keys
+	report.Values, report.ErasedValues = named.Values, named.Erased
+	report.UnknownValues, report.UnknownKeys = named.Unknown, named.Keys
 	return report, wrap(err)
 }
 
@@ -480,29 +453,8 @@ func (h *Upkeep) BackupUserKeys(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.noteAlone(ctx, newFileError("path", path, s.copyRing(ctx, path)), event{"keys.backup", "store", "", nil})
-}
-
-// copyRing copies the ring to a file, which gets its name when it is complete.
-func (s *Store) copyRing(ctx context.Context, path string) error {
-	folder, err := os.MkdirTemp(filepath.Dir(path), ".souvenir-keys-*")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-	part := filepath.Join(folder, "ring")
-	to, err := sqlite.OpenKeys(ctx, part, false, nil)
-	if err != nil {
-		return err
-	}
-	err = s.ring.CopyTo(ctx, to)
-	if err := errors.Join(err, to.Close()); err != nil {
-		return err
-	}
-	if err := os.Link(part, path); err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return os.Rename(part, path) // some file systems have no hard links
+	err = sqlite.NewKeys(ctx, path, func(to sqlite.Keys) error { return s.ring.CopyTo(ctx, to) })
+	return s.noteAlone(ctx, newFileError("path", path, err), event{"keys.backup", "store", "", nil})
 }
 
 // eraseKey erases the key of a deleted user, and adds that to the receipt. The receipt of the deletion alone, which was

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
@@ -66,6 +67,28 @@ func OpenKeys(ctx context.Context, path string, readOnly bool, log *slog.Logger)
 			"permissions", k.opened.Mode().Perm())
 	}
 	return k, nil
+}
+
+// NewKeys makes a file with user keys, which gets its name when fill has filled it.
+func NewKeys(ctx context.Context, path string, fill func(Keys) error) error {
+	folder, err := os.MkdirTemp(filepath.Dir(path), ".souvenir-keys-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	part := filepath.Join(folder, "ring")
+	to, err := OpenKeys(ctx, part, false, nil)
+	if err != nil {
+		return err
+	}
+	err = fill(to)
+	if err := errors.Join(err, to.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(part, path); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Rename(part, path) // some file systems have no hard links
 }
 
 // nameOf names the kind of a file that is not regular.

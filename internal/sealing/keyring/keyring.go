@@ -28,19 +28,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
-// Place is a separate database for keys, with the tables ring and user_key. An engine implements it.
-type Place interface {
-	Read(ctx context.Context, fn func(db.Tx) error) error
-	Write(ctx context.Context, fn func(db.Tx) error) error
-	ReadOnly() bool
-	Close() error
-}
-
-// Flusher is a place that can also remove erased rows from its log.
-type Flusher interface {
-	Flush(ctx context.Context) error
-}
-
 // ID identifies a user key. It is random.
 type ID [16]byte
 
